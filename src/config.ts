@@ -1,0 +1,176 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+
+/**
+ * The only reader of the environment. Each variable is declared once, here; each process names those it needs:
+ *
+ *   const config = readConfig(['DATABASE_URL', 'DATA_KEYS']);
+ *
+ * Any variable may come from a file instead: `DATABASE_URL_FILE=/run/secrets/database-url`.
+ */
+const port = z.coerce.number().int().min(0).max(65_535);
+const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
+const httpUrl = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/+$/, ''));
+const secret = z.string().min(16, { error: 'at least 16 characters' });
+
+const sourceVariables = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, name: string) =>
+  ({
+    [`${prefix}_BASE_URL`]: httpUrl.describe(`FHIR R4 base address of the ${name} source`),
+    [`${prefix}_BEARER_TOKEN`]: z.string().optional().describe(`Bearer token of the ${name} source`),
+    [`${prefix}_TOKEN_URL`]: httpUrl.optional().describe('OAuth 2 client credentials: token address'),
+    [`${prefix}_CLIENT_ID`]: z.string().optional().describe('OAuth 2 client credentials: client id'),
+    [`${prefix}_CLIENT_SECRET`]: z.string().optional().describe('OAuth 2 client credentials: client secret'),
+    [`${prefix}_CALLBACK_SECRET`]: z
+      .string()
+      .optional()
+      .describe(
+        `Key that the ${name} source signs its callbacks with (Standard Webhooks); none: we only poll`,
+      ),
+    [`${prefix}_ALLOWED_ORIGINS`]: z
+      .string()
+      .optional()
+      .describe(`Further origins that links of the ${name} source may lead to, separated by blanks`),
+    [`${prefix}_RATE_PER_SECOND`]: z.coerce
+      .number()
+      .positive()
+      .default(50)
+      .describe(`Calls per second that the ${name} source allows, for all workers together`),
+  }) as {
+    [K in
+      | `${P}_BASE_URL`
+      | `${P}_BEARER_TOKEN`
+      | `${P}_TOKEN_URL`
+      | `${P}_CLIENT_ID`
+      | `${P}_CLIENT_SECRET`
+      | `${P}_CALLBACK_SECRET`
+      | `${P}_ALLOWED_ORIGINS`
+      | `${P}_RATE_PER_SECOND`]: K extends `${P}_BASE_URL`
+      ? typeof httpUrl
+      : K extends `${P}_TOKEN_URL`
+        ? z.ZodOptional<typeof httpUrl>
+        : K extends `${P}_RATE_PER_SECOND`
+          ? z.ZodDefault<z.ZodCoercedNumber>
+          : z.ZodOptional<z.ZodString>;
+  };
+
+export const VARIABLES = {
+  LOG_LEVEL: z
+    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+    .default('info')
+    .describe('Log level'),
+  DATA_DIR: z.string().default('.data').describe('Embedded stack: folder of all its data'),
+
+  DATABASE_URL: z
+    .string()
+    .min(1)
+    .describe('PostgreSQL; the role must own the schema or be able to create it'),
+  DATABASE_POOL_MAX: z.coerce.number().int().min(2).default(20).describe('Connections per process'),
+  BLOB_STORE: z.url().describe('Where blobs live: file:///a/folder'),
+
+  TEMPORAL_ADDRESS: z.string().min(1).describe('host:port of the Temporal frontend'),
+  TEMPORAL_NAMESPACE: z.string().default('default').describe('Temporal namespace'),
+  TEMPORAL_API_KEY: z.string().optional().describe('API key of the Temporal cluster; turns TLS on'),
+  TEMPORAL_TLS: flag.default(false).describe('TLS to the Temporal cluster'),
+  TEMPORAL_UI_URL: httpUrl.optional().describe('Address of the Temporal UI, for links'),
+
+  DATA_KEYS: z
+    .string()
+    .min(1)
+    .describe(
+      'Key ring for Temporal payloads and blobs: "id:base64 of 32 bytes", the first one encrypts; separated by blanks',
+    ),
+  ID_HMAC_KEY: secret.describe('Derives opaque ids and matching keys from what callers send; never changes'),
+  LINK_SIGNING_KEY: secret.describe('Signs expiring links and source callback tokens'),
+  INTERNAL_TOKEN_KEY: secret.describe(
+    'Signs the short-lived tokens by which our orchestrator calls our exchange',
+  ),
+
+  GATEWAY_HOST: z.string().default('127.0.0.1').describe('Address the gateway listens on'),
+  GATEWAY_PORT: port.default(0).describe('Port of the gateway; 0 takes a free one'),
+  PUBLIC_BASE_URL: httpUrl.describe('Address at which callers and sources reach the gateway'),
+  ALLOW_LOOPBACK_WEBHOOKS: flag
+    .default(false)
+    .describe('Embedded stack only: webhooks may go to http on this machine'),
+  RECONCILE_INTERVAL_SECONDS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(60)
+    .describe('How often left-over work is looked for'),
+
+  ...sourceVariables('HIE', 'hie'),
+  ...sourceVariables('PHARMACY', 'pharmacy'),
+  ...sourceVariables('LAB', 'lab'),
+
+  EXCHANGE_BASE_URL: httpUrl.describe(
+    'Orchestrator: address of the exchange, ours or another that serves the interface',
+  ),
+  EXCHANGE_API_KEY: z.string().optional().describe('Orchestrator: x-api-key for a foreign exchange'),
+  EXCHANGE_ACCOUNT_ID: z
+    .uuid()
+    .optional()
+    .describe('Orchestrator: the account at our own exchange to act for'),
+  EXCHANGE_IDEMPOTENCY: flag
+    .default(true)
+    .describe('Orchestrator: whether the exchange honours Idempotency-Key'),
+
+  RECEIVER_HOST: z.string().default('127.0.0.1').describe('Address the webhook receiver listens on'),
+  RECEIVER_PORT: port.default(0).describe('Port of the webhook receiver; 0 takes a free one'),
+  RECEIVER_LOG: z.string().optional().describe('File in which the receiver notes each webhook (ids only)'),
+  WEBHOOK_KEY: z
+    .string()
+    .optional()
+    .describe('Key that incoming webhooks are signed with (webhookKey of the settings)'),
+  INTAKE_KEY: z.string().optional().describe('Key that intake webhooks (an EHR, a form) are signed with'),
+
+  CODEC_HOST: z.string().default('127.0.0.1').describe('Address the codec server listens on'),
+  CODEC_PORT: port.default(0).describe('Port of the codec server; 0 takes a free one'),
+  CODEC_ALLOWED_ORIGIN: z
+    .string()
+    .optional()
+    .describe('Origin of the Temporal UI that may ask the codec server'),
+  CODEC_PATH_SECRET: secret.optional().describe('Unguessable path of the codec server'),
+
+  SIMULATOR_HOST: z.string().default('127.0.0.1').describe('Address the simulator listens on'),
+  SIMULATOR_PORT: port.default(0).describe('Port of the simulator; 0 takes a free one'),
+  SIMULATOR_LOG: z.string().optional().describe('File in which the simulator notes each request'),
+  SIMULATOR_DATA: z.string().optional().describe('Folder in which the simulator keeps its jobs'),
+} as const satisfies Record<string, z.ZodType>;
+
+export type VariableName = keyof typeof VARIABLES;
+export type Config<N extends VariableName> = { [K in N]: z.output<(typeof VARIABLES)[K]> };
+
+/** Thrown when the environment is not as it must be; its message lists every variable to mend, never a value. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/** Reads and checks the named variables. Throws ConfigError with one line per variable that is missing or wrong. */
+export function readConfig<const N extends VariableName>(
+  names: readonly N[],
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Config<N> {
+  const problems: string[] = [];
+  const entries = names.map((name) => {
+    const parsed = VARIABLES[name].safeParse(rawValue(name, env));
+    if (parsed.success) return [name, parsed.data];
+    problems.push(`${name}: ${describe(parsed.error)} (${VARIABLES[name].description ?? ''})`);
+    return [name, undefined];
+  });
+  if (problems.length > 0)
+    throw new ConfigError(`The configuration is not complete:\n  ${problems.join('\n  ')}`);
+  return Object.fromEntries(entries) as Config<N>;
+}
+
+function rawValue(name: string, env: Readonly<Record<string, string | undefined>>): string | undefined {
+  const file = env[`${name}_FILE`];
+  const value = file === undefined || file === '' ? env[name] : readFileSync(file, 'utf8').trim();
+  return value === '' ? undefined : value;
+}
+
+const describe = (error: z.ZodError): string =>
+  error.issues
+    .map((issue) =>
+      issue.code === 'invalid_type' && issue.input === undefined ? 'is missing' : issue.message,
+    )
+    .join('; ');

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+
+/** The constant of each status this service answers (interface-decisions.md, Error body). */
+export const ERROR_NAMES = {
+  400: 'BAD_REQUEST',
+  401: 'UNAUTHORIZED',
+  403: 'FORBIDDEN',
+  404: 'NOT_FOUND',
+  405: 'METHOD_NOT_ALLOWED',
+  409: 'CONFLICT',
+  410: 'GONE',
+  412: 'PRECONDITION_FAILED',
+  413: 'PAYLOAD_TOO_LARGE',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+  422: 'UNPROCESSABLE_CONTENT',
+  423: 'LOCKED',
+  429: 'TOO_MANY_REQUESTS',
+  500: 'INTERNAL_SERVER_ERROR',
+  503: 'SERVICE_UNAVAILABLE',
+} as const;
+export type ErrorStatus = keyof typeof ERROR_NAMES;
+
+/** RFC 9457 members that also carry the published ones. */
+export const errorBodySchema = z
+  .object({
+    type: z.string(),
+    status: z.number().int(),
+    name: z.string(),
+    title: z.string(),
+    detail: z.string(),
+    instance: z.string(),
+    errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+  })
+  .meta({ id: 'Error' });
+export type ErrorBody = z.output<typeof errorBodySchema>;

@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { metadataSchema } from './network-query.ts';
+import { idSchema, instantSchema, SOURCE_TYPES, type SourceType, sourceTypeSchema } from './primitives.ts';
+
+const metaOf = <T extends z.ZodType>(type: T) =>
+  z.object({
+    messageId: idSchema,
+    requestId: idSchema.optional(),
+    when: instantSchema,
+    type,
+    data: metadataSchema.optional(),
+  });
+
+/** One source of a query has ended; sent for a failed source too (interface-decisions.md, Webhooks out). */
+export const networkQueryEventSchema = z
+  .object({
+    meta: metaOf(z.enum(['network-query.hie', 'network-query.pharmacy', 'network-query.lab'])),
+    payload: z.object({
+      patientId: idSchema,
+      externalId: z.string().optional(),
+      consolidatedDataUrl: z.string(),
+      source: z.object({
+        type: sourceTypeSchema,
+        status: z.enum(['completed', 'failed']),
+        completedAt: instantSchema,
+      }),
+    }),
+  })
+  .meta({ id: 'NetworkQueryEvent' });
+export type NetworkQueryEvent = z.output<typeof networkQueryEventSchema>;
+
+export const firstDataReadyEventSchema = z
+  .object({
+    meta: metaOf(z.literal('network-query.hie.first-data-ready')),
+    payload: z.object({
+      patientId: idSchema,
+      externalId: z.string().optional(),
+      consolidatedDataUrl: z.string(),
+      source: z.object({
+        type: z.literal('hie'),
+        status: z.literal('processing'),
+        firstDataReadyAt: instantSchema,
+      }),
+    }),
+  })
+  .meta({ id: 'FirstDataReadyEvent' });
+export type FirstDataReadyEvent = z.output<typeof firstDataReadyEventSchema>;
+
+export const pingEventSchema = z
+  .object({ ping: z.string(), meta: metaOf(z.literal('ping')) })
+  .meta({ id: 'PingEvent' });
+
+/** Every event that the exchange sends today; later issues add theirs here. */
+export const webhookEventSchema = z.union([
+  networkQueryEventSchema,
+  firstDataReadyEventSchema,
+  pingEventSchema,
+]);
+export type WebhookEvent = z.output<typeof webhookEventSchema>;
+
+export const networkQueryEventType = (source: SourceType): `network-query.${SourceType}` =>
+  `network-query.${source}`;
+export const NETWORK_QUERY_EVENT_TYPES = SOURCE_TYPES.map(networkQueryEventType);

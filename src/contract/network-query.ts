@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import { idSchema, instantSchema, SOURCE_TYPES, type SourceType, sourceTypeSchema } from './primitives.ts';
+
+export const METADATA_KEYS_MAX = 50;
+export const METADATA_KEY_LENGTH_MAX = 40;
+export const METADATA_VALUE_LENGTH_MAX = 500;
+
+/** The caller's own key-value pairs, returned in webhooks (interface.md, Limits). */
+export const metadataSchema = z
+  .record(
+    z
+      .string()
+      .min(1)
+      .max(METADATA_KEY_LENGTH_MAX, {
+        error: `a metadata key has at most ${METADATA_KEY_LENGTH_MAX} characters`,
+      }),
+    z
+      .string({ error: 'a metadata value is a string' })
+      .max(METADATA_VALUE_LENGTH_MAX, {
+        error: `a metadata value has at most ${METADATA_VALUE_LENGTH_MAX} characters`,
+      }),
+  )
+  .refine((value) => Object.keys(value).length <= METADATA_KEYS_MAX, {
+    error: `metadata has at most ${METADATA_KEYS_MAX} entries`,
+  })
+  .meta({ id: 'Metadata' });
+export type Metadata = z.output<typeof metadataSchema>;
+
+const sourcesObjectSchema = z.strictObject(
+  {
+    hie: z.object({ enabled: z.boolean() }).optional(),
+    pharmacy: z.object({ enabled: z.boolean().optional(), realtime: z.boolean().optional() }).optional(),
+    lab: z.object({ enabled: z.boolean().optional() }).optional(),
+  },
+  {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? `unknown source: ${issue.keys.join(', ')}; known are ${SOURCE_TYPES.join(', ')}`
+        : undefined,
+  },
+);
+
+export interface RequestedSource {
+  source: SourceType;
+  /** Pharmacy only: ask the source's immediate path. */
+  realtime: boolean;
+}
+
+/** Both forms of `sources` (the legacy array too) become one list in the order hie, pharmacy, lab. */
+export const sourcesSchema = z
+  .union([sourcesObjectSchema, z.array(sourceTypeSchema)], {
+    error: (issue) => (issue.input === undefined ? 'sources is required' : undefined),
+  })
+  .transform((value): RequestedSource[] => {
+    if (Array.isArray(value)) {
+      return SOURCE_TYPES.filter((source) => value.includes(source)).map((source) => ({
+        source,
+        realtime: false,
+      }));
+    }
+    return SOURCE_TYPES.filter((source) => value[source]?.enabled === true).map((source) => ({
+      source,
+      realtime: source === 'pharmacy' && value.pharmacy?.realtime === true,
+    }));
+  })
+  .refine((sources) => sources.length > 0, { error: 'at least one source must be enabled' });
+
+/** NetworkQuerySources, the body of E2 and the `networkQuery` member of E4. */
+export const networkQueryRequestSchema = z
+  .object({
+    sources: sourcesSchema,
+    proofedIdentityId: z.string().min(1).optional(),
+    metadata: metadataSchema.optional(),
+  })
+  .meta({ id: 'NetworkQuerySources' });
+export type NetworkQueryRequest = z.output<typeof networkQueryRequestSchema>;
+export type NetworkQueryInput = z.input<typeof networkQueryRequestSchema>;
+
+export const purposeOfUseSchema = z.enum(['treatment', 'ias']);
+
+/** `processing` in E2 and E4, `in-progress` in E3 (interface.md, Network query overall status). */
+export const runningStatusSchema = z.enum(['processing', 'in-progress']);
+export const queryStatusSchema = z.enum(['processing', 'in-progress', 'completed', 'partial', 'failed']);
+export const sourceStatusSchema = z.enum(['processing', 'in-progress', 'completed', 'failed']);
+
+export const sourceEntrySchema = z
+  .object({
+    type: sourceTypeSchema,
+    status: sourceStatusSchema,
+    startedAt: instantSchema,
+    completedAt: instantSchema.optional(),
+  })
+  .meta({ id: 'Source' });
+
+export const sourceErrorSchema = z
+  .object({
+    source: sourceTypeSchema,
+    httpStatus: z.number().int(),
+    message: z.string(),
+    timestamp: instantSchema,
+  })
+  .meta({ id: 'SourceError' });
+export type SourceError = z.output<typeof sourceErrorSchema>;
+
+export const networkQueryStatusSchema = z
+  .object({
+    requestId: idSchema,
+    patientId: idSchema.optional(),
+    startedAt: instantSchema,
+    status: queryStatusSchema,
+    sources: z.array(sourceEntrySchema),
+    errors: z.array(sourceErrorSchema).optional(),
+  })
+  .meta({ id: 'NetworkQueryStatus' });
+export type NetworkQueryStatus = z.output<typeof networkQueryStatusSchema>;
+
+/** One line of a query's story: when, which source and attempt, what happened. No personal data. */
+export const timelineEntrySchema = z
+  .object({
+    at: instantSchema,
+    source: sourceTypeSchema.optional(),
+    attempt: z.number().int().optional(),
+    kind: z.string(),
+    message: z.string(),
+  })
+  .meta({ id: 'TimelineEntry' });
+export type TimelineEntry = z.output<typeof timelineEntrySchema>;

@@ -1,0 +1,191 @@
+import { z } from 'zod';
+import { networkQueryRequestSchema, networkQueryStatusSchema } from './network-query.ts';
+import { dobSchema, idSchema, namesSchema, usStateSchema, zipSchema } from './primitives.ts';
+
+export const genderSchema = z.enum(['M', 'F', 'O', 'U'], {
+  error: 'expected M, F, O (known, neither M nor F) or U (unknown)',
+});
+export type Gender = z.infer<typeof genderSchema>;
+
+const requiredText = (what: string) =>
+  z
+    .string({ error: `${what} is required` })
+    .trim()
+    .min(1, { error: `${what} is required` })
+    .max(200);
+
+export const addressSchema = z
+  .object({
+    addressLine1: requiredText('addressLine1'),
+    addressLine2: z.string().trim().max(200).optional(),
+    city: requiredText('city'),
+    state: usStateSchema,
+    zip: zipSchema,
+    country: z
+      .string()
+      .trim()
+      .optional()
+      .transform((value) => (value ? value.toUpperCase() : 'USA'))
+      .refine((value) => value === 'USA' || value === 'US', { error: 'only USA is supported' })
+      .transform(() => 'USA'),
+  })
+  .meta({ id: 'Address' });
+export type Address = z.output<typeof addressSchema>;
+
+/** Address as it was stored; read back without the rules of new ones. */
+export const storedAddressSchema = z
+  .object({
+    addressLine1: z.string(),
+    addressLine2: z.string().optional(),
+    city: z.string(),
+    state: z.string(),
+    zip: z.string(),
+    country: z.string(),
+  })
+  .meta({ id: 'StoredAddress' });
+
+export const phoneSchema = z.string().refine((value) => /^\d{10}$/.test(value), {
+  error: (issue) =>
+    `"${issue.input}" has ${String(issue.input).replaceAll(/\D/g, '').length} digits; exactly 10 digits without separators expected`,
+});
+
+/** Wide, but not a phone number before the @, no `mailto:` (interface.md, Contact). */
+export const emailSchema = z
+  .string()
+  .trim()
+  .max(254)
+  .refine((value) => /^[^\s@,;<>()[\]\\"]+@[^\s@,;<>()[\]\\"]+$/u.test(value), {
+    error: 'expected an e-mail address with one @, a local part and a domain',
+  })
+  .refine((value) => !/^mailto:/i.test(value), { error: 'expected an e-mail address without "mailto:"' })
+  .refine((value) => !/^\+\d+@/.test(value), {
+    error: 'a phone number is not the local part of an e-mail address',
+  })
+  .refine(
+    (value) => /^[\p{L}\p{N}]([\p{L}\p{N}.-]*[\p{L}\p{N}])?$/u.test(value.slice(value.indexOf('@') + 1)),
+    {
+      error: 'the domain of the e-mail address is not valid',
+    },
+  );
+
+export const contactSchema = z
+  .object({ phone: phoneSchema.optional(), email: emailSchema.optional() })
+  .refine((value) => value.phone !== undefined || value.email !== undefined, {
+    error: 'at least one of phone and email is required',
+  })
+  .meta({ id: 'Contact' });
+
+const period = z.object({ start: z.iso.date().optional(), end: z.iso.date().optional() });
+
+export const personalIdentifierSchema = z
+  .discriminatedUnion(
+    'type',
+    [
+      z.object({
+        type: z.literal('driversLicense'),
+        value: requiredText('value'),
+        state: usStateSchema,
+        period: period.optional(),
+        assigner: z.string().optional(),
+      }),
+      z.object({
+        type: z.literal('ssn'),
+        value: z.string().refine((value) => /^\d{9}$/.test(value), { error: 'an SSN has exactly 9 digits' }),
+        state: z.undefined({ error: 'an SSN has no state' }).optional(),
+        period: period.optional(),
+        assigner: z.string().optional(),
+      }),
+    ],
+    { error: 'type is driversLicense or ssn' },
+  )
+  .meta({ id: 'PersonalIdentifier' });
+const storedPersonalIdentifierSchema = z.object({
+  type: z.string(),
+  value: z.string(),
+  state: z.string().optional(),
+  period: period.optional(),
+  assigner: z.string().optional(),
+});
+
+const oneOrMore = <T extends z.ZodType>(item: T, minimum: number, name: string) =>
+  z
+    .preprocess(
+      (value) => (value !== null && typeof value === 'object' && !Array.isArray(value) ? [value] : value),
+      z.array(item, { error: `${name} is required: a list of at least ${minimum}` }).min(minimum, {
+        error: `at least ${minimum} ${name} is required`,
+      }),
+    )
+    .meta({ description: 'A single object is accepted as a list of one.' });
+
+/** The body of E4 without what starts a query or assigns cohorts; also the body of update patient. */
+export const patientDemographicsSchema = z.object({
+  firstName: namesSchema,
+  lastName: namesSchema,
+  dob: dobSchema,
+  genderAtBirth: genderSchema,
+  personalIdentifiers: z.array(personalIdentifierSchema).max(50).optional(),
+  address: oneOrMore(addressSchema, 1, 'address'),
+  contact: oneOrMore(contactSchema, 0, 'contact').optional(),
+  externalId: z.string().trim().min(1).max(200).optional(),
+  status: z
+    .object({ hieOptOut: z.boolean().optional(), treatmentRelationship: z.boolean().optional() })
+    .optional(),
+});
+export type PatientDemographics = z.output<typeof patientDemographicsSchema>;
+
+/** E4 request body. */
+export const createPatientBodySchema = patientDemographicsSchema
+  .extend({
+    cohorts: z.array(idSchema).max(100).optional(),
+    networkQuery: networkQueryRequestSchema.optional(),
+  })
+  .meta({ id: 'CreatePatient' });
+export type CreatePatientBody = z.output<typeof createPatientBodySchema>;
+export type CreatePatientInput = z.input<typeof createPatientBodySchema>;
+
+/** Body of update patient (PUT): replaces; `eTag` here or If-Match is checked. */
+export const updatePatientBodySchema = patientDemographicsSchema
+  .extend({ eTag: z.string().optional() })
+  .meta({ id: 'UpdatePatient' });
+export type UpdatePatientBody = z.output<typeof updatePatientBodySchema>;
+
+/** Keys known of additionalIdentifiers (interface-decisions.md). */
+export const EXTERNAL_SYSTEMS = [
+  'athenahealth',
+  'elation',
+  'canvas',
+  'healthie',
+  'eclinicalworks',
+  'salesforce',
+  'practicefusion',
+  'quest',
+  'healthix',
+] as const;
+export const additionalIdentifiersSchema = z.partialRecord(z.enum(EXTERNAL_SYSTEMS), z.array(z.string()));
+
+const answeredNames = z
+  .union([z.array(z.string()), z.string()])
+  .meta({ description: 'A list; in the dialect "published" one string joined by blanks.' });
+
+/** Patient (response). */
+export const patientSchema = z
+  .object({
+    id: idSchema,
+    eTag: z.string().optional(),
+    externalId: z.string().optional(),
+    additionalIdentifiers: additionalIdentifiersSchema,
+    additionalIds: additionalIdentifiersSchema,
+    firstName: answeredNames,
+    lastName: answeredNames,
+    dob: z.string(),
+    genderAtBirth: genderSchema,
+    personalIdentifiers: z.array(storedPersonalIdentifierSchema),
+    address: z.array(storedAddressSchema),
+    contact: z.array(z.object({ phone: z.string().optional(), email: z.string().optional() })),
+    facilityIds: z.array(z.string()),
+    status: z.object({ hieOptOut: z.boolean(), treatmentRelationship: z.boolean() }),
+    createdAt: z.string().optional(),
+    networkQuery: networkQueryStatusSchema.optional(),
+  })
+  .meta({ id: 'Patient' });
+export type PatientAnswer = z.output<typeof patientSchema>;

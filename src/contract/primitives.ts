@@ -1,0 +1,52 @@
+import { z } from 'zod';
+
+export const SOURCE_TYPES = ['hie', 'pharmacy', 'lab'] as const;
+/** The three kinds of source (interface.md, "What the service does"). */
+export const sourceTypeSchema = z.enum(SOURCE_TYPES).meta({ id: 'SourceType' });
+export type SourceType = z.infer<typeof sourceTypeSchema>;
+
+export const idSchema = z.uuid({ error: 'expected an id in UUID form' });
+export const instantSchema = z.iso.datetime({ offset: true }).meta({ description: 'ISO 8601' });
+
+const US_STATES =
+  'AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY DC AS GU MP PR VI UM FM MH PW AA AE AP';
+const stateCodes = new Set(US_STATES.split(' '));
+
+/** Two-letter code of a US state or territory; any case in, upper case out. */
+export const usStateSchema = z
+  .string()
+  .trim()
+  .refine((value) => stateCodes.has(value.toUpperCase()), {
+    error: (issue) => `"${issue.input}" is not the two-letter code of a US state or territory`,
+  })
+  .transform((value) => value.toUpperCase());
+
+/** 5 digits, or ZIP+4. */
+export const zipSchema = z
+  .string()
+  .trim()
+  .refine((value) => /^\d{5}(-\d{4})?$/.test(value), { error: (issue) => explainZip(String(issue.input)) });
+
+function explainZip(found: string): string {
+  const digits = found.replaceAll(/\D/g, '').length;
+  const hint = digits === 4 ? '; a leading zero may have been lost in a spreadsheet' : '';
+  return `"${found}" has ${digits} digits, 5 (or ZIP+4) expected${hint}`;
+}
+
+/** Date of birth: a real calendar date, not in the future, not before 1900. */
+export const dobSchema = z.iso
+  .date({ error: (issue) => `"${issue.input ?? ''}" is not a date of the form YYYY-MM-DD` })
+  .refine((value) => value >= '1900-01-01', { error: 'is before 1900' })
+  .refine((value) => value <= new Date(Date.now() + 14 * 3_600_000).toISOString().slice(0, 10), {
+    error: 'is in the future',
+  });
+
+/** One or more names; a comma or blank separates (interface.md, Patient create request). */
+export const namesSchema = z
+  .union([z.string(), z.array(z.string())], { error: 'expected a string or a list of strings' })
+  .transform((value) => [value].flat().flatMap(splitNames))
+  .refine((names) => names.length > 0, { error: 'at least one name is required' });
+
+export function splitNames(value: string): string[] {
+  return value.split(/[,\s]+/u).filter((name) => name !== '');
+}

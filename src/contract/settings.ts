@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { idSchema, instantSchema } from './primitives.ts';
+
+export const settingsBodySchema = z
+  .object({
+    webhookUrl: z.url({ protocol: /^https?$/, error: 'webhookUrl is an http or https address' }).nullish(),
+  })
+  .meta({ id: 'UpdateSettings' });
+
+/** `webhookKey` is null while no destination is set. */
+export const settingsSchema = z
+  .object({ id: idSchema, webhookUrl: z.string().nullable(), webhookKey: z.string().nullable() })
+  .meta({ id: 'Settings' });
+export type SettingsAnswer = z.output<typeof settingsSchema>;
+
+export const webhookStatusSchema = z
+  .object({
+    webhookUrl: z.string().nullable(),
+    webhookEnabled: z.boolean(),
+    webhookStatus: z.enum(['healthy', 'failing', 'disabled', 'unknown']),
+    lastStatusAt: instantSchema.nullable(),
+    pending: z.number().int(),
+    deadLettered: z.number().int(),
+  })
+  .meta({ id: 'WebhookStatus' });
