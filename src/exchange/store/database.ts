@@ -1,0 +1,96 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { Kysely, type Migration, Migrator, PostgresDialect, sql, type Transaction } from 'kysely';
+import pg from 'pg';
+import type { Database } from './schema.ts';
+
+/** A transaction that sees the rows of one account and no other (row-level security). */
+export interface AccountTx {
+  readonly accountId: string;
+  readonly db: Transaction<Database>;
+}
+
+/** A transaction of the service itself, over all accounts: authentication, reconcile, callbacks. */
+export interface SystemTx {
+  readonly db: Transaction<Database>;
+}
+
+export interface Store {
+  /** Runs `work` in one transaction bound to the account; commits when it resolves, rolls back when it throws. */
+  asAccount<T>(accountId: string, work: (tx: AccountTx) => Promise<T>): Promise<T>;
+  asSystem<T>(work: (tx: SystemTx) => Promise<T>): Promise<T>;
+  /** Brings the schema up to date; safe to call from several processes at once. */
+  migrate(): Promise<void>;
+  /** Resolves when the database answers. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+// Dates without time stay text: a birth date has no time zone.
+pg.types.setTypeParser(pg.types.builtins.DATE, (value) => value);
+// Row counts and sizes fit a double here.
+pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+
+export interface StoreOptions {
+  databaseUrl: string;
+  /** Connections of this process. */
+  poolMax?: number;
+  /** An idle connection broke (the server restarted): worth a log line, never the end of the process. */
+  onIdleError?: (error: Error) => void;
+}
+
+export function createStore(options: StoreOptions): Store {
+  const pool = new pg.Pool({
+    connectionString: options.databaseUrl,
+    max: options.poolMax ?? 20,
+    connectionTimeoutMillis: 10_000,
+    statement_timeout: 60_000,
+    idle_in_transaction_session_timeout: 60_000,
+  });
+  pool.on('error', (error) => options.onIdleError?.(error));
+  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
+
+  return {
+    asAccount: (accountId, work) =>
+      db.transaction().execute(async (tx) => {
+        await sql`select set_config('role', 'exchange_app', true), set_config('app.account_id', ${accountId}, true)`.execute(
+          tx,
+        );
+        return work({ accountId, db: tx });
+      }),
+    asSystem: (work) =>
+      db.transaction().execute(async (tx) => {
+        await sql`select set_config('role', 'exchange_system', true)`.execute(tx);
+        return work({ db: tx });
+      }),
+    migrate: () => migrate(db),
+    ping: async () => {
+      await sql`select 1`.execute(db);
+    },
+    close: () => db.destroy(),
+  };
+}
+
+const MIGRATIONS = new URL('./migrations/', import.meta.url);
+
+/** Numbered SQL files in order; Kysely's migrator serialises starters that race and remembers what was applied. */
+async function migrate(db: Kysely<Database>): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: readMigrations } });
+  const { error } = await migrator.migrateToLatest();
+  if (error !== undefined) throw error;
+}
+
+async function readMigrations(): Promise<Record<string, Migration>> {
+  const files = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).sort();
+  const migrations: Record<string, Migration> = {};
+  for (const file of files) {
+    const text = await readFile(new URL(file, MIGRATIONS), 'utf8');
+    migrations[file.replace(/\.sql$/, '')] = {
+      up: (tx) =>
+        sql
+          .raw(text)
+          .execute(tx)
+          .then(() => undefined),
+    };
+  }
+  return migrations;
+}

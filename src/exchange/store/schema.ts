@@ -1,0 +1,250 @@
+import type { ColumnType, Generated, JSONColumnType } from 'kysely';
+import type { CohortSettings } from '../../contract/cohort.ts';
+import type { RequestedSource, SourceError } from '../../contract/network-query.ts';
+import type { SourceType } from '../../contract/primitives.ts';
+import type { Address, Contact, Gender, PersonalIdentifier } from '../domain/demographics.ts';
+
+/** The tables of `migrations/`, as Kysely sees them. */
+export interface Database {
+  account: AccountTable;
+  api_key: ApiKeyTable;
+  facility: FacilityTable;
+  patient: PatientTable;
+  patient_identity_key: { account_id: string; key: Buffer; patient_id: string };
+  cohort: CohortTable;
+  cohort_member: { account_id: string; cohort_id: string; patient_id: string; added_at: Generated<Date> };
+  idempotency_key: IdempotencyKeyTable;
+  audit_entry: AuditEntryTable;
+  network_query: NetworkQueryTable;
+  network_query_run: NetworkQueryRunTable;
+  network_query_attempt: NetworkQueryAttemptTable;
+  network_query_timeline: NetworkQueryTimelineTable;
+  document: DocumentTable;
+  patient_resource: PatientResourceTable;
+  webhook_destination: WebhookDestinationTable;
+  event: EventTable;
+  event_attempt: EventAttemptTable;
+}
+
+/** jsonb: an object when read, its JSON text when written (so that a list is not taken for a PostgreSQL array). */
+type Json<T extends object | null> = JSONColumnType<T>;
+type DefaultJson<T extends object> = ColumnType<T, string | undefined, string>;
+type Instant = Generated<Date>;
+
+export interface AccountSettings {
+  sources?: Partial<Record<SourceType, { enabled: boolean }>>;
+  limits?: { requestsPerMinute?: number; networkQueriesPerMinute?: number };
+}
+
+interface AccountTable {
+  id: string;
+  name: string;
+  dialect: Generated<'interface' | 'published'>;
+  settings: DefaultJson<AccountSettings>;
+  created_at: Instant;
+}
+
+interface ApiKeyTable {
+  id: string;
+  account_id: string;
+  prefix: string;
+  hash: Buffer;
+  created_at: Instant;
+  expires_at: Date | null;
+  revoked_at: Date | null;
+  last_used_at: Date | null;
+}
+
+interface FacilityTable {
+  id: string;
+  account_id: string;
+  oid: string;
+  name: string;
+  npi: string;
+  tin: string | null;
+  active: Generated<boolean>;
+  address: Json<Address>;
+  version: Generated<number>;
+  created_at: Instant;
+}
+
+interface PatientTable {
+  id: string;
+  account_id: string;
+  external_id: string | null;
+  first_names: string[];
+  last_names: string[];
+  /** YYYY-MM-DD */
+  dob: string;
+  gender: Gender;
+  addresses: Json<Address[]>;
+  contacts: DefaultJson<Contact[]>;
+  personal_identifiers: DefaultJson<PersonalIdentifier[]>;
+  additional_identifiers: DefaultJson<Record<string, string[]>>;
+  facility_ids: string[];
+  hie_opt_out: Generated<boolean>;
+  treatment_relationship: Generated<boolean>;
+  version: Generated<number>;
+  created_at: Instant;
+  updated_at: Instant;
+}
+
+interface CohortTable {
+  id: string;
+  account_id: string;
+  name: string;
+  description: string;
+  color: string;
+  purpose_of_use: 'treatment' | 'operations';
+  settings: Json<CohortSettings>;
+  version: Generated<number>;
+  created_at: Instant;
+}
+
+interface IdempotencyKeyTable {
+  account_id: string;
+  key_hash: Buffer;
+  request_hash: Buffer;
+  status: number | null;
+  answer: ColumnType<unknown, string | null | undefined, string | null>;
+  created_at: Instant;
+}
+
+interface AuditEntryTable {
+  id: Generated<string>;
+  account_id: string;
+  at: Instant;
+  actor: string;
+  operation: string;
+  patient_id: string | null;
+  target_id: string | null;
+  outcome: string;
+  remote_address: string | null;
+}
+
+export type QueryState = 'running' | 'completed' | 'partial' | 'failed';
+export type AttemptState = 'running' | 'completed' | 'failed';
+
+interface NetworkQueryTable {
+  id: string;
+  account_id: string;
+  patient_id: string;
+  purpose_of_use: 'treatment' | 'ias';
+  origin: 'interactive' | 'monitoring' | 'bulk';
+  metadata: Json<Record<string, string> | null>;
+  requested: Json<RequestedSource[]>;
+  start_errors: DefaultJson<SourceError[]>;
+  status: QueryState;
+  started_at: Instant;
+  ended_at: Date | null;
+}
+
+interface NetworkQueryRunTable {
+  query_id: string;
+  run: number;
+  account_id: string;
+  sources: SourceType[];
+  requested_at: Instant;
+  workflow_started_at: Date | null;
+  ended_at: Date | null;
+}
+
+interface NetworkQueryAttemptTable {
+  query_id: string;
+  source: SourceType;
+  attempt: number;
+  run: number;
+  account_id: string;
+  status: AttemptState;
+  will_retry: Generated<boolean>;
+  reason: string | null;
+  started_at: Instant;
+  completed_at: Date | null;
+  callback_hash: Buffer | null;
+  callback_at: Date | null;
+  job: Json<Record<string, unknown> | null>;
+  cursor: Json<Record<string, unknown> | null>;
+  collected: Generated<boolean>;
+  pages: Generated<number>;
+  resources: Generated<number>;
+  strays: Generated<number>;
+  documents: Generated<number>;
+}
+
+interface NetworkQueryTimelineTable {
+  id: Generated<string>;
+  query_id: string;
+  account_id: string;
+  at: Instant;
+  source: SourceType | null;
+  attempt: number | null;
+  kind: string;
+  message: string;
+  once_key: string | null;
+}
+
+interface DocumentTable {
+  id: string;
+  account_id: string;
+  patient_id: string;
+  query_id: string;
+  source: SourceType;
+  kind: 'page' | 'attachment';
+  source_document_id: string | null;
+  file_name: string;
+  content_type: string;
+  size_bytes: number;
+  sha256: Buffer;
+  blob_ref: string;
+  created_at: Instant;
+}
+
+interface PatientResourceTable {
+  account_id: string;
+  patient_id: string;
+  source: SourceType;
+  resource_type: string;
+  source_id: string;
+  document_id: string;
+  sha256: Buffer;
+  content: Json<Record<string, unknown>>;
+  collected_at: Instant;
+}
+
+interface WebhookDestinationTable {
+  id: string;
+  account_id: string;
+  url: string | null;
+  key: string | null;
+  health: Generated<'healthy' | 'failing' | 'disabled' | 'unknown'>;
+  health_at: Date | null;
+  updated_at: Instant;
+}
+
+export type EventState = 'pending' | 'delivering' | 'delivered' | 'dead' | 'unrouted';
+
+interface EventTable {
+  id: string;
+  seq: Generated<string>;
+  account_id: string;
+  patient_id: string | null;
+  destination_id: string | null;
+  type: string;
+  fact_key: string;
+  request_id: string | null;
+  body: Json<Record<string, unknown>>;
+  occurred_at: Date;
+  status: EventState;
+  attempts: Generated<number>;
+  last_attempt_at: Date | null;
+  delivered_at: Date | null;
+}
+
+interface EventAttemptTable {
+  event_id: string;
+  attempt: number;
+  account_id: string;
+  at: Instant;
+  http_status: number | null;
+  outcome: string;
+}
