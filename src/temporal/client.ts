@@ -1,0 +1,37 @@
+import { Client, Connection } from '@temporalio/client';
+import type { Config } from '../config.ts';
+import { parseKeyRing } from '../lib/key-ring.ts';
+import { createDataConverter } from './data-converter.ts';
+
+export const TEMPORAL_VARIABLES = [
+  'TEMPORAL_ADDRESS',
+  'TEMPORAL_NAMESPACE',
+  'TEMPORAL_API_KEY',
+  'TEMPORAL_TLS',
+  'DATA_KEYS',
+] as const;
+export type TemporalConfig = Config<(typeof TEMPORAL_VARIABLES)[number]>;
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/**
+ * A client whose payloads are encrypted with the key ring. With `lazy` it connects at the first call, so that a
+ * process can start and answer while Temporal is down; without, it throws when the server cannot be reached.
+ * Close it by `client.connection.close()`.
+ */
+export async function createTemporalClient(
+  config: TemporalConfig,
+  { lazy = false }: { lazy?: boolean } = {},
+): Promise<Client> {
+  const options = { ...temporalConnectionOptions(config), connectTimeout: CONNECT_TIMEOUT_MS };
+  const connection = lazy ? Connection.lazy(options) : await Connection.connect(options);
+  const dataConverter = createDataConverter(parseKeyRing(config.DATA_KEYS));
+  return new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter });
+}
+
+/** What the client's and the workers' connection have in common. */
+export const temporalConnectionOptions = (config: TemporalConfig) => ({
+  address: config.TEMPORAL_ADDRESS,
+  tls: config.TEMPORAL_TLS || config.TEMPORAL_API_KEY !== undefined,
+  ...(config.TEMPORAL_API_KEY === undefined ? {} : { apiKey: config.TEMPORAL_API_KEY }),
+});

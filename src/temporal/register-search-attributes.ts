@@ -1,0 +1,29 @@
+import type { Connection } from '@temporalio/client';
+import { temporal } from '@temporalio/proto';
+import { SEARCH_ATTRIBUTES } from '../contract/temporal.ts';
+
+const { IndexedValueType } = temporal.api.enums.v1;
+const INDEXED_TYPES = {
+  Keyword: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
+  KeywordList: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+} as const;
+
+/**
+ * Registers the search attributes with the namespace; those that exist stay. A start that names an attribute
+ * which is not registered fails, so run this before workers and gateways start.
+ * Throws when one exists with another type: the namespace belongs to something else.
+ */
+export async function registerSearchAttributes(connection: Connection, namespace: string): Promise<void> {
+  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+  const missing: Record<string, temporal.api.enums.v1.IndexedValueType> = {};
+  for (const [name, type] of Object.entries(SEARCH_ATTRIBUTES)) {
+    const found = customAttributes[name];
+    if (found === undefined) missing[name] = INDEXED_TYPES[type];
+    else if (found !== INDEXED_TYPES[type])
+      throw new Error(
+        `Temporal namespace "${namespace}" has a search attribute ${name} that is not a ${type}; use another namespace`,
+      );
+  }
+  if (Object.keys(missing).length === 0) return;
+  await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: missing });
+}

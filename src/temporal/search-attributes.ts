@@ -1,0 +1,18 @@
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import { SEARCH_ATTRIBUTES } from '../contract/temporal.ts';
+
+export const SEARCH_ATTRIBUTE_TYPES = {
+  Keyword: SearchAttributeType.KEYWORD,
+  KeywordList: SearchAttributeType.KEYWORD_LIST,
+} as const;
+
+/**
+ * Typed keys of the search attributes, for clients and workflows alike (this file is safe in the workflow bundle).
+ * Their values are never encrypted: opaque ids and states only.
+ */
+export const searchAttribute = {
+  accountId: defineSearchAttributeKey('AccountId', SEARCH_ATTRIBUTE_TYPES[SEARCH_ATTRIBUTES.AccountId]),
+  requestId: defineSearchAttributeKey('RequestId', SEARCH_ATTRIBUTE_TYPES[SEARCH_ATTRIBUTES.RequestId]),
+  queryStatus: defineSearchAttributeKey('QueryStatus', SEARCH_ATTRIBUTE_TYPES[SEARCH_ATTRIBUTES.QueryStatus]),
+  sources: defineSearchAttributeKey('Sources', SEARCH_ATTRIBUTE_TYPES[SEARCH_ATTRIBUTES.Sources]),
+} as const;
