@@ -1,0 +1,45 @@
+import { request } from 'undici';
+import { z } from 'zod';
+import type { FaultRuleInput } from './faults/rules.ts';
+import { type LogFilter, type RequestLogEntry, requestLogEntry } from './request-log.ts';
+import type { SettingsChange } from './settings.ts';
+
+/** Steers a running simulator over HTTP. Every call throws an Error with the simulator's words when refused. */
+export interface SimulatorAdmin {
+  /** Puts these rules in place of all others. */
+  setRules(rules: readonly FaultRuleInput[]): Promise<void>;
+  clearRules(): Promise<void>;
+  changeSettings(change: SettingsChange): Promise<void>;
+  /** Back to the settings the simulator was started with. */
+  resetSettings(): Promise<void>;
+  /** What the sources were asked, in the order of the answers. */
+  requests(filter?: LogFilter): Promise<RequestLogEntry[]>;
+}
+
+export function createSimulatorAdmin(simulatorUrl: string, token?: string): SimulatorAdmin {
+  const call = async (method: 'GET' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<string> => {
+    const response = await request(new URL(`/admin/${path}`, simulatorUrl), {
+      method,
+      headers: {
+        ...(token ? { authorization: `Bearer ${token}` } : {}),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      body: body === undefined ? null : JSON.stringify(body),
+    });
+    const text = await response.body.text();
+    if (response.statusCode >= 400) throw new Error(`The simulator refused ${method} ${path}: ${text}`);
+    return text;
+  };
+  return {
+    setRules: async (rules) => void (await call('PUT', 'rules', rules)),
+    clearRules: async () => void (await call('DELETE', 'rules')),
+    changeSettings: async (change) => void (await call('PUT', 'settings', change)),
+    resetSettings: async () => void (await call('DELETE', 'settings')),
+    requests: async (filter = {}) => {
+      const query = new URLSearchParams();
+      for (const [name, value] of Object.entries(filter))
+        if (value !== undefined) query.set(name, String(value));
+      return z.array(requestLogEntry).parse(JSON.parse(await call('GET', `requests?${query}`)));
+    },
+  };
+}

@@ -1,0 +1,76 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { bearerToken, sameText } from './auth.ts';
+import type { FaultBook } from './faults/fault-book.ts';
+import { faultRule } from './faults/rules.ts';
+import { SOURCE_NAMES } from './protocol.ts';
+import type { RequestLog } from './request-log.ts';
+import { type Settings, settingsChange } from './settings.ts';
+
+export interface AdminOptions {
+  faults: FaultBook;
+  settings: Settings;
+  log: RequestLog;
+  /** Bearer token the admin routes ask for; without it they are open to this machine. */
+  token?: string;
+}
+
+const LOOPBACK = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
+
+const logFilter = z.object({
+  source: z.enum(SOURCE_NAMES).optional(),
+  sample: z.string().optional(),
+  operation: z.string().optional(),
+  after: z.coerce.number().int().optional(),
+});
+
+/** Routes by which tests and the demo steer the sources and read what they saw. Only for this machine. */
+export async function adminRoutes(app: FastifyInstance, options: AdminOptions): Promise<void> {
+  const { faults, settings, log, token } = options;
+  app.addHook('onRequest', async (request, reply) => {
+    const refused = refusalOf(request, token);
+    if (refused) await reply.code(refused.status).send({ error: refused.error });
+  });
+
+  app.get('/rules', () => faults.list());
+  app.put('/rules', (request, reply) => {
+    const rules = z.array(faultRule).safeParse(request.body);
+    if (!rules.success) return invalid(reply, rules.error);
+    faults.replace(rules.data);
+    return faults.list();
+  });
+  app.delete('/rules', (_, reply) => {
+    faults.replace([]);
+    return reply.code(204).send();
+  });
+
+  app.get('/settings', () => settings.all());
+  app.put('/settings', (request, reply) => {
+    const change = settingsChange.safeParse(request.body);
+    if (!change.success) return invalid(reply, change.error);
+    settings.change(change.data);
+    return settings.all();
+  });
+  app.delete('/settings', (_, reply) => {
+    settings.reset();
+    return reply.code(204).send();
+  });
+
+  app.get('/requests', (request, reply) => {
+    const filter = logFilter.safeParse(request.query);
+    return filter.success ? log.list(filter.data) : invalid(reply, filter.error);
+  });
+}
+
+function refusalOf(request: FastifyRequest, token: string | undefined) {
+  // The socket's own address: a proxy's word about it must not count here.
+  if (!LOOPBACK.has(request.socket.remoteAddress ?? ''))
+    return { status: 403, error: 'only from this machine' };
+  if (token && !sameText(bearerToken(request) ?? '', token))
+    return { status: 401, error: 'admin token needed' };
+  return undefined;
+}
+
+function invalid(reply: FastifyReply, error: z.ZodError) {
+  return reply.code(400).send({ error: z.prettifyError(error) });
+}

@@ -1,0 +1,54 @@
+import type { CodeableConcept, FhirResource } from 'fhir/r4.js';
+import type { SourceName } from '../protocol.ts';
+
+type ResourceType = FhirResource['resourceType'];
+
+/** Resource types that are about one patient, and that a source would therefore find by patient. */
+export const PATIENT_TYPES: Record<SourceName, readonly ResourceType[]> = {
+  hie: [
+    'AllergyIntolerance',
+    'CarePlan',
+    'CareTeam',
+    'Condition',
+    'Device',
+    'DiagnosticReport',
+    'DocumentReference',
+    'Encounter',
+    'ImagingStudy',
+    'Immunization',
+    'MedicationAdministration',
+    'MedicationRequest',
+    'Observation',
+    'Procedure',
+    'SupplyDelivery',
+  ],
+  pharmacy: ['MedicationRequest', 'MedicationDispense'],
+  lab: ['DiagnosticReport', 'Observation'],
+};
+
+/** Types that others refer to and that carry no patient. */
+export const SHARED_TYPES: Record<SourceName, readonly ResourceType[]> = {
+  hie: ['Location', 'Medication', 'Organization', 'Practitioner'],
+  pharmacy: ['Medication', 'Organization', 'Practitioner'],
+  lab: ['Organization', 'Practitioner'],
+};
+
+/** Cuts a patient's record to what the source would know of it. */
+export function knownTo(source: SourceName, resources: readonly FhirResource[]): FhirResource[] {
+  const known = resources.filter(
+    (resource) =>
+      PATIENT_TYPES[source].includes(resource.resourceType) ||
+      (SHARED_TYPES[source].includes(resource.resourceType) && resource.resourceType === 'Medication'),
+  );
+  return source === 'lab' ? known.filter(isLaboratory) : known;
+}
+
+function isLaboratory(resource: FhirResource): boolean {
+  if (resource.resourceType === 'Observation') return hasCode(resource.category, 'laboratory');
+  if (resource.resourceType === 'DiagnosticReport') return hasCode(resource.category, 'LAB');
+  return false;
+}
+
+function hasCode(concepts: readonly CodeableConcept[] | undefined, code: string): boolean {
+  return (concepts ?? []).some((concept) => concept.coding?.some((coding) => coding.code === code));
+}

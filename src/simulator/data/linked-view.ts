@@ -1,0 +1,54 @@
+import type { FhirResource, Patient } from 'fhir/r4.js';
+import type { SourceName } from '../protocol.ts';
+import type { PatientView } from './patient-view.ts';
+import { withReferences } from './references.ts';
+import { idAtSource } from './source-ids.ts';
+
+export const LINK_TYPES = ['replaced-by', 'seealso'] as const;
+export type LinkType = (typeof LINK_TYPES)[number];
+
+/** One person under two Patients that are linked. Which id is asked for tells which of the two is meant. */
+export interface LinkedIds {
+  first: string;
+  second: string;
+}
+
+export function linkedIds(source: SourceName, samplePatientId: string, link: LinkType): LinkedIds {
+  return {
+    first: idAtSource(source, `${samplePatientId}/${link}/first`),
+    second: idAtSource(source, `${samplePatientId}/${link}/second`),
+  };
+}
+
+/**
+ * Splits a view over two linked Patients: a replaced Patient has lost all its data to the other one; two that see
+ * each other have half of it each.
+ */
+export function splitView(view: PatientView, ids: LinkedIds, link: LinkType): [PatientView, PatientView] {
+  const atFirst = (index: number) => link === 'seealso' && index % 2 === 0;
+  const first = view.resources.filter((_, index) => atFirst(index));
+  const second = view.resources.filter((_, index) => !atFirst(index));
+  return [
+    { ...moved(view, first, ids.first), patient: linked(view.patient, ids.first, ids.second, link) },
+    {
+      ...moved(view, second, ids.second),
+      patient: linked(view.patient, ids.second, ids.first, link === 'seealso' ? 'seealso' : 'replaces'),
+    },
+  ];
+}
+
+function moved(view: PatientView, resources: readonly FhirResource[], patientId: string): PatientView {
+  const from = `Patient/${view.patient.id}`;
+  const to = `Patient/${patientId}`;
+  const resolve = (reference: string) => (reference === from ? to : reference);
+  return { ...view, resources: resources.map((resource) => withReferences(resource, resolve)) };
+}
+
+function linked(patient: Patient, id: string, otherId: string, type: LinkType | 'replaces'): Patient {
+  return {
+    ...patient,
+    id,
+    active: type !== 'replaced-by',
+    link: [{ other: { reference: `Patient/${otherId}` }, type }],
+  };
+}

@@ -1,0 +1,114 @@
+import type { FhirResource } from 'fhir/r4.js';
+import type { SourceName } from '../protocol.ts';
+import { loadProviders, loadSamplePatients, type SamplePatient } from '../samples.ts';
+import type { StoredBinary } from './ccda-document.ts';
+import { LINK_TYPES, type LinkType, linkedIds, splitView } from './linked-view.ts';
+import { buildPatientView, type PatientView, type ProvidersByReference } from './patient-view.ts';
+import { idAtSource } from './source-ids.ts';
+
+/** What one source holds. Records are read and cut when they are first asked for, then kept. */
+export class SourceData {
+  readonly #source: SourceName;
+  readonly #providers: () => ProvidersByReference;
+  readonly #samplesByPatientId = new Map<string, SamplePatient>();
+  readonly #views = new Map<string, PatientView>();
+  readonly #samples: readonly SamplePatient[];
+
+  constructor(source: SourceName, samples: readonly SamplePatient[], providers: () => ProvidersByReference) {
+    this.#source = source;
+    this.#providers = providers;
+    this.#samples = samples;
+    for (const sample of samples) {
+      this.#samplesByPatientId.set(idAtSource(source, sample.patientId), sample);
+      for (const link of LINK_TYPES) {
+        const ids = linkedIds(source, sample.patientId, link);
+        this.#samplesByPatientId.set(ids.first, sample);
+        this.#samplesByPatientId.set(ids.second, sample);
+      }
+    }
+  }
+
+  /** Key of the sample behind one of this source's Patient ids. */
+  sampleOf(patientId: string): string | undefined {
+    return this.#samplesByPatientId.get(patientId)?.key;
+  }
+
+  /** The record of a Patient of this source; undefined where the id is unknown. */
+  view(patientId: string): PatientView | undefined {
+    const sample = this.#samplesByPatientId.get(patientId);
+    if (!sample) return undefined;
+    this.#build(sample);
+    return this.#views.get(patientId);
+  }
+
+  /** Everybody this source knows, once each. */
+  views(): PatientView[] {
+    return this.#samples.flatMap((sample) => this.view(idAtSource(this.#source, sample.patientId)) ?? []);
+  }
+
+  /** Id of the Patient that stands first when this person has two linked ones. */
+  linkedPatientId(sampleKey: string, link: LinkType): string | undefined {
+    const sample = this.#samples.find(({ key }) => key === sampleKey);
+    return sample && linkedIds(this.#source, sample.patientId, link).first;
+  }
+
+  /** One resource by type and id, and whose record it is in. */
+  read(type: string, id: string): { resource: FhirResource; sample: string } | undefined {
+    if (type === 'Patient') {
+      const view = this.view(id);
+      return view && { resource: view.patient, sample: view.sample };
+    }
+    for (const { resources, sample } of this.views()) {
+      const resource = resources.find((candidate) => candidate.resourceType === type && candidate.id === id);
+      if (resource) return { resource, sample };
+    }
+    return undefined;
+  }
+
+  binary(id: string): (StoredBinary & { sample: string }) | undefined {
+    for (const { binaries, sample } of this.views()) {
+      const binary = binaries.get(id);
+      if (binary) return { ...binary, sample };
+    }
+    return undefined;
+  }
+
+  #build(sample: SamplePatient): void {
+    const patientId = idAtSource(this.#source, sample.patientId);
+    if (this.#views.has(patientId)) return;
+    const view = buildPatientView(this.#source, sample, this.#providers());
+    this.#views.set(patientId, view);
+    for (const link of LINK_TYPES) {
+      const ids = linkedIds(this.#source, sample.patientId, link);
+      const [first, second] = splitView(view, ids, link);
+      this.#views.set(ids.first, first);
+      this.#views.set(ids.second, second);
+    }
+  }
+}
+
+/** The data of all sources, over one reading of the samples. */
+export function createSourceData(): Record<SourceName, SourceData> {
+  const samples = loadSamplePatients();
+  let providers: ProvidersByReference | undefined;
+  const readProviders = () => {
+    providers ??= providersByReference();
+    return providers;
+  };
+  return {
+    hie: new SourceData('hie', samples, readProviders),
+    pharmacy: new SourceData('pharmacy', samples, readProviders),
+    lab: new SourceData('lab', samples, readProviders),
+  };
+}
+
+function providersByReference(): ProvidersByReference {
+  const references = new Map<string, FhirResource>();
+  for (const resource of loadProviders()) {
+    if (!('identifier' in resource) || !Array.isArray(resource.identifier)) continue;
+    for (const { system, value } of resource.identifier) {
+      references.set(`${resource.resourceType}?identifier=${system}|${value}`, resource);
+    }
+  }
+  return references;
+}

@@ -1,0 +1,120 @@
+import { Readable } from 'node:stream';
+import type { Bundle, BundleEntry, FhirResource } from 'fhir/r4.js';
+import type { Answer } from '../answer.ts';
+import type { Call } from '../source.ts';
+import type { Fault } from './rules.ts';
+
+/** An answer that may also be an endless-looking stream. */
+export interface SentAnswer extends Omit<Answer, 'body'> {
+  body?: Answer['body'] | Readable;
+}
+
+/** Whether a fault could show on this answer; one that could not is kept for the next one. */
+export function canShow(fault: Fault, answer: Answer): boolean {
+  if (answer.status !== 200 || answer.body === undefined) return false;
+  switch (fault.type) {
+    case 'stray':
+      return bundleOf(answer) !== undefined || isNdjson(answer);
+    case 'foreign-link':
+    case 'endless-pages':
+      return bundleOf(answer) !== undefined;
+    default:
+      return true;
+  }
+}
+
+/** Spoils an answer that was right. */
+export function applyToAnswer(
+  fault: Fault,
+  answer: Answer,
+  call: Call,
+  sample: string | undefined,
+): SentAnswer {
+  switch (fault.type) {
+    case 'broken-json': {
+      const text = textOf(answer);
+      return { ...answer, body: text.slice(0, Math.floor(text.length / 2)) };
+    }
+    case 'wrong-content-type':
+      return {
+        status: 200,
+        contentType: 'text/html; charset=utf-8',
+        body: '<!doctype html><html><body><h1>Scheduled maintenance</h1></body></html>',
+      };
+    case 'giant-page':
+      return { status: 200, body: Readable.from(giantBundle(fault.bytes)) };
+    case 'stray':
+      return withStrays(answer, strays(call, sample, fault.count), call);
+    case 'foreign-link':
+      return withNextLink(answer, () => fault.url);
+    case 'endless-pages':
+      return withNextLink(answer, (bundle) => bundle.link?.find(({ relation }) => relation === 'self')?.url);
+    default:
+      return answer;
+  }
+}
+
+function strays(call: Call, sample: string | undefined, count: number): FhirResource[] {
+  const other = call.source.data.views().find((view) => view.sample !== sample);
+  const patientId = `Patient/${other?.patient.id}`;
+  return (other?.resources ?? [])
+    .filter((resource) => JSON.stringify(resource).includes(patientId))
+    .slice(0, count);
+}
+
+function withStrays(answer: Answer, resources: readonly FhirResource[], call: Call): Answer {
+  if (isNdjson(answer)) {
+    const lines = resources.map((resource) => `${JSON.stringify(resource)}\n`).join('');
+    return { ...answer, body: `${textOf(answer)}${lines}` };
+  }
+  const entries = resources.map(
+    (resource): BundleEntry => ({
+      fullUrl: `${call.baseUrl}/${resource.resourceType}/${resource.id}`,
+      resource,
+      search: { mode: 'match' },
+    }),
+  );
+  return withBundle(answer, (bundle) => ({ ...bundle, entry: [...(bundle.entry ?? []), ...entries] }));
+}
+
+function withNextLink(answer: Answer, nextUrl: (bundle: Bundle) => string | undefined): Answer {
+  return withBundle(answer, (bundle) => {
+    const url = nextUrl(bundle);
+    const others = (bundle.link ?? []).filter(({ relation }) => relation !== 'next');
+    return { ...bundle, link: url ? [...others, { relation: 'next', url }] : others };
+  });
+}
+
+function withBundle(answer: Answer, change: (bundle: Bundle) => Bundle): Answer {
+  const outer = answer.body as Bundle;
+  if (outer.type !== 'batch-response') return { ...answer, body: change(outer) };
+  const entry = (outer.entry ?? []).map((item) => ({ ...item, resource: change(item.resource as Bundle) }));
+  return { ...answer, body: { ...outer, entry } };
+}
+
+function bundleOf({ body }: Answer): Bundle | undefined {
+  return typeof body === 'object' && 'resourceType' in body && body.resourceType === 'Bundle'
+    ? (body as Bundle)
+    : undefined;
+}
+
+function isNdjson({ contentType }: Answer): boolean {
+  return contentType?.includes('ndjson') ?? false;
+}
+
+function textOf({ body }: Answer): string {
+  if (typeof body === 'string') return body;
+  return Buffer.isBuffer(body) ? body.toString('utf8') : JSON.stringify(body);
+}
+
+/** A Bundle that is right in every respect but its size. */
+function* giantBundle(bytes: number): Generator<Buffer> {
+  const resource = { resourceType: 'Basic', id: 'filler', language: 'x'.repeat(60_000) };
+  const entry = Buffer.from(JSON.stringify({ resource }));
+  yield Buffer.from('{"resourceType":"Bundle","type":"searchset","entry":[');
+  for (let sent = 0; sent < bytes; sent += entry.length + 1) {
+    if (sent > 0) yield Buffer.from(',');
+    yield entry;
+  }
+  yield Buffer.from(']}');
+}

@@ -1,0 +1,58 @@
+import { Webhook } from 'standardwebhooks';
+import { request } from 'undici';
+import type { SourceName } from '../protocol.ts';
+import type { RequestLog } from '../request-log.ts';
+import type { CallBack } from './jobs.ts';
+
+const TIMEOUT_MS = 10_000;
+
+/**
+ * Tells the party that asked that its job has ended: one POST, signed by the rules of Standard Webhooks. It is not
+ * repeated when it fails; whoever asked can still ask for the job's state. Repeats of one job carry one message id.
+ */
+export function createCallBack(secrets: Record<SourceName, string>, log: RequestLog): CallBack {
+  return async (job) => {
+    if (!job.callback) return;
+    const startedAtMs = Date.now();
+    const body = JSON.stringify({ status: job.outcome === 'fails' ? 'failed' : 'completed' });
+    const status = await post(job.callback.url, body, signed(secrets[job.source], `msg_${job.id}`, body));
+    log.add({
+      at: new Date(startedAtMs).toISOString(),
+      source: job.source,
+      operation: 'callback',
+      method: 'POST',
+      // The path may hold a secret of the receiver.
+      path: '',
+      sample: job.sample,
+      status,
+      ms: Date.now() - startedAtMs,
+    });
+  };
+}
+
+function signed(secret: string, messageId: string, body: string): Record<string, string> {
+  const now = new Date();
+  return {
+    'content-type': 'application/json',
+    'webhook-id': messageId,
+    'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+    'webhook-signature': new Webhook(secret).sign(messageId, now, body),
+  };
+}
+
+/** Status of the receiver's answer, or 0 where there was none. */
+async function post(url: string, body: string, headers: Record<string, string>): Promise<number> {
+  try {
+    const response = await request(url, {
+      method: 'POST',
+      headers,
+      body,
+      headersTimeout: TIMEOUT_MS,
+      bodyTimeout: TIMEOUT_MS,
+    });
+    await response.body.dump();
+    return response.statusCode;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,80 @@
+import type { BundleEntry, FhirResource } from 'fhir/r4.js';
+import { z } from 'zod';
+import { type Answer, ok, refusal } from './answer.ts';
+import { searchset } from './bundle.ts';
+import type { PatientView } from './data/patient-view.ts';
+import type { Call } from './source.ts';
+
+const selection = z.object({
+  patientId: z.string(),
+  /** Only these types; all of them where left out. */
+  types: z.array(z.string()).optional(),
+  /** Only resources with one of these category codes. */
+  categories: z.array(z.string()).optional(),
+});
+/** Which resources of a patient an answer is about. */
+export type Selection = z.infer<typeof selection>;
+
+const pageToken = selection.extend({ count: z.int().min(1), offset: z.int().min(0) });
+type PageToken = z.infer<typeof pageToken>;
+
+export function select(view: PatientView, { types, categories }: Selection): FhirResource[] {
+  const all = [view.patient, ...view.resources];
+  const typed = types ? all.filter((resource) => types.includes(resource.resourceType)) : all;
+  return categories ? typed.filter((resource) => hasCategory(resource, categories)) : typed;
+}
+
+/** First page of a selection. `_count` of the request makes pages smaller than the source's own size, not larger. */
+export function firstPage(call: Call, wanted: Selection, requestedCount?: number): Answer {
+  const count = Math.min(requestedCount ?? Number.POSITIVE_INFINITY, call.source.settings().pageSize);
+  return page(call, { ...wanted, count, offset: 0 });
+}
+
+/** The page that a `next` link of ours points to. */
+export function nextPage(call: Call): Answer {
+  const token = readToken(call.params.get('_getpages'));
+  if (!token) return refusal(410, 'not-found', 'This page is not known.');
+  return page(call, token);
+}
+
+/** Patient that a page is about, for rules and the log. */
+export function patientOfPage(call: Call): string | undefined {
+  return readToken(call.params.get('_getpages'))?.patientId;
+}
+
+function page(call: Call, token: PageToken): Answer {
+  const view = call.source.data.view(token.patientId);
+  if (!view) return refusal(404, 'not-found', 'This Patient is not known here.');
+  const resources = select(view, token);
+  const end = token.offset + token.count;
+  const entries: BundleEntry[] = resources.slice(token.offset, end).map((resource) => ({
+    fullUrl: `${call.baseUrl}/${resource.resourceType}/${resource.id}`,
+    resource,
+    search: { mode: 'match' },
+  }));
+  const next = end < resources.length ? pageUrl(call, { ...token, offset: end }) : undefined;
+  return ok(searchset(entries, { total: resources.length, selfUrl: pageUrl(call, token), nextUrl: next }));
+}
+
+function pageUrl(call: Call, token: PageToken): string {
+  return `${call.baseUrl}?_getpages=${Buffer.from(JSON.stringify(token)).toString('base64url')}`;
+}
+
+function readToken(text: string | null): PageToken | undefined {
+  if (!text) return undefined;
+  try {
+    return pageToken.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')));
+  } catch {
+    return undefined;
+  }
+}
+
+function hasCategory(resource: FhirResource, codes: readonly string[]): boolean {
+  if (!('category' in resource)) return false;
+  const concepts = Array.isArray(resource.category) ? resource.category : [resource.category];
+  return concepts.some((concept) =>
+    typeof concept === 'object'
+      ? concept?.coding?.some((coding) => codes.includes(coding.code ?? ''))
+      : codes.includes(concept ?? ''),
+  );
+}

@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Answer, FHIR_JSON, refusal } from './answer.ts';
+import { isAuthorized, type SourceAccess } from './auth.ts';
+import { applyToAnswer, canShow, type SentAnswer } from './faults/apply-to-answer.ts';
+import type { Fault } from './faults/rules.ts';
+import { RateLimit } from './rate-limit.ts';
+import type { RequestLog } from './request-log.ts';
+import type { Route } from './routes/route.ts';
+import type { Call, Source } from './source.ts';
+
+export interface PipelineOptions {
+  access: SourceAccess;
+  log: RequestLog;
+  /** Origin under which callers reach the simulator; default: the one they used. */
+  publicUrl?: string;
+}
+
+/** What every request to a source goes through: access, limit, faults, the handler, faults again, the log. */
+export function serveSource(
+  app: FastifyInstance,
+  source: Source,
+  routes: readonly Route[],
+  options: PipelineOptions,
+): void {
+  const limit = new RateLimit();
+  for (const route of routes) {
+    app.route({
+      method: route.method,
+      url: route.path,
+      handler: async (request, reply) => {
+        await handle({ source, route, limit, options }, request, reply);
+        return reply;
+      },
+    });
+  }
+}
+
+interface Context {
+  source: Source;
+  route: Route;
+  limit: RateLimit;
+  options: PipelineOptions;
+}
+
+async function handle(context: Context, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { source, route, limit, options } = context;
+  const startedAtMs = Date.now();
+  const faults = new Set<string>();
+  const note = (fault: Fault) => void faults.add(fault.type);
+  const call = createCall(context, request, note);
+
+  let sample: string | undefined;
+  const log = (status: number) =>
+    options.log.add({
+      at: new Date(startedAtMs).toISOString(),
+      source: source.name,
+      operation: route.operation,
+      method: request.method,
+      path: request.url.split('?')[0] ?? '',
+      ...(sample ? { sample } : {}),
+      status,
+      ...(faults.size > 0 ? { fault: [...faults].join(',') } : {}),
+      ms: Date.now() - startedAtMs,
+    });
+  const answerWith = (answer: SentAnswer) => {
+    log(answer.status);
+    send(reply, answer);
+  };
+
+  if (!route.open?.(call) && !isAuthorized(request, options.access)) return answerWith(unauthorized());
+  if (!limit.admit(source.settings().requestsPerSecond)) return answerWith(tooManyRequests(1));
+  sample = route.sample?.(call);
+  const occasion = { source: source.name, operation: route.operation, sample };
+
+  await delay(source, source.faults.take('delay', occasion), note);
+  const requestFault = source.faults.take('request', occasion);
+  if (requestFault) {
+    note(requestFault);
+    const answer = failedRequest(requestFault);
+    if (answer) return answerWith(answer);
+    log(0);
+    return breakOff(requestFault, request, reply);
+  }
+
+  const matchFault = source.faults.take('match', occasion);
+  if (matchFault) note(matchFault);
+  const answer = route.answer({ ...call, matchFault });
+  const answerFault = source.faults.take('answer', occasion, (fault) => canShow(fault, answer));
+  if (answerFault) note(answerFault);
+  answerWith(answerFault ? applyToAnswer(answerFault, answer, call, sample) : answer);
+}
+
+function createCall({ source, options }: Context, request: FastifyRequest, note: Call['note']): Call {
+  const origin = options.publicUrl ?? `http://${request.headers.host}`;
+  const params = new URLSearchParams(request.url.split('?')[1] ?? '');
+  if (request.body instanceof URLSearchParams) {
+    for (const [name, value] of request.body) params.append(name, value);
+  }
+  return { source, request, baseUrl: `${origin}/${source.name}/fhir`, params, note };
+}
+
+async function delay(source: Source, fault: Fault | undefined, note: Call['note']): Promise<void> {
+  if (fault) note(fault);
+  const ms = source.settings().latencyMs + (fault?.type === 'latency' ? fault.ms : 0);
+  if (ms > 0) await sleep(ms, undefined, { ref: false });
+}
+
+/** The answer of a request that fails at once; undefined where it gets none at all. */
+function failedRequest(fault: Fault): Answer | undefined {
+  if (fault.type === 'rate-limit') return tooManyRequests(fault.retryAfterSeconds);
+  if (fault.type !== 'status') return undefined;
+  if (fault.body !== undefined) return { status: fault.status, contentType: 'text/plain', body: fault.body };
+  return refusal(fault.status, 'exception', 'The network is in trouble.');
+}
+
+/** Leaves the caller without an answer: at once (`reset`), or until it gives up (`hang`). */
+function breakOff(fault: Fault, request: FastifyRequest, reply: FastifyReply): void {
+  reply.hijack();
+  if (fault.type === 'reset') request.raw.socket.resetAndDestroy();
+}
+
+function send(reply: FastifyReply, { status, headers, contentType, body }: SentAnswer): void {
+  reply.code(status).headers(headers ?? {});
+  if (body === undefined) return void reply.send();
+  const isJson = typeof body === 'object' && !Buffer.isBuffer(body) && !('pipe' in body);
+  reply.header('content-type', contentType ?? FHIR_JSON);
+  reply.send(isJson ? JSON.stringify(body) : body);
+}
+
+function unauthorized(): Answer {
+  const answer = refusal(401, 'login', 'A valid access token is needed.');
+  return { ...answer, headers: { 'www-authenticate': 'Bearer' } };
+}
+
+function tooManyRequests(retryAfterSeconds: number): Answer {
+  const answer = refusal(429, 'throttled', 'Too many requests.');
+  return { ...answer, headers: { 'retry-after': String(retryAfterSeconds) } };
+}

@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { JsonlFile } from './jsonl-file.ts';
+import { OPERATIONS, SOURCE_NAMES, type SourceName } from './protocol.ts';
+
+/** One request to a source (or one callback of it). Carries ids of the source only, never demographics. */
+export const requestLogEntry = z.object({
+  /** Counts the entries in the order they ended; goes on after a restart. */
+  seq: z.int(),
+  /** When the request came, ISO 8601. */
+  at: z.string(),
+  source: z.enum(SOURCE_NAMES),
+  operation: z.enum(OPERATIONS),
+  method: z.string(),
+  /** Without its query. */
+  path: z.string(),
+  /** Key of the sample patient it was about, where that is known. */
+  sample: z.string().optional(),
+  /** 0: no answer was sent. */
+  status: z.int(),
+  /** The fault that was applied. */
+  fault: z.string().optional(),
+  ms: z.number(),
+});
+export type RequestLogEntry = z.infer<typeof requestLogEntry>;
+
+export interface LogFilter {
+  source?: SourceName;
+  sample?: string;
+  operation?: string;
+  /** Only entries after this `seq`. */
+  after?: number;
+}
+
+/** Every request the sources saw: the independent witness for demo and tests. */
+export class RequestLog {
+  readonly #file: JsonlFile | undefined;
+  readonly #entriesMax: number;
+  #entries: RequestLogEntry[] = [];
+  #seq = 0;
+
+  /** @param path where the log is kept over restarts; without it, in memory only */
+  constructor(path: string | undefined, entriesMax = 200_000) {
+    this.#file = path ? new JsonlFile(path) : undefined;
+    this.#entriesMax = entriesMax;
+    for (const line of this.#file?.read() ?? []) {
+      const entry = requestLogEntry.safeParse(line);
+      if (entry.success) this.#keep(entry.data);
+    }
+  }
+
+  add(entry: Omit<RequestLogEntry, 'seq'>): void {
+    const numbered = { seq: this.#seq + 1, ...entry };
+    this.#file?.append(numbered);
+    this.#keep(numbered);
+  }
+
+  list(filter: LogFilter = {}): RequestLogEntry[] {
+    return this.#entries.filter(
+      (entry) =>
+        (filter.source === undefined || entry.source === filter.source) &&
+        (filter.sample === undefined || entry.sample === filter.sample) &&
+        (filter.operation === undefined || entry.operation === filter.operation) &&
+        (filter.after === undefined || entry.seq > filter.after),
+    );
+  }
+
+  #keep(entry: RequestLogEntry): void {
+    this.#entries.push(entry);
+    this.#seq = entry.seq;
+    if (this.#entries.length > this.#entriesMax) this.#entries = this.#entries.slice(this.#entriesMax / 2);
+  }
+}

@@ -1,0 +1,107 @@
+import type { Bundle, FhirResource } from 'fhir/r4.js';
+import { type Answer, ok, operationOutcome, refusal } from '../answer.ts';
+import { batchResponse } from '../bundle.ts';
+import { type Job, jobProgress, jobState } from '../jobs/job.ts';
+import { firstPage, select } from '../paging.ts';
+import type { Call } from '../source.ts';
+import { pathPart, type Route } from './route.ts';
+
+const NDJSON = 'application/fhir+ndjson';
+const ERROR_FILE = 'errors';
+const unknownJob = () => refusal(404, 'not-found', 'This job is not known.');
+
+export const jobRoutes: Route[] = [
+  {
+    method: 'GET',
+    path: '/$jobs/:jobId',
+    operation: 'job',
+    sample: (call) => jobOf(call)?.sample,
+    answer: status,
+  },
+  {
+    method: 'DELETE',
+    path: '/$jobs/:jobId',
+    operation: 'job',
+    sample: (call) => jobOf(call)?.sample,
+    answer: (call) => {
+      const job = jobOf(call);
+      if (!job) return unknownJob();
+      call.source.jobs.cancel(job.id);
+      return { status: 202 };
+    },
+  },
+  {
+    method: 'GET',
+    path: '/$files/:jobId/:file',
+    operation: 'page',
+    // Without a token it is the job's id, which cannot be guessed, that protects the files.
+    open: (call) => !call.source.settings().manifestRequiresAccessToken,
+    sample: (call) => jobOf(call)?.sample,
+    answer: file,
+  },
+];
+
+function status(call: Call): Answer {
+  const job = jobOf(call);
+  if (!job) return unknownJob();
+  const nowMs = Date.now();
+  const state = jobState(job, nowMs);
+  if (state === 'failed') {
+    return refusal(job.failureStatus ?? 500, 'exception', 'The network could not complete this request.');
+  }
+  if (state === 'completed') return result(call, job);
+  return {
+    status: 202,
+    headers: {
+      'retry-after': String(call.source.settings().retryAfterSeconds),
+      'x-progress': `${jobProgress(job, nowMs)}% collected`,
+    },
+  };
+}
+
+function result(call: Call, job: Job): Answer {
+  const { asyncResult } = call.source.settings();
+  if (asyncResult === 'manifest') return manifest(call, job);
+  const page = firstPage(call, job, job.count);
+  return asyncResult === 'bundle' ? page : ok(batchResponse(page.body as Bundle));
+}
+
+function manifest(call: Call, job: Job): Answer {
+  const { manifestRequiresAccessToken, manifestWithErrors } = call.source.settings();
+  const types = [...new Set(resourcesOf(call, job).map(({ resourceType }) => resourceType))];
+  const fileUrl = (name: string) => `${call.baseUrl}/$files/${job.id}/${name}.ndjson`;
+  return {
+    status: 200,
+    contentType: 'application/json',
+    body: {
+      transactionTime: new Date(job.readyAtMs).toISOString(),
+      request: job.requestUrl,
+      requiresAccessToken: manifestRequiresAccessToken,
+      output: types.map((type) => ({ type, url: fileUrl(type) })),
+      error: manifestWithErrors ? [{ type: 'OperationOutcome', url: fileUrl(ERROR_FILE) }] : [],
+    },
+  };
+}
+
+function file(call: Call): Answer {
+  const job = jobOf(call);
+  if (!job || jobState(job, Date.now()) !== 'completed') return unknownJob();
+  const name = pathPart(call, 'file').replace(/\.ndjson$/, '');
+  const resources: FhirResource[] =
+    name === ERROR_FILE
+      ? [operationOutcome('incomplete', 'One member of the network did not answer.')]
+      : resourcesOf(call, job).filter(({ resourceType }) => resourceType === name);
+  if (resources.length === 0) return refusal(404, 'not-found', 'This file is not known.');
+  const body = resources.map((resource) => `${JSON.stringify(resource)}\n`).join('');
+  return { status: 200, contentType: NDJSON, body };
+}
+
+function resourcesOf(call: Call, job: Job): FhirResource[] {
+  const view = call.source.data.view(job.patientId);
+  return view ? select(view, job) : [];
+}
+
+function jobOf(call: Call): Job | undefined {
+  const job = call.source.jobs.get(pathPart(call, 'jobId'));
+  return job?.source === call.source.name ? job : undefined;
+}

@@ -1,0 +1,132 @@
+import type { CapabilityStatement, CapabilityStatementRestResource } from 'fhir/r4.js';
+import { ok, refusal } from '../answer.ts';
+import { PATIENT_TYPES, SHARED_TYPES } from '../data/knowledge.ts';
+import type { Call, Source } from '../source.ts';
+import type { Route } from './route.ts';
+
+type Interaction = NonNullable<CapabilityStatementRestResource['interaction']>[number]['code'];
+
+/** Open, so that a client can learn where to get its token. */
+export const metadataRoutes: Route[] = [
+  {
+    method: 'GET',
+    path: '/metadata',
+    operation: 'metadata',
+    open: () => true,
+    answer: (call) =>
+      call.source.settings().metadata
+        ? ok(capabilityStatement(call))
+        : refusal(404, 'not-supported', 'This server has no CapabilityStatement.'),
+  },
+  {
+    method: 'GET',
+    path: '/.well-known/smart-configuration',
+    operation: 'metadata',
+    open: () => true,
+    answer: (call) => {
+      const url = tokenUrl(call);
+      if (!url) return refusal(404, 'not-supported', 'This server uses fixed bearer tokens.');
+      return {
+        status: 200,
+        contentType: 'application/json',
+        body: {
+          token_endpoint: url,
+          grant_types_supported: ['client_credentials'],
+          token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+          scopes_supported: ['system/*.read'],
+          capabilities: ['client-confidential-symmetric', 'permission-v1'],
+        },
+      };
+    },
+  },
+];
+
+/** Says what the source really serves under its present settings, no more. */
+function capabilityStatement(call: Call): CapabilityStatement {
+  const { name } = call.source;
+  return {
+    resourceType: 'CapabilityStatement',
+    status: 'active',
+    date: '2026-01-01',
+    kind: 'instance',
+    fhirVersion: '4.0.1',
+    format: ['json'],
+    software: { name: `Simulated ${name} network` },
+    implementation: { description: 'Stand-in source with synthetic patients only', url: call.baseUrl },
+    rest: [
+      {
+        mode: 'server',
+        security: security(call),
+        resource: [
+          patientResource(call.source),
+          ...PATIENT_TYPES[name].map((type) =>
+            resource(type, ['read', 'search-type'], ['_id', 'patient', 'subject', 'category']),
+          ),
+          ...SHARED_TYPES[name].map((type) => resource(type, ['read', 'search-type'], ['_id'])),
+          ...(name === 'hie' ? [resource('Binary', ['read'], [])] : []),
+        ],
+      },
+    ],
+  };
+}
+
+function patientResource(source: Source): CapabilityStatementRestResource {
+  const { match, everything, async } = source.settings();
+  const params = ['_id', 'family', 'given', 'birthdate', 'gender', 'address-postalcode', 'identifier'];
+  return {
+    ...resource('Patient', ['read', 'search-type'], params),
+    operation: [
+      ...(match
+        ? [{ name: 'match', definition: 'http://hl7.org/fhir/OperationDefinition/Patient-match' }]
+        : []),
+      ...(everything
+        ? [
+            {
+              name: 'everything',
+              definition: 'http://hl7.org/fhir/OperationDefinition/Patient-everything',
+              documentation: async ? 'Honours Prefer: respond-async.' : 'Answers synchronously.',
+            },
+          ]
+        : []),
+    ],
+  };
+}
+
+function resource(
+  type: CapabilityStatementRestResource['type'],
+  interactions: Interaction[],
+  params: string[],
+): CapabilityStatementRestResource {
+  return {
+    type,
+    interaction: interactions.map((code) => ({ code })),
+    searchParam: params.map((name) => ({ name, type: SEARCH_PARAM_TYPES[name] ?? 'token' })),
+  };
+}
+
+const SEARCH_PARAM_TYPES: Record<string, 'string' | 'date' | 'reference'> = {
+  family: 'string',
+  given: 'string',
+  'address-postalcode': 'string',
+  birthdate: 'date',
+  patient: 'reference',
+  subject: 'reference',
+};
+
+function security(call: Call) {
+  const url = tokenUrl(call);
+  if (!url) return { description: 'A fixed bearer token in the Authorization header.' };
+  const extension = [
+    {
+      url: 'http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris',
+      extension: [{ url: 'token', valueUri: url }],
+    },
+  ];
+  const system = 'http://terminology.hl7.org/CodeSystem/restful-security-service';
+  return { extension, service: [{ coding: [{ system, code: 'SMART-on-FHIR' }] }] };
+}
+
+function tokenUrl(call: Call): string | undefined {
+  const { tokenPath } = call.source;
+  return tokenPath && new URL(tokenPath, call.baseUrl).href;
+}

@@ -1,0 +1,85 @@
+import type { Binary } from 'fhir/r4.js';
+import { type Answer, ok, refusal } from '../answer.ts';
+import { searchset } from '../bundle.ts';
+import { PATIENT_TYPES, SHARED_TYPES } from '../data/knowledge.ts';
+import { firstPage } from '../paging.ts';
+import type { Operation } from '../protocol.ts';
+import type { Call } from '../source.ts';
+import { pathPart, patientParam, type Route, requestedCount } from './route.ts';
+
+/** Searches by type and reads by id. DocumentReference has a name of its own in rules and log. */
+export const resourceRoutes: Route[] = [
+  ...searchRoutes('/DocumentReference', 'document', () => 'DocumentReference'),
+  ...searchRoutes('/:type', 'search', (call) => pathPart(call, 'type')),
+  {
+    method: 'GET',
+    path: '/Binary/:id',
+    operation: 'binary',
+    sample: (call) => call.source.data.binary(pathPart(call, 'id'))?.sample,
+    answer: binary,
+  },
+  {
+    method: 'GET',
+    path: '/:type/:id',
+    operation: 'read',
+    sample: (call) => read(call)?.sample,
+    answer: (call) => {
+      const found = read(call);
+      return found ? ok(found.resource) : refusal(404, 'not-found', 'This resource is not known.');
+    },
+  },
+];
+
+function searchRoutes(path: string, operation: Operation, typeOf: (call: Call) => string): Route[] {
+  const common = {
+    operation,
+    sample: (call: Call) => call.source.data.sampleOf(patientParam(call) ?? ''),
+    answer: (call: Call) => search(call, typeOf(call)),
+  };
+  return [
+    { method: 'GET', path, ...common },
+    { method: 'POST', path: `${path}/_search`, ...common },
+  ];
+}
+
+function search(call: Call, type: string): Answer {
+  const types: readonly string[] = [...PATIENT_TYPES[call.source.name], ...SHARED_TYPES[call.source.name]];
+  if (!types.includes(type)) return refusal(404, 'not-supported', 'This resource type is not served.');
+  const id = call.params.get('_id');
+  if (id) {
+    const found = call.source.data.read(type, id)?.resource;
+    const entry = {
+      fullUrl: `${call.baseUrl}/${type}/${id}`,
+      resource: found,
+      search: { mode: 'match' as const },
+    };
+    return ok(searchset(found ? [entry] : []));
+  }
+  const patientId = patientParam(call);
+  if (!patientId) return refusal(400, 'too-costly', 'A search has to name a patient.');
+  if (!call.source.data.sampleOf(patientId)) return ok(searchset([]));
+  // A category is asked for as `code` or `system|code`.
+  const categories = call.params.getAll('category').flatMap((value) => value.split(','));
+  const codes = categories.map((value) => value.split('|').at(-1) ?? '');
+  const wanted = { patientId, types: [type], ...(codes.length > 0 ? { categories: codes } : {}) };
+  return firstPage(call, wanted, requestedCount(call));
+}
+
+function binary(call: Call): Answer {
+  const found = call.source.data.binary(pathPart(call, 'id'));
+  if (!found) return refusal(404, 'not-found', 'This Binary is not known.');
+  if (!call.request.headers.accept?.includes('application/fhir+json')) {
+    return { status: 200, contentType: found.contentType, body: found.bytes };
+  }
+  const resource: Binary = {
+    resourceType: 'Binary',
+    id: pathPart(call, 'id'),
+    contentType: found.contentType,
+    data: found.bytes.toString('base64'),
+  };
+  return ok(resource);
+}
+
+function read(call: Call) {
+  return call.source.data.read(pathPart(call, 'type'), pathPart(call, 'id'));
+}

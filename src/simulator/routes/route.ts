@@ -1,0 +1,34 @@
+import type { Answer } from '../answer.ts';
+import type { Operation } from '../protocol.ts';
+import type { Call } from '../source.ts';
+
+/** One route of a source; the pipeline does everything around it (access, limits, faults, log). */
+export interface Route {
+  method: 'GET' | 'POST' | 'DELETE';
+  /** Below the base address of the source. */
+  path: string;
+  operation: Operation;
+  /** Served without an access token. */
+  open?: (call: Call) => boolean;
+  /** Key of the sample patient the request is about, where it names one. */
+  sample?: (call: Call) => string | undefined;
+  answer: (call: Call) => Answer;
+}
+
+/** A part of the path, such as `id` of `/Patient/:id`. */
+export function pathPart(call: Call, name: string): string {
+  const params = call.request.params as Record<string, string | undefined>;
+  return params[name] ?? '';
+}
+
+/** `_count` as a number; undefined where it is absent or not a positive number. */
+export function requestedCount(call: Call): number | undefined {
+  const count = Number(call.params.get('_count'));
+  return Number.isInteger(count) && count > 0 ? count : undefined;
+}
+
+/** The id in `patient=Patient/1`, `patient=1` or an absolute reference. */
+export function patientParam(call: Call): string | undefined {
+  const value = call.params.get('patient') ?? call.params.get('subject');
+  return value?.split('/').at(-1);
+}

@@ -1,0 +1,114 @@
+import { join } from 'node:path';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { adminRoutes } from './admin.ts';
+import { operationOutcome } from './answer.ts';
+import type { SourceAccess } from './auth.ts';
+import { createSourceData } from './data/source-data.ts';
+import { FaultBook } from './faults/fault-book.ts';
+import { type FaultRuleInput, faultRule } from './faults/rules.ts';
+import { createCallBack } from './jobs/callback.ts';
+import { Jobs } from './jobs/jobs.ts';
+import { serveSource } from './pipeline.ts';
+import { SOURCE_NAMES, type SourceName } from './protocol.ts';
+import { RequestLog } from './request-log.ts';
+import { everythingRoutes } from './routes/everything.ts';
+import { jobRoutes } from './routes/jobs.ts';
+import { matchRoutes } from './routes/match.ts';
+import { metadataRoutes } from './routes/metadata.ts';
+import { resourceRoutes } from './routes/resources.ts';
+import { tokenRoute } from './routes/token.ts';
+import { Settings, type SettingsChange } from './settings.ts';
+import type { Source } from './source.ts';
+
+export interface SimulatorOptions {
+  /** Default 127.0.0.1. */
+  host?: string;
+  /** Default 0: any free port. */
+  port?: number;
+  /** Origin under which the sources are reached, for links; default: the one each caller used. */
+  publicUrl?: string;
+  access: Record<SourceName, SourceAccess>;
+  /** Standard Webhooks secret (base64, with or without `whsec_`) each source signs its callbacks with. */
+  callbackSecrets: Record<SourceName, string>;
+  /** Bearer token of the admin routes; they answer this machine only, with or without it. */
+  adminToken?: string;
+  /** Folder where jobs are kept over a restart; without it a restart forgets them, and they answer 404. */
+  dataDir?: string;
+  /** File where the request log is kept over a restart. */
+  requestLogPath?: string;
+  /** Deviations from the default behaviour of the sources. */
+  settings?: SettingsChange;
+  rules?: readonly FaultRuleInput[];
+}
+
+export interface Simulator {
+  /** Origin, without a slash at the end. The sources are at `{url}/hie/fhir`, `/pharmacy/fhir`, `/lab/fhir`. */
+  url: string;
+  close(): Promise<void>;
+}
+
+const FHIR_ROUTES = [...metadataRoutes, ...matchRoutes, ...everythingRoutes, ...jobRoutes, ...resourceRoutes];
+
+/** Starts the three stand-in source networks as one HTTP server. Rejects when the port is taken. */
+export async function createSimulator(options: SimulatorOptions): Promise<Simulator> {
+  const log = new RequestLog(options.requestLogPath);
+  const settings = new Settings(options.settings);
+  const faults = new FaultBook();
+  faults.replace(z.array(faultRule).parse(options.rules ?? []));
+  const jobsPath = options.dataDir && join(options.dataDir, 'jobs.jsonl');
+  const jobs = new Jobs(createCallBack(options.callbackSecrets, log), jobsPath);
+  const data = createSourceData();
+
+  const app = createApp();
+  app.get('/health', () => ({ status: 'ok' }));
+  await app.register(adminRoutes, { prefix: '/admin', faults, settings, log, token: options.adminToken });
+  for (const name of SOURCE_NAMES) {
+    const access = options.access[name];
+    const tokenPath = access.kind === 'client-credentials' ? `/${name}/oauth/token` : undefined;
+    const source: Source = {
+      name,
+      settings: () => settings.of(name),
+      data: data[name],
+      faults,
+      jobs,
+      tokenPath,
+    };
+    const pipeline = { access, log, publicUrl: options.publicUrl };
+    await app.register(async (scope) => serveSource(scope, source, FHIR_ROUTES, pipeline), {
+      prefix: `/${name}/fhir`,
+    });
+    if (access.kind !== 'client-credentials') continue;
+    await app.register(async (scope) => serveSource(scope, source, [tokenRoute(access)], pipeline), {
+      prefix: `/${name}/oauth`,
+    });
+  }
+
+  const url = await app.listen({ host: options.host ?? '127.0.0.1', port: options.port ?? 0 });
+  return {
+    url,
+    close: async () => {
+      jobs.close();
+      await app.close();
+    },
+  };
+}
+
+function createApp(): FastifyInstance {
+  // Requests left hanging on purpose must not keep the server from stopping.
+  const app = Fastify({ forceCloseConnections: true, exposeHeadRoutes: false });
+  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_, body, done) =>
+    done(null, new URLSearchParams(String(body))),
+  );
+  const parseJson = app.getDefaultJsonParser('error', 'error');
+  app.addContentTypeParser('application/fhir+json', { parseAs: 'string' }, parseJson);
+  // Neither answer repeats what was sent, for that may name a person.
+  app.setNotFoundHandler((_, reply) =>
+    reply.code(404).send(operationOutcome('not-supported', 'This is not served.')),
+  );
+  app.setErrorHandler((error, _, reply) => {
+    const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
+    return reply.code(status).send(operationOutcome('invalid', 'This request cannot be read.'));
+  });
+  return app;
+}
