@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { FAILURE_CONVERTER_PATH } from './data-converter.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const WORKFLOWS_PATH = join(root, 'src/workflows/index.ts');
+const CACHE_DIR = join(root, '.cache/workflow-bundles');
+
+/**
+ * The workflow code as one script for the sandbox. Bundling takes about 1.5 s, so the result is kept under a hash of
+ * all that could be in it: a later start of any process or test with the same sources only reads a file.
+ * Where the cache cannot be written (a read-only image) the bundle is made each time.
+ */
+export async function loadWorkflowBundle(workflowsPath = WORKFLOWS_PATH): Promise<{ code: string }> {
+  const cached = join(CACHE_DIR, `${await hashOfSources(workflowsPath)}.js`);
+  const known = await readFile(cached, 'utf8').catch(() => undefined);
+  if (known !== undefined) return { code: known };
+  const { code } = await bundleWorkflowCode({
+    workflowsPath,
+    failureConverterPath: FAILURE_CONVERTER_PATH,
+    logger: new DefaultLogger('ERROR'),
+  });
+  await keep(cached, code).catch(() => undefined);
+  return { code };
+}
+
+/** Written aside and renamed, so that a process that starts meanwhile never reads half a bundle. */
+async function keep(path: string, code: string): Promise<void> {
+  await mkdir(CACHE_DIR, { recursive: true });
+  const aside = `${path}.${process.pid}.tmp`;
+  await writeFile(aside, code);
+  await rename(aside, path);
+}
+
+async function hashOfSources(workflowsPath: string): Promise<string> {
+  const hash = createHash('sha256').update(relative(root, workflowsPath));
+  const sources = (await readdir(join(root, 'src'), { recursive: true }))
+    .filter((name) => /\.(ts|cjs|json)$/.test(name))
+    .map((name) => join('src', name));
+  for (const name of [...sources.sort(), 'package-lock.json', relative(root, workflowsPath)])
+    hash.update(`\0${name}\0`).update(await readFile(join(root, name)));
+  return hash.digest('hex').slice(0, 32);
+}
