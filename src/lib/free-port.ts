@@ -1,0 +1,26 @@
+import { randomInt } from 'node:crypto';
+import { createServer } from 'node:net';
+
+/** Below the range from which systems take the ports of outgoing connections, so that nobody takes ours meanwhile. */
+const LOWEST = 20_000;
+const HIGHEST = 31_999;
+const TRIES = 50;
+
+/** A TCP port of this machine's loopback address on which nobody listens; `preferred` if that one is free. */
+export async function freePort(preferred?: number): Promise<number> {
+  if (preferred !== undefined && preferred > 0 && (await isPortFree(preferred))) return preferred;
+  for (let tries = 0; tries < TRIES; tries++) {
+    const port = randomInt(LOWEST, HIGHEST + 1);
+    if (await isPortFree(port)) return port;
+  }
+  throw new Error(`Found no free TCP port between ${LOWEST} and ${HIGHEST} on 127.0.0.1.`);
+}
+
+/** Whether a server could listen on this port of 127.0.0.1 now. */
+export function isPortFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(false));
+    probe.listen({ port, host: '127.0.0.1', exclusive: true }, () => probe.close(() => resolve(true)));
+  });
+}

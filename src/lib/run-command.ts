@@ -1,0 +1,40 @@
+import { execFile } from 'node:child_process';
+
+export interface CommandOptions {
+  timeoutMs: number;
+  cwd?: string;
+  uid?: number;
+  gid?: number;
+}
+
+/** Thrown when a program cannot be started, ends with a code other than 0, or takes longer than it may. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+  /** System error code when it could not be started: ENOENT, EACCES, … */
+  readonly code: string | undefined;
+
+  constructor(message: string, code?: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Runs a program to its end (no shell) and gives its standard output. Throws CommandError. */
+export function runCommand(file: string, args: readonly string[], options: CommandOptions): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const { timeoutMs, ...rest } = options;
+    execFile(
+      file,
+      [...args],
+      { ...rest, timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: 4 * 1024 * 1024 },
+      (error, stdout, stderr) => {
+        if (error === null) return resolve(stdout);
+        const code = typeof error.code === 'string' ? error.code : undefined;
+        const why = error.killed ? `took longer than ${timeoutMs} ms` : lastLine(stderr) || error.message;
+        reject(new CommandError(`${file}: ${why}`, code));
+      },
+    );
+  });
+}
+
+const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.trim() ?? '';

