@@ -14,11 +14,9 @@ export const metadataSchema = z
       .max(METADATA_KEY_LENGTH_MAX, {
         error: `a metadata key has at most ${METADATA_KEY_LENGTH_MAX} characters`,
       }),
-    z
-      .string({ error: 'a metadata value is a string' })
-      .max(METADATA_VALUE_LENGTH_MAX, {
-        error: `a metadata value has at most ${METADATA_VALUE_LENGTH_MAX} characters`,
-      }),
+    z.string({ error: 'a metadata value is a string' }).max(METADATA_VALUE_LENGTH_MAX, {
+      error: `a metadata value has at most ${METADATA_VALUE_LENGTH_MAX} characters`,
+    }),
   )
   .refine((value) => Object.keys(value).length <= METADATA_KEYS_MAX, {
     error: `metadata has at most ${METADATA_KEYS_MAX} entries`,

@@ -15,7 +15,9 @@ export interface Database {
   cohort_member: { account_id: string; cohort_id: string; patient_id: string; added_at: Generated<Date> };
   idempotency_key: IdempotencyKeyTable;
   audit_entry: AuditEntryTable;
+  rate_limit: { account_id: string; name: string; window_start: Date; taken: number };
   network_query: NetworkQueryTable;
+  rate_window: { account_id: string; name: string; window_start: Date; used: number };
   network_query_run: NetworkQueryRunTable;
   network_query_attempt: NetworkQueryAttemptTable;
   network_query_timeline: NetworkQueryTimelineTable;
@@ -28,6 +30,7 @@ export interface Database {
 
 /** jsonb: an object when read, its JSON text when written (so that a list is not taken for a PostgreSQL array). */
 type Json<T extends object | null> = JSONColumnType<T>;
+type NullableJson<T extends object> = ColumnType<T | null, string | null | undefined, string | null>;
 type DefaultJson<T extends object> = ColumnType<T, string | undefined, string>;
 type Instant = Generated<Date>;
 
@@ -131,7 +134,7 @@ interface NetworkQueryTable {
   patient_id: string;
   purpose_of_use: 'treatment' | 'ias';
   origin: 'interactive' | 'monitoring' | 'bulk';
-  metadata: Json<Record<string, string> | null>;
+  metadata: NullableJson<Record<string, string>>;
   requested: Json<RequestedSource[]>;
   start_errors: DefaultJson<SourceError[]>;
   status: QueryState;
@@ -162,8 +165,8 @@ interface NetworkQueryAttemptTable {
   completed_at: Date | null;
   callback_hash: Buffer | null;
   callback_at: Date | null;
-  job: Json<Record<string, unknown> | null>;
-  cursor: Json<Record<string, unknown> | null>;
+  job: NullableJson<Record<string, unknown>>;
+  cursor: NullableJson<Record<string, unknown>>;
   collected: Generated<boolean>;
   pages: Generated<number>;
   resources: Generated<number>;

@@ -1,0 +1,53 @@
+import type { Client } from '@temporalio/client';
+import type { TimelineEntry } from '../../contract/network-query.ts';
+import type { Logger } from '../../lib/logger.ts';
+import type { AccountTx, Store } from '../store/database.ts';
+import { listQueries, type QueryFilter, type QueryView, readQuery } from '../store/network-queries.ts';
+import { readTimeline } from '../store/timeline.ts';
+import { createQueryControl, type QueryControl } from './control.ts';
+import { createLauncher, type Launcher } from './launcher.ts';
+import { type PrepareInput, prepareQuery } from './prepare.ts';
+
+/** Network queries as the gateway uses them. */
+export interface NetworkQueryService extends QueryControl {
+  /** Part of the caller's transaction; `launch` its result after the commit. */
+  prepareQuery(tx: AccountTx, input: PrepareInput): Promise<PreparedQuery>;
+  /** Starts a prepared query's workflow in the background. */
+  launchQuery(accountId: string, prepared: PreparedQuery): void;
+  readQuery(tx: AccountTx, requestId: string): Promise<QueryView | undefined>;
+  listQueries(
+    tx: AccountTx,
+    filter: QueryFilter,
+  ): Promise<{ queries: QueryView[]; total: number; more: boolean }>;
+  readTimeline(tx: AccountTx, requestId: string): Promise<TimelineEntry[]>;
+  /** Resolves when nothing runs in the background. */
+  drain(): Promise<void>;
+}
+
+export interface PreparedQuery {
+  requestId: string;
+  /** Undefined when no source could start. */
+  run: number | undefined;
+}
+
+export function createNetworkQueryService(deps: {
+  store: Store;
+  temporal: Client;
+  logger: Logger;
+  /** LINK_SIGNING_KEY; source callback tokens are derived from it. */
+  callbackKey: string;
+}): NetworkQueryService & { launcher: Launcher } {
+  const launcher = createLauncher(deps);
+  return {
+    launcher,
+    prepareQuery: (tx, input) => prepareQuery(tx, input, deps.callbackKey),
+    launchQuery(accountId, prepared) {
+      if (prepared.run !== undefined) launcher.launch(accountId, prepared.requestId, prepared.run);
+    },
+    readQuery,
+    listQueries,
+    readTimeline,
+    drain: () => launcher.drain(),
+    ...createQueryControl({ ...deps, launcher }),
+  };
+}

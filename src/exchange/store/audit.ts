@@ -1,0 +1,30 @@
+import type { AccountTx } from './database.ts';
+
+/** Who did what, to which patient, from where, and how it ended. Ids only. */
+export interface AuditRecord {
+  /** `key:<id of the API key>`, `internal` or `link`. */
+  actor: string;
+  /** Name of the operation, as in the endpoint table. */
+  operation: string;
+  patientId?: string;
+  targetId?: string;
+  /** HTTP status of the answer, with `replayed` when an idempotency key gave the first answer again. */
+  outcome: string;
+  remoteAddress?: string;
+}
+
+/** Adds to the audit; in the transaction of the change it tells of, so that there is never one without the other. */
+export async function insertAuditEntry(tx: AccountTx, record: AuditRecord): Promise<void> {
+  await tx.db
+    .insertInto('audit_entry')
+    .values({
+      account_id: tx.accountId,
+      actor: record.actor,
+      operation: record.operation,
+      patient_id: record.patientId ?? null,
+      target_id: record.targetId ?? null,
+      outcome: record.outcome,
+      remote_address: record.remoteAddress ?? null,
+    })
+    .execute();
+}

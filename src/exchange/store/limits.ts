@@ -1,0 +1,29 @@
+import { sql } from 'kysely';
+import type { AccountTx } from './database.ts';
+
+export interface LimitUse {
+  name: string;
+  /** Uses in the present minute, this one included. */
+  used: number;
+  /** Until the minute ends. */
+  resetMs: number;
+}
+
+/**
+ * Counts one use of each named limit in the present minute. Part of the caller's transaction, so that a request
+ * that is rolled back uses nothing, and shared by all gateways.
+ */
+export async function countUse(tx: AccountTx, names: readonly string[]): Promise<LimitUse[]> {
+  if (names.length === 0) return [];
+  const sorted = [...names].sort();
+  const { rows } = await sql<{ name: string; used: number; reset_ms: number }>`
+    insert into rate_window as w (account_id, name, window_start, used)
+    select ${tx.accountId}::uuid, name, date_trunc('minute', now()), 1 from unnest(${sorted}::text[]) as name
+    on conflict (account_id, name) do update set
+      used = case when w.window_start = excluded.window_start then w.used + 1 else 1 end,
+      window_start = excluded.window_start
+    returning name, used,
+      extract(epoch from window_start + interval '1 minute' - clock_timestamp())::float * 1000 as reset_ms
+  `.execute(tx.db);
+  return rows.map((row) => ({ name: row.name, used: row.used, resetMs: Math.max(0, row.reset_ms) }));
+}
