@@ -4,7 +4,10 @@ import {
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
-import { NETWORK_QUERY_MESSAGES as MESSAGES } from '../../contract/network-query-workflow.ts';
+import {
+  NETWORK_QUERY_MESSAGES as MESSAGES,
+  type SourceCommand,
+} from '../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../contract/temporal.ts';
 import { lastAttempts } from '../domain/query-status.ts';
@@ -44,11 +47,16 @@ export function createQueryControl(deps: {
   const { store } = deps;
 
   /** Sends an update to the query's newest workflow; false when that workflow has ended. */
-  async function command(requestId: string, run: number, name: string, ...args: unknown[]): Promise<boolean> {
+  async function command(
+    requestId: string,
+    run: number,
+    name: string,
+    argument?: SourceCommand,
+  ): Promise<boolean> {
     const handle = deps.temporal.workflow.getHandle(networkQueryWorkflowId(requestId, run));
     try {
       await deps.temporal.withDeadline(Date.now() + COMMAND_TIMEOUT_MS, () =>
-        handle.executeUpdate(name, { args }),
+        handle.executeUpdate<void, SourceCommand[]>(name, { args: argument === undefined ? [] : [argument] }),
       );
       return true;
     } catch (error) {

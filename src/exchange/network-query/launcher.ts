@@ -1,14 +1,14 @@
 import {
   type Client,
-  TypedSearchAttributes,
   WorkflowExecutionAlreadyStartedError,
   WorkflowIdConflictPolicy,
   WorkflowIdReusePolicy,
 } from '@temporalio/client';
+import { TypedSearchAttributes } from '@temporalio/common';
 import type { NetworkQueryInput } from '../../contract/network-query-workflow.ts';
 import { networkQueryWorkflowId, PRIORITY, TASK_QUEUES, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { Logger } from '../../lib/logger.ts';
-import { searchAttributes } from '../../temporal/search-attributes.ts';
+import { searchAttribute } from '../../temporal/search-attributes.ts';
 import type { Store } from '../store/database.ts';
 import { markRunStarted, readRun } from '../store/network-queries.ts';
 
@@ -44,10 +44,10 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
             fairnessKey: accountId,
           },
           typedSearchAttributes: new TypedSearchAttributes([
-            { key: searchAttributes.AccountId, value: accountId },
-            { key: searchAttributes.RequestId, value: requestId },
-            { key: searchAttributes.Sources, value: names },
-            { key: searchAttributes.QueryStatus, value: 'running' },
+            { key: searchAttribute.accountId, value: accountId },
+            { key: searchAttribute.requestId, value: requestId },
+            { key: searchAttribute.sources, value: names },
+            { key: searchAttribute.queryStatus, value: 'running' },
           ]),
           staticSummary:
             run === 0 ? `Network query of ${names.join(', ')}` : `Network query: ${names.join(', ')} again`,

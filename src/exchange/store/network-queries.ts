@@ -299,11 +299,10 @@ export async function setWillRetry(
     .where('query_id', '=', queryId)
     .where('source', '=', source)
     .where('status', '=', 'failed')
-    .where('attempt', '=', ({ selectFrom, fn }) =>
-      selectFrom('network_query_attempt as last')
-        .select(fn.max('last.attempt').as('attempt'))
-        .where('last.query_id', '=', queryId)
-        .where('last.source', '=', source),
+    .where(
+      'attempt',
+      '=',
+      sql<number>`(select max(attempt) from network_query_attempt where query_id = ${queryId} and source = ${source})`,
     )
     .execute();
 }
