@@ -131,6 +131,18 @@ export const VARIABLES = {
     .describe('Origin of the Temporal UI that may ask the codec server'),
   CODEC_PATH_SECRET: secret.optional().describe('Unguessable path of the codec server'),
 
+  WORKER_QUEUES: z
+    .string()
+    .default('all')
+    .describe('Task queues that this worker process serves, separated by blanks, or "all"'),
+  WORKER_HOST: z
+    .string()
+    .default('127.0.0.1')
+    .describe('Address of the worker’s /health, /ready and /metrics'),
+  WORKER_PORT: port
+    .default(0)
+    .describe('Port of the worker’s /health, /ready and /metrics; 0 takes a free one'),
+
   SIMULATOR_HOST: z.string().default('127.0.0.1').describe('Address the simulator listens on'),
   SIMULATOR_PORT: port.default(0).describe('Port of the simulator; 0 takes a free one'),
   SIMULATOR_LOG: z.string().optional().describe('File in which the simulator notes each request'),

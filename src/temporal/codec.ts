@@ -1,9 +1,7 @@
 import type { Payload, PayloadCodec } from '@temporalio/common';
 import { decode, encode } from '@temporalio/common/lib/encoding.js';
-import { temporal } from '@temporalio/proto';
 import type { KeyRing } from '../lib/key-ring.ts';
-
-const PayloadMessage = temporal.api.common.v1.Payload;
+import { Payload as PayloadMessage } from './proto.ts';
 
 const ENCODING = 'binary/encrypted';
 const ENCODING_KEY = 'encoding';

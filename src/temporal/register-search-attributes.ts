@@ -1,8 +1,8 @@
 import type { Connection } from '@temporalio/client';
-import { temporal } from '@temporalio/proto';
+import type { temporal } from '@temporalio/proto';
 import { SEARCH_ATTRIBUTES } from '../contract/temporal.ts';
+import { IndexedValueType } from './proto.ts';
 
-const { IndexedValueType } = temporal.api.enums.v1;
 const INDEXED_TYPES = {
   Keyword: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
   KeywordList: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,

@@ -1,0 +1,51 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Registry } from 'prom-client';
+
+export interface ProbeServer {
+  /** http://host:port, with the port that was taken. */
+  url: string;
+  close(): Promise<void>;
+}
+
+/**
+ * For processes without an HTTP interface of their own: `/health` (the process lives), `/ready` (it takes work;
+ * 503 otherwise) and `/metrics`.
+ */
+export async function startProbeServer(options: {
+  host: string;
+  port: number;
+  metrics: Registry;
+  isReady: () => boolean;
+}): Promise<ProbeServer> {
+  const { host, port, metrics, isReady } = options;
+  const server = createServer((request, response) => {
+    const path = request.url?.split('?')[0];
+    if (request.method !== 'GET') return answer(response, 405, 'only GET\n');
+    if (path === '/health') return answer(response, 200, 'ok\n');
+    if (path === '/ready')
+      return isReady() ? answer(response, 200, 'ready\n') : answer(response, 503, 'not ready\n');
+    if (path === '/metrics')
+      return void metrics.metrics().then(
+        (text) => answer(response, 200, text, metrics.contentType),
+        () => answer(response, 500, 'metrics could not be collected\n'),
+      );
+    answer(response, 404, 'no such page\n');
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(port, host, resolve);
+  });
+  const { port: taken } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function answer(response: ServerResponse, status: number, text: string, contentType = 'text/plain'): void {
+  response.writeHead(status, { 'content-type': contentType }).end(text);
+}

@@ -1,0 +1,73 @@
+import type { DataConverter } from '@temporalio/common';
+import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { SOURCE_TYPES, type SourceType } from '../contract/primitives.ts';
+import { TASK_QUEUES } from '../contract/temporal.ts';
+import { WORKER_QUEUES, type WorkerQueue } from './worker-queues.ts';
+
+/**
+ * Slots for two cores. Workflow tasks and the exchange's activities cost CPU here; a source's activities mostly wait
+ * for the network. The SDK's defaults (40 workflow tasks, 100 activities for each worker) would only queue up inside
+ * the process, where the server can no longer give the work to another one.
+ */
+const WORKFLOW_WORKERS = {
+  exchange: {
+    maxConcurrentWorkflowTaskExecutions: 20,
+    maxConcurrentActivityTaskExecutions: 20,
+    maxCachedWorkflows: 200,
+  },
+  orchestrator: {
+    maxConcurrentWorkflowTaskExecutions: 10,
+    maxConcurrentActivityTaskExecutions: 20,
+    maxCachedWorkflows: 100,
+  },
+} as const;
+const SOURCE_ACTIVITY_SLOTS = 20;
+
+const COMMON: Partial<WorkerOptions> = {
+  shutdownGraceTime: '20 s',
+  // A killed worker's activity is taken up from its last heartbeat that was sent: at most half a second is lost.
+  maxHeartbeatThrottleInterval: '500 ms',
+  workflowTaskPollerBehavior: { type: 'autoscaling', minimum: 1, initial: 2, maximum: 10 },
+  activityTaskPollerBehavior: { type: 'autoscaling', minimum: 1, initial: 2, maximum: 10 },
+};
+
+export interface WorkersOptions {
+  connection: NativeConnection;
+  namespace: string;
+  dataConverter: DataConverter;
+  workflowBundle: { code: string };
+  /** The queues to serve, each with its activities by name. */
+  activities: Partial<Record<WorkerQueue, object>>;
+  /** Activities per second that each source allows; Temporal enforces it for all workers of the queue together. */
+  sourceRatePerSecond: Record<SourceType, number>;
+}
+
+/** One Temporal worker for each queue of `activities`. Run them with `worker.run()`. */
+export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
+  const { connection, namespace, dataConverter } = options;
+  const queues = WORKER_QUEUES.filter((queue) => options.activities[queue] !== undefined);
+  return Promise.all(
+    queues.map((taskQueue) =>
+      Worker.create({
+        ...COMMON,
+        ...optionsOf(taskQueue, options),
+        connection,
+        namespace,
+        dataConverter,
+        taskQueue,
+        activities: options.activities[taskQueue] ?? {},
+      }),
+    ),
+  );
+}
+
+function optionsOf(queue: WorkerQueue, options: WorkersOptions): Partial<WorkerOptions> {
+  const { workflowBundle, sourceRatePerSecond } = options;
+  if (queue === TASK_QUEUES.exchange || queue === TASK_QUEUES.orchestrator)
+    return { ...WORKFLOW_WORKERS[queue], workflowBundle };
+  const source = SOURCE_TYPES.find((type) => TASK_QUEUES.source(type) === queue);
+  return {
+    maxConcurrentActivityTaskExecutions: SOURCE_ACTIVITY_SLOTS,
+    ...(source === undefined ? {} : { maxTaskQueueActivitiesPerSecond: sourceRatePerSecond[source] }),
+  };
+}
