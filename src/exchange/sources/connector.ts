@@ -42,12 +42,19 @@ export type Cursor = { readonly [key: string]: unknown };
 /** One answer of a source, cut to the types this source is asked for and to the patient it was asked about. */
 export interface Page {
   resources: FhirResource[];
-  /** The answer as it came; kept as a document so that every resource can be traced to what brought it. */
+  /**
+   * The answer as it came, but for strays; kept as a document so that every resource can be traced to what brought
+   * it. Empty when the page only closes the sequence.
+   */
   raw: { bytes: Buffer; contentType: string };
   /** Documents that this page's DocumentReferences point to. */
   attachments: Attachment[];
-  /** Resources of other patients that the source mixed in; put aside, never stored. */
+  /** Documents that could not be had: gone, too large, at a foreign address. */
+  skippedAttachments: number;
+  /** Resources of other patients that the source mixed in, and malformed ones; put aside, never stored. */
   strayCount: number;
+  /** Error files that the source listed beside its data: the answer may be incomplete. */
+  reportedErrors: number;
   /** Where to go on; null after the last page. */
   next: Cursor | null;
 }

@@ -1,0 +1,53 @@
+import type { SourceType } from '../../contract/primitives.ts';
+import { badAnswer, isRecord, issueCodeOf } from './failures.ts';
+import type { JsonAnswer } from './http.ts';
+import type { Entry } from './page-content.ts';
+
+export interface Bundle {
+  entries: Entry[];
+  /** The next page's link as it stands, absolute or relative. */
+  next?: string;
+  total?: number;
+}
+
+/** Reads a Bundle; anything else in its place is a bad answer. */
+export function bundleOf(source: SourceType, label: string, answer: JsonAnswer): Bundle {
+  const { json } = answer;
+  if (json.resourceType === 'OperationOutcome') {
+    const code = issueCodeOf(json);
+    throw badAnswer(
+      source,
+      `answered ${label} with an OperationOutcome${code === undefined ? '' : ` (${code})`}`,
+    );
+  }
+  if (json.resourceType !== 'Bundle')
+    throw badAnswer(source, `answered ${label} with something that is no Bundle`);
+  const entry = json.entry ?? [];
+  const link = json.link ?? [];
+  if (!Array.isArray(entry) || !Array.isArray(link))
+    throw badAnswer(source, `answered ${label} with a broken Bundle`);
+  return {
+    entries: (entry as unknown[]).map(entryOf),
+    next: (link as unknown[]).map(nextLinkOf).find((url) => url !== undefined),
+    total: typeof json.total === 'number' ? json.total : undefined,
+  };
+}
+
+function entryOf(entry: unknown): Entry {
+  if (!isRecord(entry)) return { resource: undefined };
+  return {
+    resource: entry.resource,
+    ...(typeof entry.fullUrl === 'string' ? { fullUrl: entry.fullUrl } : {}),
+  };
+}
+
+function nextLinkOf(link: unknown): string | undefined {
+  if (!isRecord(link) || link.relation !== 'next') return undefined;
+  return typeof link.url === 'string' ? link.url : '';
+}
+
+/** An absolute address; `/x` and `?x` against the page that names it, `Patient/x` against the base address. */
+export function resolveLink(link: string, page: URL, base: URL): URL | undefined {
+  const against = link.startsWith('/') || link.startsWith('?') ? page : base;
+  return link !== '' && URL.canParse(link, against.href) ? new URL(link, against.href) : undefined;
+}

@@ -1,0 +1,160 @@
+import { createGunzip } from 'node:zlib';
+import type { Dispatcher } from 'undici';
+import { SourceFailure } from './connector.ts';
+import { badAnswer } from './failures.ts';
+import type { ResolvedSourceConfig } from './source-config.ts';
+
+/** One answer of a source, its body not read yet. */
+export interface Answer {
+  status: number;
+  url: URL;
+  /** Lower case, without parameters; '' when the source names none. */
+  mediaType: string;
+  retryAfterMs?: number;
+  header(name: string): string | undefined;
+  /** The body as it comes, decoded. Throws only SourceFailure. */
+  chunks(): AsyncGenerator<Buffer>;
+  /** The whole body; fails as soon as it is known to be larger than `bytesMax`. */
+  bytes(bytesMax: number): Promise<Buffer>;
+  /** Gives the connection back without reading much. */
+  discard(): Promise<void>;
+}
+
+interface ExchangeRequest {
+  label: string;
+  streamed?: boolean;
+  signal: AbortSignal;
+}
+
+const DISCARD_BYTES_MAX = 64_000;
+
+/** One request and its answer: the time limit over both, and what their errors mean. */
+export class Exchange {
+  private readonly controller = new AbortController();
+  private readonly timer: NodeJS.Timeout;
+  private timedOut = false;
+
+  constructor(
+    private readonly config: ResolvedSourceConfig,
+    private readonly request: ExchangeRequest,
+  ) {
+    this.timer = setTimeout(() => {
+      this.timedOut = true;
+      this.controller.abort();
+    }, config.requestTimeoutMs);
+    if (request.signal.aborted) this.controller.abort();
+    else request.signal.addEventListener('abort', this.abort, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  answered(response: Dispatcher.ResponseData, url: URL, retryAfterMs: number | undefined): Answer {
+    if (this.request.streamed === true) clearTimeout(this.timer);
+    const header = (name: string) => {
+      const value = response.headers[name];
+      return Array.isArray(value) ? value[0] : value;
+    };
+    const declaredBytes = Number(header('content-length') ?? 0);
+    return {
+      status: response.statusCode,
+      url,
+      mediaType: (header('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '',
+      retryAfterMs,
+      header,
+      chunks: () => this.chunks(response, header('content-encoding')),
+      bytes: (bytesMax) => this.bytes(response, header('content-encoding'), declaredBytes, bytesMax),
+      discard: () => this.discard(response),
+    };
+  }
+
+  /** What an error of undici or of the stream means. */
+  failed(error: unknown): SourceFailure {
+    this.end();
+    if (error instanceof SourceFailure) return error;
+    const { source, requestTimeoutMs } = this.config;
+    const { label, signal } = this.request;
+    if (signal.aborted)
+      return new SourceFailure('transport', `${source}: ${label} was cancelled`, { cause: error });
+    const code = codeOf(error);
+    if (this.timedOut || code.endsWith('_TIMEOUT')) {
+      const message = `${source} did not answer ${label} within ${requestTimeoutMs / 1_000} s`;
+      return new SourceFailure('transport', message, { cause: error });
+    }
+    if (code.startsWith('Z_')) return badAnswer(source, `answered ${label} with broken gzip`, error);
+    const message = `${source} broke off or refused the connection at ${label}${code === '' ? '' : ` (${code})`}`;
+    return new SourceFailure('transport', message, { cause: error });
+  }
+
+  private async *chunks(response: Dispatcher.ResponseData, encoding = 'identity'): AsyncGenerator<Buffer> {
+    try {
+      yield* this.decoded(response, encoding.toLowerCase());
+    } catch (error) {
+      throw this.failed(error);
+    } finally {
+      this.end();
+    }
+  }
+
+  private decoded(response: Dispatcher.ResponseData, encoding: string): AsyncIterable<Buffer> {
+    if (encoding === 'identity' || encoding === '') return response.body;
+    if (encoding !== 'gzip' && encoding !== 'x-gzip') {
+      response.body.destroy();
+      throw badAnswer(this.config.source, `answered ${this.request.label} in an encoding nobody asked for`);
+    }
+    const gunzip = createGunzip();
+    response.body.once('error', (error) => gunzip.destroy(error));
+    gunzip.once('close', () => response.body.destroy());
+    return response.body.pipe(gunzip);
+  }
+
+  private async bytes(
+    response: Dispatcher.ResponseData,
+    encoding: string | undefined,
+    declaredBytes: number,
+    bytesMax: number,
+  ): Promise<Buffer> {
+    const tooLarge = () => {
+      const limit = `${Math.floor(bytesMax / 1_000).toLocaleString('en')} kB`;
+      return badAnswer(this.config.source, `answered ${this.request.label} with more than ${limit}`);
+    };
+    if (declaredBytes > bytesMax) {
+      this.destroy(response);
+      throw tooLarge();
+    }
+    const parts: Buffer[] = [];
+    let sizeBytes = 0;
+    for await (const part of this.chunks(response, encoding)) {
+      sizeBytes += part.length;
+      if (sizeBytes > bytesMax) throw tooLarge();
+      parts.push(part);
+    }
+    return Buffer.concat(parts, sizeBytes);
+  }
+
+  private async discard(response: Dispatcher.ResponseData): Promise<void> {
+    // dump() ends in an error when there is more than the limit; either way the body is gone.
+    await response.body.dump({ limit: DISCARD_BYTES_MAX }).catch(() => undefined);
+    this.end();
+  }
+
+  private destroy(response: Dispatcher.ResponseData): void {
+    // An unread body that is destroyed reports an error, which nobody waits for.
+    response.body.once('error', () => undefined);
+    response.body.destroy();
+    this.end();
+  }
+
+  private readonly abort = () => this.controller.abort();
+
+  private end(): void {
+    clearTimeout(this.timer);
+    this.request.signal.removeEventListener('abort', this.abort);
+  }
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return '';
+  return /^[A-Z][A-Z0-9_]+$/.test(error.code) ? error.code : '';
+}

@@ -1,0 +1,133 @@
+import { badAnswer, isRecord } from './failures.ts';
+import type { Fetched } from './fetched.ts';
+import { describeType } from './http.ts';
+import type { StepOf } from './plan.ts';
+import type { SourceContext } from './source-context.ts';
+
+const FILE = 'a file of its job';
+const LINES_MAX = 500;
+const NEWLINE = 0x0a;
+export const FHIR_NDJSON = 'application/fhir+ndjson';
+/** File stores often know no better than octet-stream; the lines themselves are checked. */
+const NDJSON_TYPES = new Set([
+  FHIR_NDJSON,
+  'application/ndjson',
+  'application/x-ndjson',
+  'application/octet-stream',
+  'binary/octet-stream',
+]);
+
+/** Streams one NDJSON file and cuts it to pages; the step after each page goes on behind its last line. */
+export async function* fetchFile(
+  { config, http }: SourceContext,
+  step: StepOf<'file'>,
+  signal: AbortSignal,
+): AsyncGenerator<Fetched> {
+  const answer = await http.send({
+    method: 'GET',
+    url: new URL(step.url),
+    label: FILE,
+    accept: FHIR_NDJSON,
+    withToken: step.withToken,
+    streamed: true,
+    signal,
+  });
+  if (answer.status !== 200) throw await http.failureOf(answer, FILE);
+  if (!NDJSON_TYPES.has(answer.mediaType)) {
+    await answer.discard();
+    throw badAnswer(
+      config.source,
+      `answered ${FILE} with ${describeType(answer.mediaType)} instead of NDJSON`,
+    );
+  }
+  const limits = { linesMax: LINES_MAX, bytesMax: config.pageBytesMax, offsetBytes: step.offsetBytes };
+  for await (const cut of cutLines(answer.chunks(), limits)) {
+    if (cut.kind === 'too-long')
+      throw badAnswer(config.source, `put more than a page's bytes on one line of ${FILE}`);
+    if (cut.kind === 'too-short') throw badAnswer(config.source, `shortened ${FILE} while it was being read`);
+    const lines = cut.lines.map((line) => ({ line, resource: parseLine(line) }));
+    if (lines.some(({ resource }) => resource === undefined)) {
+      throw badAnswer(config.source, `answered ${FILE} with a line of broken JSON`);
+    }
+    yield {
+      entries: lines.map(({ resource }) => ({ resource })),
+      raw: { bytes: Buffer.concat(cut.lines), contentType: FHIR_NDJSON },
+      rawWithout: (strays) =>
+        Buffer.concat(lines.filter(({ resource }) => !strays.has(resource)).map(({ line }) => line)),
+      next: cut.isLast ? [] : [{ ...step, offsetBytes: cut.endBytes }],
+    };
+  }
+}
+
+type Cut =
+  | { kind: 'lines'; lines: Buffer[]; isLast: boolean; endBytes: number }
+  | { kind: 'too-long' }
+  | { kind: 'too-short' };
+
+interface CutLimits {
+  linesMax: number;
+  bytesMax: number;
+  /** Bytes to skip: those of earlier pages. */
+  offsetBytes: number;
+}
+
+/**
+ * Cuts a stream to groups of lines, blank lines left out. A group goes out only when another line follows it, so
+ * that the last one is known to be the last; an empty file is one empty group.
+ */
+export async function* cutLines(parts: AsyncIterable<Buffer>, limits: CutLimits): AsyncGenerator<Cut> {
+  let group: Buffer[] = [];
+  let groupBytes = 0;
+  let endBytes = limits.offsetBytes;
+  for await (const line of linesOf(parts, limits)) {
+    if (line === 'too-long') return yield { kind: 'too-long' };
+    if (line === 'too-short') return yield { kind: 'too-short' };
+    const isBlank = line.toString('latin1').trim() === '';
+    const isFull = group.length >= limits.linesMax || groupBytes + line.length > limits.bytesMax;
+    if (!isBlank && isFull && group.length > 0) {
+      yield { kind: 'lines', lines: group, isLast: false, endBytes };
+      group = [];
+      groupBytes = 0;
+    }
+    endBytes += line.length;
+    if (isBlank) continue;
+    group.push(line);
+    groupBytes += line.length;
+  }
+  yield { kind: 'lines', lines: group, isLast: true, endBytes };
+}
+
+async function* linesOf(
+  parts: AsyncIterable<Buffer>,
+  { offsetBytes, bytesMax }: CutLimits,
+): AsyncGenerator<Buffer | 'too-long' | 'too-short'> {
+  let toSkipBytes = offsetBytes;
+  let tail: Buffer[] = [];
+  let tailBytes = 0;
+  for await (const part of parts) {
+    let start = Math.min(toSkipBytes, part.length);
+    toSkipBytes -= start;
+    for (let end = part.indexOf(NEWLINE, start); end >= 0; end = part.indexOf(NEWLINE, start)) {
+      const line = Buffer.concat([...tail, part.subarray(start, end + 1)]);
+      if (line.length > bytesMax) return yield 'too-long';
+      yield line;
+      tail = [];
+      tailBytes = 0;
+      start = end + 1;
+    }
+    tail.push(part.subarray(start));
+    tailBytes += part.length - start;
+    if (tailBytes > bytesMax) return yield 'too-long';
+  }
+  if (toSkipBytes > 0) return yield 'too-short';
+  if (tailBytes > 0) yield Buffer.concat(tail);
+}
+
+function parseLine(line: Buffer): Record<string, unknown> | undefined {
+  try {
+    const json: unknown = JSON.parse(line.toString('utf8'));
+    return isRecord(json) ? json : undefined;
+  } catch {
+    return undefined;
+  }
+}

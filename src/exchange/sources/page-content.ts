@@ -1,0 +1,98 @@
+import type { FhirResource } from 'fhir/r4.js';
+import type { SourceType } from '../../contract/primitives.ts';
+import { isRecord } from './failures.ts';
+import { resourceTypesOf } from './resource-types.ts';
+import type { ResolvedSourceConfig } from './source-config.ts';
+import { belongingOf, isResourceId, type Subjects } from './subjects.ts';
+
+/** A resource as it stands in an answer, with the address its Bundle gives it. */
+export interface Entry {
+  resource: unknown;
+  fullUrl?: string;
+}
+
+export interface Content {
+  resources: FhirResource[];
+  /** Put aside: of other patients, of nobody where somebody must be named, or without a type or a valid id. */
+  strays: unknown[];
+}
+
+/**
+ * Cuts an answer to what was asked: the source's types, the patients asked about.
+ *
+ * Clinical resources must name one of those patients; supporting ones (Organization, Medication, …) must not
+ * name another. What does not, and what has no type or no valid id, is counted as stray. Types that this source
+ * is not asked for are left out without a count: a pharmacy that also sends Encounters does nothing wrong.
+ */
+export function contentOf(
+  config: ResolvedSourceConfig,
+  patientIds: readonly string[],
+  entries: Entry[],
+): Content {
+  const types = resourceTypesOf(config.source);
+  const clinical = new Set(types.clinical);
+  const supporting = new Set(types.supporting);
+  const subjects: Subjects = { config, ids: new Set(patientIds), urns: patientUrns(entries) };
+  const kept: Array<Record<string, unknown>> = [];
+  const strays: unknown[] = [];
+  for (const { resource } of entries) {
+    if (!isRecord(resource) || typeof resource.resourceType !== 'string') {
+      strays.push(resource);
+      continue;
+    }
+    if (resource.resourceType === 'OperationOutcome') continue;
+    const belonging = belongingOf(resource, subjects);
+    const isSupporting = supporting.has(resource.resourceType);
+    if (!isResourceId(resource.id) || belonging === 'other' || (belonging === 'unnamed' && !isSupporting)) {
+      // A foreign patient is told even among types nobody asked for; an unknown type about nobody is not.
+      const isAsked = isSupporting || clinical.has(resource.resourceType);
+      if (isAsked || belonging === 'other') strays.push(resource);
+      continue;
+    }
+    if (isSupporting || clinical.has(resource.resourceType)) kept.push(resource);
+  }
+  // Checked as far as it is needed here: an object with a type and an id. Records validate the rest.
+  const resources = wanted(config.source, kept) as unknown as FhirResource[];
+  return { resources, strays };
+}
+
+/** A lab's vital signs and questionnaires are not results, unless a report counts them as such. */
+function wanted(
+  source: SourceType,
+  resources: Array<Record<string, unknown>>,
+): Array<Record<string, unknown>> {
+  if (source !== 'lab') return resources;
+  const reported = new Set(resources.flatMap((resource) => reportedObservations(resource)));
+  return resources.filter(
+    (resource) =>
+      resource.resourceType !== 'Observation' ||
+      isLaboratory(resource) ||
+      reported.has(`Observation/${String(resource.id)}`),
+  );
+}
+
+function reportedObservations(resource: Record<string, unknown>): string[] {
+  if (resource.resourceType !== 'DiagnosticReport' || !Array.isArray(resource.result)) return [];
+  const results: unknown[] = resource.result;
+  return results.flatMap((result) => {
+    const match = isRecord(result) ? /Observation\/[^/]+/.exec(String(result.reference)) : null;
+    return match === null ? [] : [match[0]];
+  });
+}
+
+/** Category `laboratory`, or none: at a laboratory that is what it then is. */
+function isLaboratory(observation: Record<string, unknown>): boolean {
+  const codings = [observation.category].flat().flatMap((category) => {
+    return isRecord(category) && Array.isArray(category.coding) ? (category.coding as unknown[]) : [];
+  });
+  return codings.length === 0 || codings.some((coding) => isRecord(coding) && coding.code === 'laboratory');
+}
+
+function patientUrns(entries: Entry[]): Map<string, string> {
+  const urns = new Map<string, string>();
+  for (const { resource, fullUrl } of entries) {
+    if (!fullUrl?.startsWith('urn:') || !isRecord(resource) || resource.resourceType !== 'Patient') continue;
+    urns.set(fullUrl, isResourceId(resource.id) ? resource.id : '');
+  }
+  return urns;
+}

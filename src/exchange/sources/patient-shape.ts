@@ -1,0 +1,46 @@
+import type { Patient } from 'fhir/r4.js';
+import { z } from 'zod';
+import { isResourceId } from './subjects.ts';
+
+/** The parts of a Patient that matching reads; whatever has another shape there counts as not given. */
+const text = z.string().optional().catch(undefined);
+const listOf = <T extends z.ZodType>(item: T) =>
+  z
+    .array(item.nullable().catch(null))
+    .transform((items) => items.filter((value) => value !== null))
+    .optional()
+    .catch(undefined);
+
+const patientSchema = z.object({
+  resourceType: z.literal('Patient'),
+  id: z.string().refine(isResourceId),
+  birthDate: text,
+  gender: z.enum(['male', 'female', 'other', 'unknown']).optional().catch(undefined),
+  name: listOf(z.object({ family: text, given: listOf(z.string()), text })),
+  address: listOf(z.object({ postalCode: text })),
+  telecom: listOf(
+    z.object({
+      system: z.enum(['phone', 'fax', 'email', 'pager', 'url', 'sms', 'other']).optional().catch(undefined),
+      value: text,
+    }),
+  ),
+  identifier: listOf(
+    z.object({
+      system: text,
+      value: text,
+      type: z
+        .object({ coding: listOf(z.object({ code: text })) })
+        .optional()
+        .catch(undefined),
+    }),
+  ),
+  link: listOf(z.object({ other: z.object({ reference: text }), type: text })),
+});
+
+export type ReadPatient = Patient & { id: string };
+
+/** A Patient with a usable id, cut to what matching needs; undefined for everything else. */
+export function readPatient(resource: unknown): ReadPatient | undefined {
+  const patient = patientSchema.safeParse(resource);
+  return patient.success ? (patient.data as ReadPatient) : undefined;
+}

@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { type Cursor, SourceFailure } from './connector.ts';
+import { isResourceId } from './subjects.ts';
+
+const idSchema = z.string().refine(isResourceId);
+const urlSchema = z.url({ protocol: /^https?$/ });
+
+/** One thing left to fetch. Steps are plain data, so that a crash costs at most one page. */
+const stepSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('everything'), patientId: idSchema }),
+  z.object({
+    kind: z.literal('search'),
+    type: z.string().regex(/^[A-Za-z]+$/),
+    parameter: z.string(),
+    patientId: idSchema,
+  }),
+  /** A further page. `seen` holds short hashes of the links already followed, to notice circles. */
+  z.object({ kind: z.literal('link'), url: urlSchema, seen: z.array(z.string()) }),
+  /** The status address of a finished job: a Bundle or a manifest. */
+  z.object({ kind: z.literal('job'), url: urlSchema }),
+  /** An NDJSON file, from `offsetBytes` on (counted after decompression; always the start of a line). */
+  z.object({
+    kind: z.literal('file'),
+    url: urlSchema,
+    withToken: z.boolean(),
+    offsetBytes: z.number().int().nonnegative(),
+  }),
+]);
+
+const planSchema = z.object({
+  version: z.literal(1),
+  /** The patients' ids at the source: what an answer must name to be kept. */
+  patientIds: z.array(idSchema).min(1),
+  steps: z.array(stepSchema).min(1),
+  pageCount: z.number().int().nonnegative(),
+  /** Searches by type that were answered; when none is at the end, the source can serve nothing. */
+  answeredSearchCount: z.number().int().nonnegative(),
+});
+
+export type Step = z.infer<typeof stepSchema>;
+export type StepOf<Kind extends Step['kind']> = Extract<Step, { kind: Kind }>;
+/** What is left to fetch of one answer. The cursor of a page is the plan after that page. */
+export type Plan = z.infer<typeof planSchema>;
+
+export const stepsSchema = z.array(stepSchema);
+
+export function newPlan(patientIds: string[], steps: Step[]): Plan {
+  return { version: 1, patientIds, steps, pageCount: 0, answeredSearchCount: 0 };
+}
+
+export function planOfCursor(cursor: Cursor): Plan {
+  const plan = planSchema.safeParse(cursor);
+  if (!plan.success) throw new SourceFailure('refused', 'the recorded cursor is not one of this connector');
+  return plan.data;
+}
+
+export function hashOfLink(url: URL): string {
+  return createHash('sha256').update(url.href).digest('base64url').slice(0, 12);
+}

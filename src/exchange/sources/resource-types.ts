@@ -1,0 +1,99 @@
+import type { SourceType } from '../../contract/primitives.ts';
+
+/** Which resource types a source is asked for, and which come along because those refer to them. */
+export interface ResourceTypes {
+  /** About one patient: kept only when they name the patient that was asked about. */
+  clinical: readonly string[];
+  /** Usually about nobody: kept unless they name another patient. */
+  supporting: readonly string[];
+}
+
+const SUPPORTING = ['Organization', 'Practitioner', 'PractitionerRole', 'Location'];
+const MEDICATION_CLINICAL = [
+  'MedicationRequest',
+  'MedicationDispense',
+  'MedicationStatement',
+  'MedicationAdministration',
+];
+
+const TYPES: Record<SourceType, ResourceTypes> = {
+  hie: {
+    clinical: [
+      'Patient',
+      'Condition',
+      'AllergyIntolerance',
+      'Encounter',
+      'Observation',
+      'Procedure',
+      'Immunization',
+      'ImmunizationEvaluation',
+      'ImmunizationRecommendation',
+      'DiagnosticReport',
+      'DocumentReference',
+      ...MEDICATION_CLINICAL,
+      'CarePlan',
+      'CareTeam',
+      'Goal',
+      'ServiceRequest',
+      'Specimen',
+      'ImagingStudy',
+      'Media',
+      'Composition',
+      'ClinicalImpression',
+      'RiskAssessment',
+      'FamilyMemberHistory',
+      'DetectedIssue',
+      'DeviceRequest',
+      'DeviceUseStatement',
+      'NutritionOrder',
+      'Communication',
+      'Consent',
+      'Coverage',
+      'Claim',
+      'ExplanationOfBenefit',
+      'EpisodeOfCare',
+      'Appointment',
+      'Flag',
+      'List',
+      'QuestionnaireResponse',
+      'RelatedPerson',
+      'AdverseEvent',
+      'SupplyDelivery',
+      'SupplyRequest',
+      'VisionPrescription',
+    ],
+    supporting: [
+      ...SUPPORTING,
+      'Medication',
+      'Substance',
+      'Device',
+      'Provenance',
+      'HealthcareService',
+      'Endpoint',
+    ],
+  },
+  pharmacy: {
+    clinical: MEDICATION_CLINICAL,
+    supporting: [...SUPPORTING, 'Medication'],
+  },
+  lab: {
+    clinical: ['DiagnosticReport', 'Observation', 'Specimen', 'ServiceRequest'],
+    supporting: SUPPORTING,
+  },
+};
+
+export function resourceTypesOf(source: SourceType): ResourceTypes {
+  return TYPES[source];
+}
+
+/** Types whose parameter for the patient is not `patient`; Appointment's would also find other roles. */
+const PATIENT_PARAMETER: Record<string, string> = { AdverseEvent: 'subject', Patient: '_id' };
+
+export function patientParameterOf(type: string): string {
+  return PATIENT_PARAMETER[type] ?? 'patient';
+}
+
+/** Resources that make an answer useful and that a search by type would otherwise leave behind. */
+export function includesOf(type: string): string[] {
+  return MEDICATION_CLINICAL.includes(type) ? [`${type}:medication`] : [];
+}

@@ -1,0 +1,60 @@
+import { isRecord } from './failures.ts';
+import type { ResolvedSourceConfig } from './source-config.ts';
+
+/** Elements that say about whom a resource is; Appointment says it in participant.actor. */
+const SUBJECT_ELEMENTS = ['patient', 'subject', 'beneficiary', 'for', 'individual', 'target'];
+
+const ID = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,128}$/;
+
+/** FHIR ids, a little wider than the standard's, and never a path step. */
+export function isResourceId(value: unknown): value is string {
+  return typeof value === 'string' && ID.test(value);
+}
+
+/** Who is meant by the patients that were asked about, at one source. */
+export interface Subjects {
+  config: ResolvedSourceConfig;
+  /** Logical ids at the source. */
+  ids: ReadonlySet<string>;
+  /** `urn:uuid:…` addresses that entries of the same answer give to resources: address to Patient id. */
+  urns: ReadonlyMap<string, string>;
+}
+
+export type Belonging = 'ours' | 'other' | 'unnamed';
+
+/** Whether a resource names the patients we asked about, another one, or nobody. */
+export function belongingOf(resource: Record<string, unknown>, subjects: Subjects): Belonging {
+  if (resource.resourceType === 'Patient') {
+    return typeof resource.id === 'string' && subjects.ids.has(resource.id) ? 'ours' : 'other';
+  }
+  const named = patientReferences(resource, subjects).map((reference) => isOurs(reference, subjects));
+  if (named.length === 0) return 'unnamed';
+  return named.every(Boolean) ? 'ours' : 'other';
+}
+
+function patientReferences(resource: Record<string, unknown>, subjects: Subjects): string[] {
+  const direct = SUBJECT_ELEMENTS.flatMap((element) => [resource[element]].flat());
+  const participants = [resource.participant].flat().map((item) => (isRecord(item) ? item.actor : undefined));
+  return [...direct, ...participants].flatMap((item) => {
+    if (!isRecord(item) || typeof item.reference !== 'string') return [];
+    const { reference, type } = item;
+    const isPatient = /(^|\/)Patient\//.test(reference) || subjects.urns.has(reference) || type === 'Patient';
+    return isPatient ? [reference] : [];
+  });
+}
+
+function isOurs(reference: string, subjects: Subjects): boolean {
+  const id = subjects.urns.get(reference) ?? patientIdOf(reference, subjects.config);
+  return id !== undefined && subjects.ids.has(id);
+}
+
+/** `Patient/1`, `Patient/1/_history/2`, or the same below one of the source's own origins. */
+export function patientIdOf(reference: string, config: ResolvedSourceConfig): string | undefined {
+  const match = /^(?:(https?:\/\/[^?#]+)\/)?Patient\/([^/?#]+)(?:\/_history\/[^/?#]+)?$/.exec(reference);
+  if (match === null) return undefined;
+  const [, base, id] = match;
+  if (base !== undefined && !(URL.canParse(base) && config.allowedOrigins.has(new URL(base).origin))) {
+    return undefined;
+  }
+  return isResourceId(id) ? id : undefined;
+}

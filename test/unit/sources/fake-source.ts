@@ -1,0 +1,154 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Demographics } from '../../../src/exchange/domain/demographics.ts';
+import type { Page } from '../../../src/exchange/sources/connector.ts';
+import { createFhirConnector } from '../../../src/exchange/sources/fhir-connector.ts';
+import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
+
+export interface Asked {
+  method: string;
+  /** Path and query below the base address. */
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+export interface Reply {
+  status?: number;
+  headers?: Record<string, string>;
+  json?: unknown;
+  text?: string;
+  /** Writes the answer by hand. */
+  write?: (response: ServerResponse) => void;
+}
+
+type Route = Reply | ((asked: Asked) => Reply);
+
+/** A real HTTP server that answers by `METHOD path`; what it does not know is 404. */
+export class FakeSource {
+  readonly asked: Asked[] = [];
+  private readonly server = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      const path = (request.url ?? '').replace(/^\/fhir\//, '');
+      const asked = {
+        method: request.method ?? '',
+        path,
+        headers: request.headers,
+        body: Buffer.concat(parts).toString(),
+      };
+      this.asked.push(asked);
+      send(response, this.replyTo(asked));
+    });
+  });
+
+  constructor(public routes: Record<string, Route> = {}) {}
+
+  async start(): Promise<this> {
+    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    return this;
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  get baseUrl(): string {
+    return `${this.origin}/fhir`;
+  }
+
+  askedFor(start: string): Asked[] {
+    return this.asked.filter(({ method, path }) => `${method} ${path}`.startsWith(start));
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  private replyTo(asked: Asked): Reply {
+    const full = `${asked.method} ${asked.path}`;
+    const route = this.routes[full] ?? this.routes[full.split('?')[0] ?? ''] ?? { status: 404 };
+    return typeof route === 'function' ? route(asked) : route;
+  }
+}
+
+function send(response: ServerResponse, { status = 200, headers = {}, json, text, write }: Reply): void {
+  if (write !== undefined) {
+    write(response);
+    return;
+  }
+  response.writeHead(status, { 'content-type': 'application/fhir+json', ...headers });
+  response.end(text ?? (json === undefined ? '' : JSON.stringify(json)));
+}
+
+export const ada: Demographics = {
+  firstNames: ['Ada'],
+  lastNames: ['Lovelace'],
+  dob: '1985-12-10',
+  gender: 'F',
+  addresses: [{ addressLine1: '1 Main St', city: 'Boston', state: 'MA', zip: '02115-1234', country: 'USA' }],
+  contacts: [{ phone: '6175550100', email: 'ada@example.org' }],
+  personalIdentifiers: [{ type: 'ssn', value: '999-12-3456' }],
+};
+
+export const adaAtSource = {
+  resourceType: 'Patient',
+  id: 'p1',
+  name: [{ family: 'LOVELACE', given: ['Ada', 'King'] }],
+  birthDate: '1985-12-10',
+  gender: 'female',
+  address: [{ postalCode: '02115' }],
+};
+
+export const somebodyElse = {
+  resourceType: 'Patient',
+  id: 'p9',
+  name: [{ family: 'Babbage', given: ['Charles'] }],
+  birthDate: '1971-01-01',
+  gender: 'male',
+  address: [{ postalCode: '02115' }],
+};
+
+export function bundle(resources: unknown[], next?: string, type = 'searchset') {
+  return {
+    resourceType: 'Bundle',
+    type,
+    ...(next === undefined ? {} : { link: [{ relation: 'next', url: next }] }),
+    entry: resources.map((resource) => ({ resource })),
+  };
+}
+
+export function condition(id: string, patient = 'Patient/p1') {
+  return { resourceType: 'Condition', id, subject: { reference: patient } };
+}
+
+export const never = new AbortController().signal;
+
+export function connect(source: FakeSource, config: Partial<SourceConfig> = {}) {
+  return createFhirConnector({
+    source: 'hie',
+    baseUrl: source.baseUrl,
+    auth: { kind: 'none' },
+    requestTimeoutMs: 5_000,
+    ...config,
+  });
+}
+
+export async function allOf(pages: AsyncIterable<Page>): Promise<Page[]> {
+  const all: Page[] = [];
+  for await (const page of pages) all.push(page);
+  return all;
+}
+
+/** begin, and the pages it brings; fails unless the source answered at once. */
+export async function collectAtOnce(connector: ReturnType<typeof connect>): Promise<Page[]> {
+  const begin = await connector.begin(ada, {}, never);
+  if (begin.kind !== 'ready') throw new Error(`the source answered ${begin.kind}`);
+  return allOf(begin.pages);
+}
+
+export function idsOf(pages: Page[]): string[] {
+  return pages.flatMap(({ resources }) => resources.map(({ resourceType, id }) => `${resourceType}/${id}`));
+}

@@ -1,0 +1,132 @@
+import { afterEach, expect, test } from 'vitest';
+import {
+  ada,
+  adaAtSource,
+  allOf,
+  bundle,
+  collectAtOnce,
+  condition,
+  connect,
+  FakeSource,
+  idsOf,
+  never,
+} from './fake-source.ts';
+
+let source: FakeSource;
+afterEach(() => source.stop());
+
+async function start(routes: FakeSource['routes']): Promise<FakeSource> {
+  source = await new FakeSource(routes).start();
+  return source;
+}
+
+const matched = { 'POST Patient/$match': { json: bundle([adaAtSource]) } };
+
+test('a source that answers at once is asked for the patient and for everything, once each', async () => {
+  await start({ ...matched, 'GET Patient/p1/$everything': { json: bundle([adaAtSource, condition('c1')]) } });
+  const pages = await collectAtOnce(connect(source));
+  expect(idsOf(pages)).toEqual(['Patient/p1', 'Condition/c1']);
+  expect(pages[0]?.next).toBeNull();
+  expect(JSON.parse(pages[0]?.raw.bytes.toString() ?? '')).toMatchObject({ resourceType: 'Bundle' });
+  expect(source.asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    'GET metadata',
+    'POST Patient/$match',
+    'GET Patient/p1/$everything?_count=200',
+  ]);
+});
+
+test('pages are followed, relative links too, and a crash goes on after the recorded page', async () => {
+  await start({
+    ...matched,
+    'GET Patient/p1/$everything': { json: bundle([condition('c1')], '?page=2') },
+    'GET Patient/p1/$everything?page=2': { json: bundle([condition('c2')], 'Condition?page=3') },
+    'GET Condition?page=3': () => ({ json: bundle([condition('c3')], `${source.baseUrl}/Condition?page=4`) }),
+    'GET Condition?page=4': { json: bundle([condition('c4')]) },
+  });
+  const connector = connect(source);
+  const pages = await collectAtOnce(connector);
+  expect(idsOf(pages)).toEqual(['Condition/c1', 'Condition/c2', 'Condition/c3', 'Condition/c4']);
+  const recorded: unknown = JSON.parse(JSON.stringify(pages[1]?.next));
+  const rest = await allOf(connect(source).resume(recorded as Record<string, unknown>, never));
+  expect(idsOf(rest)).toEqual(['Condition/c3', 'Condition/c4']);
+});
+
+test('demographics stand in no address', async () => {
+  await start({ 'POST Patient/_search': { json: bundle([]) } });
+  expect(await connect(source).begin(ada, {}, never)).toEqual({ kind: 'unknown-patient' });
+  expect(source.askedFor('POST Patient/_search')[0]?.body).toContain('birthdate=1985-12-10');
+  expect(source.asked.map(({ path }) => path).join(' ')).not.toMatch(/Lovelace|1985/i);
+});
+
+test('a source without $match and $everything is searched by form, then by type', async () => {
+  await start({
+    'POST Patient/_search': { json: bundle([adaAtSource]) },
+    'POST Condition/_search': { json: bundle([condition('c1')]) },
+    'GET Immunization': {
+      json: bundle([{ resourceType: 'Immunization', id: 'i1', patient: { reference: 'Patient/p1' } }]),
+    },
+  });
+  const connector = connect(source);
+  expect(idsOf(await collectAtOnce(connector))).toEqual(['Patient/p1', 'Condition/c1', 'Immunization/i1']);
+  await connector.begin(ada, {}, never);
+  // What it lacks was learnt the first time.
+  expect(source.askedFor('POST Patient/$match')).toHaveLength(1);
+  expect(source.askedFor('GET Patient/p1/$everything')).toHaveLength(1);
+});
+
+test('a statement of capabilities saves the probing and the searches for types the source lacks', async () => {
+  await start({
+    'GET metadata': {
+      json: {
+        resourceType: 'CapabilityStatement',
+        rest: [
+          {
+            mode: 'server',
+            resource: [
+              { type: 'Patient', interaction: [{ code: 'search-type' }], operation: [{ name: 'summary' }] },
+              {
+                type: 'Condition',
+                interaction: [{ code: 'search-type' }],
+                searchParam: [{ name: 'subject', type: 'reference' }],
+              },
+            ],
+          },
+        ],
+      },
+    },
+    'POST Patient/_search': { json: bundle([adaAtSource]) },
+    'POST Condition/_search': { json: bundle([condition('c1')]) },
+  });
+  const connector = connect(source);
+  await collectAtOnce(connector);
+  expect(idsOf(await collectAtOnce(connector))).toEqual(['Patient/p1', 'Condition/c1']);
+  expect(source.askedFor('POST Patient/$match')).toHaveLength(0);
+  expect(source.askedFor('GET metadata')).toHaveLength(1);
+  expect(source.askedFor('POST Condition/_search')[0]?.body).toContain('subject=Patient%2Fp1');
+  expect(source.askedFor('POST Observation')).toHaveLength(0);
+});
+
+test('a source that supports nothing of this is refused, with a reason', async () => {
+  await start({ 'POST Patient/_search': { json: bundle([adaAtSource]) } });
+  await expect(collectAtOnce(connect(source, { source: 'lab' }))).rejects.toMatchObject({
+    kind: 'refused',
+    message: 'lab supports neither $everything nor any search by type',
+  });
+  source.routes = {};
+  await expect(collectAtOnce(connect(source))).rejects.toMatchObject({
+    kind: 'refused',
+    message: 'hie supports neither Patient/$match nor POST Patient/_search',
+  });
+});
+
+test('the pharmacy is asked for medications, and again without _type when it does not know that', async () => {
+  const request = { resourceType: 'MedicationRequest', id: 'm1', subject: { reference: 'Patient/p1' } };
+  await start({
+    ...matched,
+    'GET Patient/p1/$everything': ({ path }) =>
+      path.includes('_type') ? { status: 400 } : { json: bundle([request, condition('c1')]) },
+  });
+  const pages = await collectAtOnce(connect(source, { source: 'pharmacy' }));
+  expect(idsOf(pages)).toEqual(['MedicationRequest/m1']);
+  expect(pages[0]?.strayCount).toBe(0);
+});
