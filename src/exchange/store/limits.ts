@@ -3,24 +3,24 @@ import type { AccountTx } from './database.ts';
 
 export interface LimitUse {
   name: string;
-  /** Uses in the present minute, this one included. */
+  /** Uses in the present minute, these included. */
   used: number;
   /** Until the minute ends. */
   resetMs: number;
 }
 
 /**
- * Counts one use of each named limit in the present minute. Part of the caller's transaction, so that a request
+ * Counts one use (or `uses`) of each named limit in the present minute. Part of the caller's transaction, so that a request
  * that is rolled back uses nothing, and shared by all gateways.
  */
-export async function countUse(tx: AccountTx, names: readonly string[]): Promise<LimitUse[]> {
+export async function countUse(tx: AccountTx, names: readonly string[], uses = 1): Promise<LimitUse[]> {
   if (names.length === 0) return [];
   const sorted = [...names].sort();
   const { rows } = await sql<{ name: string; used: number; reset_ms: number }>`
     insert into rate_window as w (account_id, name, window_start, used)
-    select ${tx.accountId}::uuid, name, date_trunc('minute', now()), 1 from unnest(${sorted}::text[]) as name
+    select ${tx.accountId}::uuid, name, date_trunc('minute', now()), ${uses}::int from unnest(${sorted}::text[]) as name
     on conflict (account_id, name) do update set
-      used = case when w.window_start = excluded.window_start then w.used + 1 else 1 end,
+      used = case when w.window_start = excluded.window_start then w.used + excluded.used else excluded.used end,
       window_start = excluded.window_start
     returning name, used,
       extract(epoch from window_start + interval '1 minute' - clock_timestamp())::float * 1000 as reset_ms

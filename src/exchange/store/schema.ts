@@ -15,7 +15,6 @@ export interface Database {
   cohort_member: { account_id: string; cohort_id: string; patient_id: string; added_at: Generated<Date> };
   idempotency_key: IdempotencyKeyTable;
   audit_entry: AuditEntryTable;
-  rate_limit: { account_id: string; name: string; window_start: Date; taken: number };
   network_query: NetworkQueryTable;
   rate_window: { account_id: string; name: string; window_start: Date; used: number };
   network_query_run: NetworkQueryRunTable;

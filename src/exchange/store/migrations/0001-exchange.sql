@@ -122,15 +122,6 @@ CREATE TABLE audit_entry (
 );
 CREATE INDEX audit_entry_by_account ON audit_entry (account_id, id);
 
--- Points taken of a limit in the present window. Unlogged: a crash of the server forgets at most one window.
-CREATE UNLOGGED TABLE rate_limit (
-  account_id uuid NOT NULL,
-  name text NOT NULL,
-  window_start timestamptz NOT NULL,
-  taken integer NOT NULL,
-  PRIMARY KEY (account_id, name)
-);
-
 -- A query and what was asked; its sources' attempts are rows of their own.
 CREATE TABLE network_query (
   id uuid PRIMARY KEY,
@@ -148,8 +139,8 @@ CREATE TABLE network_query (
 CREATE INDEX network_query_by_account ON network_query (account_id, started_at DESC, id);
 CREATE INDEX network_query_by_patient ON network_query (patient_id, started_at DESC);
 
--- How much of a limit an account has used in the present minute.
-CREATE TABLE rate_window (
+-- How much of a limit an account has used in the present minute. Unlogged: a crash forgets one minute at most.
+CREATE UNLOGGED TABLE rate_window (
   account_id uuid NOT NULL REFERENCES account,
   name text NOT NULL,
   window_start timestamptz NOT NULL,

@@ -1,0 +1,29 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Logger } from '../../lib/logger.ts';
+import type { NetworkQueryService } from '../network-query/service.ts';
+import type { AccountTx, Store } from '../store/database.ts';
+
+/** What a gateway is built from. */
+export interface GatewayDeps {
+  store: Store;
+  logger: Logger;
+  networkQueries: NetworkQueryService;
+  /** Address at which callers reach this gateway, without a slash at the end. */
+  publicBaseUrl: string;
+  /** Hashes idempotency keys and identity keys. */
+  idHmacKey: string;
+  linkSigningKey: string;
+  internalTokenKey: string;
+  /** Embedded stack only: webhooks may go to http on this machine. */
+  allowLoopbackWebhooks: boolean;
+  /** A source announces that its answer is ready; the body is as it came. */
+  handleSourceCallback(
+    token: string,
+    headers: IncomingHttpHeaders,
+    rawBody: Buffer,
+  ): Promise<{ status: number }>;
+  /** Gives undelivered events another round; answers how many. */
+  retryUndelivered(tx: AccountTx): Promise<number>;
+  /** Resolves when the Temporal server answers. */
+  pingTemporal(): Promise<void>;
+}

@@ -1,0 +1,97 @@
+import type { FastifyError } from 'fastify';
+import { ERROR_NAMES, type ErrorBody, type ErrorStatus } from '../../contract/errors.ts';
+import { describeFieldError, ExchangeError, type FieldError } from '../errors.ts';
+
+export const PROBLEM_JSON = 'application/problem+json; charset=utf-8';
+
+const TITLES: Record<ErrorStatus, string> = {
+  400: 'Missing or invalid parameters',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not found',
+  405: 'Method not allowed',
+  409: 'Conflict',
+  410: 'Gone',
+  412: 'Precondition failed',
+  413: 'Payload too large',
+  415: 'Unsupported media type',
+  422: 'Unprocessable content',
+  423: 'Locked',
+  429: 'Too many requests',
+  500: 'Internal server error',
+  503: 'Service unavailable',
+};
+
+export interface ErrorAnswer {
+  status: ErrorStatus;
+  body: ErrorBody;
+  headers: Readonly<Record<string, string>>;
+  /** Our fault, so that somebody must look: the caller gets no details, the log gets the error. */
+  isFault: boolean;
+}
+
+/** The only place that turns what was thrown into what a caller sees (interface-decisions.md, Error body). */
+export function errorAnswer(thrown: unknown, requestId: string): ErrorAnswer {
+  if (thrown instanceof ExchangeError) {
+    return answer(thrown.status, thrown.message, requestId, thrown.options);
+  }
+  const known = fastifyErrors[codeOf(thrown) ?? ''];
+  if (known !== undefined) return answer(known.status, known.detail, requestId);
+  if (isConnectionFault(thrown)) {
+    const detail = 'The database cannot be reached now; try again shortly';
+    return { ...answer(503, detail, requestId, { headers: { 'retry-after': '2' } }), isFault: true };
+  }
+  const detail = 'Something failed on our side; the request id leads the operators to it';
+  return { ...answer(500, detail, requestId), isFault: true };
+}
+
+/** 400 for parameters that break the endpoint's schema. */
+export function validationAnswer(errors: readonly FieldError[], requestId: string): ErrorAnswer {
+  return answer(400, errors.map(describeFieldError).join(', '), requestId, { errors });
+}
+
+function answer(
+  status: ErrorStatus,
+  detail: string,
+  requestId: string,
+  extra: { errors?: readonly FieldError[]; headers?: Readonly<Record<string, string>> } = {},
+): ErrorAnswer {
+  const body: ErrorBody = {
+    type: 'about:blank',
+    status,
+    name: ERROR_NAMES[status],
+    title: TITLES[status],
+    detail,
+    instance: `urn:uuid:${requestId}`,
+    ...(extra.errors === undefined ? {} : { errors: extra.errors.map((error) => ({ ...error })) }),
+  };
+  return { status, body, headers: extra.headers ?? {}, isFault: false };
+}
+
+/** What Fastify itself refuses before a handler runs. */
+const fastifyErrors: Readonly<Record<string, { status: ErrorStatus; detail: string } | undefined>> = {
+  FST_ERR_CTP_INVALID_JSON_BODY: { status: 400, detail: 'The body is not valid JSON' },
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
+    status: 400,
+    detail: 'The body is not as long as Content-Length says',
+  },
+  FST_ERR_CTP_BODY_TOO_LARGE: { status: 413, detail: 'The body is larger than this operation accepts' },
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: { status: 415, detail: 'The body must be application/json' },
+  FST_ERR_BAD_URL: { status: 400, detail: 'The address is not a valid URL' },
+};
+
+function codeOf(thrown: unknown): string | undefined {
+  const code = (thrown as Partial<FastifyError> | null | undefined)?.code;
+  return typeof code === 'string' ? code : undefined;
+}
+
+/** No connection, or one that was cut (PostgreSQL classes 08 and 57P, and the sockets' own codes). */
+function isConnectionFault(thrown: unknown): boolean {
+  const code = codeOf(thrown) ?? '';
+  if (/^(08|57P0)/.test(code) || /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|ETIMEDOUT)$/.test(code))
+    return true;
+  return (
+    thrown instanceof Error &&
+    /^(Connection terminated|timeout exceeded when trying to connect)/.test(thrown.message)
+  );
+}

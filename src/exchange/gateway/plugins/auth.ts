@@ -1,0 +1,112 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { jwtVerify } from 'jose';
+import { ExpiringCache } from '../../../lib/expiring-cache.ts';
+import { ExchangeError } from '../../errors.ts';
+import { type Account, findAccount } from '../../store/accounts.ts';
+import { findKeyHolder } from '../../store/api-keys.ts';
+import type { Store } from '../../store/database.ts';
+import { parseApiKey } from '../api-key.ts';
+
+/** Who makes a request. */
+export interface Caller {
+  account: Account;
+  /** As the audit names it. */
+  actor: string;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by the authentication on every route of the interface. */
+    caller: Caller | null;
+  }
+}
+
+/** Audience of the tokens by which our own orchestrator acts for an account. */
+export const INTERNAL_AUDIENCE = 'exchange-internal';
+/** A revoked key may go on working this long. */
+const CACHE_MS = 5_000;
+const CACHE_ENTRIES_MAX = 10_000;
+
+export interface AuthOptions {
+  store: Store;
+  /** Signs internal tokens (HS256): `sub` is the account's id, `aud` INTERNAL_AUDIENCE, `exp` is required. */
+  internalTokenKey: string;
+}
+
+/** Refuses with 401 whoever shows neither a valid `x-api-key` nor a valid internal bearer token. */
+export function addAuthentication(app: FastifyInstance, options: AuthOptions): void {
+  const authenticate = createAuthenticator(options);
+  app.addHook('onRequest', async (request) => {
+    const caller = await authenticate(request);
+    if (caller === undefined) throw unauthorized(request);
+    request.caller = caller;
+  });
+}
+
+/** The caller that the authentication found. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (request.caller === null)
+    throw new Error('a route of the interface was registered without authentication');
+  return request.caller;
+}
+
+function createAuthenticator({ store, internalTokenKey }: AuthOptions) {
+  // Refusals are remembered too, so that a client in a loop with a bad key does not load the database.
+  const cache = new ExpiringCache<Caller | 'unknown'>({ ttlMs: CACHE_MS, entriesMax: CACHE_ENTRIES_MAX });
+  const signingKey = new TextEncoder().encode(internalTokenKey);
+
+  const remembered = async (key: string, find: () => Promise<Caller | undefined>) => {
+    let known = cache.get(key);
+    if (known === undefined) {
+      known = (await find()) ?? 'unknown';
+      cache.set(key, known);
+    }
+    return known === 'unknown' ? undefined : known;
+  };
+
+  const byApiKey = async (apiKey: string): Promise<Caller | undefined> => {
+    const parts = parseApiKey(apiKey);
+    if (parts === undefined) return undefined;
+    return remembered(`key:${parts.hash.toString('base64')}`, async () => {
+      const holder = await store.asSystem((tx) => findKeyHolder(tx, parts.hash));
+      return holder && { account: holder.account, actor: `key:${holder.keyId}` };
+    });
+  };
+
+  const byInternalToken = async (token: string): Promise<Caller | undefined> => {
+    const accountId = await accountOfToken(token, signingKey);
+    if (accountId === undefined) return undefined;
+    return remembered(`account:${accountId}`, async () => {
+      const account = await store.asSystem((tx) => findAccount(tx, accountId));
+      return account && { account, actor: 'internal' };
+    });
+  };
+
+  return async (request: FastifyRequest): Promise<Caller | undefined> => {
+    const apiKey = request.headers['x-api-key'];
+    if (typeof apiKey === 'string') return byApiKey(apiKey);
+    const bearer = /^Bearer ([\w.-]+)$/i.exec(request.headers.authorization ?? '')?.[1];
+    return bearer === undefined ? undefined : byInternalToken(bearer);
+  };
+}
+
+async function accountOfToken(token: string, signingKey: Uint8Array): Promise<string | undefined> {
+  try {
+    const { payload } = await jwtVerify(token, signingKey, {
+      algorithms: ['HS256'],
+      audience: INTERNAL_AUDIENCE,
+      requiredClaims: ['exp', 'sub'],
+    });
+    return /^[0-9a-f-]{36}$/.test(payload.sub ?? '') ? payload.sub : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function unauthorized(request: FastifyRequest): ExchangeError {
+  const hasKey = request.headers['x-api-key'] !== undefined || request.headers.authorization !== undefined;
+  const message = hasKey ? 'The API key is not valid' : 'The header x-api-key with your API key is required';
+  return new ExchangeError(401, message, {
+    headers: { 'www-authenticate': 'ApiKey realm="medical-data-exchange"' },
+  });
+}
