@@ -7,7 +7,7 @@ import type { SourceAccess } from './auth.ts';
 import { createSourceData } from './data/source-data.ts';
 import { FaultBook } from './faults/fault-book.ts';
 import { type FaultRuleInput, faultRule } from './faults/rules.ts';
-import { createCallBack } from './jobs/callback.ts';
+import { type CallbackSecrets, createCallBack } from './jobs/callback.ts';
 import { Jobs } from './jobs/jobs.ts';
 import { serveSource } from './pipeline.ts';
 import { SOURCE_NAMES, type SourceName } from './protocol.ts';
@@ -29,8 +29,8 @@ export interface SimulatorOptions {
   /** Origin under which the sources are reached, for links; default: the one each caller used. */
   publicUrl?: string;
   access: Record<SourceName, SourceAccess>;
-  /** Standard Webhooks secret (base64, with or without `whsec_`) each source signs its callbacks with. */
-  callbackSecrets: Record<SourceName, string>;
+  /** What each source signs its callbacks with. */
+  callbackSecrets: CallbackSecrets;
   /** Bearer token of the admin routes; they answer this machine only, with or without it. */
   adminToken?: string;
   /** Folder where jobs are kept over a restart; without it a restart forgets them, and they answer 404. */
@@ -96,7 +96,11 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
 
 function createApp(): FastifyInstance {
   // Requests left hanging on purpose must not keep the server from stopping.
-  const app = Fastify({ forceCloseConnections: true, exposeHeadRoutes: false });
+  const app = Fastify({
+    forceCloseConnections: true,
+    exposeHeadRoutes: false,
+    routerOptions: { ignoreTrailingSlash: true },
+  });
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_, body, done) =>
     done(null, new URLSearchParams(String(body))),
   );

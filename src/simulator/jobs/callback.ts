@@ -4,18 +4,28 @@ import type { SourceName } from '../protocol.ts';
 import type { RequestLog } from '../request-log.ts';
 import type { CallBack } from './jobs.ts';
 
+/** Standard Webhooks secrets: base64, with or without `whsec_`. A source without one makes no callbacks. */
+export type CallbackSecrets = Partial<Record<SourceName, string>>;
+
 const TIMEOUT_MS = 10_000;
 
 /**
  * Tells the party that asked that its job has ended: one POST, signed by the rules of Standard Webhooks. It is not
  * repeated when it fails; whoever asked can still ask for the job's state. Repeats of one job carry one message id.
  */
-export function createCallBack(secrets: Record<SourceName, string>, log: RequestLog): CallBack {
+export function createCallBack(secrets: CallbackSecrets, log: RequestLog): CallBack {
+  // Made at once, so that a secret that is none stops the start and not the first callback.
+  const signers = new Map(
+    Object.entries(secrets).flatMap(([source, secret]) =>
+      secret ? [[source, new Webhook(secret)] as const] : [],
+    ),
+  );
   return async (job) => {
-    if (!job.callback) return;
+    const signer = signers.get(job.source);
+    if (!job.callback || !signer) return;
     const startedAtMs = Date.now();
     const body = JSON.stringify({ status: job.outcome === 'fails' ? 'failed' : 'completed' });
-    const status = await post(job.callback.url, body, signed(secrets[job.source], `msg_${job.id}`, body));
+    const status = await post(job.callback.url, body, signed(signer, `msg_${job.id}`, body));
     log.add({
       at: new Date(startedAtMs).toISOString(),
       source: job.source,
@@ -30,13 +40,13 @@ export function createCallBack(secrets: Record<SourceName, string>, log: Request
   };
 }
 
-function signed(secret: string, messageId: string, body: string): Record<string, string> {
+function signed(signer: Webhook, messageId: string, body: string): Record<string, string> {
   const now = new Date();
   return {
     'content-type': 'application/json',
     'webhook-id': messageId,
     'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-    'webhook-signature': new Webhook(secret).sign(messageId, now, body),
+    'webhook-signature': signer.sign(messageId, now, body),
   };
 }
 

@@ -1,0 +1,61 @@
+import { ConfigError, readConfig } from './config.ts';
+import { createLogger } from './lib/logger.ts';
+import type { SourceAccess } from './simulator/auth.ts';
+import { createSimulator } from './simulator/server.ts';
+
+// The stand-in source networks as a process of their own. They ask for the very credentials that the connectors
+// are given, so one set of variables serves both.
+
+const config = readConfig([
+  'LOG_LEVEL',
+  'SIMULATOR_HOST',
+  'SIMULATOR_PORT',
+  'SIMULATOR_LOG',
+  'SIMULATOR_DATA',
+  'HIE_BEARER_TOKEN',
+  'HIE_CLIENT_ID',
+  'HIE_CLIENT_SECRET',
+  'HIE_CALLBACK_SECRET',
+  'PHARMACY_BEARER_TOKEN',
+  'PHARMACY_CLIENT_ID',
+  'PHARMACY_CLIENT_SECRET',
+  'PHARMACY_CALLBACK_SECRET',
+  'LAB_BEARER_TOKEN',
+  'LAB_CLIENT_ID',
+  'LAB_CLIENT_SECRET',
+  'LAB_CALLBACK_SECRET',
+]);
+const logger = createLogger('simulator', config.LOG_LEVEL);
+
+const simulator = await createSimulator({
+  host: config.SIMULATOR_HOST,
+  port: config.SIMULATOR_PORT,
+  requestLogPath: config.SIMULATOR_LOG,
+  dataDir: config.SIMULATOR_DATA,
+  access: { hie: accessTo('HIE'), pharmacy: accessTo('PHARMACY'), lab: accessTo('LAB') },
+  callbackSecrets: {
+    hie: config.HIE_CALLBACK_SECRET,
+    pharmacy: config.PHARMACY_CALLBACK_SECRET,
+    lab: config.LAB_CALLBACK_SECRET,
+  },
+});
+logger.info({ url: simulator.url }, 'simulator listens');
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    logger.info({ signal }, 'simulator stops');
+    // Nothing is left to do after it: the process ends when its server has closed.
+    void simulator.close();
+  });
+}
+
+function accessTo(source: 'HIE' | 'PHARMACY' | 'LAB'): SourceAccess {
+  const token = config[`${source}_BEARER_TOKEN`];
+  if (token) return { kind: 'bearer', token };
+  const clientId = config[`${source}_CLIENT_ID`];
+  const clientSecret = config[`${source}_CLIENT_SECRET`];
+  if (clientId && clientSecret) return { kind: 'client-credentials', clientId, clientSecret };
+  throw new ConfigError(
+    `${source}_BEARER_TOKEN, or ${source}_CLIENT_ID and ${source}_CLIENT_SECRET, must be set`,
+  );
+}

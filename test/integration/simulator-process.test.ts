@@ -1,0 +1,39 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { describe, expect, it } from 'vitest';
+import { askUrl } from '../support/simulator.ts';
+
+const credentials = {
+  HIE_CLIENT_ID: 'exchange',
+  HIE_CLIENT_SECRET: 'a-secret-of-the-test',
+  PHARMACY_BEARER_TOKEN: 'pharmacy-token',
+  LAB_BEARER_TOKEN: 'lab-token',
+};
+
+function start(environment: Record<string, string>) {
+  const { PATH = '' } = process.env;
+  const args = ['--import', 'tsx', 'src/simulator.ts'];
+  return spawn(process.execPath, args, { env: { PATH, ...environment }, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+describe('the simulator as a process', () => {
+  it('tells where it listens, and ends on SIGTERM', async () => {
+    const child = start(credentials);
+    const [line] = await once(createInterface(child.stdout), 'line');
+    const { url } = JSON.parse(line);
+    expect((await askUrl(`${url}/health`)).json).toEqual({ status: 'ok' });
+    child.kill('SIGTERM');
+    expect((await once(child, 'exit'))[0]).toBe(0);
+  }, 30_000);
+
+  it('refuses to start without credentials for a source, and names what is missing', async () => {
+    const child = start({ ...credentials, LAB_BEARER_TOKEN: '' });
+    let errors = '';
+    child.stderr.on('data', (chunk) => {
+      errors += chunk;
+    });
+    expect((await once(child, 'close'))[0]).toBe(1);
+    expect(errors).toContain('LAB_BEARER_TOKEN');
+  }, 30_000);
+});
