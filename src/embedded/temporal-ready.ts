@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Connection } from '@temporalio/client';
+import { describeExit, type ExitStatus } from './running-part.ts';
+
+/** As the server's command line names them. */
+export type SearchAttributeTypeName =
+  | 'Text'
+  | 'Keyword'
+  | 'Int'
+  | 'Double'
+  | 'Bool'
+  | 'Datetime'
+  | 'KeywordList';
+
+export interface ServingExpectation {
+  readonly address: string;
+  readonly namespace: string;
+  readonly searchAttributes: Readonly<Record<string, SearchAttributeTypeName>>;
+  readonly retentionDays: number;
+}
+
+const READY_TIMEOUT_MS = 60_000;
+const CALL_TIMEOUT_MS = 5_000;
+const POLL_MS = 50;
+const SECONDS_PER_DAY = 86_400;
+
+/**
+ * Resolves when the server takes work: the namespace exists with the wanted retention, and the search attributes are
+ * registered (a workflow that sets an unknown one is refused). Throws when the process ends or it takes too long.
+ */
+export async function waitUntilServing(
+  expectation: ServingExpectation,
+  exited: Promise<ExitStatus>,
+): Promise<void> {
+  let ended: ExitStatus | undefined;
+  void exited.then((status) => {
+    ended = status;
+  });
+  const deadline = Date.now() + READY_TIMEOUT_MS;
+  for (;;) {
+    try {
+      return await checkServing(expectation);
+    } catch (error) {
+      if (ended !== undefined) throw new Error(`it ${describeExit(ended)}`);
+      if (Date.now() > deadline)
+        throw new Error(`it did not serve within ${READY_TIMEOUT_MS / 1000} s (${String(error)})`);
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+async function checkServing(expectation: ServingExpectation): Promise<void> {
+  const { address, namespace } = expectation;
+  const connection = await Connection.connect({ address, connectTimeout: CALL_TIMEOUT_MS });
+  try {
+    await connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, async () => {
+      await connection.workflowService.updateNamespace({
+        namespace,
+        config: {
+          workflowExecutionRetentionTtl: { seconds: expectation.retentionDays * SECONDS_PER_DAY },
+        },
+      });
+      const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+      for (const name of Object.keys(expectation.searchAttributes))
+        if (!(name in (customAttributes ?? {}))) throw new Error(`search attribute ${name} is missing`);
+    });
+  } finally {
+    await connection.close();
+  }
+}

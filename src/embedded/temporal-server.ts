@@ -1,0 +1,99 @@
+import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { freePort } from '../lib/free-port.ts';
+import { getTemporalCli } from '../temporal/server-binary.ts';
+import { startChild } from './child-process.ts';
+import { fileSize, findLogLine } from './log-file.ts';
+import { stopOrphan } from './orphan.ts';
+import type { RunningPart, StopStep } from './running-part.ts';
+import { type SearchAttributeTypeName, waitUntilServing } from './temporal-ready.ts';
+
+export interface TemporalServerOptions {
+  /** Folder for the database file; made when it is not there. */
+  dataDir: string;
+  /** Ports are taken when they are free, else other ones. */
+  port?: number;
+  uiPort?: number;
+  /** Address by which the UI has payloads decoded. */
+  codecEndpoint?: string;
+  namespace?: string;
+  searchAttributes?: Readonly<Record<string, SearchAttributeTypeName>>;
+  /** How long closed workflows are kept; the server's own default is one day. */
+  retentionDays?: number;
+  /** Default: `temporal.log` in the data folder. */
+  logFile?: string;
+}
+
+export interface RunningTemporalServer extends RunningPart {
+  /** host:port of the frontend. */
+  readonly address: string;
+  readonly namespace: string;
+  readonly uiUrl: string;
+  readonly port: number;
+  readonly uiPort: number;
+}
+
+const RETENTION_DAYS = 30;
+const STOP_STEPS: readonly StopStep[] = [
+  { signal: 'SIGTERM', waitMs: 15_000 },
+  { signal: 'SIGKILL', waitMs: 5_000 },
+];
+
+/**
+ * Starts the development server (with its UI) on loopback, its state in a file, stopping first the server that a
+ * killed supervisor left on it. Resolves when it serves, with namespace, search attributes and retention in place.
+ * Only one caller may use a data folder (see stack-lock.ts).
+ */
+export async function startTemporalServer(options: TemporalServerOptions): Promise<RunningTemporalServer> {
+  await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
+  const dataDir = await realpath(options.dataDir);
+  const database = join(dataDir, 'temporal.db');
+  const pidFile = join(dataDir, 'temporal.pid');
+  const logFile = options.logFile ?? join(dataDir, 'temporal.log');
+  const namespace = options.namespace ?? 'default';
+  const searchAttributes = options.searchAttributes ?? {};
+  await stopLeftOver(pidFile, database);
+
+  const file = await getTemporalCli();
+  const port = await freePort(options.port);
+  const uiPort = await freePort(options.uiPort);
+  const args = [
+    ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--ui-port', String(uiPort)],
+    ...['--db-filename', database, '--namespace', namespace, '--log-level', 'warn', '--log-format', 'json'],
+    // The defaults of the file database allow a fifth of this rate; see docs on measured rates.
+    ...['--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal'],
+    // Fairness between accounts shows with one partition only.
+    ...['--dynamic-config-value', 'matching.enableFairness=true'],
+    ...['--dynamic-config-value', 'matching.numTaskqueueReadPartitions=1'],
+    ...['--dynamic-config-value', 'matching.numTaskqueueWritePartitions=1'],
+    ...['--ui-disable-news-fetch'],
+    ...Object.entries(searchAttributes).flatMap(([name, type]) => ['--search-attribute', `${name}=${type}`]),
+    ...(options.codecEndpoint === undefined ? [] : ['--ui-codec-endpoint', options.codecEndpoint]),
+  ];
+  const logStart = await fileSize(logFile);
+  const child = await startChild({ file, args, logFile, cwd: dataDir, stopSteps: STOP_STEPS });
+  await writeFile(pidFile, `${child.pid}\n`, { mode: 0o600 });
+  const address = `127.0.0.1:${port}`;
+  const retentionDays = options.retentionDays ?? RETENTION_DAYS;
+  try {
+    await waitUntilServing({ address, namespace, searchAttributes, retentionDays }, child.exited);
+  } catch (error) {
+    await child.stop();
+    const reason =
+      (await findLogLine(logFile, logStart, /error|fatal/i)) ??
+      (error instanceof Error ? error.message : String(error));
+    throw new Error(`The Temporal server did not start: ${reason} (log: ${logFile})`);
+  }
+  const stop = async () => {
+    await child.stop();
+    await rm(pidFile, { force: true });
+  };
+  const uiUrl = `http://127.0.0.1:${uiPort}`;
+  return { address, namespace, uiUrl, port, uiPort, pid: child.pid, exited: child.exited, stop };
+}
+
+async function stopLeftOver(pidFile: string, database: string): Promise<void> {
+  const pid = Number(await readFile(pidFile, 'utf8').catch(() => ''));
+  if (Number.isInteger(pid) && pid > 0) await stopOrphan(pid, ['server start-dev', database], STOP_STEPS);
+  await rm(pidFile, { force: true });
+}
