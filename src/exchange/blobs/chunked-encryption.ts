@@ -1,0 +1,87 @@
+import { DecryptionError, type KeyRing, SEAL_OVERHEAD_BYTES } from '../../lib/key-ring.ts';
+
+/**
+ * Encrypts a stream in bounded memory. Format: 1 byte version, 1 byte length of the key id, key id, then chunks of
+ * 64 KiB plain text, each sealed on its own (a blob of n bytes has max(1, ceil(n / 64 KiB)) chunks, so any byte can
+ * be found by its offset). Each seal covers the blob's name, the chunk's place and whether it is the last: chunks
+ * moved, left out, cut off or taken from another blob do not decrypt.
+ */
+const FORMAT_VERSION = 1;
+const CHUNK_SIZE_BYTES = 64 * 1024;
+const SEALED_CHUNK_SIZE_BYTES = CHUNK_SIZE_BYTES + SEAL_OVERHEAD_BYTES;
+
+export async function* encryptChunks(
+  content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  keyRing: KeyRing,
+  name: string,
+): AsyncGenerator<Buffer> {
+  const keyId = Buffer.from(keyRing.primaryKeyId, 'utf8');
+  yield Buffer.concat([Buffer.of(FORMAT_VERSION, keyId.length), keyId]);
+  let index = 0;
+  for await (const { chunk, isLast } of inChunks(content, CHUNK_SIZE_BYTES)) {
+    yield keyRing.seal(chunk, purposeOf(name, index, isLast)).sealed;
+    index += 1;
+  }
+}
+
+/** Throws DecryptionError when a key is missing or the bytes are not exactly those that were written under `name`. */
+export async function* decryptChunks(
+  encrypted: AsyncIterable<Uint8Array>,
+  keyRing: KeyRing,
+  name: string,
+): AsyncGenerator<Buffer> {
+  let keyId: string | undefined;
+  let index = 0;
+  for await (const part of afterHeader(encrypted, (id) => {
+    keyId = id;
+  })) {
+    yield keyRing.open(keyId ?? '', part.chunk, purposeOf(name, index, part.isLast));
+    index += 1;
+  }
+}
+
+const purposeOf = (name: string, index: number, isLast: boolean): string =>
+  `blob:${name}:${index}:${isLast ? 'last' : 'more'}`;
+
+async function* afterHeader(encrypted: AsyncIterable<Uint8Array>, onKeyId: (keyId: string) => void) {
+  const iterator = encrypted[Symbol.asyncIterator]();
+  let head = Buffer.alloc(0);
+  while (head.length < 2 || head.length < 2 + head.readUInt8(1)) {
+    const next = await iterator.next();
+    if (next.done === true) throw new DecryptionError('The blob is cut short');
+    head = Buffer.concat([head, next.value]);
+  }
+  if (head[0] !== FORMAT_VERSION) throw new DecryptionError('The file is not a blob of this system');
+  const headerEnd = 2 + head.readUInt8(1);
+  onKeyId(head.toString('utf8', 2, headerEnd));
+  const rest = head.subarray(headerEnd);
+  const remaining = { [Symbol.asyncIterator]: () => iterator };
+  yield* inChunks(prepend(rest, remaining), SEALED_CHUNK_SIZE_BYTES);
+}
+
+async function* prepend(first: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield first;
+  yield* rest;
+}
+
+/** Cuts a stream into pieces of exactly `sizeBytes`, but for the last; an empty stream is one empty piece. */
+async function* inChunks(
+  content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  sizeBytes: number,
+): AsyncGenerator<{ chunk: Buffer; isLast: boolean }> {
+  let parts: Uint8Array[] = [];
+  let held = 0;
+  for await (const part of content) {
+    parts.push(part);
+    held += part.length;
+    // One byte more than a piece must be there before it is known not to be the last.
+    if (held <= sizeBytes) continue;
+    const joined = Buffer.concat(parts);
+    let start = 0;
+    for (; joined.length - start > sizeBytes; start += sizeBytes)
+      yield { chunk: joined.subarray(start, start + sizeBytes), isLast: false };
+    parts = [joined.subarray(start)];
+    held = joined.length - start;
+  }
+  yield { chunk: Buffer.concat(parts), isLast: true };
+}
