@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Answer, FHIR_JSON, refusal } from './answer.ts';
 import { isAuthorized, type SourceAccess } from './auth.ts';
 import { applyToAnswer, canShow, type SentAnswer } from './faults/apply-to-answer.ts';
-import type { Fault } from './faults/rules.ts';
+import type { Fault, Phase } from './faults/rules.ts';
 import { RateLimit } from './rate-limit.ts';
 import type { RequestLog } from './request-log.ts';
 import type { Route } from './routes/route.ts';
@@ -45,63 +45,80 @@ interface Context {
 
 async function handle(context: Context, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { source, route, limit, options } = context;
-  const startedAtMs = Date.now();
-  const faults = new Set<string>();
-  const note = (fault: Fault) => void faults.add(fault.type);
-  const call = createCall(context, request, note);
-
-  let sample: string | undefined;
-  const log = (status: number) =>
-    options.log.add({
-      at: new Date(startedAtMs).toISOString(),
-      source: source.name,
-      operation: route.operation,
-      method: request.method,
-      path: request.url.split('?')[0] ?? '',
-      ...(sample ? { sample } : {}),
-      status,
-      ...(faults.size > 0 ? { fault: [...faults].join(',') } : {}),
-      ms: Date.now() - startedAtMs,
-    });
+  const entry = startEntry(context, request);
+  const take = (phase: Phase, canShow?: (fault: Fault) => boolean) => {
+    const occasion = { source: source.name, operation: route.operation, sample: entry.sample };
+    const fault = source.faults.take(phase, occasion, canShow);
+    if (fault) entry.note(fault);
+    return fault;
+  };
+  const call: Call = {
+    ...readRequest(context, request),
+    takeMatchFault: () => take('match'),
+    note: entry.note,
+  };
   const answerWith = (answer: SentAnswer) => {
-    log(answer.status);
+    entry.end(answer.status);
     send(reply, answer);
   };
 
   if (!route.open?.(call) && !isAuthorized(request, options.access)) return answerWith(unauthorized());
   if (!limit.admit(source.settings().requestsPerSecond)) return answerWith(tooManyRequests(1));
-  sample = route.sample?.(call);
-  const occasion = { source: source.name, operation: route.operation, sample };
+  entry.sample = route.sample?.(call);
+  await delay(source, take('delay'));
 
-  await delay(source, source.faults.take('delay', occasion), note);
-  const requestFault = source.faults.take('request', occasion);
+  const requestFault = take('request');
   if (requestFault) {
-    note(requestFault);
     const answer = failedRequest(requestFault);
     if (answer) return answerWith(answer);
-    log(0);
+    entry.end(0);
     return breakOff(requestFault, request, reply);
   }
-
-  const matchFault = source.faults.take('match', occasion);
-  if (matchFault) note(matchFault);
-  const answer = route.answer({ ...call, matchFault });
-  const answerFault = source.faults.take('answer', occasion, (fault) => canShow(fault, answer));
-  if (answerFault) note(answerFault);
-  answerWith(answerFault ? applyToAnswer(answerFault, answer, call, sample) : answer);
+  const answer = route.answer(call);
+  const answerFault = take('answer', (fault) => canShow(fault, answer));
+  answerWith(answerFault ? applyToAnswer(answerFault, answer, call, entry.sample) : answer);
 }
 
-function createCall({ source, options }: Context, request: FastifyRequest, note: Call['note']): Call {
+interface OpenEntry {
+  /** Key of the sample patient, once it is known. */
+  sample: string | undefined;
+  note(fault: Fault): void;
+  /** Writes the entry. */
+  end(status: number): void;
+}
+
+function startEntry({ source, route, options }: Context, request: FastifyRequest): OpenEntry {
+  const startedAtMs = Date.now();
+  const faults = new Set<string>();
+  return {
+    sample: undefined,
+    note: (fault) => void faults.add(fault.type),
+    end(status) {
+      options.log.add({
+        at: new Date(startedAtMs).toISOString(),
+        source: source.name,
+        operation: route.operation,
+        method: request.method,
+        path: request.url.split('?')[0] ?? '',
+        ...(this.sample ? { sample: this.sample } : {}),
+        status,
+        ...(faults.size > 0 ? { fault: [...faults].join(',') } : {}),
+        ms: Date.now() - startedAtMs,
+      });
+    },
+  };
+}
+
+function readRequest({ source, options }: Context, request: FastifyRequest) {
   const origin = options.publicUrl ?? `http://${request.headers.host}`;
   const params = new URLSearchParams(request.url.split('?')[1] ?? '');
   if (request.body instanceof URLSearchParams) {
     for (const [name, value] of request.body) params.append(name, value);
   }
-  return { source, request, baseUrl: `${origin}/${source.name}/fhir`, params, note };
+  return { source, request, baseUrl: `${origin}/${source.name}/fhir`, params };
 }
 
-async function delay(source: Source, fault: Fault | undefined, note: Call['note']): Promise<void> {
-  if (fault) note(fault);
+async function delay(source: Source, fault: Fault | undefined): Promise<void> {
   const ms = source.settings().latencyMs + (fault?.type === 'latency' ? fault.ms : 0);
   if (ms > 0) await sleep(ms, undefined, { ref: false });
 }

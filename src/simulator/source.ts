@@ -25,8 +25,8 @@ export interface Call {
   baseUrl: string;
   /** Parameters of the address and, for `_search`, of the form. */
   params: URLSearchParams;
-  /** Set while a patient is looked up and a rule wants it to go wrong. */
-  matchFault?: Fault;
+  /** For a look-up of a patient that is about to be answered: what a rule wants to go wrong with it. */
+  takeMatchFault(): Fault | undefined;
   /** Writes a fault that was applied into the request log. */
   note(fault: Fault): void;
 }

@@ -174,6 +174,16 @@ describe('faults of a match', () => {
     expect(search.json.total).toBe(0);
   });
 
+  it('is not used up by an operation that the source does not know', async () => {
+    await rules({ source: 'lab', times: 1, fault: { type: 'unknown-patient' } });
+    const probe = { method: 'POST', json: matchParameters(sample()) } as const;
+    expect((await simulator.ask('lab', '/Patient/$match', probe)).status).toBe(404);
+    const form = { family: sample().createBody.lastName };
+    const search = () => simulator.ask('lab', '/Patient/_search', { method: 'POST', form });
+    expect((await search()).json.total).toBe(0);
+    expect((await search()).json.total).toBe(1);
+  });
+
   it.each(['seealso', 'replaced-by'] as const)(
     'linked-patient (%s) spreads the record over two Patients',
     async (link) => {

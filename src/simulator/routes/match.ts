@@ -78,7 +78,8 @@ function candidates(call: Call, query: PersonQuery | undefined): Candidate[] {
 }
 
 function applyFault(call: Call, found: Candidate[]): Candidate[] {
-  const { matchFault, source } = call;
+  const { source } = call;
+  const matchFault = call.takeMatchFault();
   const best = found[0];
   if (matchFault?.type === 'unknown-patient') return [];
   if (matchFault?.type === 'wrong-patient') {
