@@ -1,0 +1,50 @@
+import type { Client } from '@temporalio/client';
+
+/**
+ * Everything that Temporal holds of all workflows and schedules, as it holds it (nothing is decoded), as one text
+ * to search for words that must not be there: ids, types, queues, memos, search attributes, every event of every
+ * history, update ids, pending activities with their last failure and heartbeat.
+ * Look for words of five letters and more: encrypted bytes read as text hold short ones by chance.
+ */
+export async function dumpTemporal(client: Client): Promise<string> {
+  const words: string[] = [];
+  const { workflowService } = client;
+  const { namespace } = client.options;
+  for await (const execution of executions(client)) {
+    collectText(await workflowService.describeWorkflowExecution({ namespace, execution }), words);
+    let nextPageToken: Uint8Array | undefined;
+    do {
+      const page = await workflowService.getWorkflowExecutionHistory({ namespace, execution, nextPageToken });
+      collectText(page.history, words);
+      nextPageToken = tokenOf(page.nextPageToken);
+    } while (nextPageToken !== undefined);
+  }
+  for await (const { scheduleId } of client.schedule.list())
+    collectText(await workflowService.describeSchedule({ namespace, scheduleId }), words);
+  return words.join('\n');
+}
+
+async function* executions(client: Client) {
+  let nextPageToken: Uint8Array | undefined;
+  do {
+    const page = await client.workflowService.listWorkflowExecutions({
+      namespace: client.options.namespace,
+      nextPageToken,
+    });
+    for (const { execution } of page.executions) if (execution) yield execution;
+    nextPageToken = tokenOf(page.nextPageToken);
+  } while (nextPageToken !== undefined);
+}
+
+const tokenOf = (token: Uint8Array | null | undefined): Uint8Array | undefined =>
+  token && token.length > 0 ? token : undefined;
+
+function collectText(value: unknown, words: string[]): void {
+  if (typeof value === 'string') words.push(value);
+  else if (value instanceof Uint8Array) words.push(Buffer.from(value).toString('utf8'));
+  else if (typeof value === 'object' && value !== null)
+    for (const [key, member] of Object.entries(value)) {
+      words.push(key);
+      collectText(member, words);
+    }
+}
