@@ -1,0 +1,61 @@
+import type { EndpointName } from '../../contract/endpoints.ts';
+import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
+import type { AnswerOf } from '../../orchestrator/client/answers.ts';
+import type { ExchangeClient, RequestOf } from '../../orchestrator/client/exchange-client.ts';
+import { callExchange } from './call-exchange.ts';
+
+export interface EndpointActivityDeps {
+  clientFor(access: ExchangeAccess): ExchangeClient;
+  /** ID_HMAC_KEY: idempotency keys are derived with it, for a workflow id may come from a caller's job id. */
+  idHmacKey: string;
+}
+
+/** `{exchange, params?, query?, body?}` */
+export type EndpointInput<N extends EndpointName> = { exchange: ExchangeAccess } & RequestOf<N>;
+
+/**
+ * One activity for each operation of the contract. Each returns what a workflow decides by, not all that came:
+ * results stay in the history, so lists are cut to what names them and secrets are left out.
+ */
+export function createEndpointActivities(deps: EndpointActivityDeps) {
+  /** The activity of an operation; `pick` makes its result of the answer and its status. */
+  const operation =
+    <N extends EndpointName, R>(name: N, pick: (answer: AnswerOf<N>, status: number) => R) =>
+    (input: EndpointInput<N>): Promise<R> =>
+      callExchange(deps, name, input, pick);
+  const whole = <A>(answer: A): A => answer;
+
+  return {
+    createPatient: operation('createPatient', ({ id }, status) => ({
+      patientId: id,
+      created: status === 201,
+    })),
+    getPatient: operation('getPatient', whole),
+    updatePatient: operation('updatePatient', ({ id, eTag }) => ({ patientId: id, eTag })),
+    addPatientToCohorts: operation('addPatientToCohorts', ({ cohorts }) => ({
+      cohortIds: cohorts.map(({ id }) => id),
+    })),
+    startNetworkQuery: operation('startNetworkQuery', whole),
+    getNetworkQuery: operation('getNetworkQuery', whole),
+    listNetworkQueries: operation('listNetworkQueries', ({ queries, meta }) => ({
+      queries: queries.map(({ requestId, patientId, status }) => ({ requestId, patientId, status })),
+      meta,
+    })),
+    getNetworkQueryTimeline: operation('getNetworkQueryTimeline', whole),
+    retrySource: operation('retrySource', whole),
+    giveUpSource: operation('giveUpSource', whole),
+    cancelNetworkQuery: operation('cancelNetworkQuery', whole),
+    listCohorts: operation('listCohorts', ({ cohorts }) => ({ cohorts: cohorts.map(nameOf) })),
+    createCohort: operation('createCohort', nameOf),
+    listFacilities: operation('listFacilities', ({ facilities }) => ({ facilities: facilities.map(nameOf) })),
+    getSettings: operation('getSettings', withoutKey),
+    updateSettings: operation('updateSettings', withoutKey),
+    getWebhookStatus: operation('getWebhookStatus', whole),
+    retryWebhooks: operation('retryWebhooks', ({ events }) => ({ events })),
+  } satisfies Record<EndpointName, unknown>;
+}
+
+export type EndpointActivities = ReturnType<typeof createEndpointActivities>;
+
+const nameOf = ({ id, name }: { id: string; name: string }) => ({ id, name });
+const withoutKey = ({ id, webhookUrl }: AnswerOf<'getSettings'>) => ({ id, webhookUrl });

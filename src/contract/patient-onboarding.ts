@@ -1,0 +1,123 @@
+import type { Metadata, NetworkQueryInput } from './network-query.ts';
+import type { CreatePatientInput } from './patient.ts';
+import type { SourceType } from './primitives.ts';
+
+/**
+ * What starters, the webhook receiver and the workflow `patientOnboarding` know of each other; it imports nothing
+ * that would pull in workflow code. Its workflow id is `patientOnboardingWorkflowId(orchestrationId)`.
+ */
+export const PATIENT_ONBOARDING_MESSAGES = {
+  /** Signal: one source of a query has ended (from a verified webhook). */
+  networkQueryEvent: 'networkQueryEvent',
+  /** Signal: the EHR or form sent the same job again. */
+  intakeReceived: 'intakeReceived',
+  /** Query: the one public snapshot, `PatientOnboardingStatus`. */
+  status: 'status',
+} as const;
+
+/** Names the credential a worker holds; never the credential itself. */
+export interface ExchangeAccess {
+  /** `account/<account id>` at our own exchange, or `api-key` for the configured foreign one. */
+  credentialRef: string;
+}
+
+export type OnboardedPatient = Omit<CreatePatientInput, 'networkQuery' | 'cohorts'>;
+
+/** How patient the orchestration is; each member has a default (`DEFAULT_ONBOARDING_TIMING`). */
+export interface OnboardingTiming {
+  /** First look at the query's status when no webhook has come; doubles with each look. */
+  pollFirstMs: number;
+  pollMaxMs: number;
+  /** First wait before sources that met a rate limit are asked for again; doubles each time. */
+  restartFirstMs: number;
+  restartsMax: number;
+  /** After it the sources still open are given up. */
+  deadlineMs: number;
+}
+
+export const DEFAULT_ONBOARDING_TIMING: OnboardingTiming = {
+  pollFirstMs: 30_000,
+  pollMaxMs: 15 * 60_000,
+  restartFirstMs: 30_000,
+  restartsMax: 5,
+  deadlineMs: 35 * 24 * 3_600_000,
+};
+
+export interface PatientOnboardingInput {
+  /** Opaque; goes into the query's metadata, so that its webhooks find their way back. */
+  orchestrationId: string;
+  exchange: ExchangeAccess;
+  facilityId: string;
+  patient: OnboardedPatient;
+  cohortIds?: string[];
+  sources: NetworkQueryInput['sources'];
+  /** The caller's own pairs; one of the 50 is taken by the orchestration id. */
+  metadata?: Metadata;
+  timing?: Partial<OnboardingTiming>;
+}
+
+/** A webhook `network-query.<source>`, reduced to what the orchestration needs. */
+export interface NetworkQuerySignal {
+  messageId: string;
+  requestId: string;
+  source: SourceType;
+  status: 'completed' | 'failed';
+  completedAt: string;
+  consolidatedDataUrl?: string;
+}
+
+export interface IntakeSignal {
+  messageId: string;
+}
+
+/** How the orchestration learned a source's outcome. */
+export type LearnedBy = 'webhook' | 'poll';
+
+export interface PatientOnboardingStatus {
+  phase: 'creating-patient' | 'assigning-cohorts' | 'querying' | 'cancelling' | 'ended';
+  patientId?: string;
+  /** False when the demographics matched a patient that the exchange knew. */
+  created?: boolean;
+  cohorts: string[];
+  requestIds: string[];
+  sources: {
+    type: SourceType;
+    /** `limited`: met a rate limit and is asked for again. */
+    state: 'to-start' | 'limited' | 'running' | 'completed' | 'failed' | 'not-started' | 'timed-out';
+    requestId?: string;
+    via?: LearnedBy;
+  }[];
+  webhooksReceived: number;
+  polls: number;
+  intakes: number;
+  nextPollAt?: string;
+  nextStartAt?: string;
+  deadlineAt: string;
+  /** Last thing that went wrong and is being waited out. */
+  problem?: string;
+}
+
+export interface OnboardedSource {
+  type: SourceType;
+  /** `not-started`: refused, or rate limited to the end. `timed-out`: still running at the deadline. */
+  outcome: 'completed' | 'failed' | 'not-started' | 'timed-out';
+  /** The source's attempts in the query that ran it. */
+  attempts: number;
+  /** How many times a query was started for it (more than one after a rate limit). */
+  starts: number;
+  via?: LearnedBy;
+  completedAt?: string;
+  error?: string;
+}
+
+export interface PatientOnboardingSummary {
+  patientId: string;
+  created: boolean;
+  cohorts: string[];
+  requestIds: string[];
+  status: 'completed' | 'partial' | 'failed';
+  sources: OnboardedSource[];
+  /** As the latest webhook gave it; it expires. */
+  consolidatedDataUrl?: string;
+  webhooksReceived: number;
+}

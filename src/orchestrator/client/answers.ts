@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import type { EndpointAnswer } from '../../contract/endpoint.ts';
+import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
+
+/**
+ * What we read of an answer. Another service serves the same interface without being our exchange, so only what
+ * interface.md promises must be there: ids are any string, further members are ignored, states are open.
+ */
+const id = z.string().min(1).max(500);
+
+export const queryAnswerSchema = z.object({
+  requestId: id,
+  status: z.string().max(50),
+  sources: z.array(
+    z.object({
+      type: z.string().max(50),
+      status: z.string().max(50),
+      startedAt: z.string().max(50),
+      completedAt: z.string().max(50).optional(),
+    }),
+  ),
+  errors: z
+    .array(z.object({ source: z.string().max(50), httpStatus: z.number().int() }))
+    .nullish()
+    .transform((errors) => errors ?? []),
+});
+/** Of an entry of `errors` only source and status: its message is free text of others. */
+export type QueryAnswer = z.output<typeof queryAnswerSchema>;
+
+const names = z.union([z.array(z.string()), z.string()]);
+const address = z.looseObject({});
+const patientAnswerSchema = z.object({
+  id,
+  eTag: z.string().optional(),
+  externalId: z.string().nullish(),
+  firstName: names,
+  lastName: names,
+  dob: z.string(),
+  genderAtBirth: z.string(),
+  personalIdentifiers: z.array(z.looseObject({})).nullish(),
+  address: z.union([z.array(address), address]),
+  contact: z.union([z.array(z.looseObject({})), z.looseObject({})]).nullish(),
+  facilityIds: z.array(z.string()),
+  status: z.looseObject({}).nullish(),
+  networkQuery: queryAnswerSchema.nullish(),
+});
+
+const cohortAnswerSchema = z.object({
+  id,
+  eTag: z.string().optional(),
+  name: z.string(),
+  size: z.number().optional(),
+});
+
+const facilityAnswerSchema = z.object({
+  id,
+  name: z.string(),
+  npi: z.string().optional(),
+  active: z.boolean().optional(),
+});
+
+/** Operations that are ours alone are read by the contract itself. */
+const tolerantAnswers = {
+  createPatient: patientAnswerSchema,
+  getPatient: patientAnswerSchema,
+  updatePatient: patientAnswerSchema,
+  startNetworkQuery: queryAnswerSchema,
+  getNetworkQuery: queryAnswerSchema,
+  retrySource: queryAnswerSchema,
+  giveUpSource: queryAnswerSchema,
+  cancelNetworkQuery: queryAnswerSchema,
+  addPatientToCohorts: z.object({ cohorts: z.array(cohortAnswerSchema) }),
+  listCohorts: z.object({ cohorts: z.array(cohortAnswerSchema) }),
+  createCohort: cohortAnswerSchema,
+  listFacilities: z.object({ facilities: z.array(facilityAnswerSchema) }),
+} as const satisfies Partial<Record<EndpointName, z.ZodType>>;
+
+export type AnswerOf<N extends EndpointName> = N extends keyof typeof tolerantAnswers
+  ? z.output<(typeof tolerantAnswers)[N]>
+  : EndpointAnswer<(typeof endpoints)[N]>;
+
+/** The schema to read an answer by; `null` when the operation answers without a body. */
+export function answerSchema(name: EndpointName, status: number): z.ZodType | null {
+  const tolerant: Partial<Record<EndpointName, z.ZodType>> = tolerantAnswers;
+  const responses: Readonly<Record<number, z.ZodType | null>> = endpoints[name].responses;
+  // Another service may answer another 2xx code than ours (interface.md names few).
+  return tolerant[name] ?? responses[status] ?? Object.values(responses)[0] ?? null;
+}

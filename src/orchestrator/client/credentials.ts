@@ -1,0 +1,65 @@
+import { SignJWT } from 'jose';
+import { z } from 'zod';
+import { ConfigError } from '../../config.ts';
+import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
+
+export interface CredentialHeader {
+  name: string;
+  value: string;
+}
+
+/** Our own exchange accepts these tokens from its own orchestrator only. */
+export const INTERNAL_TOKEN_AUDIENCE = 'exchange-internal';
+const TOKEN_LIFETIME_SECONDS = 60;
+
+export const API_KEY_ACCESS: ExchangeAccess = { credentialRef: 'api-key' };
+export const accountAccess = (accountId: string): ExchangeAccess => ({
+  credentialRef: `account/${accountId}`,
+});
+
+/** The account that an access acts for; undefined at a foreign exchange. */
+export const accountOf = ({ credentialRef }: ExchangeAccess): string | undefined =>
+  /^account\/(.+)$/.exec(credentialRef)?.[1];
+
+/** Which credential the configuration stands for: the key of a foreign exchange, else an account at ours. */
+export function configuredAccess(config: {
+  EXCHANGE_API_KEY?: string;
+  EXCHANGE_ACCOUNT_ID?: string;
+}): ExchangeAccess {
+  if (config.EXCHANGE_API_KEY !== undefined) return API_KEY_ACCESS;
+  if (config.EXCHANGE_ACCOUNT_ID !== undefined) return accountAccess(config.EXCHANGE_ACCOUNT_ID);
+  throw new ConfigError(
+    'Set EXCHANGE_ACCOUNT_ID (an account at our own exchange) or EXCHANGE_API_KEY (another one)',
+  );
+}
+
+/**
+ * Turns a credential's name into the header of one call. Workflows carry only the name; keys stay in this process.
+ * Throws ConfigError when the worker does not hold what is named.
+ */
+export function createCredentials(secrets: { apiKey?: string; internalTokenKey?: string }) {
+  return async (access: ExchangeAccess): Promise<CredentialHeader> => {
+    if (access.credentialRef === API_KEY_ACCESS.credentialRef) {
+      if (secrets.apiKey === undefined) throw new ConfigError('EXCHANGE_API_KEY is not set');
+      return { name: 'x-api-key', value: secrets.apiKey };
+    }
+    const accountId = z.uuid().safeParse(accountOf(access));
+    if (!accountId.success) throw new ConfigError('The credential reference is not known');
+    if (secrets.internalTokenKey === undefined) throw new ConfigError('INTERNAL_TOKEN_KEY is not set');
+    return {
+      name: 'authorization',
+      value: `Bearer ${await internalToken(accountId.data, secrets.internalTokenKey)}`,
+    };
+  };
+}
+
+/** HS256, audience `exchange-internal`, subject = the account, valid for 60 s. */
+export function internalToken(accountId: string, key: string): Promise<string> {
+  return new SignJWT()
+    .setProtectedHeader({ alg: 'HS256' })
+    .setAudience(INTERNAL_TOKEN_AUDIENCE)
+    .setSubject(accountId)
+    .setIssuedAt()
+    .setExpirationTime(`${TOKEN_LIFETIME_SECONDS}s`)
+    .sign(new TextEncoder().encode(key));
+}

@@ -1,0 +1,134 @@
+import { type Dispatcher, request as send } from 'undici';
+import type { Endpoint, EndpointRequest } from '../../contract/endpoint.ts';
+import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
+import { type AnswerOf, answerSchema } from './answers.ts';
+import type { CredentialHeader } from './credentials.ts';
+import { badAnswer, type CallNature, failedAnswer, failedTransport } from './failures.ts';
+import { BodyTooLargeError, readJson } from './read-json.ts';
+import { buildUrl } from './url.ts';
+
+export type RequestOf<N extends EndpointName> = EndpointRequest<(typeof endpoints)[N]>;
+
+export interface CallOptions {
+  /** Sent with a POST when the exchange honours it: a repeat under the same key does its work once. */
+  idempotencyKey?: string;
+  /** Aborts the call; the signal's reason is thrown. */
+  signal?: AbortSignal;
+}
+
+export interface ExchangeClient {
+  /** Throws ExchangeError. */
+  call<N extends EndpointName>(
+    name: N,
+    request: RequestOf<N>,
+    options?: CallOptions,
+  ): Promise<{ status: number; answer: AnswerOf<N> }>;
+}
+
+export interface ExchangeClientOptions {
+  baseUrl: string;
+  credential: () => Promise<CredentialHeader>;
+  /** Whether the exchange honours Idempotency-Key. */
+  idempotency: boolean;
+  /** For one call, from connecting to the last byte. */
+  timeoutMs: number;
+  dispatcher?: Dispatcher;
+}
+
+/** POSTs that say how it shall be, so that a second one changes nothing (E6 skips known cohorts). */
+const NATURALLY_REPEATABLE: ReadonlySet<EndpointName> = new Set(['addPatientToCohorts', 'updateSettings']);
+/** POSTs to which 409 is an answer on the matter, not "the first call under this key still runs". */
+const CONFLICT_IS_AN_ANSWER: ReadonlySet<EndpointName> = new Set([
+  'retrySource',
+  'giveUpSource',
+  'cancelNetworkQuery',
+]);
+/** Errors of undici and the system that come before a byte of the request has left. */
+const BEFORE_SENDING =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_.*|ERR_TLS_.*|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE)$/;
+
+/** The interface over HTTP: one call, one answer that was checked; no retries (they belong to Temporal). */
+export function createExchangeClient(options: ExchangeClientOptions): ExchangeClient {
+  return {
+    async call(name, request, callOptions = {}) {
+      const endpoint: Endpoint = endpoints[name];
+      const { body } = request as { body?: unknown };
+      const key = options.idempotency && endpoint.method === 'POST' ? callOptions.idempotencyKey : undefined;
+      const nature: CallNature = {
+        repeatable: endpoint.method !== 'POST' || key !== undefined || NATURALLY_REPEATABLE.has(name),
+        conflictMeansRunning: key !== undefined && !CONFLICT_IS_AN_ANSWER.has(name),
+      };
+      const credential = await options.credential();
+      const answer = await exchange(
+        name,
+        buildUrl(options.baseUrl, endpoint.path, request),
+        {
+          method: endpoint.method,
+          headers: {
+            accept: 'application/json',
+            [credential.name]: credential.value,
+            ...(key === undefined ? {} : { 'idempotency-key': key }),
+            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          },
+          body: body === undefined ? undefined : JSON.stringify(body),
+          dispatcher: options.dispatcher,
+          headersTimeout: options.timeoutMs,
+          bodyTimeout: options.timeoutMs,
+        },
+        { timeoutMs: options.timeoutMs, signal: callOptions.signal, nature },
+      );
+      if (!isSuccess(answer.status)) throw failedAnswer(name, answer, nature);
+      return { status: answer.status, answer: checked(name, answer) };
+    },
+  };
+}
+
+type SendOptions = NonNullable<Parameters<typeof send>[1]>;
+interface RawAnswer {
+  status: number;
+  retryAfter: string | undefined;
+  body: unknown;
+}
+
+async function exchange(
+  name: EndpointName,
+  url: URL,
+  sendOptions: SendOptions,
+  { timeoutMs, signal, nature }: { timeoutMs: number; signal?: AbortSignal; nature: CallNature },
+): Promise<RawAnswer> {
+  const timeout = AbortSignal.timeout(timeoutMs);
+  try {
+    const answer = await send(url, {
+      ...sendOptions,
+      signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
+    });
+    const retryAfter = answer.headers['retry-after'];
+    return {
+      status: answer.statusCode,
+      retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
+      body: await readJson(answer.body, isSuccess(answer.statusCode)),
+    };
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason;
+    if (error instanceof BodyTooLargeError) throw badAnswer(name, error.message, 200);
+    const code = timeout.aborted ? 'timeout' : codeOf(error);
+    throw failedTransport(name, code, !BEFORE_SENDING.test(code), nature);
+  }
+}
+
+function checked<N extends EndpointName>(name: N, answer: RawAnswer): AnswerOf<N> {
+  const schema = answerSchema(name, answer.status);
+  if (schema === null) return undefined as AnswerOf<N>;
+  const parsed = schema.safeParse(answer.body);
+  if (parsed.success) return parsed.data as AnswerOf<N>;
+  const paths = parsed.error.issues.slice(0, 10).map((issue) => issue.path.join('.') || 'the body');
+  throw badAnswer(name, `not as the interface says: ${paths.join(', ')}`, answer.status);
+}
+
+const isSuccess = (status: number): boolean => status >= 200 && status <= 299;
+
+function codeOf(error: unknown): string {
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
+  if (typeof code === 'string') return code;
+  return cause === undefined || cause === null ? 'connection failed' : codeOf(cause);
+}

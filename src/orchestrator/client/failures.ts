@@ -1,0 +1,151 @@
+/** Everything that can go wrong with a call to an exchange; the closed list that workflows decide by. */
+export type FailureKind =
+  | 'rejected'
+  | 'not-found'
+  | 'conflict'
+  | 'rate-limited'
+  | 'unavailable'
+  | 'ambiguous'
+  | 'bad-answer'
+  | 'unauthorized';
+
+/**
+ * What may be called again. `if-repeatable`: only a call that cannot do its work twice (GET, PUT, a POST with an
+ * idempotency key that the exchange honours).
+ */
+const RETRY: Readonly<Record<FailureKind, boolean | 'if-repeatable'>> = {
+  rejected: false,
+  'not-found': false,
+  conflict: false,
+  'rate-limited': true,
+  unavailable: true,
+  ambiguous: 'if-repeatable',
+  'bad-answer': false,
+  unauthorized: false,
+};
+
+const KIND_BY_STATUS: Readonly<Record<number, FailureKind>> = {
+  401: 'unauthorized',
+  403: 'unauthorized',
+  404: 'not-found',
+  408: 'unavailable',
+  409: 'conflict',
+  410: 'not-found',
+  412: 'conflict',
+  423: 'conflict',
+  429: 'rate-limited',
+  501: 'rejected',
+  503: 'unavailable',
+  505: 'rejected',
+};
+
+const RETRY_AFTER_MAX_MS = 3_600_000;
+
+export interface CallNature {
+  /** May be sent twice without doing its work twice. */
+  repeatable: boolean;
+  /** A 409 can only mean that the first call under this idempotency key is still running. */
+  conflictMeansRunning: boolean;
+}
+
+/**
+ * A call to an exchange that gave no usable answer. The message names the operation, the status and the paths of
+ * wrong members, never a value, so it may be shown in Temporal and in logs.
+ */
+export class ExchangeError extends Error {
+  override readonly name = 'ExchangeError';
+  readonly kind: FailureKind;
+  readonly retryable: boolean;
+  readonly httpStatus?: number;
+  /** The wait that the exchange asked for (Retry-After). */
+  readonly retryAfterMs?: number;
+
+  constructor(
+    kind: FailureKind,
+    message: string,
+    details: { retryable: boolean; httpStatus?: number; retryAfterMs?: number },
+  ) {
+    super(message);
+    this.kind = kind;
+    this.retryable = details.retryable;
+    this.httpStatus = details.httpStatus;
+    this.retryAfterMs = details.retryAfterMs;
+  }
+}
+
+/** An HTTP answer outside 2xx. */
+export function failedAnswer(
+  operation: string,
+  answer: { status: number; retryAfter: string | undefined; body: unknown },
+  nature: CallNature,
+): ExchangeError {
+  const kind = kindOf(answer.status, nature);
+  const stillRunning = answer.status === 409 && nature.conflictMeansRunning;
+  return new ExchangeError(kind, `${operation}: ${answer.status}${describeBody(answer.body)}`, {
+    retryable: stillRunning || mayRepeat(kind, nature),
+    httpStatus: answer.status,
+    retryAfterMs: parseRetryAfter(answer.retryAfter, Date.now()),
+  });
+}
+
+function kindOf(status: number, nature: CallNature): FailureKind {
+  const kind = KIND_BY_STATUS[status];
+  if (kind !== undefined) return kind;
+  if (status >= 500) return nature.repeatable ? 'unavailable' : 'ambiguous';
+  return status >= 400 ? 'rejected' : 'bad-answer';
+}
+
+/** No answer at all. `sent` says whether the request may have reached the exchange. */
+export function failedTransport(
+  operation: string,
+  reason: string,
+  sent: boolean,
+  nature: CallNature,
+): ExchangeError {
+  const kind = sent && !nature.repeatable ? 'ambiguous' : 'unavailable';
+  const outcome = kind === 'ambiguous' ? '; whether it was carried out is not known' : '';
+  return new ExchangeError(kind, `${operation}: no answer (${reason})${outcome}`, {
+    retryable: mayRepeat(kind, nature),
+  });
+}
+
+/** A 2xx whose content is not what the interface says. Sending it again would only do the work again. */
+export function badAnswer(operation: string, problem: string, httpStatus: number): ExchangeError {
+  return new ExchangeError('bad-answer', `${operation}: ${httpStatus}, but ${problem}`, {
+    retryable: false,
+    httpStatus,
+  });
+}
+
+function mayRepeat(kind: FailureKind, nature: CallNature): boolean {
+  const rule = RETRY[kind];
+  return rule === 'if-repeatable' ? nature.repeatable : rule;
+}
+
+/** Seconds or an HTTP date (RFC 9110, 10.2.3), at most one hour; undefined when it says nothing usable. */
+export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
+  if (value === undefined || value.trim() === '') return undefined;
+  const afterMs = /^\s*\d+\s*$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - nowMs;
+  return Number.isFinite(afterMs) ? Math.min(Math.max(afterMs, 0), RETRY_AFTER_MAX_MS) : undefined;
+}
+
+/**
+ * ` NAME "Title" (path, path)`. An error body may quote what was sent, so only members that are constants by their
+ * nature are taken, and only when they look like it.
+ */
+function describeBody(body: unknown): string {
+  if (typeof body !== 'object' || body === null) return '';
+  const { name, title, errors } = body as Record<string, unknown>;
+  const parts = [
+    typeof name === 'string' && /^[A-Z][A-Z_]{1,59}$/.test(name) ? ` ${name}` : '',
+    typeof title === 'string' && /^[A-Za-z][A-Za-z ,-]{0,99}$/.test(title) ? ` "${title}"` : '',
+  ];
+  const paths = (Array.isArray(errors) ? errors : []).slice(0, 20).flatMap(pathOf);
+  return `${parts.join('')}${paths.length > 0 ? ` (${paths.join(', ')})` : ''}`;
+}
+
+function pathOf(error: unknown): string[] {
+  const path = (error as { path?: unknown } | null)?.path;
+  const text = Array.isArray(path) ? path.join('.') : path;
+  return typeof text === 'string' && /^[A-Za-z][\w.[\]-]{0,99}$/.test(text) ? [text] : [];
+}

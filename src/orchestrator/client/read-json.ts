@@ -1,0 +1,33 @@
+import type { Dispatcher } from 'undici';
+
+/** Far above any answer of the interface; a page that is larger is not one of it. */
+const ANSWER_SIZE_MAX_BYTES = 4 * 1024 * 1024;
+
+export class BodyTooLargeError extends Error {
+  override readonly name = 'BodyTooLargeError';
+  constructor() {
+    super(`the answer is larger than ${ANSWER_SIZE_MAX_BYTES} bytes`);
+  }
+}
+
+/**
+ * The body as JSON; undefined when it is none (a proxy's page). One that is too large throws BodyTooLargeError when
+ * it is `needed`, else it is undefined too. Throws also what broke the stream.
+ */
+export async function readJson(body: Dispatcher.ResponseData['body'], needed: boolean): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    sizeBytes += chunk.length;
+    if (sizeBytes > ANSWER_SIZE_MAX_BYTES) {
+      if (needed) throw new BodyTooLargeError();
+      return undefined;
+    }
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}

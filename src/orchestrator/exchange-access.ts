@@ -1,0 +1,43 @@
+import { Agent } from 'undici';
+import type { Config } from '../config.ts';
+import type { ExchangeAccess } from '../contract/patient-onboarding.ts';
+import { createCredentials } from './client/credentials.ts';
+import { createExchangeClient, type ExchangeClient } from './client/exchange-client.ts';
+
+/** What the orchestrator's worker reads; INTERNAL_TOKEN_KEY is not needed for a foreign exchange. */
+export const EXCHANGE_ACCESS_VARIABLES = [
+  'EXCHANGE_BASE_URL',
+  'EXCHANGE_API_KEY',
+  'EXCHANGE_ACCOUNT_ID',
+  'EXCHANGE_IDEMPOTENCY',
+] as const;
+type ExchangeConfig = Config<(typeof EXCHANGE_ACCESS_VARIABLES)[number]> & { INTERNAL_TOKEN_KEY?: string };
+
+/** Shorter than the activities' start-to-close timeout, so that the failure is ours to describe. */
+const CALL_TIMEOUT_MS = 20_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+
+export interface ExchangeConnection {
+  clientFor(access: ExchangeAccess): ExchangeClient;
+  close(): Promise<void>;
+}
+
+/** One pool of connections to the configured exchange, with a client for each credential that is asked for. */
+export function openExchange(config: ExchangeConfig): ExchangeConnection {
+  const dispatcher = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
+  const credentials = createCredentials({
+    apiKey: config.EXCHANGE_API_KEY,
+    internalTokenKey: config.INTERNAL_TOKEN_KEY,
+  });
+  return {
+    clientFor: (access) =>
+      createExchangeClient({
+        baseUrl: config.EXCHANGE_BASE_URL,
+        credential: () => credentials(access),
+        idempotency: config.EXCHANGE_IDEMPOTENCY,
+        timeoutMs: CALL_TIMEOUT_MS,
+        dispatcher,
+      }),
+    close: () => dispatcher.close(),
+  };
+}

@@ -1,0 +1,27 @@
+import type { PatientOnboardingStatus } from '../../../contract/patient-onboarding.ts';
+
+/** What the Temporal UI shows of a running onboarding: ids and states. */
+export function detailsOf(status: PatientOnboardingStatus): string {
+  return [
+    `**${PHASES[status.phase]}**${status.problem === undefined ? '' : ` (${status.problem})`}`,
+    '',
+    '| Source | State | Learned by | Query |',
+    '|---|---|---|---|',
+    ...status.sources.map(
+      ({ type, state, via, requestId }) => `| ${type} | ${state} | ${via ?? '–'} | ${requestId ?? '–'} |`,
+    ),
+    '',
+    `Patient: ${status.patientId ?? '–'}${status.created === false ? ' (known before)' : ''}`,
+    `Cohorts: ${status.cohorts.length}. Webhooks: ${status.webhooksReceived}. Polls: ${status.polls}.`,
+    status.nextPollAt === undefined ? '' : `Next look without a webhook: ${status.nextPollAt}`,
+    status.nextStartAt === undefined ? '' : `Rate-limited sources are asked again: ${status.nextStartAt}`,
+  ].join('\n');
+}
+
+const PHASES: Readonly<Record<PatientOnboardingStatus['phase'], string>> = {
+  'creating-patient': 'Creating the patient',
+  'assigning-cohorts': 'Adding the patient to cohorts',
+  querying: 'Waiting for the sources',
+  cancelling: 'Cancelled; stopping the queries',
+  ended: 'Ended',
+};

@@ -1,0 +1,230 @@
+import {
+  DEFAULT_ONBOARDING_TIMING,
+  type NetworkQuerySignal,
+  type OnboardingTiming,
+  type PatientOnboardingInput,
+} from '../../../contract/patient-onboarding.ts';
+import type { SourceType } from '../../../contract/primitives.ts';
+import { isOpen, newOnboardingState, type OnboardingState, type SourceRecord } from './onboarding-state.ts';
+import { requestedTypes } from './requested-sources.ts';
+import { attemptsOf, instantMs, laterFact, polledFact, type QueryAnswer } from './source-fact.ts';
+
+/** What is to be done next while sources are open. */
+export type NextStep =
+  | { kind: 'wait'; ms: number; for: 'status' | 'restart' | 'deadline' }
+  | { kind: 'poll' }
+  | { kind: 'start'; types: SourceType[] }
+  | { kind: 'give-up' }
+  | { kind: 'finish' };
+
+/** More than any honest exchange sends before the answer to E2. */
+const BUFFER_MAX = 100;
+/** A query that the exchange does not know any more, said so often in a row, does not come back. */
+const UNKNOWN_ANSWERS_MAX = 3;
+
+/**
+ * The orchestration without Temporal: takes what happens, in any order and any number of times, and says what is to
+ * be done next. Times are milliseconds of the caller's clock.
+ */
+export class Onboarding {
+  readonly state: OnboardingState;
+  readonly #timing: OnboardingTiming;
+
+  /** `carried` is the state of an earlier run of the same orchestration (continue-as-new). */
+  constructor(input: PatientOnboardingInput, nowMs: number, carried?: OnboardingState) {
+    this.#timing = { ...DEFAULT_ONBOARDING_TIMING, ...input.timing };
+    this.state =
+      carried ?? newOnboardingState(requestedTypes(input.sources), nowMs + this.#timing.deadlineMs);
+  }
+
+  patientCreated(patientId: string, created: boolean): void {
+    this.state.patient = { id: patientId, created };
+    this.state.phase = 'assigning-cohorts';
+  }
+
+  cohortsAssigned(cohortIds: string[]): void {
+    this.state.cohortIds = cohortIds;
+    this.state.phase = 'querying';
+  }
+
+  /** An answer to E2 for `types`: some run, some were refused, some met a limit. */
+  queryStarted(types: readonly SourceType[], answer: QueryAnswer, nowMs: number): void {
+    this.#learnRequest(answer.requestId);
+    for (const source of this.#sources(types)) this.#takeStart(source, answer);
+    this.#countStart(types, nowMs);
+    this.#takeBuffered();
+  }
+
+  /** E2 may have been carried out or not, and must not be sent twice: a webhook will tell its request id. */
+  startUnknown(types: readonly SourceType[], nowMs: number): void {
+    for (const source of this.#sources(types))
+      Object.assign(source, { start: 'started', error: 'it is not known whether its query was started' });
+    this.#countStart(types, nowMs);
+    this.#takeBuffered();
+  }
+
+  /** A further E2 was refused as a whole: its sources will not start. */
+  restartRefused(types: readonly SourceType[], error: string): void {
+    for (const source of this.#sources(types)) Object.assign(source, { start: 'refused', error });
+  }
+
+  /** A further E2 could not be delivered: it is one of the tries. */
+  restartFailed(types: readonly SourceType[], nowMs: number): void {
+    this.#countStart(types, nowMs);
+  }
+
+  webhook(event: NetworkQuerySignal): void {
+    if (this.state.seenMessageIds.includes(event.messageId)) return;
+    this.state.seenMessageIds.push(event.messageId);
+    this.state.buffered = [...this.state.buffered, event].slice(-BUFFER_MAX);
+    this.#takeBuffered();
+  }
+
+  /** The EHR or form sent the job (again). */
+  intake(messageId: string): void {
+    if (!this.state.intakeMessageIds.includes(messageId)) this.state.intakeMessageIds.push(messageId);
+  }
+
+  polled(answer: QueryAnswer): void {
+    this.state.unknownAnswers[answer.requestId] = 0;
+    for (const source of this.#sourcesOf(answer.requestId)) {
+      const fact = polledFact(answer, source.type);
+      if (fact !== undefined) source.fact = laterFact(source.fact, fact);
+    }
+    this.attemptsRead(answer);
+  }
+
+  /** Takes nothing but the numbers of attempts. */
+  attemptsRead(answer: QueryAnswer): void {
+    for (const source of this.#sourcesOf(answer.requestId))
+      source.attempts = Math.max(source.attempts, attemptsOf(answer, source.type));
+  }
+
+  /** The exchange says that it does not know the query. */
+  pollFoundNothing(requestId: string): void {
+    const answers = (this.state.unknownAnswers[requestId] ?? 0) + 1;
+    this.state.unknownAnswers[requestId] = answers;
+    if (answers < UNKNOWN_ANSWERS_MAX) return;
+    for (const source of this.#sourcesOf(requestId))
+      if (isOpen(source))
+        Object.assign(source, { given: 'lost', error: 'the exchange does not know the query any more' });
+  }
+
+  pollsDone(nowMs: number): void {
+    this.state.polls += 1;
+    this.state.pollsSinceStart += 1;
+    this.#planPoll(nowMs);
+  }
+
+  next(nowMs: number): NextStep {
+    if (this.settled) return { kind: 'finish' };
+    const { deadlineAtMs, nextPollAtMs = deadlineAtMs, nextStartAtMs = deadlineAtMs } = this.state;
+    if (nowMs >= deadlineAtMs) return { kind: 'give-up' };
+    const limited = this.state.sources.filter((source) => isOpen(source) && source.start === 'limited');
+    if (limited.length > 0 && nowMs >= nextStartAtMs)
+      return { kind: 'start', types: limited.map(({ type }) => type) };
+    const startAtMs = limited.length > 0 ? nextStartAtMs : deadlineAtMs;
+    const pollAtMs = this.openRequestIds.length > 0 ? nextPollAtMs : deadlineAtMs;
+    if (nowMs >= pollAtMs) return { kind: 'poll' };
+    const untilMs = Math.min(startAtMs, pollAtMs, deadlineAtMs);
+    const reason = untilMs === startAtMs ? 'restart' : 'status';
+    return { kind: 'wait', ms: untilMs - nowMs, for: untilMs === deadlineAtMs ? 'deadline' : reason };
+  }
+
+  /** The deadline is over: what is open is given up. */
+  giveUp(): void {
+    for (const source of this.state.sources) if (isOpen(source)) source.given = 'timed-out';
+  }
+
+  get settled(): boolean {
+    return !this.state.sources.some(isOpen);
+  }
+
+  /** Queries with a source that is still running. */
+  get openRequestIds(): string[] {
+    return this.state.requestIds.filter((requestId) => this.#sourcesOf(requestId).some(isOpen));
+  }
+
+  /** Queries of which a webhook told something last: their attempts are not known. */
+  get unreadRequestIds(): string[] {
+    return this.state.requestIds.filter((requestId) =>
+      this.#sourcesOf(requestId).some(({ fact }) => fact?.via === 'webhook'),
+    );
+  }
+
+  #takeStart(source: SourceRecord, answer: QueryAnswer): void {
+    const error = answer.errors.find((entry) => entry.source === source.type);
+    const runs = answer.sources.some((entry) => entry.type === source.type);
+    if (error === undefined || runs) {
+      Object.assign(source, { start: 'started', requestId: answer.requestId, error: undefined });
+      const fact = polledFact(answer, source.type);
+      if (fact !== undefined) source.fact = laterFact(source.fact, fact);
+      source.attempts = Math.max(source.attempts, attemptsOf(answer, source.type));
+    } else {
+      const mayStartLater = error.httpStatus === 429 || error.httpStatus === 408 || error.httpStatus >= 500;
+      source.start = mayStartLater ? 'limited' : 'refused';
+      source.error = `could not be started (${error.httpStatus})`;
+    }
+  }
+
+  #countStart(types: readonly SourceType[], nowMs: number): void {
+    for (const source of this.#sources(types)) source.starts += 1;
+    const { restartFirstMs, restartsMax } = this.#timing;
+    if (this.state.starts >= restartsMax)
+      for (const source of this.state.sources) if (source.start === 'limited') source.start = 'refused';
+    this.state.nextStartAtMs = nowMs + restartFirstMs * 2 ** this.state.starts;
+    this.state.starts += 1;
+    this.state.pollsSinceStart = 0;
+    this.#planPoll(nowMs);
+  }
+
+  #planPoll(nowMs: number): void {
+    const { pollFirstMs, pollMaxMs } = this.#timing;
+    this.state.nextPollAtMs = nowMs + Math.min(pollFirstMs * 2 ** this.state.pollsSinceStart, pollMaxMs);
+  }
+
+  #learnRequest(requestId: string): void {
+    if (!this.state.requestIds.includes(requestId)) this.state.requestIds.push(requestId);
+  }
+
+  /** Sources whose start is not known belong to the first query that tells of itself. */
+  #adopt(requestId: string): void {
+    const orphans = this.state.sources.filter((source) => isOpen(source) && isOrphan(source));
+    if (orphans.length === 0) return;
+    this.#learnRequest(requestId);
+    for (const source of orphans) Object.assign(source, { requestId, error: undefined });
+  }
+
+  #takeBuffered(): void {
+    const waiting = this.state.buffered;
+    this.state.buffered = [];
+    for (const event of waiting) {
+      if (!this.state.requestIds.includes(event.requestId)) this.#adopt(event.requestId);
+      if (this.state.requestIds.includes(event.requestId)) this.#apply(event);
+      else this.state.buffered.push(event);
+    }
+  }
+
+  #apply(event: NetworkQuerySignal): void {
+    const source = this.state.sources.find(({ type }) => type === event.source);
+    if (source === undefined) return;
+    this.state.webhooksReceived += 1;
+    const atMs = instantMs(event.completedAt);
+    source.requestId ??= event.requestId;
+    source.fact = laterFact(source.fact, { atMs, state: event.status, via: 'webhook' });
+    const url = event.consolidatedDataUrl;
+    if (url !== undefined && atMs >= (this.state.consolidated?.atMs ?? 0))
+      this.state.consolidated = { atMs, url };
+  }
+
+  #sources(types: readonly SourceType[]): SourceRecord[] {
+    return this.state.sources.filter(({ type }) => types.includes(type));
+  }
+
+  #sourcesOf(requestId: string): SourceRecord[] {
+    return this.state.sources.filter((source) => source.requestId === requestId);
+  }
+}
+
+const isOrphan = (source: SourceRecord): boolean =>
+  source.start === 'started' && source.requestId === undefined;

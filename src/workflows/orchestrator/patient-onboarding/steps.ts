@@ -1,0 +1,123 @@
+import { log, upsertSearchAttributes } from '@temporalio/workflow';
+import type { PatientOnboardingInput } from '../../../contract/patient-onboarding.ts';
+import type { SourceType } from '../../../contract/primitives.ts';
+import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import type { ExchangeCalls } from './exchange-calls.ts';
+import { callFailure, essential } from './failures.ts';
+import type { Onboarding } from './onboarding.ts';
+
+export async function createPatient(onboarding: Onboarding, calls: ExchangeCalls): Promise<string> {
+  const { patientId, created } = await essential(
+    calls.createPatient,
+    'patient-not-created',
+    'The patient could not be created',
+  );
+  onboarding.patientCreated(patientId, created);
+  return patientId;
+}
+
+export async function addToCohorts(
+  onboarding: Onboarding,
+  calls: ExchangeCalls,
+  { cohortIds = [] }: PatientOnboardingInput,
+): Promise<void> {
+  const patientId = onboarding.state.patient?.id;
+  if (cohortIds.length === 0 || patientId === undefined) return onboarding.cohortsAssigned([]);
+  const answer = await essential(
+    () => calls.addToCohorts(patientId, cohortIds),
+    'cohorts-not-assigned',
+    'The patient was created, but could not be added to the cohorts',
+  );
+  onboarding.cohortsAssigned(answer.cohortIds.filter((id) => cohortIds.includes(id)));
+}
+
+export async function startFirstQuery(
+  onboarding: Onboarding,
+  calls: ExchangeCalls,
+  patientId: string,
+): Promise<void> {
+  const types = onboarding.state.sources.map(({ type }) => type);
+  await essential(
+    () => startQuery(onboarding, calls, patientId, types),
+    'query-not-started',
+    'The patient was created, but the network query could not be started',
+  );
+  upsertSearchAttributes([
+    { key: searchAttribute.queryStatus, value: 'in-progress' },
+    ...onboarding.state.requestIds.slice(0, 1).map((value) => ({ key: searchAttribute.requestId, value })),
+  ]);
+}
+
+/** Throws only what ends in no query: an unknown outcome is waited out. */
+async function startQuery(
+  onboarding: Onboarding,
+  calls: ExchangeCalls,
+  patientId: string,
+  types: readonly SourceType[],
+): Promise<void> {
+  try {
+    const answer = await calls.startQuery(patientId, types, onboarding.state.starts + 1);
+    onboarding.queryStarted(types, answer, Date.now());
+  } catch (error) {
+    if (callFailure(error)?.kind !== 'ambiguous') throw error;
+    onboarding.startUnknown(types, Date.now());
+  }
+}
+
+/** A look that fails is made up for by the next one. */
+export async function poll(onboarding: Onboarding, calls: ExchangeCalls): Promise<void> {
+  onboarding.state.problem = undefined;
+  for (const requestId of onboarding.openRequestIds) {
+    try {
+      onboarding.polled(await calls.getQuery(requestId, 'No webhook yet: look at the query'));
+    } catch (error) {
+      const failure = callFailure(error);
+      if (failure === undefined) throw error;
+      if (failure.kind === 'not-found') onboarding.pollFoundNothing(requestId);
+      onboarding.state.problem = failure.message;
+    }
+  }
+  onboarding.pollsDone(Date.now());
+}
+
+/** Asks again for the sources that met a rate limit; the others go on whatever becomes of it. */
+export async function restart(
+  onboarding: Onboarding,
+  calls: ExchangeCalls,
+  patientId: string,
+  types: readonly SourceType[],
+): Promise<void> {
+  try {
+    await startQuery(onboarding, calls, patientId, types);
+  } catch (error) {
+    const failure = callFailure(error);
+    if (failure === undefined) throw error;
+    if (failure.kind === 'unavailable' || failure.kind === 'rate-limited')
+      onboarding.restartFailed(types, Date.now());
+    else onboarding.restartRefused(types, failure.message);
+  }
+}
+
+/** A webhook does not say how many attempts a source took; the query does. Nothing is lost when it cannot be read. */
+export async function countAttempts(onboarding: Onboarding, calls: ExchangeCalls): Promise<void> {
+  for (const requestId of onboarding.unreadRequestIds) {
+    try {
+      onboarding.attemptsRead(await calls.getQuery(requestId, 'Read how many attempts the sources took'));
+    } catch (error) {
+      const failure = callFailure(error);
+      if (failure === undefined) throw error;
+      log.warn('The number of attempts could not be read', { requestId, kind: failure.kind });
+    }
+  }
+}
+
+/** What is running at the exchange for us has no reader any more. It may have ended meanwhile: 404 and 409 are fine. */
+export async function stopQueries(onboarding: Onboarding, calls: ExchangeCalls): Promise<void> {
+  for (const requestId of onboarding.openRequestIds) {
+    try {
+      await calls.cancelQuery(requestId);
+    } catch (error) {
+      log.warn('A query could not be cancelled', { requestId, kind: callFailure(error)?.kind });
+    }
+  }
+}

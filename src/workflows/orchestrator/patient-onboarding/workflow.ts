@@ -1,0 +1,119 @@
+import {
+  CancellationScope,
+  CancelledFailure,
+  condition,
+  continueAsNew,
+  defineQuery,
+  defineSignal,
+  isCancellation,
+  setCurrentDetails,
+  setHandler,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
+import {
+  type IntakeSignal,
+  type NetworkQuerySignal,
+  PATIENT_ONBOARDING_MESSAGES,
+  type PatientOnboardingInput,
+  type PatientOnboardingStatus,
+  type PatientOnboardingSummary,
+} from '../../../contract/patient-onboarding.ts';
+import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import { detailsOf } from './details.ts';
+import { type ExchangeCalls, exchangeCalls } from './exchange-calls.ts';
+import { Onboarding } from './onboarding.ts';
+import type { OnboardingState } from './onboarding-state.ts';
+import { overallStatus, statusOf, summaryOf } from './report.ts';
+import {
+  addToCohorts,
+  countAttempts,
+  createPatient,
+  poll,
+  restart,
+  startFirstQuery,
+  stopQueries,
+} from './steps.ts';
+
+const networkQueryEvent = defineSignal<[NetworkQuerySignal]>(PATIENT_ONBOARDING_MESSAGES.networkQueryEvent);
+const intakeReceived = defineSignal<[IntakeSignal]>(PATIENT_ONBOARDING_MESSAGES.intakeReceived);
+const status = defineQuery<PatientOnboardingStatus>(PATIENT_ONBOARDING_MESSAGES.status);
+
+/**
+ * Brings one patient into the exchange and waits for what its sources say, for up to 35 days. It is durable because
+ * sources take minutes to weeks, webhooks get lost and processes restart meanwhile. Keyed by an id derived from the
+ * caller's job id, so a job runs once. Each call carries an idempotency key: a repeat does its work once; a foreign
+ * exchange that knows no such keys is never asked twice to start the same query. Webhooks may come doubled, in any
+ * order, and before the answer to the call that caused them; a lost one is made up for by polling.
+ */
+export async function patientOnboarding(
+  input: PatientOnboardingInput,
+  carried?: OnboardingState,
+): Promise<PatientOnboardingSummary> {
+  const onboarding = new Onboarding(input, Date.now(), carried);
+  const calls = exchangeCalls(input);
+  const show = () => setCurrentDetails(detailsOf(statusOf(onboarding.state)));
+  setHandler(status, () => statusOf(onboarding.state));
+  setHandler(networkQueryEvent, (event) => {
+    onboarding.webhook(event);
+    show();
+  });
+  setHandler(intakeReceived, (intake) => onboarding.intake(intake.messageId));
+  show();
+
+  try {
+    const patientId = onboarding.state.patient?.id ?? (await createPatient(onboarding, calls));
+    if (onboarding.state.phase === 'assigning-cohorts') await addToCohorts(onboarding, calls, input);
+    if (onboarding.state.starts === 0) await startFirstQuery(onboarding, calls, patientId);
+    await waitForSources(input, onboarding, calls, patientId, show);
+    await countAttempts(onboarding, calls);
+  } catch (error) {
+    // A call that failed under the cancellation is not why the workflow ends.
+    if (!isCancellation(error) && !CancellationScope.current().consideredCancelled) throw error;
+    onboarding.state.phase = 'cancelling';
+    show();
+    await CancellationScope.nonCancellable(() => stopQueries(onboarding, calls));
+    throw isCancellation(error) ? error : new CancelledFailure('Cancelled');
+  }
+  onboarding.state.phase = 'ended';
+  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: overallStatus(onboarding.state) }]);
+  show();
+  return summaryOf(onboarding.state);
+}
+
+async function waitForSources(
+  input: PatientOnboardingInput,
+  onboarding: Onboarding,
+  calls: ExchangeCalls,
+  patientId: string,
+  show: () => void,
+): Promise<void> {
+  for (;;) {
+    show();
+    const step = onboarding.next(Date.now());
+    switch (step.kind) {
+      case 'finish':
+        return;
+      case 'wait':
+        if (workflowInfo().continueAsNewSuggested)
+          await continueAsNew<typeof patientOnboarding>(input, onboarding.state);
+        await condition(() => onboarding.settled, step.ms, { summary: WAITS[step.for] });
+        break;
+      case 'poll':
+        await poll(onboarding, calls);
+        break;
+      case 'start':
+        await restart(onboarding, calls, patientId, step.types);
+        break;
+      case 'give-up':
+        onboarding.giveUp();
+        break;
+    }
+  }
+}
+
+const WAITS = {
+  status: 'Wait for webhooks; then look at the status',
+  restart: 'Wait until the rate limit allows another query',
+  deadline: 'Wait for webhooks until the deadline',
+} as const;
