@@ -1,2 +1,4 @@
 /** Every function exported here is a workflow type; the name is the one in contract/temporal.ts. */
-export {};
+export { networkQuery } from './exchange/network-query/workflow.ts';
+export { reconcile } from './exchange/reconcile/workflow.ts';
+export { webhookDelivery } from './exchange/webhook-delivery/workflow.ts';
