@@ -2,27 +2,35 @@ import { bundleOf, resolveLink } from './bundle.ts';
 import { badAnswer, isRecord } from './failures.ts';
 import type { Fetched } from './fetched.ts';
 import type { JsonAnswer } from './http.ts';
+import { medicationSteps } from './medications.ts';
 import { hashOfLink, type StepOf } from './plan.ts';
 import { isAllowedUrl } from './source-config.ts';
 import type { SourceContext } from './source-context.ts';
 
 const FURTHER_PAGE = 'a further page';
 
-/** What a Bundle brings, and the step to its next page. `seen`: hashes of the links that led here. */
+interface PageOrigin {
+  /** Hashes of the links that led here. */
+  seen?: string[];
+  /** The type of the search that this is a page of. */
+  searchedType?: string;
+}
+
+/** What a Bundle brings, the step to its next page, and what its resources refer to. */
 export function fetchedBundle(
   context: SourceContext,
   label: string,
   answer: JsonAnswer,
-  seen: string[] = [],
+  origin: PageOrigin = {},
 ): Fetched {
   const { config } = context;
   const bundle = bundleOf(config.source, label, answer);
-  const next = bundle.next === undefined ? [] : [nextStep(context, bundle.next, answer.url, seen)];
+  const next = bundle.next === undefined ? [] : [nextStep(context, bundle.next, answer.url, origin)];
   return {
     entries: bundle.entries,
     raw: { bytes: answer.bytes, contentType: answer.contentType },
     rawWithout: (strays) => Buffer.from(JSON.stringify(withoutEntries(answer.json, strays))),
-    next,
+    next: [...next, ...medicationSteps(origin.searchedType, bundle.entries)],
   };
 }
 
@@ -33,10 +41,15 @@ export async function fetchLink(
 ): Promise<Fetched> {
   const url = new URL(step.url);
   const answer = await context.http.json({ method: 'GET', url, label: FURTHER_PAGE, signal });
-  return fetchedBundle(context, FURTHER_PAGE, answer, step.seen);
+  return fetchedBundle(context, FURTHER_PAGE, answer, step);
 }
 
-function nextStep({ config }: SourceContext, link: string, page: URL, seen: string[]): StepOf<'link'> {
+function nextStep(
+  { config }: SourceContext,
+  link: string,
+  page: URL,
+  { seen = [], searchedType }: PageOrigin,
+): StepOf<'link'> {
   const url = resolveLink(link, page, config.baseUrl);
   if (url === undefined) throw badAnswer(config.source, 'gave a next link that is no address');
   if (!isAllowedUrl(config, url)) {
@@ -46,7 +59,7 @@ function nextStep({ config }: SourceContext, link: string, page: URL, seen: stri
   const before = seen.length === 0 ? [hashOfLink(page)] : seen;
   if (before.includes(hash))
     throw badAnswer(config.source, 'gave the same next link twice: its pages go in a circle');
-  return { kind: 'link', url: url.href, seen: [...before, hash] };
+  return { kind: 'link', url: url.href, seen: [...before, hash], searchedType };
 }
 
 /** A Bundle without some entries, Bundles inside it included. */

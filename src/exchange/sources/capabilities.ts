@@ -81,7 +81,7 @@ export function factsOf(statement: Record<string, unknown>): Facts {
   const server = listOf(statement.rest).find(({ mode }) => mode === 'server') ?? {};
   const resources = listOf(server.resource);
   if (resources.length === 0) return NOTHING_STATED;
-  const operations = [server, ...resources].flatMap(({ operation }) => listOf(operation));
+  const saysOperations = [server, ...resources].some(({ operation }) => operation !== undefined);
   const names = new Set(
     [server, ...resources.filter(({ type }) => type === 'Patient')]
       .flatMap(({ operation }) => listOf(operation))
@@ -90,7 +90,7 @@ export function factsOf(statement: Record<string, unknown>): Facts {
   // Many servers list no operations at all, whatever they have.
   const supportOf = (operation: Operation): Support => {
     if (names.has(operation)) return 'stated';
-    return operations.length === 0 ? 'unstated' : 'missing';
+    return saysOperations ? 'missing' : 'unstated';
   };
   return {
     operations: { match: supportOf('match'), everything: supportOf('everything') },

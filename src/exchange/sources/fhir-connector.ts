@@ -89,7 +89,7 @@ async function kickOff(
           if (answer.retryAfterMs !== undefined) delaysMs.push(answer.retryAfterMs);
           break;
         case 'missing':
-          steps.push(...(await searchSteps(context, [patientId])));
+          steps.push(...(await searchSteps(context, patientId)));
           break;
       }
     }

@@ -116,7 +116,7 @@ export class Exchange {
     bytesMax: number,
   ): Promise<Buffer> {
     const tooLarge = () => {
-      const limit = `${Math.floor(bytesMax / 1_000).toLocaleString('en')} kB`;
+      const limit = bytesMax < 1_000_000 ? `${bytesMax} bytes` : `${Math.floor(bytesMax / 1_000_000)} MB`;
       return badAnswer(this.config.source, `answered ${this.request.label} with more than ${limit}`);
     };
     if (declaredBytes > bytesMax) {

@@ -6,6 +6,7 @@ import { badAnswer } from './failures.ts';
 import type { Fetched } from './fetched.ts';
 import type { JsonAnswer } from './http.ts';
 import { fetchedJob } from './job-answer.ts';
+import { fetchRead } from './medications.ts';
 import { fetchFile } from './ndjson.ts';
 import { contentOf } from './page-content.ts';
 import type { Plan, Step } from './plan.ts';
@@ -79,6 +80,8 @@ async function* fetchStep(
       return yield await fetchEverything(context, step.patientId, take(received, step.patientId), signal);
     case 'search':
       return yield await fetchSearch(context, step, signal);
+    case 'read':
+      return yield await fetchRead(context, step, signal);
     case 'link':
       return yield await fetchLink(context, step, signal);
     case 'job':

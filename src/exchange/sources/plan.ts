@@ -13,10 +13,17 @@ const stepSchema = z.discriminatedUnion('kind', [
     kind: z.literal('search'),
     type: z.string().regex(/^[A-Za-z]+$/),
     parameter: z.string(),
-    patientId: idSchema,
+    value: z.string(),
   }),
+  z.object({ kind: z.literal('read'), type: z.literal('Medication'), id: idSchema }),
   /** A further page. `seen` holds short hashes of the links already followed, to notice circles. */
-  z.object({ kind: z.literal('link'), url: urlSchema, seen: z.array(z.string()) }),
+  z.object({
+    kind: z.literal('link'),
+    url: urlSchema,
+    seen: z.array(z.string()),
+    /** Set on the pages of a search by type. */
+    searchedType: z.string().optional(),
+  }),
   /** The status address of a finished job: a Bundle or a manifest. */
   z.object({ kind: z.literal('job'), url: urlSchema }),
   /** An NDJSON file, from `offsetBytes` on (counted after decompression; always the start of a line). */

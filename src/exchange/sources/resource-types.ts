@@ -86,14 +86,20 @@ export function resourceTypesOf(source: SourceType): ResourceTypes {
   return TYPES[source];
 }
 
-/** Types whose parameter for the patient is not `patient`; Appointment's would also find other roles. */
+/** Types to search by patient when there is no $everything: the clinical ones, and what often is about somebody. */
+export function searchedTypesOf(source: SourceType): string[] {
+  const { clinical, supporting } = TYPES[source];
+  return [...clinical, ...supporting.filter((type) => type === 'Device' || type === 'Provenance')];
+}
+
+/** Types whose parameter for the patient is not `patient`. */
 const PATIENT_PARAMETER: Record<string, string> = { AdverseEvent: 'subject', Patient: '_id' };
 
 export function patientParameterOf(type: string): string {
   return PATIENT_PARAMETER[type] ?? 'patient';
 }
 
-/** Resources that make an answer useful and that a search by type would otherwise leave behind. */
-export function includesOf(type: string): string[] {
-  return MEDICATION_CLINICAL.includes(type) ? [`${type}:medication`] : [];
+/** Types that mean little without the Medication they refer to. */
+export function refersToMedication(type: string): boolean {
+  return MEDICATION_CLINICAL.includes(type);
 }

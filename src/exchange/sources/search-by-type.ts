@@ -2,24 +2,21 @@ import { fetchedBundle } from './bundle-page.ts';
 import { failureOfStatus } from './failures.ts';
 import type { Fetched } from './fetched.ts';
 import { FHIR_JSON, readError, type SourceRequest } from './http.ts';
+import { missingReads } from './medications.ts';
 import type { Step, StepOf } from './plan.ts';
-import { includesOf, patientParameterOf, resourceTypesOf } from './resource-types.ts';
+import { patientParameterOf, refersToMedication, searchedTypesOf } from './resource-types.ts';
 import type { SourceContext } from './source-context.ts';
 
 /** For a source without $everything: one search for each type and patient, cut to what its statement lists. */
-export async function searchSteps(
-  { config, capabilities }: SourceContext,
-  patientIds: string[],
-): Promise<Step[]> {
-  const { searchParameters } = await capabilities.read();
-  const types = resourceTypesOf(config.source).clinical;
+export async function searchSteps(context: SourceContext, patientId: string): Promise<Step[]> {
+  const { searchParameters } = await context.capabilities.read();
+  const types = searchedTypesOf(context.config.source);
   const offered = searchParameters === undefined ? types : types.filter((type) => searchParameters.has(type));
-  return (offered.length === 0 ? types : offered).flatMap((type) =>
-    patientIds.map((patientId): StepOf<'search'> => {
-      const parameter = parameterFor(type, searchParameters?.get(type));
-      return { kind: 'search', type, parameter, patientId };
-    }),
-  );
+  return (offered.length === 0 ? types : offered).map((type): StepOf<'search'> => {
+    const parameter = parameterFor(type, searchParameters?.get(type));
+    const value = parameter === '_id' ? patientId : `Patient/${patientId}`;
+    return { kind: 'search', type, parameter, value };
+  });
 }
 
 function parameterFor(type: string, offered: ReadonlySet<string> | undefined): string {
@@ -29,8 +26,8 @@ function parameterFor(type: string, offered: ReadonlySet<string> | undefined): s
 }
 
 /**
- * Searches by POST with the resources referred to, then without those, then by GET (the address then holds an
- * opaque id, no more than `Patient/{id}` does). A type that the source cannot search that way is left out.
+ * Searches by POST, else by GET (the address then holds an opaque id, no more than `Patient/{id}` does). A type
+ * that the source cannot search either way is left out.
  */
 export async function fetchSearch(
   context: SourceContext,
@@ -39,15 +36,18 @@ export async function fetchSearch(
 ): Promise<Fetched> {
   const { config, http } = context;
   const label = `${step.type}/_search`;
-  for (const question of variants(context, step)) {
+  for (const question of waysToAsk(context, step)) {
     const answer = await http.send({ ...question, label, signal });
     if (answer.status === 200) {
       const json = await http.readJson(answer, label);
-      return { ...fetchedBundle(context, label, json), isAnsweredSearch: true };
+      const fetched = fetchedBundle(context, label, json, { searchedType: step.type });
+      const missing = step.parameter === '_id' ? missingReads(step, fetched.entries) : [];
+      return { ...fetched, next: [...fetched.next, ...missing], isAnsweredSearch: true };
     }
     const error = await readError(answer);
-    if (![400, 404, 405, 415, 422, 501].includes(error.status))
+    if (![400, 404, 405, 415, 422, 501].includes(error.status)) {
       throw failureOfStatus(config.source, label, error);
+    }
   }
   const nothing = Buffer.alloc(0);
   return {
@@ -59,23 +59,20 @@ export async function fetchSearch(
   };
 }
 
-function variants(
+function waysToAsk(
   { config }: SourceContext,
-  { type, parameter, patientId }: StepOf<'search'>,
+  { type, parameter, value }: StepOf<'search'>,
 ): Array<Pick<SourceRequest, 'method' | 'url' | 'body'>> {
-  const value = parameter === '_id' ? patientId : `Patient/${patientId}`;
-  const plain = new URLSearchParams({ [parameter]: value, _count: String(config.pageSize) });
-  const including = new URLSearchParams(plain);
-  for (const include of includesOf(type)) including.append('_include', include);
-  const forms = including.has('_include') ? [including, plain] : [plain];
+  const form = new URLSearchParams({ [parameter]: value, _count: String(config.pageSize) });
+  if (refersToMedication(type)) form.set('_include', `${type}:medication`);
   const getUrl = new URL(type, config.baseUrl);
-  getUrl.search = plain.toString();
+  getUrl.search = new URLSearchParams({ [parameter]: value, _count: String(config.pageSize) }).toString();
   return [
-    ...forms.map((form) => ({
-      method: 'POST' as const,
+    {
+      method: 'POST',
       url: new URL(`${type}/_search`, config.baseUrl),
       body: { text: form.toString(), contentType: 'application/x-www-form-urlencoded' },
-    })),
+    },
     { method: 'GET', url: getUrl },
   ];
 }
