@@ -1,0 +1,71 @@
+import helmet from '@fastify/helmet';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { serializerCompiler } from 'fastify-type-provider-zod';
+import { v7 as uuidv7 } from 'uuid';
+import { createMetrics } from '../../lib/metrics.ts';
+import type { GatewayDeps } from './deps.ts';
+import { createOperations } from './operations.ts';
+import { addAuthentication } from './plugins/auth.ts';
+import { addErrorAnswers, sendError } from './plugins/error-answers.ts';
+import { addRequestLimit } from './plugins/limits.ts';
+import { observeRequests } from './plugins/observe.ts';
+import { addOpenApi } from './plugins/openapi.ts';
+import { addCohortRoutes, addFacilityRoutes } from './routes/cohorts.ts';
+import { addHealthRoutes } from './routes/health.ts';
+import { addLinkRoutes } from './routes/links.ts';
+import { addNetworkQueryRoutes } from './routes/network-queries.ts';
+import { addPatientRoutes } from './routes/patients.ts';
+import { addSettingsRoutes } from './routes/settings.ts';
+import { addSourceCallbackRoute } from './routes/source-callbacks.ts';
+import { zodValidator } from './validator.ts';
+
+/** A client that sends nothing for this long is cut off. */
+const REQUEST_TIMEOUT_MS = 30_000;
+
+/** The exchange over HTTP. Listens on nothing yet: `await app.listen({ host, port })`. */
+export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance> {
+  const app = Fastify({
+    genReqId: () => uuidv7(),
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
+    // Fastify's own log lines carry addresses with their queries; plugins/observe.ts writes ours.
+    logger: false,
+    frameworkErrors: (error, request, reply) => sendError(error, request, reply, deps.logger),
+  });
+  app.decorateRequest('caller', null);
+  app.setValidatorCompiler(zodValidator);
+  app.setSerializerCompiler(serializerCompiler);
+  acceptEmptyJson(app);
+
+  await app.register(helmet);
+  addErrorAnswers(app, deps.logger);
+  observeRequests(app, { logger: deps.logger, metrics: createMetrics('gateway') });
+  await addOpenApi(app, deps.publicBaseUrl);
+  addHealthRoutes(app, deps);
+  await app.register(async (scope) => addInterface(scope, deps));
+  await app.register(async (scope) => addSourceCallbackRoute(scope, deps));
+  await app.register(async (scope) => addLinkRoutes(scope, deps));
+  return app;
+}
+
+/** The operations of the contract, each behind authentication and the account's limit. */
+function addInterface(app: FastifyInstance, deps: GatewayDeps): void {
+  addAuthentication(app, deps);
+  addRequestLimit(app, deps.store);
+  const operations = createOperations(app, deps);
+  addPatientRoutes(operations, deps);
+  addCohortRoutes(operations);
+  addFacilityRoutes(operations);
+  addNetworkQueryRoutes(operations, deps);
+  addSettingsRoutes(operations, deps);
+}
+
+/** An empty body with a JSON content type is no body (interface-decisions.md, Empty POST bodies). */
+function acceptEmptyJson(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeContentTypeParser('application/json');
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') done(null, undefined);
+    else void parse(request, body, done);
+  });
+}

@@ -1,0 +1,113 @@
+import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify';
+import type { Endpoint } from '../../contract/endpoint.ts';
+import { endpoints } from '../../contract/endpoints.ts';
+import { errorBodySchema } from '../../contract/errors.ts';
+import type { Store } from '../store/database.ts';
+import type {
+  ActionHandler,
+  AnyAnswer,
+  OperationName,
+  OperationRequest,
+  TransactionHandler,
+} from './operation.ts';
+import { callerOf } from './plugins/auth.ts';
+import { runAction, runWrite, type WriteDeps } from './write.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Name of the operation in metrics, logs and audit. */
+    operation?: string;
+  }
+}
+
+/** Largest JSON body, in bytes; the largest sensible patient is a few kilobytes. */
+const BODY_BYTES_MAX = 256 * 1024;
+/** What every operation may answer beside its own errors. */
+const COMMON_ERRORS = [400, 401, 429, 500, 503] as const;
+
+/** Registers operations of the endpoint table: path, validation, types and documentation all come from there. */
+export interface Operations {
+  /** Reads in one transaction of the account. */
+  read<N extends OperationName>(name: N, handler: TransactionHandler<N>, alias?: string): void;
+  /** Changes something in one transaction, with audit and idempotency key. */
+  write<N extends OperationName>(name: N, handler: TransactionHandler<N>, alias?: string): void;
+  /** Has something changed by waiting for somebody else, with audit and idempotency key. */
+  act<N extends OperationName>(name: N, handler: ActionHandler<N>): void;
+}
+
+export function createOperations(app: FastifyInstance, deps: WriteDeps & { store: Store }): Operations {
+  const register = (
+    name: OperationName,
+    run: (request: FastifyRequest) => Promise<AnyAnswer>,
+    path: string,
+    operationId: string = name,
+  ) => {
+    app.route({
+      method: endpoints[name].method,
+      url: path,
+      schema: schemaOf(endpoints[name], operationId),
+      config: { operation: name },
+      bodyLimit: BODY_BYTES_MAX,
+      handler: async (request, reply) => {
+        const answer = await run(request);
+        reply.code(answer.status).headers(answer.headers ?? {});
+        return reply.send(answer.body);
+      },
+    });
+  };
+  const registerAll = (
+    name: OperationName,
+    run: (request: FastifyRequest) => Promise<AnyAnswer>,
+    alias?: string,
+  ) => {
+    register(name, run, endpoints[name].path);
+    if (alias !== undefined) register(name, run, alias, `${name}Alias`);
+  };
+
+  return {
+    read: (name, handler, alias) =>
+      registerAll(
+        name,
+        (request) =>
+          deps.store.asAccount(callerOf(request).account.id, (tx) => handler(tx, operationRequest(request))),
+        alias,
+      ),
+    write: (name, handler, alias) =>
+      registerAll(
+        name,
+        (request) => runWrite(deps, name, request, (tx) => handler(tx, operationRequest(request))),
+        alias,
+      ),
+    act: (name, handler) =>
+      registerAll(name, (request) =>
+        runAction(deps, name, request, () => handler(operationRequest(request))),
+      ),
+  };
+}
+
+/** The one cast of the gateway: what validation made of the request has the types of the endpoint's schemas. */
+function operationRequest<R extends OperationRequest>(request: FastifyRequest): R {
+  const { params, query, headers, body } = request;
+  return { params, query, headers, body, caller: callerOf(request) } as unknown as R;
+}
+
+function schemaOf(endpoint: Endpoint, operationId: string): FastifySchema {
+  const errors = [...COMMON_ERRORS, ...(endpoint.errors ?? [])];
+  const problem = {
+    description: 'Error',
+    content: { 'application/problem+json': { schema: errorBodySchema } },
+  };
+  const { params, query, headers, body, responses } = endpoint;
+  return {
+    operationId,
+    summary: endpoint.summary,
+    description: endpoint.description,
+    tags: [endpoint.tag],
+    security: [{ apiKey: [] }],
+    ...(params && { params }),
+    ...(query && { querystring: query }),
+    ...(headers && { headers }),
+    ...(body && { body }),
+    response: { ...responses, ...Object.fromEntries(errors.map((status) => [status, problem])) },
+  };
+}

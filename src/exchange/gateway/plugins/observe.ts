@@ -1,0 +1,53 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Histogram, type Registry } from 'prom-client';
+import type { Logger } from '../../../lib/logger.ts';
+
+/**
+ * One log line and one measurement per request, by the operation's name: addresses, queries, headers and bodies
+ * stay out of both, for they may tell about a person.
+ */
+export function observeRequests(app: FastifyInstance, deps: { logger: Logger; metrics: Registry }): void {
+  const durations = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Time from the request to the end of its answer, by operation and status',
+    labelNames: ['operation', 'status'] as const,
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [deps.metrics],
+  });
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    const operation = operationOf(request);
+    durations.observe({ operation, status: String(reply.statusCode) }, reply.elapsedTime / 1000);
+    logRequest(deps.logger, operation, request, reply);
+  });
+  app.get(
+    '/metrics',
+    { schema: { hide: true }, config: { operation: 'metrics' } },
+    async (_request, reply) => {
+      reply.type(deps.metrics.contentType);
+      return deps.metrics.metrics();
+    },
+  );
+}
+
+const operationOf = (request: FastifyRequest): string => request.routeOptions.config.operation ?? 'other';
+
+/** What a load balancer and a scraper ask every few seconds is not worth a line at the usual level. */
+const QUIET = new Set(['health', 'ready', 'metrics']);
+
+function logRequest(logger: Logger, operation: string, request: FastifyRequest, reply: FastifyReply): void {
+  logger[QUIET.has(operation) ? 'debug' : 'info'](
+    {
+      requestId: request.id,
+      operation,
+      method: request.method,
+      status: reply.statusCode,
+      durationMs: Math.round(reply.elapsedTime),
+      accountId: request.caller?.account.id,
+      actor: request.caller?.actor,
+    },
+    'request',
+  );
+}

@@ -1,0 +1,140 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { PatientDemographics } from '../../contract/patient.ts';
+import { identityKeys, personLockId } from '../domain/identity-keys.ts';
+import { mergeDemographics, normaliseDemographics } from '../domain/patient-normalisation.ts';
+import { ConflictError, NotFoundError } from '../errors.ts';
+import { removeFromTreatmentCohorts } from '../store/cohorts.ts';
+import type { AccountTx } from '../store/database.ts';
+import { facilityExists } from '../store/facilities.ts';
+import {
+  claimKeys,
+  findByIdentityKeys,
+  insertPatient,
+  lockPatient,
+  lockPerson,
+  type PatientContent,
+  releaseOtherKeys,
+  type StoredPatient,
+  updatePatient,
+} from '../store/patients.ts';
+import { OvertakenError } from '../store/retry.ts';
+
+export interface SaveContext {
+  tx: AccountTx;
+  /** ID_HMAC_KEY */
+  hmacKey: string;
+}
+
+/**
+ * Create or update (E4): whoever matches a known patient is that patient, and what is new is added to what is known.
+ * The patient's row is held until the transaction ends. Throws NotFoundError for an unknown facility.
+ */
+export async function createOrMatchPatient(
+  { tx, hmacKey }: SaveContext,
+  body: PatientDemographics,
+  facilityId: string,
+): Promise<{ patient: StoredPatient; isNew: boolean }> {
+  await requireFacility(tx, facilityId);
+  const given = normaliseDemographics(body);
+  const keys = identityKeys(hmacKey, tx.accountId, given);
+  await lockPerson(tx, personLockId(hmacKey, tx.accountId, given));
+
+  // Keys that point to several patients: the oldest one wins.
+  const [knownId] = await findByIdentityKeys(tx, keys);
+  if (knownId === undefined) {
+    const content: PatientContent = {
+      ...given,
+      externalId: body.externalId ?? null,
+      facilityIds: [facilityId],
+      hieOptOut: body.status?.hieOptOut ?? false,
+      treatmentRelationship: body.status?.treatmentRelationship ?? true,
+    };
+    return { patient: await insertPatient(tx, uuidv7(), content, keys), isNew: true };
+  }
+
+  const known = await lockPatient(tx, knownId);
+  if (known === undefined) throw new OvertakenError('the matching patient was deleted meanwhile');
+  await claimKeys(tx, known.id, keys);
+  const content: PatientContent = {
+    ...mergeDemographics(known, given),
+    externalId: body.externalId ?? known.externalId,
+    facilityIds: union(known.facilityIds, [facilityId]),
+    ...statusOf(body, known),
+  };
+  return { patient: await store(tx, known, content), isNew: false };
+}
+
+/**
+ * Replaces a patient's demographics (PUT): what the body leaves out is gone, except the status flags and the
+ * facilities. `checkVersion` sees the patient first and may refuse.
+ * Throws NotFoundError, and ConflictError when another patient has these demographics.
+ */
+export async function replacePatient(
+  { tx, hmacKey }: SaveContext,
+  id: string,
+  body: PatientDemographics,
+  facilityId: string | undefined,
+  checkVersion: (patient: StoredPatient) => void,
+): Promise<StoredPatient> {
+  const given = normaliseDemographics(body);
+  const keys = identityKeys(hmacKey, tx.accountId, given);
+  // In the order of createOrMatchPatient: the person first, then the row.
+  await lockPerson(tx, personLockId(hmacKey, tx.accountId, given));
+  const known = await lockPatient(tx, id);
+  if (known === undefined) throw new NotFoundError('Patient');
+  checkVersion(known);
+  if (facilityId !== undefined) await requireFacility(tx, facilityId);
+
+  const holders = await findByIdentityKeys(tx, keys);
+  const other = holders.find((holder) => holder !== known.id);
+  if (other !== undefined) {
+    throw new ConflictError(
+      `Patient ${other} has these demographics: same names, date of birth, gender and a zip`,
+    );
+  }
+  await releaseOtherKeys(tx, known.id, keys);
+  await claimKeys(tx, known.id, keys);
+  return store(tx, known, {
+    ...given,
+    externalId: body.externalId ?? null,
+    facilityIds: union(known.facilityIds, facilityId === undefined ? [] : [facilityId]),
+    ...statusOf(body, known),
+  });
+}
+
+/** Writes what has changed; losing the treatment relationship ends the patient's treatment cohorts too. */
+async function store(tx: AccountTx, known: StoredPatient, content: PatientContent): Promise<StoredPatient> {
+  if (known.treatmentRelationship && !content.treatmentRelationship) {
+    await removeFromTreatmentCohorts(tx, known.id);
+  }
+  const { id, version, createdAt, additionalIdentifiers, ...before } = known;
+  return isSame(before, content) ? known : updatePatient(tx, id, content);
+}
+
+async function requireFacility(tx: AccountTx, id: string): Promise<void> {
+  if (!(await facilityExists(tx, id))) throw new NotFoundError('Facility');
+}
+
+function statusOf(body: PatientDemographics, known: StoredPatient) {
+  return {
+    hieOptOut: body.status?.hieOptOut ?? known.hieOptOut,
+    treatmentRelationship: body.status?.treatmentRelationship ?? known.treatmentRelationship,
+  };
+}
+
+const union = (known: readonly string[], added: readonly string[]): string[] => [
+  ...new Set([...known, ...added.map((id) => id.toLowerCase())]),
+];
+
+/** Compares by value; jsonb has its own order of members. */
+function isSame(left: PatientContent, right: PatientContent): boolean {
+  return canonical(left) === canonical(right);
+}
+
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, part: unknown) =>
+    part !== null && typeof part === 'object' && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  );
+}

@@ -1,0 +1,101 @@
+import { sql } from 'kysely';
+import type { COHORT_COLORS, CohortSettings } from '../../contract/cohort.ts';
+import type { AccountTx } from './database.ts';
+
+export interface StoredCohort {
+  id: string;
+  name: string;
+  description: string;
+  color: (typeof COHORT_COLORS)[number];
+  purposeOfUse: 'treatment' | 'operations';
+  settings: CohortSettings;
+  version: number;
+  /** Patients in it. */
+  size: number;
+}
+
+export type NewCohort = Omit<StoredCohort, 'version' | 'size'>;
+
+/** All cohorts of the account, or those of one patient, by name. */
+export async function listCohorts(
+  tx: AccountTx,
+  filter: { patientId?: string } = {},
+): Promise<StoredCohort[]> {
+  const { patientId } = filter;
+  let query = selectCohorts(tx);
+  if (patientId !== undefined) {
+    query = query.where('cohort.id', 'in', (sub) =>
+      sub.selectFrom('cohort_member').select('cohort_id').where('patient_id', '=', patientId),
+    );
+  }
+  return query.orderBy('cohort.name').execute();
+}
+
+/** Undefined when the account has a cohort of that name. */
+export async function insertCohort(tx: AccountTx, cohort: NewCohort): Promise<StoredCohort | undefined> {
+  const row = await tx.db
+    .insertInto('cohort')
+    .values({
+      id: cohort.id,
+      account_id: tx.accountId,
+      name: cohort.name,
+      description: cohort.description,
+      color: cohort.color,
+      purpose_of_use: cohort.purposeOfUse,
+      settings: JSON.stringify(cohort.settings),
+    })
+    .onConflict((conflict) => conflict.columns(['account_id', 'name']).doNothing())
+    .returning('version')
+    .executeTakeFirst();
+  return row && { ...cohort, version: row.version, size: 0 };
+}
+
+/** Those of the given cohorts that exist, held so that their purpose stays what it is until the transaction ends. */
+export async function holdCohorts(
+  tx: AccountTx,
+  ids: readonly string[],
+): Promise<{ id: string; name: string; purposeOfUse: StoredCohort['purposeOfUse'] }[]> {
+  if (ids.length === 0) return [];
+  return tx.db
+    .selectFrom('cohort')
+    .select(['id', 'name', 'purpose_of_use as purposeOfUse'])
+    .where('id', 'in', [...ids])
+    .orderBy('id')
+    .forShare()
+    .execute();
+}
+
+/** Cohorts that the patient is already in are skipped. */
+export async function addMemberships(
+  tx: AccountTx,
+  patientId: string,
+  cohortIds: readonly string[],
+): Promise<void> {
+  if (cohortIds.length === 0) return;
+  await tx.db
+    .insertInto('cohort_member')
+    .values(cohortIds.map((id) => ({ account_id: tx.accountId, cohort_id: id, patient_id: patientId })))
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** Takes the patient out of every cohort whose purpose is treatment. */
+export async function removeFromTreatmentCohorts(tx: AccountTx, patientId: string): Promise<void> {
+  await tx.db
+    .deleteFrom('cohort_member')
+    .where('patient_id', '=', patientId)
+    .where('cohort_id', 'in', (sub) =>
+      sub.selectFrom('cohort').select('id').where('purpose_of_use', '=', 'treatment'),
+    )
+    .execute();
+}
+
+function selectCohorts(tx: AccountTx) {
+  return tx.db
+    .selectFrom('cohort')
+    .select(['cohort.id', 'name', 'description', 'purpose_of_use as purposeOfUse', 'settings', 'version'])
+    .select(sql<StoredCohort['color']>`color`.as('color'))
+    .select(
+      sql<number>`(select count(*) from cohort_member where cohort_member.cohort_id = cohort.id)`.as('size'),
+    );
+}

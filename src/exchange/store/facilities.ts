@@ -1,0 +1,44 @@
+import type { Selectable } from 'kysely';
+import type { Address } from '../domain/demographics.ts';
+import type { AccountTx } from './database.ts';
+import type { Database } from './schema.ts';
+
+/** Where patients receive care. */
+export interface StoredFacility {
+  id: string;
+  oid: string;
+  name: string;
+  /** Passes the Luhn check. */
+  npi: string;
+  tin: string | null;
+  active: boolean;
+  address: Address;
+  version: number;
+}
+
+export async function listFacilities(tx: AccountTx): Promise<StoredFacility[]> {
+  const rows = await tx.db.selectFrom('facility').selectAll().orderBy('created_at').orderBy('id').execute();
+  return rows.map(toFacility);
+}
+
+export async function facilityExists(tx: AccountTx, id: string): Promise<boolean> {
+  const row = await tx.db.selectFrom('facility').select('id').where('id', '=', id).executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Creates the facility, or leaves one of that id or NPI as it is. */
+export async function insertFacility(
+  tx: AccountTx,
+  facility: Omit<StoredFacility, 'version' | 'active'>,
+): Promise<void> {
+  await tx.db
+    .insertInto('facility')
+    .values({ ...facility, account_id: tx.accountId, address: JSON.stringify(facility.address) })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+function toFacility(row: Selectable<Database['facility']>): StoredFacility {
+  const { id, oid, name, npi, tin, active, address, version } = row;
+  return { id, oid, name, npi, tin, active, address, version };
+}
