@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { METADATA_KEYS_MAX, metadataSchema, networkQueryRequestSchema } from '../contract/network-query.ts';
+import { patientDemographicsSchema } from '../contract/patient.ts';
+import type { OnboardedPatient, OnboardingTiming } from '../contract/patient-onboarding.ts';
+
+const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };
+
+/**
+ * One onboarding as an EHR, a form or a person asks for it. Checked here by the rules of the interface, so that a
+ * mistake is answered at once and not by a failed workflow. Facility and cohort ids are any string: the exchange may
+ * be another service.
+ */
+export const onboardingRequestSchema = z.object({
+  /** The caller's own id of this job; the same id is the same onboarding. */
+  jobId: z.string({ error: 'jobId is required' }).trim().min(1).max(255),
+  facilityId: z.string({ error: 'facilityId is required' }).trim().min(1).max(200),
+  patient: patientDemographicsSchema,
+  cohortIds: z.array(z.string().min(1).max(200)).max(100).optional(),
+  sources: networkQueryRequestSchema.shape.sources.optional(),
+  metadata: metadataSchema
+    .refine((pairs) => Object.keys(pairs).length < METADATA_KEYS_MAX, {
+      error: `metadata has at most ${METADATA_KEYS_MAX - 1} entries here: one is ours`,
+    })
+    .optional(),
+});
+
+/** What `startOnboarding` takes: as it came, once it was found to be right. */
+export interface OnboardingRequest
+  extends Omit<z.input<typeof onboardingRequestSchema>, 'patient' | 'sources'> {
+  patient: OnboardedPatient;
+  sources?: z.input<typeof networkQueryRequestSchema>['sources'];
+  timing?: Partial<OnboardingTiming>;
+}
+
+export interface RequestProblem {
+  path: string;
+  message: string;
+}
+
+/** The request, or all that is wrong with it. The exchange gets it as the caller wrote it and normalises it itself. */
+export function readOnboardingRequest(
+  body: unknown,
+): { ok: true; request: OnboardingRequest } | { ok: false; problems: RequestProblem[] } {
+  const parsed = onboardingRequestSchema.safeParse(body);
+  if (parsed.success) return { ok: true, request: onlyKnownMembers(body) };
+  return {
+    ok: false,
+    problems: parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })),
+  };
+}
+
+/** Anything else that a body holds does not get into a workflow's input. */
+function onlyKnownMembers(body: unknown): OnboardingRequest {
+  const { jobId, facilityId, patient, cohortIds, sources, metadata } = body as OnboardingRequest;
+  const known = patientDemographicsSchema.keyof().options;
+  const cleaned = Object.fromEntries(known.map((name) => [name, patient[name]]));
+  return { jobId, facilityId, patient: cleaned as OnboardedPatient, cohortIds, sources, metadata };
+}
+
+export const sourcesOf = (request: OnboardingRequest) => request.sources ?? ALL_SOURCES;

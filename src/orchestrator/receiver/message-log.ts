@@ -1,0 +1,68 @@
+import { appendFile, mkdir, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** One line of RECEIVER_LOG: ids only. */
+export interface MessageLogEntry {
+  at: string;
+  messageId: string;
+  type: string;
+  requestId?: string;
+  /** The same message had been taken before. */
+  repeat: boolean;
+  /** A workflow was told of it. */
+  signalled: boolean;
+}
+
+/** Of this many messages the ids are remembered; senders give up long before so many others have come. */
+const REMEMBERED_MAX = 200_000;
+
+/** Which messages were taken; kept across restarts by its file, when there is one. */
+export class MessageLog {
+  readonly #path: string | undefined;
+  readonly #seen: Set<string>;
+  /** Lines are written one after the other. */
+  #lastWrite: Promise<void> = Promise.resolve();
+
+  private constructor(path: string | undefined, seen: Set<string>) {
+    this.#path = path;
+    this.#seen = seen;
+  }
+
+  static async open(path: string | undefined): Promise<MessageLog> {
+    if (path === undefined) return new MessageLog(undefined, new Set());
+    await mkdir(dirname(path), { recursive: true });
+    const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return '';
+      throw error;
+    });
+    // A crash may have left half a line: what follows must not be glued to it.
+    if (text !== '' && !text.endsWith('\n')) await appendFile(path, '\n');
+    return new MessageLog(path, new Set(text.split('\n').flatMap(messageIdOf).slice(-REMEMBERED_MAX)));
+  }
+
+  has(messageId: string): boolean {
+    return this.#seen.has(messageId);
+  }
+
+  /** Resolves when the line is in the file. */
+  async note(entry: MessageLogEntry): Promise<void> {
+    const line = `${JSON.stringify(entry)}\n`;
+    const path = this.#path;
+    if (path !== undefined) {
+      this.#lastWrite = this.#lastWrite.catch(() => undefined).then(() => appendFile(path, line));
+      await this.#lastWrite;
+    }
+    this.#seen.add(entry.messageId);
+    const [oldest] = this.#seen;
+    if (this.#seen.size > REMEMBERED_MAX && oldest !== undefined) this.#seen.delete(oldest);
+  }
+}
+
+function messageIdOf(line: string): string[] {
+  try {
+    const { messageId } = JSON.parse(line) as Partial<MessageLogEntry>;
+    return typeof messageId === 'string' ? [messageId] : [];
+  } catch {
+    return [];
+  }
+}

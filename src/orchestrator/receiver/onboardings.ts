@@ -1,0 +1,55 @@
+import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import {
+  type ExchangeAccess,
+  type NetworkQuerySignal,
+  PATIENT_ONBOARDING_MESSAGES,
+} from '../../contract/patient-onboarding.ts';
+import { patientOnboardingWorkflowId } from '../../contract/temporal.ts';
+import type { OnboardingRequest } from '../onboarding-request.ts';
+import { startOnboarding } from '../start-onboarding.ts';
+
+/** Senders wait 15 s for an answer. */
+const TEMPORAL_TIMEOUT_MS = 5_000;
+
+/** What the receiver asks of Temporal; each call is bounded to 5 s and throws when Temporal cannot be reached. */
+export interface Onboardings {
+  /** False when no such onboarding is running. */
+  tell(orchestrationId: string, event: NetworkQuerySignal): Promise<boolean>;
+  /** Starts the onboarding of this job, or tells the one that runs. Answers its workflow id. */
+  start(request: OnboardingRequest, messageId: string): Promise<string>;
+  isReachable(): Promise<boolean>;
+}
+
+export function createOnboardings(
+  client: Client,
+  options: { exchange: ExchangeAccess; idHmacKey: string },
+): Onboardings {
+  const bounded = <R>(call: () => Promise<R>): Promise<R> =>
+    client.withDeadline(Date.now() + TEMPORAL_TIMEOUT_MS, call);
+  return {
+    async tell(orchestrationId, event) {
+      const handle = client.workflow.getHandle(patientOnboardingWorkflowId(orchestrationId));
+      try {
+        await bounded(() => handle.signal(PATIENT_ONBOARDING_MESSAGES.networkQueryEvent, event));
+        return true;
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return false;
+        throw error;
+      }
+    },
+    async start(request, messageId) {
+      const started = await bounded(() =>
+        startOnboarding(client, request, { ...options, intakeMessageId: messageId }),
+      );
+      return started.workflowId;
+    },
+    async isReachable() {
+      try {
+        await bounded(() => client.workflowService.getSystemInfo({}));
+        return true;
+      } catch {
+        return false;
+      }
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+/**
+ * Whether one of the keys signed this body: by Standard Webhooks (which also bounds the age to 300 s), or, where its
+ * headers are absent, by `x-metriport-signature` (hex HMAC-SHA256 of the body, the key string as UTF-8).
+ */
+export function isSigned(rawBody: Buffer, headers: Headers, keys: readonly string[]): boolean {
+  const standard = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) =>
+    single(headers, name),
+  );
+  if (standard.some((value) => value !== undefined))
+    return keys.some((key) => isStandardSigned(rawBody, standard, key));
+  const signature = single(headers, 'x-metriport-signature');
+  return signature !== undefined && keys.some((key) => isPlainlySigned(rawBody, signature, key));
+}
+
+function isStandardSigned(rawBody: Buffer, values: readonly (string | undefined)[], key: string): boolean {
+  const [id = '', timestamp = '', signature = ''] = values;
+  try {
+    new Webhook(key).verify(
+      rawBody,
+      { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature },
+      { jsonParse: false },
+    );
+    return true;
+  } catch {
+    // Also a key that is no base64: it signs nothing in this form.
+    return false;
+  }
+}
+
+function isPlainlySigned(rawBody: Buffer, signature: string, key: string): boolean {
+  const expected = createHmac('sha256', Buffer.from(key, 'utf8')).update(rawBody).digest();
+  const given = Buffer.from(signature, 'hex');
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+function single(headers: Headers, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value.join(' ') : value;
+}
+
+/** Keys are configured separated by blanks: a new one next to the old one while senders change over. */
+export const parseKeys = (text: string | undefined): string[] => text?.split(/\s+/).filter(Boolean) ?? [];

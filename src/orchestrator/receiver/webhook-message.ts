@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import type { NetworkQuerySignal } from '../../contract/patient-onboarding.ts';
+import { SOURCE_TYPES } from '../../contract/primitives.ts';
+import { ORCHESTRATION_METADATA_KEY } from '../../contract/temporal.ts';
+
+const id = z.string().min(1).max(255);
+
+/** What every webhook has; another service may send types and members that we do not know. */
+const messageSchema = z.object({
+  ping: z.string().max(1000).optional(),
+  meta: z.object({
+    messageId: id,
+    requestId: id.optional(),
+    when: z.string().max(50).optional(),
+    type: z.string().min(1).max(100),
+    data: z.record(z.string(), z.unknown()).nullish(),
+  }),
+  payload: z.unknown(),
+});
+
+/** interface.md sends `network-query.<source>` when data was merged; a missing status therefore means completed. */
+const sourceEndSchema = z.object({
+  consolidatedDataUrl: z.string().max(4_000).optional(),
+  source: z
+    .object({
+      status: z.enum(['completed', 'failed']).default('completed'),
+      completedAt: z.string().max(50).optional(),
+    })
+    .prefault({}),
+});
+
+export interface WebhookMessage {
+  messageId: string;
+  type: string;
+  requestId?: string;
+  ping?: string;
+  /** From the query's metadata: whose it is. */
+  orchestrationId?: string;
+  /** Only of `network-query.<source>` that names its request. */
+  sourceEnd?: NetworkQuerySignal;
+}
+
+/** Undefined when it is no webhook of the interface. */
+export function readWebhookMessage(rawBody: Buffer): WebhookMessage | undefined {
+  const parsed = messageSchema.safeParse(parseJson(rawBody));
+  if (!parsed.success) return undefined;
+  const { meta, ping, payload } = parsed.data;
+  const orchestrationId = z
+    .string()
+    .regex(/^[\w-]{1,64}$/)
+    .safeParse(meta.data?.[ORCHESTRATION_METADATA_KEY]);
+  return {
+    messageId: meta.messageId,
+    type: meta.type,
+    requestId: meta.requestId,
+    ping,
+    orchestrationId: orchestrationId.data,
+    sourceEnd: readSourceEnd(meta, payload),
+  };
+}
+
+function readSourceEnd(
+  meta: z.output<typeof messageSchema>['meta'],
+  payload: unknown,
+): NetworkQuerySignal | undefined {
+  const source = SOURCE_TYPES.find((type) => meta.type === `network-query.${type}`);
+  const end = sourceEndSchema.safeParse(payload ?? {});
+  if (source === undefined || meta.requestId === undefined || !end.success) return undefined;
+  return {
+    messageId: meta.messageId,
+    requestId: meta.requestId,
+    source,
+    status: end.data.source.status,
+    completedAt: end.data.source.completedAt ?? meta.when ?? new Date().toISOString(),
+    consolidatedDataUrl: end.data.consolidatedDataUrl,
+  };
+}
+
+export function parseJson(rawBody: Buffer): unknown {
+  try {
+    return JSON.parse(rawBody.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}

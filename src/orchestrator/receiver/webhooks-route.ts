@@ -1,0 +1,68 @@
+import type { FastifyInstance } from 'fastify';
+import { sendProblem } from './problem.ts';
+import { type ReceiverDeps, rawBodyOf } from './receiver-deps.ts';
+import { isSigned } from './signatures.ts';
+import { readWebhookMessage, type WebhookMessage } from './webhook-message.ts';
+
+/**
+ * `POST /webhooks`. Answers 2xx once the message is with its workflow, was seen before, or is nobody's here; 401 when
+ * it is not signed; 503 when Temporal cannot take it, so that the sender tries again.
+ */
+export function registerWebhooks(app: FastifyInstance, deps: ReceiverDeps): void {
+  const take = takeOnce(deps);
+  app.post('/webhooks', async (request, reply) => {
+    const rawBody = rawBodyOf(request.body);
+    if (!isSigned(rawBody, request.headers, deps.webhookKeys)) {
+      deps.logger.warn('a webhook without a valid signature was refused');
+      return sendProblem(reply, 401, 'Unauthorized', 'The signature is missing, wrong, or too old');
+    }
+    const message = readWebhookMessage(rawBody);
+    if (message === undefined)
+      return sendProblem(reply, 400, 'Bad request', 'The body is no webhook: meta.messageId and meta.type');
+    if (message.ping !== undefined) return { pong: message.ping };
+    try {
+      await take(message);
+      return { message: 'taken' };
+    } catch (error) {
+      deps.logger.error({ err: error, messageId: message.messageId }, 'webhook could not be passed on');
+      return sendProblem(
+        reply.header('retry-after', '5'),
+        503,
+        'Service unavailable',
+        'Send it again shortly',
+      );
+    }
+  });
+}
+
+/** Passes a message on at most once, as far as this process and its log can tell; the workflow drops what is left. */
+function takeOnce({ onboardings, messages, logger }: ReceiverDeps) {
+  const underWay = new Map<string, Promise<void>>();
+
+  async function passOn(message: WebhookMessage): Promise<void> {
+    const { messageId, type, requestId, orchestrationId, sourceEnd } = message;
+    const repeat = messages.has(messageId);
+    const signalled =
+      !repeat &&
+      orchestrationId !== undefined &&
+      sourceEnd !== undefined &&
+      (await onboardings.tell(orchestrationId, sourceEnd));
+    await messages.note({ at: new Date().toISOString(), messageId, type, requestId, repeat, signalled });
+    logger.info(
+      { messageId, type, requestId, repeat, signalled },
+      signalled ? 'webhook passed on' : repeat ? 'webhook repeated' : 'webhook unmatched',
+    );
+  }
+
+  return async (message: WebhookMessage): Promise<void> => {
+    // A double that comes while the first is under way waits for its outcome.
+    const before = underWay.get(message.messageId) ?? Promise.resolve();
+    const mine = before.catch(() => undefined).then(() => passOn(message));
+    underWay.set(message.messageId, mine);
+    try {
+      await mine;
+    } finally {
+      if (underWay.get(message.messageId) === mine) underWay.delete(message.messageId);
+    }
+  };
+}
