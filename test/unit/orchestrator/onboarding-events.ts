@@ -1,0 +1,57 @@
+import type { NetworkQuerySignal, PatientOnboardingInput } from '../../../src/contract/patient-onboarding.ts';
+import type { SourceType } from '../../../src/contract/primitives.ts';
+import type { QueryAnswer } from '../../../src/workflows/orchestrator/patient-onboarding/source-fact.ts';
+
+export const REQUEST_ID = '00000000-0000-4000-8000-000000000001';
+export const RESTART_ID = '00000000-0000-4000-8000-000000000002';
+export const STARTED_AT = '2026-01-01T00:00:00.000Z';
+export const T0 = Date.parse(STARTED_AT);
+export const at = (minutes: number): string => new Date(T0 + minutes * 60_000).toISOString();
+
+export const onboardingInput = (overrides: Partial<PatientOnboardingInput> = {}): PatientOnboardingInput => ({
+  orchestrationId: 'abc123',
+  exchange: { credentialRef: 'api-key' },
+  facilityId: 'facility-1',
+  patient: {
+    firstName: 'Jane',
+    lastName: 'Smith',
+    dob: '1990-01-01',
+    genderAtBirth: 'F',
+    address: [{ addressLine1: '1 Main St', city: 'Boston', state: 'MA', zip: '02110' }],
+  },
+  sources: { hie: { enabled: true }, pharmacy: { enabled: true, realtime: true }, lab: { enabled: true } },
+  ...overrides,
+});
+
+export const queryAnswer = (
+  sources: QueryAnswer['sources'],
+  { requestId = REQUEST_ID, status = 'in-progress', errors = [] as QueryAnswer['errors'] } = {},
+): QueryAnswer => ({ requestId, status, sources, errors });
+
+export const attempt = (type: SourceType, status: string, startedMinute = 0, completedMinute?: number) => ({
+  type,
+  status,
+  startedAt: at(startedMinute),
+  completedAt: completedMinute === undefined ? undefined : at(completedMinute),
+});
+
+export const allRunning = (requestId = REQUEST_ID): QueryAnswer =>
+  queryAnswer(
+    (['hie', 'pharmacy', 'lab'] as const).map((type) => attempt(type, 'processing')),
+    { requestId, status: 'processing' },
+  );
+
+export const ended = (
+  source: SourceType,
+  status: 'completed' | 'failed',
+  minute: number,
+  overrides: Partial<NetworkQuerySignal> = {},
+): NetworkQuerySignal => ({
+  messageId: `${source}-${status}-${minute}`,
+  requestId: REQUEST_ID,
+  source,
+  status,
+  completedAt: at(minute),
+  consolidatedDataUrl: `https://exchange.test/data/${minute}`,
+  ...overrides,
+});
