@@ -1,7 +1,7 @@
 import { bundleOf, resolveLink } from './bundle.ts';
-import { badAnswer, isRecord } from './failures.ts';
+import { badAnswer, failureOfRest, isRecord } from './failures.ts';
 import type { Fetched } from './fetched.ts';
-import type { JsonAnswer } from './http.ts';
+import { type JsonAnswer, readError } from './http.ts';
 import { medicationSteps } from './medications.ts';
 import { hashOfLink, type StepOf } from './plan.ts';
 import { isAllowedUrl } from './source-config.ts';
@@ -31,6 +31,7 @@ export function fetchedBundle(
     raw: { bytes: answer.bytes, contentType: answer.contentType },
     rawWithout: (strays) => Buffer.from(JSON.stringify(withoutEntries(answer.json, strays))),
     next: [...next, ...medicationSteps(origin.searchedType, bundle.entries)],
+    isSearch: origin.searchedType !== undefined,
   };
 }
 
@@ -40,8 +41,10 @@ export async function fetchLink(
   signal: AbortSignal,
 ): Promise<Fetched> {
   const url = new URL(step.url);
-  const answer = await context.http.json({ method: 'GET', url, label: FURTHER_PAGE, signal });
-  return fetchedBundle(context, FURTHER_PAGE, answer, step);
+  const { config, http } = context;
+  const answer = await http.send({ method: 'GET', url, label: FURTHER_PAGE, signal });
+  if (answer.status !== 200) throw failureOfRest(config.source, FURTHER_PAGE, await readError(answer));
+  return fetchedBundle(context, FURTHER_PAGE, await http.readJson(answer, FURTHER_PAGE), step);
 }
 
 function nextStep(

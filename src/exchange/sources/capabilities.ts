@@ -29,10 +29,18 @@ export class Capabilities {
   async read(): Promise<Facts> {
     if (this.facts !== undefined && this.now() < this.staleAtMs) return this.facts;
     // Shared by all calls that wait for it, so no single caller's cancellation may end it.
-    this.loading ??= this.load().finally(() => {
+    this.loading ??= this.reload().finally(() => {
       this.loading = undefined;
     });
     return this.loading;
+  }
+
+  private async reload(): Promise<Facts> {
+    const before = this.facts;
+    if (before === undefined) return (await this.load()) ?? NOTHING_STATED;
+    // What was known ten minutes ago is a better guess than nothing while the server cannot say.
+    const facts = await this.load().catch(() => undefined);
+    return facts ?? this.keep(before);
   }
 
   /** Remembers that the server lacks an operation, until the statement is read anew. */
@@ -42,15 +50,15 @@ export class Capabilities {
     this.facts = { ...facts, operations: { ...facts.operations, [operation]: 'missing' } };
   }
 
-  private async load(): Promise<Facts> {
+  /** Undefined when the server is in trouble: it may have a statement a moment later. */
+  private async load(): Promise<Facts | undefined> {
     const label = 'metadata';
     const url = new URL(label, this.http.config.baseUrl);
     const answer = await this.http.send({ method: 'GET', url, label, signal: new AbortController().signal });
     if (answer.status === 429) throw await this.http.failureOf(answer, label);
     if (answer.status !== 200) {
       await answer.discard();
-      // A server that has none keeps having none; one that is in trouble may have one a moment later.
-      return answer.status < 500 || answer.status === 501 ? this.keep(NOTHING_STATED) : NOTHING_STATED;
+      return answer.status < 500 || answer.status === 501 ? this.keep(NOTHING_STATED) : undefined;
     }
     try {
       return this.keep(factsOf((await this.http.readJson(answer, label)).json));

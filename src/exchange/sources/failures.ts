@@ -44,6 +44,17 @@ function kindOfStatus(status: number): SourceFailureKind {
   return 'bad-answer';
 }
 
+/**
+ * The failure of a further page or file. Sources keep the rest of an answer for a while only: once it is gone, the
+ * whole has to be asked for anew.
+ */
+export function failureOfRest(source: SourceType, label: string, answer: ErrorAnswer): SourceFailure {
+  const { status } = answer;
+  if (status !== 404 && status !== 410) return failureOfStatus(source, label, answer);
+  const message = `${source} no longer has the rest of its answer (${status} to ${label})`;
+  return new SourceFailure('job-failed', message, { httpStatus: status });
+}
+
 export function badAnswer(source: SourceType, what: string, cause?: unknown): SourceFailure {
   return new SourceFailure('bad-answer', `${source} ${what}`, { cause });
 }

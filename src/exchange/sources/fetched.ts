@@ -11,5 +11,7 @@ export interface Fetched {
   next: Step[];
   /** Error files that a manifest lists. */
   reportedErrors?: number;
+  /** A page of a search by type; some servers ignore its parameters. */
+  isSearch?: boolean;
   isAnsweredSearch?: boolean;
 }

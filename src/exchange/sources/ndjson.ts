@@ -1,6 +1,6 @@
-import { badAnswer, isRecord } from './failures.ts';
+import { badAnswer, failureOfRest, isRecord } from './failures.ts';
 import type { Fetched } from './fetched.ts';
-import { describeType } from './http.ts';
+import { describeType, readError } from './http.ts';
 import type { StepOf } from './plan.ts';
 import type { SourceContext } from './source-context.ts';
 
@@ -32,7 +32,7 @@ export async function* fetchFile(
     streamed: true,
     signal,
   });
-  if (answer.status !== 200) throw await http.failureOf(answer, FILE);
+  if (answer.status !== 200) throw failureOfRest(config.source, FILE, await readError(answer));
   if (!NDJSON_TYPES.has(answer.mediaType)) {
     await answer.discard();
     throw badAnswer(

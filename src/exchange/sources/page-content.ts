@@ -15,6 +15,8 @@ export interface Content {
   resources: FhirResource[];
   /** Put aside: of other patients, of nobody where somebody must be named, or without a type or a valid id. */
   strays: unknown[];
+  /** It names another Patient and nothing of those asked about: an answer to some other question. */
+  isAboutAnother: boolean;
 }
 
 /**
@@ -35,6 +37,8 @@ export function contentOf(
   const subjects: Subjects = { config, ids: new Set(patientIds), urns: patientUrns(entries) };
   const kept: Array<Record<string, unknown>> = [];
   const strays: unknown[] = [];
+  let hasOurs = false;
+  let hasOtherPatient = false;
   for (const { resource } of entries) {
     if (!isRecord(resource) || typeof resource.resourceType !== 'string') {
       strays.push(resource);
@@ -42,6 +46,8 @@ export function contentOf(
     }
     if (resource.resourceType === 'OperationOutcome') continue;
     const belonging = belongingOf(resource, subjects);
+    hasOurs ||= belonging === 'ours';
+    hasOtherPatient ||= belonging === 'other' && resource.resourceType === 'Patient';
     const isSupporting = supporting.has(resource.resourceType);
     if (!isResourceId(resource.id) || belonging === 'other' || (belonging === 'unnamed' && !isSupporting)) {
       // A foreign patient is told even among types nobody asked for; an unknown type about nobody is not.
@@ -53,7 +59,7 @@ export function contentOf(
   }
   // Checked as far as it is needed here: an object with a type and an id. Records validate the rest.
   const resources = wanted(config.source, kept) as unknown as FhirResource[];
-  return { resources, strays };
+  return { resources, strays, isAboutAnother: hasOtherPatient && !hasOurs };
 }
 
 /** A lab's vital signs and questionnaires are not results, unless a report counts them as such. */

@@ -56,7 +56,11 @@ async function pageOf(
   fetched: Fetched,
   signal: AbortSignal,
 ): Promise<Page> {
-  const { resources, strays } = contentOf(context.config, plan.patientIds, fetched.entries);
+  const { resources, strays, isAboutAnother } = contentOf(context.config, plan.patientIds, fetched.entries);
+  // Only a search may be answered with everybody, page by page.
+  if (isAboutAnother && fetched.isSearch !== true) {
+    throw badAnswer(context.config.source, "answered with another patient's record");
+  }
   const { contentType, bytes } = fetched.raw;
   const rawBytes = strays.length === 0 ? bytes : fetched.rawWithout(new Set(strays));
   return {

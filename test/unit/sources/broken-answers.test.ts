@@ -1,0 +1,309 @@
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
+import {
+  ada,
+  adaAtSource,
+  bundle,
+  collectAtOnce,
+  condition,
+  connect,
+  FakeSource,
+  idsOf,
+  never,
+  type Reply,
+} from './fake-source.ts';
+
+let source: FakeSource;
+const others: FakeSource[] = [];
+afterEach(async () => {
+  await source.stop();
+  for (const other of others.splice(0)) await other.stop();
+});
+
+async function start(everything: Reply | (() => Reply), more: FakeSource['routes'] = {}): Promise<void> {
+  source = await new FakeSource({
+    'POST Patient/$match': { json: bundle([adaAtSource]) },
+    'GET Patient/p1/$everything': everything,
+    ...more,
+  }).start();
+}
+
+async function startOther(routes: FakeSource['routes']): Promise<FakeSource> {
+  const other = await new FakeSource(routes).start();
+  others.push(other);
+  return other;
+}
+
+const collect = (config: Partial<SourceConfig> = {}) => collectAtOnce(connect(source, config));
+const EVERYTHING = 'Patient/$everything';
+
+describe('a status', () => {
+  it.each([
+    [408, 'transport'],
+    [429, 'rate-limited'],
+    [500, 'transport'],
+    [503, 'transport'],
+    [401, 'refused'],
+    [403, 'refused'],
+    [422, 'refused'],
+    [204, 'bad-answer'],
+  ])('%s is %s', async (status, kind) => {
+    await start({ status });
+    await expect(collect()).rejects.toMatchObject({
+      kind,
+      message: `hie answered ${status} to ${EVERYTHING}`,
+      options: { httpStatus: status },
+    });
+  });
+
+  it('passes on the issue code of an OperationOutcome, never its texts or a code of its own making', async () => {
+    const outcome = (code: string) => ({
+      resourceType: 'OperationOutcome',
+      issue: [{ severity: 'error', code, diagnostics: 'Ada Lovelace, 1985-12-10', details: { text: 'Ada' } }],
+    });
+    await start({ status: 422, json: outcome('processing') });
+    await expect(collect()).rejects.toThrow(`hie answered 422 (processing) to ${EVERYTHING}`);
+    source.routes[`GET Patient/p1/$everything`] = { status: 422, json: outcome('lovelace') };
+    await expect(collect()).rejects.toThrow(`hie answered 422 to ${EVERYTHING}`);
+  });
+
+  it('tells when to come back, in seconds or as a date', async () => {
+    await start({ status: 429, headers: { 'retry-after': '7' } });
+    await expect(collect()).rejects.toMatchObject({ options: { retryAfterMs: 7_000 } });
+    source.routes[`GET Patient/p1/$everything`] = {
+      status: 503,
+      headers: { 'retry-after': 'Fri, 21 Nov 2031 10:00:30 GMT' },
+    };
+    const clock = { now: () => Date.parse('2031-11-21T10:00:00Z') };
+    const { createFhirConnector } = await import('../../../src/exchange/sources/fhir-connector.ts');
+    const connector = createFhirConnector(
+      { source: 'hie', baseUrl: source.baseUrl, auth: { kind: 'none' } },
+      { clock },
+    );
+    await expect(connector.begin(ada, {}, never)).rejects.toMatchObject({
+      kind: 'transport',
+      options: { retryAfterMs: 30_000 },
+    });
+  });
+});
+
+describe('a body', () => {
+  it.each<[string, Reply, string]>([
+    [
+      'HTML',
+      { text: '<html>', headers: { 'content-type': 'text/html' } },
+      'with text/html instead of FHIR JSON',
+    ],
+    ['no type', { text: '{}', headers: { 'content-type': '' } }, 'with no content type instead of FHIR JSON'],
+    [
+      'a strange type',
+      { text: '{}', headers: { 'content-type': 'x/Ada Lovelace' } },
+      'with another content type',
+    ],
+    ['broken JSON', { text: '{"resourceType":"Bundle","entry":[' }, 'with broken JSON'],
+    ['nothing', { text: '' }, 'with broken JSON'],
+    ['a list', { text: '[]' }, 'with broken JSON'],
+    ['another resource', { json: { resourceType: 'Patient' } }, 'with something that is no Bundle'],
+    ['a broken Bundle', { json: { resourceType: 'Bundle', entry: {} } }, 'with a broken Bundle'],
+    [
+      'an outcome',
+      { json: { resourceType: 'OperationOutcome', issue: [{ code: 'too-costly' }] } },
+      'with an OperationOutcome (too-costly)',
+    ],
+  ])('%s is a bad answer', async (_, reply, message) => {
+    await start(reply);
+    await expect(collect()).rejects.toMatchObject({
+      kind: 'bad-answer',
+      message: expect.stringContaining(`hie answered ${EVERYTHING} ${message}`),
+    });
+  });
+
+  it('is refused by its declared size before it is read', async () => {
+    let wasClosed = false;
+    await start({
+      write: (response) => {
+        response.on('close', () => {
+          wasClosed = !response.writableFinished;
+        });
+        response.writeHead(200, { 'content-type': 'application/fhir+json', 'content-length': 100_000_000 });
+        response.write('{');
+      },
+    });
+    await expect(collect()).rejects.toMatchObject({
+      kind: 'bad-answer',
+      message: `hie answered ${EVERYTHING} with more than 20 MB`,
+    });
+    await expect.poll(() => wasClosed).toBe(true);
+  });
+
+  it('is broken off while it streams, long before its hundred megabytes', async () => {
+    let sentBytes = 0;
+    await start({
+      write: (response) => {
+        response.writeHead(200, { 'content-type': 'application/fhir+json' });
+        const part = Buffer.alloc(64_000, ' ');
+        const send = () => {
+          while (sentBytes < 100_000_000 && !response.destroyed) {
+            sentBytes += part.length;
+            if (!response.write(part)) break;
+          }
+        };
+        response.on('drain', send);
+        send();
+      },
+    });
+    await expect(collect({ pageBytesMax: 1_000_000 })).rejects.toMatchObject({ kind: 'bad-answer' });
+    expect(sentBytes).toBeLessThan(20_000_000);
+  });
+
+  it('is measured after it is unpacked', async () => {
+    const packed = gzipSync(JSON.stringify(bundle([condition('c1')])));
+    const gzip = { 'content-type': 'application/fhir+json', 'content-encoding': 'gzip' };
+    await start({ write: (response) => response.writeHead(200, gzip).end(packed) });
+    expect(idsOf(await collect())).toEqual(['Condition/c1']);
+    const bomb = gzipSync(Buffer.alloc(30_000_000, ' '));
+    source.routes['GET Patient/p1/$everything'] = {
+      write: (response) => response.writeHead(200, gzip).end(bomb),
+    };
+    await expect(collect()).rejects.toThrow('with more than 20 MB');
+    source.routes['GET Patient/p1/$everything'] = {
+      write: (response) => response.writeHead(200, gzip).end('{}'),
+    };
+    await expect(collect()).rejects.toMatchObject({
+      kind: 'bad-answer',
+      message: expect.stringContaining('gzip'),
+    });
+  });
+
+  it('that is cut short is a matter of transport', async () => {
+    await start({
+      write: (response) => {
+        response.writeHead(200, { 'content-type': 'application/fhir+json', 'content-length': 1_000 });
+        response.write('{"resourceType"', () => response.destroy());
+      },
+    });
+    await expect(collect()).rejects.toMatchObject({ kind: 'transport' });
+  });
+
+  it('that trickles on and on is given up', async () => {
+    await start({
+      write: (response) => {
+        response.writeHead(200, { 'content-type': 'application/fhir+json' });
+        const timer = setInterval(() => response.write(' '), 20);
+        response.on('close', () => clearInterval(timer));
+      },
+    });
+    await expect(collect({ requestTimeoutMs: 300 })).rejects.toMatchObject({
+      kind: 'transport',
+      message: `hie did not answer ${EVERYTHING} within 0.3 s`,
+    });
+  });
+});
+
+describe('a connection', () => {
+  it('that is refused or cut, and an answer that never comes, are matters of transport', async () => {
+    await start({ write: (response) => response.destroy() });
+    await expect(collect()).rejects.toMatchObject({ kind: 'transport' });
+    source.routes['GET Patient/p1/$everything'] = { write: () => undefined };
+    await expect(collect({ requestTimeoutMs: 200 })).rejects.toMatchObject({ kind: 'transport' });
+    const connector = connect(source);
+    await source.stop();
+    await expect(connector.begin(ada, {}, never)).rejects.toMatchObject({
+      kind: 'transport',
+      message: expect.stringContaining('(ECONNREFUSED)'),
+    });
+    await start({});
+  });
+
+  it('is let go when the caller cancels', async () => {
+    await start({ write: () => undefined });
+    const cancel = new AbortController();
+    const call = connect(source).begin(ada, {}, cancel.signal);
+    setTimeout(() => cancel.abort(), 100);
+    await expect(call).rejects.toMatchObject({
+      kind: 'transport',
+      message: `hie: ${EVERYTHING} was cancelled`,
+    });
+  });
+});
+
+describe('a link', () => {
+  it('to another origin is not followed, and the token stays at home', async () => {
+    const foreign = await startOther({});
+    await start({ json: bundle([condition('c1')], `${foreign.origin}/fhir/more`) });
+    await expect(collect({ auth: { kind: 'bearer', token: 'secret' } })).rejects.toMatchObject({
+      kind: 'bad-answer',
+      message: `hie linked to ${foreign.origin}, which is not one of its configured origins`,
+    });
+    expect(foreign.asked).toEqual([]);
+  });
+
+  it('to a configured origin is followed', async () => {
+    const second = await startOther({ 'GET more': { json: bundle([condition('c2')]) } });
+    await start({ json: bundle([condition('c1')], `${second.origin}/fhir/more`) });
+    expect(idsOf(await collect({ allowedOrigins: [second.origin] }))).toEqual([
+      'Condition/c1',
+      'Condition/c2',
+    ]);
+  });
+
+  it.each(['ftp://127.0.0.1/x', 'http://', '', 'http://user:word@127.0.0.1/'])(
+    '%j is a bad answer',
+    async (link) => {
+      await start({ json: bundle([condition('c1')], link) });
+      await expect(collect()).rejects.toMatchObject({ kind: 'bad-answer' });
+    },
+  );
+
+  it('that came before ends in a bad answer instead of a circle', async () => {
+    await start(
+      { json: bundle([condition('c1')], '?page=2') },
+      {
+        'GET Patient/p1/$everything?page=2': { json: bundle([condition('c2')], '?page=3') },
+        'GET Patient/p1/$everything?page=3': { json: bundle([condition('c3')], '?page=2') },
+      },
+    );
+    await expect(collect()).rejects.toMatchObject({
+      kind: 'bad-answer',
+      message: expect.stringContaining('circle'),
+    });
+    expect(source.asked).toHaveLength(5);
+  });
+
+  it('that is new each time ends at the bound of pages', async () => {
+    let page = 0;
+    await start(() => {
+      page += 1;
+      return { json: bundle([condition('c1')], `?page=${page}`) };
+    });
+    await expect(collect({ pagesMax: 5 })).rejects.toMatchObject({
+      kind: 'bad-answer',
+      message: 'hie gave more than 5 pages',
+    });
+  });
+});
+
+describe('a redirect', () => {
+  it('within the configured origins is followed', async () => {
+    await start(
+      { status: 302, headers: { location: '/fhir/moved' } },
+      { 'GET moved': { json: bundle([condition('c1')]) } },
+    );
+    expect(idsOf(await collect())).toEqual(['Condition/c1']);
+  });
+
+  it('to elsewhere, round in circles, or one that drops the question is not', async () => {
+    const foreign = await startOther({});
+    await start({ status: 307, headers: { location: `${foreign.origin}/fhir/steal` } });
+    await expect(collect({ auth: { kind: 'bearer', token: 'secret' } })).rejects.toMatchObject({
+      kind: 'bad-answer',
+    });
+    expect(foreign.asked).toEqual([]);
+    source.routes['GET Patient/p1/$everything'] = { status: 302, headers: { location: '?again' } };
+    source.routes['GET Patient/p1/?again'] = { status: 302, headers: { location: '?again' } };
+    await expect(collect()).rejects.toThrow('redirected');
+    source.routes['POST Patient/$match'] = { status: 302, headers: { location: '/fhir/x' } };
+    await expect(collect()).rejects.toThrow('a redirect that drops the question');
+  });
+});

@@ -1,0 +1,195 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import {
+  ada,
+  adaAtSource,
+  bundle,
+  collectAtOnce,
+  condition,
+  connect,
+  FakeSource,
+  idsOf,
+  never,
+  somebodyElse,
+} from './fake-source.ts';
+
+let source: FakeSource;
+afterEach(() => source.stop());
+
+async function start(routes: FakeSource['routes']): Promise<void> {
+  source = await new FakeSource(routes).start();
+}
+
+const begin = () => connect(source).begin(ada, {}, never);
+const GRADE = 'http://hl7.org/fhir/StructureDefinition/match-grade';
+const graded = (resource: unknown, grade: string) => ({
+  resourceType: 'Bundle',
+  type: 'searchset',
+  entry: [{ resource, search: { mode: 'match', extension: [{ url: GRADE, valueCode: grade }] } }],
+});
+
+describe('$match', () => {
+  it('an answer that claims somebody else to be our person is bad, and names nobody', async () => {
+    await start({ 'POST Patient/$match': { json: bundle([somebodyElse]) } });
+    await expect(begin()).rejects.toMatchObject({
+      kind: 'bad-answer',
+      message: 'hie answered Patient/$match with another patient',
+    });
+    source.routes = { 'POST Patient/$match': { json: graded(somebodyElse, 'certain') } };
+    await expect(begin()).rejects.toMatchObject({ kind: 'bad-answer' });
+  });
+
+  it('somebody else who is only a candidate, and a namesake nobody can prove, leave the person unknown', async () => {
+    await start({ 'POST Patient/$match': { json: graded(somebodyElse, 'possible') } });
+    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+    const namesake = { ...adaAtSource, address: [{ postalCode: '90210' }] };
+    source.routes = { 'POST Patient/$match': { json: graded(namesake, 'certain') } };
+    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+  });
+
+  it('others beside our person are ignored', async () => {
+    await start({
+      'POST Patient/$match': { json: bundle([somebodyElse, adaAtSource]) },
+      'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
+    });
+    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
+    expect(source.askedFor('GET Patient/p9')).toEqual([]);
+  });
+
+  it.each([
+    ['a broken name', { ...adaAtSource, name: 'Ada Lovelace' }],
+    ['no id', { ...adaAtSource, id: undefined }],
+    ['an id that climbs', { ...adaAtSource, id: '..' }],
+    ['an id with a path in it', { ...adaAtSource, id: 'p1/../p2' }],
+  ])('a Patient with %s is not trusted', async (_, patient) => {
+    await start({ 'POST Patient/$match': { json: graded(patient, 'possible') } });
+    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+  });
+
+  it('several records of our person are all collected', async () => {
+    await start({
+      'POST Patient/$match': { json: bundle([adaAtSource, { ...adaAtSource, id: 'p2' }]) },
+      'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
+      'GET Patient/p2/$everything': { json: bundle([condition('c2', 'Patient/p2')]) },
+    });
+    const pages = await collectAtOnce(connect(source));
+    expect(idsOf(pages)).toEqual(['Condition/c1', 'Condition/c2']);
+    expect(pages.map(({ next }) => next === null)).toEqual([false, true]);
+    expect(source.askedFor('GET Patient/p1/$everything')).toHaveLength(1);
+    expect(source.askedFor('GET Patient/p2/$everything')).toHaveLength(1);
+  });
+
+  it.each([404, 405, 501])('a source that answers %s to it is searched', async (status) => {
+    await start({ 'POST Patient/$match': { status }, 'POST Patient/_search': { json: bundle([]) } });
+    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+  });
+});
+
+describe('a search', () => {
+  const match = { 'POST Patient/$match': { status: 404 } };
+
+  it('that answers everybody finds our person on a later page, or nobody', async () => {
+    await start({
+      ...match,
+      'POST Patient/_search': { json: bundle([somebodyElse], '?page=2') },
+      'GET Patient/_search?page=2': { json: bundle([adaAtSource]) },
+      'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
+    });
+    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
+    source.routes['GET Patient/_search?page=2'] = { json: bundle([somebodyElse]) };
+    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+  });
+
+  it('that answers everybody without end is a bad answer, not an unknown patient', async () => {
+    let page = 1;
+    await start({
+      ...match,
+      'POST Patient/_search': { json: bundle([somebodyElse], '?page=1') },
+      'GET Patient/_search': () => {
+        page += 1;
+        return { json: bundle([somebodyElse], `?page=${page}`) };
+      },
+    });
+    await expect(begin()).rejects.toMatchObject({ kind: 'bad-answer' });
+    expect(source.asked.length).toBeLessThan(20);
+  });
+
+  it('is not continued by a link that would put the name into an address', async () => {
+    let posts = 0;
+    await start({
+      ...match,
+      'POST Patient/_search': () => {
+        posts += 1;
+        return {
+          json: bundle([], posts === 1 ? 'Patient?family=Lovelace&birthdate=1985-12-10&page=2' : undefined),
+        };
+      },
+    });
+    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+    expect(source.askedFor('POST Patient/_search')[1]?.body).toBe(
+      'family=Lovelace&birthdate=1985-12-10&page=2',
+    );
+    expect(source.asked.some(({ path }) => path.includes('Lovelace'))).toBe(false);
+  });
+});
+
+describe('Patient.link', () => {
+  const linked = (id: string, other: string, type = 'seealso') => ({
+    ...adaAtSource,
+    id,
+    link: [{ other: { reference: other }, type }],
+  });
+  const nothing = { json: bundle([]) };
+
+  it('is followed, round circles too, to records that agree with the person', async () => {
+    await start({
+      'POST Patient/$match': { json: bundle([linked('p1', 'Patient/p2', 'replaced-by')]) },
+      'GET Patient/p2': () => ({
+        json: { ...linked('p2', `${source.baseUrl}/Patient/p3`), address: [{ postalCode: '90210' }] },
+      }),
+      'GET Patient/p3': { json: linked('p3', 'Patient/p1') },
+      'GET Patient/p1/$everything': nothing,
+      'GET Patient/p2/$everything': { json: bundle([condition('c2', 'Patient/p2')]) },
+      'GET Patient/p3/$everything': { json: bundle([condition('c3', 'Patient/p3')]) },
+    });
+    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c2', 'Condition/c3']);
+  });
+
+  it('to somebody else, to a record that is gone, or to another server brings nothing', async () => {
+    const link = [
+      { other: { reference: 'Patient/p9' }, type: 'seealso' },
+      { other: { reference: 'Patient/gone' }, type: 'replaces' },
+      { other: { reference: 'https://elsewhere.example/fhir/Patient/p7' }, type: 'refer' },
+      { other: { reference: 'RelatedPerson/r1' }, type: 'seealso' },
+      { other: {} },
+      'nonsense',
+    ];
+    await start({
+      'POST Patient/$match': { json: bundle([{ ...adaAtSource, link }]) },
+      'GET Patient/p9': { json: somebodyElse },
+      'GET Patient/gone': { status: 410 },
+      'GET Patient/p1/$everything': nothing,
+    });
+    await collectAtOnce(connect(source));
+    const read = source.asked.map(({ path }) => path.split('?')[0]);
+    expect(read).toEqual([
+      'metadata',
+      'Patient/$match',
+      'Patient/p9',
+      'Patient/gone',
+      'Patient/p1/$everything',
+    ]);
+  });
+
+  it('is followed to ten records and no further', async () => {
+    const link = Array.from({ length: 40 }, (_, n) => ({
+      other: { reference: `Patient/x${n}` },
+      type: 'seealso',
+    }));
+    await start({
+      'POST Patient/$match': { json: bundle([{ ...adaAtSource, link }]) },
+      'GET Patient/p1/$everything': nothing,
+    });
+    await collectAtOnce(connect(source));
+    expect(source.askedFor('GET Patient/x')).toHaveLength(9);
+  });
+});

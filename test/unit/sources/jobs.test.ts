@@ -1,0 +1,344 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Begin, JobHandle } from '../../../src/exchange/sources/connector.ts';
+import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
+import {
+  ada,
+  adaAtSource,
+  allOf,
+  bundle,
+  condition,
+  connect,
+  FakeSource,
+  idsOf,
+  never,
+  type Reply,
+} from './fake-source.ts';
+
+let source: FakeSource;
+const others: FakeSource[] = [];
+afterEach(async () => {
+  await source.stop();
+  for (const other of others.splice(0)) await other.stop();
+});
+
+const accepted = (job: string): Reply => ({
+  status: 202,
+  headers: { 'content-location': `/fhir/${job}`, 'retry-after': '2' },
+});
+
+async function start(routes: FakeSource['routes']): Promise<void> {
+  source = await new FakeSource({
+    'POST Patient/$match': { json: bundle([adaAtSource]) },
+    'GET Patient/p1/$everything': accepted('jobs/1'),
+    ...routes,
+  }).start();
+}
+
+async function begin(config: Partial<SourceConfig> = {}, options = {}): Promise<JobHandle> {
+  return jobOf(await connect(source, config).begin(ada, options, never));
+}
+
+function jobOf(begun: Begin): JobHandle {
+  if (begun.kind !== 'accepted') throw new Error(`the source answered ${begun.kind}`);
+  // As it comes back from PostgreSQL.
+  return JSON.parse(JSON.stringify(begun.job)) as JobHandle;
+}
+
+async function pollPages(job: JobHandle, config: Partial<SourceConfig> = {}) {
+  const poll = await connect(source, config).poll(job, never);
+  if (poll.kind !== 'ready') throw new Error('pending');
+  return allOf(poll.pages);
+}
+
+describe('the request for a job', () => {
+  it('announces where to call back, where that is wanted', async () => {
+    await start({});
+    await begin({}, { callbackUrl: 'https://exchange.example/cb' });
+    await begin({}, {});
+    await begin({ callbacks: false }, { callbackUrl: 'https://exchange.example/cb' });
+    const asked = source.askedFor('GET Patient/p1/$everything');
+    expect(asked.map(({ headers }) => headers['x-callback-url'])).toEqual([
+      'https://exchange.example/cb',
+      undefined,
+      undefined,
+    ]);
+    expect(asked[0]?.headers.prefer).toBe('respond-async');
+  });
+
+  it('is not made where an answer at once is wanted', async () => {
+    await start({
+      'GET Patient/p1/$everything': ({ headers }) =>
+        headers.prefer ? accepted('jobs/1') : { json: bundle([]) },
+    });
+    expect((await connect(source).begin(ada, { realtime: true }, never)).kind).toBe('ready');
+  });
+
+  it('tells when to ask', async () => {
+    await start({});
+    expect(await connect(source).begin(ada, {}, never)).toMatchObject({
+      kind: 'accepted',
+      retryAfterMs: 2_000,
+    });
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['no address for its state', {}],
+    ['an address elsewhere', { 'content-location': 'https://elsewhere.example/job' }],
+  ])('that is accepted with %s is a bad answer', async (_, headers) => {
+    await start({ 'GET Patient/p1/$everything': { status: 202, headers } });
+    await expect(begin()).rejects.toMatchObject({ kind: 'bad-answer' });
+  });
+});
+
+describe('the state of a job', () => {
+  it.each<[string, Reply, object]>([
+    ['202', { status: 202, headers: { 'retry-after': '5' } }, { kind: 'pending', retryAfterMs: 5_000 }],
+    ['429', { status: 429, headers: { 'retry-after': '9' } }, { kind: 'pending', retryAfterMs: 9_000 }],
+    [
+      '503 with a time',
+      { status: 503, headers: { 'retry-after': '3' } },
+      { kind: 'pending', retryAfterMs: 3_000 },
+    ],
+    ['202 without a time', { status: 202 }, { kind: 'pending' }],
+  ])('%s: not yet', async (_, reply, state) => {
+    await start({ 'GET jobs/1': reply });
+    const job = await begin();
+    expect(await connect(source).poll(job, never)).toMatchObject(state);
+  });
+
+  const outcome = {
+    resourceType: 'OperationOutcome',
+    issue: [{ severity: 'fatal', code: 'timeout', diagnostics: 'Ada' }],
+  };
+  it.each<[string, Reply, object]>([
+    [
+      'an OperationOutcome with 500',
+      { status: 500, json: outcome },
+      { kind: 'job-failed', message: 'hie failed the job it accepted (500, timeout)' },
+    ],
+    [
+      'an OperationOutcome with 200',
+      { json: outcome },
+      { kind: 'job-failed', message: 'hie failed the job it accepted (timeout)' },
+    ],
+    [
+      '404',
+      { status: 404 },
+      { kind: 'job-failed', message: 'hie no longer knows the job it accepted (404)' },
+    ],
+    [
+      'a 502 of some proxy',
+      { status: 502, text: '<html>', headers: { 'content-type': 'text/html' } },
+      { kind: 'transport' },
+    ],
+    ['403', { status: 403, json: outcome }, { kind: 'refused' }],
+    ['neither Bundle nor manifest', { json: { done: true } }, { kind: 'bad-answer' }],
+    [
+      'an entry that failed',
+      {
+        json: {
+          resourceType: 'Bundle',
+          type: 'batch-response',
+          entry: [{ response: { status: '422 Unprocessable' } }],
+        },
+      },
+      { kind: 'job-failed', message: 'hie failed the job it accepted (422)' },
+    ],
+    [
+      'errors only',
+      { json: { output: [], error: [{ type: 'OperationOutcome', url: 'x' }] } },
+      { kind: 'job-failed', message: 'hie finished its job with errors only' },
+    ],
+  ])('%s: the end', async (_, reply, failure) => {
+    await start({ 'GET jobs/1': reply });
+    await expect(pollPages(await begin())).rejects.toMatchObject(failure);
+  });
+
+  it('a Bundle that came with it is not fetched again, and its pages are followed', async () => {
+    await start({
+      'GET jobs/1': { json: bundle([condition('c1')], '/fhir/jobs/1/2') },
+      'GET jobs/1/2': { json: bundle([condition('c2')]) },
+    });
+    expect(idsOf(await pollPages(await begin()))).toEqual(['Condition/c1', 'Condition/c2']);
+    expect(source.askedFor('GET jobs/1')).toHaveLength(2);
+  });
+});
+
+describe('jobs for several records of one person', () => {
+  const p2 = { ...adaAtSource, id: 'p2' };
+
+  it('are asked one by one, and the answers collected when all are done', async () => {
+    await start({
+      'POST Patient/$match': { json: bundle([adaAtSource, p2]) },
+      'GET Patient/p2/$everything': accepted('jobs/2'),
+      'GET jobs/1': { json: bundle([condition('c1')]) },
+      'GET jobs/2': { status: 202 },
+    });
+    const poll = await connect(source).poll(await begin(), never);
+    if (poll.kind !== 'pending') throw new Error(poll.kind);
+    source.routes['GET jobs/2'] = { json: bundle([condition('c2', 'Patient/p2')]) };
+    const job = JSON.parse(JSON.stringify(poll.job)) as JobHandle;
+    expect(idsOf(await pollPages(job))).toEqual(['Condition/c1', 'Condition/c2']);
+  });
+
+  it('may stand beside a record that was answered at once', async () => {
+    await start({
+      'POST Patient/$match': { json: bundle([p2, adaAtSource]) },
+      'GET Patient/p2/$everything': { json: bundle([condition('c2', 'Patient/p2')]) },
+      'GET jobs/1': { json: bundle([condition('c1')]) },
+    });
+    expect(idsOf(await pollPages(await begin()))).toEqual(['Condition/c1', 'Condition/c2']);
+  });
+
+  it('are called off when one of them cannot be had', async () => {
+    await start({
+      'POST Patient/$match': { json: bundle([adaAtSource, p2]) },
+      'GET Patient/p2/$everything': { status: 503 },
+    });
+    await expect(begin()).rejects.toMatchObject({ kind: 'transport' });
+    expect(source.askedFor('DELETE jobs/1')).toHaveLength(1);
+  });
+
+  it('are cancelled, whether the source still knows them or not', async () => {
+    await start({ 'DELETE jobs/1': { status: 202 } });
+    const job = await begin();
+    await connect(source).cancel(job, never);
+    source.routes = {};
+    await connect(source).cancel(job, never);
+    source.routes = { 'DELETE jobs/1': { status: 503 } };
+    await expect(connect(source).cancel(job, never)).rejects.toMatchObject({ kind: 'transport' });
+  });
+});
+
+describe('a manifest', () => {
+  const line = (id: string) => `${JSON.stringify(condition(id))}\n`;
+  const ndjson = (text: string): Reply => ({ text, headers: { 'content-type': 'application/fhir+ndjson' } });
+  const manifest = (change = {}): Reply => ({
+    json: {
+      transactionTime: '2026-01-01T00:00:00Z',
+      requiresAccessToken: true,
+      output: [
+        { type: 'Condition', url: '/fhir/files/1' },
+        { type: 'Group', url: '/fhir/files/unwanted' },
+        { type: 'Condition', url: '/fhir/files/2' },
+      ],
+      ...change,
+    },
+    headers: { 'content-type': 'application/json' },
+  });
+  const many = Array.from({ length: 1_100 }, (_, n) => line(`c${n}`)).join('');
+
+  it('has its files read in pages of five hundred lines, and unwanted ones left alone', async () => {
+    await start({ 'GET jobs/1': manifest(), 'GET files/1': ndjson(many), 'GET files/2': ndjson('') });
+    const pages = await pollPages(await begin());
+    expect(pages.map(({ resources }) => resources.length)).toEqual([500, 500, 100, 0]);
+    expect(Buffer.concat(pages.map(({ raw }) => raw.bytes)).toString()).toBe(many);
+    expect(pages.map(({ next }) => next === null)).toEqual([false, false, false, true]);
+    expect(source.askedFor('GET files/unwanted')).toEqual([]);
+  });
+
+  it('goes on within a file after a crash', async () => {
+    await start({ 'GET jobs/1': manifest(), 'GET files/1': ndjson(many), 'GET files/2': ndjson(line('z')) });
+    const pages = await pollPages(await begin());
+    const cursor = JSON.parse(JSON.stringify(pages[1]?.next)) as Record<string, unknown>;
+    const rest = await allOf(connect(source).resume(cursor, never));
+    expect(idsOf(rest)).toEqual(idsOf(pages.slice(2)));
+    expect(idsOf(rest)[0]).toBe('Condition/c1000');
+  });
+
+  it.each([
+    [true, 'Bearer secret'],
+    [undefined, 'Bearer secret'],
+    [false, undefined],
+  ])(
+    'with requiresAccessToken %s has its files fetched with %s',
+    async (requiresAccessToken, authorization) => {
+      await start({
+        'GET jobs/1': manifest({ requiresAccessToken }),
+        'GET files/1': ndjson(line('c1')),
+        'GET files/2': ndjson(''),
+      });
+      const auth = { auth: { kind: 'bearer' as const, token: 'secret' } };
+      await pollPages(await begin(auth), auth);
+      expect(source.askedFor('GET files/1')[0]?.headers.authorization).toBe(authorization);
+    },
+  );
+
+  it('that points elsewhere is a bad answer, and nobody there sees a request', async () => {
+    const foreign = await new FakeSource().start();
+    others.push(foreign);
+    await start({ 'GET jobs/1': manifest({ output: [{ type: 'Condition', url: `${foreign.origin}/x` }] }) });
+    await expect(pollPages(await begin())).rejects.toMatchObject({ kind: 'bad-answer' });
+    expect(foreign.asked).toEqual([]);
+  });
+
+  it('with errors beside its data tells how many', async () => {
+    await start({ 'GET jobs/1': manifest({ output: [], error: [] }) });
+    const [empty] = await pollPages(await begin());
+    expect(empty).toMatchObject({ resources: [], next: null, reportedErrors: 0 });
+    const output = [{ type: 'Condition', url: '/fhir/files/1' }];
+    source.routes['GET files/1'] = ndjson(line('c1'));
+    source.routes['GET jobs/1'] = manifest({
+      output,
+      error: [{ type: 'OperationOutcome', url: '/fhir/errors' }],
+    });
+    const pages = await pollPages(await begin());
+    expect(pages.map(({ reportedErrors }) => reportedErrors)).toEqual([1, 0]);
+    expect(idsOf(pages)).toEqual(['Condition/c1']);
+  });
+
+  it.each<[string, Reply, string, string]>([
+    ['broken JSON', ndjson('{"resourceType":\n'), 'bad-answer', 'with a line of broken JSON'],
+    [
+      'HTML',
+      { text: '<html>', headers: { 'content-type': 'text/html' } },
+      'bad-answer',
+      'text/html instead of NDJSON',
+    ],
+    ['a line without end', ndjson('x'.repeat(200_000)), 'bad-answer', 'on one line'],
+    [
+      '404',
+      { status: 404 },
+      'job-failed',
+      'hie no longer has the rest of its answer (404 to a file of its job)',
+    ],
+  ])('with a file of %s fails clearly', async (_, reply, kind, message) => {
+    await start({ 'GET jobs/1': manifest(), 'GET files/1': reply });
+    await expect(pollPages(await begin(), { pageBytesMax: 100_000 })).rejects.toMatchObject({
+      kind,
+      message: expect.stringContaining(message),
+    });
+  });
+
+  it('with a file that breaks off keeps the pages before, and goes on from there', async () => {
+    await start({
+      'GET jobs/1': manifest({ output: [{ type: 'Condition', url: '/fhir/files/1' }] }),
+      'GET files/1': {
+        write: (response) => {
+          response.writeHead(200, { 'content-type': 'application/fhir+ndjson' });
+          response.write(many.slice(0, many.length - 5), () => setTimeout(() => response.destroy(), 100));
+        },
+      },
+    });
+    const poll = await connect(source).poll(await begin(), never);
+    if (poll.kind !== 'ready') throw new Error('pending');
+    const got: string[] = [];
+    let cursor: unknown;
+    const reading = (async () => {
+      for await (const page of poll.pages) {
+        got.push(...idsOf([page]));
+        cursor = page.next;
+      }
+    })();
+    await expect(reading).rejects.toMatchObject({ kind: 'transport' });
+    expect(got).toHaveLength(1_000);
+    source.routes['GET files/1'] = ndjson(many);
+    expect(idsOf(await allOf(connect(source).resume(cursor as JobHandle, never)))).toHaveLength(100);
+  });
+});
+
+it('a handle or cursor of something else is refused', async () => {
+  await start({});
+  await expect(connect(source).poll({ version: 7 }, never)).rejects.toMatchObject({ kind: 'refused' });
+  expect(() => connect(source).resume({ steps: [] }, never)).toThrow('not one of this connector');
+});

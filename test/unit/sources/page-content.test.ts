@@ -1,0 +1,162 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { SourceType } from '../../../src/contract/primitives.ts';
+import type { Page } from '../../../src/exchange/sources/connector.ts';
+import {
+  adaAtSource,
+  bundle,
+  collectAtOnce,
+  condition,
+  connect,
+  FakeSource,
+  idsOf,
+  somebodyElse,
+} from './fake-source.ts';
+
+let source: FakeSource;
+afterEach(() => source.stop());
+
+async function pageWith(entries: unknown[], sourceType: SourceType = 'hie'): Promise<Page> {
+  source = await new FakeSource({
+    'POST Patient/$match': { json: bundle([adaAtSource]) },
+    'GET Patient/p1/$everything': () => ({
+      json: { resourceType: 'Bundle', type: 'searchset', entry: entries },
+    }),
+  }).start();
+  const [page] = await collectAtOnce(connect(source, { source: sourceType }));
+  if (page === undefined) throw new Error('no page');
+  return page;
+}
+
+const entry = (resource: unknown) => ({ resource });
+const observation = (id: string, change = {}) => ({
+  resourceType: 'Observation',
+  id,
+  subject: { reference: 'Patient/p1' },
+  ...change,
+});
+
+describe('whom a resource is about', () => {
+  it.each([
+    ['subject', { resourceType: 'Condition', subject: { reference: 'Patient/p9' } }],
+    ['patient', { resourceType: 'Immunization', patient: { reference: 'Patient/p9' } }],
+    ['beneficiary', { resourceType: 'Coverage', beneficiary: { reference: 'Patient/p9' } }],
+    ['a version', { resourceType: 'Condition', subject: { reference: 'Patient/p9/_history/1' } }],
+    [
+      'another server',
+      { resourceType: 'Condition', subject: { reference: 'https://other.example/Patient/p1' } },
+    ],
+    [
+      'a list of subjects',
+      { resourceType: 'Condition', subject: [{ reference: 'Patient/p1' }, { reference: 'Patient/p9' }] },
+    ],
+    ['a participant', { resourceType: 'Appointment', participant: [{ actor: { reference: 'Patient/p9' } }] }],
+    ['nobody', { resourceType: 'Condition' }],
+    ['a group', { resourceType: 'Condition', subject: { reference: 'Group/g1' } }],
+    ['a target', { resourceType: 'Provenance', target: [{ reference: 'Patient/p9' }] }],
+    ['a device of somebody', { resourceType: 'Device', patient: { reference: 'Patient/p9' } }],
+    ['somebody else', somebodyElse],
+  ])('by %s: put aside, counted, and kept in no document', async (_, resource) => {
+    const stray = { id: 's1', ...resource };
+    const page = await pageWith([entry(stray), entry(condition('c1'))]);
+    expect(idsOf([page])).toEqual(['Condition/c1']);
+    expect(page.strayCount).toBe(1);
+    expect(JSON.parse(page.raw.bytes.toString()).entry).toEqual([entry(condition('c1'))]);
+  });
+
+  it('is told by relative, absolute and urn references alike', async () => {
+    const urn = 'urn:uuid:4c70028f-e0a4-53b8-b664-602bd4bdd66f';
+    const page = await pageWith([]);
+    await source.stop();
+    expect(page.resources).toEqual([]);
+    const { resources, strayCount } = await pageWith([
+      { fullUrl: urn, resource: adaAtSource },
+      { fullUrl: 'urn:uuid:9', resource: somebodyElse },
+      entry(condition('c1', 'Patient/p1/_history/4')),
+      entry(condition('c2', urn)),
+      entry(condition('c3', 'urn:uuid:9')),
+      entry({
+        resourceType: 'Appointment',
+        id: 'a1',
+        participant: [{ actor: { reference: 'Practitioner/d1' } }, { actor: { reference: 'Patient/p1' } }],
+      }),
+    ]);
+    expect(resources.map(({ id }) => id)).toEqual(['p1', 'c1', 'c2', 'a1']);
+    expect(strayCount).toBe(2);
+  });
+
+  it('does not matter for what supports others', async () => {
+    const supporting = ['Organization', 'Practitioner', 'Location', 'Medication', 'Device'];
+    const page = await pageWith(supporting.map((resourceType) => entry({ resourceType, id: 'x' })));
+    expect(idsOf([page])).toEqual(supporting.map((type) => `${type}/x`));
+    expect(page.strayCount).toBe(0);
+  });
+});
+
+it("another patient's whole record is a bad answer", async () => {
+  const record = [somebodyElse, condition('c9', 'Patient/p9'), { resourceType: 'Organization', id: 'o1' }];
+  await expect(pageWith(record.map(entry))).rejects.toMatchObject({
+    kind: 'bad-answer',
+    message: "hie answered with another patient's record",
+  });
+});
+
+it('what is malformed is put aside and harms nothing', async () => {
+  const page = await pageWith([
+    null,
+    7,
+    {},
+    entry(null),
+    entry({ id: 'x' }),
+    entry({ resourceType: 'Condition', subject: { reference: 'Patient/p1' } }),
+    entry({ ...condition('c1'), id: '../c1' }),
+    entry(condition('c2')),
+  ]);
+  expect(idsOf([page])).toEqual(['Condition/c2']);
+  expect(page.strayCount).toBe(7);
+});
+
+it('an outcome beside the data is no stray', async () => {
+  const page = await pageWith([
+    entry({ resourceType: 'OperationOutcome', issue: [] }),
+    entry(condition('c1')),
+  ]);
+  expect(page).toMatchObject({ strayCount: 0, resources: [{ id: 'c1' }] });
+});
+
+it('an answer without strays is kept byte for byte', async () => {
+  const page = await pageWith([entry(condition('c1'))]);
+  expect(page.raw.bytes.toString()).toBe(
+    JSON.stringify({ resourceType: 'Bundle', type: 'searchset', entry: [entry(condition('c1'))] }),
+  );
+  expect(page.raw.contentType).toBe('application/fhir+json');
+});
+
+it('a laboratory brings results: by category, by report, or for want of a category', async () => {
+  const category = (code: string) => ({ category: [{ coding: [{ code }] }] });
+  const report = {
+    resourceType: 'DiagnosticReport',
+    id: 'r1',
+    subject: { reference: 'Patient/p1' },
+    result: [{ reference: 'Observation/reported' }],
+  };
+  const page = await pageWith(
+    [
+      report,
+      observation('lab', category('laboratory')),
+      observation('vital', category('vital-signs')),
+      observation('reported', category('survey')),
+      observation('plain'),
+      condition('c1'),
+      { resourceType: 'Encounter', id: 'e1', subject: { reference: 'Patient/p9' } },
+    ].map(entry),
+    'lab',
+  );
+  expect(idsOf([page])).toEqual([
+    'DiagnosticReport/r1',
+    'Observation/lab',
+    'Observation/reported',
+    'Observation/plain',
+  ]);
+  // A type that the lab is not asked for is left out; a foreign patient is told all the same.
+  expect(page.strayCount).toBe(1);
+});

@@ -1,0 +1,115 @@
+import type { Patient } from 'fhir/r4.js';
+import { describe, expect, it } from 'vitest';
+import type { Demographics } from '../../../src/exchange/domain/demographics.ts';
+import { agreesWithPerson, describesPerson } from '../../../src/exchange/domain/patient-matching.ts';
+import { ada, adaAtSource } from './fake-source.ts';
+
+const theirs = adaAtSource as Patient;
+const person = (change: Partial<Demographics>) => ({ ...ada, ...change });
+const patient = (change: Partial<Patient>): Patient => ({ ...theirs, ...change });
+const elsewhere = [{ postalCode: '90210' }];
+
+describe('names', () => {
+  it.each<[string[], string, string[], string]>([
+    [['José'], 'Núñez', ['JOSE'], 'Nunez'],
+    [['Maeve'], 'O’Brien', ['Maeve'], "O'BRIEN"],
+    [['Maeve'], 'OBrien', ['Maeve'], "O'Brien"],
+    [['Jean-Luc'], 'Picard', ['Jean Luc'], 'Picard'],
+    [['Mary'], 'Smith', ['Mary Ann'], 'Smith-Jones'],
+    [['Mary', 'Ann'], 'Smith', ['Ann'], 'Smith'],
+    [['Søren'], 'Weiß', ['Soren'], 'WEISS'],
+    [['Nguyễn'], 'Văn', ['Nguyen'], 'Van'],
+    [['Aaron697'], 'Dicki44', ['Aaron697'], 'Dicki44'],
+  ])('%j %s is %j %s', (firstNames, lastName, given, family) => {
+    const ours = person({ firstNames, lastNames: lastName.split(' ') });
+    expect(describesPerson(ours, patient({ name: [{ given, family }] }))).toBe(true);
+  });
+
+  it.each<[Patient['name']]>([
+    [[{ given: ['Adam'], family: 'Lovelace' }]],
+    [[{ given: ['Ada'], family: 'Love' }]],
+    [[{ given: ['King', 'Ada'], family: 'Lovelace' }]],
+    [[{ given: ['Ada'] }]],
+    [[{ family: 'Lovelace' }]],
+    [[{ family: '', given: [''] }]],
+    [[]],
+    [undefined],
+  ])('%j is somebody else', (name) => {
+    expect(describesPerson(ada, patient({ name }))).toBe(false);
+  });
+
+  it('a former name counts, and so does one that is only a text', () => {
+    const married = [
+      { family: 'King', given: ['Ada'] },
+      { use: 'maiden' as const, family: 'Lovelace' },
+    ];
+    expect(describesPerson(ada, patient({ name: married }))).toBe(true);
+    expect(describesPerson(ada, patient({ name: [{ text: 'Ada Lovelace' }] }))).toBe(true);
+  });
+});
+
+describe('birth and gender', () => {
+  it.each(['1985-12-11', '1985-12', '1985', undefined])('the birth date %s is not the same', (birthDate) => {
+    expect(describesPerson(ada, patient({ birthDate }))).toBe(false);
+  });
+
+  it.each<[Demographics['gender'], Patient['gender'], boolean]>([
+    ['F', 'female', true],
+    ['F', 'male', false],
+    ['M', 'female', false],
+    ['O', 'other', true],
+    ['O', 'male', false],
+    ['U', 'male', true],
+    ['F', 'unknown', true],
+    ['F', undefined, true],
+  ])('%s against %s: %s', (ours, gender, isSame) => {
+    expect(describesPerson(person({ gender: ours }), patient({ gender }))).toBe(isSame);
+  });
+});
+
+describe('what tells namesakes apart', () => {
+  it('one zip in common is enough, by its five digits', () => {
+    expect(describesPerson(ada, patient({ address: [...elsewhere, { postalCode: '02115-9999' }] }))).toBe(
+      true,
+    );
+    expect(describesPerson(ada, patient({ address: elsewhere }))).toBe(false);
+    expect(describesPerson(ada, patient({ address: undefined }))).toBe(false);
+  });
+
+  it.each(['+1 (617) 555-0100', '617.555.0100', '6175550100 x12'])('so is the phone number %s', (value) => {
+    const moved = patient({ address: elsewhere, telecom: [{ system: 'phone', value }] });
+    expect(describesPerson(ada, moved)).toBe(true);
+  });
+
+  it('an empty phone number or zip is in common with nobody', () => {
+    const vague = patient({ address: [{ postalCode: '' }], telecom: [{ system: 'phone', value: '' }] });
+    expect(describesPerson(person({ contacts: [{ phone: undefined }] }), vague)).toBe(false);
+  });
+
+  it('so is an SSN or a licence, told by system or type, however it is written', () => {
+    const ssn = { system: 'http://hl7.org/fhir/sid/us-ssn', value: '999123456' };
+    expect(describesPerson(ada, patient({ address: [], identifier: [ssn] }))).toBe(true);
+    const licensed = person({
+      personalIdentifiers: [{ type: 'driversLicense', value: 's-999 1', state: 'MA' }],
+    });
+    const licence = { type: { coding: [{ code: 'DL' }] }, value: 'S9991' };
+    expect(describesPerson(licensed, patient({ address: [], identifier: [licence] }))).toBe(true);
+    const byState = { system: 'urn:oid:2.16.840.1.113883.4.3.25', value: 'S9991' };
+    expect(describesPerson(licensed, patient({ address: [], identifier: [byState] }))).toBe(true);
+  });
+
+  it('a masked SSN, or the same number of another kind, proves nothing', () => {
+    const masked = { system: 'http://hl7.org/fhir/sid/us-ssn', value: '***-**-3456' };
+    const record = { type: { coding: [{ code: 'MR' }] }, value: '999-12-3456' };
+    expect(describesPerson(ada, patient({ address: [], identifier: [masked, record] }))).toBe(false);
+  });
+});
+
+describe('a linked Patient', () => {
+  it('may live elsewhere, but has our name, birth date and gender', () => {
+    expect(agreesWithPerson(ada, patient({ address: elsewhere }))).toBe(true);
+    expect(agreesWithPerson(ada, patient({ birthDate: '1985-12-11' }))).toBe(false);
+    expect(agreesWithPerson(ada, patient({ gender: 'male' }))).toBe(false);
+    expect(agreesWithPerson(ada, patient({ name: [{ family: 'King', given: ['Ada'] }] }))).toBe(false);
+  });
+});
