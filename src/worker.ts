@@ -1,39 +1,59 @@
 import { readConfig } from './config.ts';
+import { TASK_QUEUES } from './contract/temporal.ts';
+import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { parseKeyRing } from './lib/key-ring.ts';
 import { createMetrics } from './lib/metrics.ts';
 import { startProbeServer } from './lib/probe-server.ts';
 import { runProcess } from './lib/process.ts';
-import { TEMPORAL_VARIABLES } from './temporal/client.ts';
+import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';
 import { createDataConverter } from './temporal/data-converter.ts';
+import { ensureReconcileSchedule } from './temporal/reconcile-schedule.ts';
+import { registerSearchAttributes } from './temporal/register-search-attributes.ts';
 import { installTemporalRuntime } from './temporal/runtime.ts';
 import { connectTemporal } from './temporal/worker-connection.ts';
-import { parseWorkerQueues, type WorkerQueue } from './temporal/worker-queues.ts';
+import { parseWorkerQueues } from './temporal/worker-queues.ts';
 import { createWorkers } from './temporal/workers.ts';
 import { loadWorkflowBundle } from './temporal/workflow-bundle.ts';
+import { openExchangeHalf } from './worker/exchange-half.ts';
+import { openOrchestratorHalf } from './worker/orchestrator-half.ts';
 
-/** Runs workflows and activities of the queues in WORKER_QUEUES; as many such processes as the load needs. */
+const VARIABLES = [
+  ...TEMPORAL_VARIABLES,
+  'WORKER_QUEUES',
+  'WORKER_HOST',
+  'WORKER_PORT',
+  'RECONCILE_INTERVAL_SECONDS',
+  'HIE_RATE_PER_SECOND',
+  'PHARMACY_RATE_PER_SECOND',
+  'LAB_RATE_PER_SECOND',
+] as const;
+
+/** Runs workflows and activities of the queues in WORKER_QUEUES; start as many such processes as the load needs. */
 await runProcess('worker', async (logger) => {
-  const config = readConfig([
-    ...TEMPORAL_VARIABLES,
-    'WORKER_QUEUES',
-    'WORKER_HOST',
-    'WORKER_PORT',
-    'HIE_RATE_PER_SECOND',
-    'PHARMACY_RATE_PER_SECOND',
-    'LAB_RATE_PER_SECOND',
-  ]);
+  exitWithParent();
+  const config = readConfig(VARIABLES);
   const queues = parseWorkerQueues(config.WORKER_QUEUES);
+  const keyRing = parseKeyRing(config.DATA_KEYS);
   installTemporalRuntime(logger);
-  const [connection, workflowBundle] = await Promise.all([connectTemporal(config), loadWorkflowBundle()]);
-  const activities: Partial<Record<WorkerQueue, object>> = Object.fromEntries(
-    queues.map((queue) => [queue, {}]),
-  );
+  const [temporal, connection, workflowBundle] = await Promise.all([
+    createTemporalClient(config),
+    connectTemporal(config),
+    loadWorkflowBundle(),
+  ]);
+  await registerSearchAttributes(temporal.connection, config.TEMPORAL_NAMESPACE);
+
+  const deps = { logger, temporal, keyRing };
+  const halves = [
+    ...(queues.some((queue) => queue !== TASK_QUEUES.orchestrator) ? [await openExchangeHalf(deps)] : []),
+    ...(queues.includes(TASK_QUEUES.orchestrator) ? [openOrchestratorHalf()] : []),
+  ];
+  const hosted = Object.entries(Object.assign({}, ...halves.map(({ activities }) => activities)));
   const workers = await createWorkers({
     connection,
     namespace: config.TEMPORAL_NAMESPACE,
-    dataConverter: createDataConverter(parseKeyRing(config.DATA_KEYS)),
+    dataConverter: createDataConverter(keyRing),
     workflowBundle,
-    activities,
+    activities: Object.fromEntries(hosted.filter(([queue]) => queues.some((served) => served === queue))),
     sourceRatePerSecond: {
       hie: config.HIE_RATE_PER_SECOND,
       pharmacy: config.PHARMACY_RATE_PER_SECOND,
@@ -41,6 +61,9 @@ await runProcess('worker', async (logger) => {
     },
   });
   const ended = Promise.all(workers.map((worker) => worker.run()));
+  if (queues.includes(TASK_QUEUES.exchange))
+    await ensureReconcileSchedule(temporal, config.RECONCILE_INTERVAL_SECONDS);
+
   const probes = await startProbeServer({
     host: config.WORKER_HOST,
     port: config.WORKER_PORT,
@@ -48,12 +71,14 @@ await runProcess('worker', async (logger) => {
     isReady: () => workers.every((worker) => worker.getState() === 'RUNNING'),
   });
   logger.info({ queues, probes: probes.url }, 'worker is ready');
+  reportReady({ probes: probes.url });
   return {
     ended: ended.then(() => undefined),
     stop: async () => {
       for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
       await ended;
-      await Promise.all([connection.close(), probes.close()]);
+      await Promise.all(halves.map((half) => half.close()));
+      await Promise.all([temporal.connection.close(), connection.close(), probes.close()]);
     },
   };
 });

@@ -12,6 +12,9 @@ export const TEMPORAL_VARIABLES = [
 ] as const;
 export type TemporalConfig = Config<(typeof TEMPORAL_VARIABLES)[number]>;
 
+/** A client whose connection can be closed and also reaches the operator service. */
+export type TemporalClient = Client & { readonly connection: Connection };
+
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
@@ -22,11 +25,12 @@ const CONNECT_TIMEOUT_MS = 10_000;
 export async function createTemporalClient(
   config: TemporalConfig,
   { lazy = false }: { lazy?: boolean } = {},
-): Promise<Client> {
+): Promise<TemporalClient> {
   const options = { ...temporalConnectionOptions(config), connectTimeout: CONNECT_TIMEOUT_MS };
   const connection = lazy ? Connection.lazy(options) : await Connection.connect(options);
   const dataConverter = createDataConverter(parseKeyRing(config.DATA_KEYS));
-  return new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter });
+  const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter });
+  return Object.assign(client, { connection });
 }
 
 /** What the client's and the workers' connection have in common. */

@@ -1,0 +1,65 @@
+import { type Config, ConfigError } from '../config.ts';
+import type { SourceType } from '../contract/primitives.ts';
+import type { SourceAuth, SourceConfig } from '../exchange/sources/source-config.ts';
+
+const PREFIXES = { hie: 'HIE', pharmacy: 'PHARMACY', lab: 'LAB' } as const satisfies Record<
+  SourceType,
+  string
+>;
+type Prefix = (typeof PREFIXES)[SourceType];
+
+const variablesOf = <const P extends Prefix>(prefix: P) =>
+  [
+    `${prefix}_BASE_URL`,
+    `${prefix}_BEARER_TOKEN`,
+    `${prefix}_TOKEN_URL`,
+    `${prefix}_CLIENT_ID`,
+    `${prefix}_CLIENT_SECRET`,
+    `${prefix}_CALLBACK_SECRET`,
+    `${prefix}_ALLOWED_ORIGINS`,
+  ] as const;
+
+export const SOURCE_VARIABLES = [
+  ...variablesOf('HIE'),
+  ...variablesOf('PHARMACY'),
+  ...variablesOf('LAB'),
+] as const;
+type SourcesConfig = Config<(typeof SOURCE_VARIABLES)[number]>;
+
+/** Where and how each source is asked, from the configuration. */
+export const sourceConfigs = (config: SourcesConfig): Record<SourceType, SourceConfig> => ({
+  hie: sourceConfig('hie', config),
+  pharmacy: sourceConfig('pharmacy', config),
+  lab: sourceConfig('lab', config),
+});
+
+/** A source that cannot prove its callbacks is only polled. */
+export const mayCallBack = (source: SourceType, config: SourcesConfig): boolean =>
+  config[`${PREFIXES[source]}_CALLBACK_SECRET`] !== undefined;
+
+function sourceConfig(source: SourceType, config: SourcesConfig): SourceConfig {
+  const prefix = PREFIXES[source];
+  return {
+    source,
+    baseUrl: config[`${prefix}_BASE_URL`],
+    auth: authOf(prefix, config),
+    allowedOrigins: config[`${prefix}_ALLOWED_ORIGINS`]?.split(/\s+/) ?? [],
+    callbacks: mayCallBack(source, config),
+  };
+}
+
+/** Client credentials, else a bearer token, else nothing. Throws ConfigError for half a set of credentials. */
+function authOf(prefix: Prefix, config: SourcesConfig): SourceAuth {
+  const tokenUrl = config[`${prefix}_TOKEN_URL`];
+  const clientId = config[`${prefix}_CLIENT_ID`];
+  const clientSecret = config[`${prefix}_CLIENT_SECRET`];
+  const token = config[`${prefix}_BEARER_TOKEN`];
+  if (tokenUrl !== undefined || clientId !== undefined || clientSecret !== undefined) {
+    if (tokenUrl === undefined || clientId === undefined || clientSecret === undefined)
+      throw new ConfigError(
+        `${prefix}_TOKEN_URL, ${prefix}_CLIENT_ID and ${prefix}_CLIENT_SECRET belong together: set all or none`,
+      );
+    return { kind: 'client-credentials', tokenUrl, clientId, clientSecret };
+  }
+  return token === undefined ? { kind: 'none' } : { kind: 'bearer', token };
+}
