@@ -55,6 +55,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
       const { body } = request as { body?: unknown };
       const key = options.idempotency && endpoint.method === 'POST' ? callOptions.idempotencyKey : undefined;
       const nature: CallNature = {
+        changes: endpoint.method === 'POST',
         repeatable: endpoint.method !== 'POST' || key !== undefined || NATURALLY_REPEATABLE.has(name),
         conflictMeansRunning: key !== undefined && !CONFLICT_IS_AN_ANSWER.has(name),
       };

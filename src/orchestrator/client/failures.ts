@@ -42,6 +42,8 @@ const KIND_BY_STATUS: Readonly<Record<number, FailureKind>> = {
 const RETRY_AFTER_MAX_MS = 3_600_000;
 
 export interface CallNature {
+  /** Without an answer one cannot know whether it was carried out, and that matters (a POST). */
+  changes: boolean;
   /** May be sent twice without doing its work twice. */
   repeatable: boolean;
   /** A 409 can only mean that the first call under this idempotency key is still running. */
@@ -91,7 +93,7 @@ export function failedAnswer(
 function kindOf(status: number, nature: CallNature): FailureKind {
   const kind = KIND_BY_STATUS[status];
   if (kind !== undefined) return kind;
-  if (status >= 500) return nature.repeatable ? 'unavailable' : 'ambiguous';
+  if (status >= 500) return nature.changes ? 'ambiguous' : 'unavailable';
   return status >= 400 ? 'rejected' : 'bad-answer';
 }
 
@@ -102,7 +104,7 @@ export function failedTransport(
   sent: boolean,
   nature: CallNature,
 ): ExchangeError {
-  const kind = sent && !nature.repeatable ? 'ambiguous' : 'unavailable';
+  const kind = sent && nature.changes ? 'ambiguous' : 'unavailable';
   const outcome = kind === 'ambiguous' ? '; whether it was carried out is not known' : '';
   return new ExchangeError(kind, `${operation}: no answer (${reason})${outcome}`, {
     retryable: mayRepeat(kind, nature),
