@@ -1,6 +1,6 @@
 import { SourceFailure } from './connector.ts';
-import { type ErrorAnswer, isRecord } from './failures.ts';
-import type { SourceHttp } from './http.ts';
+import { type ErrorAnswer, isRecord } from './http/failures.ts';
+import type { SourceHttp } from './http/source-http.ts';
 
 export type Operation = 'match' | 'everything';
 /** `stated` by the server, found `missing`, or `unstated`: try it and see. */

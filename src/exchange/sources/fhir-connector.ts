@@ -1,14 +1,14 @@
 import type { Dispatcher } from 'undici';
 import type { SourceType } from '../../contract/primitives.ts';
-import { cancelJob, type Job, jobOfHandle, pollJob } from './async-job.ts';
+import { cancelJob, type Job, jobOfHandle, pollJob } from './answer/async-job.ts';
+import { askEverything } from './answer/everything.ts';
+import { type ReceivedAnswers, walkPages } from './answer/pages.ts';
+import { newPlan, planOfCursor, type Step } from './answer/plan.ts';
+import { searchSteps } from './answer/search-by-type.ts';
 import { Capabilities } from './capabilities.ts';
 import type { Begin, BeginOptions, Poll, SourceConnector } from './connector.ts';
-import { askEverything } from './everything.ts';
-import { SourceHttp } from './http.ts';
-import { findPatientIds } from './match-patient.ts';
-import { type ReceivedAnswers, walkPages } from './pages.ts';
-import { newPlan, planOfCursor, type Step } from './plan.ts';
-import { searchSteps } from './search-by-type.ts';
+import { SourceHttp } from './http/source-http.ts';
+import { findPatientIds } from './patient/match-patient.ts';
 import { resolveSourceConfig, type SourceConfig } from './source-config.ts';
 import type { SourceContext } from './source-context.ts';
 
@@ -37,7 +37,10 @@ export function createFhirConnector(config: SourceConfig, deps: ConnectorDeps = 
     },
     async poll(handle, signal): Promise<Poll> {
       const state = await pollJob(context, jobOfHandle(handle), signal);
-      if (state.kind === 'pending') return state;
+      // The same object while nothing changed, so that the caller need not record it again.
+      if (state.kind === 'pending') {
+        return { kind: 'pending', job: state.changed ?? handle, retryAfterMs: state.retryAfterMs };
+      }
       return { kind: 'ready', pages: walkPages(context, state.plan, state.answers, signal) };
     },
     resume(cursor, signal) {

@@ -1,8 +1,8 @@
-import type { Demographics } from '../domain/demographics.ts';
-import { agreesWithPerson } from '../domain/patient-matching.ts';
+import type { Demographics } from '../../domain/demographics.ts';
+import { agreesWithPerson } from '../../domain/patient-matching.ts';
+import { patientIdOf } from '../answer/subjects.ts';
+import type { SourceContext } from '../source-context.ts';
 import { type ReadPatient, readPatient } from './patient-shape.ts';
-import type { SourceContext } from './source-context.ts';
-import { patientIdOf } from './subjects.ts';
 
 const LINK_DEPTH_MAX = 3;
 const PATIENTS_MAX = 10;

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FhirResource } from 'fhir/r4.js';
+import { type Attachment, SourceFailure } from '../connector.ts';
+import { isRecord } from '../http/failures.ts';
+import { FHIR_JSON } from '../http/source-http.ts';
+import { isAllowedUrl } from '../source-config.ts';
+import type { SourceContext } from '../source-context.ts';
 import { resolveLink } from './bundle.ts';
-import { type Attachment, SourceFailure } from './connector.ts';
-import { isRecord } from './failures.ts';
-import { FHIR_JSON } from './http.ts';
-import { isAllowedUrl } from './source-config.ts';
-import type { SourceContext } from './source-context.ts';
 
 const DOCUMENT = 'a document';
 const PER_PAGE_MAX = 100;

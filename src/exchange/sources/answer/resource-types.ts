@@ -1,4 +1,4 @@
-import type { SourceType } from '../../contract/primitives.ts';
+import type { SourceType } from '../../../contract/primitives.ts';
 
 /** Which resource types a source is asked for, and which come along because those refer to them. */
 export interface ResourceTypes {

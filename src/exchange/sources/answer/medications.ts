@@ -1,10 +1,10 @@
-import { isRecord } from './failures.ts';
+import { isRecord } from '../http/failures.ts';
+import { FHIR_JSON } from '../http/source-http.ts';
+import type { SourceContext } from '../source-context.ts';
 import type { Fetched } from './fetched.ts';
-import { FHIR_JSON } from './http.ts';
 import type { Entry } from './page-content.ts';
 import type { Step, StepOf } from './plan.ts';
 import { refersToMedication } from './resource-types.ts';
-import type { SourceContext } from './source-context.ts';
 import { isResourceId } from './subjects.ts';
 
 const IDS_PER_SEARCH = 50;

@@ -1,9 +1,9 @@
 import type { Dispatcher } from 'undici';
 import { request } from 'undici';
 import { z } from 'zod';
-import { SourceFailure } from './connector.ts';
+import { SourceFailure } from '../connector.ts';
+import type { ResolvedSourceConfig, SourceAuth } from '../source-config.ts';
 import { badAnswer, failureOfStatus, parseRetryAfter } from './failures.ts';
-import type { ResolvedSourceConfig, SourceAuth } from './source-config.ts';
 
 export interface TokenProvider {
   /** The Authorization header's value, or undefined when the source wants none. */

@@ -1,11 +1,11 @@
+import { failureOfStatus } from '../http/failures.ts';
+import { FHIR_JSON, readError, type SourceRequest } from '../http/source-http.ts';
+import type { SourceContext } from '../source-context.ts';
 import { fetchedBundle } from './bundle-page.ts';
-import { failureOfStatus } from './failures.ts';
 import type { Fetched } from './fetched.ts';
-import { FHIR_JSON, readError, type SourceRequest } from './http.ts';
 import { missingReads } from './medications.ts';
 import type { Step, StepOf } from './plan.ts';
 import { patientParameterOf, refersToMedication, searchedTypesOf } from './resource-types.ts';
-import type { SourceContext } from './source-context.ts';
 
 /** For a source without $everything: one search for each type and patient, cut to what its statement lists. */
 export async function searchSteps(context: SourceContext, patientId: string): Promise<Step[]> {

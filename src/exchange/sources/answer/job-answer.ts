@@ -1,13 +1,13 @@
 import { z } from 'zod';
+import { SourceFailure } from '../connector.ts';
+import { badAnswer, isRecord, issueCodeOf } from '../http/failures.ts';
+import type { JsonAnswer } from '../http/source-http.ts';
+import { isAllowedUrl } from '../source-config.ts';
+import type { SourceContext } from '../source-context.ts';
 import { fetchedBundle } from './bundle-page.ts';
-import { SourceFailure } from './connector.ts';
-import { badAnswer, isRecord, issueCodeOf } from './failures.ts';
 import type { Fetched } from './fetched.ts';
-import type { JsonAnswer } from './http.ts';
 import type { StepOf } from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
-import { isAllowedUrl } from './source-config.ts';
-import type { SourceContext } from './source-context.ts';
 
 const JOB_ANSWER = 'its job';
 

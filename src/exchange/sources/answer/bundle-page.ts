@@ -1,11 +1,11 @@
+import { badAnswer, failureOfRest, isRecord } from '../http/failures.ts';
+import { type JsonAnswer, readError } from '../http/source-http.ts';
+import { isAllowedUrl } from '../source-config.ts';
+import type { SourceContext } from '../source-context.ts';
 import { bundleOf, resolveLink } from './bundle.ts';
-import { badAnswer, failureOfRest, isRecord } from './failures.ts';
 import type { Fetched } from './fetched.ts';
-import { type JsonAnswer, readError } from './http.ts';
 import { medicationSteps } from './medications.ts';
 import { hashOfLink, type StepOf } from './plan.ts';
-import { isAllowedUrl } from './source-config.ts';
-import type { SourceContext } from './source-context.ts';
 
 const FURTHER_PAGE = 'a further page';
 

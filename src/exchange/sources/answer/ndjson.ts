@@ -1,8 +1,8 @@
-import { badAnswer, failureOfRest, isRecord } from './failures.ts';
+import { badAnswer, failureOfRest, isRecord } from '../http/failures.ts';
+import { describeType, readError } from '../http/source-http.ts';
+import type { SourceContext } from '../source-context.ts';
 import type { Fetched } from './fetched.ts';
-import { describeType, readError } from './http.ts';
 import type { StepOf } from './plan.ts';
-import type { SourceContext } from './source-context.ts';
 
 const FILE = 'a file of its job';
 const LINES_MAX = 500;

@@ -1,6 +1,6 @@
 import type { Patient } from 'fhir/r4.js';
 import { z } from 'zod';
-import { isResourceId } from './subjects.ts';
+import { isResourceId } from '../answer/subjects.ts';
 
 /** The parts of a Patient that matching reads; whatever has another shape there counts as not given. */
 const text = z.string().optional().catch(undefined);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { type Cursor, SourceFailure } from './connector.ts';
+import { type Cursor, SourceFailure } from '../connector.ts';
 import { isResourceId } from './subjects.ts';
 
 const idSchema = z.string().refine(isResourceId);

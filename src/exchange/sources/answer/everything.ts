@@ -1,10 +1,10 @@
-import { isMissingOperation, type Support } from './capabilities.ts';
-import { badAnswer, failureOfStatus } from './failures.ts';
-import { FHIR_JSON, type JsonAnswer, readError } from './http.ts';
-import type { Answer } from './http-answer.ts';
+import { isMissingOperation, type Support } from '../capabilities.ts';
+import { badAnswer, failureOfStatus } from '../http/failures.ts';
+import type { Answer } from '../http/http-answer.ts';
+import { FHIR_JSON, type JsonAnswer, readError } from '../http/source-http.ts';
+import { isAllowedUrl } from '../source-config.ts';
+import type { SourceContext } from '../source-context.ts';
 import { resourceTypesOf } from './resource-types.ts';
-import { isAllowedUrl } from './source-config.ts';
-import type { SourceContext } from './source-context.ts';
 
 const EVERYTHING = 'Patient/$everything';
 

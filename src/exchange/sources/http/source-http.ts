@@ -1,6 +1,7 @@
 import { Agent, type Dispatcher, request as undiciRequest } from 'undici';
+import type { SourceFailure } from '../connector.ts';
+import { isAllowedUrl, type ResolvedSourceConfig } from '../source-config.ts';
 import { createTokenProvider, type TokenProvider } from './auth.ts';
-import type { SourceFailure } from './connector.ts';
 import {
   badAnswer,
   type ErrorAnswer,
@@ -10,7 +11,6 @@ import {
   parseRetryAfter,
 } from './failures.ts';
 import { type Answer, Exchange } from './http-answer.ts';
-import { isAllowedUrl, type ResolvedSourceConfig } from './source-config.ts';
 
 export const FHIR_JSON = 'application/fhir+json';
 

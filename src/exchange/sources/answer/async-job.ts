@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { type JobHandle, SourceFailure } from './connector.ts';
-import { type ErrorAnswer, failureOfStatus } from './failures.ts';
-import { FHIR_JSON, type JsonAnswer, readError } from './http.ts';
+import { type JobHandle, SourceFailure } from '../connector.ts';
+import { type ErrorAnswer, failureOfStatus } from '../http/failures.ts';
+import { FHIR_JSON, type JsonAnswer, readError } from '../http/source-http.ts';
+import type { SourceContext } from '../source-context.ts';
 import { newPlan, type Plan, stepsSchema } from './plan.ts';
-import type { SourceContext } from './source-context.ts';
 
 const JOB_STATUS = 'the status of its job';
 
@@ -25,7 +25,8 @@ export function jobOfHandle(handle: JobHandle): Job {
 }
 
 export type JobState =
-  | { kind: 'pending'; job: Job; retryAfterMs?: number }
+  /** `changed`: the job as it is to be recorded now; undefined when it is as it was. */
+  | { kind: 'pending'; changed?: Job; retryAfterMs?: number }
   /** `answers`: what the status addresses just said, so that nothing is fetched twice. */
   | { kind: 'ready'; plan: Plan; answers: Map<string, JsonAnswer> };
 
@@ -45,7 +46,7 @@ export async function pollJob(context: SourceContext, job: Job, signal: AbortSig
     return { kind: 'ready', plan: newPlan(job.patientIds, steps), answers };
   }
   const retryAfterMs = delaysMs.length === 0 ? undefined : Math.max(...delaysMs);
-  return { kind: 'pending', job: { ...job, jobs }, retryAfterMs };
+  return { kind: 'pending', ...(answers.size > 0 ? { changed: { ...job, jobs } } : {}), retryAfterMs };
 }
 
 /** The job's answer, or how long it wants to be left alone. */

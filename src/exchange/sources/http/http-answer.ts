@@ -1,8 +1,8 @@
 import { createGunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
-import { SourceFailure } from './connector.ts';
+import { SourceFailure } from '../connector.ts';
+import type { ResolvedSourceConfig } from '../source-config.ts';
 import { badAnswer } from './failures.ts';
-import type { ResolvedSourceConfig } from './source-config.ts';
 
 /** One answer of a source, its body not read yet. */
 export interface Answer {

@@ -1,6 +1,6 @@
-import type { SourceType } from '../../contract/primitives.ts';
-import { badAnswer, isRecord, issueCodeOf } from './failures.ts';
-import type { JsonAnswer } from './http.ts';
+import type { SourceType } from '../../../contract/primitives.ts';
+import { badAnswer, isRecord, issueCodeOf } from '../http/failures.ts';
+import type { JsonAnswer } from '../http/source-http.ts';
 import type { Entry } from './page-content.ts';
 
 export interface Bundle {

@@ -1,14 +1,14 @@
-import type { Demographics } from '../domain/demographics.ts';
-import { agreesWithPerson, describesPerson } from '../domain/patient-matching.ts';
-import { type Bundle, bundleOf, resolveLink } from './bundle.ts';
-import { isMissingOperation, type Support } from './capabilities.ts';
-import { SourceFailure } from './connector.ts';
-import { badAnswer, failureOfStatus, isRecord } from './failures.ts';
-import { FHIR_JSON, type JsonAnswer, readError } from './http.ts';
+import type { Demographics } from '../../domain/demographics.ts';
+import { agreesWithPerson, describesPerson } from '../../domain/patient-matching.ts';
+import { type Bundle, bundleOf, resolveLink } from '../answer/bundle.ts';
+import { isMissingOperation, type Support } from '../capabilities.ts';
+import { SourceFailure } from '../connector.ts';
+import { badAnswer, failureOfStatus, isRecord } from '../http/failures.ts';
+import { FHIR_JSON, type JsonAnswer, readError } from '../http/source-http.ts';
+import type { SourceContext } from '../source-context.ts';
 import { linkedPatients } from './linked-patients.ts';
 import { type ReadPatient, readPatient } from './patient-shape.ts';
 import { IDENTIFYING_PARAMETERS, matchParameters, searchForm } from './person-query.ts';
-import type { SourceContext } from './source-context.ts';
 
 const MATCH = 'Patient/$match';
 const SEARCH = 'Patient/_search';

@@ -1,8 +1,8 @@
 import type { FhirResource } from 'fhir/r4.js';
-import type { SourceType } from '../../contract/primitives.ts';
-import { isRecord } from './failures.ts';
+import type { SourceType } from '../../../contract/primitives.ts';
+import { isRecord } from '../http/failures.ts';
+import type { ResolvedSourceConfig } from '../source-config.ts';
 import { resourceTypesOf } from './resource-types.ts';
-import type { ResolvedSourceConfig } from './source-config.ts';
 import { belongingOf, isResourceId, type Subjects } from './subjects.ts';
 
 /** A resource as it stands in an answer, with the address its Bundle gives it. */

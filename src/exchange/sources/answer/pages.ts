@@ -1,17 +1,17 @@
+import { type Page, SourceFailure } from '../connector.ts';
+import { badAnswer } from '../http/failures.ts';
+import type { JsonAnswer } from '../http/source-http.ts';
+import type { SourceContext } from '../source-context.ts';
 import { collectAttachments } from './attachments.ts';
 import { fetchedBundle, fetchLink } from './bundle-page.ts';
-import { type Page, SourceFailure } from './connector.ts';
 import { askEverything } from './everything.ts';
-import { badAnswer } from './failures.ts';
 import type { Fetched } from './fetched.ts';
-import type { JsonAnswer } from './http.ts';
 import { fetchedJob } from './job-answer.ts';
 import { fetchRead } from './medications.ts';
 import { fetchFile } from './ndjson.ts';
 import { contentOf } from './page-content.ts';
 import type { Plan, Step } from './plan.ts';
 import { fetchSearch } from './search-by-type.ts';
-import type { SourceContext } from './source-context.ts';
 
 /** Answers that `begin` or `poll` already received, by patient id or status address: not fetched twice. */
 export type ReceivedAnswers = Map<string, JsonAnswer>;

@@ -1,5 +1,5 @@
-import type { SourceType } from '../../contract/primitives.ts';
-import { SourceFailure, type SourceFailureKind } from './connector.ts';
+import type { SourceType } from '../../../contract/primitives.ts';
+import { SourceFailure, type SourceFailureKind } from '../connector.ts';
 
 /** The codes of FHIR's IssueType value set. Others may be anything, personal data included. */
 const ISSUE_CODES = new Set(

@@ -1,5 +1,5 @@
-import { isRecord } from './failures.ts';
-import type { ResolvedSourceConfig } from './source-config.ts';
+import { isRecord } from '../http/failures.ts';
+import type { ResolvedSourceConfig } from '../source-config.ts';
 
 /** Elements that say about whom a resource is; Appointment says it in participant.actor. */
 const SUBJECT_ELEMENTS = ['patient', 'subject', 'beneficiary', 'for', 'individual', 'target'];
