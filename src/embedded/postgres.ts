@@ -52,7 +52,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
   await checkAccess(dataDir);
   const launcher = options.launcher ?? (await chooseLauncher(await findPostgresBinaries(), dataDir));
   const password = await ensurePassword(dataDir);
-  await ensureCluster(launcher, dataDir, password, { sync: options.settings?.['fsync'] !== 'off' });
+  await ensureCluster(launcher, dataDir, password, { sync: options.settings?.fsync !== 'off' });
   const cluster = clusterFolder(dataDir);
   await stopLeftOver(cluster);
 

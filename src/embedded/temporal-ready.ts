@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time.js';
 import { describeExit, type ExitStatus } from './running-part.ts';
 
 /** As the server's command line names them. */
@@ -22,7 +23,7 @@ export interface ServingExpectation {
 const READY_TIMEOUT_MS = 60_000;
 const CALL_TIMEOUT_MS = 5_000;
 const POLL_MS = 50;
-const SECONDS_PER_DAY = 86_400;
+const DAY_MS = 86_400_000;
 
 /**
  * Resolves when the server takes work: the namespace exists with the wanted retention, and the search attributes are
@@ -56,9 +57,7 @@ async function checkServing(expectation: ServingExpectation): Promise<void> {
     await connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, async () => {
       await connection.workflowService.updateNamespace({
         namespace,
-        config: {
-          workflowExecutionRetentionTtl: { seconds: expectation.retentionDays * SECONDS_PER_DAY },
-        },
+        config: { workflowExecutionRetentionTtl: msToTs(expectation.retentionDays * DAY_MS) },
       });
       const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
       for (const name of Object.keys(expectation.searchAttributes))

@@ -80,7 +80,7 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
   } catch (error) {
     await child.stop();
     const reason =
-      (await findLogLine(logFile, logStart, /error|fatal/i)) ??
+      (await findLogLine(logFile, logStart, /level"?[:=]"?(ERROR|FATAL)|^Error:/i)) ??
       (error instanceof Error ? error.message : String(error));
     throw new Error(`The Temporal server did not start: ${reason} (log: ${logFile})`);
   }

@@ -1,0 +1,39 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { startTestPostgres } from './postgres.ts';
+import { startTestTemporalServer } from './temporal-server.ts';
+import { makeTestFolder, sweepTestFolders } from './test-folder.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Superuser address of the run's PostgreSQL; tests use createTestDatabase() instead. */
+    postgresUrl: string;
+    /** host:port of the run's Temporal server, namespace `default`. */
+    temporalAddress: string;
+  }
+}
+
+/** Starts the servers of one test run; what it returns stops them. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  await sweepTestFolders();
+  const folder = await makeTestFolder();
+  const started = await Promise.allSettled([
+    startTestPostgres(join(folder, 'postgres')),
+    startTestTemporalServer(join(folder, 'temporal')),
+  ]);
+  const stop = async () => {
+    await Promise.all(
+      started.map((result) => (result.status === 'fulfilled' ? result.value.stop() : undefined)),
+    );
+    await rm(folder, { recursive: true, force: true });
+  };
+  const [postgres, temporal] = started;
+  if (postgres.status === 'rejected' || temporal.status === 'rejected') {
+    await stop();
+    throw postgres.status === 'rejected' ? postgres.reason : (temporal as PromiseRejectedResult).reason;
+  }
+  project.provide('postgresUrl', postgres.value.adminUrl);
+  project.provide('temporalAddress', temporal.value.address);
+  return stop;
+}

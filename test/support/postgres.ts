@@ -1,0 +1,69 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { inject } from 'vitest';
+import { startPostgres } from '../../src/embedded/postgres.ts';
+import type { RunningPart } from '../../src/embedded/running-part.ts';
+import { createStore } from '../../src/exchange/store/database.ts';
+
+const TEMPLATE = 'exchange_template';
+/** Nothing of a test run must outlive the machine, so it need not reach the disk. */
+const FAST_SETTINGS = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  shared_buffers: '128MB',
+};
+
+export interface TestPostgres extends RunningPart {
+  /** Superuser address of the maintenance database. */
+  readonly adminUrl: string;
+}
+
+/** Once per vitest run (global-setup.ts): a server with a migrated database that test databases are copied from. */
+export async function startTestPostgres(dataDir: string): Promise<TestPostgres> {
+  const server = await startPostgres({ dataDir, settings: FAST_SETTINGS });
+  try {
+    const adminUrl = withDatabase(server.databaseUrl, 'postgres');
+    await runSql(adminUrl, `CREATE DATABASE ${TEMPLATE}`);
+    const store = createStore({ databaseUrl: withDatabase(adminUrl, TEMPLATE) });
+    await store.migrate().finally(() => store.close());
+    return { adminUrl, pid: server.pid, exited: server.exited, stop: server.stop };
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}
+
+export interface TestDatabase {
+  /** Superuser address of a database of its own: migrated, empty. */
+  readonly databaseUrl: string;
+  /** Removes the database, ending sessions that are still open. Optional: the server goes after the run anyhow. */
+  drop(): Promise<void>;
+}
+
+/** A fresh, migrated database; one per test file keeps files independent. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const adminUrl = inject('postgresUrl');
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  await runSql(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${TEMPLATE}`);
+  return {
+    databaseUrl: withDatabase(adminUrl, name),
+    drop: () => runSql(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+  };
+}
+
+function withDatabase(url: string, database: string): string {
+  const changed = new URL(url);
+  changed.pathname = `/${database}`;
+  return changed.href;
+}
+
+async function runSql(url: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
