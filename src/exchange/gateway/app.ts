@@ -4,12 +4,12 @@ import { serializerCompiler } from 'fastify-type-provider-zod';
 import { v7 as uuidv7 } from 'uuid';
 import { createMetrics } from '../../lib/metrics.ts';
 import type { GatewayDeps } from './deps.ts';
+import { addOpenApi } from './openapi/plugin.ts';
 import { createOperations } from './operations.ts';
 import { addAuthentication } from './plugins/auth.ts';
 import { addErrorAnswers, sendError } from './plugins/error-answers.ts';
 import { addRequestLimit } from './plugins/limits.ts';
 import { observeRequests } from './plugins/observe.ts';
-import { addOpenApi } from './plugins/openapi.ts';
 import { addCohortRoutes, addFacilityRoutes } from './routes/cohorts.ts';
 import { addHealthRoutes } from './routes/health.ts';
 import { addLinkRoutes } from './routes/links.ts';
@@ -37,7 +37,14 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
   app.setSerializerCompiler(serializerCompiler);
   acceptEmptyJson(app);
 
-  await app.register(helmet);
+  await app.register(helmet, {
+    // Answers are data; the reference page brings a policy of its own.
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
+    },
+    strictTransportSecurity: deps.publicBaseUrl.startsWith('https:'),
+  });
   addErrorAnswers(app, deps.logger);
   observeRequests(app, { logger: deps.logger, metrics: createMetrics('gateway') });
   await addOpenApi(app, deps.publicBaseUrl);

@@ -4,7 +4,7 @@ import { describeFieldError, ExchangeError, type FieldError } from '../errors.ts
 
 export const PROBLEM_JSON = 'application/problem+json; charset=utf-8';
 
-const TITLES: Record<ErrorStatus, string> = {
+export const ERROR_TITLES: Record<ErrorStatus, string> = {
   400: 'Missing or invalid parameters',
   401: 'Unauthorized',
   403: 'Forbidden',
@@ -60,7 +60,7 @@ function answer(
     type: 'about:blank',
     status,
     name: ERROR_NAMES[status],
-    title: TITLES[status],
+    title: ERROR_TITLES[status],
     detail,
     instance: `urn:uuid:${requestId}`,
     ...(extra.errors === undefined ? {} : { errors: extra.errors.map((error) => ({ ...error })) }),

@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify';
 import type { Endpoint } from '../../contract/endpoint.ts';
 import { endpoints } from '../../contract/endpoints.ts';
-import { errorBodySchema } from '../../contract/errors.ts';
+import { type ErrorStatus, errorBodySchema } from '../../contract/errors.ts';
 import type { Store } from '../store/database.ts';
+import { ERROR_TITLES } from './errors.ts';
 import type {
   ActionHandler,
   AnyAnswer,
@@ -45,7 +46,7 @@ export function createOperations(app: FastifyInstance, deps: WriteDeps & { store
     app.route({
       method: endpoints[name].method,
       url: path,
-      schema: schemaOf(endpoints[name], operationId),
+      schema: schemaOf(name, operationId),
       config: { operation: name },
       bodyLimit: BODY_BYTES_MAX,
       handler: async (request, reply) => {
@@ -91,13 +92,20 @@ function operationRequest<R extends OperationRequest>(request: FastifyRequest): 
   return { params, query, headers, body, caller: callerOf(request) } as unknown as R;
 }
 
-function schemaOf(endpoint: Endpoint, operationId: string): FastifySchema {
-  const errors = [...COMMON_ERRORS, ...(endpoint.errors ?? [])];
-  const problem = {
-    description: 'Error',
-    content: { 'application/problem+json': { schema: errorBodySchema } },
-  };
+function schemaOf(name: OperationName, operationId: string): FastifySchema {
+  const endpoint: Endpoint = endpoints[name];
   const { params, query, headers, body, responses } = endpoint;
+  const success = Object.entries(responses).map(([status, schema]) => [
+    status,
+    { description: status === '201' ? 'Created' : 'Success', content: { 'application/json': { schema } } },
+  ]);
+  const failures = [...COMMON_ERRORS, ...(endpoint.errors ?? [])].map((status) => [
+    status,
+    {
+      description: ERROR_TITLES[status as ErrorStatus],
+      content: { 'application/problem+json': { schema: errorBodySchema } },
+    },
+  ]);
   return {
     operationId,
     summary: endpoint.summary,
@@ -108,6 +116,6 @@ function schemaOf(endpoint: Endpoint, operationId: string): FastifySchema {
     ...(query && { querystring: query }),
     ...(headers && { headers }),
     ...(body && { body }),
-    response: { ...responses, ...Object.fromEntries(errors.map((status) => [status, problem])) },
+    response: Object.fromEntries([...success, ...failures]),
   };
 }

@@ -24,13 +24,9 @@ function flatten(issue: Issue, parents: readonly PropertyKey[]): FieldError[] {
 const isWrongType = (issue: Issue): boolean => issue.code === 'invalid_type' && issue.path.length === 0;
 
 function messageOf(issue: Issue, path: readonly PropertyKey[]): string {
-  if (
-    issue.code === 'invalid_type' &&
-    issue.input === undefined &&
-    /received undefined/.test(issue.message)
-  ) {
-    return path.length === 0 ? 'a JSON body is required' : `${String(path.at(-1))} is required`;
-  }
+  const isMissing = issue.code === 'invalid_type' && / received (undefined|null)$/.test(issue.message);
+  if (isMissing && path.length === 0) return 'a JSON body is required';
+  if (isMissing && issue.message.endsWith('undefined')) return `${String(path.at(-1))} is required`;
   return issue.message.replace(/^Invalid input: /, '');
 }
 

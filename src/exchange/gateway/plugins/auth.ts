@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { jwtVerify } from 'jose';
 import { ExpiringCache } from '../../../lib/expiring-cache.ts';
+import { parseApiKey } from '../../domain/api-key.ts';
 import { ExchangeError } from '../../errors.ts';
 import { type Account, findAccount } from '../../store/accounts.ts';
 import { findKeyHolder } from '../../store/api-keys.ts';
 import type { Store } from '../../store/database.ts';
-import { parseApiKey } from '../api-key.ts';
 
 /** Who makes a request. */
 export interface Caller {

@@ -2,6 +2,8 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import { tidyDocument } from './document.ts';
+import { addExamples } from './examples.ts';
 
 const DESCRIPTION = `
 Patients, cohorts and network queries over the national health information networks, pharmacies and laboratories.
@@ -22,6 +24,13 @@ const TAGS = [
   { name: 'settings', description: 'Where webhooks go' },
 ];
 
+const collectSchemas = createJsonSchemaTransformObject({});
+const toPlainJson = <T>(document: unknown): T => JSON.parse(JSON.stringify(document)) as T;
+
+/** The page's own scripts, styles and calls; its style attributes are inline. */
+const PAGE_POLICY =
+  "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'self'; frame-ancestors 'none'";
+
 /** Serves `/openapi.json`, made from the routes that exist, and a page to read it at `/reference`. */
 export async function addOpenApi(app: FastifyInstance, publicBaseUrl: string): Promise<void> {
   await app.register(swagger, {
@@ -35,11 +44,11 @@ export async function addOpenApi(app: FastifyInstance, publicBaseUrl: string): P
       },
     },
     transform: createJsonSchemaTransform({}),
-    transformObject: createJsonSchemaTransformObject({}),
+    transformObject: (document) => addExamples(tidyDocument(toPlainJson(collectSchemas(document)))),
   });
   await app.register(swaggerUi, {
     routePrefix: '/reference',
-    staticCSP: true,
+    staticCSP: PAGE_POLICY,
     uiConfig: { docExpansion: 'list', displayOperationId: true, tryItOutEnabled: true },
     theme: { title: 'Medical data exchange: API reference' },
   });

@@ -1,0 +1,48 @@
+import type { OperationName } from '../operation.ts';
+import type { JsonObject } from './document.ts';
+
+const networkQuery = {
+  sources: { hie: { enabled: true }, pharmacy: { enabled: true, realtime: false }, lab: { enabled: true } },
+  metadata: { visit: '2026-11-21' },
+};
+
+/** Request bodies shown in the reference; a test holds them against the schemas. */
+export const REQUEST_EXAMPLES: Partial<Record<OperationName, unknown>> = {
+  createPatient: {
+    firstName: 'Jane Marie',
+    lastName: 'Sample',
+    dob: '1984-03-09',
+    genderAtBirth: 'F',
+    personalIdentifiers: [{ type: 'driversLicense', state: 'MA', value: 'S99000000' }],
+    address: [{ addressLine1: '12 Beacon Street', city: 'Boston', state: 'MA', zip: '02108' }],
+    contact: [{ phone: '6175550123', email: 'jane.sample@example.org' }],
+    externalId: 'chart-20481',
+    networkQuery,
+  },
+  startNetworkQuery: networkQuery,
+  createCohort: {
+    name: 'Diabetes, high risk',
+    description: 'HbA1c above 9 in the last year',
+    color: 'blue',
+    settings: { monitoring: { adt: { enabled: true } } },
+  },
+  addPatientToCohorts: { cohortIds: ['01923e9c-7a1d-7c3e-9a54-6d8a1f0b2c3d'] },
+  updateSettings: { webhookUrl: 'https://hooks.example.org/medical' },
+};
+
+/** Puts each example beside the schema of its operation's body. */
+export function addExamples(document: JsonObject): JsonObject {
+  for (const path of Object.values(document.paths as Record<string, Record<string, OpenApiOperation>>)) {
+    for (const { operationId, requestBody } of Object.values(path)) {
+      const example = REQUEST_EXAMPLES[operationId?.replace(/Alias$/, '') as OperationName];
+      const content = requestBody?.content['application/json'];
+      if (content !== undefined && example !== undefined) content.example = example;
+    }
+  }
+  return document;
+}
+
+interface OpenApiOperation {
+  operationId?: string;
+  requestBody?: { content: Record<string, { example?: unknown }> };
+}

@@ -1,0 +1,11 @@
+import { readConfig } from './config.ts';
+import { createStore } from './exchange/store/database.ts';
+import { runProcess } from './lib/process.ts';
+
+/** Brings the database's schema up to date and ends. Safe to run from several places at once. */
+await runProcess('migrate', async (logger) => {
+  const { DATABASE_URL } = readConfig(['DATABASE_URL']);
+  const store = createStore({ databaseUrl: DATABASE_URL, poolMax: 2 });
+  const migrated = store.migrate().then(() => logger.info('the schema is up to date'));
+  return { ended: migrated, stop: () => store.close() };
+});
