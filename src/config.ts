@@ -142,6 +142,11 @@ export const VARIABLES = {
   WORKER_PORT: port
     .default(0)
     .describe('Port of the worker’s /health, /ready and /metrics; 0 takes a free one'),
+  WORKER_TEMPORAL_METRICS: z
+    .string()
+    .regex(/^\S+:\d{1,5}$/, { error: 'is not host:port' })
+    .optional()
+    .describe('host:port at which a worker serves the metrics of the Temporal SDK itself; none: not served'),
 
   SIMULATOR_HOST: z.string().default('127.0.0.1').describe('Address the simulator listens on'),
   SIMULATOR_PORT: port.default(0).describe('Port of the simulator; 0 takes a free one'),

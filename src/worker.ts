@@ -22,6 +22,7 @@ const VARIABLES = [
   'WORKER_QUEUES',
   'WORKER_HOST',
   'WORKER_PORT',
+  'WORKER_TEMPORAL_METRICS',
   'RECONCILE_INTERVAL_SECONDS',
   'HIE_RATE_PER_SECOND',
   'PHARMACY_RATE_PER_SECOND',
@@ -34,7 +35,7 @@ await runProcess('worker', async (logger) => {
   const config = readConfig(VARIABLES);
   const queues = parseWorkerQueues(config.WORKER_QUEUES);
   const keyRing = parseKeyRing(config.DATA_KEYS);
-  installTemporalRuntime(logger);
+  installTemporalRuntime(logger, config.WORKER_TEMPORAL_METRICS);
   const [temporal, connection, workflowBundle] = await Promise.all([
     createTemporalClient(config),
     connectTemporal(config),

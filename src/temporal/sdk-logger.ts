@@ -19,7 +19,10 @@ const TOKEN = /^[\w./:@+-]{1,200}$/;
  */
 export function createSdkLogger(logger: Logger): SdkLogger {
   const log = (level: LogLevel, message: string, meta: LogMetadata = {}) =>
-    logger[PINO_LEVELS[level]](safeMetadata(meta), safeMessage(message));
+    logger[isHousekeeping(level, message) ? 'debug' : PINO_LEVELS[level]](
+      safeMetadata(meta),
+      safeMessage(message),
+    );
   return {
     log,
     trace: (message, meta) => log('TRACE', message, meta),
@@ -29,6 +32,11 @@ export function createSdkLogger(logger: Logger): SdkLogger {
     error: (message, meta) => log('ERROR', message, meta),
   };
 }
+
+/** Each worker tells its states one by one, and that it hosts only workflows or only activities, which is meant. */
+const isHousekeeping = (level: LogLevel, message: string): boolean =>
+  (level === 'INFO' && message === 'Worker state changed') ||
+  /^No (Nexus services|workflows|activities) registered/.test(message);
 
 /** The SDK appends an error's text to some messages ("Error while processing ActivityTask.start: …"). */
 const safeMessage = (message: string): string =>
@@ -44,12 +52,14 @@ function safeMetadata(meta: LogMetadata): Record<string, unknown> {
   return safe;
 }
 
-/** Class, type, and where it was thrown; no message. */
+/** Class, type, code, and where it was thrown; no message. */
 function describeFailure(error: Error): Record<string, unknown> {
   const type = error instanceof ApplicationFailure ? error.type : undefined;
+  const code = 'code' in error ? error.code : undefined;
   return {
     name: TOKEN.test(error.name) ? error.name : 'Error',
     ...(typeof type === 'string' && TOKEN.test(type) ? { type } : {}),
+    ...(typeof code === 'string' && TOKEN.test(code) ? { code } : {}),
     // Only the frames: the first lines of a stack repeat the message, however many lines it has.
     stack: error.stack
       ?.split('\n')
