@@ -191,3 +191,16 @@ const describe = (error: z.ZodError): string =>
       issue.code === 'invalid_type' && issue.input === undefined ? 'is missing' : issue.message,
     )
     .join('; ');
+
+const SYSTEM_VARIABLES = [
+  ...['PATH', 'HOME', 'USER', 'LANG', 'TMPDIR'],
+  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'],
+];
+
+/** The operating system's variables, which a child process gets next to those that it is given on purpose. */
+export const systemEnvironment = (
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Record<string, string> =>
+  Object.fromEntries(
+    SYSTEM_VARIABLES.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
+  );

@@ -2,6 +2,7 @@ import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { systemEnvironment } from '../config.ts';
 import type { ExitStatus, RunningPart, StopStep } from './running-part.ts';
 
 export interface ChildOptions {
@@ -10,7 +11,7 @@ export interface ChildOptions {
   /** Its standard output and errors are appended here (0600). */
   logFile: string;
   stopSteps: readonly StopStep[];
-  /** The whole environment of the child; without it the child inherits ours. */
+  /** The whole environment of the child; by default the operating system's variables only. */
   env?: Record<string, string>;
   cwd?: string;
   uid?: number | undefined;
@@ -25,12 +26,12 @@ export interface RunningChild extends RunningPart {
 
 /** Starts a process of the stack. Rejects when it cannot be started at all (no such program, no permission). */
 export async function startChild(options: ChildOptions): Promise<RunningChild> {
-  const { file, args, logFile, stopSteps, ipc = false, ...rest } = options;
+  const { file, args, logFile, stopSteps, ipc = false, env = systemEnvironment(), ...rest } = options;
   mkdirSync(dirname(logFile), { recursive: true });
   const log = openSync(logFile, 'a', 0o600);
   const stdio: StdioOptions = ipc ? ['ignore', log, log, 'ipc'] : ['ignore', log, log];
   // In a process group of its own: Ctrl-C in the terminal reaches the supervisor only, which stops its parts in order.
-  const child = spawn(file, [...args], { ...rest, stdio, detached: true });
+  const child = spawn(file, [...args], { ...rest, env, stdio, detached: true });
   closeSync(log);
   const exited = new Promise<ExitStatus>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));

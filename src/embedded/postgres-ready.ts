@@ -9,7 +9,11 @@ const DUPLICATE_DATABASE = '42P04';
 const WRONG_PASSWORD = '28P01';
 
 /** Resolves when the server takes sessions; throws when it ends, refuses our password or takes too long. */
-export async function waitUntilAnswering(url: string, exited: Promise<ExitStatus>): Promise<void> {
+export async function waitUntilAnswering(
+  url: string,
+  exited: Promise<ExitStatus>,
+  signal?: AbortSignal,
+): Promise<void> {
   let ended: ExitStatus | undefined;
   void exited.then((status) => {
     ended = status;
@@ -21,6 +25,7 @@ export async function waitUntilAnswering(url: string, exited: Promise<ExitStatus
     } catch (error) {
       if (ended !== undefined) throw new Error(`it ${describeExit(ended)}`);
       if (codeOf(error) === WRONG_PASSWORD) throw error;
+      signal?.throwIfAborted();
       if (Date.now() > deadline) throw new Error(`it did not answer within ${READY_TIMEOUT_MS / 1000} s`);
     }
     await sleep(POLL_MS);

@@ -22,6 +22,8 @@ export interface PostgresOptions {
   settings?: Readonly<Record<string, string>>;
   /** How the programs are run; found out when absent. */
   launcher?: PostgresLauncher;
+  /** Gives the start up. */
+  signal?: AbortSignal;
 }
 
 export interface RunningPostgres extends RunningPart {
@@ -79,7 +81,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
   });
   const urlOf = (database: string) => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
   try {
-    await waitUntilAnswering(urlOf('postgres'), child.exited);
+    await waitUntilAnswering(urlOf('postgres'), child.exited, options.signal);
     await ensureDatabase(urlOf('postgres'), DATABASE);
   } catch (error) {
     await child.stop();

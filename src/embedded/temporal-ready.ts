@@ -32,6 +32,7 @@ const DAY_MS = 86_400_000;
 export async function waitUntilServing(
   expectation: ServingExpectation,
   exited: Promise<ExitStatus>,
+  signal?: AbortSignal,
 ): Promise<void> {
   let ended: ExitStatus | undefined;
   void exited.then((status) => {
@@ -43,6 +44,7 @@ export async function waitUntilServing(
       return await checkServing(expectation);
     } catch (error) {
       if (ended !== undefined) throw new Error(`it ${describeExit(ended)}`);
+      signal?.throwIfAborted();
       if (Date.now() > deadline)
         throw new Error(`it did not serve within ${READY_TIMEOUT_MS / 1000} s (${String(error)})`);
     }

@@ -22,6 +22,8 @@ export interface TemporalServerOptions {
   retentionDays?: number;
   /** Default: `temporal.log` in the data folder. */
   logFile?: string;
+  /** Gives the start up. */
+  signal?: AbortSignal;
 }
 
 export interface RunningTemporalServer extends RunningPart {
@@ -76,7 +78,11 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
   const address = `127.0.0.1:${port}`;
   const retentionDays = options.retentionDays ?? RETENTION_DAYS;
   try {
-    await waitUntilServing({ address, namespace, searchAttributes, retentionDays }, child.exited);
+    await waitUntilServing(
+      { address, namespace, searchAttributes, retentionDays },
+      child.exited,
+      options.signal,
+    );
   } catch (error) {
     await child.stop();
     const reason =

@@ -1,0 +1,88 @@
+import type { ChildProcess } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { systemEnvironment } from '../config.ts';
+import type { ReadyMessage } from '../lib/exit-with-parent.ts';
+import { startChild } from './child-process.ts';
+import { fileSize, findLogLine } from './log-file.ts';
+import { describeExit, type RunningPart, type StopStep } from './running-part.ts';
+
+export interface NodeProcessOptions {
+  /** Entry point below `src`, such as `gateway.ts`. It calls exitWithParent() and, when it serves, reportReady(). */
+  entry: string;
+  /** Its whole environment, next to the operating system's variables. */
+  env: Readonly<Record<string, string>>;
+  logFile: string;
+  /** Arguments for Node.js itself, such as `--max-old-space-size=512`. */
+  nodeArgs?: readonly string[];
+  readyTimeoutMs?: number;
+  signal?: AbortSignal;
+}
+
+export interface RunningNodeProcess extends RunningPart {
+  /** What the process reported, such as its address. */
+  readonly info: Readonly<Record<string, unknown>>;
+}
+
+const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
+/** Bundling the workflows on a busy machine is the longest of it. */
+const READY_TIMEOUT_MS = 90_000;
+/** Longer than runProcess gives itself. */
+const STOP_STEPS: readonly StopStep[] = [
+  { signal: 'SIGTERM', waitMs: 32_000 },
+  { signal: 'SIGKILL', waitMs: 5_000 },
+];
+
+/** Starts one of our entry points; resolves when it reports that it serves, throws when it ends before that. */
+export async function startNodeProcess(options: NodeProcessOptions): Promise<RunningNodeProcess> {
+  const { entry, env, logFile, nodeArgs = [], readyTimeoutMs = READY_TIMEOUT_MS, signal } = options;
+  const logStart = await fileSize(logFile);
+  const child = await startChild({
+    file: process.execPath,
+    args: [...nodeArgs, '--import', 'tsx', fileURLToPath(new URL(`../${entry}`, import.meta.url))],
+    env: { ...systemEnvironment(), ...env },
+    cwd: PROJECT,
+    logFile,
+    stopSteps: STOP_STEPS,
+    ipc: true,
+  });
+  try {
+    const info = await Promise.race([
+      readyInfo(child.process, readyTimeoutMs, signal),
+      child.exited.then((status) => {
+        throw new Error(`it ${describeExit(status)}`);
+      }),
+    ]);
+    return { pid: child.pid, exited: child.exited, stop: child.stop, info };
+  } catch (error) {
+    await child.stop();
+    const reason = (await loggedReason(logFile, logStart)) ?? (error instanceof Error ? error.message : '');
+    throw new Error(`${entry} did not start: ${reason} (log: ${logFile})`);
+  }
+}
+
+function readyInfo(
+  child: ChildProcess,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<Record<string, unknown>> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`not ready after ${timeoutMs / 1000} s`)), timeoutMs);
+    const onAbort = () => reject(new Error('stopped while starting'));
+    signal?.addEventListener('abort', onAbort, { once: true });
+    child.on('message', (message: ReadyMessage) => {
+      if (message.type !== 'ready') return;
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+      resolve(message.info);
+    });
+    child.once('exit', () => clearTimeout(timer));
+  });
+}
+
+/** The message of the last error that it logged, or what it printed for the person who mends its configuration. */
+async function loggedReason(logFile: string, start: number): Promise<string | undefined> {
+  const line = await findLogLine(logFile, start, /"level":(50|60)|^\w*Error\b|^ {2}[A-Z_]+: |configuration/);
+  if (line === undefined || !line.startsWith('{')) return line;
+  const { msg, err } = JSON.parse(line) as { msg?: string; err?: { message?: string } };
+  return [msg, err?.message].filter((part) => part !== undefined).join(': ');
+}
