@@ -2,3 +2,4 @@
 export { networkQuery } from './exchange/network-query/workflow.ts';
 export { reconcile } from './exchange/reconcile/workflow.ts';
 export { webhookDelivery } from './exchange/webhook-delivery/workflow.ts';
+export { patientOnboarding } from './orchestrator/patient-onboarding/workflow.ts';

@@ -20,7 +20,6 @@ import {
   type QueryView,
   readQuery,
   settleQuery,
-  setWillRetry,
 } from '../store/network-queries.ts';
 import { tell } from '../store/timeline.ts';
 import { callbackHash, callbackToken } from './callback-token.ts';
@@ -56,7 +55,7 @@ export function createQueryControl(deps: {
     const handle = deps.temporal.workflow.getHandle(networkQueryWorkflowId(requestId, run));
     try {
       await deps.temporal.withDeadline(Date.now() + COMMAND_TIMEOUT_MS, () =>
-        handle.executeUpdate<void, SourceCommand[]>(name, { args: argument === undefined ? [] : [argument] }),
+        handle.executeUpdate<void, [SourceCommand | undefined]>(name, { args: [argument] }),
       );
       return true;
     } catch (error) {
@@ -83,7 +82,6 @@ export function createQueryControl(deps: {
       const attempt = (await checkRetryable(tx, requestId, source)) + 1;
       const next = newest + 1;
       const token = callbackToken(deps.callbackKey, requestId, source, attempt);
-      await setWillRetry(tx, requestId, source, false);
       await insertRun(tx, requestId, next, [{ source, attempt, callbackHash: callbackHash(token) }]);
       await settleQuery(tx, requestId);
       await tell(tx, requestId, { source, attempt, kind: 'redrive', message: 'Taken up again on request' });
@@ -96,13 +94,9 @@ export function createQueryControl(deps: {
   return {
     async retrySource(accountId, requestId, source) {
       const open = await store.asAccount(accountId, async (tx) => {
-        const query = await found(lockQuery(tx, requestId));
         await checkRetryable(tx, requestId, source);
         const { run, endedAt } = await latestRun(tx, requestId);
-        if (query.status !== 'running' || endedAt !== null) return undefined;
-        // From here on the query counts as running, whatever ends meanwhile.
-        await setWillRetry(tx, requestId, source, true);
-        return run;
+        return endedAt === null ? run : undefined;
       });
       if (open === undefined) return redrive(accountId, requestId, source);
       const taken = await command(requestId, open, MESSAGES.retrySource, { source });

@@ -15,8 +15,8 @@ import { markRunStarted, readRun } from '../store/network-queries.ts';
 export interface Launcher {
   /** Starts the workflow of a committed run, soon and in the background; what fails here `reconcile` starts. */
   launch(accountId: string, requestId: string, run: number): void;
-  /** The same, awaited. Starting twice is harmless. */
-  start(accountId: string, requestId: string, run: number): Promise<void>;
+  /** The same, awaited. Starting twice is harmless; `closed` when the workflow has run to its end before. */
+  start(accountId: string, requestId: string, run: number): Promise<'open' | 'closed'>;
   /** Resolves when nothing started by `launch` is under way. */
   drain(): Promise<void>;
 }
@@ -27,9 +27,10 @@ const START_TIMEOUT_MS = 5_000;
 export function createLauncher(deps: { store: Store; temporal: Client; logger: Logger }): Launcher {
   const underWay = new Set<Promise<void>>();
 
-  async function start(accountId: string, requestId: string, run: number): Promise<void> {
+  async function start(accountId: string, requestId: string, run: number): Promise<'open' | 'closed'> {
     const { origin, sources } = await deps.store.asAccount(accountId, (tx) => readRun(tx, requestId, run));
     const input: NetworkQueryInput = { accountId, requestId, run, sources };
+    let state: 'open' | 'closed' = 'open';
     const names = sources.map(({ source }) => source);
     try {
       await deps.temporal.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
@@ -56,14 +57,17 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
       );
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+      state = 'closed';
     }
     await deps.store.asAccount(accountId, (tx) => markRunStarted(tx, requestId, run));
+    return state;
   }
 
   return {
     start,
     launch(accountId, requestId, run) {
-      const work = start(accountId, requestId, run)
+      const work: Promise<void> = start(accountId, requestId, run)
+        .then(() => undefined)
         .catch((error: unknown) =>
           deps.logger.warn({ err: error, requestId, run }, 'query not started yet; reconcile will'),
         )

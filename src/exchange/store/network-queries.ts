@@ -264,7 +264,6 @@ export async function markRunStarted(tx: AccountTx, queryId: string, run: number
     .set({ workflow_started_at: new Date() })
     .where('query_id', '=', queryId)
     .where('run', '=', run)
-    .where('workflow_started_at', 'is', null)
     .execute();
 }
 
@@ -284,25 +283,4 @@ export async function readRun(tx: AccountTx, queryId: string, run: number) {
     .orderBy(IN_SOURCE_ORDER)
     .execute();
   return { origin: query.origin, sources: attempts };
-}
-
-/** Notes whether a further attempt follows the source's failed last one. */
-export async function setWillRetry(
-  tx: AccountTx,
-  queryId: string,
-  source: SourceType,
-  willRetry: boolean,
-): Promise<void> {
-  await tx.db
-    .updateTable('network_query_attempt')
-    .set({ will_retry: willRetry })
-    .where('query_id', '=', queryId)
-    .where('source', '=', source)
-    .where('status', '=', 'failed')
-    .where(
-      'attempt',
-      '=',
-      sql<number>`(select max(attempt) from network_query_attempt where query_id = ${queryId} and source = ${source})`,
-    )
-    .execute();
 }

@@ -239,6 +239,7 @@ interface EventTable {
   status: EventState;
   attempts: Generated<number>;
   last_attempt_at: Date | null;
+  handed_over_at: Date | null;
   delivered_at: Date | null;
 }
 

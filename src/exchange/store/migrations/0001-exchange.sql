@@ -260,6 +260,8 @@ CREATE TABLE event (
   status text NOT NULL CHECK (status IN ('pending', 'delivering', 'delivered', 'dead', 'unrouted')),
   attempts integer NOT NULL DEFAULT 0,
   last_attempt_at timestamptz,
+  -- When a workflow was last asked to bring it out.
+  handed_over_at timestamptz,
   delivered_at timestamptz,
   UNIQUE (account_id, fact_key)
 );

@@ -1,0 +1,155 @@
+import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
+import type { SourceType } from '../../contract/primitives.ts';
+import { SOURCE_FAILURE_TYPES, type SourceStep, type SourceStepInput } from '../../contract/source-steps.ts';
+import type { BlobStore } from '../../exchange/blobs/blob-store.ts';
+import { callbackHash, callbackToken } from '../../exchange/network-query/callback-token.ts';
+import { AttemptSuperseded, collectPages } from '../../exchange/network-query/collect.ts';
+import { completeAttempt } from '../../exchange/network-query/endings.ts';
+import { openAttempt } from '../../exchange/network-query/open-attempt.ts';
+import { type Page, type SourceConnector, SourceFailure } from '../../exchange/sources/connector.ts';
+import { type AttemptWork, saveJob } from '../../exchange/store/attempts.ts';
+import type { Store } from '../../exchange/store/database.ts';
+import { tell } from '../../exchange/store/timeline.ts';
+import type { Courier } from '../../exchange/webhooks/courier.ts';
+
+export interface SourceActivityDeps {
+  store: Store;
+  blobs: BlobStore;
+  courier: Pick<Courier, 'send'>;
+  connectors: Record<SourceType, SourceConnector>;
+  /** Where sources may call back, without the token; undefined for a source that we only poll. */
+  callbackBaseUrl: (source: SourceType) => string | undefined;
+  callbackKey: string;
+}
+
+export type SourceActivities = ReturnType<typeof createSourceActivities>;
+
+const HEARTBEAT_EVERY_MS = 2_000;
+const UNKNOWN_PATIENT = 'The source does not know this patient';
+
+/**
+ * The steps on a source. Each reads from PostgreSQL how far the attempt is and goes on from there, so each may run
+ * twice. Failures are `SOURCE_FAILURE_TYPES`; each failed call is told in the query's timeline.
+ */
+export function createSourceActivities(deps: SourceActivityDeps) {
+  const { store } = deps;
+
+  async function ask(step: SourceStepInput, signal: AbortSignal): Promise<SourceStep> {
+    const token = callbackToken(deps.callbackKey, step.requestId, step.source, step.attempt);
+    const work = await store.asAccount(step.accountId, (tx) => openAttempt(tx, step, callbackHash(token)));
+    const connector = deps.connectors[step.source];
+    if (work.status !== 'running') return { state: 'completed', resources: work.resources };
+    if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal));
+    if (work.job !== null) return { state: 'waiting' };
+
+    const base = deps.callbackBaseUrl(step.source);
+    const callbackUrl = base === undefined ? undefined : `${base}/${token}`;
+    const begun = await connector.begin(work.demographics, { callbackUrl, realtime: work.realtime }, signal);
+    switch (begun.kind) {
+      case 'unknown-patient': {
+        const event = await store.asAccount(step.accountId, (tx) =>
+          completeAttempt(tx, step, UNKNOWN_PATIENT),
+        );
+        if (event !== undefined) deps.courier.send(step.accountId, [event]);
+        return { state: 'completed', resources: 0, note: UNKNOWN_PATIENT };
+      }
+      case 'ready':
+        return collect(step, work, begun.pages);
+      case 'accepted': {
+        const { source, attempt } = step;
+        await store.asAccount(step.accountId, async (tx) => {
+          await saveJob(tx, step, begun.job);
+          await tell(tx, step.requestId, {
+            source,
+            attempt,
+            kind: 'accepted',
+            message: 'The source is working on it',
+          });
+        });
+        return { state: 'waiting', retryAfterMs: begun.retryAfterMs };
+      }
+    }
+  }
+
+  async function collectAccepted(step: SourceStepInput, signal: AbortSignal): Promise<SourceStep> {
+    const token = callbackToken(deps.callbackKey, step.requestId, step.source, step.attempt);
+    const work = await store.asAccount(step.accountId, (tx) => openAttempt(tx, step, callbackHash(token)));
+    const connector = deps.connectors[step.source];
+    if (work.status !== 'running') return { state: 'completed', resources: work.resources };
+    if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal));
+    if (work.job === null) return ask(step, signal);
+
+    const polled = await connector.poll(work.job, signal);
+    if (polled.kind === 'ready') return collect(step, work, polled.pages);
+    if (polled.job !== work.job) await store.asAccount(step.accountId, (tx) => saveJob(tx, step, polled.job));
+    return { state: 'waiting', retryAfterMs: polled.retryAfterMs };
+  }
+
+  async function collect(
+    step: SourceStepInput,
+    work: AttemptWork,
+    pages: AsyncIterable<Page>,
+  ): Promise<SourceStep> {
+    const send = (eventIds: readonly string[]) => deps.courier.send(step.accountId, eventIds);
+    const { resources } = await collectPages(deps, step, work.patientId, pages, send, work);
+    return { state: 'completed', resources };
+  }
+
+  /** Heartbeats while `work` runs, tells a failed call in the timeline and gives it its type. */
+  async function asStep(
+    step: SourceStepInput,
+    work: (step: SourceStepInput, signal: AbortSignal) => Promise<SourceStep>,
+  ): Promise<SourceStep> {
+    const context = Context.current();
+    const beat = setInterval(() => context.heartbeat(), HEARTBEAT_EVERY_MS);
+    try {
+      return await work(step, context.cancellationSignal);
+    } catch (error) {
+      if (context.cancellationSignal.aborted) throw new CancelledFailure('Stopped on request');
+      if (error instanceof AttemptSuperseded)
+        throw ApplicationFailure.nonRetryable(error.message, 'AttemptSuperseded');
+      if (!(error instanceof SourceFailure)) throw error;
+      await tellFailedCall(step, error, context.info.attempt);
+      throw toApplicationFailure(error);
+    } finally {
+      clearInterval(beat);
+    }
+  }
+
+  async function tellFailedCall(step: SourceStepInput, error: SourceFailure, call: number): Promise<void> {
+    const { source, attempt } = step;
+    const wait = error.options.retryAfterMs;
+    const message =
+      wait === undefined ? error.message : `${error.message}; asked to wait ${Math.ceil(wait / 1000)} s`;
+    await store.asAccount(step.accountId, (tx) =>
+      tell(tx, step.requestId, { source, attempt, kind: 'call-failed', message: `Call ${call}: ${message}` }),
+    );
+  }
+
+  return {
+    /** Finds the patient at the source and asks for the data; collects it when it comes at once. */
+    askSource: (step: SourceStepInput): Promise<SourceStep> => asStep(step, ask),
+    /** Asks for the state of an accepted request; collects the data when it is ready. */
+    collectSource: (step: SourceStepInput): Promise<SourceStep> => asStep(step, collectAccepted),
+  };
+}
+
+/** The one place that decides what is retried within an attempt. */
+function toApplicationFailure(failure: SourceFailure): ApplicationFailure {
+  const { message } = failure;
+  switch (failure.kind) {
+    case 'transport':
+      return retryable(SOURCE_FAILURE_TYPES.transport, failure);
+    case 'rate-limited':
+      return retryable(SOURCE_FAILURE_TYPES.rateLimited, failure);
+    case 'refused':
+      return ApplicationFailure.nonRetryable(message, SOURCE_FAILURE_TYPES.refused);
+    case 'bad-answer':
+      return ApplicationFailure.nonRetryable(message, SOURCE_FAILURE_TYPES.badAnswer);
+    case 'job-failed':
+      return ApplicationFailure.nonRetryable(message, SOURCE_FAILURE_TYPES.jobFailed);
+  }
+}
+
+const retryable = (type: string, { message, options }: SourceFailure): ApplicationFailure =>
+  ApplicationFailure.create({ message, type, nonRetryable: false, nextRetryDelay: options.retryAfterMs });

@@ -1,0 +1,132 @@
+import type { Client } from '@temporalio/client';
+import type { Config } from '../config.ts';
+import { SOURCE_TYPES, type SourceType } from '../contract/primitives.ts';
+import type { Logger } from '../lib/logger.ts';
+import { consolidatedDataUrl } from './links/signed-link.ts';
+import { createNetworkQueryService } from './network-query/service.ts';
+import { createSourceCallbacks } from './network-query/source-callback.ts';
+import type { SourceAuth, SourceConfig } from './sources/source-config.ts';
+import { createStore } from './store/database.ts';
+import { createCourier } from './webhooks/courier.ts';
+import { createDelivery } from './webhooks/delivery.ts';
+import { createWebhookSender } from './webhooks/sender.ts';
+
+/** What every process of the exchange reads: the gateway and the workers. */
+export const EXCHANGE_VARIABLES = [
+  'DATABASE_URL',
+  'DATABASE_POOL_MAX',
+  'LINK_SIGNING_KEY',
+  'PUBLIC_BASE_URL',
+  'ALLOW_LOOPBACK_WEBHOOKS',
+  'HIE_CALLBACK_SECRET',
+  'PHARMACY_CALLBACK_SECRET',
+  'LAB_CALLBACK_SECRET',
+] as const;
+
+/** What the exchange's processes have in common, put together once. */
+export function assembleExchange(
+  config: Config<(typeof EXCHANGE_VARIABLES)[number]>,
+  temporal: Client,
+  logger: Logger,
+) {
+  const store = createStore({
+    databaseUrl: config.DATABASE_URL,
+    poolMax: config.DATABASE_POOL_MAX,
+    onIdleError: (err) => logger.warn({ err }, 'lost a database connection'),
+  });
+  const sender = createWebhookSender({
+    destinations: { allowLoopback: config.ALLOW_LOOPBACK_WEBHOOKS },
+    consolidatedDataUrl: (accountId, patientId) =>
+      consolidatedDataUrl(config.PUBLIC_BASE_URL, config.LINK_SIGNING_KEY, { accountId, patientId }),
+  });
+  const delivery = createDelivery({ store, sender });
+  const courier = createCourier({ store, delivery, temporal, logger });
+  const networkQueries = createNetworkQueryService({
+    store,
+    temporal,
+    logger,
+    callbackKey: config.LINK_SIGNING_KEY,
+  });
+  const secrets = callbackSecrets(config);
+  return {
+    store,
+    delivery,
+    courier,
+    networkQueries,
+    sourceCallbacks: createSourceCallbacks({ store, temporal, logger, secrets }),
+    /** Where a source may call back, without the token; undefined when it has no key to sign with. */
+    callbackBaseUrl: (source: SourceType) =>
+      secrets[source] === undefined ? undefined : `${config.PUBLIC_BASE_URL}/sources/callback`,
+    callbackKey: config.LINK_SIGNING_KEY,
+    /** Finishes what runs in the background, then closes the database. */
+    async close(): Promise<void> {
+      await Promise.all([networkQueries.drain(), courier.drain()]);
+      await store.close();
+    },
+  };
+}
+
+export type Exchange = ReturnType<typeof assembleExchange>;
+
+const callbackSecrets = (
+  config: Config<'HIE_CALLBACK_SECRET' | 'PHARMACY_CALLBACK_SECRET' | 'LAB_CALLBACK_SECRET'>,
+): Partial<Record<SourceType, string>> => ({
+  hie: config.HIE_CALLBACK_SECRET,
+  pharmacy: config.PHARMACY_CALLBACK_SECRET,
+  lab: config.LAB_CALLBACK_SECRET,
+});
+
+const PREFIX = { hie: 'HIE', pharmacy: 'PHARMACY', lab: 'LAB' } as const;
+
+const variablesOf = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P) =>
+  [
+    `${prefix}_BASE_URL`,
+    `${prefix}_BEARER_TOKEN`,
+    `${prefix}_TOKEN_URL`,
+    `${prefix}_CLIENT_ID`,
+    `${prefix}_CLIENT_SECRET`,
+    `${prefix}_ALLOWED_ORIGINS`,
+    `${prefix}_CALLBACK_SECRET`,
+  ] as const;
+
+export const SOURCE_VARIABLES = [
+  ...variablesOf('HIE'),
+  ...variablesOf('PHARMACY'),
+  ...variablesOf('LAB'),
+] as const;
+
+/** The sources as the environment describes them. */
+export function sourceConfigs(
+  config: Config<(typeof SOURCE_VARIABLES)[number]>,
+): Record<SourceType, SourceConfig> {
+  const entries = SOURCE_TYPES.map((source): [SourceType, SourceConfig] => {
+    const prefix = PREFIX[source];
+    return [
+      source,
+      {
+        source,
+        baseUrl: config[`${prefix}_BASE_URL`],
+        auth: authOf(config, prefix),
+        allowedOrigins: config[`${prefix}_ALLOWED_ORIGINS`]?.split(/\s+/).filter((origin) => origin !== ''),
+        callbacks: config[`${prefix}_CALLBACK_SECRET`] !== undefined,
+      },
+    ];
+  });
+  return Object.fromEntries(entries) as Record<SourceType, SourceConfig>;
+}
+
+function authOf(
+  config: Config<(typeof SOURCE_VARIABLES)[number]>,
+  prefix: 'HIE' | 'PHARMACY' | 'LAB',
+): SourceAuth {
+  const token = config[`${prefix}_BEARER_TOKEN`];
+  const [tokenUrl, clientId, clientSecret] = [
+    config[`${prefix}_TOKEN_URL`],
+    config[`${prefix}_CLIENT_ID`],
+    config[`${prefix}_CLIENT_SECRET`],
+  ];
+  if (tokenUrl !== undefined && clientId !== undefined && clientSecret !== undefined) {
+    return { kind: 'client-credentials', tokenUrl, clientId, clientSecret };
+  }
+  return token === undefined ? { kind: 'none' } : { kind: 'bearer', token };
+}

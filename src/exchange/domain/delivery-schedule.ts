@@ -1,0 +1,30 @@
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** Waits between attempts, after the first (interface-decisions.md, "Delivery"). */
+export const DELIVERY_DELAYS_MS = [
+  5 * SECOND,
+  5 * MINUTE,
+  30 * MINUTE,
+  2 * HOUR,
+  5 * HOUR,
+  10 * HOUR,
+  14 * HOUR,
+  20 * HOUR,
+  24 * HOUR,
+] as const;
+
+const JITTER = 0.1;
+
+/**
+ * How long to wait after `attemptsMade` attempts, with up to 10 % more by chance (`random` in [0, 1)) so that a
+ * receiver that comes back is not met by everything at once. A receiver's Retry-After is a lower bound, as far as
+ * a day. Undefined when the schedule is used up and the event is dead-lettered.
+ */
+export function deliveryDelayMs(attemptsMade: number, random: number, retryAfterMs = 0): number | undefined {
+  if (attemptsMade === 0) return 0;
+  const delay = DELIVERY_DELAYS_MS[attemptsMade - 1];
+  if (delay === undefined) return undefined;
+  return Math.max(delay * (1 + JITTER * random), Math.min(retryAfterMs, 24 * HOUR));
+}

@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import type { SourceStepInput } from '../../contract/source-steps.ts';
+import type { BlobKind, BlobStore } from '../blobs/blob-store.ts';
+import type { Page } from '../sources/connector.ts';
+import { savePage } from '../store/attempts.ts';
+import {
+  type CollectedResource,
+  insertDocuments,
+  type NewDocument,
+  upsertResources,
+} from '../store/collected.ts';
+import type { Store } from '../store/database.ts';
+import { announceFirstData, completeAttempt } from './endings.ts';
+
+/** The attempt ended while its data was still coming: given up, or taken over after a time-out. */
+export class AttemptSuperseded extends Error {
+  override readonly name = 'AttemptSuperseded';
+}
+
+export interface Collected {
+  resources: number;
+  eventIds: string[];
+}
+
+/**
+ * Stores a source's pages as they come: bytes to the blob store, then resources, documents and where to go on in
+ * one transaction; the last page's transaction also ends the attempt. Killed at any point, it goes on after the
+ * last page that was committed.
+ */
+export async function collectPages(
+  deps: { store: Store; blobs: BlobStore },
+  step: SourceStepInput,
+  patientId: string,
+  pages: AsyncIterable<Page>,
+  onPage: (eventIds: readonly string[]) => void,
+  before = { pages: 0, resources: 0 },
+): Promise<Collected> {
+  let pageNumber = before.pages;
+  let { resources } = before;
+  let ended = false;
+  const eventIds: string[] = [];
+
+  for await (const page of pages) {
+    const documents = await keepBytes(deps.blobs, step, patientId, page);
+    const collected = identify(page, documents[0]?.fileName ?? '');
+    const isFirst = pageNumber === 0;
+    const isLast = page.next === null;
+    const events = await deps.store.asAccount(step.accountId, async (tx) => {
+      const counts = { resources: collected.length, strays: page.strayCount, documents: documents.length };
+      if (!(await savePage(tx, step, counts, page.next)))
+        throw new AttemptSuperseded('The attempt has ended');
+      await insertDocuments(tx, documents);
+      const documentId = documents[0]?.id ?? '';
+      await upsertResources(tx, { patientId, source: step.source, documentId }, collected);
+      const firstData =
+        step.source === 'hie' && isFirst && !isLast ? await announceFirstData(tx, step) : undefined;
+      const end = isLast ? await completeAttempt(tx, step) : undefined;
+      return [firstData, end].filter((id) => id !== undefined);
+    });
+    ended ||= isLast;
+    pageNumber += 1;
+    resources += collected.length;
+    eventIds.push(...events);
+    onPage(events);
+  }
+
+  if (!ended) {
+    const event = await deps.store.asAccount(step.accountId, (tx) => completeAttempt(tx, step));
+    if (event !== undefined) onPage([event]);
+  }
+  return { resources, eventIds };
+}
+
+/** The answer itself comes first; its name is what `meta.source` of its resources will say. */
+async function keepBytes(
+  blobs: BlobStore,
+  step: SourceStepInput,
+  patientId: string,
+  page: Page,
+): Promise<NewDocument[]> {
+  const keep = async (
+    kind: 'page' | 'attachment',
+    bytes: Buffer,
+    contentType: string,
+    sourceDocumentId?: string,
+  ) => {
+    const blobKind: BlobKind = kind === 'page' ? 'source-answer' : 'document';
+    const blob = await blobs.put(blobKind, bytes, contentType);
+    const id = uuidv7();
+    return {
+      id,
+      patientId,
+      queryId: step.requestId,
+      source: step.source,
+      kind,
+      sourceDocumentId,
+      fileName: `${step.source}-${id}.${extensionOf(contentType)}`,
+      contentType,
+      sizeBytes: blob.sizeBytes,
+      sha256: Buffer.from(blob.sha256, 'hex'),
+      blobRef: blob.ref,
+    } satisfies NewDocument;
+  };
+  const documents = [await keep('page', page.raw.bytes, page.raw.contentType)];
+  for (const { bytes, contentType, documentReferenceId } of page.attachments) {
+    documents.push(await keep('attachment', bytes, contentType, documentReferenceId));
+  }
+  return documents;
+}
+
+/** Resources by their identity at the source, each naming the document it came from; a repeat within a page counts once. */
+function identify(page: Page, fileName: string): CollectedResource[] {
+  const byIdentity = new Map<string, CollectedResource>();
+  for (const resource of page.resources) {
+    const { resourceType, id } = resource;
+    if (id === undefined) continue;
+    byIdentity.set(`${resourceType}/${id}`, {
+      resourceType,
+      sourceId: id,
+      sha256: createHash('sha256').update(JSON.stringify(resource)).digest('hex'),
+      content: { ...resource, meta: { ...resource.meta, source: fileName } },
+    });
+  }
+  return [...byIdentity.values()];
+}
+
+function extensionOf(contentType: string): string {
+  if (contentType.includes('ndjson')) return 'ndjson';
+  if (contentType.includes('json')) return 'json';
+  if (contentType.includes('xml')) return 'xml';
+  if (contentType.includes('pdf')) return 'pdf';
+  if (contentType.startsWith('text/html')) return 'html';
+  return contentType.startsWith('text/') ? 'txt' : 'bin';
+}

@@ -1,0 +1,116 @@
+import { networkQueryEventType } from '../../contract/events.ts';
+import type { SourceStepInput } from '../../contract/source-steps.ts';
+import { endAttempt } from '../store/attempts.ts';
+import type { AccountTx } from '../store/database.ts';
+import { insertEvent } from '../store/events.ts';
+import { lockQuery, settleQuery } from '../store/network-queries.ts';
+import { readExternalId } from '../store/patient-facts.ts';
+import { tell } from '../store/timeline.ts';
+
+/**
+ * An attempt's end, the query's status that follows from it and the webhook that tells it are one transaction.
+ * Both functions return the event to send, if there is one; ending an ended attempt again does nothing.
+ */
+export async function completeAttempt(
+  tx: AccountTx,
+  step: SourceStepInput,
+  note?: string,
+): Promise<string | undefined> {
+  const query = await lockQuery(tx, step.requestId);
+  const ended = await endAttempt(tx, step, { status: 'completed', reason: note });
+  if (query === undefined || ended === undefined) return undefined;
+  const { source, attempt } = step;
+  const aside = ended.strays > 0 ? `, ${ended.strays} of other patients put aside` : '';
+  const message =
+    note ?? `Completed with ${ended.resources} resources and ${ended.documents} documents${aside}`;
+  await tell(tx, step.requestId, { source, attempt, kind: 'completed', message });
+  return settleAndAnnounce(tx, step, query, 'completed', ended.completedAt);
+}
+
+export async function failAttempt(
+  tx: AccountTx,
+  step: SourceStepInput,
+  failure: { reason: string; retryAfterMs?: number },
+): Promise<string | undefined> {
+  const query = await lockQuery(tx, step.requestId);
+  const willRetry = failure.retryAfterMs !== undefined;
+  const ended = await endAttempt(tx, step, { status: 'failed', reason: failure.reason, willRetry });
+  if (query === undefined || ended === undefined) return undefined;
+  const { source, attempt } = step;
+  const next = willRetry
+    ? `; attempt ${attempt + 1} in ${Math.round((failure.retryAfterMs ?? 0) / 1000)} s`
+    : '';
+  await tell(tx, step.requestId, { source, attempt, kind: 'failed', message: `${failure.reason}${next}` });
+  if (willRetry) {
+    await settleQuery(tx, step.requestId);
+    return undefined;
+  }
+  return settleAndAnnounce(tx, step, query, 'failed', ended.completedAt);
+}
+
+async function settleAndAnnounce(
+  tx: AccountTx,
+  step: SourceStepInput,
+  query: { patient_id: string; metadata: Record<string, string> | null },
+  status: 'completed' | 'failed',
+  completedAt: Date,
+): Promise<string | undefined> {
+  const overall = await settleQuery(tx, step.requestId);
+  if (overall !== 'running')
+    await tell(tx, step.requestId, { kind: 'query-ended', message: `Query ${overall}` });
+  const type = networkQueryEventType(step.source);
+  const externalId = await readExternalId(tx, query.patient_id);
+  return insertEvent(tx, {
+    type,
+    factKey: `${type}/${step.requestId}/${step.attempt}`,
+    patientId: query.patient_id,
+    requestId: step.requestId,
+    occurredAt: completedAt,
+    body: {
+      meta: {
+        requestId: step.requestId,
+        when: completedAt.toISOString(),
+        type,
+        data: query.metadata ?? undefined,
+      },
+      payload: {
+        patientId: query.patient_id,
+        externalId,
+        source: { type: step.source, status, completedAt: completedAt.toISOString() },
+      },
+    },
+  });
+}
+
+/** The first batch of hie data can be read ahead of the query's end; told once per query. */
+export async function announceFirstData(tx: AccountTx, step: SourceStepInput): Promise<string | undefined> {
+  const query = await lockQuery(tx, step.requestId);
+  if (query === undefined) return undefined;
+  const now = new Date();
+  const type = 'network-query.hie.first-data-ready';
+  const eventId = await insertEvent(tx, {
+    type,
+    factKey: `${type}/${step.requestId}`,
+    patientId: query.patient_id,
+    requestId: step.requestId,
+    occurredAt: now,
+    body: {
+      meta: { requestId: step.requestId, when: now.toISOString(), type, data: query.metadata ?? undefined },
+      payload: {
+        patientId: query.patient_id,
+        externalId: await readExternalId(tx, query.patient_id),
+        source: { type: 'hie', status: 'processing', firstDataReadyAt: now.toISOString() },
+      },
+    },
+  });
+  if (eventId !== undefined) {
+    const { source, attempt } = step;
+    await tell(tx, step.requestId, {
+      source,
+      attempt,
+      kind: 'first-data-ready',
+      message: 'First data can be read',
+    });
+  }
+  return eventId;
+}

@@ -1,0 +1,56 @@
+import type { Client } from '@temporalio/client';
+import { NETWORK_QUERY_MESSAGES, type SourceCallback } from '../../contract/network-query-workflow.ts';
+import type { SourceType } from '../../contract/primitives.ts';
+import { networkQueryWorkflowId } from '../../contract/temporal.ts';
+import type { Logger } from '../../lib/logger.ts';
+import { verifySourceCallback } from '../sources/callback.ts';
+import { findAttemptByCallback, noteCallback } from '../store/attempts.ts';
+import type { Store } from '../store/database.ts';
+import { callbackHash } from './callback-token.ts';
+
+const SIGNAL_TIMEOUT_MS = 10_000;
+
+/**
+ * A source announces that an attempt's answer is ready. It is a hint: the answer is fetched by the workflow, and
+ * when the hint is lost the workflow asks by itself. The source has its answer before the workflow is told.
+ * 404: no such attempt. 401: not signed by its source. 200: taken, or of no use any more.
+ */
+export function createSourceCallbacks(deps: {
+  store: Store;
+  temporal: Client;
+  logger: Logger;
+  secrets: Partial<Record<SourceType, string>>;
+}) {
+  async function tellWorkflow(requestId: string, run: number, callback: SourceCallback): Promise<void> {
+    const handle = deps.temporal.workflow.getHandle(networkQueryWorkflowId(requestId, run));
+    try {
+      await deps.temporal.withDeadline(Date.now() + SIGNAL_TIMEOUT_MS, () =>
+        handle.signal<[SourceCallback]>(NETWORK_QUERY_MESSAGES.sourceCallback, callback),
+      );
+    } catch (error) {
+      deps.logger.info({ err: error, requestId }, 'callback not passed on; the poll sees to it');
+    }
+  }
+
+  return {
+    async handle(
+      token: string,
+      headers: Record<string, string | string[] | undefined>,
+      rawBody: Buffer,
+    ): Promise<{ status: 200 | 401 | 404 }> {
+      const attempt = await deps.store.asSystem((tx) => findAttemptByCallback(tx, callbackHash(token)));
+      if (attempt === undefined) return { status: 404 };
+      const secret = deps.secrets[attempt.source];
+      if (secret === undefined || !verifySourceCallback(secret, headers, rawBody).isGenuine)
+        return { status: 401 };
+      if (attempt.status === 'running') {
+        await deps.store.asAccount(attempt.accountId, (tx) => noteCallback(tx, attempt));
+        void tellWorkflow(attempt.requestId, attempt.run, {
+          source: attempt.source,
+          attempt: attempt.attempt,
+        });
+      }
+      return { status: 200 };
+    },
+  };
+}

@@ -1,0 +1,224 @@
+import { sql } from 'kysely';
+import type { SourceType } from '../../contract/primitives.ts';
+import type { SourceStepInput } from '../../contract/source-steps.ts';
+import type { Demographics } from '../domain/demographics.ts';
+import type { AccountTx, SystemTx } from './database.ts';
+import { tell } from './timeline.ts';
+
+/** Where an attempt stands and whom it asks for: all that a step needs to begin or to go on after a crash. */
+export interface AttemptWork {
+  patientId: string;
+  demographics: Demographics;
+  realtime: boolean;
+  status: 'running' | 'completed' | 'failed';
+  resources: number;
+  pages: number;
+  job: Record<string, unknown> | null;
+  cursor: Record<string, unknown> | null;
+}
+
+export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise<AttemptWork | undefined> {
+  const row = await tx.db
+    .selectFrom('network_query_attempt as a')
+    .innerJoin('network_query as q', 'q.id', 'a.query_id')
+    .innerJoin('patient as p', 'p.id', 'q.patient_id')
+    .select(['a.status', 'a.resources', 'a.pages', 'a.job', 'a.cursor', 'q.patient_id', 'q.requested'])
+    .select([
+      'p.first_names',
+      'p.last_names',
+      'p.dob',
+      'p.gender',
+      'p.addresses',
+      'p.contacts',
+      'p.personal_identifiers',
+    ])
+    .where('a.query_id', '=', step.requestId)
+    .where('a.source', '=', step.source)
+    .where('a.attempt', '=', step.attempt)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  return {
+    patientId: row.patient_id,
+    demographics: {
+      firstNames: row.first_names,
+      lastNames: row.last_names,
+      dob: row.dob,
+      gender: row.gender,
+      addresses: row.addresses,
+      contacts: row.contacts,
+      personalIdentifiers: row.personal_identifiers,
+    },
+    realtime: row.requested.some(({ source, realtime }) => source === step.source && realtime),
+    status: row.status,
+    resources: row.resources,
+    pages: row.pages,
+    job: row.job,
+    cursor: row.cursor,
+  };
+}
+
+/** Writes a further attempt of a source, once; the one before it then no longer waits for it. */
+export async function insertNextAttempt(
+  tx: AccountTx,
+  step: SourceStepInput,
+  callbackHash: Buffer,
+): Promise<void> {
+  await tx.db
+    .updateTable('network_query_attempt')
+    .set({ will_retry: false })
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('will_retry', '=', true)
+    .execute();
+  await tx.db
+    .insertInto('network_query_attempt')
+    .values({
+      query_id: step.requestId,
+      source: step.source,
+      attempt: step.attempt,
+      run: step.run,
+      account_id: tx.accountId,
+      status: 'running',
+      callback_hash: callbackHash,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  await tx.db
+    .updateTable('network_query_run')
+    .set({ ended_at: null })
+    .where('query_id', '=', step.requestId)
+    .where('run', '=', step.run)
+    .execute();
+}
+
+/** The number of the source's newest attempt; 0 when there is none. */
+export async function newestAttempt(tx: AccountTx, requestId: string, source: SourceType): Promise<number> {
+  const row = await tx.db
+    .selectFrom('network_query_attempt')
+    .select(({ fn }) => fn.max<number | null>('attempt').as('attempt'))
+    .where('query_id', '=', requestId)
+    .where('source', '=', source)
+    .executeTakeFirst();
+  return row?.attempt ?? 0;
+}
+
+const ofAttempt = (tx: AccountTx, step: SourceStepInput) =>
+  tx.db
+    .updateTable('network_query_attempt')
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('attempt', '=', step.attempt);
+
+/** Keeps the handle of an accepted request, so that a crash does not ask twice. */
+export async function saveJob(
+  tx: AccountTx,
+  step: SourceStepInput,
+  job: Record<string, unknown>,
+): Promise<void> {
+  await ofAttempt(tx, step)
+    .set({ job: JSON.stringify(job) })
+    .where('status', '=', 'running')
+    .execute();
+}
+
+export interface PageCounts {
+  resources: number;
+  strays: number;
+  documents: number;
+}
+
+/**
+ * Notes a collected page and where to go on. False when the attempt has ended meanwhile (given up, or taken over
+ * after a time-out): the page must then not be kept.
+ */
+export async function savePage(
+  tx: AccountTx,
+  step: SourceStepInput,
+  counts: PageCounts,
+  cursor: Record<string, unknown> | null,
+): Promise<boolean> {
+  const updated = await ofAttempt(tx, step)
+    .set({
+      cursor: cursor === null ? null : JSON.stringify(cursor),
+      pages: sql`pages + 1`,
+      resources: sql`resources + ${counts.resources}`,
+      strays: sql`strays + ${counts.strays}`,
+      documents: sql`documents + ${counts.documents}`,
+    })
+    .where('status', '=', 'running')
+    .returning('attempt')
+    .executeTakeFirst();
+  return updated !== undefined;
+}
+
+/** Ends an attempt; undefined when it had ended before. */
+export async function endAttempt(
+  tx: AccountTx,
+  step: SourceStepInput,
+  end: { status: 'completed' | 'failed'; reason?: string; willRetry?: boolean },
+): Promise<{ completedAt: Date; resources: number; strays: number; documents: number } | undefined> {
+  const row = await ofAttempt(tx, step)
+    .set({
+      status: end.status,
+      reason: end.reason ?? null,
+      will_retry: end.willRetry ?? false,
+      completed_at: sql<Date>`coalesce(completed_at, clock_timestamp())`,
+    })
+    // A failed attempt whose repetition is given up ends once more, now for good.
+    .where(({ or, eb, and }) =>
+      or([eb('status', '=', 'running'), and([eb('status', '=', 'failed'), eb('will_retry', '=', true)])]),
+    )
+    .returning(['completed_at', 'resources', 'strays', 'documents'])
+    .executeTakeFirst();
+  if (row?.completed_at == null) return undefined;
+  return {
+    completedAt: row.completed_at,
+    resources: row.resources,
+    strays: row.strays,
+    documents: row.documents,
+  };
+}
+
+export interface CalledAttempt {
+  accountId: string;
+  requestId: string;
+  run: number;
+  source: SourceType;
+  attempt: number;
+  status: 'running' | 'completed' | 'failed';
+}
+
+/** The attempt whose callback token has this hash. */
+export async function findAttemptByCallback(tx: SystemTx, hash: Buffer): Promise<CalledAttempt | undefined> {
+  const row = await tx.db
+    .selectFrom('network_query_attempt')
+    .select(['account_id', 'query_id', 'run', 'source', 'attempt', 'status'])
+    .where('callback_hash', '=', hash)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const { run, source, attempt, status } = row;
+  return { accountId: row.account_id, requestId: row.query_id, run, source, attempt, status };
+}
+
+/** Tells a callback in the timeline; a repeat is told once. */
+export async function noteCallback(
+  tx: AccountTx,
+  { requestId, source, attempt }: CalledAttempt,
+): Promise<void> {
+  const onceKey = `callback/${source}/${attempt}`;
+  await tell(tx, requestId, {
+    source,
+    attempt,
+    kind: 'callback',
+    message: 'The source says it is ready',
+    onceKey,
+  });
+  await tx.db
+    .updateTable('network_query_attempt')
+    .set({ callback_at: new Date() })
+    .where('query_id', '=', requestId)
+    .where('source', '=', source)
+    .where('attempt', '=', attempt)
+    .where('callback_at', 'is', null)
+    .execute();
+}

@@ -1,0 +1,79 @@
+import { sql } from 'kysely';
+import type { SourceType } from '../../contract/primitives.ts';
+import type { AccountTx } from './database.ts';
+
+export interface NewDocument {
+  id: string;
+  patientId: string;
+  queryId: string;
+  source: SourceType;
+  kind: 'page' | 'attachment';
+  sourceDocumentId?: string;
+  fileName: string;
+  contentType: string;
+  sizeBytes: number;
+  sha256: Buffer;
+  blobRef: string;
+}
+
+export async function insertDocuments(tx: AccountTx, documents: readonly NewDocument[]): Promise<void> {
+  if (documents.length === 0) return;
+  await tx.db
+    .insertInto('document')
+    .values(
+      documents.map((document) => ({
+        id: document.id,
+        account_id: tx.accountId,
+        patient_id: document.patientId,
+        query_id: document.queryId,
+        source: document.source,
+        kind: document.kind,
+        source_document_id: document.sourceDocumentId ?? null,
+        file_name: document.fileName,
+        content_type: document.contentType,
+        size_bytes: document.sizeBytes,
+        sha256: document.sha256,
+        blob_ref: document.blobRef,
+      })),
+    )
+    .execute();
+}
+
+export interface CollectedResource {
+  resourceType: string;
+  /** The id that the source gave it. */
+  sourceId: string;
+  /** SHA-256 (hex) of the resource as it came. */
+  sha256: string;
+  content: object;
+}
+
+/**
+ * Stores resources once by their identity at the source; the same content again changes nothing, other content
+ * replaces what was there.
+ */
+export async function upsertResources(
+  tx: AccountTx,
+  of: { patientId: string; source: SourceType; documentId: string },
+  resources: readonly CollectedResource[],
+): Promise<void> {
+  if (resources.length === 0) return;
+  await sql`
+    insert into patient_resource as r
+      (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content)
+    select ${tx.accountId}, ${of.patientId}, ${of.source}, n.type, n.id, ${of.documentId}, decode(n.sha, 'hex'), n.content
+    from unnest(
+      ${resources.map(({ resourceType }) => resourceType)}::text[],
+      ${resources.map(({ sourceId }) => sourceId)}::text[],
+      ${resources.map(({ sha256 }) => sha256)}::text[],
+      ${resources.map(({ content }) => toJsonb(content))}::jsonb[]
+    ) as n(type, id, sha, content)
+    on conflict (patient_id, source, resource_type, source_id) do update set
+      document_id = excluded.document_id, sha256 = excluded.sha256, content = excluded.content, collected_at = now()
+    where r.sha256 <> excluded.sha256
+  `.execute(tx.db);
+}
+
+/** jsonb has no place for the character NUL; a source's text is kept without it. */
+const toJsonb = (content: object): string =>
+  JSON.stringify(content).replaceAll(/(?<!\\)((?:\\\\)*)\\u0000/g, '$1');

@@ -1,0 +1,102 @@
+import {
+  type Client,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowIdConflictPolicy,
+  WorkflowIdReusePolicy,
+} from '@temporalio/client';
+import { TypedSearchAttributes } from '@temporalio/common';
+import { TASK_QUEUES, WORKFLOW_TYPES, webhookDeliveryWorkflowId } from '../../contract/temporal.ts';
+import type { WebhookDeliveryInput } from '../../contract/webhook-delivery-workflow.ts';
+import type { Logger } from '../../lib/logger.ts';
+import { searchAttribute } from '../../temporal/search-attributes.ts';
+import type { Store } from '../store/database.ts';
+import { markHandedOver } from '../store/events.ts';
+import type { Delivery } from './delivery.ts';
+
+/**
+ * Makes the first attempt on committed events right away, in the process that committed them and outside any
+ * activity slot. What it cannot deliver gets a `webhookDelivery` workflow; what a crash takes from it, `reconcile`
+ * finds.
+ */
+export interface Courier {
+  /** In the background; one after the other for one call. */
+  send(accountId: string, eventIds: readonly string[]): void;
+  /** Hands an event to a workflow of its own. Doing it twice is harmless. */
+  handOver(accountId: string, eventId: string, attemptsMade: number): Promise<void>;
+  drain(): Promise<void>;
+}
+
+/** First attempts under way at a time; the rest waits in memory, and in the outbox. */
+const SENDING_MAX = 50;
+const START_TIMEOUT_MS = 5_000;
+
+export function createCourier(deps: {
+  store: Store;
+  delivery: Delivery;
+  temporal: Client;
+  logger: Logger;
+}): Courier {
+  const waiting: { accountId: string; eventIds: readonly string[] }[] = [];
+  const underWay = new Set<Promise<void>>();
+
+  async function handOver(accountId: string, eventId: string, attemptsMade: number): Promise<void> {
+    const input: WebhookDeliveryInput = { accountId, eventId, attemptsMade };
+    try {
+      await deps.temporal.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
+        deps.temporal.workflow.start(WORKFLOW_TYPES.webhookDelivery, {
+          workflowId: webhookDeliveryWorkflowId(eventId),
+          taskQueue: TASK_QUEUES.exchange,
+          args: [input],
+          // A dead-lettered event may be replayed later.
+          workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+          workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+          typedSearchAttributes: new TypedSearchAttributes([
+            { key: searchAttribute.accountId, value: accountId },
+          ]),
+          staticSummary: 'Webhook that could not be delivered at once',
+        }),
+      );
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    }
+    await deps.store.asAccount(accountId, (tx) => markHandedOver(tx, eventId));
+  }
+
+  async function deliver(accountId: string, eventId: string): Promise<void> {
+    const outcome = await deps.delivery.attempt(accountId, eventId);
+    if (outcome.state === 'failed' || outcome.state === 'blocked') {
+      await handOver(accountId, eventId, outcome.attemptsMade);
+    }
+  }
+
+  function next(): void {
+    if (underWay.size >= SENDING_MAX) return;
+    const batch = waiting.shift();
+    if (batch === undefined) return;
+    const work = sendAll(batch.accountId, batch.eventIds).finally(() => {
+      underWay.delete(work);
+      next();
+    });
+    underWay.add(work);
+  }
+
+  async function sendAll(accountId: string, eventIds: readonly string[]): Promise<void> {
+    for (const eventId of eventIds) {
+      await deliver(accountId, eventId).catch((error: unknown) =>
+        deps.logger.warn({ err: error, eventId }, 'webhook not sent yet; reconcile will see to it'),
+      );
+    }
+  }
+
+  return {
+    handOver,
+    send(accountId, eventIds) {
+      if (eventIds.length === 0) return;
+      waiting.push({ accountId, eventIds });
+      next();
+    },
+    async drain() {
+      while (underWay.size > 0) await Promise.all(underWay);
+    },
+  };
+}

@@ -1,0 +1,96 @@
+import { createHmac } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
+import { Agent, request } from 'undici';
+import { NETWORK_QUERY_EVENT_TYPES } from '../../contract/events.ts';
+import { retryAfterMs } from '../../lib/retry-after.ts';
+import type { OpenEvent } from '../store/events.ts';
+import { type DestinationRules, guardedLookup, refusedDestination } from './destination-guard.ts';
+
+export type SendResult =
+  | { kind: 'delivered'; httpStatus: number; note: string }
+  /** The receiver wants nothing more (410). */
+  | { kind: 'gone'; httpStatus: number; note: string }
+  | { kind: 'failed'; httpStatus?: number; note: string; retryAfterMs?: number };
+
+export interface WebhookSender {
+  /** Sends an event once. Never throws. */
+  send(accountId: string, event: OpenEvent): Promise<SendResult>;
+}
+
+/** A receiver has 15 s for its answer (interface-decisions.md, "Delivery"). */
+const ANSWER_TIMEOUT_MS = 15_000;
+/** Nobody reads the answer's body. */
+const ANSWER_BYTES_MAX = 1_000_000;
+
+export function createWebhookSender(deps: {
+  /** Where webhooks may go; checked at each attempt, for a name may have turned private since it was set. */
+  destinations: DestinationRules;
+  /** A fresh, expiring link to the patient's data. */
+  consolidatedDataUrl: (accountId: string, patientId: string) => string;
+}): WebhookSender {
+  const dispatcher = new Agent({
+    connect: { lookup: guardedLookup(deps.destinations), timeout: 5_000 },
+    headersTimeout: ANSWER_TIMEOUT_MS,
+    bodyTimeout: ANSWER_TIMEOUT_MS,
+    maxResponseSize: ANSWER_BYTES_MAX,
+  });
+  return {
+    async send(accountId, event) {
+      const refused = refusedDestination(event.url, deps.destinations);
+      if (refused !== undefined) return { kind: 'failed', note: `the destination ${refused}` };
+      const body = render(event, (patientId) => deps.consolidatedDataUrl(accountId, patientId));
+      try {
+        const answer = await request(event.url, {
+          method: 'POST',
+          dispatcher,
+          headers: { 'content-type': 'application/json', ...signatures(event, body) },
+          body,
+          signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+        });
+        await answer.body.dump();
+        return classify(answer.statusCode, answer.headers['retry-after']);
+      } catch (error) {
+        return { kind: 'failed', note: noteOf(error) };
+      }
+    },
+  };
+}
+
+function classify(httpStatus: number, retryAfter: string | string[] | undefined): SendResult {
+  const note = String(httpStatus);
+  if (httpStatus >= 200 && httpStatus < 300) return { kind: 'delivered', httpStatus, note };
+  if (httpStatus === 410) return { kind: 'gone', httpStatus, note };
+  if (httpStatus >= 300 && httpStatus < 400)
+    return { kind: 'failed', httpStatus, note: `${note}, redirects are not followed` };
+  return { kind: 'failed', httpStatus, note, retryAfterMs: retryAfterMs(retryAfter) };
+}
+
+/** The stored body with the links that expire; so a late delivery carries a link that still works. */
+function render(event: OpenEvent, link: (patientId: string) => string): string {
+  const withLink =
+    event.patientId !== null &&
+    ([...NETWORK_QUERY_EVENT_TYPES, 'network-query.hie.first-data-ready'] as string[]).includes(event.type);
+  if (!withLink || event.patientId === null) return JSON.stringify(event.body);
+  const { payload, ...rest } = event.body;
+  return JSON.stringify({
+    ...rest,
+    payload: { ...(payload as object), consolidatedDataUrl: link(event.patientId) },
+  });
+}
+
+/** Standard Webhooks, and for existing receivers the hex HMAC of the raw body. */
+function signatures(event: OpenEvent, body: string): Record<string, string> {
+  const now = new Date();
+  return {
+    'webhook-id': event.id,
+    'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+    'webhook-signature': new Webhook(event.key).sign(event.id, now, body),
+    'x-metriport-signature': createHmac('sha256', event.key).update(body).digest('hex'),
+  };
+}
+
+function noteOf(error: unknown): string {
+  const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  if (name === 'TimeoutError') return `no answer within ${ANSWER_TIMEOUT_MS / 1000} s`;
+  return code ?? name ?? 'connection failed';
+}

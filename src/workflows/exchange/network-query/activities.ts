@@ -1,0 +1,27 @@
+import { proxyActivities } from '@temporalio/workflow';
+import type { RecordActivities } from '../../../activities/exchange/record-activities.ts';
+import type { SourceActivities } from '../../../activities/exchange/source-activities.ts';
+import type { SourceType } from '../../../contract/primitives.ts';
+import { TASK_QUEUES } from '../../../contract/temporal.ts';
+import { SOURCE_POLICIES } from './source-policy.ts';
+
+/** The steps on one source: on the source's own queue, under its policy, ended by the attempt's deadline. */
+export function sourceActivities(source: SourceType, remainingMs: number, summary: string) {
+  const policy = SOURCE_POLICIES[source];
+  return proxyActivities<SourceActivities>({
+    taskQueue: TASK_QUEUES.source(source),
+    startToCloseTimeout: policy.startToClose,
+    scheduleToCloseTimeout: remainingMs,
+    heartbeatTimeout: policy.heartbeatTimeout,
+    retry: policy.retry,
+    summary,
+  });
+}
+
+/** Writing what happened: retried until it is written. */
+export const recordActivities = (summary: string) =>
+  proxyActivities<RecordActivities>({
+    startToCloseTimeout: '30 seconds',
+    retry: { initialInterval: '500ms', maximumInterval: '30 seconds' },
+    summary,
+  });
