@@ -1,11 +1,10 @@
 import type { Client } from '@temporalio/client';
 import type { Config } from '../config.ts';
-import { SOURCE_TYPES, type SourceType } from '../contract/primitives.ts';
+import type { SourceType } from '../contract/primitives.ts';
 import type { Logger } from '../lib/logger.ts';
 import { consolidatedDataUrl } from './links/signed-link.ts';
 import { createNetworkQueryService } from './network-query/service.ts';
 import { createSourceCallbacks } from './network-query/source-callback.ts';
-import type { SourceAuth, SourceConfig } from './sources/source-config.ts';
 import { createStore } from './store/database.ts';
 import { createCourier } from './webhooks/courier.ts';
 import { createDelivery } from './webhooks/delivery.ts';
@@ -75,58 +74,3 @@ const callbackSecrets = (
   pharmacy: config.PHARMACY_CALLBACK_SECRET,
   lab: config.LAB_CALLBACK_SECRET,
 });
-
-const PREFIX = { hie: 'HIE', pharmacy: 'PHARMACY', lab: 'LAB' } as const;
-
-const variablesOf = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P) =>
-  [
-    `${prefix}_BASE_URL`,
-    `${prefix}_BEARER_TOKEN`,
-    `${prefix}_TOKEN_URL`,
-    `${prefix}_CLIENT_ID`,
-    `${prefix}_CLIENT_SECRET`,
-    `${prefix}_ALLOWED_ORIGINS`,
-    `${prefix}_CALLBACK_SECRET`,
-  ] as const;
-
-export const SOURCE_VARIABLES = [
-  ...variablesOf('HIE'),
-  ...variablesOf('PHARMACY'),
-  ...variablesOf('LAB'),
-] as const;
-
-/** The sources as the environment describes them. */
-export function sourceConfigs(
-  config: Config<(typeof SOURCE_VARIABLES)[number]>,
-): Record<SourceType, SourceConfig> {
-  const entries = SOURCE_TYPES.map((source): [SourceType, SourceConfig] => {
-    const prefix = PREFIX[source];
-    return [
-      source,
-      {
-        source,
-        baseUrl: config[`${prefix}_BASE_URL`],
-        auth: authOf(config, prefix),
-        allowedOrigins: config[`${prefix}_ALLOWED_ORIGINS`]?.split(/\s+/).filter((origin) => origin !== ''),
-        callbacks: config[`${prefix}_CALLBACK_SECRET`] !== undefined,
-      },
-    ];
-  });
-  return Object.fromEntries(entries) as Record<SourceType, SourceConfig>;
-}
-
-function authOf(
-  config: Config<(typeof SOURCE_VARIABLES)[number]>,
-  prefix: 'HIE' | 'PHARMACY' | 'LAB',
-): SourceAuth {
-  const token = config[`${prefix}_BEARER_TOKEN`];
-  const [tokenUrl, clientId, clientSecret] = [
-    config[`${prefix}_TOKEN_URL`],
-    config[`${prefix}_CLIENT_ID`],
-    config[`${prefix}_CLIENT_SECRET`],
-  ];
-  if (tokenUrl !== undefined && clientId !== undefined && clientSecret !== undefined) {
-    return { kind: 'client-credentials', tokenUrl, clientId, clientSecret };
-  }
-  return token === undefined ? { kind: 'none' } : { kind: 'bearer', token };
-}

@@ -10,7 +10,8 @@ import {
   type NewDocument,
   upsertResources,
 } from '../store/collected.ts';
-import type { Store } from '../store/database.ts';
+import type { AccountTx, Store } from '../store/database.ts';
+import { tell } from '../store/timeline.ts';
 import { announceFirstData, completeAttempt } from './endings.ts';
 
 /** The attempt ended while its data was still coming: given up, or taken over after a time-out. */
@@ -34,9 +35,8 @@ export async function collectPages(
   patientId: string,
   pages: AsyncIterable<Page>,
   onPage: (eventIds: readonly string[]) => void,
-  before = { pages: 0, resources: 0 },
+  before = { resources: 0 },
 ): Promise<Collected> {
-  let pageNumber = before.pages;
   let { resources } = before;
   let ended = false;
   const eventIds: string[] = [];
@@ -44,7 +44,7 @@ export async function collectPages(
   for await (const page of pages) {
     const documents = await keepBytes(deps.blobs, step, patientId, page);
     const collected = identify(page, documents[0]?.fileName ?? '');
-    const isFirst = pageNumber === 0;
+    const bringsFirstData = resources === 0 && collected.length > 0;
     const isLast = page.next === null;
     const events = await deps.store.asAccount(step.accountId, async (tx) => {
       const counts = { resources: collected.length, strays: page.strayCount, documents: documents.length };
@@ -53,13 +53,13 @@ export async function collectPages(
       await insertDocuments(tx, documents);
       const documentId = documents[0]?.id ?? '';
       await upsertResources(tx, { patientId, source: step.source, documentId }, collected);
+      await tellOmissions(tx, step, page);
       const firstData =
-        step.source === 'hie' && isFirst && !isLast ? await announceFirstData(tx, step) : undefined;
+        step.source === 'hie' && bringsFirstData && !isLast ? await announceFirstData(tx, step) : undefined;
       const end = isLast ? await completeAttempt(tx, step) : undefined;
       return [firstData, end].filter((id) => id !== undefined);
     });
     ended ||= isLast;
-    pageNumber += 1;
     resources += collected.length;
     eventIds.push(...events);
     onPage(events);
@@ -70,6 +70,18 @@ export async function collectPages(
     if (event !== undefined) onPage([event]);
   }
   return { resources, eventIds };
+}
+
+/** What the source could not bring in full is told, not passed over. */
+async function tellOmissions(tx: AccountTx, step: SourceStepInput, page: Page): Promise<void> {
+  const { source, attempt } = step;
+  const omissions = [
+    page.strayCount > 0 ? `${page.strayCount} resources of other patients put aside` : undefined,
+    page.skippedAttachments > 0 ? `${page.skippedAttachments} documents could not be fetched` : undefined,
+    page.reportedErrors > 0 ? `the source reports ${page.reportedErrors} errors of its own` : undefined,
+  ].filter((omission) => omission !== undefined);
+  if (omissions.length === 0) return;
+  await tell(tx, step.requestId, { source, attempt, kind: 'incomplete', message: omissions.join('; ') });
 }
 
 /** The answer itself comes first; its name is what `meta.source` of its resources will say. */
@@ -102,7 +114,9 @@ async function keepBytes(
       blobRef: blob.ref,
     } satisfies NewDocument;
   };
-  const documents = [await keep('page', page.raw.bytes, page.raw.contentType)];
+  const documents: NewDocument[] = [];
+  // A page may be empty: a search that the source does not serve, a list that held only strays.
+  if (page.raw.bytes.length > 0) documents.push(await keep('page', page.raw.bytes, page.raw.contentType));
   for (const { bytes, contentType, documentReferenceId } of page.attachments) {
     documents.push(await keep('attachment', bytes, contentType, documentReferenceId));
   }
