@@ -1,3 +1,5 @@
+import { retryAfterMs } from '../../lib/retry-after.ts';
+
 /** Everything that can go wrong with a call to an exchange; the closed list that workflows decide by. */
 export type FailureKind =
   | 'rejected'
@@ -124,11 +126,10 @@ function mayRepeat(kind: FailureKind, nature: CallNature): boolean {
   return rule === 'if-repeatable' ? nature.repeatable : rule;
 }
 
-/** Seconds or an HTTP date (RFC 9110, 10.2.3), at most one hour; undefined when it says nothing usable. */
+/** At most one hour: what a server asks for must not hold a workflow for days. */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
-  if (value === undefined || value.trim() === '') return undefined;
-  const afterMs = /^\s*\d+\s*$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - nowMs;
-  return Number.isFinite(afterMs) ? Math.min(Math.max(afterMs, 0), RETRY_AFTER_MAX_MS) : undefined;
+  const afterMs = retryAfterMs(value, nowMs);
+  return afterMs === undefined ? undefined : Math.min(afterMs, RETRY_AFTER_MAX_MS);
 }
 
 /**
