@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Logger } from '../../lib/logger.ts';
 import type { NetworkQueryService } from '../network-query/service.ts';
-import type { AccountTx, Store } from '../store/database.ts';
+import type { Store } from '../store/database.ts';
+import type { Courier } from '../webhooks/courier.ts';
 
 /** What a gateway is built from. */
 export interface GatewayDeps {
@@ -22,8 +23,7 @@ export interface GatewayDeps {
     headers: IncomingHttpHeaders,
     rawBody: Buffer,
   ): Promise<{ status: number }>;
-  /** Gives undelivered events another round; answers how many. */
-  retryUndelivered(tx: AccountTx): Promise<number>;
+  courier: Pick<Courier, 'send'>;
   /** Resolves when the Temporal server answers. */
   pingTemporal(): Promise<void>;
 }

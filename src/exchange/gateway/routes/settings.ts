@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { InvalidRequestError } from '../../errors.ts';
+import { reopenUndelivered } from '../../store/events.ts';
 import { countUndelivered, findDestination, setDestination } from '../../store/settings.ts';
 import { refusedDestination } from '../../webhooks/destination-guard.ts';
 import { generateWebhookKey } from '../../webhooks/webhook-key.ts';
@@ -13,7 +14,7 @@ const AT_ROOT = '/settings';
 
 export function addSettingsRoutes(
   operations: Operations,
-  deps: Pick<GatewayDeps, 'allowLoopbackWebhooks' | 'retryUndelivered'>,
+  deps: Pick<GatewayDeps, 'allowLoopbackWebhooks' | 'courier'>,
 ): void {
   operations.read(
     'getSettings',
@@ -57,9 +58,10 @@ export function addSettingsRoutes(
   operations.write(
     'retryWebhooks',
     async (tx) => {
-      const events = await deps.retryUndelivered(tx);
-      const message = events === 0 ? 'Nothing is undelivered' : `${events} events are sent again`;
-      return ok({ message, events });
+      const eventIds = await reopenUndelivered(tx);
+      const events = eventIds.length;
+      const message = events === 0 ? 'Nothing is undelivered' : 'What is undelivered is sent again';
+      return ok({ message, events }, { afterCommit: () => deps.courier.send(tx.accountId, eventIds) });
     },
     `${AT_ROOT}/webhook/retry`,
   );

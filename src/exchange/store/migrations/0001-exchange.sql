@@ -133,7 +133,8 @@ CREATE TABLE network_query (
   requested jsonb NOT NULL,
   start_errors jsonb NOT NULL DEFAULT '[]',
   status text NOT NULL CHECK (status IN ('running', 'completed', 'partial', 'failed')),
-  started_at timestamptz NOT NULL DEFAULT now(),
+  -- In milliseconds, as its readers have it: a page of the list ends at exactly this value.
+  started_at timestamptz(3) NOT NULL DEFAULT now(),
   ended_at timestamptz
 );
 CREATE INDEX network_query_by_account ON network_query (account_id, started_at DESC, id);

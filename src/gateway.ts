@@ -1,0 +1,51 @@
+import type { AddressInfo } from 'node:net';
+import { readConfig } from './config.ts';
+import { assembleExchange, EXCHANGE_VARIABLES } from './exchange/assemble.ts';
+import { createGateway } from './exchange/gateway/app.ts';
+import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
+import { runProcess } from './lib/process.ts';
+import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';
+
+const VARIABLES = [
+  ...EXCHANGE_VARIABLES,
+  ...TEMPORAL_VARIABLES,
+  'ID_HMAC_KEY',
+  'INTERNAL_TOKEN_KEY',
+  'GATEWAY_HOST',
+  'GATEWAY_PORT',
+] as const;
+
+/** Serves the interface. Starts and answers while Temporal is down; accepted work then starts when it is back. */
+await runProcess('gateway', async (logger) => {
+  exitWithParent();
+  const config = readConfig(VARIABLES);
+  const temporal = await createTemporalClient(config, { lazy: true });
+  const exchange = assembleExchange(config, temporal, logger);
+  const app = await createGateway({
+    store: exchange.store,
+    logger,
+    networkQueries: exchange.networkQueries,
+    courier: exchange.courier,
+    handleSourceCallback: (token, headers, rawBody) =>
+      exchange.sourceCallbacks.handle(token, headers, rawBody),
+    pingTemporal: async () => {
+      await temporal.connection.workflowService.getSystemInfo({});
+    },
+    publicBaseUrl: config.PUBLIC_BASE_URL,
+    idHmacKey: config.ID_HMAC_KEY,
+    linkSigningKey: config.LINK_SIGNING_KEY,
+    internalTokenKey: config.INTERNAL_TOKEN_KEY,
+    allowLoopbackWebhooks: config.ALLOW_LOOPBACK_WEBHOOKS,
+  });
+  await app.listen({ host: config.GATEWAY_HOST, port: config.GATEWAY_PORT });
+  const { port } = app.server.address() as AddressInfo;
+  logger.info({ host: config.GATEWAY_HOST, port }, 'gateway is ready');
+  reportReady({ host: config.GATEWAY_HOST, port });
+  return {
+    stop: async () => {
+      await app.close();
+      await exchange.close();
+      await temporal.connection.close();
+    },
+  };
+});

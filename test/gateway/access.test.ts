@@ -1,0 +1,144 @@
+import { SignJWT } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { endpoints } from '../../src/contract/endpoints.ts';
+import { generateApiKey, parseApiKey } from '../../src/exchange/domain/api-key.ts';
+import { findKeyHolder, revokeApiKey } from '../../src/exchange/store/api-keys.ts';
+import {
+  createTestGateway,
+  newPerson,
+  TEST_INTERNAL_KEY,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
+
+let gateway: TestGateway;
+let account: TestAccount;
+beforeAll(async () => {
+  gateway = await createTestGateway();
+  account = await gateway.addAccount();
+});
+afterAll(() => gateway.close());
+
+const call = (headers: Record<string, string>, url = '/medical/v1/facility') =>
+  gateway.app.inject({ method: 'GET', url, headers });
+
+describe('who shows no valid key', () => {
+  it('gets 401 with a challenge from every operation, before its request is looked at', async () => {
+    for (const { method, path } of Object.values(endpoints)) {
+      const url = path.replaceAll(/:\w+/g, 'x');
+      const answer = await gateway.app.inject({ method, url, headers: { 'x-api-key': generateApiKey() } });
+      expect([answer.statusCode, answer.json().name], path).toEqual([401, 'UNAUTHORIZED']);
+      expect(answer.headers['www-authenticate']).toMatch(/^ApiKey /);
+    }
+  });
+
+  it('is told whether the key is missing or wrong, and nothing else', async () => {
+    expect((await call({})).json().detail).toContain('x-api-key');
+    expect((await call({ 'x-api-key': 'mdx_nonsense' })).json().detail).toBe('The API key is not valid');
+    expect((await call({ 'x-api-key': `${account.apiKey}x` })).statusCode).toBe(401);
+  });
+
+  it('is refused with a key that was revoked', async () => {
+    const other = await gateway.addAccount();
+    const hash = parseApiKey(other.apiKey)?.hash ?? Buffer.alloc(0);
+    await gateway.store.asSystem(async (tx) => {
+      const holder = await findKeyHolder(tx, hash);
+      await revokeApiKey(tx, holder?.keyId ?? '');
+    });
+    expect((await other.call('GET', 'facility')).statusCode).toBe(401);
+  });
+});
+
+describe('an internal token', () => {
+  const token = (claims: { aud?: string; sub?: string; expires?: string }, key = TEST_INTERNAL_KEY) =>
+    new SignJWT({})
+      .setProtectedHeader({ alg: 'HS256' })
+      .setAudience(claims.aud ?? 'exchange-internal')
+      .setSubject(claims.sub ?? account.accountId)
+      .setExpirationTime(claims.expires ?? '5m')
+      .sign(new TextEncoder().encode(key));
+
+  it('acts for its account', async () => {
+    const answer = await call({ authorization: `Bearer ${await token({})}` });
+    expect(answer.json().facilities[0].id).toBe(account.facilityId);
+  });
+
+  it.each([
+    ['of another audience', () => token({ aud: 'embed' })],
+    ['that has expired', () => token({ expires: '-1m' })],
+    ['of an account that is none', () => token({ sub: '0198a000-0000-7000-8000-000000000000' })],
+    ['signed with another key', () => token({}, 'another-key-another-key-another')],
+    ['without a signature', async () => `${(await token({})).split('.').slice(0, 2).join('.')}.`],
+  ])('%s is refused', async (_what, make) => {
+    expect((await call({ authorization: `Bearer ${await make()}` })).statusCode).toBe(401);
+  });
+});
+
+describe('the limit of requests per minute', () => {
+  it('is counted over all gateways, told in headers, and answered with 429 and Retry-After', async () => {
+    const limited = await gateway.addAccount({ settings: { limits: { requestsPerMinute: 3 } } });
+    const statuses: number[] = [];
+    for (let request = 0; request < 4; request += 1) {
+      statuses.push((await limited.call('GET', 'facility')).statusCode);
+    }
+    // The minute may turn over in between; then the count starts anew, and never allows more than the limit.
+    if (statuses.at(-1) === 200) return;
+    expect(statuses).toEqual([200, 200, 200, 429]);
+    const refused = await limited.call('GET', 'facility');
+    expect(refused.json().name).toBe('TOO_MANY_REQUESTS');
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect(refused.headers['ratelimit-policy']).toBe('"requests";q=3;w=60');
+    expect(refused.headers.ratelimit).toMatch(/^"requests";r=0;t=\d+$/);
+    expect((await account.call('GET', 'facility')).statusCode).toBe(200);
+  });
+});
+
+describe('another account', () => {
+  it('finds nothing of ours by any operation', async () => {
+    const stranger = await gateway.addAccount();
+    const patient = (
+      await account.call('POST', `patient?facilityId=${account.facilityId}`, newPerson())
+    ).json();
+    const cohort = (await account.call('POST', 'cohort', { name: 'Ours' })).json();
+    const sources = { sources: { hie: { enabled: true } } };
+    const query = (await account.call('POST', `network/query?patientId=${patient.id}`, sources)).json();
+    await account.call('POST', 'settings', { webhookUrl: 'https://hooks.example.org/ours' });
+    const queryPath = `network/query/${query.requestId}`;
+
+    const attempts = {
+      getPatient: await stranger.call('GET', `patient/${patient.id}`),
+      updatePatient: await stranger.call('PUT', `patient/${patient.id}`, newPerson()),
+      createPatientAtOurFacility: await stranger.call(
+        'POST',
+        `patient?facilityId=${account.facilityId}`,
+        newPerson(),
+      ),
+      addPatientToCohorts: await stranger.call('POST', `patient/${patient.id}/cohort`, {
+        cohortIds: [cohort.id],
+      }),
+      startNetworkQuery: await stranger.call('POST', `network/query?patientId=${patient.id}`, sources),
+      getNetworkQuery: await stranger.call('GET', queryPath),
+      timeline: await stranger.call('GET', `${queryPath}/timeline`),
+    };
+    for (const [name, answer] of Object.entries(attempts)) expect(answer.statusCode, name).toBe(404);
+
+    const theirs = (
+      await stranger.call('POST', `patient?facilityId=${stranger.facilityId}`, newPerson())
+    ).json();
+    const borrowed = await stranger.call('POST', `patient/${theirs.id}/cohort`, { cohortIds: [cohort.id] });
+    expect(borrowed.statusCode).toBe(404);
+    expect((await stranger.call('GET', 'cohort')).json()).toEqual({ cohorts: [] });
+    expect((await stranger.call('GET', 'network/query')).json().queries).toEqual([]);
+    expect((await stranger.call('GET', 'settings')).json().webhookUrl).toBeNull();
+    const facilities = (await stranger.call('GET', 'facility')).json().facilities;
+    expect(facilities.map(({ id }: { id: string }) => id)).toEqual([stranger.facilityId]);
+  });
+
+  it('may have the same person as a patient of its own', async () => {
+    const [person, stranger] = [newPerson(), await gateway.addAccount()];
+    const ours = await account.call('POST', `patient?facilityId=${account.facilityId}`, person);
+    const theirs = await stranger.call('POST', `patient?facilityId=${stranger.facilityId}`, person);
+    expect([ours.statusCode, theirs.statusCode]).toEqual([201, 201]);
+    expect(ours.json().id).not.toBe(theirs.json().id);
+  });
+});

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ERROR_NAMES } from '../../src/contract/errors.ts';
+import type { GatewayDeps } from '../../src/exchange/gateway/deps.ts';
+import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+
+let gateway: TestGateway;
+let account: TestAccount;
+beforeAll(async () => {
+  gateway = await createTestGateway();
+  account = await gateway.addAccount();
+});
+afterAll(() => gateway.close());
+
+const create = (body: unknown) => account.call('POST', `patient?facilityId=${account.facilityId}`, body);
+
+describe('an error', () => {
+  it('is a problem document with the published members, and names the request', async () => {
+    const answer = await account.call('GET', 'patient/0198a000-0000-7000-8000-000000000000');
+    expect(answer.statusCode).toBe(404);
+    expect(answer.headers['content-type']).toBe('application/problem+json; charset=utf-8');
+    expect(answer.json()).toEqual({
+      type: 'about:blank',
+      status: 404,
+      name: ERROR_NAMES[404],
+      title: 'Not found',
+      detail: 'Patient not found',
+      instance: `urn:uuid:${answer.headers['x-request-id']}`,
+    });
+  });
+
+  it('lists every mistake of a body with its path, what was found and what would be right', async () => {
+    const answer = await create(
+      newPerson({
+        firstName: undefined,
+        dob: '1980-02-30',
+        address: { addressLine1: '1 Main', city: 'Boston', state: 'XX', zip: '2110' },
+        contact: [{ phone: '617-555-0100' }, {}],
+      }),
+    );
+    expect(answer.statusCode).toBe(400);
+    const { title, detail, errors } = answer.json();
+    expect(title).toBe('Missing or invalid parameters');
+    const messages = Object.fromEntries(
+      errors.map(({ path, message }: { path: string; message: string }) => [path, message]),
+    );
+    expect(Object.keys(messages).sort()).toEqual([
+      'address[0].state',
+      'address[0].zip',
+      'contact[0].phone',
+      'contact[1]',
+      'dob',
+      'firstName',
+    ]);
+    expect(messages['address[0].zip']).toContain('4 digits, 5 (or ZIP+4) expected');
+    expect(detail).toContain(`address[0].zip: ${messages['address[0].zip']}`);
+  });
+
+  it('reports a wrong source by the form that the caller meant', async () => {
+    const answer = await create(newPerson({ networkQuery: { sources: { hie: { enabled: 'yes' } } } }));
+    expect(answer.statusCode).toBe(400);
+    expect(answer.json().errors[0]).toEqual({
+      path: 'networkQuery.sources.hie.enabled',
+      message: 'expected boolean, received string',
+    });
+  });
+
+  it.each([
+    ['a missing query parameter', () => account.call('POST', 'patient', newPerson()), 400, 'facilityId'],
+    ['an id that is none', () => account.call('GET', 'patient/42'), 400, 'expected an id in UUID form'],
+    ['broken JSON', () => create('{"firstName":'), 400, 'not valid JSON'],
+    ['no body where one is needed', () => create(undefined), 400, 'a JSON body is required'],
+    ['an address without an operation', () => account.call('GET', 'unknown'), 404, 'no operation'],
+    ['a method that the address does not know', () => account.call('PUT', 'facility', {}), 405, 'GET'],
+  ])('tells %s', async (_what, send, status, part) => {
+    const answer = await (send as () => ReturnType<typeof create>)();
+    expect(answer.statusCode).toBe(status);
+    expect(answer.json().detail).toContain(part);
+  });
+
+  it('refuses a body that is too large, and one that is not JSON', async () => {
+    expect((await create(newPerson({ externalId: 'x'.repeat(300_000) }))).statusCode).toBe(413);
+    const url = `/medical/v1/patient?facilityId=${account.facilityId}`;
+    const headers = { 'x-api-key': account.apiKey, 'content-type': 'text/csv' };
+    const csv = await gateway.app.inject({ method: 'POST', url, headers, payload: 'a,b' });
+    expect(csv.statusCode).toBe(415);
+  });
+
+  it('of ours tells nothing of the inside, and is logged under the request id', async () => {
+    const broken = await createTestGateway({
+      networkQueries: {
+        readQuery: async () => {
+          throw new Error('secret inside');
+        },
+      } as unknown as GatewayDeps['networkQueries'],
+    });
+    const owner = await broken.addAccount();
+    const answer = await owner.call('GET', 'network/query/0198a000-0000-7000-8000-000000000000');
+    expect(answer.statusCode).toBe(500);
+    expect(answer.body).not.toContain('secret');
+    const line = broken.logLines.find((text) => text.includes('request failed')) ?? '';
+    expect(line).toContain('secret inside');
+    expect(line).toContain(String(answer.headers['x-request-id']));
+    await broken.close();
+  });
+});
+
+describe('an empty body with a JSON content type', () => {
+  it('is accepted where none is needed', async () => {
+    const answer = await account.call('POST', 'settings/webhook/retry', undefined, {
+      'content-type': 'application/json',
+    });
+    expect(answer.statusCode).toBe(200);
+  });
+});
+
+describe('the log', () => {
+  it('holds neither addresses, queries, bodies nor keys', async () => {
+    const person = newPerson({ externalId: 'mrn-778899' });
+    await create(person);
+    await create({ ...person, dob: 'mrn-778899' });
+    const log = gateway.logLines.join('');
+    expect(log).toContain('createPatient');
+    for (const secret of ['mrn-778899', person.lastName, 'facilityId=', account.apiKey]) {
+      expect(log).not.toContain(secret);
+    }
+  });
+});

@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+
+let gateway: TestGateway;
+let account: TestAccount;
+beforeAll(async () => {
+  gateway = await createTestGateway();
+  account = await gateway.addAccount();
+});
+afterAll(() => gateway.close());
+
+const newKey = () => `MRN-00123-${randomUUID()}`;
+const create = (body: unknown, key: string) =>
+  account.call('POST', `patient?facilityId=${account.facilityId}`, body, { 'idempotency-key': key });
+
+describe('an idempotency key', () => {
+  it('gives the first answer again, and the effect only once', async () => {
+    const key = newKey();
+    const body = newPerson({ networkQuery: { sources: ['hie'] } });
+    const first = await create(body, key);
+    const started = gateway.launched.length;
+    const again = await create(body, key);
+    expect(again.statusCode).toBe(201);
+    expect(again.json()).toEqual(first.json());
+    expect(again.headers['idempotent-replayed']).toBe('true');
+    expect(again.headers.etag).toBe(first.headers.etag);
+    expect(gateway.launched).toHaveLength(started);
+  });
+
+  it('is refused with 422 for another body and for another address', async () => {
+    const key = newKey();
+    await create(newPerson(), key);
+    expect((await create(newPerson(), key)).statusCode).toBe(422);
+    const elsewhere = await account.call('POST', 'cohort', { name: 'X' }, { 'idempotency-key': key });
+    expect(elsewhere.statusCode).toBe(422);
+  });
+
+  it('of another account is another key', async () => {
+    const [key, stranger] = [newKey(), await gateway.addAccount()];
+    await create(newPerson(), key);
+    const url = `patient?facilityId=${stranger.facilityId}`;
+    const answer = await stranger.call('POST', url, newPerson(), { 'idempotency-key': key });
+    expect(answer.statusCode).toBe(201);
+  });
+
+  it('lets one of many simultaneous requests through, and answers the others 409 or the same', async () => {
+    const [key, body] = [newKey(), newPerson()];
+    const answers = await Promise.all(Array.from({ length: 20 }, () => create(body, key)));
+    const ids = new Set(answers.filter(({ statusCode }) => statusCode === 201).map((a) => a.json().id));
+    expect(ids.size).toBe(1);
+    expect(answers.every(({ statusCode }) => statusCode === 201 || statusCode === 409)).toBe(true);
+    expect(answers.filter((a) => a.statusCode === 201 && !a.headers['idempotent-replayed'])).toHaveLength(1);
+  });
+
+  it('is free again when its request was refused', async () => {
+    const key = newKey();
+    const cohorts = ['0198a000-0000-7000-8000-000000000000'];
+    expect((await create(newPerson({ cohorts }), key)).statusCode).toBe(400);
+    expect((await create(newPerson(), key)).statusCode).toBe(201);
+  });
+
+  it('is forgotten after a day', async () => {
+    const key = newKey();
+    await create(newPerson(), key);
+    await gateway.store.asAccount(account.accountId, (tx) =>
+      sql`update idempotency_key set created_at = created_at - interval '24 hours'`.execute(tx.db),
+    );
+    expect((await create(newPerson(), key)).statusCode).toBe(201);
+  });
+
+  it('whose request was cut off is busy for a minute, and then free', async () => {
+    const key = newKey();
+    const url = 'network/query/0198a000-0000-7000-8000-000000000000/cancel';
+    const cancel = () => account.call('POST', url, undefined, { 'idempotency-key': key });
+    expect((await cancel()).statusCode).toBe(409);
+    const body = newPerson();
+    await create(body, key);
+    const age = (seconds: number) =>
+      gateway.store.asAccount(account.accountId, (tx) =>
+        sql`update idempotency_key set status = null, answer = null,
+              created_at = now() - make_interval(secs => ${seconds})`.execute(tx.db),
+      );
+    await age(30);
+    expect((await create(body, key)).json().detail).toContain('still running');
+    await age(90);
+    expect((await create(body, key)).statusCode).toBe(200);
+  });
+
+  it('is kept as a hash, as is the request', async () => {
+    const key = newKey();
+    await create(newPerson(), key);
+    const { rows } = await gateway.store.asSystem((tx) =>
+      sql<{ row: string }>`select idempotency_key::text as row from idempotency_key`.execute(tx.db),
+    );
+    expect(rows.map(({ row }) => row).join()).not.toContain('MRN-00123');
+  });
+});
+
+describe('the audit', () => {
+  it('has one entry for every write, refused and replayed ones too, in the order they were made', async () => {
+    const owner = await gateway.addAccount();
+    const key = newKey();
+    const body = newPerson();
+    const url = `patient?facilityId=${owner.facilityId}`;
+    const patient = (await owner.call('POST', url, body, { 'idempotency-key': key })).json();
+    await owner.call('POST', url, body, { 'idempotency-key': key });
+    await owner.call('PUT', `patient/${patient.id}`, body, { 'if-match': '"v99"' });
+    await owner.call('GET', `patient/${patient.id}`);
+    const { rows } = await gateway.store.asAccount(owner.accountId, (tx) =>
+      sql<{ operation: string; outcome: string; patient_id: string; actor: string }>`
+        select * from audit_entry order by id`.execute(tx.db),
+    );
+    expect(rows.map(({ operation, outcome }) => [operation, outcome])).toEqual([
+      ['createPatient', '201'],
+      ['createPatient', '201 replayed'],
+      ['updatePatient', '412'],
+    ]);
+    expect(rows[0]?.patient_id).toBe(patient.id);
+    expect(rows.every(({ actor }) => actor.startsWith('key:'))).toBe(true);
+  });
+
+  it('cannot be changed by the application', async () => {
+    const change = (statement: string) =>
+      gateway.store.asAccount(account.accountId, (tx) => sql.raw(statement).execute(tx.db));
+    await expect(change("update audit_entry set outcome = '200'")).rejects.toMatchObject({ code: '42501' });
+    await expect(change('delete from audit_entry')).rejects.toMatchObject({ code: '42501' });
+  });
+});

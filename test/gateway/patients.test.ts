@@ -1,0 +1,301 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+
+let gateway: TestGateway;
+let account: TestAccount;
+beforeAll(async () => {
+  gateway = await createTestGateway();
+  account = await gateway.addAccount();
+});
+afterAll(() => gateway.close());
+
+const create = (body: unknown) => account.call('POST', `patient?facilityId=${account.facilityId}`, body);
+const addressIn = (zip: string) => ({ addressLine1: '7 Elm Street', city: 'Springfield', state: 'MA', zip });
+const newCohort = async (name: string, purposeOfUse = 'treatment') =>
+  (await account.call('POST', 'cohort', { name, purposeOfUse })).json();
+const cohortsOf = async (patientId: string) => {
+  const { rows } = await gateway.store.asAccount(account.accountId, (tx) =>
+    sql<{ cohort_id: string }>`select cohort_id from cohort_member where patient_id = ${patientId}`.execute(
+      tx.db,
+    ),
+  );
+  return rows.map((row) => row.cohort_id);
+};
+
+describe('create patient', () => {
+  it('answers 201 with what was sent, normalised, and an eTag', async () => {
+    const answer = await create({
+      ...newPerson(),
+      firstName: ' Ana-María,de ',
+      contact: { email: 'ana.maria+x@example.org' },
+      externalId: 'ext-1',
+    });
+    expect(answer.statusCode).toBe(201);
+    const patient = answer.json();
+    expect(patient).toMatchObject({
+      firstName: ['Ana-María', 'de'],
+      externalId: 'ext-1',
+      address: [{ state: 'MA', country: 'USA' }],
+      contact: [{ email: 'ana.maria+x@example.org' }],
+      personalIdentifiers: [],
+      additionalIdentifiers: {},
+      additionalIds: {},
+      facilityIds: [account.facilityId],
+      status: { hieOptOut: false, treatmentRelationship: true },
+    });
+    expect(answer.headers.etag).toBe(`"${patient.eTag}"`);
+    expect((await account.call('GET', `patient/${patient.id}`)).json()).toEqual(patient);
+  });
+
+  it('answers 200 for a person with the same names, birth date, gender and one zip, and adds what is new', async () => {
+    const person = newPerson({
+      address: [addressIn('01101'), addressIn('01102')],
+      contact: [{ phone: '4135550100' }],
+      personalIdentifiers: [{ type: 'ssn', value: '123456789' }],
+      externalId: 'first',
+    });
+    const first = (await create(person)).json();
+    const again = await create({
+      ...person,
+      firstName: [person.firstName.toUpperCase()],
+      lastName: `  ${person.lastName.toLowerCase()} `,
+      address: [addressIn('01103'), { ...addressIn('01102-1234'), addressLine1: 'Other Street' }],
+      contact: [{ email: 'new@example.org' }, { phone: '4135550100' }],
+      personalIdentifiers: [{ type: 'driversLicense', state: 'ma', value: 'S1' }],
+      externalId: undefined,
+    });
+    expect(again.statusCode).toBe(200);
+    const merged = again.json();
+    expect(merged.id).toBe(first.id);
+    expect(merged.firstName).toEqual([person.firstName]);
+    expect(merged.address.map(({ zip }: { zip: string }) => zip)).toEqual([
+      '01103',
+      '01102-1234',
+      '01101',
+      '01102',
+    ]);
+    expect(merged.contact).toEqual([{ email: 'new@example.org' }, { phone: '4135550100' }]);
+    expect(merged.personalIdentifiers.map(({ type }: { type: string }) => type)).toEqual([
+      'ssn',
+      'driversLicense',
+    ]);
+    expect(merged.externalId).toBe('first');
+    expect(merged.eTag).not.toBe(first.eTag);
+    // The new zip finds the person from now on.
+    expect((await create({ ...person, address: [addressIn('01103')] })).json().id).toBe(first.id);
+  });
+
+  it('keeps the eTag when the same is sent again', async () => {
+    const person = newPerson();
+    const [first, again] = [await create(person), await create(person)];
+    expect(again.json()).toEqual(first.json());
+  });
+
+  it.each([
+    ['dob', { dob: '1980-04-06' }],
+    ['gender', { genderAtBirth: 'M' }],
+    ['first names in another order', { firstName: 'Second First' }],
+    ['zip', { address: [addressIn('02109')] }],
+  ])('makes another patient when the %s differs', async (_what, change) => {
+    const person = newPerson({ firstName: 'First Second' });
+    const first = await create(person);
+    const other = await create({ ...person, ...change });
+    expect(other.statusCode).toBe(201);
+    expect(other.json().id).not.toBe(first.json().id);
+  });
+
+  it('takes the oldest patient when the zips point to several', async () => {
+    const person = newPerson();
+    const older = (await create({ ...person, address: [addressIn('01201')] })).json();
+    await create({ ...person, address: [addressIn('01202')] });
+    const both = await create({ ...person, address: [addressIn('01202'), addressIn('01201')] });
+    expect([both.statusCode, both.json().id]).toEqual([200, older.id]);
+  });
+
+  it('makes one patient of 50 simultaneous requests for one person', async () => {
+    const person = newPerson();
+    const zips = ['01301', '01302', '01303'];
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        create({ ...person, address: [addressIn(zips[index % 3] ?? ''), addressIn('01300')] }),
+      ),
+    );
+    expect(answers.map((a) => a.statusCode).sort()).toEqual([...Array(49).fill(200), 201]);
+    expect(new Set(answers.map((a) => a.json().id)).size).toBe(1);
+    const { id } = answers[0]?.json() ?? {};
+    const patient = (await account.call('GET', `patient/${id}`)).json();
+    expect(patient.address.map(({ zip }: { zip: string }) => zip).sort()).toEqual(['01300', ...zips]);
+  });
+
+  it('answers 404 for an unknown facility and creates nothing', async () => {
+    const unknown = '0198a000-0000-7000-8000-000000000000';
+    const person = newPerson();
+    expect((await account.call('POST', `patient?facilityId=${unknown}`, person)).statusCode).toBe(404);
+    expect((await create(person)).statusCode).toBe(201);
+  });
+
+  it('starts a network query and tells which sources could not start', async () => {
+    const limited = await gateway.addAccount({ settings: { sources: { hie: { enabled: true } } } });
+    const answer = await limited.call(
+      'POST',
+      `patient?facilityId=${limited.facilityId}`,
+      newPerson({ networkQuery: { sources: { hie: { enabled: true }, lab: { enabled: true } } } }),
+    );
+    expect(answer.statusCode).toBe(201);
+    const { networkQuery, id } = answer.json();
+    expect(networkQuery).toMatchObject({
+      patientId: id,
+      status: 'processing',
+      sources: [{ type: 'hie', status: 'processing' }],
+      errors: [{ source: 'lab', httpStatus: 400 }],
+    });
+    expect(gateway.launched).toContain(networkQuery.requestId);
+  });
+
+  it('does not query hie for somebody who opted out', async () => {
+    const body = newPerson({ status: { hieOptOut: true }, networkQuery: { sources: ['hie', 'pharmacy'] } });
+    const { networkQuery } = (await create(body)).json();
+    expect(networkQuery.sources.map(({ type }: { type: string }) => type)).toEqual(['pharmacy']);
+    expect(networkQuery.errors).toMatchObject([{ source: 'hie', httpStatus: 400 }]);
+  });
+});
+
+describe('consent', () => {
+  it('bars from treatment cohorts: 400 naming the cohort, and nothing is done', async () => {
+    const [treatment, operations] = [await newCohort('T1'), await newCohort('O1', 'operations')];
+    const person = newPerson({ status: { treatmentRelationship: false } });
+    const refused = await create({ ...person, cohorts: [operations.id, treatment.id] });
+    expect(refused.statusCode).toBe(400);
+    expect(refused.json().errors.map(({ path }: { path: string }) => path)).toEqual(['cohorts[1]']);
+    const accepted = await create({ ...person, cohorts: [operations.id] });
+    expect(accepted.statusCode).toBe(201);
+    const { id } = accepted.json();
+    const later = await account.call('POST', `patient/${id}/cohort`, { cohortIds: [treatment.id] });
+    expect(later.statusCode).toBe(400);
+    expect(await cohortsOf(id)).toEqual([operations.id]);
+  });
+
+  it('withdrawn, by PUT or by a matching create, ends treatment cohorts at once', async () => {
+    const [treatment, operations] = [await newCohort('T2'), await newCohort('O2', 'operations')];
+    const withdraw = { status: { treatmentRelationship: false } };
+    for (const change of [
+      (id: string, person: object) => account.call('PUT', `patient/${id}`, { ...person, ...withdraw }),
+      (_id: string, person: object) => create({ ...person, ...withdraw }),
+    ]) {
+      const person = newPerson();
+      const { id } = (await create({ ...person, cohorts: [treatment.id, operations.id] })).json();
+      expect(await cohortsOf(id)).toHaveLength(2);
+      const answer = await change(id, person);
+      expect(answer.json().status.treatmentRelationship).toBe(false);
+      expect(await cohortsOf(id)).toEqual([operations.id]);
+    }
+  });
+
+  it('and an assignment at the same time never leave the patient in a treatment cohort', async () => {
+    const cohort = await newCohort('T3');
+    for (let round = 0; round < 10; round += 1) {
+      const person = newPerson();
+      const { id } = (await create(person)).json();
+      await Promise.all([
+        account.call('POST', `patient/${id}/cohort`, { cohortIds: [cohort.id] }),
+        account.call('PUT', `patient/${id}`, { ...person, status: { treatmentRelationship: false } }),
+      ]);
+      expect(await cohortsOf(id)).toEqual([]);
+    }
+  });
+
+  it('names an unknown cohort', async () => {
+    const unknown = '0198a000-0000-7000-8000-000000000000';
+    const answer = await create(newPerson({ cohorts: [unknown] }));
+    expect([answer.statusCode, answer.json().errors[0].path]).toEqual([400, 'cohorts[0]']);
+    expect(answer.json().detail).toContain(unknown);
+  });
+});
+
+describe('update patient', () => {
+  it('replaces the demographics; the order of addresses is the caller’s', async () => {
+    const person = newPerson({
+      address: [addressIn('01401'), addressIn('01402')],
+      contact: [{ phone: '4135550100' }],
+    });
+    const { id, eTag } = (await create(person)).json();
+    const answer = await account.call(
+      'PUT',
+      `patient/${id}`,
+      { ...person, lastName: 'Newname', address: [addressIn('01402'), addressIn('01401')], contact: [] },
+      { 'if-match': `W/"${eTag}"` },
+    );
+    expect(answer.statusCode).toBe(200);
+    expect(answer.json()).toMatchObject({ id, lastName: ['Newname'], contact: [] });
+    expect(answer.json().address[0].zip).toBe('01402');
+    // Found by the new name, no longer by the old one.
+    expect((await create({ ...person, lastName: 'Newname' })).json().id).toBe(id);
+    expect((await create(person)).statusCode).toBe(201);
+  });
+
+  it('answers 412 for an eTag that is no longer true, in the header or in the body', async () => {
+    const person = newPerson();
+    const { id, eTag } = (await create(person)).json();
+    const change = { ...person, externalId: 'x' };
+    expect((await account.call('PUT', `patient/${id}`, { ...change, eTag })).statusCode).toBe(200);
+    const stale = await account.call('PUT', `patient/${id}`, { ...person, eTag });
+    expect([stale.statusCode, stale.json().name]).toEqual([412, 'PRECONDITION_FAILED']);
+    const header = await account.call('PUT', `patient/${id}`, person, { 'if-match': `"${eTag}"` });
+    expect(header.statusCode).toBe(412);
+    const any = await account.call('PUT', `patient/${id}`, person, { 'if-match': '*' });
+    expect(any.statusCode).toBe(200);
+  });
+
+  it('answers 409 when another patient has these demographics, and changes nothing', async () => {
+    const [one, other] = [newPerson(), newPerson()];
+    await create(one);
+    const { id, eTag } = (await create(other)).json();
+    expect((await account.call('PUT', `patient/${id}`, one)).statusCode).toBe(409);
+    expect((await account.call('GET', `patient/${id}`)).json().eTag).toBe(eTag);
+  });
+
+  it('and simultaneous creates of the same person end with one patient for that person', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const [before, after] = [newPerson(), newPerson()];
+      const { id } = (await create(before)).json();
+      const answers = await Promise.all([
+        account.call('PUT', `patient/${id}`, after),
+        create(after),
+        account.call('PUT', `patient/${id}`, after),
+        create(after),
+      ]);
+      expect(answers.every(({ statusCode }) => [200, 201, 409].includes(statusCode))).toBe(true);
+      const { rows } = await gateway.store.asAccount(account.accountId, (tx) =>
+        sql`select id from patient where last_names = ${[after.lastName]}`.execute(tx.db),
+      );
+      expect(rows).toHaveLength(1);
+    }
+  });
+});
+
+describe('the dialect "published"', () => {
+  it('joins names and calls running sources processing in E3, one entry per type', async () => {
+    const published = await gateway.addAccount({ dialect: 'published' });
+    const patient = (
+      await published.call(
+        'POST',
+        `patient?facilityId=${published.facilityId}`,
+        newPerson({ firstName: 'Mary Ann', networkQuery: { sources: ['lab'] } }),
+      )
+    ).json();
+    expect(patient.firstName).toBe('Mary Ann');
+    const { requestId } = patient.networkQuery;
+    await gateway.store.asAccount(published.accountId, async (tx) => {
+      await sql`update network_query_attempt set status = 'failed', completed_at = now()`.execute(tx.db);
+      await sql`insert into network_query_attempt (query_id, source, attempt, run, account_id, status)
+                values (${requestId}, 'lab', 2, 0, ${published.accountId}, 'running')`.execute(tx.db);
+    });
+    const query = (await published.call('GET', `network/query/${requestId}`)).json();
+    expect([query.status, query.sources.length, query.sources[0].status]).toEqual([
+      'processing',
+      1,
+      'processing',
+    ]);
+  });
+});

@@ -1,0 +1,159 @@
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
+import { pino } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import { generateApiKey, parseApiKey } from '../../src/exchange/domain/api-key.ts';
+import { ConflictError } from '../../src/exchange/errors.ts';
+import { createGateway } from '../../src/exchange/gateway/app.ts';
+import type { GatewayDeps } from '../../src/exchange/gateway/deps.ts';
+import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
+import { type Dialect, insertAccount } from '../../src/exchange/store/accounts.ts';
+import { insertApiKey } from '../../src/exchange/store/api-keys.ts';
+import { createStore, type Store } from '../../src/exchange/store/database.ts';
+import { insertFacility } from '../../src/exchange/store/facilities.ts';
+import { listQueries, readQuery } from '../../src/exchange/store/network-queries.ts';
+import type { AccountSettings } from '../../src/exchange/store/schema.ts';
+import { readTimeline } from '../../src/exchange/store/timeline.ts';
+import { createTestDatabase } from './postgres.ts';
+import { TEST_ID_HMAC_KEY } from './test-keys.ts';
+
+export const TEST_LINK_KEY = 'link-signing-key-of-the-tests-only';
+export const TEST_INTERNAL_KEY = 'internal-token-key-of-the-tests-only';
+export const TEST_BASE_URL = 'https://exchange.test.example.org';
+
+export interface TestAccount {
+  accountId: string;
+  facilityId: string;
+  apiKey: string;
+  /** Sends a request as this account; a body goes as JSON. */
+  call(
+    method: 'GET' | 'POST' | 'PUT',
+    url: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<LightMyRequestResponse>;
+}
+
+export interface TestGateway {
+  app: FastifyInstance;
+  store: Store;
+  /** Request ids of the queries that were started after their commit. */
+  launched: string[];
+  /** Every line that was logged. */
+  logLines: string[];
+  addAccount(options?: { dialect?: Dialect; settings?: AccountSettings }): Promise<TestAccount>;
+  close(): Promise<void>;
+}
+
+const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };
+
+/** The gateway on a database of its own; queries are written for real, and their start is only noted. */
+export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): Promise<TestGateway> {
+  const database = await createTestDatabase();
+  const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 12 });
+  const launched: string[] = [];
+  const logLines: string[] = [];
+  const app = await createGateway({
+    store,
+    logger: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),
+    networkQueries: notingQueries(launched),
+    courier: { send: () => undefined },
+    publicBaseUrl: TEST_BASE_URL,
+    idHmacKey: TEST_ID_HMAC_KEY,
+    linkSigningKey: TEST_LINK_KEY,
+    internalTokenKey: TEST_INTERNAL_KEY,
+    allowLoopbackWebhooks: false,
+    handleSourceCallback: async () => ({ status: 404 }),
+    pingTemporal: async () => undefined,
+    ...overrides,
+  });
+  return {
+    app,
+    store,
+    launched,
+    logLines,
+    addAccount: (options) => addAccount(app, store, options),
+    async close() {
+      await app.close();
+      await store.close();
+      await database.drop();
+    },
+  };
+}
+
+function notingQueries(launched: string[]): GatewayDeps['networkQueries'] {
+  const ended = async () => {
+    throw new ConflictError('The query has ended');
+  };
+  return {
+    prepareQuery: (tx, input) => prepareQuery(tx, input, TEST_LINK_KEY),
+    launchQuery: (_accountId, { requestId }) => void launched.push(requestId),
+    readQuery,
+    listQueries,
+    readTimeline,
+    retrySource: ended,
+    giveUpSource: ended,
+    cancelQuery: ended,
+    drain: async () => undefined,
+  };
+}
+
+async function addAccount(
+  app: FastifyInstance,
+  store: Store,
+  { dialect, settings }: { dialect?: Dialect; settings?: AccountSettings } = {},
+): Promise<TestAccount> {
+  const [accountId, facilityId, apiKey] = [uuidv7(), uuidv7(), generateApiKey()];
+  const key = parseApiKey(apiKey);
+  if (key === undefined) throw new Error('not a key');
+  await store.asSystem(async (tx) => {
+    await insertAccount(tx, {
+      id: accountId,
+      name: 'Test',
+      dialect,
+      settings: { sources: ALL_SOURCES, ...settings },
+    });
+    await insertApiKey(tx, { id: uuidv7(), accountId, ...key });
+  });
+  await store.asAccount(accountId, (tx) =>
+    insertFacility(tx, {
+      id: facilityId,
+      oid: '2.16.840.1.113883.3.9621.5.1',
+      name: 'Test clinic',
+      npi: '1234567893',
+      tin: null,
+      address: { addressLine1: '1 Main St', city: 'Boston', state: 'MA', zip: '02108', country: 'USA' },
+    }),
+  );
+  return {
+    accountId,
+    facilityId,
+    apiKey,
+    call: (method, url, body, headers) =>
+      app.inject({
+        method,
+        url: url.startsWith('/') ? url : `/medical/v1/${url}`,
+        headers: {
+          'x-api-key': apiKey,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { payload: body as object }),
+      }),
+  };
+}
+
+let personNumber = 0;
+
+/** A person whom no other call describes. */
+export function newPerson(changes: Record<string, unknown> = {}) {
+  personNumber += 1;
+  const letters = [...String(personNumber)].map((digit) => 'abcdefghij'[Number(digit)]).join('');
+  return {
+    firstName: 'Pat',
+    lastName: `Sample${letters}`,
+    dob: '1980-04-05',
+    genderAtBirth: 'F',
+    address: [{ addressLine1: '12 Beacon Street', city: 'Boston', state: 'MA', zip: '02108' }],
+    ...changes,
+  };
+}
