@@ -59,6 +59,9 @@ export const VARIABLES = {
     .default('info')
     .describe('Log level'),
   DATA_DIR: z.string().default('.data').describe('Embedded stack: folder of all its data'),
+  POSTGRES_PORT: port.default(0).describe('Embedded stack: port of PostgreSQL; 0 takes a free one'),
+  TEMPORAL_PORT: port.default(0).describe('Embedded stack: port of the Temporal server; 0 takes a free one'),
+  TEMPORAL_UI_PORT: port.default(0).describe('Embedded stack: port of the Temporal UI; 0 takes a free one'),
 
   DATABASE_URL: z
     .string()

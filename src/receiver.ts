@@ -1,5 +1,6 @@
 import { readConfig } from './config.ts';
-import { createLogger } from './lib/logger.ts';
+import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
+import { runProcess } from './lib/process.ts';
 import { configuredAccess } from './orchestrator/client/credentials.ts';
 import { createReceiver } from './orchestrator/receiver/app.ts';
 import { MessageLog } from './orchestrator/receiver/message-log.ts';
@@ -7,10 +8,7 @@ import { createOnboardings } from './orchestrator/receiver/onboardings.ts';
 import { parseKeys } from './orchestrator/receiver/signatures.ts';
 import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';
 
-// The receiver as a process of its own: webhooks and intake come in, signals and starts go to Temporal.
-
-const config = readConfig([
-  'LOG_LEVEL',
+const VARIABLES = [
   'RECEIVER_HOST',
   'RECEIVER_PORT',
   'RECEIVER_LOG',
@@ -20,28 +18,35 @@ const config = readConfig([
   'EXCHANGE_ACCOUNT_ID',
   'ID_HMAC_KEY',
   ...TEMPORAL_VARIABLES,
-]);
-const logger = createLogger('receiver', config.LOG_LEVEL);
+] as const;
 
-// Lazy: while Temporal is down the receiver answers 503, and senders try again.
-const temporal = await createTemporalClient(config, { lazy: true });
-const receiver = createReceiver({
-  onboardings: createOnboardings(temporal, {
-    exchange: configuredAccess(config),
-    idHmacKey: config.ID_HMAC_KEY,
-  }),
-  messages: await MessageLog.open(config.RECEIVER_LOG),
-  webhookKeys: parseKeys(config.WEBHOOK_KEY),
-  intakeKeys: parseKeys(config.INTAKE_KEY),
-  logger,
+/**
+ * Webhooks and intake come in, signals and starts go to Temporal. While Temporal is down it answers 503, and senders
+ * try again.
+ */
+await runProcess('receiver', async (logger) => {
+  exitWithParent();
+  const config = readConfig(VARIABLES);
+  const temporal = await createTemporalClient(config, { lazy: true });
+  const webhookKeys = parseKeys(config.WEBHOOK_KEY);
+  if (webhookKeys.length === 0) logger.warn('WEBHOOK_KEY is not set: every webhook is refused');
+  const receiver = createReceiver({
+    onboardings: createOnboardings(temporal, {
+      exchange: configuredAccess(config),
+      idHmacKey: config.ID_HMAC_KEY,
+    }),
+    messages: await MessageLog.open(config.RECEIVER_LOG),
+    webhookKeys,
+    intakeKeys: parseKeys(config.INTAKE_KEY),
+    logger,
+  });
+  const url = await receiver.listen({ host: config.RECEIVER_HOST, port: config.RECEIVER_PORT });
+  logger.info({ url }, 'receiver is ready');
+  reportReady({ url });
+  return {
+    stop: async () => {
+      await receiver.close();
+      await temporal.connection.close();
+    },
+  };
 });
-const url = await receiver.listen({ host: config.RECEIVER_HOST, port: config.RECEIVER_PORT });
-logger.info({ url }, 'receiver listens');
-
-async function stop(signal: string): Promise<void> {
-  logger.info({ signal }, 'receiver stops');
-  await receiver.close();
-  await temporal.connection.close();
-}
-// Nothing is left to do after it: the process ends when both have closed.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop(signal));

@@ -1,4 +1,5 @@
 import { ConfigError, readConfig } from './config.ts';
+import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { createLogger } from './lib/logger.ts';
 import type { SourceAccess } from './simulator/auth.ts';
 import { createSimulator } from './simulator/server.ts';
@@ -6,6 +7,7 @@ import { createSimulator } from './simulator/server.ts';
 // The stand-in source networks as a process of their own. They ask for the very credentials that the connectors
 // are given, so one set of variables serves both.
 
+exitWithParent();
 const config = readConfig([
   'LOG_LEVEL',
   'SIMULATOR_HOST',
@@ -40,6 +42,7 @@ const simulator = await createSimulator({
   },
 });
 logger.info({ url: simulator.url }, 'simulator listens');
+reportReady({ url: simulator.url });
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {

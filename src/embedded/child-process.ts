@@ -57,7 +57,7 @@ export async function stopProcess(
 }
 
 /** False when there is no such process any more. */
-function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
+function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);
   } catch {

@@ -1,17 +1,22 @@
 import type { ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemEnvironment } from '../config.ts';
 import type { ReadyMessage } from '../lib/exit-with-parent.ts';
 import { startChild } from './child-process.ts';
 import { fileSize, findLogLine } from './log-file.ts';
+import { writePidFile } from './pid-files.ts';
 import { describeExit, type RunningPart, type StopStep } from './running-part.ts';
 
 export interface NodeProcessOptions {
+  /** For its command line, pid file and log file: `gateway`. */
+  name: string;
+  /** The stack's data folder: stands in its command line, so that a later run knows whose process it is. */
+  dataDir: string;
   /** Entry point below `src`, such as `gateway.ts`. It calls exitWithParent() and, when it serves, reportReady(). */
   entry: string;
   /** Its whole environment, next to the operating system's variables. */
   env: Readonly<Record<string, string>>;
-  logFile: string;
   /** Arguments for Node.js itself, such as `--max-old-space-size=512`. */
   nodeArgs?: readonly string[];
   readyTimeoutMs?: number;
@@ -34,17 +39,23 @@ const STOP_STEPS: readonly StopStep[] = [
 
 /** Starts one of our entry points; resolves when it reports that it serves, throws when it ends before that. */
 export async function startNodeProcess(options: NodeProcessOptions): Promise<RunningNodeProcess> {
-  const { entry, env, logFile, nodeArgs = [], readyTimeoutMs = READY_TIMEOUT_MS, signal } = options;
+  const { name, entry, env, dataDir, nodeArgs = [], readyTimeoutMs = READY_TIMEOUT_MS, signal } = options;
+  const logFile = join(dataDir, 'logs', `${name}.log`);
   const logStart = await fileSize(logFile);
   const child = await startChild({
     file: process.execPath,
-    args: [...nodeArgs, '--import', 'tsx', fileURLToPath(new URL(`../${entry}`, import.meta.url))],
+    args: [
+      ...nodeArgs,
+      ...['--import', 'tsx', fileURLToPath(new URL(`../${entry}`, import.meta.url))],
+      ...['--stack', dataDir, '--part', name],
+    ],
     env: { ...systemEnvironment(), ...env },
     cwd: PROJECT,
     logFile,
     stopSteps: STOP_STEPS,
     ipc: true,
   });
+  await writePidFile(dataDir, name, child.pid);
   try {
     const info = await Promise.race([
       readyInfo(child.process, readyTimeoutMs, signal),
@@ -56,7 +67,7 @@ export async function startNodeProcess(options: NodeProcessOptions): Promise<Run
   } catch (error) {
     await child.stop();
     const reason = (await loggedReason(logFile, logStart)) ?? (error instanceof Error ? error.message : '');
-    throw new Error(`${entry} did not start: ${reason} (log: ${logFile})`);
+    throw new Error(`The ${name} did not start: ${reason} (log: ${logFile})`);
   }
 }
 

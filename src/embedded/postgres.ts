@@ -56,7 +56,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
   const password = await ensurePassword(dataDir);
   await ensureCluster(launcher, dataDir, password, { sync: options.settings?.fsync !== 'off' });
   const cluster = clusterFolder(dataDir);
-  await stopLeftOver(cluster);
+  await stopLeftOverPostgres(dataDir);
 
   const port = await freePort(options.port);
   const logFile = options.logFile ?? join(dataDir, 'postgres.log');
@@ -101,7 +101,9 @@ async function checkAccess(dataDir: string): Promise<void> {
   });
 }
 
-async function stopLeftOver(cluster: string): Promise<void> {
+/** Stops the server that a killed supervisor left on this data folder. */
+export async function stopLeftOverPostgres(dataDir: string): Promise<void> {
+  const cluster = clusterFolder(dataDir);
   const pidFile = join(cluster, 'postmaster.pid');
   const pid = Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0]);
   if (!Number.isInteger(pid) || pid <= 0) return;

@@ -13,9 +13,9 @@ export interface RunningPart {
   stop(): Promise<void>;
 }
 
-/** One step of ending a process: the signal, and how long it may take to work. */
+/** One step of ending a process: the signal (0 only waits), and how long it may take to work. */
 export interface StopStep {
-  readonly signal: NodeJS.Signals;
+  readonly signal: NodeJS.Signals | 0;
   readonly waitMs: number;
 }
 

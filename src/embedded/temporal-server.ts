@@ -35,6 +35,8 @@ export interface RunningTemporalServer extends RunningPart {
   readonly uiPort: number;
 }
 
+const DATABASE_FILE = 'temporal.db';
+const PID_FILE = 'temporal.pid';
 const RETENTION_DAYS = 30;
 const STOP_STEPS: readonly StopStep[] = [
   { signal: 'SIGTERM', waitMs: 15_000 },
@@ -49,12 +51,12 @@ const STOP_STEPS: readonly StopStep[] = [
 export async function startTemporalServer(options: TemporalServerOptions): Promise<RunningTemporalServer> {
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
   const dataDir = await realpath(options.dataDir);
-  const database = join(dataDir, 'temporal.db');
-  const pidFile = join(dataDir, 'temporal.pid');
+  const database = join(dataDir, DATABASE_FILE);
+  const pidFile = join(dataDir, PID_FILE);
   const logFile = options.logFile ?? join(dataDir, 'temporal.log');
   const namespace = options.namespace ?? 'default';
   const searchAttributes = options.searchAttributes ?? {};
-  await stopLeftOver(pidFile, database);
+  await stopLeftOverTemporalServer(dataDir);
 
   const file = await getTemporalCli();
   const port = await freePort(options.port);
@@ -98,8 +100,11 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
   return { address, namespace, uiUrl, port, uiPort, pid: child.pid, exited: child.exited, stop };
 }
 
-async function stopLeftOver(pidFile: string, database: string): Promise<void> {
+/** Stops the server that a killed supervisor left on this data folder. */
+export async function stopLeftOverTemporalServer(dataDir: string): Promise<void> {
+  const pidFile = join(dataDir, PID_FILE);
   const pid = Number(await readFile(pidFile, 'utf8').catch(() => ''));
-  if (Number.isInteger(pid) && pid > 0) await stopOrphan(pid, ['server start-dev', database], STOP_STEPS);
+  if (Number.isInteger(pid) && pid > 0)
+    await stopOrphan(pid, ['server start-dev', `--db-filename ${join(dataDir, DATABASE_FILE)} `], STOP_STEPS);
   await rm(pidFile, { force: true });
 }

@@ -1,0 +1,30 @@
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { stopOrphan } from './orphan.ts';
+import type { StopStep } from './running-part.ts';
+
+const folderOf = (dataDir: string): string => join(dataDir, 'run');
+
+/** They end by themselves when their supervisor is gone; a second signal would cut their clean-up short. */
+const STEPS: readonly StopStep[] = [
+  { signal: 0, waitMs: 10_000 },
+  { signal: 'SIGTERM', waitMs: 5_000 },
+  { signal: 'SIGKILL', waitMs: 5_000 },
+];
+
+export async function writePidFile(dataDir: string, name: string, pid: number): Promise<void> {
+  await mkdir(folderOf(dataDir), { recursive: true });
+  await writeFile(join(folderOf(dataDir), `${name}.pid`), `${pid}\n`);
+}
+
+/** Ends the Node.js processes that a killed supervisor left behind on this data folder. */
+export async function stopLeftOverNodeProcesses(dataDir: string): Promise<void> {
+  const files = await readdir(folderOf(dataDir)).catch(() => []);
+  await Promise.all(
+    files.map(async (file) => {
+      const pid = Number(await readFile(join(folderOf(dataDir), file), 'utf8').catch(() => ''));
+      if (pid > 0) await stopOrphan(pid, [`--stack ${dataDir} --part `], STEPS);
+      await rm(join(folderOf(dataDir), file), { force: true });
+    }),
+  );
+}

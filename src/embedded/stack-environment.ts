@@ -1,0 +1,114 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { StackPorts } from './stack-ports.ts';
+import type { StackSecrets } from './stack-secrets.ts';
+
+export type Environment = Readonly<Record<string, string>>;
+export type SourcePrefix = 'HIE' | 'PHARMACY' | 'LAB';
+
+/** What the processes' environments are made of. */
+export interface StackFacts {
+  readonly dataDir: string;
+  readonly logLevel: string;
+  readonly secrets: StackSecrets;
+  readonly ports: StackPorts;
+  readonly databaseUrl: string;
+  /** TEMPORAL_ADDRESS and what else the connection needs. */
+  readonly temporal: Environment;
+  readonly accountId: string;
+  readonly webhookKey: string;
+  /** Variables of sources outside; they take the place of all of the simulator's for that source. */
+  readonly sources: Partial<Record<SourcePrefix, Environment>>;
+}
+
+/** Left-over work is looked for more often than in a deployment: who tries the stack out kills things. */
+const RECONCILE_INTERVAL_SECONDS = '15';
+
+const loopback = (port: number): string => `http://127.0.0.1:${port}`;
+export const gatewayUrl = (ports: StackPorts): string => loopback(ports.gateway);
+export const receiverUrl = (ports: StackPorts): string => loopback(ports.receiver);
+export const simulatorUrl = (ports: StackPorts): string => loopback(ports.simulator);
+
+export const simulatorEnvironment = ({
+  dataDir,
+  logLevel,
+  ports,
+  secrets,
+}: Pick<StackFacts, 'dataDir' | 'logLevel' | 'ports' | 'secrets'>): Environment => ({
+  LOG_LEVEL: logLevel,
+  SIMULATOR_PORT: String(ports.simulator),
+  SIMULATOR_LOG: join(dataDir, 'logs', 'simulator-requests.jsonl'),
+  SIMULATOR_DATA: join(dataDir, 'simulator'),
+  ...simulatedSource('HIE', ports, secrets),
+  ...simulatedSource('PHARMACY', ports, secrets),
+  ...simulatedSource('LAB', ports, secrets),
+});
+
+export const gatewayEnvironment = (facts: StackFacts): Environment => ({
+  ...exchangeEnvironment(facts),
+  GATEWAY_PORT: String(facts.ports.gateway),
+});
+
+export const workerEnvironment = (facts: StackFacts): Environment => ({
+  ...exchangeEnvironment(facts),
+  WORKER_PORT: String(facts.ports.worker),
+  EXCHANGE_BASE_URL: gatewayUrl(facts.ports),
+  EXCHANGE_ACCOUNT_ID: facts.accountId,
+  RECONCILE_INTERVAL_SECONDS,
+});
+
+export const receiverEnvironment = (facts: StackFacts): Environment => ({
+  ...commonEnvironment(facts),
+  RECEIVER_PORT: String(facts.ports.receiver),
+  RECEIVER_LOG: join(facts.dataDir, 'logs', 'received-webhooks.jsonl'),
+  WEBHOOK_KEY: facts.webhookKey,
+  INTAKE_KEY: facts.secrets.intakeKey,
+  EXCHANGE_ACCOUNT_ID: facts.accountId,
+});
+
+const commonEnvironment = ({ logLevel, temporal, secrets }: StackFacts): Environment => ({
+  LOG_LEVEL: logLevel,
+  DATA_KEYS: secrets.dataKeys,
+  ID_HMAC_KEY: secrets.idHmacKey,
+  ...temporal,
+});
+
+const exchangeEnvironment = (facts: StackFacts): Environment => ({
+  ...commonEnvironment(facts),
+  DATABASE_URL: facts.databaseUrl,
+  BLOB_STORE: pathToFileURL(join(facts.dataDir, 'blobs')).href,
+  LINK_SIGNING_KEY: facts.secrets.linkSigningKey,
+  INTERNAL_TOKEN_KEY: facts.secrets.internalTokenKey,
+  PUBLIC_BASE_URL: gatewayUrl(facts.ports),
+  ALLOW_LOOPBACK_WEBHOOKS: 'true',
+  ...(facts.sources.HIE ?? simulatedSource('HIE', facts.ports, facts.secrets)),
+  ...(facts.sources.PHARMACY ?? simulatedSource('PHARMACY', facts.ports, facts.secrets)),
+  ...(facts.sources.LAB ?? simulatedSource('LAB', facts.ports, facts.secrets)),
+});
+
+/** The simulator and the connectors get the same variables. The HIE wants OAuth, the others a bearer token. */
+function simulatedSource(prefix: SourcePrefix, ports: StackPorts, secrets: StackSecrets): Environment {
+  const base = `${simulatorUrl(ports)}/${prefix.toLowerCase()}`;
+  switch (prefix) {
+    case 'HIE':
+      return {
+        HIE_BASE_URL: `${base}/fhir`,
+        HIE_TOKEN_URL: `${base}/oauth/token`,
+        HIE_CLIENT_ID: 'exchange',
+        HIE_CLIENT_SECRET: secrets.hieClientSecret,
+        HIE_CALLBACK_SECRET: secrets.hieCallbackSecret,
+      };
+    case 'PHARMACY':
+      return {
+        PHARMACY_BASE_URL: `${base}/fhir`,
+        PHARMACY_BEARER_TOKEN: secrets.pharmacyBearerToken,
+        PHARMACY_CALLBACK_SECRET: secrets.pharmacyCallbackSecret,
+      };
+    case 'LAB':
+      return {
+        LAB_BASE_URL: `${base}/fhir`,
+        LAB_BEARER_TOKEN: secrets.labBearerToken,
+        LAB_CALLBACK_SECRET: secrets.labCallbackSecret,
+      };
+  }
+}

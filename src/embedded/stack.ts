@@ -1,0 +1,206 @@
+import { mkdir, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { SEARCH_ATTRIBUTES } from '../contract/temporal.ts';
+import { removeConnection, type StackConnection, writeConnection } from './connection-file.ts';
+import { startNodeProcess } from './node-process.ts';
+import { stopLeftOverNodeProcesses } from './pid-files.ts';
+import { startPostgres, stopLeftOverPostgres } from './postgres.ts';
+import { ProcessGroup } from './process-group.ts';
+import type { RunningPart } from './running-part.ts';
+import { prepareDatabase } from './stack-database.ts';
+import {
+  type Environment,
+  gatewayEnvironment,
+  gatewayUrl,
+  receiverEnvironment,
+  receiverUrl,
+  type StackFacts,
+  simulatorEnvironment,
+  simulatorUrl,
+  workerEnvironment,
+} from './stack-environment.ts';
+import { lockDataFolder } from './stack-lock.ts';
+import { createStackLog } from './stack-log.ts';
+import type { ProcessName, StackOptions } from './stack-options.ts';
+import { ensurePorts } from './stack-ports.ts';
+import { ensureSecrets } from './stack-secrets.ts';
+import { startTemporalServer, stopLeftOverTemporalServer } from './temporal-server.ts';
+import { startUiCodec } from './ui-codec.ts';
+
+export interface Stack {
+  readonly connection: StackConnection;
+  /** Pids of the parts as they run now. */
+  pids(): Record<string, number>;
+  /** Stops all parts in reverse order. Never rejects; may be called again. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the whole system on one machine, its state in one folder: PostgreSQL, Temporal, the simulated sources, the
+ * gateway, the receiver and a worker. Resolves when all of them serve; when one does not start, stops what runs and
+ * throws its reason. From then on a part that dies is started again on the same port.
+ */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
+  const dataDir = await realpath(options.dataDir);
+  const release = await lockDataFolder(dataDir);
+  const group = new ProcessGroup({ log: createStackLog(dataDir, options.log) });
+  const closers: (() => Promise<void>)[] = [];
+  const stop = async () => {
+    await removeConnection(dataDir);
+    await group.stop();
+    await Promise.all(closers.splice(0).map((close) => close()));
+    await release();
+  };
+  const onAbort = () => void group.stop();
+  options.signal?.addEventListener('abort', onAbort, { once: true });
+  try {
+    options.signal?.throwIfAborted();
+    const connection = await startParts({ ...options, dataDir }, group, closers);
+    await writeConnection(dataDir, connection);
+    let stopped: Promise<void> | undefined;
+    return {
+      connection,
+      pids: () => group.pids(),
+      stop: () => {
+        stopped ??= stop();
+        return stopped;
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function startParts(
+  options: StackOptions,
+  group: ProcessGroup,
+  closers: (() => Promise<void>)[],
+): Promise<StackConnection> {
+  const { dataDir, outside = {}, logLevel = 'info' } = options;
+  await stopLeftOverNodeProcesses(dataDir);
+  await stopLeftOverTemporalServer(join(dataDir, 'temporal'));
+  await stopLeftOverPostgres(join(dataDir, 'postgres'));
+  const secrets = await ensureSecrets(dataDir);
+  const ports = await ensurePorts(dataDir, options.ports);
+
+  const startNode = (name: ProcessName, environment: Environment) =>
+    group.start({
+      name,
+      start: (signal) =>
+        startNodeProcess({
+          name,
+          entry: `${name}.ts`,
+          dataDir,
+          env: { ...environment, ...options.environment?.[name] },
+          nodeArgs: options.nodeArgs?.[name] ?? [],
+          signal,
+        }),
+    });
+  const startDatabase = async () => {
+    if (outside.databaseUrl !== undefined) return { databaseUrl: outside.databaseUrl };
+    const { postgres: port } = ports;
+    return group.start({
+      name: 'PostgreSQL',
+      start: (signal) =>
+        onSamePort(
+          port,
+          startPostgres({
+            dataDir: join(dataDir, 'postgres'),
+            logFile: join(dataDir, 'logs', 'postgres.log'),
+            port,
+            signal,
+          }),
+        ),
+    });
+  };
+  const startTemporal = async () => {
+    if (outside.temporal !== undefined) return outside.temporal;
+    const codec = await startUiCodec(secrets, ports);
+    closers.push(() => codec.close());
+    const { temporal: port, temporalUi: uiPort } = ports;
+    const server = await group.start({
+      name: 'Temporal',
+      start: (signal) =>
+        onSamePort(
+          port,
+          startTemporalServer({
+            dataDir: join(dataDir, 'temporal'),
+            logFile: join(dataDir, 'logs', 'temporal.log'),
+            codecEndpoint: codec.endpoint,
+            searchAttributes: SEARCH_ATTRIBUTES,
+            port,
+            uiPort,
+            signal,
+          }),
+        ),
+    });
+    return { ...server, codecUrl: codec.endpoint };
+  };
+
+  const [database, temporal] = await allOrThrow([
+    startDatabase(),
+    startTemporal(),
+    startNode('simulator', simulatorEnvironment({ dataDir, logLevel, ports, secrets })),
+  ]);
+  const account = await prepareDatabase(database.databaseUrl, {
+    apiKey: secrets.apiKey,
+    webhookKey: secrets.webhookKey,
+    webhookUrl: `${receiverUrl(ports)}/webhooks`,
+  });
+  const facts: StackFacts = {
+    dataDir,
+    logLevel,
+    secrets,
+    ports,
+    databaseUrl: database.databaseUrl,
+    temporal: {
+      TEMPORAL_ADDRESS: temporal.address,
+      TEMPORAL_NAMESPACE: temporal.namespace,
+      ...('environment' in temporal ? temporal.environment : {}),
+    },
+    accountId: account.accountId,
+    webhookKey: account.webhookKey,
+    sources: outside.sources ?? {},
+  };
+  await allOrThrow([
+    startNode('gateway', gatewayEnvironment(facts)),
+    startNode('receiver', receiverEnvironment(facts)),
+  ]);
+  // Last, so that it is the first to stop: what it has in hand still needs all the others.
+  await startNode('worker', workerEnvironment(facts));
+  return {
+    pid: process.pid,
+    baseUrl: gatewayUrl(ports),
+    apiKey: account.apiKey,
+    accountId: account.accountId,
+    facilityId: account.facilityId,
+    temporalAddress: temporal.address,
+    temporalNamespace: temporal.namespace,
+    temporalUiUrl: temporal.uiUrl,
+    databaseUrl: database.databaseUrl,
+    simulatorUrl: simulatorUrl(ports),
+    receiverUrl: receiverUrl(ports),
+    codecUrl: 'codecUrl' in temporal ? temporal.codecUrl : undefined,
+  };
+}
+
+/** Waits for all of them even when one fails, so that whoever stops the rest finds them started. */
+async function allOrThrow<T extends readonly unknown[]>(
+  promises: readonly [...{ [K in keyof T]: Promise<T[K]> }],
+): Promise<T> {
+  await Promise.allSettled(promises);
+  return (await Promise.all(promises)) as unknown as T;
+}
+
+/** The other parts were told this port, so on another one it serves nobody. */
+async function onSamePort<R extends RunningPart & { port: number }>(
+  port: number,
+  start: Promise<R>,
+): Promise<R> {
+  const running = await start;
+  if (running.port === port) return running;
+  await running.stop();
+  throw new Error(`port ${port} is taken`);
+}
