@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
@@ -8,31 +8,48 @@ import { FAILURE_CONVERTER_PATH } from './data-converter.ts';
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const WORKFLOWS_PATH = join(root, 'src/workflows/index.ts');
 const CACHE_DIR = join(root, '.cache/workflow-bundles');
+const KEPT_MS = 2 * 24 * 60 * 60 * 1000;
 
 /**
  * The workflow code as one script for the sandbox. Bundling takes about 1.5 s, so the result is kept under a hash of
  * all that could be in it: a later start of any process or test with the same sources only reads a file.
- * Where the cache cannot be written (a read-only image) the bundle is made each time.
+ * Where the cache cannot be written (a read-only image) the bundle is made each time. Throws an Error that says what
+ * is wrong with the code: it imports something that cannot run in the sandbox, or does not parse.
  */
 export async function loadWorkflowBundle(workflowsPath = WORKFLOWS_PATH): Promise<{ code: string }> {
   const cached = join(CACHE_DIR, `${await hashOfSources(workflowsPath)}.js`);
   const known = await readFile(cached, 'utf8').catch(() => undefined);
   if (known !== undefined) return { code: known };
-  const { code } = await bundleWorkflowCode({
-    workflowsPath,
-    failureConverterPath: FAILURE_CONVERTER_PATH,
-    logger: new DefaultLogger('ERROR'),
-  });
+  const code = await bundle(workflowsPath);
   await keep(cached, code).catch(() => undefined);
   return { code };
 }
 
-/** Written aside and renamed, so that a process that starts meanwhile never reads half a bundle. */
+async function bundle(workflowsPath: string): Promise<string> {
+  const problems: string[] = [];
+  try {
+    const { code } = await bundleWorkflowCode({
+      workflowsPath,
+      failureConverterPath: FAILURE_CONVERTER_PATH,
+      logger: new DefaultLogger('ERROR', ({ message }) => problems.push(message)),
+    });
+    return code;
+  } catch (error) {
+    const reasons = [...problems, error instanceof Error ? error.message : ''].join('\n');
+    throw new Error(`The workflow code cannot be bundled:\n${reasons}`, { cause: error });
+  }
+}
+
+/** Written aside and renamed, so that a process that starts meanwhile never reads half a bundle; old ones go. */
 async function keep(path: string, code: string): Promise<void> {
   await mkdir(CACHE_DIR, { recursive: true });
   const aside = `${path}.${process.pid}.tmp`;
   await writeFile(aside, code);
   await rename(aside, path);
+  for (const name of await readdir(CACHE_DIR)) {
+    const { mtimeMs } = await stat(join(CACHE_DIR, name));
+    if (Date.now() - mtimeMs > KEPT_MS) await rm(join(CACHE_DIR, name), { force: true });
+  }
 }
 
 async function hashOfSources(workflowsPath: string): Promise<string> {

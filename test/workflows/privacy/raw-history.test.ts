@@ -4,7 +4,7 @@ import { Client, Connection } from '@temporalio/client';
 import { ApplicationFailure, TypedSearchAttributes } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { createDataConverter } from '../../../src/temporal/data-converter.ts';
 import { registerSearchAttributes } from '../../../src/temporal/register-search-attributes.ts';
 import { installTemporalRuntime } from '../../../src/temporal/runtime.ts';
@@ -17,7 +17,7 @@ import { askUpdate, leakyWorkflow, tellSignal, toldQuery } from './workflows.ts'
 // Fresh for each run: the last test leaves a readable name on the server on purpose.
 const WORDS = ['Lieselotte', 'Hottenrott'].map((word) => `${word}${randomUUID().slice(0, 8)}`);
 const NAME = WORDS.join(' ');
-const address = process.env.TEMPORAL_ADDRESS ?? '';
+const address = inject('temporalAddress');
 const namespace = 'default';
 
 describe('what Temporal holds of a workflow that is full of a name', () => {

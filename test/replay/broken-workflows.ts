@@ -1,0 +1,20 @@
+import { sleep } from '@temporalio/workflow';
+import * as workflows from '../../src/workflows/index.ts';
+
+/**
+ * Our workflows as a careless change would leave them: one step more than the recorded runs took. Replay must
+ * reject each of them, else it would not notice a real mistake either.
+ */
+export const networkQuery = withOneStepMore(workflows.networkQuery);
+export const patientOnboarding = withOneStepMore(workflows.patientOnboarding);
+export const reconcile = withOneStepMore(workflows.reconcile);
+export const webhookDelivery = withOneStepMore(workflows.webhookDelivery);
+
+function withOneStepMore<A extends unknown[], R>(
+  workflow: (...args: A) => Promise<R>,
+): (...args: A) => Promise<R> {
+  return async (...args) => {
+    await sleep('1 second');
+    return workflow(...args);
+  };
+}

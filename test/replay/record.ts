@@ -1,0 +1,106 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
+import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
+import { readConfig } from '../../src/config.ts';
+import { TASK_QUEUES } from '../../src/contract/temporal.ts';
+import { parseKeyRing } from '../../src/lib/key-ring.ts';
+import { createTemporalClient, TEMPORAL_VARIABLES } from '../../src/temporal/client.ts';
+import { createEncryptionCodec } from '../../src/temporal/codec.ts';
+import { createDataConverter } from '../../src/temporal/data-converter.ts';
+import { createWorkers } from '../../src/temporal/workers.ts';
+import { startTestTemporalServer } from '../support/temporal-server.ts';
+import { testKeyRing } from '../support/test-keys.ts';
+import { workflowBundle } from '../support/workflow-bundle.ts';
+import { saveHistory } from './save-history.ts';
+import { networkQueryScenarios } from './scenarios/network-query.ts';
+import { patientOnboardingScenarios } from './scenarios/patient-onboarding.ts';
+import type { Scenario } from './scenarios/scenario.ts';
+import { webhookAndReconcileScenarios } from './scenarios/webhooks-and-reconcile.ts';
+
+/**
+ * Records histories for the replay test; never over an existing one.
+ *
+ *   npx tsx test/replay/record.ts <name> …              runs scenarios of ./scenarios ("all": those not yet recorded)
+ *   npx tsx test/replay/record.ts --from <workflow id> <name>
+ *                                                       takes a run of the system that TEMPORAL_ADDRESS and DATA_KEYS name
+ */
+const scenarios: Record<string, Scenario> = {
+  ...networkQueryScenarios,
+  ...webhookAndReconcileScenarios,
+  ...patientOnboardingScenarios,
+};
+const testCodec = createEncryptionCodec(testKeyRing());
+
+const [first, ...rest] = process.argv.slice(2);
+if (first === undefined) fail(`Name a scenario:\n  ${Object.keys(scenarios).join('\n  ')}\n  all`);
+else if (first === '--from') await takeOver(rest);
+else await recordScenarios(first === 'all' ? Object.keys(scenarios) : [first, ...rest], first === 'all');
+
+async function takeOver([workflowId, name]: string[]): Promise<void> {
+  if (workflowId === undefined || name === undefined) return fail('--from needs a workflow id and a name');
+  const config = readConfig(TEMPORAL_VARIABLES);
+  const client = await createTemporalClient(config);
+  const from = createEncryptionCodec(parseKeyRing(config.DATA_KEYS));
+  console.log(await saveHistory(client, workflowId, name, { from, to: testCodec }));
+  await client.connection.close();
+}
+
+async function recordScenarios(names: string[], skipExisting: boolean): Promise<void> {
+  Runtime.install({ logger: new DefaultLogger('ERROR') });
+  const folder = await mkdtemp(join(tmpdir(), 'record-'));
+  const server = await startTestTemporalServer(folder);
+  const connection = await Connection.connect({ address: server.address });
+  const native = await NativeConnection.connect({ address: server.address });
+  const client = new Client({ connection, dataConverter: createDataConverter(testKeyRing()) });
+  try {
+    for (const name of names) {
+      const scenario = scenarios[name];
+      if (scenario === undefined) throw new Error(`There is no scenario ${name}`);
+      await run(client, native, scenario);
+      const saved = saveHistory(client, scenario.workflowId, name, { from: testCodec, to: testCodec });
+      console.log(await saved.catch((error: unknown) => skipped(name, error, skipExisting)));
+    }
+  } finally {
+    await Promise.all([connection.close(), native.close()]);
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function run(client: Client, connection: NativeConnection, scenario: Scenario): Promise<void> {
+  const { workflowType, workflowId, args, activities } = scenario;
+  const workers = await createWorkers({
+    connection,
+    namespace: 'default',
+    dataConverter: createDataConverter(testKeyRing()),
+    workflowBundle: await workflowBundle(),
+    // Both hosts of workflows run, whatever the scenario's activities.
+    activities: {
+      exchange: { none: () => undefined },
+      orchestrator: { none: () => undefined },
+      ...activities,
+    },
+    sourceRatePerSecond: { hie: 100, pharmacy: 100, lab: 100 },
+  });
+  const running = workers.map((worker) => worker.run());
+  const isOrchestration = activities.orchestrator !== undefined;
+  const taskQueue = isOrchestration ? TASK_QUEUES.orchestrator : TASK_QUEUES.exchange;
+  const handle: WorkflowHandle = await client.workflow.start(workflowType, { taskQueue, workflowId, args });
+  await scenario.meanwhile?.(handle);
+  await handle.result().catch(() => undefined);
+  for (const worker of workers) worker.shutdown();
+  await Promise.all(running);
+}
+
+function skipped(name: string, error: unknown, skipExisting: boolean): string {
+  if (skipExisting && error instanceof Error && 'code' in error && error.code === 'EEXIST')
+    return `${name} is there already`;
+  throw error;
+}
+
+function fail(message: string): void {
+  console.error(message);
+  process.exitCode = 1;
+}

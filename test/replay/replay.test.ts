@@ -1,0 +1,48 @@
+import { fileURLToPath } from 'node:url';
+import { Worker } from '@temporalio/worker';
+import { DeterminismViolationError } from '@temporalio/workflow';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
+import { createLogger } from '../../src/lib/logger.ts';
+import { createDataConverter } from '../../src/temporal/data-converter.ts';
+import { installTemporalRuntime } from '../../src/temporal/runtime.ts';
+import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
+import { testKeyRing } from '../support/test-keys.ts';
+import { workflowBundle } from '../support/workflow-bundle.ts';
+import { loadHistories } from './histories.ts';
+
+const histories = await loadHistories();
+const BROKEN = fileURLToPath(new URL('./broken-workflows.ts', import.meta.url));
+
+/** The failure of each history under this bundle, by the history's name; undefined where it replays. */
+async function replay(bundle: { code: string }): Promise<Map<string, Error | undefined>> {
+  const failures = new Map<string, Error | undefined>();
+  const options = { workflowBundle: bundle, dataConverter: createDataConverter(testKeyRing()) };
+  for (const { name, workflowId, history } of histories) {
+    for await (const { error } of Worker.runReplayHistories(options, [{ workflowId, history }]))
+      failures.set(name, error);
+  }
+  return failures;
+}
+
+describe('recorded runs', () => {
+  let today: Map<string, Error | undefined>;
+  let broken: Map<string, Error | undefined>;
+  beforeAll(async () => {
+    installTemporalRuntime(createLogger('replay', 'silent'));
+    today = await replay(await workflowBundle());
+    broken = await replay(await loadWorkflowBundle(BROKEN));
+  });
+
+  test.each(Object.values(WORKFLOW_TYPES))('there is one of %s', (workflowType) => {
+    expect(histories.map((history) => history.workflowType)).toContain(workflowType);
+  });
+
+  test.each(histories)('$name goes on under the code of today', ({ name }) => {
+    expect(today.get(name)).toBeUndefined();
+  });
+
+  test.each(histories)('$name is refused by a workflow with one step more', ({ name }) => {
+    expect(broken.get(name)).toBeInstanceOf(DeterminismViolationError);
+  });
+});

@@ -1,0 +1,108 @@
+import { ApplicationFailure } from '@temporalio/common';
+import type { RecordActivities } from '../../../src/activities/exchange/record-activities.ts';
+import type { SourceActivities } from '../../../src/activities/exchange/source-activities.ts';
+import {
+  NETWORK_QUERY_MESSAGES,
+  type NetworkQueryInput,
+} from '../../../src/contract/network-query-workflow.ts';
+import { SOURCE_TYPES } from '../../../src/contract/primitives.ts';
+import { SOURCE_FAILURE_TYPES, type SourceStep } from '../../../src/contract/source-steps.ts';
+import { networkQueryWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
+import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
+
+const input: NetworkQueryInput = {
+  accountId: ACCOUNT_ID,
+  requestId: REQUEST_ID,
+  run: 0,
+  sources: SOURCE_TYPES.map((source) => ({ source, attempt: 1 })),
+};
+const base = {
+  workflowType: WORKFLOW_TYPES.networkQuery,
+  workflowId: networkQueryWorkflowId(REQUEST_ID),
+  args: [input],
+};
+const completed: SourceStep = { state: 'completed', resources: 12 };
+const waiting: SourceStep = { state: 'waiting' };
+const failure = (type: string) => ApplicationFailure.nonRetryable('The source did not do it', type);
+
+const source = (activities: Partial<SourceActivities>) => activities;
+const record: Partial<RecordActivities> = {
+  recordFailedAttempt: async () => undefined,
+  openNextAttempt: async ({ attempt }) => ({ attempt }),
+};
+const callBack = (name: (typeof SOURCE_TYPES)[number]) => [{ source: name, attempt: 1 }];
+
+export const networkQueryScenarios: Record<string, Scenario> = {
+  'network-query/all-sources-at-once-v1': {
+    ...base,
+    activities: {
+      exchange: record,
+      'source-hie': source({ askSource: inTurn(completed) }),
+      'source-pharmacy': source({ askSource: inTurn(completed) }),
+      'source-lab': source({ askSource: inTurn(completed) }),
+    },
+  },
+  /** hie is waited for and calls back; pharmacy fails and does better; lab refuses and is tried again by hand. */
+  'network-query/callback-further-attempt-retry-v1': {
+    ...base,
+    activities: {
+      exchange: record,
+      'source-hie': source({
+        askSource: inTurn(waiting),
+        collectSource: inTurn<SourceStep>(waiting, completed),
+      }),
+      'source-pharmacy': source({
+        askSource: inTurn<SourceStep>(failure(SOURCE_FAILURE_TYPES.jobFailed), completed),
+      }),
+      'source-lab': source({
+        askSource: inTurn<SourceStep>(failure(SOURCE_FAILURE_TYPES.refused), completed),
+      }),
+    },
+    async meanwhile(handle) {
+      await eventually(() =>
+        handle.executeUpdate(NETWORK_QUERY_MESSAGES.retrySource, { args: [{ source: 'lab' }] }),
+      );
+      await handle.signal(NETWORK_QUERY_MESSAGES.sourceCallback, ...callBack('hie'));
+      await eventually(() => stateIs(handle, 'pharmacy', 'completed'));
+      await handle.signal(NETWORK_QUERY_MESSAGES.sourceCallback, ...callBack('hie'));
+    },
+  },
+  'network-query/given-up-and-cancelled-v1': {
+    ...base,
+    activities: {
+      exchange: record,
+      'source-hie': source({ askSource: inTurn(waiting) }),
+      'source-pharmacy': source({ askSource: inTurn(completed) }),
+      'source-lab': source({ askSource: inTurn(waiting) }),
+    },
+    async meanwhile(handle) {
+      await eventually(() => stateIs(handle, 'lab', 'waiting'));
+      await handle.executeUpdate(NETWORK_QUERY_MESSAGES.giveUpSource, { args: [{ source: 'lab' }] });
+      await handle.executeUpdate(NETWORK_QUERY_MESSAGES.cancelQuery);
+    },
+  },
+};
+
+async function stateIs(
+  handle: Parameters<NonNullable<Scenario['meanwhile']>>[0],
+  name: string,
+  state: string,
+) {
+  const { sources } = await handle.query<{ sources: { source: string; state: string }[] }>(
+    NETWORK_QUERY_MESSAGES.status,
+  );
+  if (!sources.some((entry) => entry.source === name && entry.state === state))
+    throw new Error(`${name} is not ${state}`);
+}
+
+async function eventually(attempt: () => Promise<unknown>): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    try {
+      await attempt();
+      return;
+    } catch (error) {
+      if (tries === 100) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}

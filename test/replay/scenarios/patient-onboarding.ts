@@ -1,0 +1,103 @@
+import type { EndpointActivities } from '../../../src/activities/orchestrator/endpoints.ts';
+import {
+  type NetworkQuerySignal,
+  PATIENT_ONBOARDING_MESSAGES,
+  type PatientOnboardingInput,
+} from '../../../src/contract/patient-onboarding.ts';
+import { SOURCE_TYPES } from '../../../src/contract/primitives.ts';
+import { patientOnboardingWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
+import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
+
+const COHORT_ID = '01900000-0000-7000-8000-0000000000c1';
+const PATIENT_ID = '01900000-0000-7000-8000-0000000000b1';
+const AT = '2026-11-21T12:00:00.000Z';
+
+const input: PatientOnboardingInput = {
+  orchestrationId: '0123456789abcdef0123456789abcdef',
+  exchange: { credentialRef: `account/${ACCOUNT_ID}` },
+  facilityId: '01900000-0000-7000-8000-0000000000f1',
+  patient: {
+    firstName: 'Test',
+    lastName: 'Person',
+    dob: '1980-01-01',
+    genderAtBirth: 'F',
+    address: { addressLine1: '1 Test Street', city: 'Austin', state: 'TX', zip: '78701', country: 'USA' },
+  },
+  cohortIds: [COHORT_ID],
+  sources: [...SOURCE_TYPES],
+};
+
+type SourceState = 'in-progress' | 'completed' | 'failed';
+const query = (...states: [SourceState, SourceState, SourceState]) => ({
+  requestId: REQUEST_ID,
+  status: states.includes('in-progress') ? 'in-progress' : 'completed',
+  sources: SOURCE_TYPES.map((type, index) => {
+    const status = states[index] ?? 'in-progress';
+    return { type, status, startedAt: AT, ...(status === 'in-progress' ? {} : { completedAt: AT }) };
+  }),
+  errors: [],
+});
+const running = query('in-progress', 'in-progress', 'in-progress');
+
+const onboarding = (
+  answers: Partial<EndpointActivities>,
+  timing?: PatientOnboardingInput['timing'],
+): Omit<Scenario, 'meanwhile'> => ({
+  workflowType: WORKFLOW_TYPES.patientOnboarding,
+  workflowId: patientOnboardingWorkflowId(input.orchestrationId),
+  args: [{ ...input, timing }],
+  activities: {
+    orchestrator: {
+      createPatient: async () => ({ patientId: PATIENT_ID, created: true }),
+      addPatientToCohorts: async () => ({ cohortIds: [COHORT_ID] }),
+      startNetworkQuery: async () => running,
+      ...answers,
+    },
+  },
+});
+
+const webhook = (
+  source: (typeof SOURCE_TYPES)[number],
+  status: 'completed' | 'failed',
+): NetworkQuerySignal => ({
+  messageId: `message-${source}`,
+  requestId: REQUEST_ID,
+  source,
+  status,
+  completedAt: AT,
+});
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+export const patientOnboardingScenarios: Record<string, Scenario> = {
+  /** One webhook comes twice and before the query's answer, the intake is repeated. */
+  'patient-onboarding/webhooks-v1': {
+    ...onboarding({ getNetworkQuery: inTurn(query('completed', 'failed', 'completed')) }),
+    async meanwhile(handle) {
+      const { networkQueryEvent, intakeReceived } = PATIENT_ONBOARDING_MESSAGES;
+      await handle.signal(networkQueryEvent, webhook('hie', 'completed'));
+      await handle.signal(networkQueryEvent, webhook('hie', 'completed'));
+      await handle.signal(intakeReceived, { messageId: 'intake-1' });
+      await pause(1_000);
+      await handle.signal(networkQueryEvent, webhook('pharmacy', 'failed'));
+      await pause(300);
+      await handle.signal(networkQueryEvent, webhook('lab', 'completed'));
+    },
+  },
+  'patient-onboarding/polled-v1': onboarding(
+    {
+      getNetworkQuery: inTurn(
+        running,
+        query('completed', 'in-progress', 'completed'),
+        query('completed', 'completed', 'completed'),
+      ),
+    },
+    { pollFirstMs: 500, pollMaxMs: 1_000 },
+  ),
+  'patient-onboarding/cancelled-v1': {
+    ...onboarding({ getNetworkQuery: inTurn(running), cancelNetworkQuery: inTurn(running) }),
+    async meanwhile(handle) {
+      await pause(1_500);
+      await handle.cancel();
+    },
+  },
+};

@@ -1,0 +1,57 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
+import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
+import * as workflows from '../../src/workflows/index.ts';
+import { workflowBundle } from '../support/workflow-bundle.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+test('the workflows go into the sandbox: nothing of Node, no activity code', async () => {
+  const { code } = await workflowBundle();
+  expect(code).toContain('networkQuery');
+});
+
+test('every workflow type of the contract is exported under its name, and no other', () => {
+  expect(Object.keys(workflows).sort()).toEqual(Object.values(WORKFLOW_TYPES).sort());
+});
+
+test('workflows import activities as types only', async () => {
+  const files = await readdir(join(root, 'src/workflows'), { recursive: true });
+  for (const file of files.filter((name) => name.endsWith('.ts'))) {
+    const source = await readFile(join(root, 'src/workflows', file), 'utf8');
+    const imports = [...source.matchAll(/^(import|export)\s[^;]*?from '[^']*\/activities\/[^']*';/gms)];
+    for (const [statement] of imports) expect(statement, file).toMatch(/^import type /);
+  }
+});
+
+describe('the bundler refuses', () => {
+  let folder: string;
+  beforeAll(async () => {
+    // Inside the project, so that packages are found.
+    await mkdir(join(root, '.cache'), { recursive: true });
+    folder = await mkdtemp(join(root, '.cache/determinism-'));
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  test.each([
+    [
+      'a Node built-in',
+      `import { readFile } from 'node:fs/promises';\nexport const w = async () => readFile('x');`,
+    ],
+    [
+      'the client',
+      `import { Client } from '@temporalio/client';\nexport const w = async () => new Client();`,
+    ],
+    [
+      'an activity as a value',
+      `import { openBlobStore } from '../../src/exchange/blobs/open-blob-store.ts';\nexport const w = async () => openBlobStore;`,
+    ],
+  ])('%s', async (name, source) => {
+    const file = join(folder, `${name.replaceAll(' ', '-')}.ts`);
+    await writeFile(file, source);
+    await expect(loadWorkflowBundle(file)).rejects.toThrow(/cannot be bundled/);
+  });
+});
