@@ -15,7 +15,7 @@ const messageSchema = z.object({
     type: z.string().min(1).max(100),
     data: z.record(z.string(), z.unknown()).nullish(),
   }),
-  payload: z.unknown(),
+  payload: z.unknown().optional(),
 });
 
 /** interface.md sends `network-query.<source>` when data was merged; a missing status therefore means completed. */
