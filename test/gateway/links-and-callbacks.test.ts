@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto';
+import { sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { consolidatedDataUrl, signLink } from '../../src/exchange/links/signed-link.ts';
+import {
+  createTestGateway,
+  newPerson,
+  TEST_BASE_URL,
+  TEST_LINK_KEY,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
+
+let gateway: TestGateway;
+let account: TestAccount;
+let patientId: string;
+const callbacks: { token: string; headers: Record<string, unknown>; rawBody: Buffer }[] = [];
+
+beforeAll(async () => {
+  gateway = await createTestGateway({
+    handleSourceCallback: async (token, headers, rawBody) => {
+      callbacks.push({ token, headers, rawBody });
+      return { status: token === 'known' ? 200 : 404 };
+    },
+  });
+  account = await gateway.addAccount();
+  const answer = await account.call('POST', `patient?facilityId=${account.facilityId}`, newPerson());
+  patientId = answer.json().id;
+});
+afterAll(() => gateway.close());
+
+/** Stores observations and medications straight away; the collector has tests of its own. */
+async function storeResources(count: number): Promise<void> {
+  const documentId = uuidv7();
+  await gateway.store.asAccount(account.accountId, async (tx) => {
+    await sql`insert into document (id, account_id, patient_id, query_id, source, kind, file_name, content_type,
+                size_bytes, sha256, blob_ref)
+              values (${documentId}, ${account.accountId}, ${patientId}, ${uuidv7()}, 'hie', 'page', 'p.json',
+                'application/fhir+json', 1, ${createHash('sha256').digest()}, 'x')`.execute(tx.db);
+    await sql`insert into patient_resource (account_id, patient_id, source, resource_type, source_id, document_id,
+                sha256, content)
+              select ${account.accountId}, ${patientId}, case when n % 2 = 0 then 'hie' else 'lab' end, 'Observation',
+                'o' || n, ${documentId}, ${createHash('sha256').digest()},
+                jsonb_build_object('resourceType', 'Observation', 'id', 'o' || n, 'note', '"quoted"')
+              from generate_series(1, ${count}) as n`.execute(tx.db);
+  });
+}
+
+const get = (url: string) => gateway.app.inject({ method: 'GET', url });
+const linkOf = (target = { accountId: account.accountId, patientId }) =>
+  consolidatedDataUrl('', TEST_LINK_KEY, target);
+
+describe('the link to a patient’s data', () => {
+  it('gives every stored resource once, as a FHIR Bundle, without a key', async () => {
+    const empty = (await get(linkOf())).json();
+    expect(empty).toMatchObject({ resourceType: 'Bundle', type: 'collection', entry: [] });
+    await storeResources(501);
+    const answer = await get(linkOf());
+    expect(answer.statusCode).toBe(200);
+    expect(answer.headers['content-type']).toBe('application/fhir+json; charset=utf-8');
+    expect(answer.headers['cache-control']).toBe('no-store');
+    const ids = answer.json().entry.map(({ resource }: { resource: { id: string } }) => resource.id);
+    expect(ids).toHaveLength(501);
+    expect(new Set(ids).size).toBe(501);
+  });
+
+  it('is on the public address', () => {
+    const url = consolidatedDataUrl(TEST_BASE_URL, TEST_LINK_KEY, {
+      accountId: account.accountId,
+      patientId,
+    });
+    expect(url).toMatch(/^https:\/\/exchange\.test\.example\.org\/links\/consolidated\/[\w-]+$/);
+  });
+
+  it('is audited with every use', async () => {
+    const { rows } = await gateway.store.asAccount(account.accountId, (tx) =>
+      sql<{ actor: string; patient_id: string }>`
+        select * from audit_entry where operation = 'readConsolidatedLink'`.execute(tx.db),
+    );
+    expect(rows.length).toBeGreaterThan(0);
+    expect(rows.every((row) => row.actor === 'link' && row.patient_id === patientId)).toBe(true);
+  });
+
+  it('answers 410 when it has expired', async () => {
+    const token = signLink(TEST_LINK_KEY, { accountId: account.accountId, patientId }, Date.now() - 1000);
+    expect((await get(`/links/consolidated/${token}`)).statusCode).toBe(410);
+  });
+
+  it('answers 404 when anything of it was changed', async () => {
+    const path = linkOf();
+    const start = '/links/consolidated/'.length;
+    for (let at = start; at < path.length; at += 7) {
+      const letter = path[at] === 'A' ? 'B' : 'A';
+      const changed = path.slice(0, at) + letter + path.slice(at + 1);
+      expect((await get(changed)).statusCode, `at ${at}`).toBe(404);
+    }
+    expect((await get(path.slice(0, -1))).statusCode).toBe(404);
+    expect((await get('/links/consolidated/x')).statusCode).toBe(404);
+  });
+
+  it('of one account does not open another one’s patient', async () => {
+    const stranger = await gateway.addAccount();
+    expect((await get(linkOf({ accountId: stranger.accountId, patientId }))).statusCode).toBe(404);
+  });
+});
+
+describe('a source’s callback', () => {
+  const call = (token: string, payload?: string, contentType = 'application/json') =>
+    gateway.app.inject({
+      method: 'POST',
+      url: `/sources/callback/${token}`,
+      headers: payload === undefined ? {} : { 'content-type': contentType, 'webhook-id': 'm1' },
+      payload,
+    });
+
+  it('is passed on as it came, byte for byte, whatever its content type', async () => {
+    const body = '{ "status" :\n"ready", broken';
+    for (const contentType of ['application/json', 'text/plain', 'application/fhir+json']) {
+      callbacks.length = 0;
+      expect((await call('known', body, contentType)).statusCode).toBe(200);
+      expect(callbacks[0]?.rawBody.toString()).toBe(body);
+      expect(callbacks[0]?.headers['webhook-id']).toBe('m1');
+    }
+  });
+
+  it('may have no body, is bounded, and gets the status of the attempt', async () => {
+    expect((await call('known')).statusCode).toBe(200);
+    expect((await call('other', '{}')).statusCode).toBe(404);
+    expect((await call('known', 'x'.repeat(70_000))).statusCode).toBe(413);
+  });
+});
