@@ -60,12 +60,17 @@ function describeFailure(error: Error): Record<string, unknown> {
     name: TOKEN.test(error.name) ? error.name : 'Error',
     ...(typeof type === 'string' && TOKEN.test(type) ? { type } : {}),
     ...(typeof code === 'string' && TOKEN.test(code) ? { code } : {}),
-    // Only the frames: the first lines of a stack repeat the message, however many lines it has.
-    stack: error.stack
-      ?.split('\n')
-      .filter((line) => /^\s+at \S/.test(line))
-      .slice(0, 6)
-      .join('\n'),
+    stack: framesOf(error),
     ...(error.cause instanceof Error ? { cause: describeFailure(error.cause) } : {}),
   };
+}
+
+/** A stack begins by repeating the message, however many lines it has and whatever they look like. */
+function framesOf(error: Error): string | undefined {
+  return error.stack
+    ?.replace(error.message, '')
+    .split('\n')
+    .filter((line) => /^\s+at \S.*:\d+:\d+\)?$/.test(line))
+    .slice(0, 8)
+    .join('\n');
 }

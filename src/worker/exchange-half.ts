@@ -14,20 +14,27 @@ import { SOURCE_VARIABLES, sourceConfigs } from './source-configs.ts';
 /** Activities of the exchange's own queue and of each source's. Throws ConfigError. */
 export async function openExchangeHalf({ logger, temporal, keyRing }: HalfDeps): Promise<Half> {
   const config = readConfig([...EXCHANGE_VARIABLES, ...SOURCE_VARIABLES, 'BLOB_STORE']);
-  const exchange = assembleExchange(config, temporal, logger);
   const connectors = createConnectors(sourceConfigs(config));
   const blobs = await openBlobStore(config.BLOB_STORE, keyRing);
-  const { launcher } = exchange.networkQueries;
+  const exchange = assembleExchange(config, temporal, logger);
+  const { store, courier, callbackBaseUrl, callbackKey } = exchange;
 
-  const sourceActivities = createSourceActivities({ ...exchange, blobs, connectors });
+  const ofSources = createSourceActivities({
+    store,
+    blobs,
+    courier,
+    connectors,
+    callbackBaseUrl,
+    callbackKey,
+  });
   return {
     activities: {
       [TASK_QUEUES.exchange]: {
-        ...createRecordActivities({ ...exchange, connectors }),
-        ...createWebhookActivities({ ...exchange, temporal }),
-        ...createReconcileActivities({ ...exchange, launcher }),
+        ...createRecordActivities({ store, courier, connectors, callbackKey }),
+        ...createWebhookActivities({ delivery: exchange.delivery, temporal }),
+        ...createReconcileActivities({ store, courier, launcher: exchange.networkQueries.launcher }),
       },
-      ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), sourceActivities])),
+      ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), ofSources])),
     },
     close: () => exchange.close(),
   };

@@ -33,10 +33,6 @@ export const sourceConfigs = (config: SourcesConfig): Record<SourceType, SourceC
   lab: sourceConfig('lab', config),
 });
 
-/** A source that cannot prove its callbacks is only polled. */
-export const mayCallBack = (source: SourceType, config: SourcesConfig): boolean =>
-  config[`${PREFIXES[source]}_CALLBACK_SECRET`] !== undefined;
-
 function sourceConfig(source: SourceType, config: SourcesConfig): SourceConfig {
   const prefix = PREFIXES[source];
   return {
@@ -44,7 +40,8 @@ function sourceConfig(source: SourceType, config: SourcesConfig): SourceConfig {
     baseUrl: config[`${prefix}_BASE_URL`],
     auth: authOf(prefix, config),
     allowedOrigins: config[`${prefix}_ALLOWED_ORIGINS`]?.split(/\s+/) ?? [],
-    callbacks: mayCallBack(source, config),
+    // A source that cannot prove its callbacks is only polled.
+    callbacks: config[`${prefix}_CALLBACK_SECRET`] !== undefined,
   };
 }
 
