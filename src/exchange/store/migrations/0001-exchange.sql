@@ -2,15 +2,26 @@
 -- role exchange_app sees the rows of the account set for the transaction, role exchange_system sees all.
 -- Both are entered by `set_config('role', …, true)` at the start of each transaction, never by login.
 
-DO $$ BEGIN
-  CREATE ROLE exchange_app NOLOGIN NOSUPERUSER NOBYPASSRLS;
-EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
-DO $$ BEGIN
-  CREATE ROLE exchange_system NOLOGIN NOSUPERUSER NOBYPASSRLS;
-EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
-DO $$ BEGIN
-  EXECUTE format('GRANT exchange_app, exchange_system TO %I', current_user);
-EXCEPTION WHEN unique_violation OR SQLSTATE 'XX000' THEN NULL; END $$;
+-- Where the migrating user may not create roles, an administrator creates both beforehand and grants them to it.
+
+DO $$
+DECLARE r text;
+BEGIN
+  FOREACH r IN ARRAY ARRAY['exchange_app', 'exchange_system'] LOOP
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = r) THEN
+      BEGIN
+        EXECUTE format('CREATE ROLE %I NOLOGIN NOSUPERUSER NOBYPASSRLS', r);
+      EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END;
+    END IF;
+    BEGIN
+      EXECUTE format('GRANT %I TO %I', r, current_user);
+    EXCEPTION
+      WHEN unique_violation OR SQLSTATE 'XX000' THEN NULL;
+      WHEN insufficient_privilege THEN
+        IF NOT pg_has_role(current_user, r, 'MEMBER') THEN RAISE; END IF;
+    END;
+  END LOOP;
+END $$;
 
 CREATE TABLE account (
   id uuid PRIMARY KEY,

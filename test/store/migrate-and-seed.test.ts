@@ -1,0 +1,83 @@
+import { sql } from 'kysely';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { generateApiKey, parseApiKey } from '../../src/exchange/domain/api-key.ts';
+import { findKeyHolder } from '../../src/exchange/store/api-keys.ts';
+import { createStore, type Store } from '../../src/exchange/store/database.ts';
+import { seedDemoAccount } from '../../src/exchange/store/seed.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+
+let database: TestDatabase;
+let store: Store;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  store = createStore({ databaseUrl: database.databaseUrl, poolMax: 4 });
+});
+afterAll(async () => {
+  await store.close();
+  await database.drop();
+});
+
+describe('migrating', () => {
+  it('from several processes at once brings an empty database up once', async () => {
+    const name = `migrate_${Date.now()}`;
+    const admin = new pg.Client({ connectionString: inject('postgresUrl') });
+    await admin.connect();
+    await admin.query(`create database ${name}`);
+    const url = new URL(inject('postgresUrl'));
+    url.pathname = `/${name}`;
+    const stores = Array.from({ length: 3 }, () => createStore({ databaseUrl: url.href, poolMax: 2 }));
+    await Promise.all(stores.map((each) => each.migrate()));
+    await stores[0]?.migrate();
+    await Promise.all(stores.map((each) => each.close()));
+    await admin.query(`drop database ${name} with (force)`);
+    await admin.end();
+  });
+
+  it('works for an owner who may neither create roles nor do everything', async () => {
+    const name = `owned_${Date.now()}`;
+    const admin = new pg.Client({ connectionString: inject('postgresUrl') });
+    await admin.connect();
+    await admin.query(`create role ${name} login password 'p'`);
+    await admin.query(`create database ${name} owner ${name}`);
+    // Roles belong to the whole server, so an administrator has made and granted them.
+    await admin.query(`grant exchange_app, exchange_system to ${name}`);
+    const url = new URL(inject('postgresUrl'));
+    [url.pathname, url.username, url.password] = [`/${name}`, name, 'p'];
+    const owned = createStore({ databaseUrl: url.href, poolMax: 2 });
+    await owned.migrate();
+    const seeded = await seedDemoAccount(owned, { apiKey: generateApiKey() });
+    expect(seeded.facilityId).toBeDefined();
+    await owned.close();
+    await admin.query(`drop database ${name} with (force)`);
+    await admin.query(`drop role ${name}`);
+    await admin.end();
+  });
+});
+
+describe('seeding', () => {
+  it('twice is seeding once, and the key works', async () => {
+    const apiKey = generateApiKey();
+    const first = await seedDemoAccount(store, { apiKey });
+    const again = await seedDemoAccount(store, { apiKey });
+    expect(again).toEqual(first);
+    const { rows } = await store.asSystem((tx) =>
+      sql`select (select count(*) from account) as accounts, (select count(*) from facility) as facilities,
+            (select count(*) from api_key) as keys`.execute(tx.db),
+    );
+    expect(rows).toEqual([{ accounts: 1, facilities: 1, keys: 1 }]);
+    const hash = parseApiKey(apiKey)?.hash ?? Buffer.alloc(0);
+    const holder = await store.asSystem((tx) => findKeyHolder(tx, hash));
+    expect(holder?.account.settings).toEqual({
+      sources: { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } },
+      limits: { requestsPerMinute: 120_000, networkQueriesPerMinute: 12_000 },
+    });
+  });
+
+  it('keeps the webhook key when the stack’s receiver moves to another port', async () => {
+    const apiKey = generateApiKey();
+    const first = await seedDemoAccount(store, { apiKey, webhookUrl: 'http://127.0.0.1:1/hook' });
+    const moved = await seedDemoAccount(store, { apiKey, webhookUrl: 'http://127.0.0.1:2/hook' });
+    expect(moved.webhookKey).toBe(first.webhookKey);
+  });
+});

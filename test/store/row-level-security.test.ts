@@ -1,0 +1,84 @@
+import { sql } from 'kysely';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { insertAccount } from '../../src/exchange/store/accounts.ts';
+import { insertCohort, listCohorts } from '../../src/exchange/store/cohorts.ts';
+import { createStore, type Store } from '../../src/exchange/store/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+
+const ONE = '0198a000-0000-7000-8000-000000000001';
+const OTHER = '0198a000-0000-7000-8000-000000000002';
+let database: TestDatabase;
+let store: Store;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  store = createStore({ databaseUrl: database.databaseUrl, poolMax: 4 });
+  for (const id of [ONE, OTHER]) {
+    await store.asSystem((tx) => insertAccount(tx, { id, name: 'Test', settings: {} }));
+    await store.asAccount(id, (tx) => insertCohort(tx, cohort('Same name')));
+  }
+});
+afterAll(async () => {
+  await store.close();
+  await database.drop();
+});
+
+function cohort(name: string) {
+  const rest = { description: '', color: 'red', purposeOfUse: 'treatment', settings: {} } as const;
+  return { id: crypto.randomUUID(), name, ...rest } as unknown as Parameters<typeof insertCohort>[1];
+}
+
+describe('row-level security', () => {
+  it('shows an account its own rows only, without any filter in the statement', async () => {
+    expect(await store.asAccount(ONE, (tx) => listCohorts(tx))).toHaveLength(1);
+    const { rows } = await store.asAccount(ONE, (tx) =>
+      sql<{ account_id: string }>`select account_id from cohort`.execute(tx.db),
+    );
+    expect(rows).toEqual([{ account_id: ONE }]);
+  });
+
+  it('lets an account neither write for another one nor change its rows', async () => {
+    const write = store.asAccount(ONE, (tx) => insertCohort({ ...tx, accountId: OTHER }, cohort('Smuggled')));
+    await expect(write).rejects.toMatchObject({ code: '42501' });
+    await store.asAccount(ONE, (tx) => sql`update cohort set name = 'Taken'`.execute(tx.db));
+    const names = await store.asAccount(OTHER, (tx) => listCohorts(tx));
+    expect(names.map(({ name }) => name)).toEqual(['Same name']);
+  });
+
+  it('shows the application’s role nothing when no account is set, in any table', async () => {
+    const client = new pg.Client({ connectionString: database.databaseUrl });
+    await client.connect();
+    const { rows: tables } = await client.query<{ table_name: string }>(
+      `select distinct table_name from information_schema.columns
+       where table_schema = 'public' and column_name = 'account_id'`,
+    );
+    expect(tables.length).toBeGreaterThan(10);
+    await client.query('set role exchange_app');
+    for (const { table_name: table } of [...tables, { table_name: 'account' }]) {
+      const read = client.query(`select * from ${table}`).then(({ rows }) => rows);
+      // Without the setting the policy cannot be decided at all; an empty one is no account.
+      await expect(read, table).rejects.toThrow(/app\.account_id|uuid/);
+    }
+    await client.end();
+  });
+
+  it('guards every table that has an account, against its owner too', async () => {
+    const { rows } = await store.asSystem((tx) =>
+      sql<{ relname: string }>`
+        select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid
+        where a.attname = 'account_id' and c.relkind = 'r' and c.relnamespace = 'public'::regnamespace
+          and not (c.relrowsecurity and c.relforcerowsecurity)`.execute(tx.db),
+    );
+    expect(rows).toEqual([]);
+  });
+
+  it('does not outlive its transaction', async () => {
+    const single = createStore({ databaseUrl: database.databaseUrl, poolMax: 1 });
+    await single.asAccount(ONE, async () => undefined);
+    expect(await single.asAccount(OTHER, (tx) => listCohorts(tx))).toHaveLength(1);
+    const { rows } = await single.asSystem((tx) => sql`select id from cohort`.execute(tx.db));
+    expect(rows).toHaveLength(2);
+    await single.close();
+  });
+});

@@ -1,0 +1,85 @@
+import type { LookupAddress } from 'node:dns';
+import { describe, expect, it } from 'vitest';
+import {
+  BlockedDestinationError,
+  checkDestination,
+  guardedLookup,
+  refusedDestination,
+} from '../../../src/exchange/webhooks/destination-guard.ts';
+
+const strict = { allowLoopback: false };
+const embedded = { allowLoopback: true };
+
+describe('a webhook destination', () => {
+  it.each([
+    'https://hooks.example.org/a?b=c',
+    'https://hooks.example.org:8443/',
+    'https://8.8.8.8/x',
+    'https://[2606:4700:4700::1111]/x',
+  ])('%s is accepted', (url) => {
+    expect(refusedDestination(url, strict)).toBeUndefined();
+    expect(() => checkDestination(url, strict)).not.toThrow();
+  });
+
+  it.each([
+    ['http://hooks.example.org/', 'https'],
+    ['file:///etc/passwd', 'https'],
+    ['https://user:pass@hooks.example.org/', 'user name'],
+    ['https://hooks.example.org/#x', 'fragment'],
+    ['https://127.0.0.1/', 'this machine'],
+    ['https://2130706433/', 'this machine'],
+    ['https://0x7f.1/', 'this machine'],
+    ['https://[::1]/', 'this machine'],
+    ['https://[::ffff:127.0.0.1]/', 'this machine'],
+    ['https://localhost/', 'this machine'],
+    ['https://a.localhost./', 'this machine'],
+    ['https://10.0.0.1/', 'private'],
+    ['https://172.16.9.9/', 'private'],
+    ['https://192.168.1.1/', 'private'],
+    ['https://100.64.0.1/', 'private'],
+    ['https://169.254.169.254/', 'private'],
+    ['https://0.0.0.0/', 'private'],
+    ['https://224.0.0.1/', 'private'],
+    ['https://[fd00::1]/', 'private'],
+    ['https://[fe80::1]/', 'private'],
+    ['https://[::ffff:10.0.0.1]/', 'private'],
+    ['https://[64:ff9b::a00:1]/', 'private'],
+    ['https://intranet/', 'public host name'],
+    ['https://metadata.google.internal/', 'public host name'],
+    ['https://printer.local/', 'public host name'],
+    ['nowhere', 'URL'],
+  ])('%s is refused', (url, reason) => {
+    expect(refusedDestination(url, strict)).toContain(reason);
+    expect(() => checkDestination(url, strict)).toThrow(BlockedDestinationError);
+  });
+
+  it('may be plain http on this machine in the embedded stack, and nowhere else', () => {
+    expect(refusedDestination('http://127.0.0.1:8080/x', embedded)).toBeUndefined();
+    expect(refusedDestination('http://localhost:8080/x', embedded)).toBeUndefined();
+    expect(refusedDestination('http://10.0.0.1/x', embedded)).toBeDefined();
+    expect(refusedDestination('http://hooks.example.org/x', embedded)).toBeDefined();
+  });
+});
+
+describe('the look-up of a destination’s socket', () => {
+  const lookUp = (name: string, rules: { allowLoopback: boolean }, all: boolean) =>
+    new Promise<string | LookupAddress[]>((resolve, reject) => {
+      guardedLookup(rules)(name, { all }, (error, address) => (error ? reject(error) : resolve(address)));
+    });
+
+  it('refuses a name that leads to this machine, whichever form is asked for', async () => {
+    await expect(lookUp('localhost', strict, true)).rejects.toThrow(BlockedDestinationError);
+    await expect(lookUp('localhost', strict, false)).rejects.toThrow(BlockedDestinationError);
+  });
+
+  it('answers in the form that was asked for', async () => {
+    expect(await lookUp('localhost', embedded, true)).toEqual(
+      expect.arrayContaining([expect.objectContaining({ family: expect.any(Number) })]),
+    );
+    expect(typeof (await lookUp('localhost', embedded, false))).toBe('string');
+  });
+
+  it('passes on that a name does not exist', async () => {
+    await expect(lookUp('does-not-exist.invalid', strict, true)).rejects.toHaveProperty('code');
+  });
+});

@@ -1,0 +1,147 @@
+import { fc, test } from '@fast-check/vitest';
+import { describe, expect, it } from 'vitest';
+import { type PatientDemographics, patientDemographicsSchema } from '../../../src/contract/patient.ts';
+import type { Demographics } from '../../../src/exchange/domain/demographics.ts';
+import { identityKeys, personLockId } from '../../../src/exchange/domain/identity-keys.ts';
+import {
+  casefold,
+  mergeDemographics,
+  normaliseDemographics,
+  normaliseText,
+} from '../../../src/exchange/domain/patient-normalisation.ts';
+
+const KEY = 'a-key-for-the-tests-of-keys';
+const ACCOUNT = '0198a000-0000-7000-8000-000000000001';
+
+const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }).filter((s) => /\p{L}/u.test(s));
+const name = text.map((s) => s.replaceAll(/[\s,]/gu, '')).filter((s) => s !== '' && s.trim() !== '');
+const zip = fc.integer({ min: 0, max: 99_999 }).map((n) => String(n).padStart(5, '0'));
+const address = fc.record({
+  addressLine1: text,
+  addressLine2: fc.option(text, { nil: undefined }),
+  city: text,
+  state: fc.constantFrom('MA', 'NY', 'PR'),
+  zip: fc.oneof(
+    zip,
+    zip.map((z) => `${z}-1234`),
+  ),
+  country: fc.constant('USA'),
+});
+const contact = fc.oneof(
+  fc.record({ phone: fc.constantFrom('6175550100', '6175550101', '6175550102') }),
+  fc.record({ email: fc.constantFrom('A@example.org', 'a@example.org', 'b@example.org') }),
+);
+const demographics: fc.Arbitrary<PatientDemographics> = fc.record({
+  firstName: fc.array(name, { minLength: 1, maxLength: 3 }),
+  lastName: fc.array(name, { minLength: 1, maxLength: 2 }),
+  dob: fc.constantFrom('1950-01-01', '2000-02-29'),
+  genderAtBirth: fc.constantFrom('M', 'F', 'O', 'U'),
+  address: fc.array(address, { minLength: 1, maxLength: 5 }),
+  contact: fc.array(contact, { maxLength: 4 }),
+});
+
+const keysOf = (person: Demographics, account = ACCOUNT) =>
+  identityKeys(KEY, account, person).map((key) => key.toString('hex'));
+
+describe('normalising', () => {
+  test.prop([demographics])('twice is normalising once', (input) => {
+    const once = normaliseDemographics(input);
+    const { firstNames, lastNames, gender, addresses, contacts, personalIdentifiers, dob } = once;
+    const again = normaliseDemographics({
+      firstName: firstNames,
+      lastName: lastNames,
+      dob,
+      genderAtBirth: gender,
+      address: addresses,
+      contact: contacts,
+      personalIdentifiers: personalIdentifiers as PatientDemographics['personalIdentifiers'],
+    });
+    expect(again).toEqual(once);
+  });
+
+  test.prop([fc.string({ unit: 'binary' })])('leaves no blank at an end and no two in a row', (raw) => {
+    expect(normaliseText(raw)).not.toMatch(/^\s|\s$|\s\s/u);
+  });
+
+  it('keeps one of two addresses that differ in case and blanks only', () => {
+    const parsed = patientDemographicsSchema.parse({
+      firstName: 'A',
+      lastName: 'B',
+      dob: '1980-01-01',
+      genderAtBirth: 'U',
+      address: [
+        { addressLine1: '1  Main St', city: 'Boston', state: 'MA', zip: '02108' },
+        { addressLine1: '1 MAIN ST ', city: 'boston', state: 'ma', zip: '02108', country: 'US' },
+      ],
+    });
+    expect(normaliseDemographics(parsed).addresses).toHaveLength(1);
+  });
+
+  it.each([
+    ['Müller', 'MÜLLER'],
+    ['Mu\u0308ller', 'Müller'],
+    ['Straße', 'STRASSE'],
+    ['ΣΊΣΥΦΟΣ', 'σίσυφος'],
+  ])('compares %s and %s as equal', (one, other) => {
+    expect(casefold(one)).toBe(casefold(other));
+  });
+});
+
+describe('identity keys', () => {
+  test.prop([demographics])('are one for each five-digit zip, in one order for everybody', (input) => {
+    const person = normaliseDemographics(input);
+    const keys = keysOf(person);
+    expect(keys).toHaveLength(new Set(person.addresses.map((a) => a.zip.slice(0, 5))).size);
+    expect(keys).toEqual([...keys].sort());
+    expect(keysOf({ ...person, addresses: [...person.addresses].reverse() })).toEqual(keys);
+  });
+
+  test.prop([demographics, zip])('are in common exactly when a zip is', (input, otherZip) => {
+    const person = normaliseDemographics(input);
+    const elsewhere = { ...person, addresses: [{ ...person.addresses[0], zip: otherZip }] } as Demographics;
+    const shared = keysOf(elsewhere).some((key) => keysOf(person).includes(key));
+    expect(shared).toBe(person.addresses.some((a) => a.zip.startsWith(otherZip)));
+  });
+
+  test.prop([demographics])('know no case, and know the order of names', (input) => {
+    const person = normaliseDemographics(input);
+    const loud = { ...person, lastNames: person.lastNames.map((n) => n.toUpperCase()) };
+    expect(keysOf(loud)).toEqual(keysOf(person));
+    const reversed = { ...person, firstNames: [...person.firstNames].reverse() };
+    const same = reversed.firstNames.map(casefold).join('\0') === person.firstNames.map(casefold).join('\0');
+    expect(keysOf(reversed)[0] === keysOf(person)[0]).toBe(same);
+  });
+
+  it('do not confuse where one name ends and the next begins', () => {
+    const base = normaliseDemographics({
+      firstName: ['Ann', 'Lee'],
+      lastName: ['Kim'],
+      dob: '1980-01-01',
+      genderAtBirth: 'F',
+      address: [{ addressLine1: '1', city: 'B', state: 'MA', zip: '02108', country: 'USA' }],
+    });
+    for (const other of [
+      { firstNames: ['AnnLee'] },
+      { firstNames: ['Ann'], lastNames: ['Lee', 'Kim'] },
+      { dob: '1980-01-10' },
+      { gender: 'M' as const },
+    ]) {
+      expect(keysOf({ ...base, ...other })).not.toEqual(keysOf(base));
+    }
+    expect(keysOf(base, '0198a000-0000-7000-8000-000000000002')).not.toEqual(keysOf(base));
+    expect(personLockId(KEY, ACCOUNT, base)).toBe(
+      personLockId(KEY, ACCOUNT, { ...base, firstNames: ['ANN', 'lee'] }),
+    );
+  });
+});
+
+describe('merging', () => {
+  test.prop([demographics, demographics])('puts the new first and loses nothing that is known', (a, b) => {
+    const [known, update] = [normaliseDemographics(a), normaliseDemographics(b)];
+    const merged = mergeDemographics(known, update);
+    expect(merged.addresses.slice(0, update.addresses.length)).toEqual(update.addresses);
+    const lines = (list: Demographics['addresses']) => list.map((x) => casefold(x.addressLine1) + x.zip);
+    expect(lines(merged.addresses)).toEqual(expect.arrayContaining(lines(known.addresses)));
+    expect(mergeDemographics(merged, update)).toEqual(merged);
+  });
+});
