@@ -182,6 +182,16 @@ export function readConfig<const N extends VariableName>(
   return Object.fromEntries(entries) as Config<N>;
 }
 
+/** Checks those of the named variables that are set and gives them as they stand, to be handed to a child process. */
+export function givenVariables<const N extends VariableName>(
+  names: readonly N[],
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Partial<Record<N, string>> {
+  const given = names.filter((name) => rawValue(name, env) !== undefined);
+  readConfig(given, env);
+  return Object.fromEntries(given.map((name) => [name, rawValue(name, env)])) as Partial<Record<N, string>>;
+}
+
 function rawValue(name: string, env: Readonly<Record<string, string | undefined>>): string | undefined {
   const file = env[`${name}_FILE`];
   const value = file === undefined || file === '' ? env[name] : readFileSync(file, 'utf8').trim();
