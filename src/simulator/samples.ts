@@ -31,7 +31,10 @@ export interface SampleCreateBody {
   }[];
   /** 10 digits. */
   contact: { phone: string }[];
-  personalIdentifiers: { type: 'ssn' | 'driversLicense'; value: string; state?: string }[];
+  personalIdentifiers: (
+    | { type: 'driversLicense'; value: string; state: string }
+    | { type: 'ssn'; value: string }
+  )[];
   externalId: string;
 }
 

@@ -1,0 +1,50 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command, Option } from 'commander';
+import color from 'picocolors';
+import { runDemo } from './run.ts';
+
+/** `npm run demo`: the main job on real parts, in a folder of its own that goes when it is done. */
+const program = new Command('npm run demo --')
+  .description(
+    'Onboard five patients from three sources while things go wrong, and check that all was handled.',
+  )
+  .option('--json', 'print one JSON summary as the last line of stdout; progress goes to stderr')
+  .option('--keep', 'stay up afterwards, until Ctrl-C, to look around')
+  .addOption(
+    new Option('--break <what>', 'break one thing on purpose, to see that the demo notices').choices([
+      'fault',
+      'webhooks',
+    ]),
+  )
+  .parse();
+
+const options = program.opts<{ json?: true; keep?: true; break?: 'fault' | 'webhooks' }>();
+const out = options.json === true ? process.stderr : process.stdout;
+const print = (text = ''): void => void out.write(`${text}\n`);
+
+const dataDir = await mkdtemp(join(tmpdir(), 'medical-data-exchange-'));
+const interrupted = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
+
+try {
+  const summary = await runDemo({
+    dataDir,
+    breaks: options.break,
+    keep: options.keep === true,
+    print,
+    signal: interrupted.signal,
+  });
+  process.exitCode = summary.faults.length === 0 ? 0 : 1;
+  if (options.json === true) process.stdout.write(`${JSON.stringify(summary)}\n`);
+} catch (error) {
+  print(
+    color.red(
+      interrupted.signal.aborted ? 'Interrupted.' : `The demo could not run: ${(error as Error).message}`,
+    ),
+  );
+  process.exitCode = interrupted.signal.aborted ? 130 : 1;
+} finally {
+  await rm(dataDir, { recursive: true, force: true });
+}

@@ -1,0 +1,154 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import color from 'picocolors';
+import type { PatientOnboardingSummary } from '../../contract/patient-onboarding.ts';
+import { networkQueryWorkflowId } from '../../contract/temporal.ts';
+import { startStack } from '../../embedded/stack.ts';
+import { ensureSecrets } from '../../embedded/stack-secrets.ts';
+import { startOnboarding } from '../../orchestrator/start-onboarding.ts';
+import { createSimulatorAdmin } from '../../simulator/admin-client.ts';
+import { loadSamplePatients } from '../../simulator/samples.ts';
+import { createTemporalClient } from '../../temporal/client.ts';
+import { createFollower } from './follow.ts';
+import { INCIDENTS, PATIENTS } from './scenario.ts';
+import { type DemoRow, renderTable } from './table.ts';
+import { countMerged, findFaults, type PatientFacts, readReceiverLog } from './witnesses.ts';
+
+export interface DemoSummary {
+  patients: DemoRow[];
+  incidents: { sample: string; source: string; title: string }[];
+  /** What was not as it must be; empty when all is well. */
+  faults: string[];
+  seconds: number;
+}
+
+/** Looks at webhooks that got lost soon: nobody wants to wait in a demo. */
+const TIMING = { pollFirstMs: 20_000 };
+/** Until a webhook that is on its way has been logged. */
+const SETTLE_MS = 1_000;
+
+export async function runDemo(options: {
+  dataDir: string;
+  breaks?: 'fault' | 'webhooks';
+  keep: boolean;
+  print: (line?: string) => void;
+  signal: AbortSignal;
+}): Promise<DemoSummary> {
+  const { dataDir, print, signal } = options;
+  const begunAt = Date.now();
+  print(color.bold('Starting PostgreSQL, Temporal, three source networks, gateway, receiver and worker …'));
+  const stack = await startStack({
+    dataDir,
+    signal,
+    logLevel: 'warn',
+    // A receiver with another key than the sender's trusts no webhook.
+    environment:
+      options.breaks === 'webhooks'
+        ? { receiver: { WEBHOOK_KEY: 'whsec_c29tZWJvZHkgZWxzZSdzIGtleSwgcmVhbGx5' } }
+        : {},
+  });
+  try {
+    const { connection } = stack;
+    const link = (workflowId: string) =>
+      `${connection.temporalUiUrl}/namespaces/${connection.temporalNamespace}/workflows/${encodeURIComponent(workflowId)}`;
+    print(
+      `Up after ${seconds(begunAt)} s. Watch it in the Temporal UI: ${color.cyan(connection.temporalUiUrl ?? '')}\n`,
+    );
+
+    const simulator = createSimulatorAdmin(connection.simulatorUrl);
+    const [broken] = INCIDENTS;
+    const incidents =
+      options.breaks === 'fault' ? INCIDENTS.filter((incident) => incident !== broken) : INCIDENTS;
+    await simulator.setRules(incidents.map(({ rule }) => rule));
+    print('What goes wrong on purpose:');
+    for (const { sample, source, title } of incidents) print(`  ${sample}: ${source} ${title}`);
+    print();
+
+    const secrets = await ensureSecrets(dataDir);
+    const temporal = await createTemporalClient({
+      TEMPORAL_ADDRESS: connection.temporalAddress,
+      TEMPORAL_NAMESPACE: connection.temporalNamespace,
+      TEMPORAL_TLS: false,
+      TEMPORAL_API_KEY: undefined,
+      DATA_KEYS: secrets.dataKeys,
+    });
+    const samples = await loadSamplePatients();
+    const onboardings = await Promise.all(
+      PATIENTS.map(async (key) => {
+        const sample = samples.find((patient) => patient.key === key);
+        if (sample === undefined) throw new Error(`there is no sample patient ${key}`);
+        const started = await startOnboarding(
+          temporal,
+          {
+            jobId: `demo/${key}`,
+            facilityId: connection.facilityId,
+            patient: sample.createBody,
+            sources: { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } },
+            timing: TIMING,
+          },
+          { exchange: { credentialRef: `account/${connection.accountId}` }, idHmacKey: secrets.idHmacKey },
+        );
+        return { key, fullName: sample.fullName, started };
+      }),
+    );
+    const follower = createFollower(connection, print);
+    const summaries = await follower.until(
+      onboardings.map(({ key, started }) => ({ key, started })),
+      signal,
+    );
+    await sleep(SETTLE_MS, undefined, { signal });
+
+    const received = await readReceiverLog(dataDir);
+    const facts: PatientFacts[] = [];
+    const patients: DemoRow[] = [];
+    for (const { key, fullName, started } of onboardings) {
+      const summary = summaries.get(key);
+      if (summary === undefined) throw new Error(`the onboarding of ${key} has no end`);
+      const patient = factsOf(key, summary);
+      facts.push(patient);
+      patients.push({
+        patient: fullName,
+        status: summary.status,
+        sources: patient.sources,
+        resources: await countMerged(summary.consolidatedDataUrl),
+        webhooks: received.filter(({ requestId, repeat }) => requestId === patient.requestId && !repeat)
+          .length,
+        links: [link(started.workflowId), link(networkQueryWorkflowId(patient.requestId))],
+      });
+    }
+    const faults = findFaults(facts, await simulator.requests(), received);
+
+    print(`\n${renderTable(patients)}`);
+    for (const fault of faults) print(color.red(`✗ ${fault}`));
+    print(verdict(faults, incidents.length, seconds(begunAt)));
+    if (options.keep && !signal.aborted) {
+      print(`\nStays up until Ctrl-C. Gateway ${connection.baseUrl}/reference, key ${connection.apiKey}`);
+      await once(signal, 'abort');
+    }
+    await temporal.connection.close();
+    return {
+      patients,
+      incidents: incidents.map(({ sample, source, title }) => ({ sample, source, title })),
+      faults,
+      seconds: seconds(begunAt),
+    };
+  } finally {
+    await stack.stop();
+  }
+}
+
+const factsOf = (sample: string, summary: PatientOnboardingSummary): PatientFacts => ({
+  sample,
+  requestId: summary.requestIds[0] ?? '',
+  sources: summary.sources.map(({ type, outcome, attempts }) => ({ type, status: outcome, attempts })),
+  consolidatedDataUrl: summary.consolidatedDataUrl,
+});
+
+function verdict(faults: readonly string[], incidents: number, after: number): string {
+  if (faults.length > 0) return color.red(`${faults.length} things are not as they must be (${after} s).`);
+  return color.green(
+    `✓ All ${PATIENTS.length} patients ended as they must; all ${incidents} incidents were handled, by the sources’ and the receiver’s own logs (${after} s).`,
+  );
+}
+
+const seconds = (since: number): number => Math.round((Date.now() - since) / 100) / 10;
