@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net';
 import { readConfig } from './config.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from './exchange/assemble.ts';
 import { createGateway } from './exchange/gateway/app.ts';
@@ -37,10 +36,9 @@ await runProcess('gateway', async (logger) => {
     internalTokenKey: config.INTERNAL_TOKEN_KEY,
     allowLoopbackWebhooks: config.ALLOW_LOOPBACK_WEBHOOKS,
   });
-  await app.listen({ host: config.GATEWAY_HOST, port: config.GATEWAY_PORT });
-  const { port } = app.server.address() as AddressInfo;
-  logger.info({ host: config.GATEWAY_HOST, port }, 'gateway is ready');
-  reportReady({ host: config.GATEWAY_HOST, port });
+  const url = await app.listen({ host: config.GATEWAY_HOST, port: config.GATEWAY_PORT });
+  logger.info({ url }, 'gateway is ready');
+  reportReady({ url });
   return {
     stop: async () => {
       await app.close();

@@ -93,6 +93,26 @@ describe('the limit of requests per minute', () => {
   });
 });
 
+describe('several gateways', () => {
+  it('together never allow more than the limit', async () => {
+    const limited = await gateway.addAccount({ settings: { limits: { requestsPerMinute: 100 } } });
+    const second = await createTestGateway({ store: gateway.store });
+    const headers = { 'x-api-key': limited.apiKey };
+    const minuteOf = () => Math.floor(Date.now() / 60_000);
+    const before = minuteOf();
+    const answers = await Promise.all(
+      Array.from({ length: 160 }, (_, index) =>
+        (index % 2 === 0 ? gateway : second).app.inject({ url: '/medical/v1/facility', headers }),
+      ),
+    );
+    const allowed = answers.filter(({ statusCode }) => statusCode === 200).length;
+    const minutes = minuteOf() - before + 1;
+    expect(allowed).toBeLessThanOrEqual(100 * minutes);
+    expect(allowed).toBeGreaterThanOrEqual(95);
+    await second.app.close();
+  });
+});
+
 describe('another account', () => {
   it('finds nothing of ours by any operation', async () => {
     const stranger = await gateway.addAccount();

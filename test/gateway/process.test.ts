@@ -1,0 +1,105 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { Client, Connection } from '@temporalio/client';
+import { request } from 'undici';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
+import { generateApiKey } from '../../src/exchange/domain/api-key.ts';
+import { createStore, type Store } from '../../src/exchange/store/database.ts';
+import { type SeededAccount, seedDemoAccount } from '../../src/exchange/store/seed.ts';
+import { newPerson, TEST_INTERNAL_KEY, TEST_LINK_KEY } from '../support/gateway.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { TEST_DATA_KEYS, TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
+
+let database: TestDatabase;
+let store: Store;
+let seeded: SeededAccount;
+let gateway: { process: ChildProcess; baseUrl: string } | undefined;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  store = createStore({ databaseUrl: database.databaseUrl, poolMax: 2 });
+  seeded = await seedDemoAccount(store, { apiKey: generateApiKey() });
+});
+afterEach(async () => {
+  if (gateway?.process.exitCode === null) {
+    gateway.process.kill('SIGKILL');
+    await once(gateway.process, 'exit');
+  }
+});
+afterAll(async () => {
+  await store.close();
+  await database.drop();
+});
+
+interface PatientWithQuery {
+  networkQuery: { requestId: string; status: string };
+}
+
+/** Starts `src/gateway.ts` as it runs in a deployment. */
+async function startGateway(temporalAddress: string) {
+  const child = fork(new URL('../../src/gateway.ts', import.meta.url), {
+    execArgv: ['--import', 'tsx'],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: {
+      PATH: process.env.PATH,
+      LOG_LEVEL: 'warn',
+      DATABASE_URL: database.databaseUrl,
+      TEMPORAL_ADDRESS: temporalAddress,
+      DATA_KEYS: TEST_DATA_KEYS,
+      ID_HMAC_KEY: TEST_ID_HMAC_KEY,
+      LINK_SIGNING_KEY: TEST_LINK_KEY,
+      INTERNAL_TOKEN_KEY: TEST_INTERNAL_KEY,
+      PUBLIC_BASE_URL: 'http://127.0.0.1',
+    },
+  });
+  const [message] = await once(child, 'message');
+  gateway = { process: child, baseUrl: message.info.url as string };
+  return gateway;
+}
+
+async function createPatient(baseUrl: string) {
+  const answer = await request(`${baseUrl}/medical/v1/patient?facilityId=${seeded.facilityId}`, {
+    method: 'POST',
+    headers: { 'x-api-key': seeded.apiKey, 'content-type': 'application/json' },
+    body: JSON.stringify(newPerson({ networkQuery: { sources: ['hie'] } })),
+  });
+  return { status: answer.statusCode, body: (await answer.body.json()) as PatientWithQuery };
+}
+
+async function stopped(child: ChildProcess): Promise<number | null> {
+  child.kill('SIGTERM');
+  const [code] = await once(child, 'exit');
+  return code as number | null;
+}
+
+describe('the gateway as a process', () => {
+  it('starts the workflow of an accepted query, and stops cleanly when asked', async () => {
+    const { process: child, baseUrl } = await startGateway(inject('temporalAddress'));
+    const ready = await (await request(`${baseUrl}/ready`)).body.json();
+    expect(ready).toEqual({ status: 'ready', database: 'up', temporal: 'up' });
+    const { status, body } = await createPatient(baseUrl);
+    expect(status).toBe(201);
+    expect(await stopped(child)).toBe(0);
+
+    const { requestId } = body.networkQuery;
+    const connection = await Connection.connect({ address: inject('temporalAddress') });
+    const handle = new Client({ connection }).workflow.getHandle(networkQueryWorkflowId(requestId));
+    expect((await handle.describe()).type).toBe('networkQuery');
+    await handle.terminate('end of the test');
+    await connection.close();
+  });
+
+  it('accepts work while Temporal is away, and says that it is', async () => {
+    // Nothing ever listens on the port of "discard".
+    const { process: child, baseUrl } = await startGateway('127.0.0.1:9');
+    const ready = await request(`${baseUrl}/ready`);
+    expect([ready.statusCode, await ready.body.json()]).toEqual([
+      200,
+      { status: 'ready', database: 'up', temporal: 'down' },
+    ]);
+    const { status, body } = await createPatient(baseUrl);
+    expect([status, body.networkQuery.status]).toEqual([201, 'processing']);
+    expect(await stopped(child)).toBe(0);
+  });
+});
