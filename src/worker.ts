@@ -36,18 +36,19 @@ await runProcess('worker', async (logger) => {
   const queues = parseWorkerQueues(config.WORKER_QUEUES);
   const keyRing = parseKeyRing(config.DATA_KEYS);
   installTemporalRuntime(logger, config.WORKER_TEMPORAL_METRICS);
-  const [temporal, connection, workflowBundle] = await Promise.all([
-    createTemporalClient(config),
-    connectTemporal(config),
-    loadWorkflowBundle(),
-  ]);
-  await registerSearchAttributes(temporal.connection, config.TEMPORAL_NAMESPACE);
-
+  // Lazy, so that faults of the halves' configuration are told first, and without a server.
+  const temporal = await createTemporalClient(config, { lazy: true });
   const deps = { logger, temporal, keyRing };
   const halves = [
     ...(queues.some((queue) => queue !== TASK_QUEUES.orchestrator) ? [await openExchangeHalf(deps)] : []),
     ...(queues.includes(TASK_QUEUES.orchestrator) ? [openOrchestratorHalf()] : []),
   ];
+  const [connection, workflowBundle] = await Promise.all([
+    connectTemporal(config),
+    loadWorkflowBundle(),
+    registerSearchAttributes(temporal.connection, config.TEMPORAL_NAMESPACE),
+  ]);
+
   const hosted = Object.entries(Object.assign({}, ...halves.map(({ activities }) => activities)));
   const workers = await createWorkers({
     connection,

@@ -1,0 +1,113 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { request } from 'undici';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { SCHEDULE_IDS } from '../../src/contract/temporal.ts';
+import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+import { createTestNamespace } from '../support/temporal-namespace.ts';
+import { TEST_DATA_KEYS, TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
+
+const NOWHERE = 'http://127.0.0.1:9';
+
+describe('the worker as a process', () => {
+  let folder: string;
+  let environment: Record<string, string>;
+  let temporal: TemporalClient;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'worker-process-'));
+    const namespace = await createTestNamespace();
+    environment = {
+      PATH: process.env.PATH ?? '',
+      TEMPORAL_ADDRESS: inject('temporalAddress'),
+      TEMPORAL_NAMESPACE: namespace,
+      DATA_KEYS: TEST_DATA_KEYS,
+      ID_HMAC_KEY: TEST_ID_HMAC_KEY,
+      LINK_SIGNING_KEY: 'link-signing-key-of-the-tests',
+      INTERNAL_TOKEN_KEY: 'internal-token-key-of-the-tests',
+      DATABASE_URL: (await createTestDatabase()).databaseUrl,
+      BLOB_STORE: pathToFileURL(join(folder, 'blobs')).href,
+      PUBLIC_BASE_URL: NOWHERE,
+      EXCHANGE_BASE_URL: NOWHERE,
+      HIE_BASE_URL: NOWHERE,
+      PHARMACY_BASE_URL: NOWHERE,
+      LAB_BASE_URL: NOWHERE,
+      RECONCILE_INTERVAL_SECONDS: '1',
+    };
+    temporal = await createTemporalClient({
+      TEMPORAL_ADDRESS: inject('temporalAddress'),
+      TEMPORAL_NAMESPACE: namespace,
+      TEMPORAL_API_KEY: undefined,
+      TEMPORAL_TLS: false,
+      DATA_KEYS: TEST_DATA_KEYS,
+    });
+  });
+  afterAll(async () => {
+    await temporal?.connection.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  function start(changes: Record<string, string> = {}) {
+    const child = spawn(process.execPath, ['--import', 'tsx', 'src/worker.ts'], {
+      env: { ...environment, ...changes },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (output += chunk));
+    return { child, output: () => output };
+  }
+  const readyInfo = async (child: ChildProcess): Promise<{ probes: string }> =>
+    ((await once(child, 'message')) as [{ info: { probes: string } }])[0].info;
+
+  test('it serves every queue, keeps the reconcile schedule, tells that it is ready and ends cleanly', async () => {
+    const { child, output } = start();
+    const { probes } = await readyInfo(child);
+    await expect.poll(async () => (await request(`${probes}/ready`)).statusCode).toBe(200);
+    await expect
+      .poll(() => temporal.workflow.count(`WorkflowType = 'reconcile' AND ExecutionStatus = 'Completed'`), {
+        timeout: 20_000,
+      })
+      .toMatchObject({ count: expect.toSatisfy((count: number) => count > 0) });
+    const { spec } = await temporal.schedule.getHandle(SCHEDULE_IDS.reconcile).describe();
+    expect(spec.intervals).toMatchObject([{ every: 1_000 }]);
+
+    child.kill('SIGTERM');
+    expect((await once(child, 'exit'))[0], output()).toBe(0);
+    expect(output()).toContain('"msg":"stopped"');
+  });
+
+  test('a process that serves the orchestrator alone needs neither database nor sources', async () => {
+    const { child, output } = start({
+      WORKER_QUEUES: 'orchestrator',
+      DATABASE_URL: '',
+      BLOB_STORE: '',
+      HIE_BASE_URL: '',
+      PHARMACY_BASE_URL: '',
+      LAB_BASE_URL: '',
+    });
+    await readyInfo(child);
+    child.kill('SIGTERM');
+    expect((await once(child, 'exit'))[0], output()).toBe(0);
+  });
+
+  test('it ends when the process that started it is gone', async () => {
+    const { child, output } = start({ WORKER_QUEUES: 'orchestrator' });
+    await readyInfo(child);
+    child.disconnect();
+    expect((await once(child, 'exit'))[0], output()).toBe(0);
+  });
+
+  test.each([
+    [{ WORKER_QUEUES: 'exchange lab' }, /^WORKER_QUEUES: unknown: lab/m],
+    [{ LAB_BASE_URL: '' }, /^ {2}LAB_BASE_URL: is missing/m],
+  ])('a fault of the configuration is told in plain words: %j', async (changes, message) => {
+    const { child, output } = start(changes);
+    expect((await once(child, 'close'))[0]).toBe(1);
+    expect(output()).toMatch(message);
+  });
+});
