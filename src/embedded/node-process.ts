@@ -13,7 +13,7 @@ export interface NodeProcessOptions {
   name: string;
   /** The stack's data folder: stands in its command line, so that a later run knows whose process it is. */
   dataDir: string;
-  /** Entry point below `src`, such as `gateway.ts`. It calls exitWithParent() and, when it serves, reportReady(). */
+  /** Entry point below `src`, such as `gateway.ts` (or a file: address). It calls exitWithParent() and, when it serves, reportReady(). */
   entry: string;
   /** Its whole environment, next to the operating system's variables. */
   env: Readonly<Record<string, string>>;
@@ -28,6 +28,7 @@ export interface RunningNodeProcess extends RunningPart {
   readonly info: Readonly<Record<string, unknown>>;
 }
 
+const SOURCES = new URL('../', import.meta.url);
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 /** Bundling the workflows on a busy machine is the longest of it. */
 const READY_TIMEOUT_MS = 90_000;
@@ -46,7 +47,7 @@ export async function startNodeProcess(options: NodeProcessOptions): Promise<Run
     file: process.execPath,
     args: [
       ...nodeArgs,
-      ...['--import', 'tsx', fileURLToPath(new URL(`../${entry}`, import.meta.url))],
+      ...['--import', 'tsx', fileURLToPath(new URL(entry, SOURCES))],
       ...['--stack', dataDir, '--part', name],
     ],
     env: { ...systemEnvironment(), ...env },

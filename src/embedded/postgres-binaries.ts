@@ -32,9 +32,9 @@ export async function findPostgresBinaries(): Promise<PostgresBinaries> {
 
 /**
  * npm packages cannot hold symbolic links; the package's install script makes them, and npm 11 does not run it
- * unless allowed. Without them initdb fails for want of its libraries (`libicuuc.so.60`).
+ * unless allowed. Without them initdb fails for want of its libraries (`libicuuc.so.60`). Exported for its test.
  */
-async function hydrateSymlinks(folder: string): Promise<void> {
+export async function hydrateSymlinks(folder: string): Promise<void> {
   const list = await readFile(join(folder, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   const packageFolder = dirname(folder);
   for (const { target } of symlinksSchema.parse(JSON.parse(list))) {

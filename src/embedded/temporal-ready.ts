@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
@@ -39,9 +40,15 @@ export async function waitUntilServing(
     ended = status;
   });
   const deadline = Date.now() + READY_TIMEOUT_MS;
+  const failed = exited.then((status) => {
+    throw new Error(`it ${describeExit(status)}`);
+  });
+  failed.catch(() => undefined);
   for (;;) {
     try {
-      return await checkServing(expectation);
+      // The client waits a second before it tries a refused connection again.
+      await checkListening(expectation.address);
+      return await Promise.race([checkServing(expectation), failed]);
     } catch (error) {
       if (ended !== undefined) throw new Error(`it ${describeExit(ended)}`);
       signal?.throwIfAborted();
@@ -50,6 +57,17 @@ export async function waitUntilServing(
     }
     await sleep(POLL_MS);
   }
+}
+
+function checkListening(address: string): Promise<void> {
+  const { hostname: host, port } = new URL(`http://${address}`);
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port: Number(port), timeout: CALL_TIMEOUT_MS });
+    socket.once('connect', () => resolve());
+    socket.once('timeout', () => reject(new Error('no answer')));
+    socket.once('error', reject);
+    for (const event of ['connect', 'timeout', 'error']) socket.once(event, () => socket.destroy());
+  });
 }
 
 async function checkServing(expectation: ServingExpectation): Promise<void> {

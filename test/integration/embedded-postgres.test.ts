@@ -1,0 +1,190 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmod,
+  chown,
+  cp,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { commandLineOf } from '../../src/embedded/orphan.ts';
+import { type PostgresOptions, type RunningPostgres, startPostgres } from '../../src/embedded/postgres.ts';
+import { findPostgresBinaries, hydrateSymlinks } from '../../src/embedded/postgres-binaries.ts';
+import { asOtherUser } from '../../src/embedded/postgres-launcher.ts';
+import { killAndWait, querySql, runHolder, testFolder } from '../support/postgres-tools.ts';
+
+const isRoot = process.getuid?.() === 0;
+const NOBODY = { uid: 65_534, gid: 65_534 };
+
+/** Durable settings, only small. */
+async function start(options: PostgresOptions): Promise<RunningPostgres> {
+  const server = await startPostgres({ settings: { shared_buffers: '32MB' }, ...options });
+  onTestFinished(() => server.stop());
+  return server;
+}
+
+const ADD_ROW = 'CREATE TABLE kept AS SELECT 1 AS value';
+const READ_ROW = 'SELECT value FROM kept';
+
+describe('embedded PostgreSQL', () => {
+  it('keeps its data and its password over a stop and a start', async () => {
+    const dataDir = join(await testFolder(), 'postgres');
+    const first = await start({ dataDir });
+    await querySql(first.databaseUrl, ADD_ROW);
+    await first.stop();
+    expect(await first.exited).toEqual({ code: 0, signal: null });
+    expect((await stat(join(dataDir, 'password'))).mode & 0o777).toBe(0o600);
+    const second = await start({ dataDir, port: first.port });
+    expect(await querySql(second.databaseUrl, READ_ROW)).toEqual([{ value: 1 }]);
+    expect(second.databaseUrl).toBe(first.databaseUrl);
+  });
+
+  it('loses nothing that was committed when it is killed', async () => {
+    const dataDir = await testFolder();
+    const first = await start({ dataDir });
+    await querySql(first.databaseUrl, ADD_ROW);
+    process.kill(first.pid, 'SIGKILL');
+    expect((await first.exited).signal).toBe('SIGKILL');
+    const second = await start({ dataDir });
+    expect(await querySql(second.databaseUrl, READ_ROW)).toEqual([{ value: 1 }]);
+  });
+
+  it('replaces the server that a killed supervisor left behind', async () => {
+    const dataDir = await testFolder();
+    const { holder, message: left } = await runHolder<{ databaseUrl: string; pid: number }>(
+      './postgres-holder.ts',
+      [dataDir],
+    );
+    await querySql(left.databaseUrl, ADD_ROW);
+    await killAndWait(holder);
+    expect(await commandLineOf(left.pid)).toContain(dataDir);
+    const next = await start({ dataDir });
+    expect(await commandLineOf(left.pid)).toBeUndefined();
+    expect(await querySql(next.databaseUrl, READ_ROW)).toEqual([{ value: 1 }]);
+  });
+
+  it('leaves a stranger alone whose pid an old server once had', async () => {
+    const dataDir = await testFolder();
+    const first = await start({ dataDir });
+    await first.stop();
+    const stranger = spawn('sleep', ['600']);
+    onTestFinished(() => void stranger.kill());
+    await once(stranger, 'spawn');
+    const { pid } = stranger;
+    await writeFile(
+      join(dataDir, 'cluster', 'postmaster.pid'),
+      `${pid}\n${dataDir}/cluster\n0\n1\n\n\n0 0\n`,
+    );
+    const second = await start({ dataDir });
+    expect(await querySql(second.databaseUrl, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect(stranger.exitCode).toBeNull();
+    expect(stranger.signalCode).toBeNull();
+  });
+
+  it('starts afresh where the first initialisation was killed half-way', async () => {
+    const dataDir = await testFolder();
+    const halfDone = await mkdtemp(join(dataDir, 'init-'));
+    await mkdir(join(halfDone, 'cluster'));
+    await writeFile(join(halfDone, 'cluster', 'PG_VERSION'), '18\n');
+    const server = await start({ dataDir });
+    expect(await querySql(server.databaseUrl, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect((await readdir(dataDir)).filter((name) => name.startsWith('init-'))).toEqual([]);
+  });
+
+  it('says in the words of the server why it does not start', async () => {
+    const dataDir = await testFolder();
+    await expect(start({ dataDir, settings: { shared_buffers: 'plenty' } })).rejects.toThrow(
+      /PostgreSQL did not start: .*shared_buffers.*log: .*postgres\.log/,
+    );
+  });
+
+  it('writes no statement, parameter or row into its log', async () => {
+    const dataDir = await testFolder();
+    const logFile = join(dataDir, 'server.log');
+    const { databaseUrl } = await start({ dataDir, logFile });
+    await querySql(databaseUrl, 'CREATE TABLE person (name text UNIQUE)');
+    const insert = `INSERT INTO person VALUES ('Rosalinde')`;
+    await querySql(databaseUrl, insert);
+    await expect(querySql(databaseUrl, insert)).rejects.toThrow(/duplicate key/);
+    const log = await readFile(logFile, 'utf8');
+    expect(log).toContain('duplicate key');
+    expect(log).not.toContain('Rosalinde');
+  });
+
+  it('mends the links that a blocked install script left out', async () => {
+    const folder = await testFolder();
+    const original = await findPostgresBinaries();
+    await cp(join(original.folder, '..', 'scripts'), join(folder, 'scripts'), { recursive: true });
+    await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+    await mkdir(join(folder, 'native', 'lib'), { recursive: true });
+    await writeFile(join(folder, 'native', 'lib', 'libx.so.1.2'), '');
+    const links = ['native/lib/libx.so', 'native/lib/libx.so.1'];
+    await writeFile(
+      join(folder, 'native', 'pg-symlinks.json'),
+      JSON.stringify(links.map((target) => ({ source: 'native/lib/libx.so.1.2', target }))),
+    );
+    await symlink('libx.so.1.2', join(folder, 'native/lib/libx.so'));
+    await hydrateSymlinks(join(folder, 'native'));
+    for (const link of links) expect((await lstat(join(folder, link))).isSymbolicLink()).toBe(true);
+  });
+});
+
+describe.runIf(isRoot)('embedded PostgreSQL on a machine where we are root', () => {
+  it('runs for a plain user too', async () => {
+    const dataDir = await testFolder();
+    await chown(dataDir, NOBODY.uid, NOBODY.gid);
+    const { holder, message } = await runHolder<{ databaseUrl: string; pid: number }>(
+      './postgres-holder.ts',
+      [dataDir],
+      NOBODY,
+    );
+    expect(message).not.toHaveProperty('error');
+    expect(await querySql(message.databaseUrl, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await killAndWait(holder);
+    process.kill(message.pid, 'SIGQUIT');
+  });
+
+  it('works in a folder that root alone may enter', async () => {
+    const closed = await testFolder();
+    await chmod(closed, 0o700);
+    const server = await start({ dataDir: join(closed, 'data') });
+    expect(await querySql(server.databaseUrl, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  it('runs as another user, from a copy of the programs, where there are no user namespaces', async () => {
+    const [open, closed] = [await testFolder(), await testFolder()];
+    await chmod(open, 0o755);
+    await chmod(closed, 0o700);
+    const original = await findPostgresBinaries();
+    const native = join(closed, 'native');
+    await cp(original.folder, native, { recursive: true, verbatimSymlinks: true });
+    const unreachable = {
+      folder: native,
+      initdb: join(native, 'bin', 'initdb'),
+      postgres: join(native, 'bin', 'postgres'),
+    };
+    const dataDir = join(open, 'data');
+    await mkdir(dataDir, { mode: 0o700 });
+    const launcher = await asOtherUser(unreachable, NOBODY, dataDir);
+    onTestFinished(() => rm(launcher.binaries.folder, { recursive: true, force: true }));
+    const server = await start({ dataDir, launcher });
+    expect(await querySql(server.databaseUrl, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  it('offers DATABASE_URL where the other user cannot reach the data', async () => {
+    const closed = await testFolder();
+    await chmod(closed, 0o700);
+    const dataDir = join(closed, 'data');
+    await mkdir(dataDir);
+    await expect(asOtherUser(await findPostgresBinaries(), NOBODY, dataDir)).rejects.toThrow(/DATABASE_URL/);
+  });
+});

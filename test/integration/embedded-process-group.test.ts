@@ -1,0 +1,172 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { startChild } from '../../src/embedded/child-process.ts';
+import { startNodeProcess } from '../../src/embedded/node-process.ts';
+import { commandLineOf } from '../../src/embedded/orphan.ts';
+import { stopLeftOverNodeProcesses, writePidFile } from '../../src/embedded/pid-files.ts';
+import { ProcessGroup, StoppedError } from '../../src/embedded/process-group.ts';
+import type { RunningPart } from '../../src/embedded/running-part.ts';
+import { killAndWait, runHolder, testFolder } from '../support/postgres-tools.ts';
+
+const CHILD = new URL('../support/stack-child.ts', import.meta.url).href;
+
+/** A process that does nothing, and notes when it is stopped. */
+async function startSleeper(logFile: string, onStop: () => void = () => undefined): Promise<RunningPart> {
+  const child = await startChild({
+    file: 'sleep',
+    args: ['600'],
+    logFile,
+    stopSteps: [{ signal: 'SIGTERM', waitMs: 5_000 }],
+  });
+  onTestFinished(() => child.stop());
+  return {
+    pid: child.pid,
+    exited: child.exited,
+    stop: () => {
+      onStop();
+      return child.stop();
+    },
+  };
+}
+
+function makeGroup() {
+  const lines: string[] = [];
+  const group = new ProcessGroup({ log: (line) => lines.push(line), backOffMs: 10, backOffMaxMs: 40 });
+  onTestFinished(() => group.stop());
+  return { group, lines };
+}
+
+describe('a group of processes', () => {
+  it('stops its parts in reverse order, and leaves none running', async () => {
+    const logFile = `${await testFolder()}/log`;
+    const { group } = makeGroup();
+    const stopped: string[] = [];
+    const pids: number[] = [];
+    for (const name of ['database', 'server', 'worker'])
+      pids.push(
+        (await group.start({ name, start: () => startSleeper(logFile, () => stopped.push(name)) })).pid,
+      );
+    expect(Object.keys(group.pids())).toEqual(['database', 'server', 'worker']);
+    await Promise.all([group.stop(), group.stop()]);
+    expect(stopped).toEqual(['worker', 'server', 'database']);
+    for (const pid of pids) expect(await commandLineOf(pid)).toBeUndefined();
+    await expect(group.start({ name: 'late', start: () => startSleeper(logFile) })).rejects.toThrow(
+      StoppedError,
+    );
+  });
+
+  it('starts a part again that dies alone, and goes on trying while it will not start', async () => {
+    const logFile = `${await testFolder()}/log`;
+    const { group, lines } = makeGroup();
+    let starts = 0;
+    const first = await group.start({
+      name: 'worker',
+      start: async () => {
+        starts += 1;
+        if (starts > 1 && starts < 6) throw new Error('not yet');
+        return startSleeper(logFile);
+      },
+    });
+    process.kill(first.pid, 'SIGKILL');
+    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker runs again'), 10_000);
+    expect(lines[0]).toBe('worker was ended by SIGKILL; starting it again');
+    expect(lines.filter((line) => line === 'worker does not start: not yet')).toHaveLength(4);
+    const { worker: pid } = group.pids();
+    expect(pid).not.toBe(first.pid);
+    process.kill(Number(pid), 'SIGKILL');
+    await vi.waitFor(() => expect(group.pids().worker).not.toBe(pid), 10_000);
+  });
+
+  it('can be stopped while a dead part waits to be started again', async () => {
+    const logFile = `${await testFolder()}/log`;
+    const lines: string[] = [];
+    const group = new ProcessGroup({
+      log: (line) => lines.push(line),
+      backOffMs: 3_600_000,
+      backOffMaxMs: 3_600_000,
+    });
+    let starts = 0;
+    const part = await group.start({
+      name: 'worker',
+      start: () => {
+        starts += 1;
+        return startSleeper(logFile);
+      },
+    });
+    process.kill(part.pid, 'SIGKILL');
+    await vi.waitFor(() => expect(lines).toHaveLength(1), 10_000);
+    await group.stop();
+    expect(starts).toBe(1);
+  });
+
+  it('leaves nothing of a part that was still starting when the group is stopped', async () => {
+    const logFile = `${await testFolder()}/log`;
+    const { group } = makeGroup();
+    let pid = 0;
+    const starting = group.start({
+      name: 'slow',
+      start: async (signal) => {
+        while (!signal.aborted) await sleep(5);
+        const part = await startSleeper(logFile);
+        pid = part.pid;
+        return part;
+      },
+    });
+    await Promise.all([group.stop(), expect(starting).rejects.toThrow(StoppedError)]);
+    expect(await commandLineOf(pid)).toBeUndefined();
+  });
+
+  it('gives up the start of a part that throws, with its reason', async () => {
+    const { group } = makeGroup();
+    const start = () => Promise.reject(new Error('no disk'));
+    await expect(group.start({ name: 'database', start })).rejects.toThrow('no disk');
+  });
+});
+
+describe('one of our processes', () => {
+  it('is given only the variables it is meant to have, and tells when it serves', async () => {
+    const dataDir = await testFolder();
+    const child = await startNodeProcess({
+      name: 'child',
+      entry: CHILD,
+      dataDir,
+      env: { GREETING: 'hello' },
+    });
+    onTestFinished(() => child.stop());
+    expect(child.info).toEqual({ greeting: 'hello' });
+    if (process.platform === 'linux')
+      expect(await readFile(`/proc/${child.pid}/environ`, 'utf8')).not.toContain('VITEST');
+    await child.stop();
+    expect(await child.exited).toEqual({ code: 0, signal: null });
+  });
+
+  it('that does not start is an error with what it logged last', async () => {
+    const dataDir = await testFolder();
+    const env = { REFUSE: 'the key is missing' };
+    await expect(startNodeProcess({ name: 'child', entry: CHILD, dataDir, env })).rejects.toThrow(
+      /^The child did not start: could not start: the key is missing \(log: .*child\.log\)$/,
+    );
+  });
+
+  it('goes by itself when its supervisor is killed', async () => {
+    const dataDir = await testFolder();
+    const { holder, message } = await runHolder<{ pid: number }>('./stack-child-holder.ts', [dataDir]);
+    expect(await commandLineOf(message.pid)).toContain(dataDir);
+    await killAndWait(holder);
+    await vi.waitFor(async () => expect(await commandLineOf(message.pid)).toBeUndefined(), 10_000);
+  });
+
+  it('that a killed supervisor left behind is ended by the next run on the folder, and no other', async () => {
+    const [mine, others] = [await testFolder(), await testFolder()];
+    const start = (dataDir: string) => startNodeProcess({ name: 'child', entry: CHILD, dataDir, env: {} });
+    const [left, stranger] = await Promise.all([start(mine), start(others)]);
+    onTestFinished(() => Promise.all([left.stop(), stranger.stop()]).then(() => undefined));
+    // As if the system had given the pid that we wrote down to somebody else.
+
+    await writePidFile(mine, 'another', stranger.pid);
+    await stopLeftOverNodeProcesses(mine);
+    expect(await commandLineOf(left.pid)).toBeUndefined();
+    expect(await commandLineOf(stranger.pid)).toContain(others);
+  });
+});

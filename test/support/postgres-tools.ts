@@ -1,0 +1,49 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { onTestFinished } from 'vitest';
+
+/** A folder that goes with the test. */
+export async function testFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'exchange-embedded-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** The rows of one statement. */
+export async function querySql(databaseUrl: string, statement: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    return (await client.query(statement)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Runs a script of test/support as a process of its own, as another user if wanted, until its first message. */
+export async function runHolder<M>(
+  script: string,
+  args: string[],
+  user?: { uid: number; gid: number },
+): Promise<{ holder: ChildProcess; message: M }> {
+  const holder = fork(fileURLToPath(new URL(script, import.meta.url)), args, {
+    execArgv: ['--import', 'tsx'],
+    detached: true,
+    ...user,
+  });
+  onTestFinished(() => void holder.kill('SIGKILL'));
+  const [message] = (await once(holder, 'message')) as [M];
+  return { holder, message };
+}
+
+/** Kills a process that is our child and waits until it is gone. */
+export async function killAndWait(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+}

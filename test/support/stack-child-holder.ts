@@ -1,0 +1,12 @@
+import { startNodeProcess } from '../../src/embedded/node-process.ts';
+
+// Starts stack-child.ts as a supervisor does; the tests kill this process.
+
+const [, , dataDir = ''] = process.argv;
+const { pid } = await startNodeProcess({
+  name: 'child',
+  entry: new URL('./stack-child.ts', import.meta.url).href,
+  dataDir,
+  env: {},
+});
+process.send?.({ pid });
