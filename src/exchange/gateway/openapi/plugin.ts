@@ -50,7 +50,11 @@ export async function addOpenApi(app: FastifyInstance, publicBaseUrl: string): P
     routePrefix: '/reference',
     staticCSP: PAGE_POLICY,
     uiConfig: { docExpansion: 'list', displayOperationId: true, tryItOutEnabled: true },
-    theme: { title: 'Medical data exchange: API reference' },
+    theme: {
+      title: 'Medical data exchange: API reference',
+      // The bar would offer to load other documents.
+      css: [{ filename: 'page.css', content: '.swagger-ui .topbar { display: none }' }],
+    },
   });
   app.get('/openapi.json', { schema: { hide: true }, config: { operation: 'openapi' } }, () => app.swagger());
 }
