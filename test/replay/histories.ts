@@ -22,6 +22,7 @@ export interface RecordedHistory {
   name: string;
   workflowType: string;
   workflowId: string;
+  runId: string;
   history: RunHistory;
 }
 
@@ -38,6 +39,7 @@ export async function loadHistories(): Promise<RecordedHistory[]> {
         name: file.replaceAll('\\', '/').replace(/\.json$/, ''),
         workflowType: started?.workflowType?.name ?? '',
         workflowId: started?.workflowId ?? '',
+        runId: started?.originalExecutionRunId ?? '',
         history,
       };
     }),

@@ -14,14 +14,12 @@ import { loadHistories } from './histories.ts';
 const histories = await loadHistories();
 const BROKEN = fileURLToPath(new URL('./broken-workflows.ts', import.meta.url));
 
-/** The failure of each history under this bundle, by the history's name; undefined where it replays. */
+/** The failure of each history under this bundle, by its run id; undefined where it replays. */
 async function replay(bundle: { code: string }): Promise<Map<string, Error | undefined>> {
   const failures = new Map<string, Error | undefined>();
   const options = { workflowBundle: bundle, dataConverter: createDataConverter(testKeyRing()) };
-  for (const { name, workflowId, history } of histories) {
-    for await (const { error } of Worker.runReplayHistories(options, [{ workflowId, history }]))
-      failures.set(name, error);
-  }
+  for await (const { runId, error } of Worker.runReplayHistories(options, histories))
+    failures.set(runId, error);
   return failures;
 }
 
@@ -38,11 +36,12 @@ describe('recorded runs', () => {
     expect(histories.map((history) => history.workflowType)).toContain(workflowType);
   });
 
-  test.each(histories)('$name goes on under the code of today', ({ name }) => {
-    expect(today.get(name)).toBeUndefined();
+  test.each(histories)('$name goes on under the code of today', ({ runId }) => {
+    expect([...today.keys()]).toContain(runId);
+    expect(today.get(runId)).toBeUndefined();
   });
 
-  test.each(histories)('$name is refused by a workflow with one step more', ({ name }) => {
-    expect(broken.get(name)).toBeInstanceOf(DeterminismViolationError);
+  test.each(histories)('$name is refused by a workflow with one step more', ({ runId }) => {
+    expect(broken.get(runId)).toBeInstanceOf(DeterminismViolationError);
   });
 });
