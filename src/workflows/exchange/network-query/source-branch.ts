@@ -105,7 +105,9 @@ async function callbackWithin(
   waitMs: number,
 ): Promise<boolean> {
   const { source, attempt } = step;
-  const called = await condition(() => progress.hasCallback(source, attempt), Math.max(waitMs, 1));
+  const called = await condition(() => progress.hasCallback(source, attempt), Math.max(waitMs, 1), {
+    summary: `${source}: wait for its callback, else ask`,
+  });
   progress.takeCallback(source, attempt);
   return called;
 }
@@ -132,7 +134,10 @@ function toOutcome(error: unknown, whyCancelled: () => string): AttemptOutcome {
     const { type } = cause;
     const furtherAttemptUseful =
       type === SOURCE_FAILURE_TYPES.badAnswer || type === SOURCE_FAILURE_TYPES.jobFailed;
-    return { kind: 'failed', reason: cause.message, furtherAttemptUseful, abandoned: false };
+    // Any other failure is our own; its text is for the log, not for callers.
+    const isOfSource = Object.values<string | null | undefined>(SOURCE_FAILURE_TYPES).includes(type);
+    const reason = isOfSource ? cause.message : 'The exchange could not take in the answer';
+    return { kind: 'failed', reason, furtherAttemptUseful, abandoned: !isOfSource };
   }
   if (cause instanceof TimeoutFailure) {
     return {

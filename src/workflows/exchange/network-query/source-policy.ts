@@ -8,7 +8,7 @@ export interface SourcePolicy {
   /** The source ends as failed when it has not answered an attempt by then. */
   deadlineMs: number;
   heartbeatTimeout: Duration;
-  /** Transport faults, within one attempt. */
+  /** The same call again, within one attempt. */
   retry: RetryPolicy;
   /** Waits before a further attempt, when the source took the request and then failed. */
   nextAttemptAfterMs: readonly number[];
@@ -22,11 +22,15 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-const transportRetry: RetryPolicy = {
+/**
+ * A source that does not answer is given up after SOURCE_CALLS_MAX calls, by the activity itself. Our own faults
+ * (the database is away, the worker was killed) must not fail a source: they are bridged for two hours.
+ */
+const callRetry: RetryPolicy = {
   initialInterval: 1 * SECOND,
   backoffCoefficient: 2,
   maximumInterval: 5 * MINUTE,
-  maximumAttempts: 8,
+  maximumAttempts: 30,
 };
 
 /** One row per source. National networks answer in minutes to days, pharmacies at once, labs within a week. */
@@ -35,7 +39,7 @@ export const SOURCE_POLICIES: Record<SourceType, SourcePolicy> = {
     startToClose: '30 minutes',
     deadlineMs: 2 * DAY,
     heartbeatTimeout: '30 seconds',
-    retry: transportRetry,
+    retry: callRetry,
     nextAttemptAfterMs: [5 * SECOND, 5 * MINUTE],
     pollFirstMs: 30 * SECOND,
     pollMaxMs: 30 * MINUTE,
@@ -44,7 +48,7 @@ export const SOURCE_POLICIES: Record<SourceType, SourcePolicy> = {
     startToClose: '10 minutes',
     deadlineMs: 6 * HOUR,
     heartbeatTimeout: '30 seconds',
-    retry: transportRetry,
+    retry: callRetry,
     nextAttemptAfterMs: [5 * SECOND, 5 * MINUTE],
     pollFirstMs: 30 * SECOND,
     pollMaxMs: 15 * MINUTE,
@@ -53,7 +57,7 @@ export const SOURCE_POLICIES: Record<SourceType, SourcePolicy> = {
     startToClose: '10 minutes',
     deadlineMs: 7 * DAY,
     heartbeatTimeout: '30 seconds',
-    retry: transportRetry,
+    retry: callRetry,
     nextAttemptAfterMs: [5 * SECOND, 5 * MINUTE],
     pollFirstMs: 30 * SECOND,
     pollMaxMs: 1 * HOUR,

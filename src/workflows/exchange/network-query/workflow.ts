@@ -64,7 +64,7 @@ export async function networkQuery(input: NetworkQueryInput): Promise<NetworkQue
 /** The running branches of a query, each in a scope of its own so that one can be ended alone. */
 class SourceScopes {
   readonly #scopes = new Map<SourceType, CancellationScope>();
-  #why = 'Cancelled by an operator';
+  readonly #why = new Map<SourceType, string>();
 
   constructor(
     readonly input: NetworkQueryInput,
@@ -72,36 +72,37 @@ class SourceScopes {
   ) {}
 
   start(source: SourceType, attempt: number): void {
-    const scope = new CancellationScope();
-    this.#scopes.set(source, scope);
-    this.progress.begin(source, attempt);
-    void scope.run(() => runSource(this.input, this.progress, source, attempt, () => this.#why));
+    this.#run(this.#newScope(source), source, attempt);
   }
 
-  /** The attempt is written before the caller has its answer, so that the next look at the query shows it. */
+  /**
+   * The attempt is written before the caller has its answer, so that the next look at the query shows it; also when
+   * the source is given up meanwhile, for then it has to end.
+   */
   async startAgain(source: SourceType): Promise<void> {
+    const scope = this.#newScope(source);
     const attempt = (this.progress.of(source)?.attempt ?? 0) + 1;
     this.progress.begin(source, attempt);
     const { accountId, requestId, run } = this.input;
-    const opened = await recordActivities(`${source}: try again`).openNextAttempt({
-      accountId,
-      requestId,
-      run,
-      source,
-      attempt,
-    });
-    this.start(source, opened.attempt);
+    const opened = await CancellationScope.nonCancellable(() =>
+      recordActivities(`${source}: try again`).openNextAttempt({
+        accountId,
+        requestId,
+        run,
+        source,
+        attempt,
+      }),
+    );
+    this.#run(scope, source, opened.attempt);
   }
 
   async end(source: SourceType, why: string): Promise<void> {
-    this.#why = why;
-    this.#scopes.get(source)?.cancel();
+    this.#cancel(source, why);
     await condition(() => this.progress.of(source) === undefined || this.#hasEnded(source));
   }
 
   async endAll(why: string): Promise<void> {
-    this.#why = why;
-    for (const scope of this.#scopes.values()) scope.cancel();
+    for (const source of this.#scopes.keys()) this.#cancel(source, why);
     await condition(() => this.progress.ended);
   }
 
@@ -110,6 +111,23 @@ class SourceScopes {
     await CancellationScope.nonCancellable(async () => {
       await condition(() => this.progress.ended && allHandlersFinished());
     });
+  }
+
+  #newScope(source: SourceType): CancellationScope {
+    const scope = new CancellationScope();
+    this.#scopes.set(source, scope);
+    this.#why.delete(source);
+    return scope;
+  }
+
+  #run(scope: CancellationScope, source: SourceType, attempt: number): void {
+    const why = () => this.#why.get(source) ?? 'Cancelled by an operator';
+    void scope.run(() => runSource(this.input, this.progress, source, attempt, why));
+  }
+
+  #cancel(source: SourceType, why: string): void {
+    this.#why.set(source, why);
+    this.#scopes.get(source)?.cancel();
   }
 
   #hasEnded(source: SourceType): boolean {

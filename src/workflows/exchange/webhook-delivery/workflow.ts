@@ -47,19 +47,23 @@ export async function webhookDelivery(input: WebhookDeliveryInput): Promise<Webh
     setCurrentDetails(
       `Attempt ${progress.attemptsMade + 1} at ${new Date(Date.now() + waitMs).toISOString()}: ${why}`,
     );
-    if (waitMs > 0) await condition(() => wanted, waitMs);
+    if (waitMs > 0) await condition(() => wanted, waitMs, { summary: why });
     wanted = false;
   }
 
-  await waitOr(deliveryDelayMs(input.attemptsMade, Math.random()) ?? 0, 'the first attempt failed');
+  const { attemptsMade, retryAfterMs } = input;
+  await waitOr(deliveryDelayMs(attemptsMade, Math.random(), retryAfterMs) ?? 0, 'the first attempt failed');
   for (let blocked = 0; ; ) {
     progress.state = 'sending';
     const outcome = await deliverEvent({ accountId: input.accountId, eventId: input.eventId });
     switch (outcome.state) {
       case 'delivered':
-      case 'closed':
         progress.state = 'delivered';
         setCurrentDetails('Delivered');
+        return { ...progress };
+      case 'closed':
+        progress.state = 'closed';
+        setCurrentDetails('Nothing left to do: delivered by somebody else, or its destination is gone');
         return { ...progress };
       case 'dead':
         progress.state = 'dead';
