@@ -30,9 +30,10 @@ export class StoppedError extends Error {
 
 interface Member {
   readonly name: string;
-  running: RunningPart;
-  /** Ends when the group stops. */
-  watch: Promise<void>;
+  /** Undefined while it starts for the first time. */
+  running: RunningPart | undefined;
+  /** Ends when the group has stopped, or the first start failed. */
+  watch: Promise<unknown>;
 }
 
 const BACK_OFF_MS = 500;
@@ -58,24 +59,35 @@ export class ProcessGroup {
     };
   }
 
-  /** Throws what the part's first start throws: only a part that has once served is started again. */
+  /**
+   * Several may start at once; the order of the calls is the one that counts for stopping. Throws what the part's
+   * first start throws: only a part that has once served is started again.
+   */
   async start<R extends RunningPart>(part: Part<R>): Promise<R> {
-    const { signal } = this.#stopping;
-    if (signal.aborted) throw new StoppedError();
-    const running = await part.start(signal);
-    const member: Member = { name: part.name, running, watch: Promise.resolve() };
+    if (this.#stopping.signal.aborted) throw new StoppedError();
+    const member: Member = { name: part.name, running: undefined, watch: Promise.resolve() };
     this.#members.push(member);
-    member.watch = this.#keepRunning(part, member);
-    if (signal.aborted) {
-      await running.stop();
-      throw new StoppedError();
-    }
+    const starting = this.#startFirst(part, member);
+    member.watch = starting.catch(() => undefined);
+    const running = await starting;
+    member.watch = this.#keepRunning(part, member, running);
     return running;
+  }
+
+  async #startFirst<R extends RunningPart>(part: Part<R>, member: Member): Promise<R> {
+    const { signal } = this.#stopping;
+    const running = await part.start(signal);
+    member.running = running;
+    if (!signal.aborted) return running;
+    await running.stop();
+    throw new StoppedError();
   }
 
   /** Pids by the name of the part. */
   pids(): Record<string, number> {
-    return Object.fromEntries(this.#members.map(({ name, running }) => [name, running.pid]));
+    return Object.fromEntries(
+      this.#members.flatMap(({ name, running }) => (running === undefined ? [] : [[name, running.pid]])),
+    );
   }
 
   /** Stops all parts, the last one first; each by force when it takes too long. Never rejects. */
@@ -88,7 +100,7 @@ export class ProcessGroup {
     this.#stopping.abort();
     for (const member of this.#members.toReversed()) {
       try {
-        await member.running.stop();
+        await member.running?.stop();
         await member.watch;
       } catch (error) {
         this.#options.log(`${member.name} could not be stopped: ${messageOf(error)}`);
@@ -96,34 +108,37 @@ export class ProcessGroup {
     }
   }
 
-  async #keepRunning(part: Part, member: Member): Promise<void> {
+  async #keepRunning(part: Part, member: Member, first: RunningPart): Promise<void> {
     const { signal } = this.#stopping;
     let waitMs = this.#options.backOffMs;
+    let running = first;
     for (;;) {
       const startedAt = Date.now();
-      const status = await member.running.exited;
+      const status = await running.exited;
       if (signal.aborted) return;
       if (Date.now() - startedAt > this.#options.soundAfterMs) waitMs = this.#options.backOffMs;
       this.#options.log(`${part.name} ${describeExit(status)}; starting it again`);
-      for (let started = false; !started; waitMs = Math.min(waitMs * 2, this.#options.backOffMaxMs)) {
+      for (;;) {
         await sleep(waitMs, undefined, { signal }).catch(() => undefined);
         if (signal.aborted) return;
-        started = await this.#startAgain(part, member);
+        waitMs = Math.min(waitMs * 2, this.#options.backOffMaxMs);
+        const again = await this.#startAgain(part);
+        if (again === undefined) continue;
+        member.running = running = again;
+        break;
       }
+      if (signal.aborted) await running.stop();
+      else this.#options.log(`${part.name} runs again`);
     }
   }
 
-  async #startAgain(part: Part, member: Member): Promise<boolean> {
+  async #startAgain(part: Part): Promise<RunningPart | undefined> {
     const { signal } = this.#stopping;
     try {
-      const running = await part.start(signal);
-      member.running = running;
-      if (signal.aborted) await running.stop();
-      else this.#options.log(`${part.name} runs again`);
-      return true;
+      return await part.start(signal);
     } catch (error) {
       if (!signal.aborted) this.#options.log(`${part.name} does not start: ${messageOf(error)}`);
-      return false;
+      return undefined;
     }
   }
 }

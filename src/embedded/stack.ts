@@ -167,9 +167,9 @@ async function startParts(
   await allOrThrow([
     startNode('gateway', gatewayEnvironment(facts)),
     startNode('receiver', receiverEnvironment(facts)),
+    // Last, so that it is the first to stop: what it has in hand still needs all the others.
+    startNode('worker', workerEnvironment(facts)),
   ]);
-  // Last, so that it is the first to stop: what it has in hand still needs all the others.
-  await startNode('worker', workerEnvironment(facts));
   return {
     pid: process.pid,
     baseUrl: gatewayUrl(ports),

@@ -1,0 +1,99 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { request } from 'undici';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { NoStackError, readConnection, type StackConnection } from '../../src/embedded/connection-file.ts';
+import { commandLineOf } from '../../src/embedded/orphan.ts';
+import { startStack } from '../../src/embedded/stack.ts';
+import { killAndWait, querySql, testFolder } from '../support/postgres-tools.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/embedded/main.ts', import.meta.url));
+const TIMEOUT_MS = 180_000;
+
+/** `npm start` on a folder, until it has written how to reach it. */
+async function startMain(dataDir: string): Promise<{ main: ChildProcess; connection: StackConnection }> {
+  const main = spawn(process.execPath, ['--import', 'tsx', MAIN], {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir, LOG_LEVEL: 'warn' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  onTestFinished(() => stopMain(main));
+  let output = '';
+  for (const stream of [main.stdout, main.stderr]) stream?.on('data', (data) => (output += data));
+  const ended = once(main, 'exit').then(() => {
+    throw new Error(`npm start ended: ${output}`);
+  });
+  const ready = vi.waitFor(() => readConnection(dataDir), { timeout: 120_000, interval: 100 });
+  return { main, connection: await Promise.race([ready, ended]) };
+}
+
+async function stopMain(main: ChildProcess): Promise<void> {
+  if (main.exitCode !== null || main.signalCode !== null) return;
+  main.kill('SIGTERM');
+  await once(main, 'exit');
+}
+
+/** What the gateway says, from the database, of where webhooks go. */
+async function webhookUrl({ baseUrl, apiKey }: StackConnection): Promise<unknown> {
+  const answer = await request(`${baseUrl}/medical/v1/settings`, { headers: { 'x-api-key': apiKey } });
+  expect(answer.statusCode).toBe(200);
+  return ((await answer.body.json()) as { webhookUrl: unknown }).webhookUrl;
+}
+
+/** Pids of all processes of a stack, by the data folder in their command lines. */
+async function processesOf(dataDir: string): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+  const lines = await Promise.all(pids.map(async (pid) => [pid, await commandLineOf(pid)] as const));
+  return lines.filter(([, line]) => line?.includes(dataDir)).map(([pid]) => pid);
+}
+
+describe('the embedded stack', { timeout: TIMEOUT_MS }, () => {
+  it('serves, starts again what dies alone on its old port, and leaves nothing running', async () => {
+    const dataDir = await testFolder();
+    const lines: string[] = [];
+    const stack = await startStack({ dataDir, logLevel: 'warn', log: (line) => lines.push(line) });
+    onTestFinished(() => stack.stop());
+    expect(await webhookUrl(stack.connection)).toBe(`${stack.connection.receiverUrl}/webhooks`);
+    expect(await readConnection(dataDir)).toEqual(stack.connection);
+    await expect(startStack({ dataDir })).rejects.toThrow(`in use by the stack with the pid ${process.pid}`);
+
+    const before = stack.pids();
+    const killed = ['gateway', 'PostgreSQL', 'worker'] as const;
+    for (const name of killed) process.kill(before[name] ?? 0, 'SIGKILL');
+    for (const name of killed)
+      await vi.waitFor(() => expect(lines).toContain(`${name} runs again`), { timeout: 60_000 });
+    expect(await webhookUrl(stack.connection)).toBe(`${stack.connection.receiverUrl}/webhooks`);
+
+    await stack.stop();
+    if (process.platform === 'linux') expect(await processesOf(dataDir)).toEqual([]);
+    await expect(readConnection(dataDir)).rejects.toThrow(NoStackError);
+  });
+
+  it('comes back with the same addresses, keys and data after everything of it was killed or left behind', async () => {
+    const dataDir = join(await testFolder(), 'data');
+    const { main, connection } = await startMain(dataDir);
+    await querySql(connection.databaseUrl, 'CREATE TABLE kept AS SELECT 1 AS value');
+    await killAndWait(main);
+    await expect(readConnection(dataDir)).rejects.toThrow(/is not running; start it with: npm start/);
+
+    const next = await startMain(dataDir);
+    expect(next.connection).toEqual({ ...connection, pid: next.main.pid });
+    expect(await querySql(next.connection.databaseUrl, 'SELECT value FROM kept')).toEqual([{ value: 1 }]);
+    expect(await webhookUrl(next.connection)).toBe(`${next.connection.receiverUrl}/webhooks`);
+    await stopMain(next.main);
+    expect(next.main.exitCode).toBe(0);
+    if (process.platform === 'linux') expect(await processesOf(dataDir)).toEqual([]);
+  });
+
+  it('stops what already runs when a part cannot start, and says which and why', async () => {
+    const dataDir = await testFolder();
+    const environment = { simulator: { SIMULATOR_PORT: 'no number' } };
+    await expect(startStack({ dataDir, environment })).rejects.toThrow(
+      /simulator did not start: .*SIMULATOR_PORT/,
+    );
+    if (process.platform === 'linux') expect(await processesOf(dataDir)).toEqual([]);
+  });
+});
