@@ -32,4 +32,9 @@ export const SOURCE_FAILURE_TYPES = {
   /** A further attempt may do better. */
   badAnswer: 'SourceBadAnswer',
   jobFailed: 'SourceJobFailed',
+  /** Somebody else has ended the attempt, or goes on with it. */
+  superseded: 'SourceAttemptSuperseded',
 } as const;
+
+/** Calls after which a source that does not answer has failed the attempt. */
+export const SOURCE_CALLS_MAX = 8;

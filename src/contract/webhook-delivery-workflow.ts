@@ -4,6 +4,8 @@ export interface WebhookDeliveryInput {
   eventId: string;
   /** Attempts made before this workflow (the courier's); the first wait follows from it. */
   attemptsMade: number;
+  /** What the receiver asked for at the last of them (Retry-After). */
+  retryAfterMs?: number;
 }
 
 export const WEBHOOK_DELIVERY_MESSAGES = {
@@ -14,6 +16,7 @@ export const WEBHOOK_DELIVERY_MESSAGES = {
 
 export interface WebhookDeliveryProgress {
   eventId: string;
-  state: 'sending' | 'waiting' | 'delivered' | 'dead';
+  /** closed: nothing was left to do; delivered by somebody else, or its destination is gone. */
+  state: 'sending' | 'waiting' | 'delivered' | 'dead' | 'closed';
   attemptsMade: number;
 }

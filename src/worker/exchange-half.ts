@@ -31,7 +31,7 @@ export async function openExchangeHalf({ logger, temporal, keyRing }: HalfDeps):
     activities: {
       [TASK_QUEUES.exchange]: {
         ...createRecordActivities({ store, courier, connectors, callbackKey }),
-        ...createWebhookActivities({ delivery: exchange.delivery, temporal }),
+        ...createWebhookActivities({ delivery: exchange.delivery, courier, temporal }),
         ...createReconcileActivities({ store, courier, launcher: exchange.networkQueries.launcher }),
       },
       ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), ofSources])),

@@ -51,7 +51,7 @@ export function createReconcileActivities(deps: { store: Store; launcher: Launch
         overdueEvents(tx, { olderThanMs: EVENT_GRACE_MS, limit: BATCH }),
       );
       for (const { accountId, eventId, attempts } of events)
-        await courier.handOver(accountId, eventId, attempts);
+        await courier.handOver(accountId, eventId, { attemptsMade: attempts });
       result.eventsHandedOver = events.length;
       if (runs.length + events.length > 0) log.info('took up left-over work', { ...result });
       return result;

@@ -42,11 +42,11 @@ export function createRecordActivities(deps: {
     },
 
     /** Writes the attempt that follows the source's newest one, so that readers see it at once. */
-    async openNextAttempt(
-      of: Omit<SourceStepInput, 'attempt'> & { attempt: number },
-    ): Promise<{ attempt: number }> {
+    async openNextAttempt(of: SourceStepInput): Promise<{ attempt: number }> {
       return store.asAccount(of.accountId, async (tx) => {
-        const attempt = Math.max(of.attempt, await newestAttempt(tx, of.requestId, of.source));
+        const newest = await newestAttempt(tx, of.requestId, of.source);
+        // One that runs was opened by an earlier call of this step.
+        const attempt = newest?.status === 'running' ? newest.attempt : (newest?.attempt ?? 0) + 1;
         const token = callbackToken(deps.callbackKey, of.requestId, of.source, attempt);
         await openAttempt(tx, { ...of, attempt }, callbackHash(token));
         return { attempt };

@@ -1,6 +1,11 @@
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import type { SourceType } from '../../contract/primitives.ts';
-import { SOURCE_FAILURE_TYPES, type SourceStep, type SourceStepInput } from '../../contract/source-steps.ts';
+import {
+  SOURCE_CALLS_MAX,
+  SOURCE_FAILURE_TYPES,
+  type SourceStep,
+  type SourceStepInput,
+} from '../../contract/source-steps.ts';
 import type { BlobStore } from '../../exchange/blobs/blob-store.ts';
 import { callbackHash, callbackToken } from '../../exchange/network-query/callback-token.ts';
 import { AttemptSuperseded, collectPages } from '../../exchange/network-query/collect.ts';
@@ -38,7 +43,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     const token = callbackToken(deps.callbackKey, step.requestId, step.source, step.attempt);
     const work = await store.asAccount(step.accountId, (tx) => openAttempt(tx, step, callbackHash(token)));
     const connector = deps.connectors[step.source];
-    if (work.status !== 'running') return { state: 'completed', resources: work.resources };
+    if (work.status !== 'running') return ended(work);
     if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal));
     if (work.job !== null) return { state: 'waiting' };
 
@@ -75,7 +80,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     const token = callbackToken(deps.callbackKey, step.requestId, step.source, step.attempt);
     const work = await store.asAccount(step.accountId, (tx) => openAttempt(tx, step, callbackHash(token)));
     const connector = deps.connectors[step.source];
-    if (work.status !== 'running') return { state: 'completed', resources: work.resources };
+    if (work.status !== 'running') return ended(work);
     if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal));
     if (work.job === null) return ask(step, signal);
 
@@ -106,11 +111,12 @@ export function createSourceActivities(deps: SourceActivityDeps) {
       return await work(step, context.cancellationSignal);
     } catch (error) {
       if (context.cancellationSignal.aborted) throw new CancelledFailure('Stopped on request');
+      // The next call finds in PostgreSQL where the attempt stands now.
       if (error instanceof AttemptSuperseded)
-        throw ApplicationFailure.nonRetryable(error.message, 'AttemptSuperseded');
+        throw ApplicationFailure.retryable(error.message, SOURCE_FAILURE_TYPES.superseded);
       if (!(error instanceof SourceFailure)) throw error;
       await tellFailedCall(step, error, context.info.attempt);
-      throw toApplicationFailure(error);
+      throw toApplicationFailure(error, context.info.attempt >= SOURCE_CALLS_MAX);
     } finally {
       clearInterval(beat);
     }
@@ -134,14 +140,21 @@ export function createSourceActivities(deps: SourceActivityDeps) {
   };
 }
 
+/** What a step finds that somebody has ended before: a twin of it, or whoever gave the attempt up. */
+function ended({ status, resources, reason }: AttemptWork): SourceStep {
+  if (status === 'failed')
+    throw ApplicationFailure.nonRetryable(reason ?? 'The attempt has ended', SOURCE_FAILURE_TYPES.superseded);
+  return { state: 'completed', resources, note: reason ?? undefined };
+}
+
 /** The one place that decides what is retried within an attempt. */
-function toApplicationFailure(failure: SourceFailure): ApplicationFailure {
+function toApplicationFailure(failure: SourceFailure, isLastCall: boolean): ApplicationFailure {
   const { message } = failure;
   switch (failure.kind) {
     case 'transport':
-      return retryable(SOURCE_FAILURE_TYPES.transport, failure);
+      return sameCallAgain(SOURCE_FAILURE_TYPES.transport, failure, isLastCall);
     case 'rate-limited':
-      return retryable(SOURCE_FAILURE_TYPES.rateLimited, failure);
+      return sameCallAgain(SOURCE_FAILURE_TYPES.rateLimited, failure, isLastCall);
     case 'refused':
       return ApplicationFailure.nonRetryable(message, SOURCE_FAILURE_TYPES.refused);
     case 'bad-answer':
@@ -151,5 +164,14 @@ function toApplicationFailure(failure: SourceFailure): ApplicationFailure {
   }
 }
 
-const retryable = (type: string, { message, options }: SourceFailure): ApplicationFailure =>
-  ApplicationFailure.create({ message, type, nonRetryable: false, nextRetryDelay: options.retryAfterMs });
+const sameCallAgain = (
+  type: string,
+  { message, options }: SourceFailure,
+  isLastCall: boolean,
+): ApplicationFailure =>
+  ApplicationFailure.create({
+    message,
+    type,
+    nonRetryable: isLastCall,
+    nextRetryDelay: options.retryAfterMs,
+  });

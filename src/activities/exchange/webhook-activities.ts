@@ -1,21 +1,28 @@
 import type { Client } from '@temporalio/client';
 import { webhookDeliveryWorkflowId } from '../../contract/temporal.ts';
 import { WEBHOOK_DELIVERY_MESSAGES } from '../../contract/webhook-delivery-workflow.ts';
+import type { Courier } from '../../exchange/webhooks/courier.ts';
 import type { Delivery, DeliveryOutcome } from '../../exchange/webhooks/delivery.ts';
 
 export type WebhookActivities = ReturnType<typeof createWebhookActivities>;
 
-export function createWebhookActivities(deps: { delivery: Delivery; temporal: Client }) {
+export function createWebhookActivities(deps: {
+  delivery: Delivery;
+  courier: Pick<Courier, 'send'>;
+  temporal: Client;
+}) {
   return {
     /** One attempt on an event. After a success the patient's next event is told that its turn has come. */
     async deliverEvent(event: { accountId: string; eventId: string }): Promise<DeliveryOutcome> {
       const outcome = await deps.delivery.attempt(event.accountId, event.eventId);
-      if ((outcome.state === 'delivered' || outcome.state === 'dead') && outcome.nextEventId !== undefined) {
+      const next =
+        outcome.state === 'delivered' || outcome.state === 'dead' ? outcome.nextEventId : undefined;
+      if (next !== undefined) {
         await deps.temporal.workflow
-          .getHandle(webhookDeliveryWorkflowId(outcome.nextEventId))
+          .getHandle(webhookDeliveryWorkflowId(next))
           .signal(WEBHOOK_DELIVERY_MESSAGES.deliverNow)
-          // It has no workflow, or none any more: its courier or reconcile sees to it.
-          .catch(() => undefined);
+          // It has no workflow that waits for its turn.
+          .catch(() => deps.courier.send(event.accountId, [next]));
       }
       return outcome;
     },

@@ -11,10 +11,14 @@ import {
   upsertResources,
 } from '../store/collected.ts';
 import type { AccountTx, Store } from '../store/database.ts';
+import { lockQuery } from '../store/network-queries.ts';
 import { tell } from '../store/timeline.ts';
 import { announceFirstData, completeAttempt } from './endings.ts';
 
-/** The attempt ended while its data was still coming: given up, or taken over after a time-out. */
+/**
+ * A page came too late: the attempt has ended (given up, or completed by a twin of this step), or a twin has kept a
+ * page meanwhile. Where the attempt stands is in PostgreSQL.
+ */
 export class AttemptSuperseded extends Error {
   override readonly name = 'AttemptSuperseded';
 }
@@ -35,9 +39,9 @@ export async function collectPages(
   patientId: string,
   pages: AsyncIterable<Page>,
   onPage: (eventIds: readonly string[]) => void,
-  before = { resources: 0 },
+  before = { resources: 0, pages: 0 },
 ): Promise<Collected> {
-  let { resources } = before;
+  let { resources, pages: pageCount } = before;
   let ended = false;
   const eventIds: string[] = [];
 
@@ -46,20 +50,23 @@ export async function collectPages(
     const collected = identify(page, documents[0]?.fileName ?? '');
     const bringsFirstData = resources === 0 && collected.length > 0;
     const isLast = page.next === null;
+    const isFirstData = step.source === 'hie' && bringsFirstData && !isLast;
     const events = await deps.store.asAccount(step.accountId, async (tx) => {
+      // Before the attempt, as everyone does who ends one: two who meet then wait instead of blocking each other.
+      if (isLast || isFirstData) await lockQuery(tx, step.requestId);
       const counts = { resources: collected.length, strays: page.strayCount, documents: documents.length };
-      if (!(await savePage(tx, step, counts, page.next)))
-        throw new AttemptSuperseded('The attempt has ended');
+      if (!(await savePage(tx, step, pageCount, counts, page.next)))
+        throw new AttemptSuperseded('The attempt was ended or taken over meanwhile');
       await insertDocuments(tx, documents);
       const documentId = documents[0]?.id ?? '';
       await upsertResources(tx, { patientId, source: step.source, documentId }, collected);
       await tellOmissions(tx, step, page);
-      const firstData =
-        step.source === 'hie' && bringsFirstData && !isLast ? await announceFirstData(tx, step) : undefined;
+      const firstData = isFirstData ? await announceFirstData(tx, step) : undefined;
       const end = isLast ? await completeAttempt(tx, step) : undefined;
       return [firstData, end].filter((id) => id !== undefined);
     });
     ended ||= isLast;
+    pageCount += 1;
     resources += collected.length;
     eventIds.push(...events);
     onPage(events);

@@ -11,6 +11,7 @@ export interface AttemptWork {
   demographics: Demographics;
   realtime: boolean;
   status: 'running' | 'completed' | 'failed';
+  reason: string | null;
   resources: number;
   pages: number;
   job: Record<string, unknown> | null;
@@ -22,7 +23,8 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
     .selectFrom('network_query_attempt as a')
     .innerJoin('network_query as q', 'q.id', 'a.query_id')
     .innerJoin('patient as p', 'p.id', 'q.patient_id')
-    .select(['a.status', 'a.resources', 'a.pages', 'a.job', 'a.cursor', 'q.patient_id', 'q.requested'])
+    .select(['a.status', 'a.reason', 'a.resources', 'a.pages', 'a.job', 'a.cursor'])
+    .select(['q.patient_id', 'q.requested'])
     .select([
       'p.first_names',
       'p.last_names',
@@ -50,6 +52,7 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
     },
     realtime: row.requested.some(({ source, realtime }) => source === step.source && realtime),
     status: row.status,
+    reason: row.reason,
     resources: row.resources,
     pages: row.pages,
     job: row.job,
@@ -91,15 +94,20 @@ export async function insertNextAttempt(
     .execute();
 }
 
-/** The number of the source's newest attempt; 0 when there is none. */
-export async function newestAttempt(tx: AccountTx, requestId: string, source: SourceType): Promise<number> {
-  const row = await tx.db
+/** The source's newest attempt, if there is one. */
+export async function newestAttempt(
+  tx: AccountTx,
+  requestId: string,
+  source: SourceType,
+): Promise<{ attempt: number; status: AttemptWork['status'] } | undefined> {
+  return tx.db
     .selectFrom('network_query_attempt')
-    .select(({ fn }) => fn.max<number | null>('attempt').as('attempt'))
+    .select(['attempt', 'status'])
     .where('query_id', '=', requestId)
     .where('source', '=', source)
+    .orderBy('attempt', 'desc')
+    .limit(1)
     .executeTakeFirst();
-  return row?.attempt ?? 0;
 }
 
 const ofAttempt = (tx: AccountTx, step: SourceStepInput) =>
@@ -128,12 +136,13 @@ export interface PageCounts {
 }
 
 /**
- * Notes a collected page and where to go on. False when the attempt has ended meanwhile (given up, or taken over
- * after a time-out): the page must then not be kept.
+ * Notes a collected page and where to go on. False when the page must not be kept: the attempt has ended meanwhile,
+ * or a twin of this step (one of them timed out and is still at it) has kept a page after the same `pagesBefore`.
  */
 export async function savePage(
   tx: AccountTx,
   step: SourceStepInput,
+  pagesBefore: number,
   counts: PageCounts,
   cursor: Record<string, unknown> | null,
 ): Promise<boolean> {
@@ -146,6 +155,7 @@ export async function savePage(
       documents: sql`documents + ${counts.documents}`,
     })
     .where('status', '=', 'running')
+    .where('pages', '=', pagesBefore)
     .returning('attempt')
     .executeTakeFirst();
   return updated !== undefined;
@@ -157,6 +167,7 @@ export async function endAttempt(
   step: SourceStepInput,
   end: { status: 'completed' | 'failed'; reason?: string; willRetry?: boolean },
 ): Promise<{ completedAt: Date; resources: number; strays: number; documents: number } | undefined> {
+  const forGood = end.status === 'failed' && end.willRetry !== true;
   const row = await ofAttempt(tx, step)
     .set({
       status: end.status,
@@ -165,8 +176,8 @@ export async function endAttempt(
       completed_at: sql<Date>`coalesce(completed_at, clock_timestamp())`,
     })
     // A failed attempt whose repetition is given up ends once more, now for good.
-    .where(({ or, eb, and }) =>
-      or([eb('status', '=', 'running'), and([eb('status', '=', 'failed'), eb('will_retry', '=', true)])]),
+    .where(({ or, eb }) =>
+      or([eb('status', '=', 'running'), ...(forGood ? [eb('will_retry', '=', true)] : [])]),
     )
     .returning(['completed_at', 'resources', 'strays', 'documents'])
     .executeTakeFirst();

@@ -40,9 +40,12 @@ export async function insertEvent(tx: AccountTx, event: NewEvent): Promise<strin
   return rows[0]?.id;
 }
 
+/** How long a claimed event is left to whoever claimed it; more than a receiver has for its answer. */
+const IN_HAND_MS = 25_000;
+
 export type Claim =
   | { kind: 'claimed'; event: OpenEvent }
-  /** An earlier event of the same patient has not gone out yet. */
+  /** An earlier event of the same patient has not gone out yet, or somebody is just sending this one. */
   | { kind: 'blocked'; attempts: number }
   /** Delivered, dead or without a destination. */
   | { kind: 'closed' };
@@ -52,7 +55,16 @@ export async function claimEvent(tx: AccountTx, eventId: string): Promise<Claim>
   const event = await tx.db
     .selectFrom('event as e')
     .innerJoin('webhook_destination as d', 'd.id', 'e.destination_id')
-    .select(['e.id', 'e.seq', 'e.type', 'e.patient_id', 'e.body', 'e.attempts', 'e.status'])
+    .select([
+      'e.id',
+      'e.seq',
+      'e.type',
+      'e.patient_id',
+      'e.body',
+      'e.attempts',
+      'e.status',
+      'e.last_attempt_at',
+    ])
     .select(['d.url', 'd.key', 'd.id as destinationId'])
     .where('e.id', '=', eventId)
     .forUpdate('e')
@@ -60,7 +72,9 @@ export async function claimEvent(tx: AccountTx, eventId: string): Promise<Claim>
   if (event === undefined || (event.status !== 'pending' && event.status !== 'delivering'))
     return { kind: 'closed' };
   if (event.url === null || event.key === null) return { kind: 'closed' };
-  if (event.patient_id !== null && (await hasEarlierOpen(tx, event.patient_id, event.seq))) {
+  const isInHand =
+    event.status === 'delivering' && Date.now() - (event.last_attempt_at?.getTime() ?? 0) < IN_HAND_MS;
+  if (isInHand || (event.patient_id !== null && (await hasEarlierOpen(tx, event.patient_id, event.seq)))) {
     return { kind: 'blocked', attempts: event.attempts };
   }
   const attempts = event.attempts + 1;
@@ -85,6 +99,10 @@ export async function claimEvent(tx: AccountTx, eventId: string): Promise<Claim>
   };
 }
 
+/**
+ * Waits for whoever is just writing how the earlier event went: either this sees it closed, or that one sees this
+ * event waiting (`recordDelivery`). So none of two that meet is left behind.
+ */
 async function hasEarlierOpen(tx: AccountTx, patientId: string, seq: string): Promise<boolean> {
   const earlier = await tx.db
     .selectFrom('event')
@@ -92,14 +110,15 @@ async function hasEarlierOpen(tx: AccountTx, patientId: string, seq: string): Pr
     .where('patient_id', '=', patientId)
     .where('seq', '<', seq)
     .where('status', 'in', ['pending', 'delivering'])
+    .orderBy('seq')
     .limit(1)
+    .forShare()
     .executeTakeFirst();
   return earlier !== undefined;
 }
 
 export interface AttemptResult {
   eventId: string;
-  attempt: number;
   outcome: 'delivered' | 'failed' | 'dead';
   httpStatus?: number;
   /** For operators: `503`, `timeout`, `refused address`; no bodies. */
@@ -112,7 +131,8 @@ export async function recordDelivery(tx: AccountTx, result: AttemptResult): Prom
     .insertInto('event_attempt')
     .values({
       event_id: result.eventId,
-      attempt: result.attempt,
+      // Counted on when the event is sent anew, though its schedule then begins from the start.
+      attempt: sql<number>`(select count(*) + 1 from event_attempt where event_id = ${result.eventId})`,
       account_id: tx.accountId,
       http_status: result.httpStatus ?? null,
       outcome: result.note,
@@ -195,8 +215,11 @@ export async function overdueEvents(
   const now = Date.now();
   const rows = await tx.db
     .selectFrom('event')
-    .select(['account_id', 'id', 'attempts'])
-    .where('status', 'in', ['pending', 'delivering'])
+    .innerJoin('webhook_destination as d', 'd.id', 'event.destination_id')
+    .select(['event.account_id', 'event.id', 'event.attempts'])
+    .where('event.status', 'in', ['pending', 'delivering'])
+    // While the address is taken away, what is open waits for the next one.
+    .where('d.url', 'is not', null)
     .where(({ eb, fn }) =>
       eb(fn.coalesce('last_attempt_at', 'occurred_at'), '<', new Date(now - options.olderThanMs)),
     )

@@ -20,6 +20,8 @@ export interface NewQuery {
 export interface AttemptView {
   source: SourceType;
   attempt: number;
+  /** The run whose workflow makes the attempt. */
+  run: number;
   status: AttemptState;
   willRetry: boolean;
   startedAt: Date;
@@ -168,6 +170,7 @@ async function readAttempts(tx: AccountTx, queryIds: readonly string[]): Promise
       'query_id',
       'source',
       'attempt',
+      'run',
       'status',
       'will_retry',
       'started_at',
@@ -183,6 +186,7 @@ async function readAttempts(tx: AccountTx, queryIds: readonly string[]): Promise
     byQuery.get(row.query_id)?.push({
       source: row.source,
       attempt: row.attempt,
+      run: row.run,
       status: row.status,
       willRetry: row.will_retry,
       startedAt: row.started_at,
@@ -215,12 +219,15 @@ function toView(
  * Every change of an attempt's status goes through this lock.
  */
 export async function lockQuery(tx: AccountTx, queryId: string) {
-  return tx.db
-    .selectFrom('network_query')
-    .select(['id', 'patient_id', 'metadata', 'status', 'requested'])
-    .where('id', '=', queryId)
-    .forUpdate()
-    .executeTakeFirst();
+  return (
+    tx.db
+      .selectFrom('network_query')
+      .select(['id', 'patient_id', 'metadata', 'status', 'requested'])
+      .where('id', '=', queryId)
+      // Not the strongest lock: rows that only refer to the query (its timeline) may be written beside it.
+      .forNoKeyUpdate()
+      .executeTakeFirst()
+  );
 }
 
 /** Derives the overall status anew from the attempts and closes the runs that have none left running. */

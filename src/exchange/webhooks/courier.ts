@@ -22,9 +22,11 @@ export interface Courier {
   /** In the background; one after the other for one call. */
   send(accountId: string, eventIds: readonly string[]): void;
   /** Hands an event to a workflow of its own. Doing it twice is harmless. */
-  handOver(accountId: string, eventId: string, attemptsMade: number): Promise<void>;
+  handOver(accountId: string, eventId: string, attempts: AttemptsMade): Promise<void>;
   drain(): Promise<void>;
 }
+
+export type AttemptsMade = Pick<WebhookDeliveryInput, 'attemptsMade' | 'retryAfterMs'>;
 
 /** First attempts under way at a time; the rest waits in memory, and in the outbox. */
 const SENDING_MAX = 50;
@@ -39,8 +41,9 @@ export function createCourier(deps: {
   const waiting: { accountId: string; eventIds: readonly string[] }[] = [];
   const underWay = new Set<Promise<void>>();
 
-  async function handOver(accountId: string, eventId: string, attemptsMade: number): Promise<void> {
-    const input: WebhookDeliveryInput = { accountId, eventId, attemptsMade };
+  async function handOver(accountId: string, eventId: string, attempts: AttemptsMade): Promise<void> {
+    const { attemptsMade, retryAfterMs } = attempts;
+    const input: WebhookDeliveryInput = { accountId, eventId, attemptsMade, retryAfterMs };
     try {
       await deps.temporal.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
         deps.temporal.workflow.start(WORKFLOW_TYPES.webhookDelivery, {
@@ -64,8 +67,16 @@ export function createCourier(deps: {
 
   async function deliver(accountId: string, eventId: string): Promise<void> {
     const outcome = await deps.delivery.attempt(accountId, eventId);
-    if (outcome.state === 'failed' || outcome.state === 'blocked') {
-      await handOver(accountId, eventId, outcome.attemptsMade);
+    switch (outcome.state) {
+      case 'failed':
+        return handOver(accountId, eventId, outcome);
+      case 'delivered':
+      case 'dead':
+        if (outcome.nextEventId !== undefined) send(accountId, [outcome.nextEventId]);
+        return;
+      // Whoever brings out the earlier event goes on with this one; if that takes long, reconcile hands it over.
+      case 'blocked':
+      case 'closed':
     }
   }
 
@@ -88,13 +99,15 @@ export function createCourier(deps: {
     }
   }
 
+  function send(accountId: string, eventIds: readonly string[]): void {
+    if (eventIds.length === 0) return;
+    waiting.push({ accountId, eventIds });
+    next();
+  }
+
   return {
     handOver,
-    send(accountId, eventIds) {
-      if (eventIds.length === 0) return;
-      waiting.push({ accountId, eventIds });
-      next();
-    },
+    send,
     async drain() {
       while (underWay.size > 0) await Promise.all(underWay);
     },

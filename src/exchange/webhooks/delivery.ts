@@ -9,7 +9,7 @@ export type DeliveryOutcome =
   | { state: 'closed' }
   | { state: 'dead'; note: string; nextEventId?: string }
   | { state: 'failed'; attemptsMade: number; note: string; retryAfterMs?: number }
-  /** An earlier event of the same patient has to go first. */
+  /** An earlier event of the same patient has to go first, or this one is just being sent. */
   | { state: 'blocked'; attemptsMade: number };
 
 export interface Delivery {
@@ -39,9 +39,8 @@ async function record(
   const dead = result.kind === 'gone' || (result.kind === 'failed' && last);
   const outcome = result.kind === 'delivered' ? 'delivered' : dead ? 'dead' : 'failed';
   const nextEventId = await store.asAccount(accountId, async (tx) => {
-    const { id: eventId, attempts: attempt } = event;
     const { httpStatus, note } = result;
-    const next = await recordDelivery(tx, { eventId, attempt, outcome, httpStatus, note });
+    const next = await recordDelivery(tx, { eventId: event.id, outcome, httpStatus, note });
     if (result.kind === 'gone') await disableDestination(tx, event.destinationId);
     return next;
   });

@@ -4,7 +4,12 @@ import { Agent, request } from 'undici';
 import { NETWORK_QUERY_EVENT_TYPES } from '../../contract/events.ts';
 import { retryAfterMs } from '../../lib/retry-after.ts';
 import type { OpenEvent } from '../store/events.ts';
-import { type DestinationRules, guardedLookup, refusedDestination } from './destination-guard.ts';
+import {
+  type DestinationRules,
+  guardedLookup,
+  isTrustedDestination,
+  refusedDestination,
+} from './destination-guard.ts';
 
 export type SendResult =
   | { kind: 'delivered'; httpStatus: number; note: string }
@@ -19,6 +24,7 @@ export interface WebhookSender {
 
 /** A receiver has 15 s for its answer (interface-decisions.md, "Delivery"). */
 const ANSWER_TIMEOUT_MS = 15_000;
+const CONNECT_TIMEOUT_MS = 5_000;
 /** Nobody reads the answer's body. */
 const ANSWER_BYTES_MAX = 1_000_000;
 
@@ -28,12 +34,17 @@ export function createWebhookSender(deps: {
   /** A fresh, expiring link to the patient's data. */
   consolidatedDataUrl: (accountId: string, patientId: string) => string;
 }): WebhookSender {
-  const dispatcher = new Agent({
-    connect: { lookup: guardedLookup(deps.destinations), timeout: 5_000 },
+  const limits = {
     headersTimeout: ANSWER_TIMEOUT_MS,
     bodyTimeout: ANSWER_TIMEOUT_MS,
     maxResponseSize: ANSWER_BYTES_MAX,
+  };
+  const guarded = new Agent({
+    connect: { lookup: guardedLookup(deps.destinations), timeout: CONNECT_TIMEOUT_MS },
+    ...limits,
   });
+  // Apart, so that a trusted host's other ports stay behind the guard.
+  const trusted = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS }, ...limits });
   return {
     async send(accountId, event) {
       const refused = refusedDestination(event.url, deps.destinations);
@@ -42,7 +53,7 @@ export function createWebhookSender(deps: {
       try {
         const answer = await request(event.url, {
           method: 'POST',
-          dispatcher,
+          dispatcher: isTrustedDestination(event.url, deps.destinations) ? trusted : guarded,
           headers: { 'content-type': 'application/json', ...signatures(event, body) },
           body,
           signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
