@@ -11,6 +11,10 @@ import { z } from 'zod';
 const port = z.coerce.number().int().min(0).max(65_535);
 const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
 const httpUrl = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/+$/, ''));
+const origins = z
+  .string()
+  .transform((value) => value.split(/\s+/).filter(Boolean))
+  .pipe(z.array(httpUrl.transform((url) => new URL(url).origin)));
 const secret = z.string().min(16, { error: 'at least 16 characters' });
 
 const sourceVariables = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, name: string) =>
@@ -94,6 +98,11 @@ export const VARIABLES = {
   ALLOW_LOOPBACK_WEBHOOKS: flag
     .default(false)
     .describe('Embedded stack only: webhooks may go to http on this machine'),
+  WEBHOOK_TRUSTED_ORIGINS: origins
+    .default([])
+    .describe(
+      'Origins, separated by blanks, to which webhooks may go although they are private or plain http: our own receiver’s',
+    ),
   RECONCILE_INTERVAL_SECONDS: z.coerce
     .number()
     .int()
@@ -116,6 +125,11 @@ export const VARIABLES = {
   EXCHANGE_IDEMPOTENCY: flag
     .default(true)
     .describe('Orchestrator: whether the exchange honours Idempotency-Key'),
+
+  API_KEY: z
+    .string()
+    .optional()
+    .describe('Starters: x-api-key for the exchange of --base-url; the embedded stack has its own'),
 
   RECEIVER_HOST: z.string().default('127.0.0.1').describe('Address the webhook receiver listens on'),
   RECEIVER_PORT: port.default(0).describe('Port of the webhook receiver; 0 takes a free one'),

@@ -1,0 +1,42 @@
+import { type Env, openTarget, type Target, type TargetOptions } from '../target/target.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** Options that every command takes. */
+export interface CommonOptions extends TargetOptions {
+  json?: boolean;
+}
+
+/** Options of commands that follow what they start. */
+export interface FollowingOptions extends CommonOptions {
+  wait: boolean;
+  timeout?: number;
+}
+
+/** What a command is run with. */
+export interface CommandContext {
+  terminal: Terminal;
+  target: Target;
+  env?: Env;
+}
+
+/** Runs a command on its exchange, and leaves nothing open. */
+export async function withTarget<R>(
+  options: TargetOptions,
+  { terminal, env }: { terminal: Terminal; env?: Env },
+  run: (context: CommandContext) => Promise<R>,
+): Promise<R> {
+  const target = await openTarget(options, env);
+  try {
+    return await run({ terminal, target, env });
+  } finally {
+    terminal.live.close();
+    await target.close();
+  }
+}
+
+/** Raised by Ctrl-C, or when `--timeout` seconds are over. */
+export function endOfFollowing({ interrupted }: Terminal, { timeout }: { timeout?: number }): AbortSignal {
+  return timeout === undefined
+    ? interrupted
+    : AbortSignal.any([interrupted, AbortSignal.timeout(timeout * 1_000)]);
+}

@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import type { SourceType } from '../../contract/primitives.ts';
+import { EXIT } from '../exit-codes.ts';
+import { requestedSources } from '../input/sources.ts';
+import { followQuery } from '../progress/follow-query.ts';
+import { queryView } from '../progress/query-view.ts';
+import { queryRows } from '../progress/rows.ts';
+import type { CommandResult } from '../terminal.ts';
+import { type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
+import { queryResult } from './report-query.ts';
+
+export interface QueryOptions extends FollowingOptions {
+  sources: SourceType[];
+  realtime?: boolean;
+  purpose: 'treatment' | 'ias';
+}
+
+/** Starts a network query for a patient whom the exchange knows (E2), and follows it to its end (E3). */
+export async function query(
+  patientId: string,
+  options: QueryOptions,
+  context: CommandContext,
+): Promise<CommandResult> {
+  const { answer } = await context.target.exchange.call(
+    'startNetworkQuery',
+    {
+      query: { patientId, purposeOfUse: options.purpose },
+      body: { sources: requestedSources(options) },
+    },
+    { idempotencyKey: randomUUID() },
+  );
+  const started = queryView(answer, []);
+  if (!options.wait) return { ...queryResult('query', started, context), exitCode: EXIT.done };
+  return followToEnd('query', started.requestId, options, context);
+}
+
+/** Shows a query's progress until it ends or nobody wants to see it any more. */
+export async function followToEnd(
+  command: string,
+  requestId: string,
+  options: { timeout?: number },
+  context: CommandContext,
+): Promise<CommandResult> {
+  const { live } = context.terminal;
+  const view = await followQuery(
+    context.target.exchange,
+    requestId,
+    (now) => live.set(`query ${requestId}`, queryRows(now, live.colors)),
+    { signal: endOfFollowing(context.terminal, options) },
+  );
+  live.close();
+  return queryResult(command, view, context);
+}

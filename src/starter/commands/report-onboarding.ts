@@ -1,0 +1,106 @@
+import { combinedState, exitCodeOf, type OverallState } from '../exit-codes.ts';
+import { workflowLink } from '../links.ts';
+import type { LiveLines } from '../progress/live-lines.ts';
+import type { OnboardingView } from '../progress/onboarding-view.ts';
+import { coloured } from '../progress/rows.ts';
+import { renderTable } from '../table.ts';
+import type { Target } from '../target/target.ts';
+import { type CommandResult, type Terminal, unfinishedExit } from '../terminal.ts';
+
+/** One onboarding that a command dealt with. */
+export interface ReportedOnboarding {
+  /** Of the patient on this terminal; absent when only its id is known. */
+  label?: string;
+  jobId?: string;
+  workflowId: string;
+  /** False when the job had been started before. */
+  isNew?: boolean;
+  /** Undefined when it was not looked at (--no-wait). */
+  view?: OnboardingView;
+}
+
+/** A table of all sources, then how each onboarding stands and where to see it. */
+export function onboardingsResult(
+  command: string,
+  onboardings: readonly ReportedOnboarding[],
+  { terminal, target }: { terminal: Terminal; target: Target },
+): CommandResult {
+  const { colors } = terminal.live;
+  const state = combinedState(onboardings.map(({ view }) => view?.state ?? 'running'));
+  return {
+    exitCode: state === 'running' ? unfinishedExit(terminal.interrupted) : exitCodeOf(state),
+    document: {
+      command,
+      status: state,
+      onboardings: onboardings.map((onboarding) => documentOf(onboarding, target)),
+    },
+    lines: [
+      '',
+      ...sourcesTable(onboardings, colors),
+      '',
+      ...onboardings.flatMap((onboarding) => linesOf(onboarding, target, colors)),
+    ],
+  };
+}
+
+/** The signed link to the patient's data is left out: output of commands ends up in logs. */
+function documentOf({ label, jobId, workflowId, isNew, view }: ReportedOnboarding, target: Target) {
+  return {
+    label,
+    jobId,
+    workflowId,
+    workflowUrl: linkOf(target, workflowId),
+    isNew,
+    status: stateOf(view),
+    phase: view?.phase,
+    patientId: view?.patientId,
+    created: view?.created,
+    cohorts: view?.cohorts,
+    requestIds: view?.requestIds,
+    sources: view?.sources,
+    webhooksReceived: view?.webhooksReceived,
+    failure: view?.failure,
+    problem: view?.problem,
+  };
+}
+
+function sourcesTable(onboardings: readonly ReportedOnboarding[], colors: LiveLines['colors']): string[] {
+  const rows = onboardings.flatMap(({ label = '', view }) =>
+    (view?.sources ?? []).map(({ type, state, attempts, via = '', note = '' }, index) => [
+      index === 0 ? label : '',
+      type,
+      coloured(state, colors),
+      String(attempts),
+      via,
+      note,
+    ]),
+  );
+  if (rows.length === 0) return [];
+  return renderTable(['Patient', 'Source', 'Outcome', 'Attempts', 'Learned by', 'Detail'], rows);
+}
+
+function linesOf(
+  { label, jobId, workflowId, isNew, view }: ReportedOnboarding,
+  target: Target,
+  colors: LiveLines['colors'],
+): string[] {
+  const link = linkOf(target, workflowId);
+  const named = [label, jobId === undefined ? undefined : `job ${jobId}`].filter(Boolean).join(', ');
+  const known = isNew === false ? ' (this job had been started before)' : '';
+  const why = view?.failure ?? view?.problem;
+  return [
+    `${named === '' ? 'Onboarding' : named}: ${coloured(stateOf(view), colors)}${known}${why === undefined ? '' : `, ${why}`}`,
+    ...(view?.patientId === undefined
+      ? []
+      : [`  Patient:     ${view.patientId}${view.created === false ? ' (known before)' : ''}`]),
+    ...(view === undefined || view.requestIds.length === 0
+      ? []
+      : [`  Queries:     ${view.requestIds.join(', ')}`]),
+    `  Temporal UI: ${link ?? `workflow ${workflowId}`}`,
+  ];
+}
+
+const stateOf = (view: OnboardingView | undefined): OverallState | 'started' => view?.state ?? 'started';
+
+const linkOf = ({ ui }: Target, workflowId: string): string | undefined =>
+  ui === undefined ? undefined : workflowLink(ui, workflowId);

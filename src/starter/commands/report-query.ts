@@ -1,0 +1,70 @@
+import { networkQueryWorkflowId } from '../../contract/temporal.ts';
+import { exitCodeOf } from '../exit-codes.ts';
+import { workflowLink } from '../links.ts';
+import type { LiveLines } from '../progress/live-lines.ts';
+import type { QueryView } from '../progress/query-view.ts';
+import { coloured } from '../progress/rows.ts';
+import { renderTable } from '../table.ts';
+import type { Target } from '../target/target.ts';
+import { type CommandResult, howToFollow, type Terminal, unfinishedExit } from '../terminal.ts';
+
+type Colors = LiveLines['colors'];
+
+/** What a command that dealt with one query ends with. */
+export function queryResult(
+  command: string,
+  view: QueryView,
+  { terminal, target }: { terminal: Terminal; target: Target },
+  options: { withTimeline?: boolean } = {},
+): CommandResult {
+  const { colors } = terminal.live;
+  const link = queryLink(target, view.requestId);
+  return {
+    exitCode: view.state === 'running' ? unfinishedExit(terminal.interrupted) : exitCodeOf(view.state),
+    document: {
+      command,
+      requestId: view.requestId,
+      status: view.state,
+      sources: view.sources,
+      ...(options.withTimeline === true ? { timeline: view.timeline } : {}),
+      problem: view.problem,
+      workflowUrl: link,
+    },
+    lines: [
+      '',
+      ...querySourcesTable(view, colors),
+      '',
+      ...(options.withTimeline === true ? [...timelineLines(view, colors), ''] : []),
+      `Query ${view.requestId}: ${coloured(view.state, colors)}`,
+      ...(link === undefined ? [] : [`Temporal UI: ${link}`]),
+      ...(view.state === 'running' && options.withTimeline !== true ? [howToFollow(view.requestId)] : []),
+    ],
+  };
+}
+
+/** Page of a query's workflow. */
+export const queryLink = ({ ui }: Target, requestId: string): string | undefined =>
+  ui === undefined ? undefined : workflowLink(ui, networkQueryWorkflowId(requestId));
+
+function querySourcesTable(view: QueryView, colors: Colors): string[] {
+  return renderTable(
+    ['Source', 'Outcome', 'Attempts', 'Detail'],
+    view.sources.map(({ type, state, attempts, note = '' }) => [
+      type,
+      coloured(state, colors),
+      String(attempts),
+      note,
+    ]),
+  );
+}
+
+export function timelineLines({ timeline }: QueryView, colors: Colors): string[] {
+  return renderTable(
+    ['When', 'Source', 'What'],
+    timeline.map(({ at, source, attempt, kind, message }) => [
+      at,
+      source === undefined ? '' : `${source}${attempt === undefined ? '' : ` #${attempt}`}`,
+      `${message} ${colors.dim(`(${kind})`)}`,
+    ]),
+  );
+}

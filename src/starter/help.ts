@@ -1,0 +1,37 @@
+/** Which exchange a command talks to; at the end of the general help. */
+export const WHERE_HELP = [
+  'Without --base-url a command talks to the stack that "npm start" runs on the data folder. With it, to any',
+  'exchange: give its key as API_KEY. Onboardings run in Temporal, so "onboard", and "status" and "cancel" of a job,',
+  'then also need TEMPORAL_ADDRESS, DATA_KEYS, ID_HMAC_KEY and EXCHANGE_ACCOUNT_ID or EXCHANGE_API_KEY as the worker',
+  'has them; the worker calls the exchange of its own EXCHANGE_BASE_URL.',
+  '',
+  'All work is durable: Ctrl-C ends the watching, not the work.',
+].join('\n');
+
+/** For the help of each command. */
+export const examples = {
+  onboard: [
+    'npm run starter -- onboard --sample keith-kiehn',
+    'npm run starter -- onboard --sample all --sources hie,lab --no-wait',
+    'npm run starter -- onboard --file patient.json --job admission-4711 --json',
+  ],
+  query: [
+    'npm run starter -- query 0198f1c2-… --sources hie,pharmacy',
+    'npm run starter -- query 0198f1c2-… --sources pharmacy --realtime --timeout 60',
+    'API_KEY=… npm run starter -- query 0198f1c2-… --base-url https://exchange.example',
+  ],
+  status: [
+    'npm run starter -- status 0198f1c2-…',
+    'npm run starter -- status admission-4711 --json',
+    'npm run starter -- status patient-onboarding/5d41402abc4b2a76b9719d911017c592',
+  ],
+  retry: [
+    'npm run starter -- retry 0198f1c2-… pharmacy',
+    'npm run starter -- retry 0198f1c2-… lab --no-wait',
+  ],
+  cancel: [
+    'npm run starter -- cancel 0198f1c2-…',
+    'npm run starter -- cancel 0198f1c2-… --source hie',
+    'npm run starter -- cancel admission-4711',
+  ],
+} as const satisfies Record<string, readonly string[]>;

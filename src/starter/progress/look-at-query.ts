@@ -1,0 +1,38 @@
+import type { TimelineEntry } from '../../contract/network-query.ts';
+import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
+import { ExchangeError } from '../../orchestrator/client/failures.ts';
+import { type QueryView, queryView } from './query-view.ts';
+
+/** Reads queries by E3, with their timeline where the exchange has one (another service need not). */
+export class QueryReader {
+  readonly #client: ExchangeClient;
+  #hasTimeline = true;
+
+  constructor(client: ExchangeClient) {
+    this.#client = client;
+  }
+
+  /** Throws ExchangeError when E3 does not answer. */
+  async look(requestId: string, signal?: AbortSignal): Promise<QueryView> {
+    const { answer } = await this.#client.call('getNetworkQuery', { params: { requestId } }, { signal });
+    // Read second: it may be ahead of the status, so the end of the query never lacks its story.
+    return queryView(answer, await this.#timeline(requestId, signal));
+  }
+
+  async #timeline(requestId: string, signal: AbortSignal | undefined): Promise<TimelineEntry[]> {
+    if (!this.#hasTimeline) return [];
+    try {
+      const { answer } = await this.#client.call(
+        'getNetworkQueryTimeline',
+        { params: { requestId } },
+        { signal },
+      );
+      return answer.timeline;
+    } catch (error) {
+      if (!(error instanceof ExchangeError)) throw error;
+      if (error.kind === 'not-found' || error.kind === 'rejected' || error.kind === 'bad-answer')
+        this.#hasTimeline = false;
+      return [];
+    }
+  }
+}

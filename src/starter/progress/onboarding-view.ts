@@ -1,0 +1,120 @@
+import type {
+  LearnedBy,
+  OnboardedSource,
+  PatientOnboardingStatus,
+  PatientOnboardingSummary,
+} from '../../contract/patient-onboarding.ts';
+import type { QuerySourceView, QueryView } from './query-view.ts';
+
+export interface OnboardingSourceView {
+  type: string;
+  state: PatientOnboardingStatus['sources'][number]['state'];
+  attempts: number;
+  /** How many times a query was started for it; known at the end. */
+  starts?: number;
+  requestId?: string;
+  via?: LearnedBy;
+  note?: string;
+}
+
+/** How an onboarding ended, as Temporal tells it. */
+export type OnboardingEnd =
+  | { state: 'ended'; summary: PatientOnboardingSummary }
+  | { state: 'failed' | 'cancelled'; reason: string };
+
+/** The workflow's own status, with what the exchange tells of its queries. */
+export interface OnboardingView {
+  state: 'running' | 'completed' | 'partial' | 'failed' | 'cancelled';
+  phase?: PatientOnboardingStatus['phase'];
+  patientId?: string;
+  /** False when the exchange knew the patient. */
+  created?: boolean;
+  cohorts: string[];
+  requestIds: string[];
+  sources: OnboardingSourceView[];
+  webhooksReceived: number;
+  polls?: number;
+  /** What is being waited out, or why there is no newer state. */
+  problem?: string;
+  /** Why it ended without a summary. */
+  failure?: string;
+  summary?: PatientOnboardingSummary;
+}
+
+/** What is known of an onboarding; each part comes from elsewhere and may be missing. */
+export interface KnownOfOnboarding {
+  status?: PatientOnboardingStatus;
+  queries: ReadonlyMap<string, QueryView>;
+  end?: OnboardingEnd;
+  problem?: string;
+}
+
+export function onboardingView(known: KnownOfOnboarding): OnboardingView {
+  const { status, queries, end } = known;
+  const summary = end?.state === 'ended' ? end.summary : undefined;
+  return {
+    state: summary?.status ?? (end === undefined || end.state === 'ended' ? 'running' : end.state),
+    phase: end === undefined ? status?.phase : 'ended',
+    patientId: summary?.patientId ?? status?.patientId,
+    created: summary?.created ?? status?.created,
+    cohorts: summary?.cohorts ?? status?.cohorts ?? [],
+    requestIds: summary?.requestIds ?? status?.requestIds ?? [],
+    sources:
+      summary?.sources.map((source) => endedSource(source, status, queries)) ??
+      status?.sources.map((source) => openSource(source, queries)) ??
+      [],
+    webhooksReceived: summary?.webhooksReceived ?? status?.webhooksReceived ?? 0,
+    polls: status?.polls,
+    problem: end === undefined ? (known.problem ?? status?.problem) : undefined,
+    failure: end === undefined || end.state === 'ended' ? undefined : end.reason,
+    summary,
+  };
+}
+
+function openSource(
+  { type, state, requestId, via }: PatientOnboardingStatus['sources'][number],
+  queries: ReadonlyMap<string, QueryView>,
+): OnboardingSourceView {
+  const query = requestId === undefined ? undefined : queries.get(requestId);
+  const source = query?.sources.find((entry) => entry.type === type);
+  return {
+    type,
+    state,
+    attempts: source?.attempts ?? 0,
+    requestId,
+    via,
+    note: state === 'running' && isEnded(source, query) ? waitingNote(source) : source?.note,
+  };
+}
+
+function endedSource(
+  { type, outcome, attempts, starts, via, error }: OnboardedSource,
+  status: PatientOnboardingStatus | undefined,
+  queries: ReadonlyMap<string, QueryView>,
+): OnboardingSourceView {
+  const requestId = status?.sources.find((source) => source.type === type)?.requestId;
+  const told = [...queries.values()]
+    .filter((query) => requestId === undefined || query.requestId === requestId)
+    .flatMap((query) => query.sources.filter((source) => source.type === type))
+    .at(-1);
+  return {
+    type,
+    state: outcome,
+    attempts: Math.max(attempts, told?.attempts ?? 0),
+    starts,
+    requestId,
+    via,
+    // The timeline says why a source failed, the summary only that it did.
+    note: outcome === 'completed' || outcome === 'failed' ? (told?.note ?? error) : error,
+  };
+}
+
+/** A failed attempt may be followed by another as long as the query runs. */
+const isEnded = (
+  source: QuerySourceView | undefined,
+  query: QueryView | undefined,
+): source is QuerySourceView =>
+  source?.state === 'completed' || (source?.state === 'failed' && query?.state !== 'running');
+
+const waitingNote = (source: QuerySourceView): string =>
+  `${source.note ?? source.state}; waiting for the webhook`;

@@ -1,0 +1,91 @@
+import type { TimelineEntry } from '../../contract/network-query.ts';
+import type { QueryAnswer } from '../../orchestrator/client/answers.ts';
+import { plainText } from './plain-text.ts';
+
+export interface AttemptView {
+  /** Counts from 1 for each source. */
+  attempt: number;
+  state: 'running' | 'completed' | 'failed';
+  startedAt: string;
+  completedAt?: string;
+}
+
+export interface QuerySourceView {
+  type: string;
+  /** Of the last attempt; a failed one may be followed by another while the query runs (the note tells). */
+  state: 'running' | 'completed' | 'failed' | 'not-started';
+  attempts: number;
+  history: AttemptView[];
+  /** What the timeline told last of this source. */
+  note?: string;
+}
+
+/** E3 and the timeline of a query, told by source. */
+export interface QueryView {
+  requestId: string;
+  state: 'running' | 'completed' | 'partial' | 'failed';
+  sources: QuerySourceView[];
+  timeline: TimelineEntry[];
+  /** Why there is no newer state. */
+  problem?: string;
+}
+
+const RUNNING = /^(processing|in-progress)$/;
+const ORDER = ['hie', 'pharmacy', 'lab'];
+
+export function queryView(answer: QueryAnswer, timeline: readonly TimelineEntry[]): QueryView {
+  const entries = timeline.map((entry) => ({ ...entry, message: plainText(entry.message) }));
+  const types = new Set([
+    ...answer.sources.map(({ type }) => type),
+    ...answer.errors.map(({ source }) => source),
+  ]);
+  const state = overallState(answer.status);
+  return {
+    requestId: answer.requestId,
+    state,
+    sources: [...types].sort(byKind).map((type) => sourceView(type, answer, entries, state === 'running')),
+    timeline: entries,
+  };
+}
+
+function sourceView(
+  type: string,
+  answer: QueryAnswer,
+  timeline: readonly TimelineEntry[],
+  isQueryRunning: boolean,
+): QuerySourceView {
+  const told = timeline.filter(({ source }) => source === type);
+  const history = answer.sources
+    .filter((source) => source.type === type)
+    .sort((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt))
+    .map(({ status, startedAt, completedAt }, index) => ({
+      attempt: index + 1,
+      state: attemptState(status, isQueryRunning),
+      startedAt,
+      completedAt,
+    }));
+  const error = answer.errors.find(({ source }) => source === type);
+  const refusal = error === undefined ? undefined : `could not be started (${error.httpStatus})`;
+  return {
+    type,
+    state: history.at(-1)?.state ?? 'not-started',
+    // Some exchanges list only the last attempt; the timeline counts all.
+    attempts: Math.max(history.length, ...told.map(({ attempt = 0 }) => attempt)),
+    history,
+    note: told.at(-1)?.message ?? (history.length === 0 ? refusal : undefined),
+  };
+}
+
+function overallState(status: string): QueryView['state'] {
+  if (RUNNING.test(status)) return 'running';
+  return status === 'completed' || status === 'partial' ? status : 'failed';
+}
+
+/** Another service may know further words for an end. */
+function attemptState(status: string, isQueryRunning: boolean): AttemptView['state'] {
+  if (status === 'completed' || status === 'failed') return status;
+  return RUNNING.test(status) || isQueryRunning ? 'running' : 'failed';
+}
+
+const byKind = (a: string, b: string): number => rank(a) - rank(b) || a.localeCompare(b);
+const rank = (type: string): number => (ORDER.includes(type) ? ORDER.indexOf(type) : ORDER.length);

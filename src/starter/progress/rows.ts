@@ -1,0 +1,75 @@
+import type { LiveLines } from './live-lines.ts';
+import type { OnboardingView } from './onboarding-view.ts';
+import { plainText } from './plain-text.ts';
+import type { QueryView } from './query-view.ts';
+
+type Colors = LiveLines['colors'];
+
+/** What of a source a row shows. */
+export interface SourceLine {
+  type: string;
+  state: string;
+  attempts: number;
+  note?: string;
+}
+
+/** What is going on, then a row for each source. */
+export function onboardingRows(view: OnboardingView, colors: Colors): string[] {
+  return [`${onboardingHeadline(view, colors)}`, ...view.sources.map((source) => sourceRow(source, colors))];
+}
+
+export function queryRows(view: QueryView, colors: Colors): string[] {
+  const headline = view.state === 'running' ? 'in progress' : coloured(view.state, colors);
+  return [
+    `${headline}${problemOf(view.problem, colors)}`,
+    ...view.sources.map((source) => sourceRow(source, colors)),
+  ];
+}
+
+export function sourceRow({ type, state, attempts, note }: SourceLine, colors: Colors): string {
+  const attempt = attempts > 1 ? `attempt ${attempts}` : '';
+  return [
+    type.padEnd(9),
+    coloured(state.padEnd(12), colors),
+    attempt.padEnd(10),
+    colors.dim(note === undefined ? '' : plainText(note)),
+  ]
+    .join(' ')
+    .trimEnd();
+}
+
+const PHASES: Readonly<Record<NonNullable<OnboardingView['phase']>, string>> = {
+  'creating-patient': 'creating the patient',
+  'assigning-cohorts': 'adding the patient to cohorts',
+  querying: 'waiting for the sources',
+  cancelling: 'cancelled; stopping the queries',
+  ended: 'ended',
+};
+
+function onboardingHeadline(view: OnboardingView, colors: Colors): string {
+  if (view.state !== 'running') {
+    const why = view.failure === undefined ? '' : `: ${view.failure}`;
+    return `${coloured(view.state, colors)}${why}`;
+  }
+  const phase = view.phase === undefined ? 'starting' : PHASES[view.phase];
+  return `${phase}${problemOf(view.problem, colors)}`;
+}
+
+const problemOf = (problem: string | undefined, colors: Colors): string =>
+  problem === undefined ? '' : colors.yellow(` (${plainText(problem)})`);
+
+/** By the word; padding around it is kept. */
+export function coloured(state: string, colors: Colors): string {
+  switch (state.trim()) {
+    case 'completed':
+      return colors.green(state);
+    case 'failed':
+    case 'timed-out':
+    case 'cancelled':
+      return colors.red(state);
+    case 'running':
+      return colors.cyan(state);
+    default:
+      return colors.yellow(state);
+  }
+}

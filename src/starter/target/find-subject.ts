@@ -1,0 +1,32 @@
+import { ExchangeError } from '../../orchestrator/client/failures.ts';
+import type { OnboardingHandle } from '../../orchestrator/start-onboarding.ts';
+import type { Subject } from '../input/subject.ts';
+import { QueryReader } from '../progress/look-at-query.ts';
+import type { QueryView } from '../progress/query-view.ts';
+import { type Onboardings, openOnboardings } from './onboardings.ts';
+import type { Env, Target } from './target.ts';
+
+export type FoundSubject =
+  | { kind: 'query'; query: QueryView }
+  | { kind: 'onboarding'; onboardings: Onboardings; handle: OnboardingHandle; workflowId: string };
+
+/**
+ * The query that an id means, else the onboarding (which need not exist: Temporal tells when it is asked).
+ * Throws ExchangeError, ConfigError.
+ */
+export async function findSubject(target: Target, { kind, id }: Subject, env?: Env): Promise<FoundSubject> {
+  if (kind === 'onboarding') return findOnboarding(target, id, env);
+  try {
+    return { kind: 'query', query: await new QueryReader(target.exchange).look(id) };
+  } catch (error) {
+    if (kind === 'query' || !(error instanceof ExchangeError) || error.kind !== 'not-found') throw error;
+    const canAskTemporal = target.stack !== undefined;
+    if (!canAskTemporal) throw error;
+    return findOnboarding(target, id, env);
+  }
+}
+
+async function findOnboarding(target: Target, job: string, env: Env | undefined): Promise<FoundSubject> {
+  const onboardings = await openOnboardings(target, env);
+  return { kind: 'onboarding', onboardings, ...onboardings.find(job) };
+}
