@@ -35,6 +35,7 @@ await runProcess('gateway', async (logger) => {
     linkSigningKey: config.LINK_SIGNING_KEY,
     internalTokenKey: config.INTERNAL_TOKEN_KEY,
     allowLoopbackWebhooks: config.ALLOW_LOOPBACK_WEBHOOKS,
+    trustedWebhookOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
   });
   const url = await app.listen({ host: config.GATEWAY_HOST, port: config.GATEWAY_PORT });
   logger.info({ url }, 'gateway is ready');

@@ -17,6 +17,7 @@ export const EXCHANGE_VARIABLES = [
   'LINK_SIGNING_KEY',
   'PUBLIC_BASE_URL',
   'ALLOW_LOOPBACK_WEBHOOKS',
+  'WEBHOOK_TRUSTED_ORIGINS',
   'HIE_CALLBACK_SECRET',
   'PHARMACY_CALLBACK_SECRET',
   'LAB_CALLBACK_SECRET',
@@ -34,7 +35,10 @@ export function assembleExchange(
     onIdleError: (err) => logger.warn({ err }, 'lost a database connection'),
   });
   const sender = createWebhookSender({
-    destinations: { allowLoopback: config.ALLOW_LOOPBACK_WEBHOOKS },
+    destinations: {
+      allowLoopback: config.ALLOW_LOOPBACK_WEBHOOKS,
+      trustedOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
+    },
     consolidatedDataUrl: (accountId, patientId) =>
       consolidatedDataUrl(config.PUBLIC_BASE_URL, config.LINK_SIGNING_KEY, { accountId, patientId }),
   });

@@ -17,6 +17,8 @@ export interface GatewayDeps {
   internalTokenKey: string;
   /** Embedded stack only: webhooks may go to http on this machine. */
   allowLoopbackWebhooks: boolean;
+  /** Origins that the operator vouches for: webhooks may go there, private or not. */
+  trustedWebhookOrigins?: readonly string[];
   /** A source announces that its answer is ready; the body is as it came. */
   handleSourceCallback(
     token: string,

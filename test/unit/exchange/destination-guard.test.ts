@@ -4,6 +4,7 @@ import {
   BlockedDestinationError,
   checkDestination,
   guardedLookup,
+  isTrustedDestination,
   refusedDestination,
 } from '../../../src/exchange/webhooks/destination-guard.ts';
 
@@ -51,6 +52,19 @@ describe('a webhook destination', () => {
   ])('%s is refused', (url, reason) => {
     expect(refusedDestination(url, strict)).toContain(reason);
     expect(() => checkDestination(url, strict)).toThrow(BlockedDestinationError);
+  });
+
+  it('may be private or plain http where the operator vouches for that very origin', () => {
+    const rules = { allowLoopback: false, trustedOrigins: ['http://receiver:8081', 'https://10.0.0.1'] };
+    for (const url of ['http://receiver:8081/webhooks', 'https://10.0.0.1/x']) {
+      expect(refusedDestination(url, rules)).toBeUndefined();
+      expect(isTrustedDestination(url, rules)).toBe(true);
+    }
+    for (const url of ['http://receiver:8082/', 'https://receiver:8081/', 'https://10.0.0.1:8443/']) {
+      expect(refusedDestination(url, rules)).toBeDefined();
+      expect(isTrustedDestination(url, rules)).toBe(false);
+    }
+    expect(refusedDestination('http://user:pass@receiver:8081/', rules)).toContain('user name');
   });
 
   it('may be plain http on this machine in the embedded stack, and nowhere else', () => {

@@ -14,8 +14,10 @@ const AT_ROOT = '/settings';
 
 export function addSettingsRoutes(
   operations: Operations,
-  deps: Pick<GatewayDeps, 'allowLoopbackWebhooks' | 'courier'>,
+  deps: Pick<GatewayDeps, 'allowLoopbackWebhooks' | 'trustedWebhookOrigins' | 'courier'>,
 ): void {
+  const rules = { allowLoopback: deps.allowLoopbackWebhooks, trustedOrigins: deps.trustedWebhookOrigins };
+
   operations.read(
     'getSettings',
     async (tx) => ok(settingsAnswer(tx.accountId, await findDestination(tx))),
@@ -26,8 +28,7 @@ export function addSettingsRoutes(
     'updateSettings',
     async (tx, { body }) => {
       const url = body.webhookUrl ?? null;
-      const refused =
-        url === null ? undefined : refusedDestination(url, { allowLoopback: deps.allowLoopbackWebhooks });
+      const refused = url === null ? undefined : refusedDestination(url, rules);
       if (refused !== undefined) throw new InvalidRequestError([{ path: 'webhookUrl', message: refused }]);
       // Nothing said about the address changes nothing; null takes it away.
       const destination =

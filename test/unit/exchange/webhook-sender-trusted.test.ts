@@ -1,0 +1,41 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createWebhookSender } from '../../../src/exchange/webhooks/sender.ts';
+import { generateWebhookKey } from '../../../src/exchange/webhooks/webhook-key.ts';
+
+describe('a webhook to a private address', () => {
+  const server = createServer((_request, response) => response.writeHead(204).end());
+  let origin: string;
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => {
+    server.close();
+  });
+
+  const send = (trustedOrigins: string[]) =>
+    createWebhookSender({
+      destinations: { allowLoopback: false, trustedOrigins },
+      consolidatedDataUrl: () => '',
+    }).send('0191d2b4-0000-7000-8000-000000000001', {
+      id: '0191d2b4-0000-7000-8000-000000000002',
+      url: `${origin}/webhooks`,
+      key: generateWebhookKey(),
+      type: 'network-query.lab',
+      patientId: null,
+      body: {},
+      attempts: 1,
+      destinationId: '0191d2b4-0000-7000-8000-000000000003',
+    });
+
+  it('goes out where the operator vouches for the origin', async () => {
+    expect(await send([origin])).toMatchObject({ kind: 'delivered', httpStatus: 204 });
+  });
+
+  it('is not sent otherwise', async () => {
+    expect(await send(['http://receiver:8081'])).toMatchObject({ kind: 'failed' });
+  });
+});
