@@ -1,9 +1,9 @@
 import { log } from '@temporalio/activity';
-import { failAttempt } from '../../exchange/network-query/endings.ts';
+import { failOpenAttempts } from '../../exchange/network-query/endings.ts';
 import type { Launcher } from '../../exchange/network-query/launcher.ts';
 import type { Store } from '../../exchange/store/database.ts';
 import { overdueEvents } from '../../exchange/store/events.ts';
-import { openAttemptsOfRun, runsToEnsure } from '../../exchange/store/left-over.ts';
+import { runsToEnsure } from '../../exchange/store/left-over.ts';
 import type { Courier } from '../../exchange/webhooks/courier.ts';
 
 export type ReconcileActivities = ReturnType<typeof createReconcileActivities>;
@@ -24,36 +24,43 @@ export interface Reconciled {
 export function createReconcileActivities(deps: { store: Store; launcher: Launcher; courier: Courier }) {
   const { store, launcher, courier } = deps;
 
-  /** A workflow that was terminated leaves attempts that nobody would end. */
-  async function endAttemptsOf(accountId: string, requestId: string, run: number): Promise<number> {
-    return store.asAccount(accountId, async (tx) => {
-      const left = await openAttemptsOfRun(tx, requestId, run);
-      for (const { source, attempt } of left) {
-        const step = { accountId, requestId, run, source, attempt };
-        await failAttempt(tx, step, { reason: 'The workflow was ended from outside' });
-      }
-      return left.length;
-    });
+  /** Starts a run's workflow; what a terminated one left behind, which nobody would end any more, is ended. */
+  async function ensureRun(accountId: string, requestId: string, run: number): Promise<number> {
+    const state = await launcher.start(accountId, requestId, run);
+    if (state === 'open') return 0;
+    const reason = 'The workflow was ended from outside';
+    return store.asAccount(accountId, (tx) => failOpenAttempts(tx, { requestId, run }, reason));
   }
 
   return {
     async reconcileLeftOvers(): Promise<Reconciled> {
       const result: Reconciled = { runsEnsured: 0, attemptsEnded: 0, eventsHandedOver: 0 };
+      const failures: unknown[] = [];
       const runs = await store.asSystem((tx) =>
         runsToEnsure(tx, { olderThanMs: RUN_GRACE_MS, limit: BATCH }),
       );
       for (const { accountId, requestId, run } of runs) {
-        const state = await launcher.start(accountId, requestId, run);
-        if (state === 'closed') result.attemptsEnded += await endAttemptsOf(accountId, requestId, run);
-        result.runsEnsured += 1;
+        try {
+          result.attemptsEnded += await ensureRun(accountId, requestId, run);
+          result.runsEnsured += 1;
+        } catch (error) {
+          failures.push(error);
+        }
       }
       const events = await store.asSystem((tx) =>
         overdueEvents(tx, { olderThanMs: EVENT_GRACE_MS, limit: BATCH }),
       );
-      for (const { accountId, eventId, attempts } of events)
-        await courier.handOver(accountId, eventId, { attemptsMade: attempts });
-      result.eventsHandedOver = events.length;
+      for (const { accountId, eventId, attempts } of events) {
+        try {
+          await courier.handOver(accountId, eventId, { attemptsMade: attempts });
+          result.eventsHandedOver += 1;
+        } catch (error) {
+          failures.push(error);
+        }
+      }
       if (runs.length + events.length > 0) log.info('took up left-over work', { ...result });
+      // One that cannot be taken up keeps no other waiting, but the round is shown as failed.
+      if (failures.length > 0) throw failures[0];
       return result;
     },
   };

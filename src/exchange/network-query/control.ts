@@ -1,19 +1,15 @@
-import {
-  type Client,
-  WorkflowNotFoundError,
-  WorkflowUpdateFailedError,
-  WorkflowUpdateRPCTimeoutOrCancelledError,
-} from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import {
   NETWORK_QUERY_MESSAGES as MESSAGES,
   type SourceCommand,
 } from '../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../contract/primitives.ts';
-import { networkQueryWorkflowId } from '../../contract/temporal.ts';
 import { lastAttempts } from '../domain/query-status.ts';
 import { ConflictError, NotFoundError, UnavailableError } from '../errors.ts';
+import { findAccount } from '../store/accounts.ts';
 import type { AccountTx, Store } from '../store/database.ts';
 import {
+  type AttemptView,
   insertRun,
   latestRun,
   lockQuery,
@@ -21,12 +17,13 @@ import {
   readQuery,
   settleQuery,
 } from '../store/network-queries.ts';
+import { findPatient } from '../store/patients.ts';
 import { tell } from '../store/timeline.ts';
 import { callbackHash, callbackToken } from './callback-token.ts';
+import { failOpenAttempts } from './endings.ts';
 import type { Launcher } from './launcher.ts';
-
-/** Milliseconds that a caller waits for a running workflow to take a command. */
-const COMMAND_TIMEOUT_MS = 15_000;
+import { refusal } from './prepare.ts';
+import { commandWorkflow } from './workflow-command.ts';
 
 export interface QueryControl {
   /** Tries a failed source again: in the running workflow, else by a run of its own. 404, 409, 503. */
@@ -43,32 +40,21 @@ export function createQueryControl(deps: {
   launcher: Launcher;
   callbackKey: string;
 }): QueryControl {
-  const { store } = deps;
+  const { store, temporal, launcher } = deps;
 
-  /** Sends an update to the query's newest workflow; false when that workflow has ended. */
-  async function command(
-    requestId: string,
-    run: number,
+  /** Steers the workflow of one run. Where none runs, it is started now, or what it left open is ended here. */
+  async function steer(
+    of: { accountId: string; requestId: string; run: number },
     name: string,
+    why: string,
     argument?: SourceCommand,
-  ): Promise<boolean> {
-    const handle = deps.temporal.workflow.getHandle(networkQueryWorkflowId(requestId, run));
-    try {
-      await deps.temporal.withDeadline(Date.now() + COMMAND_TIMEOUT_MS, () =>
-        handle.executeUpdate<void, [SourceCommand | undefined]>(name, { args: [argument] }),
-      );
-      return true;
-    } catch (error) {
-      if (error instanceof WorkflowNotFoundError) return false;
-      if (error instanceof WorkflowUpdateFailedError)
-        throw new ConflictError(error.cause?.message ?? 'Not possible now');
-      if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
-        throw new UnavailableError(
-          'The query did not take the command in time; read its status before repeating it',
-        );
-      }
-      throw new UnavailableError('The workflow service cannot be reached now; try again', { cause: error });
-    }
+  ): Promise<void> {
+    if (await commandWorkflow(temporal, of, name, argument)) return;
+    const state = await launcher.start(of.accountId, of.requestId, of.run).catch((cause: unknown) => {
+      throw new UnavailableError('The workflow service cannot be reached now; try again', { cause });
+    });
+    if (state === 'open' && (await commandWorkflow(temporal, of, name, argument))) return;
+    await store.asAccount(of.accountId, (tx) => failOpenAttempts(tx, of, why, argument?.source));
   }
 
   const view = (accountId: string, requestId: string): Promise<QueryView> =>
@@ -87,7 +73,7 @@ export function createQueryControl(deps: {
       await tell(tx, requestId, { source, attempt, kind: 'redrive', message: 'Taken up again on request' });
       return next;
     });
-    deps.launcher.launch(accountId, requestId, run);
+    launcher.launch(accountId, requestId, run);
     return view(accountId, requestId);
   }
 
@@ -99,47 +85,57 @@ export function createQueryControl(deps: {
         return endedAt === null ? run : undefined;
       });
       if (open === undefined) return redrive(accountId, requestId, source);
-      const taken = await command(requestId, open, MESSAGES.retrySource, { source });
+      const run = { requestId, run: open };
+      const taken = await commandWorkflow(temporal, run, MESSAGES.retrySource, { source });
       return taken ? view(accountId, requestId) : redrive(accountId, requestId, source);
     },
 
     async giveUpSource(accountId, requestId, source) {
-      const run = await store.asAccount(accountId, async (tx) => {
-        const query = await found(readQuery(tx, requestId));
-        const last = lastAttempts(query.attempts).find((attempt) => attempt.source === source);
-        if (last === undefined || (last.status !== 'running' && !last.willRetry)) {
-          throw new ConflictError(`The ${source} source of this query is not running`);
-        }
-        return (await latestRun(tx, requestId)).run;
-      });
-      await command(requestId, run, MESSAGES.giveUpSource, { source });
+      const { attempts } = await view(accountId, requestId);
+      const last = lastAttempts(attempts).find((attempt) => attempt.source === source);
+      if (last === undefined || !isOpen(last)) {
+        throw new ConflictError(`The ${source} source of this query is not running`);
+      }
+      const of = { accountId, requestId, run: last.run };
+      await steer(of, MESSAGES.giveUpSource, 'Given up on request', { source });
       return view(accountId, requestId);
     },
 
     async cancelQuery(accountId, requestId) {
-      const run = await store.asAccount(accountId, async (tx) => {
-        const query = await found(readQuery(tx, requestId));
-        if (query.status !== 'running') throw new ConflictError(`The query has ended (${query.status})`);
-        return (await latestRun(tx, requestId)).run;
-      });
-      await command(requestId, run, MESSAGES.cancelQuery);
+      const { status, attempts } = await view(accountId, requestId);
+      if (status !== 'running') throw new ConflictError(`The query has ended (${status})`);
+      const runs = new Set(
+        lastAttempts(attempts)
+          .filter(isOpen)
+          .map(({ run }) => run),
+      );
+      for (const run of runs)
+        await steer({ accountId, requestId, run }, MESSAGES.cancelQuery, 'Cancelled on request');
       return view(accountId, requestId);
     },
   };
 }
 
+const isOpen = ({ status, willRetry }: AttemptView): boolean => status === 'running' || willRetry;
+
 /** The number of the source's last attempt, 0 when it never started. Throws when it may not be tried again. */
 async function checkRetryable(tx: AccountTx, requestId: string, source: SourceType): Promise<number> {
   const query = await found(readQuery(tx, requestId));
   const last = lastAttempts(query.attempts).find((attempt) => attempt.source === source);
-  if (last === undefined) {
-    if (query.errors.some((error) => error.source === source)) return 0;
+  if (last === undefined && !query.errors.some((error) => error.source === source))
     throw new ConflictError(`The ${source} source is not part of this query`);
-  }
-  if (last.status === 'running' || last.willRetry)
-    throw new ConflictError(`The ${source} source is still running`);
-  if (last.status === 'completed') throw new ConflictError(`The ${source} source has completed`);
-  return last.attempt;
+  if (last !== undefined && isOpen(last)) throw new ConflictError(`The ${source} source is still running`);
+  if (last?.status === 'completed') throw new ConflictError(`The ${source} source has completed`);
+  const refused = await refusedNow(tx, query.patientId, source);
+  if (refused !== undefined) throw new ConflictError(refused);
+  return last?.attempt ?? 0;
+}
+
+/** The patient may have opted out, or the account lost the source, since the query began. */
+async function refusedNow(tx: AccountTx, patientId: string, source: SourceType): Promise<string | undefined> {
+  const [account, patient] = [await findAccount(tx, tx.accountId), await findPatient(tx, patientId)];
+  if (account === undefined || patient === undefined) return 'The patient is no longer there';
+  return refusal(source, { account, patient })?.message;
 }
 
 async function found<T>(value: Promise<T | undefined>): Promise<T> {

@@ -1,8 +1,10 @@
 import { networkQueryEventType } from '../../contract/events.ts';
+import type { SourceType } from '../../contract/primitives.ts';
 import type { SourceStepInput } from '../../contract/source-steps.ts';
 import { endAttempt } from '../store/attempts.ts';
 import type { AccountTx } from '../store/database.ts';
 import { insertEvent } from '../store/events.ts';
+import { openAttemptsOfRun } from '../store/left-over.ts';
 import { lockQuery, settleQuery } from '../store/network-queries.ts';
 import { readExternalId } from '../store/patient-facts.ts';
 import { tell } from '../store/timeline.ts';
@@ -46,6 +48,22 @@ export async function failAttempt(
     return undefined;
   }
   return settleAndAnnounce(tx, step, query, 'failed', ended.completedAt);
+}
+
+/** Ends what is open of a run (of one source, or of all) that no workflow sees to any more. Returns how many. */
+export async function failOpenAttempts(
+  tx: AccountTx,
+  of: { requestId: string; run: number },
+  reason: string,
+  source?: SourceType,
+): Promise<number> {
+  const open = (await openAttemptsOfRun(tx, of.requestId, of.run)).filter(
+    (attempt) => source === undefined || attempt.source === source,
+  );
+  for (const attempt of open) {
+    await failAttempt(tx, { accountId: tx.accountId, ...of, ...attempt }, { reason });
+  }
+  return open.length;
 }
 
 async function settleAndAnnounce(

@@ -66,7 +66,11 @@ export async function prepareQuery(
   return { requestId, run: starting.length > 0 ? 0 : undefined };
 }
 
-function refusal(source: SourceType, input: PrepareInput): SourceError | undefined {
+/** Why a source may not be asked about this patient for this account, if it may not. */
+export function refusal(
+  source: SourceType,
+  input: Pick<PrepareInput, 'account'> & { patient: Pick<PrepareInput['patient'], 'hieOptOut'> },
+): SourceError | undefined {
   if (input.account.settings.sources?.[source]?.enabled !== true) {
     return sourceError(source, 400, `Access to the ${source} source is not enabled for this account`);
   }

@@ -74,6 +74,9 @@ export async function upsertResources(
   `.execute(tx.db);
 }
 
-/** jsonb has no place for the character NUL; a source's text is kept without it. */
+/**
+ * jsonb has no place for the character NUL, nor for half of a surrogate pair (which is all that JSON.stringify still
+ * writes as an escape of that range); a source's text is kept without them.
+ */
 const toJsonb = (content: object): string =>
-  JSON.stringify(content).replaceAll(/(?<!\\)((?:\\\\)*)\\u0000/g, '$1');
+  JSON.stringify(content).replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g, '$1');
