@@ -76,7 +76,14 @@ function sourcesTable(onboardings: readonly ReportedOnboarding[], colors: LiveLi
     ]),
   );
   if (rows.length === 0) return [];
-  return renderTable(['Patient', 'Source', 'Outcome', 'Attempts', 'Learned by', 'Detail'], rows);
+  const head = ['Patient', 'Source', 'Outcome', 'Attempts', 'Learned by', 'Detail'];
+  const isNamed = onboardings.some(({ label }) => label !== undefined);
+  return isNamed
+    ? renderTable(head, rows)
+    : renderTable(
+        head.slice(1),
+        rows.map((row) => row.slice(1)),
+      );
 }
 
 function linesOf(

@@ -39,7 +39,7 @@ export class LiveLines {
 
   /** A line of its own that stays, above what is drawn again. */
   print(line: string): void {
-    this.#clear();
+    this.#replace([]);
     this.#stream.write(`${line}\n`);
     this.#redraw();
   }
@@ -49,8 +49,7 @@ export class LiveLines {
     const rows = this.#subjects.get(subject);
     this.#subjects.delete(subject);
     if (rows === undefined || this.#stream.isTTY !== true) return;
-    this.#clear();
-    this.#write(this.#block(subject, rows));
+    this.#replace(this.#block(subject, rows));
     this.#drawn = 0;
     this.#redraw();
   }
@@ -69,9 +68,7 @@ export class LiveLines {
       all.length <= visible
         ? all
         : [...all.slice(0, visible), this.colors.dim(`… and ${all.length - visible} more lines`)];
-    this.#clear();
-    this.#write(lines);
-    this.#drawn = lines.length;
+    this.#replace(lines);
   }
 
   #block(subject: string, rows: readonly string[]): string[] {
@@ -79,15 +76,13 @@ export class LiveLines {
     return [`${this.colors.bold(subject)}  ${first}`, ...others.map((row) => `  ${row}`)];
   }
 
-  #clear(): void {
-    if (this.#drawn > 0) this.#stream.write(`${ESCAPE}[${this.#drawn}A${ESCAPE}[0J`);
-    this.#drawn = 0;
-  }
-
-  #write(lines: readonly string[]): void {
-    const columns = this.#stream.columns ?? 80;
-    if (lines.length > 0)
-      this.#stream.write(`${lines.map((line) => fitted(line, columns - 1)).join('\n')}\n`);
+  /** Puts lines where the block was drawn last; one write, so that nothing flickers. */
+  #replace(lines: readonly string[]): void {
+    const back = this.#drawn > 0 ? `${ESCAPE}[${this.#drawn}A${ESCAPE}[0J` : '';
+    const columns = (this.#stream.columns ?? 80) - 1;
+    const text = lines.map((line) => `${fitted(line, columns)}\n`).join('');
+    if (back !== '' || text !== '') this.#stream.write(`${back}${text}`);
+    this.#drawn = lines.length;
   }
 }
 

@@ -47,7 +47,7 @@ export async function awaitEnd(
 }
 
 function endOf({ cause }: WorkflowFailedError): OnboardingEnd {
-  if (cause instanceof CancelledFailure) return { state: 'cancelled', reason: 'It was cancelled' };
+  if (cause instanceof CancelledFailure) return { state: 'cancelled' };
   if (cause instanceof TerminatedFailure) return { state: 'failed', reason: 'It was terminated' };
   if (cause instanceof TimeoutFailure)
     return { state: 'failed', reason: 'It took longer than it was allowed' };

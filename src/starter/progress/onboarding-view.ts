@@ -20,7 +20,8 @@ export interface OnboardingSourceView {
 /** How an onboarding ended, as Temporal tells it. */
 export type OnboardingEnd =
   | { state: 'ended'; summary: PatientOnboardingSummary }
-  | { state: 'failed' | 'cancelled'; reason: string };
+  | { state: 'failed'; reason: string }
+  | { state: 'cancelled' };
 
 /** The workflow's own status, with what the exchange tells of its queries. */
 export interface OnboardingView {
@@ -61,30 +62,31 @@ export function onboardingView(known: KnownOfOnboarding): OnboardingView {
     requestIds: summary?.requestIds ?? status?.requestIds ?? [],
     sources:
       summary?.sources.map((source) => endedSource(source, status, queries)) ??
-      status?.sources.map((source) => openSource(source, queries)) ??
+      status?.sources.map((source) => knownSource(source, queries, end !== undefined)) ??
       [],
     webhooksReceived: summary?.webhooksReceived ?? status?.webhooksReceived ?? 0,
     polls: status?.polls,
     problem: end === undefined ? (known.problem ?? status?.problem) : undefined,
-    failure: end === undefined || end.state === 'ended' ? undefined : end.reason,
+    failure: end?.state === 'failed' ? end.reason : undefined,
     summary,
   };
 }
 
-function openSource(
+/** Without a summary: what the workflow knew last, and what the exchange says. */
+function knownSource(
   { type, state, requestId, via }: PatientOnboardingStatus['sources'][number],
   queries: ReadonlyMap<string, QueryView>,
+  isOver: boolean,
 ): OnboardingSourceView {
   const query = requestId === undefined ? undefined : queries.get(requestId);
   const source = query?.sources.find((entry) => entry.type === type);
-  return {
-    type,
-    state,
-    attempts: source?.attempts ?? 0,
-    requestId,
-    via,
-    note: state === 'running' && isEnded(source, query) ? waitingNote(source) : source?.note,
-  };
+  const known = { type, state, attempts: source?.attempts ?? 0, requestId, note: source?.note };
+  if (state !== 'running') return { ...known, via };
+  if (!isEnded(source, query)) return known;
+  // Nobody tells a workflow that has ended how its queries went on.
+  return isOver
+    ? { ...known, state: source.state }
+    : { ...known, note: `${source.note ?? source.state}; waiting for the webhook` };
 }
 
 function endedSource(
@@ -113,8 +115,5 @@ function endedSource(
 const isEnded = (
   source: QuerySourceView | undefined,
   query: QueryView | undefined,
-): source is QuerySourceView =>
+): source is QuerySourceView & { state: 'completed' | 'failed' } =>
   source?.state === 'completed' || (source?.state === 'failed' && query?.state !== 'running');
-
-const waitingNote = (source: QuerySourceView): string =>
-  `${source.note ?? source.state}; waiting for the webhook`;

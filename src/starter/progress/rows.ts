@@ -28,14 +28,8 @@ export function queryRows(view: QueryView, colors: Colors): string[] {
 
 export function sourceRow({ type, state, attempts, note }: SourceLine, colors: Colors): string {
   const attempt = attempts > 1 ? `attempt ${attempts}` : '';
-  return [
-    type.padEnd(9),
-    coloured(state.padEnd(12), colors),
-    attempt.padEnd(10),
-    colors.dim(note === undefined ? '' : plainText(note)),
-  ]
-    .join(' ')
-    .trimEnd();
+  const told = note === undefined ? '' : colors.dim(plainText(note));
+  return `${type.padEnd(9)} ${coloured(state.padEnd(12), colors)} ${attempt.padEnd(10)} ${told}`.trimEnd();
 }
 
 const PHASES: Readonly<Record<NonNullable<OnboardingView['phase']>, string>> = {
