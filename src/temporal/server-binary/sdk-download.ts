@@ -16,8 +16,13 @@ export async function downloadThroughSdk(tool: Tool, folder: string): Promise<st
   const script = `
     import { TestWorkflowEnvironment } from '@temporalio/testing';
     const executable = { type: 'cached-download', downloadDir: ${JSON.stringify(folder)} };
-    const environment = await TestWorkflowEnvironment.${create}({ server: { executable } });
-    await environment.teardown();`;
+    try {
+      const environment = await TestWorkflowEnvironment.${create}({ server: { executable } });
+      await environment.teardown();
+    } catch (error) {
+      console.error(error.message);
+      process.exit(1);
+    }`;
   await runCommand(process.execPath, ['--input-type=module', '--eval', script], {
     timeoutMs: TIMEOUT_MS,
     cwd: fileURLToPath(new URL('../../../', import.meta.url)),
