@@ -61,7 +61,8 @@ try {
   print('Stopped.');
 } catch (error) {
   // Ctrl-C while it starts is no failure.
-  if (!stopping.signal.aborted) {
+  if (stopping.signal.aborted) print('Stopped.');
+  else {
     process.exitCode = 1;
     const message = error instanceof Error ? error.message : String(error);
     process.stderr.write(`${error instanceof ConfigError ? '' : 'The stack did not start. '}${message}\n`);

@@ -1,12 +1,10 @@
 import { mkdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import { SEARCH_ATTRIBUTES } from '../contract/temporal.ts';
 import { removeConnection, type StackConnection, writeConnection } from './connection-file.ts';
 import { startNodeProcess } from './node-process.ts';
 import { stopLeftOverNodeProcesses } from './pid-files.ts';
-import { startPostgres, stopLeftOverPostgres } from './postgres.ts';
+import { stopLeftOverPostgres } from './postgres.ts';
 import { ProcessGroup } from './process-group.ts';
-import type { RunningPart } from './running-part.ts';
 import { prepareDatabase } from './stack-database.ts';
 import {
   type Environment,
@@ -24,8 +22,8 @@ import { createStackLog } from './stack-log.ts';
 import type { ProcessName, StackOptions } from './stack-options.ts';
 import { ensurePorts } from './stack-ports.ts';
 import { ensureSecrets } from './stack-secrets.ts';
-import { startTemporalServer, stopLeftOverTemporalServer } from './temporal-server.ts';
-import { startUiCodec } from './ui-codec.ts';
+import { startDatabase, startTemporal } from './stack-servers.ts';
+import { stopLeftOverTemporalServer } from './temporal-server.ts';
 
 export interface Stack {
   readonly connection: StackConnection;
@@ -98,53 +96,13 @@ async function startParts(
           signal,
         }),
     });
-  const startDatabase = async () => {
-    if (outside.databaseUrl !== undefined) return { databaseUrl: outside.databaseUrl };
-    const { postgres: port } = ports;
-    return group.start({
-      name: 'PostgreSQL',
-      start: (signal) =>
-        onSamePort(
-          port,
-          startPostgres({
-            dataDir: join(dataDir, 'postgres'),
-            logFile: join(dataDir, 'logs', 'postgres.log'),
-            port,
-            signal,
-          }),
-        ),
-    });
-  };
-  const startTemporal = async () => {
-    if (outside.temporal !== undefined) return outside.temporal;
-    const codec = await startUiCodec(secrets, ports);
-    closers.push(() => codec.close());
-    const { temporal: port, temporalUi: uiPort } = ports;
-    const server = await group.start({
-      name: 'Temporal',
-      start: (signal) =>
-        onSamePort(
-          port,
-          startTemporalServer({
-            dataDir: join(dataDir, 'temporal'),
-            logFile: join(dataDir, 'logs', 'temporal.log'),
-            codecEndpoint: codec.endpoint,
-            searchAttributes: SEARCH_ATTRIBUTES,
-            port,
-            uiPort,
-            signal,
-          }),
-        ),
-    });
-    return { ...server, codecUrl: codec.endpoint };
-  };
-
-  const [database, temporal] = await allOrThrow([
-    startDatabase(),
-    startTemporal(),
+  const context = { group, dataDir, ports, secrets, outside, closers };
+  const [databaseUrl, temporal] = await allOrThrow([
+    startDatabase(context),
+    startTemporal(context),
     startNode('simulator', simulatorEnvironment({ dataDir, logLevel, ports, secrets })),
   ]);
-  const account = await prepareDatabase(database.databaseUrl, {
+  const account = await prepareDatabase(databaseUrl, {
     apiKey: secrets.apiKey,
     webhookKey: secrets.webhookKey,
     webhookUrl: `${receiverUrl(ports)}/webhooks`,
@@ -154,11 +112,11 @@ async function startParts(
     logLevel,
     secrets,
     ports,
-    databaseUrl: database.databaseUrl,
+    databaseUrl,
     temporal: {
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_NAMESPACE: temporal.namespace,
-      ...('environment' in temporal ? temporal.environment : {}),
+      ...temporal.environment,
     },
     accountId: account.accountId,
     webhookKey: account.webhookKey,
@@ -179,10 +137,10 @@ async function startParts(
     temporalAddress: temporal.address,
     temporalNamespace: temporal.namespace,
     temporalUiUrl: temporal.uiUrl,
-    databaseUrl: database.databaseUrl,
+    databaseUrl,
     simulatorUrl: simulatorUrl(ports),
     receiverUrl: receiverUrl(ports),
-    codecUrl: 'codecUrl' in temporal ? temporal.codecUrl : undefined,
+    codecUrl: temporal.codecUrl,
   };
 }
 
@@ -192,15 +150,4 @@ async function allOrThrow<T extends readonly unknown[]>(
 ): Promise<T> {
   await Promise.allSettled(promises);
   return (await Promise.all(promises)) as unknown as T;
-}
-
-/** The other parts were told this port, so on another one it serves nobody. */
-async function onSamePort<R extends RunningPart & { port: number }>(
-  port: number,
-  start: Promise<R>,
-): Promise<R> {
-  const running = await start;
-  if (running.port === port) return running;
-  await running.stop();
-  throw new Error(`port ${port} is taken`);
 }
