@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { SOURCE_TYPES } from './source-types.ts';
 
-export const SOURCE_TYPES = ['hie', 'pharmacy', 'lab'] as const;
-/** The three kinds of source (interface.md, "What the service does"). */
+export { SOURCE_TYPES, type SourceType } from './source-types.ts';
+
 export const sourceTypeSchema = z.enum(SOURCE_TYPES).meta({ id: 'SourceType' });
-export type SourceType = z.infer<typeof sourceTypeSchema>;
 
 export const idSchema = z.uuid({ error: 'expected an id in UUID form' });
 export const instantSchema = z.iso.datetime({ offset: true }).meta({ description: 'ISO 8601' });

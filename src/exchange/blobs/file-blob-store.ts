@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -15,14 +15,15 @@ import {
 } from './blob-store.ts';
 import { decryptChunks, encryptChunks } from './chunked-encryption.ts';
 
-/** Files written aside that a crash left behind are swept when they are older than any write can be. */
-const ABANDONED_AFTER_MS = 24 * 60 * 60 * 1000;
-
-/** Opens (and makes, if need be) the folder. Several processes of one machine may share it. */
+/**
+ * Opens (and makes, if need be) the folder. Several processes of one machine may share it.
+ *
+ * A blob is written under its final, random name: nobody knows that name until `put` has told it, so a file that a
+ * crash cut short is never read.
+ */
 export async function openFileBlobStore(folder: string, keyRing: KeyRing): Promise<BlobStore> {
-  const aside = join(folder, '.writing');
-  await mkdir(aside, { recursive: true, mode: 0o700 });
-  await sweep(aside);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const known = new Set<string>();
   const pathOf = (ref: string) => {
     const { kind, name } = parseBlobRef(ref);
     return join(folder, kind, name.slice(0, 2), name);
@@ -42,29 +43,53 @@ export async function openFileBlobStore(folder: string, keyRing: KeyRing): Promi
 
   async function put(kind: BlobKind, content: BlobContent, contentType: string): Promise<BlobRef> {
     const ref = `${kind}/${randomBytes(16).toString('hex')}`;
-    const temporary = join(aside, randomBytes(16).toString('hex'));
     const hash = createHash('sha256');
     let sizeBytes = 0;
-    const file = await open(temporary, 'wx', 0o600);
+    const path = pathOf(ref);
+    const file = await openNew(path);
     try {
       const plain = content instanceof Uint8Array ? [content] : content;
       const measured = tap(plain, (part) => {
         hash.update(part);
         sizeBytes += part.length;
       });
-      for await (const chunk of encryptChunks(measured, keyRing, ref)) await file.writeFile(chunk);
+      await writeAll(file, encryptChunks(measured, keyRing, ref));
       await file.sync();
       await file.close();
-      await mkdir(dirname(pathOf(ref)), { recursive: true, mode: 0o700 });
-      await rename(temporary, pathOf(ref));
-      await syncFolder(dirname(pathOf(ref)));
+      await syncFolder(dirname(path));
     } catch (error) {
       await file.close().catch(() => undefined);
-      await rm(temporary, { force: true });
+      await rm(path, { force: true });
       throw error;
     }
     return { ref, sha256: hash.digest('hex'), sizeBytes, contentType };
   }
+
+  async function openNew(path: string): Promise<FileHandle> {
+    const parent = dirname(path);
+    if (!known.has(parent)) await mkdir(parent, { recursive: true, mode: 0o700 });
+    known.add(parent);
+    return open(path, 'wx', 0o600);
+  }
+}
+
+/** A small blob is one write. */
+const WRITE_SIZE_BYTES = 1024 * 1024;
+
+async function writeAll(file: FileHandle, chunks: AsyncIterable<Buffer>): Promise<void> {
+  let waiting: Buffer[] = [];
+  let sizeBytes = 0;
+  const flush = async () => {
+    await file.writeFile(Buffer.concat(waiting));
+    waiting = [];
+    sizeBytes = 0;
+  };
+  for await (const chunk of chunks) {
+    waiting.push(chunk);
+    sizeBytes += chunk.length;
+    if (sizeBytes >= WRITE_SIZE_BYTES) await flush();
+  }
+  await flush();
 }
 
 async function* tap(
@@ -77,22 +102,13 @@ async function* tap(
   }
 }
 
-/** A rename is safe only when its folder has reached the disk. */
+/** A new file is safe only when its folder has reached the disk. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder);
   try {
     await handle.sync();
   } finally {
     await handle.close();
-  }
-}
-
-async function sweep(aside: string): Promise<void> {
-  for (const name of await readdir(aside)) {
-    const path = join(aside, name);
-    const found = await stat(path).catch(() => undefined);
-    if (found !== undefined && Date.now() - found.mtimeMs > ABANDONED_AFTER_MS)
-      await rm(path, { force: true });
   }
 }
 

@@ -138,10 +138,10 @@ async function keepBytes(
   const documents: NewDocument[] = [];
   // A page may be empty: a search that the source does not serve, a list that held only strays.
   if (page.raw.bytes.length > 0) documents.push(await keep('page', page.raw.bytes, page.raw.contentType));
-  for (const { bytes, contentType, documentReferenceId } of page.attachments) {
-    documents.push(await keep('attachment', bytes, contentType, documentReferenceId));
-  }
-  return documents;
+  const attachments = page.attachments.map(({ bytes, contentType, documentReferenceId }) =>
+    keep('attachment', bytes, contentType, documentReferenceId),
+  );
+  return [...documents, ...(await Promise.all(attachments))];
 }
 
 /** Resources by their identity at the source, each naming the document it came from; a repeat within a page counts once. */

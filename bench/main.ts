@@ -1,0 +1,69 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { loadSamplePatients } from '../src/simulator/samples.ts';
+import { benchQueries } from './query/run.ts';
+
+const whole = (text: string): number => {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('a whole number above 0');
+  return value;
+};
+
+const program = new Command('npm run bench --').description(
+  'Measure side by side in one run; read the ratios, not the rates.',
+);
+program
+  .command('query', { isDefault: true })
+  .description('our three-source query against a bare workflow with the same source calls and the same SQL')
+  .option('--queries <n>', 'of each kind in a round', whole, 200)
+  .option('--rounds <n>', 'rounds', whole, 3)
+  .option('--in-flight <n>', 'queries at once', whole, 40)
+  .option(
+    '--sample <key>',
+    `patient: ${loadSamplePatients()
+      .map(({ key }) => key)
+      .join(', ')}`,
+    'keith-kiehn',
+  )
+  .option('--json', 'print the result as one JSON line')
+  .action(
+    async ({
+      json,
+      ...options
+    }: {
+      queries: number;
+      rounds: number;
+      inFlight: number;
+      sample: string;
+      json?: true;
+    }) => {
+      const result = await benchQueries(options, (line) => process.stderr.write(`${line}\n`));
+      const ratio = (of: 'queriesPerSecond' | 'cpuSecondsPerQuery') =>
+        median(result.ours.map((ours, round) => ours[of] / (result.bare[round]?.[of] ?? Number.NaN)));
+      const summary = {
+        ...result,
+        ratios: {
+          queriesPerSecond: ratio('queriesPerSecond'),
+          cpuSecondsPerQuery: ratio('cpuSecondsPerQuery'),
+        },
+      };
+      if (json === true) {
+        process.stdout.write(`${JSON.stringify(summary)}\n`);
+        return;
+      }
+      process.stdout.write(
+        [
+          `${result.resources} resources a query, ${options.inFlight} in flight, median of ${options.rounds} rounds`,
+          `history events: ours ${result.events.ours}, bare ${result.events.bare}`,
+          `queries/s: ${summary.ratios.queriesPerSecond.toFixed(2)} of the bare workflow's`,
+          `CPU per query: ${summary.ratios.cpuSecondsPerQuery.toFixed(2)} of the bare workflow's`,
+          '',
+        ].join('\n'),
+      );
+    },
+  );
+await program.parseAsync();
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((left, right) => left - right);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}

@@ -1,0 +1,42 @@
+import pg from 'pg';
+import { Agent } from 'undici';
+import type { SourceType } from '../../src/contract/primitives.ts';
+import { type Recording, replayCalls, replayStatements } from './recording.ts';
+
+export interface BareInput {
+  requestId: string;
+  patientId: string;
+  sample: string;
+}
+
+export interface SampleRecording {
+  requestId: string;
+  patientId: string;
+  bySource: Record<SourceType, Recording>;
+}
+
+export type BareActivities = ReturnType<typeof createBareActivities>;
+
+/** The same source calls and the same SQL as our sources make, with nothing around them. */
+export function createBareActivities(deps: {
+  pool: pg.Pool;
+  recordings: ReadonlyMap<string, SampleRecording>;
+}) {
+  const dispatcher = new Agent();
+  return {
+    async askBare(input: BareInput & { source: SourceType }): Promise<void> {
+      const recorded = deps.recordings.get(input.sample);
+      if (recorded === undefined) throw new Error('nothing was recorded');
+      const { calls, statements } = recorded.bySource[input.source];
+      await replayCalls(calls, dispatcher);
+      const ids = new Map([
+        [recorded.requestId, input.requestId],
+        [recorded.patientId, input.patientId],
+      ]);
+      await replayStatements(statements, deps.pool, ids);
+    },
+  };
+}
+
+export const createBarePool = (databaseUrl: string): pg.Pool =>
+  new pg.Pool({ connectionString: databaseUrl, max: 20 });

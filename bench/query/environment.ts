@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Client } from '@temporalio/client';
+import { Worker } from '@temporalio/worker';
+import { Agent } from 'undici';
+import { createRecordActivities } from '../../src/activities/exchange/record-activities.ts';
+import { createSourceActivities } from '../../src/activities/exchange/source-activities.ts';
+import { SEARCH_ATTRIBUTES, TASK_QUEUES } from '../../src/contract/temporal.ts';
+import { startNodeProcess } from '../../src/embedded/node-process.ts';
+import { startPostgres } from '../../src/embedded/postgres.ts';
+import { startTemporalServer } from '../../src/embedded/temporal-server.ts';
+import { assembleExchange } from '../../src/exchange/assemble.ts';
+import { openBlobStore } from '../../src/exchange/blobs/open-blob-store.ts';
+import { generateApiKey } from '../../src/exchange/domain/api-key.ts';
+import { createConnectors } from '../../src/exchange/sources/fhir-connector.ts';
+import { seedDemoAccount } from '../../src/exchange/store/seed.ts';
+import { freePort } from '../../src/lib/free-port.ts';
+import { parseKeyRing } from '../../src/lib/key-ring.ts';
+import { createLogger } from '../../src/lib/logger.ts';
+import { createSimulatorAdmin } from '../../src/simulator/admin-client.ts';
+import { createTemporalClient } from '../../src/temporal/client.ts';
+import { createDataConverter } from '../../src/temporal/data-converter.ts';
+import { installTemporalRuntime } from '../../src/temporal/runtime.ts';
+import { connectTemporal } from '../../src/temporal/worker-connection.ts';
+import { createWorkers } from '../../src/temporal/workers.ts';
+import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
+import { createBareActivities, createBarePool, type SampleRecording } from './bare.ts';
+import { callRecorder } from './recording.ts';
+
+const BARE_QUEUE = 'bench-bare';
+const TOKEN = 'bench-token-of-this-run';
+
+/** PostgreSQL, Temporal and the simulator as processes; client and both kinds of worker in this one. */
+export async function startEnvironment() {
+  const dataDir = await mkdtemp(join(tmpdir(), 'bench-query-'));
+  const [postgres, temporalServer] = await Promise.all([
+    startPostgres({ dataDir: join(dataDir, 'postgres'), logFile: join(dataDir, 'postgres.log') }),
+    startTemporalServer({
+      dataDir: join(dataDir, 'temporal'),
+      logFile: join(dataDir, 'temporal.log'),
+      searchAttributes: SEARCH_ATTRIBUTES,
+    }),
+  ]);
+  const port = String(await freePort());
+  const simulator = await startNodeProcess({
+    name: 'simulator',
+    entry: 'simulator.ts',
+    dataDir,
+    env: {
+      LOG_LEVEL: 'warn',
+      SIMULATOR_PORT: port,
+      HIE_BEARER_TOKEN: TOKEN,
+      PHARMACY_BEARER_TOKEN: TOKEN,
+      LAB_BEARER_TOKEN: TOKEN,
+    },
+  });
+  const simulatorUrl = `http://127.0.0.1:${port}`;
+  // Sources that answer at once.
+  await createSimulatorAdmin(simulatorUrl).changeSettings({ hie: { async: false, callback: false } });
+
+  const dataKeys = `bench:${randomBytes(32).toString('base64')}`;
+  const temporalConfig = {
+    TEMPORAL_ADDRESS: temporalServer.address,
+    TEMPORAL_NAMESPACE: temporalServer.namespace,
+    TEMPORAL_TLS: false,
+    TEMPORAL_API_KEY: undefined,
+    DATA_KEYS: dataKeys,
+  };
+  const logger = createLogger('bench', 'warn');
+  installTemporalRuntime(logger, undefined);
+  const temporal = await createTemporalClient(temporalConfig);
+  const connection = await connectTemporal(temporalConfig);
+  const exchange = assembleExchange(
+    {
+      DATABASE_URL: postgres.databaseUrl,
+      DATABASE_POOL_MAX: 20,
+      LINK_SIGNING_KEY: 'a link signing key for benchmarks',
+      PUBLIC_BASE_URL: 'http://127.0.0.1:1',
+      ALLOW_LOOPBACK_WEBHOOKS: true,
+      WEBHOOK_TRUSTED_ORIGINS: [],
+      HIE_CALLBACK_SECRET: undefined,
+      PHARMACY_CALLBACK_SECRET: undefined,
+      LAB_CALLBACK_SECRET: undefined,
+    },
+    temporal,
+    logger,
+  );
+  await exchange.store.migrate();
+  const account = await seedDemoAccount(exchange.store, { apiKey: generateApiKey() });
+
+  const source = (name: 'hie' | 'pharmacy' | 'lab') => ({
+    source: name,
+    baseUrl: `${simulatorUrl}/${name}/fhir`,
+    auth: { kind: 'bearer' as const, token: TOKEN },
+    callbacks: false,
+  });
+  const connectors = createConnectors(
+    { hie: source('hie'), pharmacy: source('pharmacy'), lab: source('lab') },
+    { dispatcher: new Agent().compose(callRecorder) },
+  );
+  const keyRing = parseKeyRing(dataKeys);
+  const blobs = await openBlobStore(pathToFileURL(join(dataDir, 'blobs')).href, keyRing);
+  const sourceActivities = createSourceActivities({ ...exchange, blobs, connectors });
+  const workers = await createWorkers({
+    connection,
+    namespace: temporalServer.namespace,
+    dataConverter: createDataConverter(keyRing),
+    workflowBundle: await loadWorkflowBundle(),
+    activities: {
+      [TASK_QUEUES.exchange]: createRecordActivities({ ...exchange, connectors }),
+      'source-hie': sourceActivities,
+      'source-pharmacy': sourceActivities,
+      'source-lab': sourceActivities,
+    },
+    sourceRatePerSecond: { hie: 100_000, pharmacy: 100_000, lab: 100_000 },
+  });
+  const recordings = new Map<string, SampleRecording>();
+  const barePool = createBarePool(postgres.databaseUrl);
+  const bareWorker = await Worker.create({
+    connection,
+    namespace: temporalServer.namespace,
+    taskQueue: BARE_QUEUE,
+    workflowBundle: await loadWorkflowBundle(join(import.meta.dirname, 'bare-workflow.ts')),
+    activities: createBareActivities({ pool: barePool, recordings }),
+    maxConcurrentActivityTaskExecutions: 60,
+    maxConcurrentWorkflowTaskExecutions: 20,
+    maxCachedWorkflows: 200,
+  });
+  const running = Promise.all([...workers, bareWorker].map((worker) => worker.run()));
+
+  return {
+    account,
+    exchange,
+    recordings,
+    sourceActivities,
+    temporal,
+    bare: {
+      queue: BARE_QUEUE,
+      client: new Client({ connection: temporal.connection, namespace: temporalServer.namespace }),
+    },
+    async stop() {
+      for (const worker of [...workers, bareWorker]) worker.shutdown();
+      await running;
+      await Promise.all([exchange.close(), barePool.end()]);
+      await Promise.all([temporal.connection.close(), connection.close()]);
+      await Promise.all([simulator.stop(), temporalServer.stop(), postgres.stop()]);
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+export type Environment = Awaited<ReturnType<typeof startEnvironment>>;

@@ -1,0 +1,95 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import pg from 'pg';
+import { type Dispatcher, request } from 'undici';
+import { v7 as uuidv7 } from 'uuid';
+
+export interface RecordedCall {
+  origin: string;
+  path: string;
+  method: Dispatcher.HttpMethod;
+  headers: Dispatcher.DispatchOptions['headers'];
+  body: string | undefined;
+}
+
+export interface RecordedStatement {
+  sql: string;
+  values: unknown[];
+}
+
+/** What one source of one query asked of the source and of PostgreSQL, in order. */
+export interface Recording {
+  calls: RecordedCall[];
+  statements: RecordedStatement[];
+}
+
+const current = new AsyncLocalStorage<Recording>();
+
+/** Notes the source calls and the SQL of `work`. */
+export async function record(work: () => Promise<unknown>): Promise<Recording> {
+  const recording: Recording = { calls: [], statements: [] };
+  await current.run(recording, work);
+  return recording;
+}
+
+/** For an undici dispatcher: notes each request. */
+export const callRecorder: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
+  const { origin, path, method, headers, body } = options;
+  const text = typeof body === 'string' || Buffer.isBuffer(body) ? body.toString() : undefined;
+  current.getStore()?.calls.push({ origin: String(origin), path, method, headers, body: text });
+  return dispatch(options, handler);
+};
+
+/** Notes each statement of every pg client of this process from now on. */
+export function recordStatements(): void {
+  const prototype = pg.Client.prototype as unknown as { query: (...args: unknown[]) => unknown };
+  const { query } = prototype;
+  prototype.query = function (this: unknown, ...args: unknown[]) {
+    const [sql, values] = args;
+    if (typeof sql === 'string')
+      current.getStore()?.statements.push({ sql, values: Array.isArray(values) ? values : [] });
+    return query.apply(this, args);
+  };
+}
+
+/** Makes the recorded source calls again and parses what comes. */
+export async function replayCalls(calls: readonly RecordedCall[], dispatcher: Dispatcher): Promise<void> {
+  for (const { origin, path, method, headers, body } of calls) {
+    const answer = await request(new URL(path, origin), {
+      method,
+      headers: headers as Record<string, string>,
+      body,
+      dispatcher,
+    });
+    if (answer.statusCode >= 300) throw new Error(`the source answered ${answer.statusCode}`);
+    JSON.parse(await answer.body.text());
+  }
+}
+
+const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+
+/** Runs the recorded statements again with other ids: the given ones, and new ones for what was made on the way. */
+export async function replayStatements(
+  statements: readonly RecordedStatement[],
+  pool: pg.Pool,
+  ids: ReadonlyMap<string, string>,
+): Promise<void> {
+  const known = new Map(ids);
+  const idFor = (recorded: string): string => {
+    const id = known.get(recorded) ?? uuidv7();
+    known.set(recorded, id);
+    return id;
+  };
+  const client = await pool.connect();
+  try {
+    for (const { sql, values } of statements) {
+      await client.query(
+        sql,
+        values.map((value) =>
+          typeof value === 'string' && value.length < 4_000 ? value.replaceAll(UUID, idFor) : value,
+        ),
+      );
+    }
+  } finally {
+    client.release();
+  }
+}

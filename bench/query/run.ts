@@ -1,0 +1,183 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { v7 as uuidv7 } from 'uuid';
+import { patientDemographicsSchema } from '../../src/contract/patient.ts';
+import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import type { SourceStep } from '../../src/contract/source-steps.ts';
+import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
+import { normaliseDemographics } from '../../src/exchange/domain/patient-normalisation.ts';
+import { insertPatient } from '../../src/exchange/store/patients.ts';
+import { loadSamplePatients } from '../../src/simulator/samples.ts';
+import type { bareQuery } from './bare-workflow.ts';
+import { type Environment, startEnvironment } from './environment.ts';
+import { type Recording, record, recordStatements } from './recording.ts';
+
+export interface QueryBenchOptions {
+  /** Queries of each kind in a round. */
+  queries: number;
+  rounds: number;
+  inFlight: number;
+  sample: string;
+}
+
+export interface Measured {
+  queriesPerSecond: number;
+  /** User and system CPU of the process with client and worker, per query. */
+  cpuSecondsPerQuery: number;
+}
+
+export interface QueryBenchResult {
+  options: QueryBenchOptions;
+  ours: Measured[];
+  bare: Measured[];
+  /** History events of one query and of one bare workflow. */
+  events: { ours: number; bare: number };
+  resources: number;
+}
+
+/** Our query against a bare workflow with the same source calls and the same SQL, round by round on one server. */
+export async function benchQueries(
+  options: QueryBenchOptions,
+  tell: (line: string) => void,
+): Promise<QueryBenchResult> {
+  recordStatements();
+  const env = await startEnvironment();
+  try {
+    // Twice: the first fetches what later ones find in memory (capabilities).
+    await recordSample(env, options.sample);
+    const resources = await recordSample(env, options.sample);
+    await ours(env, options.sample, 20, options.inFlight);
+    await bare(env, options.sample, 20, options.inFlight);
+    const result: QueryBenchResult = { options, ours: [], bare: [], events: { ours: 0, bare: 0 }, resources };
+    for (let round = 1; round <= options.rounds; round++) {
+      const one = await ours(env, options.sample, options.queries, options.inFlight);
+      const other = await bare(env, options.sample, options.queries, options.inFlight);
+      result.ours.push(one.measured);
+      result.bare.push(other.measured);
+      result.events = { ours: one.events, bare: other.events };
+      tell(`round ${round}: ours ${describe(one.measured)}; bare ${describe(other.measured)}`);
+    }
+    return result;
+  } finally {
+    await env.stop();
+  }
+}
+
+const describe = ({ queriesPerSecond, cpuSecondsPerQuery }: Measured): string =>
+  `${queriesPerSecond.toFixed(1)} queries/s, ${(cpuSecondsPerQuery * 1000).toFixed(0)} ms CPU`;
+
+/** Patients without matching keys, so that one person may stand for many. */
+async function preparePatients(env: Environment, key: string, count: number): Promise<string[]> {
+  const sample = loadSamplePatients().find((patient) => patient.key === key);
+  if (sample === undefined) throw new Error(`there is no sample patient ${key}`);
+  const { accountId, facilityId } = env.account;
+  const content = {
+    ...normaliseDemographics(patientDemographicsSchema.parse(sample.createBody)),
+    externalId: null,
+    facilityIds: [facilityId],
+    hieOptOut: false,
+    treatmentRelationship: true,
+  };
+  return env.exchange.store.asAccount(accountId, async (tx) => {
+    const ids: string[] = [];
+    for (let index = 0; index < count; index++) {
+      const id = uuidv7();
+      await insertPatient(tx, id, content, []);
+      ids.push(id);
+    }
+    return ids;
+  });
+}
+
+async function prepareQuery(env: Environment, patientId: string) {
+  const { networkQueries, store } = env.exchange;
+  const sources = SOURCE_TYPES.map((source) => ({ source, realtime: false }));
+  const enabled = { enabled: true };
+  return store.asAccount(env.account.accountId, (tx) =>
+    networkQueries.prepareQuery(tx, {
+      account: {
+        settings: {
+          sources: { hie: enabled, pharmacy: enabled, lab: enabled },
+          limits: { networkQueriesPerMinute: 1_000_000 },
+        },
+      },
+      patient: { id: patientId, hieOptOut: false },
+      request: { sources },
+      purposeOfUse: 'treatment',
+      origin: 'interactive',
+    }),
+  );
+}
+
+/** Runs the three source steps of one query outside Temporal and notes their calls and SQL. */
+async function recordSample(env: Environment, sample: string): Promise<number> {
+  const [patientId] = await preparePatients(env, sample, 1);
+  if (patientId === undefined) throw new Error('no patient');
+  const { requestId } = await prepareQuery(env, patientId);
+  const bySource = {} as Record<SourceType, Recording>;
+  let resources = 0;
+  for (const source of SOURCE_TYPES) {
+    const step = { accountId: env.account.accountId, requestId, run: 0, source, attempt: 1 };
+    bySource[source] = await record(async () => {
+      const end: SourceStep = await new MockActivityEnvironment().run(env.sourceActivities.askSource, step);
+      if (end.state !== 'completed') throw new Error(`${source} did not answer at once`);
+      resources += end.resources;
+    });
+  }
+  env.recordings.set(sample, { requestId, patientId, bySource });
+  return resources;
+}
+
+async function ours(env: Environment, sample: string, count: number, inFlight: number) {
+  const patients = await preparePatients(env, sample, count);
+  let last = '';
+  const measured = await measure(patients, inFlight, async (patientId) => {
+    const { requestId } = await prepareQuery(env, patientId);
+    await env.exchange.networkQueries.launcher.start(env.account.accountId, requestId, 0);
+    await env.temporal.workflow.getHandle(networkQueryWorkflowId(requestId)).result();
+    last = networkQueryWorkflowId(requestId);
+  });
+  return { measured, events: await countEvents(env.temporal.workflow.getHandle(last)) };
+}
+
+async function bare(env: Environment, sample: string, count: number, inFlight: number) {
+  const patients = await preparePatients(env, sample, count);
+  const { client, queue } = env.bare;
+  let last = '';
+  const measured = await measure(patients, inFlight, async (patientId) => {
+    const { requestId } = await prepareQuery(env, patientId);
+    last = `bare/${requestId}`;
+    await client.workflow.execute<typeof bareQuery>('bareQuery', {
+      workflowId: last,
+      taskQueue: queue,
+      args: [{ requestId, patientId, sample }],
+    });
+  });
+  return { measured, events: await countEvents(client.workflow.getHandle(last)) };
+}
+
+async function countEvents(handle: {
+  fetchHistory(): Promise<{ events?: unknown[] | null }>;
+}): Promise<number> {
+  return (await handle.fetchHistory()).events?.length ?? 0;
+}
+
+/** Keeps `inFlight` pieces of work going until all are done. */
+async function measure<T>(
+  items: readonly T[],
+  inFlight: number,
+  work: (item: T) => Promise<void>,
+): Promise<Measured> {
+  const queue = [...items];
+  const cpuBefore = process.cpuUsage();
+  const begunAt = performance.now();
+  const lane = async () => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: inFlight }, lane));
+  const seconds = (performance.now() - begunAt) / 1000;
+  const { user, system } = process.cpuUsage(cpuBefore);
+  return {
+    queriesPerSecond: items.length / seconds,
+    cpuSecondsPerQuery: (user + system) / 1_000_000 / items.length,
+  };
+}
