@@ -96,8 +96,13 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     pages: AsyncIterable<Page>,
   ): Promise<SourceStep> {
     const send = (eventIds: readonly string[]) => deps.courier.send(step.accountId, eventIds);
-    const { resources } = await collectPages(deps, step, work.patientId, pages, send, work);
-    return { state: 'completed', resources };
+    try {
+      const { resources } = await collectPages(deps, step, work.patientId, pages, send, work);
+      return { state: 'completed', resources };
+    } catch (error) {
+      if (!cannotBeKept(error)) throw error;
+      throw new SourceFailure('bad-answer', `${step.source} sent data that cannot be kept`, { cause: error });
+    }
   }
 
   /** Heartbeats while `work` runs, tells a failed call in the timeline and gives it its type. */
@@ -138,6 +143,15 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     /** Asks for the state of an accepted request; collects the data when it is ready. */
     collectSource: (step: SourceStepInput): Promise<SourceStep> => asStep(step, collectAccepted),
   };
+}
+
+/**
+ * Data that no repetition gets in: nested too deep for JavaScript (RangeError), or refused by PostgreSQL with class
+ * 22 (data exception) or 54 (a limit).
+ */
+function cannotBeKept(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return error instanceof RangeError || (typeof code === 'string' && /^(22|54)[0-9A-Z]{3}$/.test(code));
 }
 
 /** What a step finds that somebody has ended before: a twin of it, or whoever gave the attempt up. */

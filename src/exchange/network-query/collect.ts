@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { SourceStepInput } from '../../contract/source-steps.ts';
 import type { BlobKind, BlobStore } from '../blobs/blob-store.ts';
-import { type Page, SourceFailure } from '../sources/connector.ts';
+import type { Page } from '../sources/connector.ts';
 import { savePage } from '../store/attempts.ts';
 import {
   type CollectedResource,
@@ -51,28 +51,20 @@ export async function collectPages(
     const bringsFirstData = resources === 0 && collected.length > 0;
     const isLast = page.next === null;
     const isFirstData = step.source === 'hie' && bringsFirstData && !isLast;
-    const events = await deps.store
-      .asAccount(step.accountId, async (tx) => {
-        // Before the attempt, as everyone does who ends one: two who meet then wait instead of blocking each other.
-        if (isLast || isFirstData) await lockQuery(tx, step.requestId);
-        const counts = { resources: collected.length, strays: page.strayCount, documents: documents.length };
-        if (!(await savePage(tx, step, pageCount, counts, page.next)))
-          throw new AttemptSuperseded('The attempt was ended or taken over meanwhile');
-        await insertDocuments(tx, documents);
-        const documentId = documents[0]?.id ?? '';
-        await upsertResources(tx, { patientId, source: step.source, documentId }, collected);
-        await tellOmissions(tx, step, page);
-        const firstData = isFirstData ? await announceFirstData(tx, step) : undefined;
-        const end = isLast ? await completeAttempt(tx, step) : undefined;
-        return [firstData, end].filter((id) => id !== undefined);
-      })
-      .catch((error: unknown) => {
-        throw isDataError(error)
-          ? new SourceFailure('bad-answer', `${step.source} sent data that cannot be stored`, {
-              cause: error,
-            })
-          : error;
-      });
+    const events = await deps.store.asAccount(step.accountId, async (tx) => {
+      // Before the attempt, as everyone does who ends one: two who meet then wait instead of blocking each other.
+      if (isLast || isFirstData) await lockQuery(tx, step.requestId);
+      const counts = { resources: collected.length, strays: page.strayCount, documents: documents.length };
+      if (!(await savePage(tx, step, pageCount, counts, page.next)))
+        throw new AttemptSuperseded('The attempt was ended or taken over meanwhile');
+      await insertDocuments(tx, documents);
+      const documentId = documents[0]?.id ?? '';
+      await upsertResources(tx, { patientId, source: step.source, documentId }, collected);
+      await tellOmissions(tx, step, page);
+      const firstData = isFirstData ? await announceFirstData(tx, step) : undefined;
+      const end = isLast ? await completeAttempt(tx, step) : undefined;
+      return [firstData, end].filter((id) => id !== undefined);
+    });
     ended ||= isLast;
     pageCount += 1;
     resources += collected.length;
@@ -85,12 +77,6 @@ export async function collectPages(
     if (event !== undefined) onPage([event]);
   }
   return { resources, eventIds };
-}
-
-/** What PostgreSQL cannot take in whatever we do: classes 22 (data exception) and 54 (a limit, such as depth). */
-function isDataError(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' && /^(22|54)[0-9A-Z]{3}$/.test(code);
 }
 
 /** What the source could not bring in full is told, not passed over. */

@@ -1,0 +1,213 @@
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
+import type { FhirResource } from 'fhir/r4.js';
+import { sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
+import { createRecordActivities } from '../../src/activities/exchange/record-activities.ts';
+import { createSourceActivities } from '../../src/activities/exchange/source-activities.ts';
+import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import type { SourceStepInput } from '../../src/contract/source-steps.ts';
+import { openFileBlobStore } from '../../src/exchange/blobs/file-blob-store.ts';
+import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
+import type { Page, SourceConnector } from '../../src/exchange/sources/connector.ts';
+import { insertAccount } from '../../src/exchange/store/accounts.ts';
+import { createStore, type Store } from '../../src/exchange/store/database.ts';
+import { readQuery } from '../../src/exchange/store/network-queries.ts';
+import { insertPatient } from '../../src/exchange/store/patients.ts';
+import type { AccountSettings } from '../../src/exchange/store/schema.ts';
+import { setDestination } from '../../src/exchange/store/settings.ts';
+import { readTimeline } from '../../src/exchange/store/timeline.ts';
+import { generateWebhookKey } from '../../src/exchange/webhooks/webhook-key.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+import { testKeyRing } from '../support/test-keys.ts';
+
+export const CALLBACK_KEY = 'callback-key-of-the-tests-only';
+const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };
+
+/** The exchange's store, blobs and activities on a database of its own, with sources that a test scripts. */
+export async function createQueryEnvironment() {
+  const database = await createTestDatabase();
+  const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 15 });
+  const blobFolder = join(tmpdir(), `network-query-test-${uuidv7()}`);
+  const blobs = await openFileBlobStore(blobFolder, testKeyRing());
+  const sent: string[] = [];
+  const courier = { send: (_accountId: string, eventIds: readonly string[]) => void sent.push(...eventIds) };
+
+  return {
+    databaseUrl: database.databaseUrl,
+    store,
+    blobs,
+    /** Ids of the events that were given to the courier. */
+    sent,
+    /** Activities as one run of a worker has them. */
+    activities(connector: Partial<SourceConnector>, parts: { store?: Store; blobs?: typeof blobs } = {}) {
+      const connectors = Object.fromEntries(
+        SOURCE_TYPES.map((source) => [source, { ...unwilling, ...connector }]),
+      ) as Record<SourceType, SourceConnector>;
+      const deps = { store, blobs, ...parts, courier, connectors, callbackKey: CALLBACK_KEY };
+      return {
+        ...createSourceActivities({
+          ...deps,
+          callbackBaseUrl: () => 'https://exchange.example.org/callback',
+        }),
+        ...createRecordActivities(deps),
+      };
+    },
+    async addAccount(settings: AccountSettings = {}, webhookUrl = 'https://receiver.example.org/') {
+      const accountId = uuidv7();
+      const key = generateWebhookKey();
+      await store.asSystem((tx) =>
+        insertAccount(tx, { id: accountId, name: 'Test', settings: { sources: ALL_SOURCES, ...settings } }),
+      );
+      await store.asAccount(accountId, (tx) => setDestination(tx, { id: uuidv7(), url: webhookUrl, key }));
+      return { accountId, webhookKey: key };
+    },
+    async addPatient(accountId: string, { hieOptOut = false } = {}) {
+      const patientId = uuidv7();
+      await store.asAccount(accountId, (tx) =>
+        insertPatient(tx, patientId, { ...person, externalId: 'record-1', hieOptOut }, []),
+      );
+      return patientId;
+    },
+    /** Writes a query as E2 does; its workflow is not started. */
+    async addQuery(accountId: string, patientId: string, sources: readonly SourceType[]) {
+      const prepared = await store.asAccount(accountId, async (tx) => {
+        const { rows } = await sql<{ settings: AccountSettings; opt: boolean }>`
+          select a.settings, p.hie_opt_out as opt from account a, patient p
+          where a.id = ${accountId} and p.id = ${patientId}`.execute(tx.db);
+        const [row] = rows;
+        if (row === undefined) throw new Error('no such account or patient');
+        return prepareQuery(
+          tx,
+          {
+            account: { settings: row.settings },
+            patient: { id: patientId, hieOptOut: row.opt },
+            request: {
+              sources: sources.map((source) => ({ source, realtime: false })),
+              metadata: { jobId: 'job-1' },
+            },
+            purposeOfUse: 'treatment',
+            origin: 'interactive',
+          },
+          CALLBACK_KEY,
+        );
+      });
+      return prepared.requestId;
+    },
+    view: (accountId: string, requestId: string) =>
+      store.asAccount(accountId, async (tx) => {
+        const query = await readQuery(tx, requestId);
+        if (query === undefined) throw new Error('the query is gone');
+        return query;
+      }),
+    timeline: (accountId: string, requestId: string) =>
+      store.asAccount(accountId, (tx) => readTimeline(tx, requestId)),
+    /** What outlives the process and must come out the same whatever befell it. */
+    outcome: (accountId: string, requestId: string) =>
+      store.asAccount(accountId, async (tx) => ({
+        attempts: await tx.db
+          .selectFrom('network_query_attempt')
+          .select(['source', 'attempt', 'status', 'will_retry', 'pages', 'resources', 'strays', 'documents'])
+          .where('query_id', '=', requestId)
+          .orderBy('source')
+          .orderBy('attempt')
+          .execute(),
+        status: (await readQuery(tx, requestId))?.status,
+        events: await tx.db
+          .selectFrom('event')
+          .select('fact_key')
+          .where('request_id', '=', requestId)
+          .orderBy('fact_key')
+          .execute(),
+        documents: await tx.db
+          .selectFrom('document')
+          .select(['source', 'kind', 'sha256', 'size_bytes'])
+          .where('query_id', '=', requestId)
+          .orderBy('sha256')
+          .execute(),
+        resources: await tx.db
+          .selectFrom('patient_resource as r')
+          .innerJoin('network_query as q', 'q.patient_id', 'r.patient_id')
+          .select(['r.source', 'resource_type', 'source_id', 'sha256'])
+          .where('q.id', '=', requestId)
+          .orderBy('r.source')
+          .orderBy('source_id')
+          .execute(),
+        told: (await readTimeline(tx, requestId)).map(({ kind, message }) => `${kind}: ${message}`).sort(),
+      })),
+    async close() {
+      await store.close();
+      await database.drop();
+      await rm(blobFolder, { recursive: true, force: true });
+    },
+  };
+}
+
+export type QueryEnvironment = Awaited<ReturnType<typeof createQueryEnvironment>>;
+
+export const stepOf = (accountId: string, requestId: string, source: SourceType, attempt = 1) =>
+  ({ accountId, requestId, run: 0, source, attempt }) satisfies SourceStepInput;
+
+/** Runs an activity as its `call`-th call. */
+export const runActivity = <I, O>(activity: (input: I) => Promise<O>, input: I, call = 1): Promise<O> =>
+  new MockActivityEnvironment({ attempt: call }, { logger: new DefaultLogger('ERROR') }).run(activity, input);
+
+export const observation = (id: string, text = 'normal'): FhirResource => ({
+  resourceType: 'Observation',
+  id,
+  status: 'final',
+  code: { text },
+});
+
+export const page = (resources: FhirResource[], rest: Partial<Page> = {}): Page => ({
+  resources,
+  raw: { bytes: Buffer.from(JSON.stringify(resources)), contentType: 'application/fhir+json' },
+  attachments: [],
+  skippedAttachments: 0,
+  strayCount: 0,
+  reportedErrors: 0,
+  next: null,
+  ...rest,
+});
+
+/** A source that has these pages, each found again by the cursor before it. */
+export function sourceOf(pages: Page[]): Pick<SourceConnector, 'begin' | 'resume'> & {
+  pagesFrom(index: number): AsyncGenerator<Page>;
+} {
+  async function* pagesFrom(index: number): AsyncGenerator<Page> {
+    for (const [number, each] of [...pages.entries()].slice(index)) {
+      yield { ...each, next: number + 1 < pages.length ? { page: number + 1 } : null };
+    }
+  }
+  return {
+    pagesFrom,
+    begin: async () => ({ kind: 'ready', pages: pagesFrom(0) }),
+    resume: (cursor) => pagesFrom(Number(cursor.page)),
+  };
+}
+
+const unwilling: SourceConnector = {
+  begin: () => Promise.reject(new Error('nobody asks for this')),
+  poll: () => Promise.reject(new Error('nobody polls this')),
+  resume: () => {
+    throw new Error('nobody goes on with this');
+  },
+  cancel: () => Promise.reject(new Error('nobody cancels this')),
+};
+
+const person = {
+  firstNames: ['Tamica'],
+  lastNames: ['Murazik'],
+  dob: '1980-04-01',
+  gender: 'F' as const,
+  addresses: [
+    { addressLine1: '1 Main St', city: 'Boston', state: 'MA', zip: '02116', country: 'USA' as const },
+  ],
+  contacts: [],
+  personalIdentifiers: [],
+  facilityIds: [],
+  treatmentRelationship: true,
+};

@@ -1,0 +1,354 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { fc, test as property } from '@fast-check/vitest';
+import { ApplicationFailure } from '@temporalio/common';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import { SOURCE_CALLS_MAX, SOURCE_FAILURE_TYPES } from '../../src/contract/source-steps.ts';
+import { completeAttempt, failAttempt } from '../../src/exchange/network-query/endings.ts';
+import { type Page, SourceFailure, type SourceFailureKind } from '../../src/exchange/sources/connector.ts';
+import { upsertResources } from '../../src/exchange/store/collected.ts';
+import {
+  createQueryEnvironment,
+  observation,
+  page,
+  type QueryEnvironment,
+  runActivity,
+  sourceOf,
+  stepOf,
+} from './network-query-environment.ts';
+
+let environment: QueryEnvironment;
+let accountId: string;
+beforeAll(async () => {
+  environment = await createQueryEnvironment();
+  ({ accountId } = await environment.addAccount({ limits: { networkQueriesPerMinute: 100_000 } }));
+});
+afterAll(() => environment.close());
+
+async function begin(sources: readonly SourceType[] = ['hie']) {
+  const patientId = await environment.addPatient(accountId);
+  const requestId = await environment.addQuery(accountId, patientId, sources);
+  return { patientId, requestId, step: stepOf(accountId, requestId, sources[0] ?? 'hie') };
+}
+const failureOf = async (work: Promise<unknown>): Promise<ApplicationFailure> => {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof ApplicationFailure))
+    throw new Error('it did not fail as expected', { cause: error });
+  return error;
+};
+const outcome = (requestId: string) => environment.outcome(accountId, requestId);
+
+describe('the end of an attempt', () => {
+  test('gives the right status and one event each, however three sources end at once', async () => {
+    const orders = Array.from({ length: 40 }, (_, index) => index);
+    const ends = ['completed', 'failed'] as const;
+    for (const index of orders) {
+      const { requestId } = await begin(SOURCE_TYPES);
+      const planned = SOURCE_TYPES.map((source, bit) => ({ source, end: ends[(index >> bit) & 1] }));
+      const { collect, record } = {
+        collect: environment.activities(sourceOf([page([observation('x')], { strayCount: 1 })])),
+        record: environment.activities({}),
+      };
+      await Promise.all(
+        planned.map(({ source, end }) => {
+          const step = stepOf(accountId, requestId, source);
+          return end === 'completed'
+            ? runActivity(collect.askSource, step)
+            : runActivity(record.recordFailedAttempt, { ...step, reason: 'refused', abandoned: false });
+        }),
+      );
+      const completed = planned.filter(({ end }) => end === 'completed').length;
+      const { status, events, told } = await outcome(requestId);
+      expect(status).toBe(completed === 3 ? 'completed' : completed === 0 ? 'failed' : 'partial');
+      expect(events).toHaveLength(3);
+      expect(told.filter((line) => line.startsWith('query-ended'))).toHaveLength(1);
+    }
+  });
+
+  test('is told once when the step that writes it runs twice, also with a further attempt due', async () => {
+    const { requestId, step } = await begin();
+    const { recordFailedAttempt } = environment.activities({});
+    const failed = { ...step, reason: 'hie answered with HTML', abandoned: false };
+    await runActivity(recordFailedAttempt, { ...failed, retryAfterMs: 5_000 });
+    await runActivity(recordFailedAttempt, { ...failed, retryAfterMs: 5_000 });
+    const due = await outcome(requestId);
+    expect(due).toMatchObject({ status: 'running', events: [], attempts: [{ will_retry: true }] });
+    expect(due.told.filter((line) => line.startsWith('failed'))).toHaveLength(1);
+
+    await runActivity(recordFailedAttempt, { ...failed, reason: 'Given up on request' });
+    await runActivity(recordFailedAttempt, { ...failed, reason: 'Given up on request' });
+    const givenUp = await outcome(requestId);
+    expect(givenUp).toMatchObject({ status: 'failed', attempts: [{ status: 'failed', will_retry: false }] });
+    expect(givenUp.events).toHaveLength(1);
+    expect(givenUp.told.filter((line) => line.startsWith('failed'))).toHaveLength(2);
+  });
+
+  test('stands: a failed attempt that waits for its repetition is not completed any more', async () => {
+    const { requestId, step } = await begin();
+    await environment.store.asAccount(accountId, async (tx) => {
+      await failAttempt(tx, step, { reason: 'bad answer', retryAfterMs: 5_000 });
+      expect(await completeAttempt(tx, step, 'late')).toBeUndefined();
+    });
+    expect(await outcome(requestId)).toMatchObject({ status: 'running', attempts: [{ status: 'failed' }] });
+  });
+
+  test('tells the source to stop when the attempt is abandoned, and goes on when it cannot', async () => {
+    const { step } = await begin();
+    const cancelled: unknown[] = [];
+    const source = {
+      begin: async () => ({ kind: 'accepted' as const, job: { url: 'job-7' } }),
+      cancel: async (job: unknown) => {
+        cancelled.push(job);
+        throw new SourceFailure('transport', 'no answer');
+      },
+    };
+    const { askSource, recordFailedAttempt } = environment.activities(source);
+    await runActivity(askSource, step);
+    await runActivity(recordFailedAttempt, { ...step, reason: 'No answer within 2 days', abandoned: true });
+    expect(cancelled).toEqual([{ url: 'job-7' }]);
+    expect(await outcome(step.requestId)).toMatchObject({ status: 'failed' });
+  });
+});
+
+describe('two steps on one attempt (one timed out and is still at it)', () => {
+  /** A source whose pages come when the test lets them. */
+  function heldPages(pages: Page[]) {
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const scripted = sourceOf(pages);
+    return {
+      release,
+      connector: {
+        ...scripted,
+        begin: async () => ({
+          kind: 'ready' as const,
+          pages: (async function* () {
+            await held;
+            yield* scripted.pagesFrom(0);
+          })(),
+        }),
+      },
+    };
+  }
+  const pages = [page([observation('a')]), page([observation('b'), observation('c')])];
+
+  test('keep each page once and count it once; the one that lost goes on from there', async () => {
+    const { step } = await begin();
+    const late = heldPages(pages);
+    const twin = runActivity(environment.activities(late.connector).askSource, step);
+    await runActivity(environment.activities(sourceOf(pages)).askSource, step);
+    late.release();
+    const failure = await failureOf(twin);
+    expect(failure).toMatchObject({ type: SOURCE_FAILURE_TYPES.superseded, nonRetryable: false });
+    const again = await runActivity(environment.activities({}).askSource, step, 2);
+    expect(again).toEqual({ state: 'completed', resources: 3 });
+    const { attempts, documents, events } = await outcome(step.requestId);
+    expect(attempts).toMatchObject([{ pages: 2, resources: 3, documents: 2 }]);
+    expect(documents).toHaveLength(2);
+    expect(events).toHaveLength(2);
+  });
+
+  test('keep nothing once the attempt was given up', async () => {
+    const { step } = await begin();
+    const late = heldPages(pages);
+    const { askSource, recordFailedAttempt } = environment.activities(late.connector);
+    const twin = runActivity(askSource, step);
+    await delay(50);
+    await runActivity(recordFailedAttempt, { ...step, reason: 'Given up on request', abandoned: false });
+    late.release();
+    await failureOf(twin);
+    const failure = await failureOf(runActivity(askSource, step, 2));
+    expect(failure).toMatchObject({ type: SOURCE_FAILURE_TYPES.superseded, nonRetryable: true });
+    const { status, resources, documents, attempts } = await outcome(step.requestId);
+    expect({ status, resources, documents }).toEqual({ status: 'failed', resources: [], documents: [] });
+    expect(attempts).toMatchObject([{ status: 'failed', pages: 0, resources: 0 }]);
+  });
+});
+
+describe('a further attempt', () => {
+  test('is opened once, after the newest, whichever run opens it', async () => {
+    const { step } = await begin(['hie', 'lab']);
+    const { recordFailedAttempt, openNextAttempt } = environment.activities({});
+    await runActivity(recordFailedAttempt, { ...step, reason: 'refused', abandoned: false });
+    // A run that does not know the source counts from nothing.
+    const other = { ...step, run: 1, attempt: 1 };
+    expect(await runActivity(openNextAttempt, other)).toEqual({ attempt: 2 });
+    expect(await runActivity(openNextAttempt, other)).toEqual({ attempt: 2 });
+    const { attempts } = await environment.view(accountId, step.requestId);
+    expect(attempts).toMatchObject([
+      { source: 'hie', attempt: 1, status: 'failed' },
+      { source: 'hie', attempt: 2, run: 1, status: 'running' },
+      { source: 'lab', attempt: 1 },
+    ]);
+  });
+
+  test('announces first data only once in a query', async () => {
+    const { step, requestId } = await begin();
+    const [first, second] = [page([observation('a')]), page([observation('b')])];
+    const broken = {
+      begin: async () => ({
+        kind: 'ready' as const,
+        pages: (async function* () {
+          yield { ...first, next: { page: 1 } };
+          throw new SourceFailure('bad-answer', 'hie sent broken JSON');
+        })(),
+      }),
+    };
+    const { askSource, recordFailedAttempt } = environment.activities(broken);
+    await failureOf(runActivity(askSource, step));
+    await runActivity(recordFailedAttempt, { ...step, reason: 'x', abandoned: false, retryAfterMs: 1 });
+    await runActivity(environment.activities(sourceOf([first, second])).askSource, { ...step, attempt: 2 });
+    const { events, status, attempts } = await outcome(requestId);
+    expect(events.map(({ fact_key }) => fact_key)).toEqual([
+      `network-query.hie.first-data-ready/${requestId}`,
+      `network-query.hie/${requestId}/2`,
+    ]);
+    expect(status).toBe('completed');
+    expect(attempts).toMatchObject([
+      { status: 'failed', will_retry: false, resources: 1 },
+      { status: 'completed', resources: 2 },
+    ]);
+  });
+});
+
+describe('what a source says when it does not answer as asked', () => {
+  const failing = (kind: SourceFailureKind, retryAfterMs?: number) =>
+    environment.activities({
+      begin: () => Promise.reject(new SourceFailure(kind, `lab answered badly (${kind})`, { retryAfterMs })),
+    });
+
+  test.each([
+    ['transport', SOURCE_FAILURE_TYPES.transport, false],
+    ['rate-limited', SOURCE_FAILURE_TYPES.rateLimited, false],
+    ['refused', SOURCE_FAILURE_TYPES.refused, true],
+    ['bad-answer', SOURCE_FAILURE_TYPES.badAnswer, true],
+    ['job-failed', SOURCE_FAILURE_TYPES.jobFailed, true],
+  ] as const)('%s has its type and is told in the timeline', async (kind, type, nonRetryable) => {
+    const { step } = await begin(['lab']);
+    const failure = await failureOf(runActivity(failing(kind).askSource, step));
+    expect(failure).toMatchObject({ type, nonRetryable, message: `lab answered badly (${kind})` });
+    expect((await outcome(step.requestId)).told).toContain(
+      `call-failed: Call 1: lab answered badly (${kind})`,
+    );
+  });
+
+  test('its Retry-After is when the same call is made again', async () => {
+    const { step } = await begin(['lab']);
+    const failure = await failureOf(runActivity(failing('rate-limited', 7_000).askSource, step));
+    expect(failure.nextRetryDelay).toBe(7_000);
+    expect((await outcome(step.requestId)).told).toContain(
+      'call-failed: Call 1: lab answered badly (rate-limited); asked to wait 7 s',
+    );
+  });
+
+  test('the last call of an attempt ends it', async () => {
+    const { step } = await begin(['lab']);
+    const { askSource } = failing('transport');
+    const before = await failureOf(runActivity(askSource, step, SOURCE_CALLS_MAX - 1));
+    const last = await failureOf(runActivity(askSource, step, SOURCE_CALLS_MAX));
+    expect([before.nonRetryable, last.nonRetryable]).toEqual([false, true]);
+  });
+});
+
+describe('what was collected', () => {
+  const kept = (patientId: string) =>
+    environment.store.asAccount(accountId, (tx) =>
+      tx.db
+        .selectFrom('patient_resource')
+        .select(['source_id', 'content', 'document_id', 'collected_at'])
+        .where('patient_id', '=', patientId)
+        .orderBy('source_id')
+        .execute(),
+    );
+  const collect = async (patientId: string, pages: Page[]) => {
+    const requestId = await environment.addQuery(accountId, patientId, ['lab']);
+    const step = stepOf(accountId, requestId, 'lab');
+    return runActivity(environment.activities(sourceOf(pages)).askSource, step);
+  };
+
+  test('names the document that brought it', async () => {
+    const { patientId } = await begin();
+    await collect(patientId, [page([observation('a')])]);
+    const [row] = await kept(patientId);
+    const document = await environment.store.asAccount(accountId, (tx) =>
+      tx.db
+        .selectFrom('document')
+        .selectAll()
+        .where('id', '=', row?.document_id ?? '')
+        .executeTakeFirst(),
+    );
+    expect(row?.content).toMatchObject({ id: 'a', meta: { source: document?.file_name } });
+    const bytes = await environment.blobs.read(document?.blob_ref ?? '');
+    expect(JSON.parse(bytes.toString())).toMatchObject([{ id: 'a' }]);
+  });
+
+  test('stays as it is when the same comes again, and is replaced by newer content', async () => {
+    const { patientId } = await begin();
+    await collect(patientId, [page([observation('a'), observation('b')])]);
+    const before = await kept(patientId);
+    await collect(patientId, [page([observation('a'), observation('b', 'corrected')])]);
+    const after = await kept(patientId);
+    expect(after).toHaveLength(2);
+    expect(after[0]).toEqual(before[0]);
+    expect(after[1]).toMatchObject({ content: { code: { text: 'corrected' } } });
+    expect(after[1]?.document_id).not.toBe(before[1]?.document_id);
+  });
+
+  const odd = fc.string({
+    unit: fc.oneof(
+      fc.constantFrom('\u0000', '\\', '\\u0000', 'u0000', '"', '\ud83d', '\ude00', '😀', 'é'),
+      fc.string({ unit: 'binary', maxLength: 2 }),
+    ),
+    maxLength: 20,
+  });
+  property.prop([odd], { numRuns: 200 })('keeps any text, but for NUL and halves of pairs', async (text) => {
+    const [row] = await environment.store.asAccount(accountId, async (tx) => {
+      const { patientId, documentId } = oddOnes;
+      const sha256 = Buffer.from(text, 'utf16le').toString('hex').padEnd(64, '0').slice(0, 64);
+      const resource = { resourceType: 'Observation', sourceId: 'odd', sha256, content: { text } };
+      await tx.db.deleteFrom('patient_resource').where('patient_id', '=', patientId).execute();
+      await upsertResources(tx, { patientId, source: 'lab', documentId }, [resource]);
+      return tx.db
+        .selectFrom('patient_resource')
+        .select('content')
+        .where('patient_id', '=', patientId)
+        .execute();
+    });
+    expect(row?.content).toEqual({ text: plain(text) });
+  });
+  let oddOnes: { patientId: string; documentId: string };
+  beforeAll(async () => {
+    const { patientId } = await begin();
+    await collect(patientId, [page([observation('a')])]);
+    oddOnes = { patientId, documentId: (await kept(patientId))[0]?.document_id ?? '' };
+  });
+
+  test.each([
+    ['an id that is no text for a database', page([observation('a\u0000b')])],
+    ['nesting without end', { ...page([]), resources: [Object.assign(observation('a'), { code: deep(50_000) })] }],
+  ])('%s is a bad answer of the source, not a fault of ours', async (_, unkeepable) => {
+    const { patientId, requestId } = await begin(['lab']);
+    const { askSource } = environment.activities(sourceOf([unkeepable]));
+    const failure = await failureOf(runActivity(askSource, stepOf(accountId, requestId, 'lab')));
+    expect(failure).toMatchObject({
+      type: SOURCE_FAILURE_TYPES.badAnswer,
+      message: 'lab sent data that cannot be kept',
+    });
+    expect(await kept(patientId)).toEqual([]);
+  });
+});
+
+function deep(levels: number): object {
+  let value: object = {};
+  for (let level = 0; level < levels; level++) value = { value };
+  return value;
+}
+
+/** Without NUL and halves of pairs. */
+const plain = (text: string): string =>
+  [...text].filter((character) => character !== '\u0000' && !/^[\ud800-\udfff]$/.test(character)).join('');
