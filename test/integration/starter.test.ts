@@ -1,0 +1,183 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { loadSamplePatients } from '../../src/simulator/samples.ts';
+import { startTestStack, type TestStack } from '../support/stack.ts';
+import { starter } from '../unit/starter/run-starter.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/starter/main.ts', import.meta.url));
+
+interface OnboardingDocument {
+  jobId: string;
+  workflowId: string;
+  workflowUrl: string;
+  isNew: boolean;
+  status: string;
+  patientId: string;
+  requestIds: string[];
+  sources: { type: string; state: string; attempts: number }[];
+}
+
+let stack: TestStack;
+beforeAll(async () => {
+  stack = await startTestStack({
+    dataDir: await mkdtemp(join(tmpdir(), 'exchange-starter-')),
+    logLevel: 'warn',
+  });
+}, 120_000);
+afterAll(async () => {
+  await stack?.stop();
+  if (stack !== undefined) await rm(stack.dataDir, { recursive: true, force: true });
+});
+afterEach(() => stack.simulator.clearRules());
+
+const run = (...argv: string[]) => starter([...argv, '--data-dir', stack.dataDir, '--json']);
+const onboardings = (result: { json(): Record<string, unknown> }) =>
+  result.json().onboardings as OnboardingDocument[];
+const [sample] = loadSamplePatients();
+const KEY = sample?.key ?? '';
+
+/** No source of anybody answers until the rule goes. */
+const standstill = () =>
+  stack.simulator.setRules(
+    (['hie', 'pharmacy', 'lab'] as const).map((source) => ({
+      source,
+      fault: { type: 'latency', ms: 30_000 },
+    })),
+  );
+
+describe('the starter on a running stack', () => {
+  test('onboards every sample at once, and each link leads to a workflow that Temporal knows', async () => {
+    const result = await run('onboard', '--sample', 'all');
+    expect(result).toMatchObject({ exitCode: 0 });
+    expect(onboardings(result)).toHaveLength(loadSamplePatients().length);
+    for (const { workflowId, workflowUrl, sources } of onboardings(result)) {
+      expect(sources.map(({ state }) => state)).toEqual(['completed', 'completed', 'completed']);
+      expect(decodeURIComponent(new URL(workflowUrl).pathname)).toMatch(new RegExp(`/${workflowId}$`));
+      await stack.temporal.workflow.getHandle(workflowId).describe();
+    }
+  });
+
+  test('the same job is one onboarding, and its id is nowhere in clear text', async () => {
+    const job = 'MRN-7654321';
+    const [first] = onboardings(await run('onboard', '--sample', KEY, '--sources', 'lab', '--job', job));
+    const [again] = onboardings(await run('onboard', '--sample', KEY, '--sources', 'lab', '--job', job));
+    expect(first?.isNew).toBe(true);
+    expect(again).toMatchObject({
+      isNew: false,
+      workflowId: first?.workflowId,
+      requestIds: first?.requestIds,
+    });
+    expect(first?.workflowId).not.toContain('7654321');
+    expect(JSON.stringify(await stack.logs())).not.toContain('7654321');
+    const [found] = onboardings(await run('status', job));
+    expect(found).toMatchObject({ workflowId: first?.workflowId, status: 'completed' });
+  });
+
+  test('a file with a mistake starts nothing and tells each mistake', async () => {
+    const file = join(stack.dataDir, 'patient.json');
+    await writeFile(file, JSON.stringify({ ...sample?.createBody, dob: '2190-01-01', firstName: undefined }));
+    const result = await run('onboard', '--file', file, '--job', 'wrong-patient');
+    expect(result.exitCode).toBe(2);
+    expect(result.stderr).toMatch(/dob: .*future/);
+    expect(result.stderr).toMatch(/firstName/);
+    expect((await run('status', 'wrong-patient')).exitCode).toBe(5);
+  });
+
+  test('a failed source is retried after the end, as a second attempt of the same query', async () => {
+    await stack.simulator.setRules([
+      { source: 'lab', sample: KEY, operation: 'match', fault: { type: 'status', status: 403 } },
+    ]);
+    const onboarded = await run('onboard', '--sample', KEY, '--sources', 'pharmacy,lab');
+    expect(onboarded.exitCode).toBe(3);
+    await stack.simulator.clearRules();
+    const [requestId = ''] = onboardings(onboarded)[0]?.requestIds ?? [];
+    const retried = await run('retry', requestId, 'lab');
+    expect(retried.exitCode).toBe(0);
+    expect(retried.json()).toMatchObject({
+      requestId,
+      status: 'completed',
+      sources: [
+        { type: 'pharmacy', attempts: 1 },
+        { type: 'lab', attempts: 2, state: 'completed' },
+      ],
+    });
+    expect((await run('retry', requestId, 'lab')).exitCode).toBe(5);
+  });
+
+  test('a query is started, looked at, given up source by source and cancelled', async () => {
+    const [known] = onboardings(await run('onboard', '--sample', KEY, '--sources', 'lab'));
+    await standstill();
+    const started = await run('query', known?.patientId ?? '', '--no-wait');
+    expect(started.exitCode).toBe(0);
+    const requestId = String(started.json().requestId);
+    expect((await run('status', requestId)).exitCode).toBe(6);
+    const givenUp = await run('cancel', requestId, '--source', 'lab');
+    expect(givenUp.exitCode).toBe(0);
+    const cancelled = await run('cancel', requestId);
+    expect(cancelled.exitCode).toBe(0);
+    const ended = await run('status', requestId);
+    expect(ended.exitCode).toBe(4);
+    expect(JSON.stringify(ended.json().timeline)).toContain('query-ended');
+    expect((await run('cancel', requestId)).exitCode).toBe(5);
+  });
+
+  test('a cancelled onboarding ends, and so does its query', async () => {
+    await standstill();
+    const begun = await run('onboard', '--sample', KEY, '--job', 'to-cancel', '--timeout', '3');
+    expect(begun.exitCode).toBe(6);
+    const cancelled = await run('cancel', 'to-cancel');
+    expect(cancelled.exitCode).toBe(0);
+    expect(onboardings(cancelled)[0]?.status).toBe('cancelled');
+    const [requestId = ''] = onboardings(cancelled)[0]?.requestIds ?? [];
+    expect((await run('status', requestId)).exitCode).toBe(4);
+    expect((await run('cancel', 'to-cancel')).exitCode).toBe(5);
+  });
+
+  test('Ctrl-C ends the watching, not the work', async () => {
+    await stack.simulator.setRules([
+      { source: 'lab', sample: KEY, operation: 'match', times: 1, fault: { type: 'latency', ms: 5_000 } },
+    ]);
+    const args = [
+      'onboard',
+      '--sample',
+      KEY,
+      '--sources',
+      'lab',
+      '--job',
+      'left-alone',
+      '--data-dir',
+      stack.dataDir,
+    ];
+    const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], {
+      env: { PATH: process.env.PATH },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let output = '';
+    for await (const chunk of child.stdout) {
+      output += chunk;
+      if (output.includes('waiting for the sources') && !child.killed) child.kill('SIGINT');
+    }
+    const exitCode = child.exitCode ?? (await once(child, 'exit'))[0];
+    expect(exitCode).toBe(130);
+    expect(output).toContain('npm run starter -- status left-alone');
+    const followed = await run('onboard', '--sample', KEY, '--sources', 'lab', '--job', 'left-alone');
+    expect(followed.exitCode).toBe(0);
+    expect(onboardings(followed)[0]).toMatchObject({ isNew: false, status: 'completed' });
+  });
+
+  test('another base address is asked with a key of its own', async () => {
+    const { baseUrl } = stack.connection;
+    const other = await stack.addAccount();
+    const target = ['--base-url', baseUrl, '--api-key', other.apiKey, '--json'];
+    const [mine] = onboardings(await run('onboard', '--sample', KEY, '--sources', 'lab'));
+    const foreign = await starter(['query', mine?.patientId ?? '', '--sources', 'lab', ...target]);
+    expect(foreign.exitCode).toBe(5);
+    const [requestId = ''] = mine?.requestIds ?? [];
+    expect((await starter(['status', requestId, ...target])).exitCode).toBe(5);
+  });
+});
