@@ -140,6 +140,9 @@ export const VARIABLES = {
     .describe('Key that incoming webhooks are signed with (webhookKey of the settings)'),
   INTAKE_KEY: z.string().optional().describe('Key that intake webhooks (an EHR, a form) are signed with'),
 
+  SEED_API_KEY: z.string().describe('Seeding: API key of the first account, as `npm run secrets` makes one'),
+  SEED_WEBHOOK_URL: httpUrl.optional().describe('Seeding: where webhooks of the first account go'),
+
   CODEC_HOST: z.string().default('127.0.0.1').describe('Address the codec server listens on'),
   CODEC_PORT: port.default(0).describe('Port of the codec server; 0 takes a free one'),
   CODEC_ALLOWED_ORIGIN: z
@@ -186,9 +189,11 @@ export function readConfig<const N extends VariableName>(
 ): Config<N> {
   const problems: string[] = [];
   const entries = names.map((name) => {
-    const parsed = VARIABLES[name].safeParse(rawValue(name, env));
+    const value = rawValue(name, env);
+    const parsed = VARIABLES[name].safeParse(value);
     if (parsed.success) return [name, parsed.data];
-    problems.push(`${name}: ${describe(parsed.error)} (${VARIABLES[name].description ?? ''})`);
+    const problem = value === undefined ? 'is missing' : describe(parsed.error);
+    problems.push(`${name}: ${problem} (${VARIABLES[name].description ?? ''})`);
     return [name, undefined];
   });
   if (problems.length > 0)
@@ -212,12 +217,7 @@ function rawValue(name: string, env: Readonly<Record<string, string | undefined>
   return value === '' ? undefined : value;
 }
 
-const describe = (error: z.ZodError): string =>
-  error.issues
-    .map((issue) =>
-      issue.code === 'invalid_type' && issue.input === undefined ? 'is missing' : issue.message,
-    )
-    .join('; ');
+const describe = (error: z.ZodError): string => error.issues.map(({ message }) => message).join('; ');
 
 const SYSTEM_VARIABLES = [
   ...['PATH', 'HOME', 'USER', 'LANG', 'TMPDIR'],
