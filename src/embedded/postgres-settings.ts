@@ -25,6 +25,9 @@ export const POSTGRES_SETTINGS: Readonly<Record<string, string>> = {
   log_parameter_max_length: '0',
   log_parameter_max_length_on_error: '0',
   log_error_verbosity: 'terse',
+  // The text of an error itself may quote a value (`invalid input syntax for type date: "…"`). Who sent the statement
+  // gets the error and logs its code; here only what the server says of itself is kept (LOG, FATAL, PANIC).
+  log_min_messages: 'log',
 };
 
 export const settingArguments = (settings: Readonly<Record<string, string>>): string[] =>

@@ -32,16 +32,33 @@ export function createLogger(processName: string, level = 'info'): Logger {
   });
 }
 
+/** SQLSTATE: a digit is in each of them, which tells them from `EPIPE`. */
+const DATABASE_CODE = /^(?=.*\d)[0-9A-Z]{5}$/;
+
 /** Name, code and message, with the causes; no own members (a PostgreSQL error carries the row in `detail`). */
 function errorForLog(error: unknown): unknown {
   if (!(error instanceof Error)) return { type: typeof error };
   const code = 'code' in error ? String(error.code) : undefined;
-  const message = /^[0-9A-Z]{5}$/.test(code ?? '') ? `database error ${code}` : error.message;
   return {
     type: error.name,
     code,
-    message,
-    stack: error.stack?.split('\n').slice(1, 8).join('\n'),
+    message: messageForLog(error, code),
+    stack: framesOf(error),
     cause: error.cause === undefined ? undefined : errorForLog(error.cause),
   };
 }
+
+/** Some errors quote what they choked on: the database its values, the JSON parser its text. */
+function messageForLog(error: Error, code: string | undefined): string {
+  if (DATABASE_CODE.test(code ?? '')) return `database error ${code}`;
+  return error instanceof SyntaxError ? 'text that cannot be read' : error.message;
+}
+
+/** A stack begins by repeating the message, which may have several lines; only where it was thrown is kept. */
+const framesOf = (error: Error): string | undefined =>
+  error.stack
+    ?.replace(error.message, '')
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line))
+    .slice(0, 7)
+    .join('\n');

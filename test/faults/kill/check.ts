@@ -17,6 +17,34 @@ export function checkOutcome(
   );
 }
 
+/**
+ * What has to come of the persons in a run whose sources saw these requests. The source that fails its first job, and
+ * only that, shows this to nobody when the kill took the job's handle with it: then the next job is attempt 1.
+ */
+export function expectedIn(
+  { sample, source }: { sample: string; source: string },
+  undisturbed: Record<string, PersonOutcome>,
+  requests: readonly RequestLogEntry[],
+): Record<string, PersonOutcome> {
+  const isShown = requests.some(
+    (entry) =>
+      entry.sample === sample && entry.source === source && entry.operation === 'job' && entry.status >= 400,
+  );
+  const person = undisturbed[sample];
+  if (isShown || person === undefined) return undisturbed;
+  const withoutFirst = (lines: string[]) =>
+    lines
+      .filter((line) => !line.includes(`${source}/1`))
+      .map((line) => line.replace(`${source}/2`, `${source}/1`));
+  const queries = person.queries.map((query) => ({
+    ...query,
+    attempts: withoutFirst(query.attempts),
+    events: withoutFirst(query.events),
+    told: withoutFirst(query.told),
+  }));
+  return { ...undisturbed, [sample]: { ...person, queries } };
+}
+
 /** Every answer given still stands, and its call made again under the same key does nothing but give it again. */
 export async function checkAnswers(
   { connection }: TestStack,

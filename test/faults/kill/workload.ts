@@ -24,6 +24,8 @@ export const SLOW_SOURCES: SettingsChange = {
   lab: { latencyMs: 60, pageSize: 25 },
 };
 
+export const FAILS_ITS_FIRST_JOB = { sample: 'dannie-bogisich', source: 'hie' } as const;
+
 /** One query ends partial, and one source needs a second attempt, with or without a kill. */
 export const FAULTS_OF_SOURCES: FaultRuleInput[] = [
   {
@@ -32,7 +34,7 @@ export const FAULTS_OF_SOURCES: FaultRuleInput[] = [
     operation: 'match',
     fault: { type: 'status', status: 403 },
   },
-  { sample: 'dannie-bogisich', source: 'hie', operation: 'job', times: 1, fault: { type: 'job-fails' } },
+  { ...FAILS_ITS_FIRST_JOB, operation: 'job', times: 1, fault: { type: 'job-fails' } },
 ];
 
 export interface MadeCall {

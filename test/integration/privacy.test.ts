@@ -1,0 +1,249 @@
+import { appendFile, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from '@temporalio/client';
+import { request } from 'undici';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { callbackToken } from '../../src/exchange/network-query/callback-token.ts';
+import { loadSamplePatients } from '../../src/simulator/samples.ts';
+import { findWords, UNKNOWN_PERSON, wordsOf } from '../support/personal-words.ts';
+import { dumpTemporal } from '../support/scan-temporal.ts';
+import { sample } from '../support/simulator.ts';
+import { callGateway, type StackAccount, startTestStack, type TestStack } from '../support/stack.ts';
+import {
+  onboard,
+  RECORD_NUMBER,
+  REFUSED,
+  RULES,
+  sendBadRequests,
+  sendForgedWebhook,
+  sendIntake,
+  startFailingReceiver,
+  TROUBLED,
+} from './privacy-run.ts';
+
+const SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };
+
+describe('what a whole run leaves behind', { timeout: 60_000 }, () => {
+  let stack: TestStack;
+  let account: StackAccount;
+  let words: string[];
+  /** Everything that was left behind, by where. */
+  let left: Record<string, string>;
+
+  beforeAll(async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'exchange-privacy-'));
+    stack = await startTestStack({ dataDir, logLevel: 'debug' });
+    account = await stack.addAccount();
+    const seen = await run();
+    words = [...personalWords(), ...secretWords(), ...seen.links];
+    left = { ...(await leftBehind()), 'Temporal, half way': seen.halfWay };
+  }, 240_000);
+  afterAll(async () => {
+    await stack?.stop();
+    if (stack !== undefined) await rm(stack.dataDir, { recursive: true, force: true });
+  }, 60_000);
+
+  async function run() {
+    await stack.simulator.setRules(RULES);
+    const receiver = await startFailingReceiver();
+    const other = await stack.addAccount();
+    await call('POST', 'settings', { webhookUrl: receiver.url }, other);
+
+    expect(await sendBadRequests(stack, account)).toEqual([400, 400, 400, 500]);
+    expect(await sendForgedWebhook(stack)).toBe(401);
+    const intake = { jobId: `${RECORD_NUMBER}/intake`, facilityId: stack.connection.facilityId };
+    expect(await sendIntake(stack, { ...intake, patient: { ...UNKNOWN_PERSON, dob: REFUSED.dob } })).toBe(
+      400,
+    );
+    expect(await sendIntake(stack, { ...intake, patient: UNKNOWN_PERSON })).toBe(202);
+
+    const onboardings = await Promise.all(
+      ['keith-kiehn', 'tamica-murazik'].map((key) => onboard(stack, account, key, sample(key).createBody)),
+    );
+    const refused = await onboard(stack, account, 'bad', { ...UNKNOWN_PERSON, dob: REFUSED.dob });
+    await expect(refused.result()).rejects.toThrow();
+    const steered = await startQuery('dannie-bogisich', account);
+    const undelivered = await startQuery('isaiah-weber', other);
+
+    await untilFailed(steered, 'lab');
+    const halfWay = await dumpTemporal(stack.temporal);
+    await call('POST', `network/query/${steered}/source/lab/retry`);
+    await untilFailed(steered, 'lab');
+    await call('POST', `network/query/${steered}/source/hie/cancel`);
+    await untilEnded(steered);
+    await call('POST', `network/query/${steered}/source/lab/retry`);
+    const again = await startQuery('dannie-bogisich', account);
+    await untilFailed(again, 'lab');
+    await call('POST', `network/query/${again}/cancel`);
+    await untilEnded(again);
+
+    const summaries = await Promise.all(onboardings.map((handle) => handle.result()));
+    expect(summaries.map(({ status }) => status)).toEqual(['partial', 'completed']);
+    await untilEnded(steered);
+    await untilEnded(undelivered, other);
+    await untilNothingIsOpen();
+    expect(receiver.taken.size).toBeGreaterThan(2);
+    await receiver.close();
+    return { halfWay, links: summaries.flatMap(({ consolidatedDataUrl }) => tokenOf(consolidatedDataUrl)) };
+  }
+
+  async function call(method: 'GET' | 'POST', path: string, body?: unknown, as = account) {
+    const idempotencyKey = `${RECORD_NUMBER}/${path}/${Date.now()}`;
+    const answer = await callGateway(stack.connection, as, method, path, { body, idempotencyKey });
+    expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
+    return answer.body;
+  }
+
+  async function startQuery(key: string, as: StackAccount): Promise<string> {
+    const body = { ...sample(key).createBody, networkQuery: { sources: SOURCES } };
+    const patient = await call('POST', `patient?facilityId=${as.facilityId}`, body, as);
+    return patient.networkQuery.requestId;
+  }
+
+  const untilFailed = (requestId: string, type: string) =>
+    vi.waitFor(
+      async () => {
+        const { sources } = await call('GET', `network/query/${requestId}`);
+        const last = sources.findLast((source: { type: string }) => source.type === type);
+        expect(last.status).toBe('failed');
+      },
+      { timeout: 60_000, interval: 200 },
+    );
+
+  const untilEnded = (requestId: string, as = account) =>
+    vi.waitFor(
+      async () => {
+        const { status } = await call('GET', `network/query/${requestId}`, undefined, as);
+        expect(['completed', 'partial', 'failed']).toContain(status);
+      },
+      { timeout: 90_000, interval: 200 },
+    );
+
+  const untilNothingIsOpen = () =>
+    vi.waitFor(
+      async () => {
+        const open = "select id from event where status in ('pending', 'delivering')";
+        expect(await stack.rows(open)).toEqual([]);
+        const running = stack.temporal.workflow.count(
+          'ExecutionStatus = "Running" and AccountId is not null',
+        );
+        expect((await running).count).toBe(0);
+      },
+      { timeout: 120_000, interval: 500 },
+    );
+
+  const personalWords = () => [
+    ...loadSamplePatients().flatMap(wordsOf),
+    ...wordsOf({ createBody: UNKNOWN_PERSON, fullName: 'Quirina88 Nowherefound77' }),
+    RECORD_NUMBER,
+    ...Object.values(REFUSED),
+    ...Object.values(TROUBLED),
+  ];
+
+  function secretWords(): string[] {
+    const { codecPathSecret: _, dataKeys, ...secrets } = stack.secrets;
+    const password = new URL(stack.connection.databaseUrl).password;
+    return [...Object.values(secrets), dataKeys.split(':')[1] ?? '', account.apiKey, password];
+  }
+
+  async function leftBehind(): Promise<Record<string, string>> {
+    const { connection, dataDir } = stack;
+    const { worker } = JSON.parse(await readFile(join(dataDir, 'ports.json'), 'utf8'));
+    const logs = Object.entries(await stack.logs()).map(([name, text]) => [`log ${name}`, text]);
+    return {
+      Temporal: await dumpTemporal(stack.temporal),
+      "Temporal's database": await readFolder(join(dataDir, 'temporal')),
+      'blob store': await readFolder(join(dataDir, 'blobs')),
+      'metrics of the gateway': await textOf(`${connection.baseUrl}/metrics`),
+      'metrics of the worker': await textOf(`http://127.0.0.1:${worker}/metrics`),
+      ...Object.fromEntries(logs),
+    };
+  }
+
+  it('shows every kind of trouble, so that it is worth looking through', async () => {
+    for (const id of ['patient-onboarding/', 'network-query/', 'webhook-delivery/', '/redrive/1'])
+      expect(left.Temporal).toContain(id);
+    expect(left['log gateway.log']).toContain('database error');
+    expect(left['metrics of the gateway']).toContain('operation="createPatient"');
+    expect(left['metrics of the worker']).toContain('process="worker"');
+    expect(left['log simulator-requests.jsonl']).toContain('"status":403');
+    expect(left['log received-webhooks.jsonl']).toContain('network-query.lab');
+    expect(Object.keys(left)).toEqual(
+      expect.arrayContaining(['log postgres.log', 'log temporal.log', 'log worker.log', 'log receiver.log']),
+    );
+    for (const text of Object.values(left)) expect(text.length).toBeGreaterThan(100);
+  });
+
+  it('names nobody: no name, birth date, number, address or id of a person, and no secret', () => {
+    const found = Object.entries(left).flatMap(([where, text]) =>
+      findWords(text, words).map((word) => `${word} in ${where}`),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it('holds no token of a call: no bearer, no signed link, no address for callbacks', async () => {
+    const attempts = await stack.rows<{ query_id: string; source: 'hie'; attempt: number }>(
+      'select query_id, source, attempt from network_query_attempt',
+    );
+    const tokens = attempts.map(({ query_id, source, attempt }) =>
+      callbackToken(stack.secrets.linkSigningKey, query_id, source, attempt),
+    );
+    for (const [where, text] of Object.entries(left)) {
+      expect(findWords(text, tokens), where).toEqual([]);
+      expect(text, where).not.toMatch(/\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\./);
+      expect(text, where).not.toMatch(/\bbearer [\w.-]{16,}/i);
+    }
+  });
+
+  it('would show a word that got anywhere: the search is seen to find planted ones', async () => {
+    const planted = sample('keith-kiehn').createBody.lastName;
+    const plain = new Client({
+      connection: stack.temporal.connection,
+      namespace: stack.connection.temporalNamespace,
+    });
+    await plain.workflow.start('nobody', {
+      workflowId: 'planted',
+      taskQueue: 'nobody',
+      memo: { name: planted },
+    });
+    for (const name of Object.keys(await stack.logs()))
+      await appendFile(join(stack.dataDir, 'logs', name), `{"msg":"${planted}"}\n`);
+    const after = await leftBehind();
+    for (const where of [
+      'Temporal',
+      "Temporal's database",
+      ...Object.keys(after).filter((name) => /^log /.test(name)),
+    ])
+      expect(findWords(after[where] ?? '', words), where).toContain(planted);
+
+    const { dob } = sample('keith-kiehn').createBody;
+    for (const form of [
+      planted.toUpperCase(),
+      encodeURIComponent(sample('keith-kiehn').fullName),
+      Buffer.from(`{"dob":"${dob}"}`).toString('base64'),
+      JSON.stringify({ ssn: sample('keith-kiehn').createBody.personalIdentifiers[0]?.value }),
+    ])
+      expect(findWords(`some ${form} text`, words), form).not.toEqual([]);
+    expect(findWords('some other text', words)).toEqual([]);
+  });
+});
+
+async function readFolder(folder: string): Promise<string> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  const texts = files.map(({ parentPath, name }) => readFile(join(parentPath, name), 'latin1'));
+  return (await Promise.all(texts)).join('\n');
+}
+
+async function textOf(url: string): Promise<string> {
+  return (await request(url)).body.text();
+}
+
+/** The part of a signed link that opens it. */
+const tokenOf = (url: string | undefined): string[] =>
+  url === undefined
+    ? []
+    : [...new URL(url).searchParams.values(), ...new URL(url).pathname.split('/')].filter(
+        (part) => part.length > 20 && !/^[0-9a-f-]{36}$/.test(part),
+      );
