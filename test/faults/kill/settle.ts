@@ -1,8 +1,8 @@
-import type { StackAccount, TestStack } from '../../support/stack.ts';
+import type { StackAccess, StackAccount } from '../../support/stack.ts';
 import { until } from './until.ts';
 
 /** What of an account is still under way; empty when everything has ended. */
-async function underWay({ rows, temporal }: TestStack, { accountId }: StackAccount): Promise<string[]> {
+async function underWay({ rows, temporal }: StackAccess, { accountId }: StackAccount): Promise<string[]> {
   const [open] = await rows<Record<string, string>>(
     `select (select count(*) from network_query where account_id = $1 and status = 'running') as queries,
        (select count(*) from network_query_run where account_id = $1 and ended_at is null) as runs,
@@ -18,7 +18,7 @@ async function underWay({ rows, temporal }: TestStack, { accountId }: StackAccou
 }
 
 /** Waits until nothing of the account is under way; what is then still so is a fault. */
-export async function settle(stack: TestStack, account: StackAccount, timeoutMs: number): Promise<string[]> {
+export async function settle(stack: StackAccess, account: StackAccount, timeoutMs: number): Promise<string[]> {
   let left: string[] = ['nobody could be asked'];
   const check = async () => {
     left = await underWay(stack, account);
@@ -29,7 +29,7 @@ export async function settle(stack: TestStack, account: StackAccount, timeoutMs:
 }
 
 /** Workflows of the account that ended otherwise than by their own doing. */
-export async function badlyEnded({ temporal }: TestStack, { accountId }: StackAccount): Promise<string[]> {
+export async function badlyEnded({ temporal }: StackAccess, { accountId }: StackAccount): Promise<string[]> {
   const query = `AccountId = "${accountId}" and ExecutionStatus != "Completed"`;
   const found: string[] = [];
   for await (const { workflowId, status } of temporal.workflow.list({ query }))

@@ -1,0 +1,42 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestStack, type TestStack } from '../support/stack.ts';
+import { KILLABLE } from './kill/holds.ts';
+import { type RoundReport, runRound, runUndisturbed } from './kill/round.ts';
+import { seededRandom } from './kill/seeded.ts';
+import { KILL_WINDOWS, planKills } from './kill/windows.ts';
+
+// The short form of `npm run soak`: one moment for each part, chosen so that all four kinds that issue 3 names are
+// there. The soak takes every moment with every part.
+const MOMENTS = {
+  worker: 'collect: page before its commit',
+  gateway: 'query: between commit and start',
+  Temporal: 'event: recorded, webhook not answered yet',
+  PostgreSQL: 'request: before its commit',
+};
+
+describe('work in progress', { timeout: 200_000 }, () => {
+  let dataDir: string;
+  let stack: TestStack;
+  let undisturbed: RoundReport;
+
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'exchange-kill-'));
+    stack = await startTestStack({ dataDir });
+    undisturbed = await runUndisturbed(stack);
+  }, 200_000);
+  afterAll(async () => {
+    await stack?.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }, 60_000);
+
+  it.each(KILLABLE)('ends as it would have, once each, when the %s is killed', async (part) => {
+    const windows = KILL_WINDOWS.filter(({ name }) => name === MOMENTS[part]);
+    const [kill] = planKills(seededRandom(1), { parts: [part], rounds: 1, windows });
+    const { hit, faults } = await runRound(stack, kill, undisturbed);
+    expect(faults).toEqual([]);
+    expect(hit).toBe(true);
+  });
+});
