@@ -47,6 +47,9 @@ export function createStore(options: StoreOptions): Store {
     idle_in_transaction_session_timeout: 60_000,
   });
   pool.on('error', (error) => options.onIdleError?.(error));
+  // A connection that breaks between two statements of a transaction tells only itself, and an error event that
+  // nobody listens to ends the process. The transaction learns it from its next statement.
+  pool.on('connect', (client) => client.on('error', () => undefined));
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
 
   return {
