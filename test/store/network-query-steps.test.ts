@@ -310,7 +310,12 @@ describe('what was collected', () => {
     const [row] = await environment.store.asAccount(accountId, async (tx) => {
       const { patientId, documentId } = oddOnes;
       const sha256 = Buffer.from(text, 'utf16le').toString('hex').padEnd(64, '0').slice(0, 64);
-      const resource = { resourceType: 'Observation', sourceId: 'odd', sha256, content: { text } };
+      const resource = {
+        resourceType: 'Observation',
+        sourceId: 'odd',
+        sha256,
+        json: JSON.stringify({ text }),
+      };
       await tx.db.deleteFrom('patient_resource').where('patient_id', '=', patientId).execute();
       await upsertResources(tx, { patientId, source: 'lab', documentId }, [resource]);
       return tx.db
@@ -330,7 +335,10 @@ describe('what was collected', () => {
 
   test.each([
     ['an id that is no text for a database', page([observation('a\u0000b')])],
-    ['nesting without end', { ...page([]), resources: [Object.assign(observation('a'), { code: deep(50_000) })] }],
+    [
+      'nesting without end',
+      { ...page([]), resources: [Object.assign(observation('a'), { code: deep(50_000) })] },
+    ],
   ])('%s is a bad answer of the source, not a fault of ours', async (_, unkeepable) => {
     const { patientId, requestId } = await begin(['lab']);
     const { askSource } = environment.activities(sourceOf([unkeepable]));

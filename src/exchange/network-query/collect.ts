@@ -136,11 +136,15 @@ function identify(page: Page, fileName: string): CollectedResource[] {
   for (const resource of page.resources) {
     const { resourceType, id } = resource;
     if (id === undefined) continue;
+    const json = JSON.stringify({ ...resource, meta: { ...resource.meta, source: fileName } });
     byIdentity.set(`${resourceType}/${id}`, {
       resourceType,
       sourceId: id,
-      sha256: createHash('sha256').update(JSON.stringify(resource)).digest('hex'),
-      content: { ...resource, meta: { ...resource.meta, source: fileName } },
+      // The name differs with every collection; the same content must have the same hash.
+      sha256: createHash('sha256')
+        .update(fileName === '' ? json : json.replaceAll(fileName, ''))
+        .digest('hex'),
+      json,
     });
   }
   return [...byIdentity.values()];

@@ -45,7 +45,8 @@ export interface CollectedResource {
   sourceId: string;
   /** SHA-256 (hex) of the resource as it came. */
   sha256: string;
-  content: object;
+  /** As JSON, with the name of its document in `meta.source`. */
+  json: string;
 }
 
 /**
@@ -62,21 +63,25 @@ export async function upsertResources(
     insert into patient_resource as r
       (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content)
     select ${tx.accountId}, ${of.patientId}, ${of.source}, n.type, n.id, ${of.documentId}, decode(n.sha, 'hex'), n.content
-    from unnest(
-      ${resources.map(({ resourceType }) => resourceType)}::text[],
-      ${resources.map(({ sourceId }) => sourceId)}::text[],
-      ${resources.map(({ sha256 }) => sha256)}::text[],
-      ${resources.map(({ content }) => toJsonb(content))}::jsonb[]
-    ) as n(type, id, sha, content)
+    from json_to_recordset(${toRecordset(resources)}::json) as n(type text, id text, sha text, content jsonb)
     on conflict (patient_id, source, resource_type, source_id) do update set
       document_id = excluded.document_id, sha256 = excluded.sha256, content = excluded.content, collected_at = now()
     where r.sha256 <> excluded.sha256
   `.execute(tx.db);
 }
 
+/** One text instead of an array of texts, whose every quotation mark would have to be escaped once more. */
+const toRecordset = (resources: readonly CollectedResource[]): string =>
+  `[${resources.map(toRecord).join(',')}]`;
+
+const toRecord = ({ resourceType, sourceId, sha256, json }: CollectedResource): string =>
+  toJsonb(
+    `{"type":${JSON.stringify(resourceType)},"id":${JSON.stringify(sourceId)},"sha":"${sha256}","content":${json}}`,
+  );
+
 /**
  * jsonb has no place for the character NUL, nor for half of a surrogate pair (which is all that JSON.stringify still
  * writes as an escape of that range); a source's text is kept without them.
  */
-const toJsonb = (content: object): string =>
-  JSON.stringify(content).replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g, '$1');
+const toJsonb = (json: string): string =>
+  json.includes('\\u') ? json.replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g, '$1') : json;
