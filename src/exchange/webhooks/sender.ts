@@ -33,10 +33,12 @@ export function createWebhookSender(deps: {
   destinations: DestinationRules;
   /** A fresh, expiring link to the patient's data. */
   consolidatedDataUrl: (accountId: string, patientId: string) => string;
+  answerTimeoutMs?: number;
 }): WebhookSender {
+  const answerTimeoutMs = deps.answerTimeoutMs ?? ANSWER_TIMEOUT_MS;
   const limits = {
-    headersTimeout: ANSWER_TIMEOUT_MS,
-    bodyTimeout: ANSWER_TIMEOUT_MS,
+    headersTimeout: answerTimeoutMs,
+    bodyTimeout: answerTimeoutMs,
     maxResponseSize: ANSWER_BYTES_MAX,
   };
   const guarded = new Agent({
@@ -56,12 +58,13 @@ export function createWebhookSender(deps: {
           dispatcher: isTrustedDestination(event.url, deps.destinations) ? trusted : guarded,
           headers: { 'content-type': 'application/json', ...signatures(event, body) },
           body,
-          signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+          signal: AbortSignal.timeout(answerTimeoutMs),
         });
-        await answer.body.dump();
+        // The status is the answer, whatever becomes of the body.
+        await answer.body.dump().catch(() => undefined);
         return classify(answer.statusCode, answer.headers['retry-after']);
       } catch (error) {
-        return { kind: 'failed', note: noteOf(error) };
+        return { kind: 'failed', note: noteOf(error, answerTimeoutMs) };
       }
     },
   };
@@ -100,8 +103,9 @@ function signatures(event: OpenEvent, body: string): Record<string, string> {
   };
 }
 
-function noteOf(error: unknown): string {
+function noteOf(error: unknown, answerTimeoutMs: number): string {
   const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
-  if (name === 'TimeoutError') return `no answer within ${ANSWER_TIMEOUT_MS / 1000} s`;
+  if (name === 'TimeoutError' || code === 'UND_ERR_HEADERS_TIMEOUT')
+    return `no answer within ${answerTimeoutMs / 1000} s`;
   return code ?? name ?? 'connection failed';
 }

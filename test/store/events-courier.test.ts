@@ -1,0 +1,344 @@
+import { createHmac } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Client, Connection } from '@temporalio/client';
+import { Webhook } from 'standardwebhooks';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createReconcileActivities } from '../../src/activities/exchange/reconcile-activities.ts';
+import { createWebhookActivities } from '../../src/activities/exchange/webhook-activities.ts';
+import { networkQueryEventSchema } from '../../src/contract/events.ts';
+import { webhookDeliveryWorkflowId } from '../../src/contract/temporal.ts';
+import { reopenUndelivered } from '../../src/exchange/store/events.ts';
+import { findDestination, setDestination } from '../../src/exchange/store/settings.ts';
+import {
+  addEvent,
+  attemptRows,
+  connectTestTemporal,
+  createDeliveries,
+  eventRow,
+  startReceiver,
+  workflowsOf,
+} from './events-environment.ts';
+import { createQueryEnvironment, type QueryEnvironment, runActivity } from './network-query-environment.ts';
+
+let environment: QueryEnvironment;
+let temporal: Client & { connection: Connection };
+const closing: (() => Promise<unknown>)[] = [];
+beforeAll(async () => {
+  [environment, temporal] = await Promise.all([createQueryEnvironment(), connectTestTemporal()]);
+});
+afterAll(async () => {
+  await Promise.all(closing.map((close) => close()));
+  await Promise.all([environment.close(), temporal.connection.close()]);
+});
+
+/** An account whose webhooks go to a receiver that answers so. */
+async function accountWith(
+  answer?: Parameters<typeof startReceiver>[0],
+  options: Parameters<typeof createDeliveries>[2] = {},
+) {
+  const { store } = environment;
+  const receiver = await startReceiver(answer);
+  closing.push(receiver.close);
+  const account = await environment.addAccount({}, receiver.url);
+  const deliveries = createDeliveries(store, temporal, options);
+  const event = (patientId: string = uuidv7()) => addEvent(store, account.accountId, patientId);
+  return {
+    ...account,
+    ...deliveries,
+    receiver,
+    event,
+    row: (id: string) => eventRow(store, account.accountId, id),
+    attempts: (id: string) => attemptRows(store, account.accountId, id),
+    workflows: (id: string) => workflowsOf(temporal, id),
+    destination: () => store.asAccount(account.accountId, findDestination),
+  };
+}
+const status = (code: number, headers: Record<string, string> = {}) =>
+  ((_, response) => void response.writeHead(code, headers).end()) as NonNullable<
+    Parameters<typeof startReceiver>[0]
+  >;
+
+describe('the courier', () => {
+  test('brings a committed event out at once, signed, at no cost to Temporal', async () => {
+    const { accountId, webhookKey, courier, receiver, ...of } = await accountWith();
+    const patientId = uuidv7();
+    const id = await of.event(patientId);
+    courier.send(accountId, [id]);
+    await courier.drain();
+
+    const [received] = receiver.received;
+    if (received === undefined) throw new Error('nothing was received');
+    const { headers, raw } = received;
+    const verified = new Webhook(webhookKey).verify(raw, headers as Record<string, string>);
+    const body = networkQueryEventSchema.parse(verified);
+    expect(body.meta).toMatchObject({ messageId: id, data: { jobId: 'ä€' } });
+    expect(body.payload.consolidatedDataUrl).toBe(`https://exchange.example.org/links/${patientId}`);
+    const hex = createHmac('sha256', webhookKey).update(Buffer.from(raw)).digest('hex');
+    expect(headers['x-metriport-signature']).toBe(hex);
+    expect(headers['webhook-id']).toBe(id);
+
+    expect(await of.row(id)).toMatchObject({ status: 'delivered', attempts: 1 });
+    expect(await of.attempts(id)).toEqual([{ attempt: 1, http_status: 200, outcome: '200' }]);
+    expect(await of.destination()).toMatchObject({ health: 'healthy' });
+    expect(await of.workflows(id)).toBe(0);
+  });
+
+  test('brings events of one patient out in their order and without a workflow, given in any order', async () => {
+    const { accountId, courier, receiver, ...of } = await accountWith((_, response) => {
+      setTimeout(() => response.end(), 20);
+    });
+    const patientId = uuidv7();
+    const ids = [];
+    for (let count = 0; count < 8; count++) ids.push(await of.event(patientId));
+    for (const id of ids.toReversed()) courier.send(accountId, [id]);
+    await courier.drain();
+    expect(receiver.received.map(({ id }) => id)).toEqual(ids);
+    for (const id of ids) expect(await of.workflows(id)).toBe(0);
+  });
+
+  test('leaves none of a patient behind and doubles none, however couriers of several processes meet', async () => {
+    const { accountId, receiver, ...of } = await accountWith();
+    const couriers = [1, 2, 3].map(() => createDeliveries(environment.store, temporal).courier);
+    const ids: string[] = [];
+    await Promise.all(
+      Array.from({ length: 12 }, async () => {
+        const patientId = uuidv7();
+        for (const courier of couriers) {
+          const id = await of.event(patientId);
+          ids.push(id);
+          courier.send(accountId, [id]);
+        }
+      }),
+    );
+    // A chain may pass from one courier to the next.
+    for (let round = 0; round < 3; round++) await Promise.all(couriers.map((courier) => courier.drain()));
+    expect(receiver.received.map(({ id }) => id).sort()).toEqual(ids.sort());
+    for (const id of ids) expect(await of.row(id)).toMatchObject({ status: 'delivered', attempts: 1 });
+  });
+
+  test('hands over once what it cannot deliver, with what the receiver asked for', async () => {
+    const { accountId, courier, receiver, ...of } = await accountWith(status(503, { 'retry-after': '120' }));
+    const id = await of.event();
+    courier.send(accountId, [id]);
+    await courier.drain();
+    await courier.handOver(accountId, id, { attemptsMade: 1 });
+    expect(receiver.received).toHaveLength(1);
+    expect(await of.workflows(id)).toBe(1);
+    expect(await of.row(id)).toMatchObject({ status: 'pending', handed_over_at: expect.any(Date) });
+    expect(await of.attempts(id)).toMatchObject([{ attempt: 1, http_status: 503, outcome: '503' }]);
+    expect(await of.destination()).toMatchObject({ health: 'failing' });
+    const { events } = await temporal.workflow.getHandle(webhookDeliveryWorkflowId(id)).fetchHistory();
+    const [payload] = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
+    expect(JSON.parse(Buffer.from(payload?.data ?? '').toString())).toEqual({
+      accountId,
+      eventId: id,
+      attemptsMade: 1,
+      retryAfterMs: 120_000,
+    });
+  });
+
+  test('keeps a later event of the patient back while an earlier one fails; the others go out', async () => {
+    const { accountId, courier, receiver, ...of } = await accountWith(({ raw }, response) => {
+      response.writeHead(raw.includes(troubled) ? 500 : 200).end();
+    });
+    const troubled = uuidv7();
+    const [first, second, other] = [await of.event(troubled), await of.event(troubled), await of.event()];
+    courier.send(accountId, [first, second, other]);
+    await courier.drain();
+    expect(receiver.received.map(({ id }) => id)).toEqual([first, other]);
+    expect(await of.row(second)).toMatchObject({ status: 'pending', attempts: 0 });
+  });
+
+  test('follows no redirect', async () => {
+    const elsewhere = await startReceiver();
+    closing.push(elsewhere.close);
+    const { accountId, courier, ...of } = await accountWith(status(307, { location: elsewhere.url }));
+    const id = await of.event();
+    courier.send(accountId, [id]);
+    await courier.drain();
+    expect(elsewhere.received).toEqual([]);
+    expect(await of.attempts(id)).toMatchObject([{ outcome: '307, redirects are not followed' }]);
+  });
+
+  test('gives a slow receiver up', async () => {
+    const { accountId, courier, ...of } = await accountWith(() => undefined, { answerTimeoutMs: 300 });
+    const id = await of.event();
+    courier.send(accountId, [id]);
+    await courier.drain();
+    expect(await of.attempts(id)).toMatchObject([{ http_status: null, outcome: 'no answer within 0.3 s' }]);
+  });
+
+  test('takes a success for one, though its body never ends', async () => {
+    const { accountId, courier, ...of } = await accountWith(
+      (_, response) => void response.writeHead(200).write('never'),
+      { answerTimeoutMs: 500 },
+    );
+    const id = await of.event();
+    courier.send(accountId, [id]);
+    await courier.drain();
+    expect(await of.row(id)).toMatchObject({ status: 'delivered' });
+  });
+
+  test.each([
+    ['this very machine', (url: string) => url],
+    ['this very machine by a name', (url: string) => url.replace('127.0.0.1', 'localhost')],
+    ['the metadata service', () => 'http://169.254.169.254/latest/'],
+    ['a private network', () => 'https://10.0.0.7/'],
+    ['a private network, written as IPv6', () => 'https://[::ffff:10.0.0.7]/'],
+  ])('sends nothing to %s unless that is allowed', async (_, address) => {
+    const { accountId, courier, receiver, ...of } = await accountWith(undefined, {
+      destinations: { allowLoopback: false },
+    });
+    await environment.store.asAccount(accountId, (tx) =>
+      setDestination(tx, { id: uuidv7(), url: address(receiver.url), key: 'kept' }),
+    );
+    const id = await of.event();
+    courier.send(accountId, [id]);
+    await courier.drain();
+    expect(receiver.received).toEqual([]);
+    const [attempt] = await of.attempts(id);
+    expect(attempt?.outcome).toMatch(/^the destination must/);
+    expect(attempt?.outcome).not.toMatch(/\d+\.\d+/);
+  });
+
+  test('sends nothing for an account without a destination, nor after it was taken away', async () => {
+    const { accountId, courier, receiver, ...of } = await accountWith();
+    const before = await of.event();
+    const take = (url: string | null) =>
+      environment.store.asAccount(accountId, (tx) => setDestination(tx, { id: uuidv7(), url, key: 'kept' }));
+    await take(null);
+    const after = await of.event();
+    courier.send(accountId, [before, after]);
+    await courier.drain();
+    expect(receiver.received).toEqual([]);
+    expect(await of.row(before)).toMatchObject({ status: 'pending', attempts: 0 });
+    expect(await of.row(after)).toMatchObject({ status: 'unrouted' });
+    await take(receiver.url);
+    courier.send(accountId, await environment.store.asAccount(accountId, reopenUndelivered));
+    await courier.drain();
+    expect(receiver.received.map(({ id }) => id)).toEqual([before, after]);
+  });
+});
+
+describe('an event that is delivered by a workflow', () => {
+  test('after ten attempts is dead, and the next one of the patient goes out', async () => {
+    let failing = true;
+    const { accountId, delivery, courier, receiver, ...of } = await accountWith((_, response) => {
+      response.writeHead(failing ? 500 : 200).end();
+    });
+    const { deliverEvent } = createWebhookActivities({ delivery, courier, temporal });
+    const patientId = uuidv7();
+    const [first, second] = [await of.event(patientId), await of.event(patientId)];
+    for (let attempt = 1; attempt < 10; attempt++) {
+      expect(await runActivity(deliverEvent, { accountId, eventId: first })).toMatchObject({
+        state: 'failed',
+        attemptsMade: attempt,
+      });
+    }
+    expect(await runActivity(deliverEvent, { accountId, eventId: second })).toEqual({
+      state: 'blocked',
+      attemptsMade: 0,
+    });
+    const last = delivery.attempt(accountId, first).then((outcome) => {
+      failing = false;
+      return outcome;
+    });
+    expect(await last).toEqual({ state: 'dead', note: '500', nextEventId: second });
+    expect(await of.row(first)).toMatchObject({ status: 'dead', attempts: 10 });
+
+    // Sent anew, it starts its schedule again, under the same id; what was tried before stays known.
+    const open = await environment.store.asAccount(accountId, reopenUndelivered);
+    expect(open).toEqual([first, second]);
+    await runActivity(deliverEvent, { accountId, eventId: first });
+    await courier.drain();
+    expect(receiver.received.slice(-2).map(({ id }) => id)).toEqual([first, second]);
+    expect(await of.attempts(first)).toHaveLength(11);
+    expect(await of.row(second)).toMatchObject({ status: 'delivered' });
+  });
+
+  test('to a receiver that is gone is dead, as is all that was open; nothing more goes there', async () => {
+    const { accountId, courier, receiver, ...of } = await accountWith(status(410));
+    const [first, other] = [await of.event(), await of.event()];
+    courier.send(accountId, [first, other]);
+    await courier.drain();
+    const later = await of.event();
+    courier.send(accountId, [later]);
+    await courier.drain();
+    expect(receiver.received.map(({ id }) => id)).toEqual([first]);
+    const states = await Promise.all([first, other, later].map(of.row));
+    expect(states.map((row) => row.status)).toEqual(['dead', 'dead', 'unrouted']);
+    expect(await of.destination()).toMatchObject({ health: 'disabled' });
+    expect(await of.workflows(first)).toBe(0);
+  });
+
+  test('is not sent by a second one while the first is at it', async () => {
+    let answer = () => undefined as unknown;
+    const { accountId, delivery, receiver, ...of } = await accountWith((_, response) => {
+      answer = () => response.end();
+    });
+    const id = await of.event();
+    const first = delivery.attempt(accountId, id);
+    while (receiver.received.length === 0) await delay(10);
+    expect(await delivery.attempt(accountId, id)).toEqual({ state: 'blocked', attemptsMade: 1 });
+    answer();
+    expect(await first).toEqual({ state: 'delivered', nextEventId: undefined });
+    expect(await delivery.attempt(accountId, id)).toEqual({ state: 'closed' });
+  });
+});
+
+describe('reconcile', () => {
+  const round = async (courier: Parameters<typeof createReconcileActivities>[0]['courier']) => {
+    const launcher = {
+      launch: () => undefined,
+      start: async () => 'open' as const,
+      drain: async () => undefined,
+    };
+    const { reconcileLeftOvers } = createReconcileActivities({ store: environment.store, launcher, courier });
+    return runActivity(reconcileLeftOvers, undefined);
+  };
+  const age = (accountId: string) =>
+    environment.store.asAccount(accountId, (tx) =>
+      tx.db
+        .updateTable('event')
+        .set({ occurred_at: new Date(Date.now() - 60_000) })
+        .execute(),
+    );
+
+  test('hands over what a crash kept from its courier, once; what is fresh it leaves alone', async () => {
+    const { accountId, courier, ...of } = await accountWith();
+    const old = await of.event();
+    await age(accountId);
+    const fresh = await of.event();
+    await round(courier);
+    await round(courier);
+    expect([await of.workflows(old), await of.workflows(fresh)]).toEqual([1, 0]);
+    expect(await of.row(old)).toMatchObject({ handed_over_at: expect.any(Date) });
+  });
+
+  test('leaves what has no address to go to, until there is one', async () => {
+    const { accountId, courier, receiver, ...of } = await accountWith();
+    const id = await of.event();
+    await age(accountId);
+    const set = (url: string | null) =>
+      environment.store.asAccount(accountId, (tx) => setDestination(tx, { id: uuidv7(), url, key: 'kept' }));
+    await set(null);
+    await round(courier);
+    expect(await of.workflows(id)).toBe(0);
+    await set(receiver.url);
+    await round(courier);
+    expect(await of.workflows(id)).toBe(1);
+  });
+
+  test('passes over an event that cannot be handed over, takes the next, and shows the failure', async () => {
+    const { accountId, courier, ...of } = await accountWith();
+    const [broken, sound] = [await of.event(), await of.event()];
+    await age(accountId);
+    const handOver: typeof courier.handOver = async (account, eventId, attempts) => {
+      if (eventId === broken) throw new Error('not this one');
+      return courier.handOver(account, eventId, attempts);
+    };
+    await expect(round({ ...courier, handOver })).rejects.toThrow('not this one');
+    expect(await of.workflows(sound)).toBe(1);
+  });
+});

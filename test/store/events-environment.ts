@@ -1,0 +1,120 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Client, Connection } from '@temporalio/client';
+import { pino } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import { inject } from 'vitest';
+import { webhookDeliveryWorkflowId } from '../../src/contract/temporal.ts';
+import type { Store } from '../../src/exchange/store/database.ts';
+import { insertEvent } from '../../src/exchange/store/events.ts';
+import { createCourier } from '../../src/exchange/webhooks/courier.ts';
+import { createDelivery } from '../../src/exchange/webhooks/delivery.ts';
+import type { DestinationRules } from '../../src/exchange/webhooks/destination-guard.ts';
+import { createWebhookSender } from '../../src/exchange/webhooks/sender.ts';
+import { createTestNamespace } from '../support/temporal-namespace.ts';
+
+export interface Received {
+  id: string;
+  headers: IncomingMessage['headers'];
+  /** As it came over the wire. */
+  raw: string;
+  path: string;
+}
+
+/** A receiver over real HTTP; `answer` says what each delivery gets. */
+export async function startReceiver(
+  answer: (received: Received, response: ServerResponse) => void = (_, response) => void response.end(),
+) {
+  const received: Received[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { headers, url: path = '' } = request;
+      const one = { id: String(headers['webhook-id']), headers, raw: Buffer.concat(chunks).toString(), path };
+      received.push(one);
+      answer(one, response);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/webhooks`,
+    received,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** A Temporal client in a namespace of its own. */
+export async function connectTestTemporal(): Promise<Client & { connection: Connection }> {
+  const namespace = await createTestNamespace();
+  const connection = await Connection.connect({ address: inject('temporalAddress') });
+  return Object.assign(new Client({ connection, namespace }), { connection });
+}
+
+/** What brings events out, as a process of the exchange has it. */
+export function createDeliveries(
+  store: Store,
+  temporal: Client,
+  options: { destinations?: DestinationRules; answerTimeoutMs?: number } = {},
+) {
+  const sender = createWebhookSender({
+    destinations: options.destinations ?? { allowLoopback: true },
+    consolidatedDataUrl: (_accountId, patientId) => `https://exchange.example.org/links/${patientId}`,
+    answerTimeoutMs: options.answerTimeoutMs,
+  });
+  const delivery = createDelivery({ store, sender });
+  const courier = createCourier({ store, delivery, temporal, logger: pino({ level: 'silent' }) });
+  return { sender, delivery, courier };
+}
+
+/** Commits one event about a patient, as the end of a source does. */
+export async function addEvent(store: Store, accountId: string, patientId: string): Promise<string> {
+  const requestId = uuidv7();
+  const type = 'network-query.hie';
+  const id = await store.asAccount(accountId, (tx) =>
+    insertEvent(tx, {
+      type,
+      factKey: `${type}/${requestId}/1`,
+      patientId,
+      requestId,
+      occurredAt: new Date(),
+      body: {
+        meta: { requestId, when: new Date().toISOString(), type, data: { jobId: 'ä€' } },
+        payload: {
+          patientId,
+          source: { type: 'hie', status: 'completed', completedAt: new Date().toISOString() },
+        },
+      },
+    }),
+  );
+  if (id === undefined) throw new Error('the fact was told before');
+  return id;
+}
+
+export const eventRow = (store: Store, accountId: string, eventId: string) =>
+  store.asAccount(accountId, (tx) =>
+    tx.db.selectFrom('event').selectAll().where('id', '=', eventId).executeTakeFirstOrThrow(),
+  );
+
+export const attemptRows = (store: Store, accountId: string, eventId: string) =>
+  store.asAccount(accountId, (tx) =>
+    tx.db
+      .selectFrom('event_attempt')
+      .select(['attempt', 'http_status', 'outcome'])
+      .where('event_id', '=', eventId)
+      .orderBy('attempt')
+      .execute(),
+  );
+
+/** How many runs of a `webhookDelivery` there are for an event. */
+export async function workflowsOf(temporal: Client, eventId: string): Promise<number> {
+  const description = await temporal.workflow
+    .getHandle(webhookDeliveryWorkflowId(eventId))
+    .describe()
+    .catch(() => undefined);
+  return description === undefined ? 0 : 1;
+}

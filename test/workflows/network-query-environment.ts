@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto';
+import type { WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { RecordActivities } from '../../src/activities/exchange/record-activities.ts';
+import type { SourceActivities } from '../../src/activities/exchange/source-activities.ts';
+import type { WebhookActivities } from '../../src/activities/exchange/webhook-activities.ts';
+import {
+  NETWORK_QUERY_MESSAGES as MESSAGES,
+  type NetworkQueryInput,
+  type NetworkQueryProgress,
+} from '../../src/contract/network-query-workflow.ts';
+import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import type { FailedAttempt, SourceStep, SourceStepInput } from '../../src/contract/source-steps.ts';
+import {
+  networkQueryWorkflowId,
+  SEARCH_ATTRIBUTES,
+  TASK_QUEUES,
+  WORKFLOW_TYPES,
+} from '../../src/contract/temporal.ts';
+import { createLogger } from '../../src/lib/logger.ts';
+import { createDataConverter } from '../../src/temporal/data-converter.ts';
+import { IndexedValueType } from '../../src/temporal/proto.ts';
+import { installTemporalRuntime } from '../../src/temporal/runtime.ts';
+import { getTimeSkippingServer } from '../../src/temporal/server-binary.ts';
+import { createWorkers } from '../../src/temporal/workers.ts';
+import { testKeyRing } from '../support/test-keys.ts';
+import { workflowBundle } from '../support/workflow-bundle.ts';
+
+type ExchangeActivities = RecordActivities & SourceActivities & WebhookActivities;
+type Answer = SourceStep | Error | ((step: SourceStepInput) => Promise<SourceStep>);
+export type QueryRun = WorkflowHandleWithFirstExecutionRunId<
+  (input: NetworkQueryInput) => Promise<NetworkQueryProgress>
+>;
+
+installTemporalRuntime(createLogger('test', 'fatal'));
+const dataConverter = createDataConverter(testKeyRing());
+
+/** A server of its own, whose clock leaps over waits while a test waits for a result. */
+export async function createTimeSkippingEnvironment() {
+  const environment = await TestWorkflowEnvironment.createTimeSkipping({
+    server: { executable: { type: 'existing-path', path: await getTimeSkippingServer() } },
+    client: { dataConverter },
+  });
+  await environment.connection.operatorService.addSearchAttributes({
+    namespace: 'default',
+    searchAttributes: Object.fromEntries(
+      Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => [
+        name,
+        type === 'Keyword'
+          ? IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+          : IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+      ]),
+    ),
+  });
+
+  return {
+    environment,
+    client: environment.client,
+    close: () => environment.teardown(),
+    /** Runs `use` while workers with these activities serve the exchange's queues. */
+    async withWorkers<R>(activities: Partial<ExchangeActivities>, use: () => Promise<R>): Promise<R> {
+      const workers = await createWorkers({
+        connection: environment.nativeConnection,
+        namespace: environment.namespace ?? 'default',
+        dataConverter,
+        workflowBundle: await workflowBundle(),
+        sourceRatePerSecond: { hie: 1_000, pharmacy: 1_000, lab: 1_000 },
+        activities: {
+          [TASK_QUEUES.exchange]: activities,
+          ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), activities])),
+        },
+      });
+      const [first, ...others] = workers;
+      if (first === undefined) throw new Error('no worker');
+      const running = others.map((worker) => worker.run());
+      try {
+        return await first.runUntil(use);
+      } finally {
+        for (const worker of others) if (worker.getState() === 'RUNNING') worker.shutdown();
+        await Promise.all(running);
+      }
+    },
+    startQuery(sources: readonly SourceType[], { run = 0, attempt = 1 } = {}): Promise<QueryRun> {
+      const requestId = randomUUID();
+      return environment.client.workflow.start(WORKFLOW_TYPES.networkQuery, {
+        taskQueue: TASK_QUEUES.exchange,
+        workflowId: networkQueryWorkflowId(requestId, run),
+        args: [
+          { accountId: 'account', requestId, run, sources: sources.map((source) => ({ source, attempt })) },
+        ],
+      }) as Promise<QueryRun>;
+    },
+  };
+}
+
+export type TimeSkipping = Awaited<ReturnType<typeof createTimeSkippingEnvironment>>;
+
+/** Sources that answer from a script (by `<source>/<attempt>`), and a note of everything that was asked and written. */
+export function scriptedSources(script: {
+  ask?: Partial<Record<string, Answer[]>>;
+  collect?: Partial<Record<string, Answer[]>>;
+}) {
+  const calls: { step: 'ask' | 'collect'; source: SourceType; attempt: number; atMs: number }[] = [];
+  const failures: FailedAttempt[] = [];
+  const opened: SourceStepInput[] = [];
+
+  async function answer(kind: 'ask' | 'collect', step: SourceStepInput): Promise<SourceStep> {
+    const { source, attempt } = step;
+    const made = calls.filter(
+      (call) => call.step === kind && call.source === source && call.attempt === attempt,
+    ).length;
+    calls.push({ step: kind, source, attempt, atMs: Date.now() });
+    const answers = script[kind]?.[`${source}/${attempt}`] ?? [completed(1)];
+    const next = answers[Math.min(made, answers.length - 1)] ?? completed(1);
+    if (next instanceof Error) throw next;
+    return typeof next === 'function' ? next(step) : next;
+  }
+
+  const activities: Partial<ExchangeActivities> = {
+    askSource: (step) => answer('ask', step),
+    collectSource: (step) => answer('collect', step),
+    recordFailedAttempt: async (failed) => void failures.push(failed),
+    openNextAttempt: async (step) => {
+      opened.push(step);
+      return { attempt: step.attempt };
+    },
+  };
+  return {
+    activities,
+    failures,
+    opened,
+    calls: (kind: 'ask' | 'collect', source: SourceType) =>
+      calls.filter((call) => call.step === kind && call.source === source),
+  };
+}
+
+export const completed = (resources: number): SourceStep => ({ state: 'completed', resources });
+export const waiting = (retryAfterMs?: number): SourceStep => ({ state: 'waiting', retryAfterMs });
+export const failure = (type: string, message: string, nonRetryable = true): ApplicationFailure =>
+  ApplicationFailure.create({ type, message, nonRetryable });
+
+export const statusOf = (run: QueryRun): Promise<NetworkQueryProgress> =>
+  run.query<NetworkQueryProgress>(MESSAGES.status);
+export const stateOf = async (run: QueryRun, source: SourceType) =>
+  (await statusOf(run)).sources.find((each) => each.source === source)?.state;
+
+/** Until `check` holds; for what happens by itself and soon. */
+export async function eventually(check: () => Promise<boolean> | boolean): Promise<void> {
+  for (let tries = 0; tries < 300; tries++) {
+    if (await check()) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error('it did not come to that');
+}

@@ -1,0 +1,484 @@
+import { Context } from '@temporalio/activity';
+import { WorkflowFailedError, WorkflowUpdateFailedError } from '@temporalio/client';
+import { CancelledFailure } from '@temporalio/common';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { NETWORK_QUERY_MESSAGES as MESSAGES } from '../../src/contract/network-query-workflow.ts';
+import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import { SOURCE_FAILURE_TYPES as TYPES } from '../../src/contract/source-steps.ts';
+import {
+  completed,
+  createTimeSkippingEnvironment,
+  eventually,
+  failure,
+  type QueryRun,
+  scriptedSources,
+  stateOf,
+  statusOf,
+  type TimeSkipping,
+  waiting,
+} from './network-query-environment.ts';
+
+let skipping: TimeSkipping;
+beforeAll(async () => {
+  skipping = await createTimeSkippingEnvironment();
+});
+afterAll(() => skipping.close());
+
+const callBack = (run: QueryRun, source: SourceType, attempt = 1) =>
+  run.signal(MESSAGES.sourceCallback, { source, attempt });
+const update = (run: QueryRun, name: string, source?: SourceType) =>
+  run.executeUpdate<void, [{ source: SourceType } | undefined]>(name, {
+    args: [source === undefined ? undefined : { source }],
+  });
+const refusalOf = async (work: Promise<unknown>): Promise<string | undefined> => {
+  const error = await work.catch((reason: unknown) => reason);
+  if (!(error instanceof WorkflowUpdateFailedError)) throw new Error('it was not refused', { cause: error });
+  return error.cause?.message;
+};
+/** A step that lasts until the query is steered. */
+const untilReleased = () => {
+  let release: (step: ReturnType<typeof completed>) => void = () => undefined;
+  const step = new Promise<ReturnType<typeof completed>>((resolve) => {
+    release = resolve;
+  });
+  return { release, step: () => step };
+};
+
+/** A step that a cancellation ends, as the connectors' are. */
+async function untilCancelled(): Promise<never> {
+  const { cancelled, heartbeat } = Context.current();
+  const beat = setInterval(() => heartbeat(), 100);
+  return cancelled.finally(() => clearInterval(beat));
+}
+
+/** Starts a query on scripted sources and leaps to its end. */
+async function runToEnd(sources: readonly SourceType[], script: Parameters<typeof scriptedSources>[0]) {
+  const scripted = scriptedSources(script);
+  const result = await skipping.withWorkers(scripted.activities, async () =>
+    (await skipping.startQuery(sources)).result(),
+  );
+  return { ...scripted, result };
+}
+
+describe('a query', () => {
+  test('whose sources answer at once asks each of them once and tells their counts', async () => {
+    const { result, calls, failures } = await runToEnd(SOURCE_TYPES, {
+      ask: { 'hie/1': [completed(40)], 'pharmacy/1': [completed(0)], 'lab/1': [completed(3)] },
+    });
+    expect(result).toMatchObject({
+      status: 'completed',
+      sources: [
+        { source: 'hie', state: 'completed', resources: 40 },
+        { source: 'pharmacy', state: 'completed', resources: 0 },
+        { source: 'lab', state: 'completed', resources: 3 },
+      ],
+    });
+    for (const source of SOURCE_TYPES) expect(calls('ask', source)).toHaveLength(1);
+    expect(failures).toEqual([]);
+  });
+
+  test('is partial when one source fails, and the others lose nothing by it', async () => {
+    const { result, failures } = await runToEnd(SOURCE_TYPES, {
+      ask: { 'pharmacy/1': [failure(TYPES.refused, 'pharmacy answered 403')] },
+    });
+    expect(result).toMatchObject({
+      status: 'partial',
+      sources: [
+        { state: 'completed' },
+        { state: 'failed', reason: 'pharmacy answered 403' },
+        { state: 'completed' },
+      ],
+    });
+    expect(failures).toMatchObject([{ source: 'pharmacy', attempt: 1, reason: 'pharmacy answered 403' }]);
+  });
+
+  test('tells that a source does not know the patient', async () => {
+    const { result } = await runToEnd(['lab'], {
+      ask: { 'lab/1': [{ state: 'completed', resources: 0, note: 'The source does not know this patient' }] },
+    });
+    expect(result.sources).toMatchObject([
+      { state: 'completed', reason: 'The source does not know this patient' },
+    ]);
+  });
+
+  test('tells at any time where each source stands', async () => {
+    const held = untilReleased();
+    const { activities } = scriptedSources({
+      ask: { 'hie/1': [held.step], 'pharmacy/1': [waiting()], 'lab/1': [completed(5)] },
+    });
+    await skipping.withWorkers(activities, async () => {
+      const run = await skipping.startQuery(SOURCE_TYPES);
+      await eventually(async () => (await stateOf(run, 'lab')) === 'completed');
+      await eventually(async () => (await stateOf(run, 'pharmacy')) === 'waiting');
+      expect(await statusOf(run)).toEqual({
+        requestId: expect.any(String),
+        run: 0,
+        status: 'running',
+        sources: [
+          { source: 'hie', attempt: 1, state: 'asking', resources: 0 },
+          { source: 'pharmacy', attempt: 1, state: 'waiting', resources: 0 },
+          { source: 'lab', attempt: 1, state: 'completed', resources: 5 },
+        ],
+      });
+      held.release(completed(1));
+      await run.result();
+    });
+  });
+});
+
+describe('a source that takes the request', () => {
+  test('is asked as soon as it calls back', async () => {
+    const { activities, calls } = scriptedSources({ ask: { 'hie/1': [waiting(3_600_000)] } });
+    await skipping.withWorkers(activities, async () => {
+      const run = await skipping.startQuery(['hie']);
+      await eventually(async () => (await stateOf(run, 'hie')) === 'waiting');
+      expect(calls('collect', 'hie')).toEqual([]);
+      await callBack(run, 'hie');
+      await eventually(() => calls('collect', 'hie').length === 1);
+      expect(await run.result()).toMatchObject({ status: 'completed' });
+    });
+  });
+
+  test('may call back before the step that asked it has returned', async () => {
+    const held = untilReleased();
+    const { activities, calls } = scriptedSources({ ask: { 'hie/1': [held.step] } });
+    await skipping.withWorkers(activities, async () => {
+      const run = await skipping.startQuery(['hie']);
+      await eventually(() => calls('ask', 'hie').length === 1);
+      await callBack(run, 'hie');
+      held.release(waiting(86_400_000) as never);
+      // No time is skipped here: only the callback can have brought this about.
+      await eventually(() => calls('collect', 'hie').length === 1);
+      await run.result();
+    });
+  });
+
+  test('that calls back twice, early and for attempts that are over is asked no more than it says', async () => {
+    const { activities, calls } = scriptedSources({
+      ask: { 'hie/1': [waiting(3_600_000)] },
+      collect: { 'hie/1': [waiting(3_600_000), completed(2)] },
+    });
+    await skipping.withWorkers(activities, async () => {
+      const run = await skipping.startQuery(['hie']);
+      await callBack(run, 'hie', 7);
+      await callBack(run, 'lab');
+      await callBack(run, 'hie');
+      await callBack(run, 'hie');
+      await eventually(() => calls('collect', 'hie').length >= 1);
+      expect(await run.result()).toMatchObject({ status: 'completed' });
+      expect(calls('collect', 'hie')).toHaveLength(2);
+    });
+  });
+
+  test('whose callback is lost is asked after growing waits', async () => {
+    const { activities, calls } = scriptedSources({
+      ask: { 'hie/1': [waiting(20_000)] },
+      collect: { 'hie/1': [waiting(), waiting(), waiting(), completed(4)] },
+    });
+    await skipping.withWorkers(activities, async () => {
+      const run = await skipping.startQuery(['hie']);
+      expect(await run.result()).toMatchObject({ status: 'completed', sources: [{ resources: 4 }] });
+      const { events } = await run.fetchHistory();
+      const waits = (events ?? []).flatMap(({ timerStartedEventAttributes: timer }) =>
+        timer?.startToFireTimeout?.seconds == null ? [] : [Number(timer.startToFireTimeout.seconds)],
+      );
+      expect(waits).toEqual([20, 45, 67, 101]);
+    });
+    expect(calls('collect', 'hie')).toHaveLength(4);
+  });
+
+  test.each([
+    ['hie', '2 days'],
+    ['pharmacy', '6 hours'],
+    ['lab', '7 days'],
+  ] as const)('and never answers ends at the deadline: %s after %s', async (source, after) => {
+    const { result, failures, calls } = await runToEnd([source], {
+      ask: { [`${source}/1`]: [waiting()] },
+      collect: { [`${source}/1`]: [waiting()] },
+    });
+    const reason = `No answer within ${after}`;
+    expect(result).toMatchObject({ status: 'failed', sources: [{ state: 'failed', reason }] });
+    expect(failures).toMatchObject([{ attempt: 1, reason, abandoned: true }]);
+    expect(failures[0]?.retryAfterMs).toBeUndefined();
+    expect(calls('collect', source).length).toBeGreaterThan(20);
+    expect(calls('collect', source).length).toBeLessThan(200);
+  });
+
+  test('and then fails it is tried again as a new attempt, which has its own callback', async () => {
+    const { activities, calls, failures } = scriptedSources({
+      ask: { 'hie/1': [waiting()], 'hie/2': [waiting(86_400_000)] },
+      collect: { 'hie/1': [failure(TYPES.jobFailed, 'hie failed the job')] },
+    });
+    await skipping.withWorkers(activities, async () => {
+      const run = await skipping.startQuery(['hie']);
+      await callBack(run, 'hie', 2);
+      await callBack(run, 'hie', 1);
+      expect(await run.result()).toMatchObject({ status: 'completed', sources: [{ attempt: 2 }] });
+      expect(failures).toMatchObject([{ attempt: 1, reason: 'hie failed the job', retryAfterMs: 5_000 }]);
+      expect(calls('collect', 'hie').map(({ attempt }) => attempt)).toEqual([1, 2]);
+    });
+  });
+});
+
+describe('a source that fails', () => {
+  test.each([TYPES.badAnswer, TYPES.jobFailed])(
+    'with %s gets a new attempt after a back-off',
+    async (type) => {
+      const { result, failures, calls } = await runToEnd(['lab'], {
+        ask: {
+          'lab/1': [failure(type, 'lab: no')],
+          'lab/2': [failure(type, 'lab: no')],
+          'lab/3': [completed(9)],
+        },
+      });
+      expect(result).toMatchObject({ status: 'completed', sources: [{ attempt: 3, resources: 9 }] });
+      expect(failures).toMatchObject([
+        { attempt: 1, reason: 'lab: no', retryAfterMs: 5_000 },
+        { attempt: 2, reason: 'lab: no', retryAfterMs: 300_000 },
+      ]);
+      expect(calls('ask', 'lab')).toHaveLength(3);
+    },
+  );
+
+  test('each time ends when its attempts are used up', async () => {
+    const again = [failure(TYPES.badAnswer, 'lab answered with HTML')];
+    const { result, failures } = await runToEnd(['lab'], {
+      ask: { 'lab/1': again, 'lab/2': again, 'lab/3': again },
+    });
+    expect(result).toMatchObject({ status: 'failed', sources: [{ attempt: 3, state: 'failed' }] });
+    expect(failures.map(({ retryAfterMs }) => retryAfterMs)).toEqual([5_000, 300_000, undefined]);
+  });
+
+  test.each([
+    ['refuses', failure(TYPES.refused, 'lab answered 403')],
+    ['cannot be reached in all its calls', failure(TYPES.transport, 'lab did not answer')],
+    ['stays over its rate limit', failure(TYPES.rateLimited, 'lab answered 429')],
+  ])('because it %s ends at once, without another attempt', async (_, error) => {
+    const { result, calls, failures } = await runToEnd(['lab'], { ask: { 'lab/1': [error] } });
+    expect(result).toMatchObject({ status: 'failed', sources: [{ attempt: 1, reason: error.message }] });
+    expect(calls('ask', 'lab')).toHaveLength(1);
+    expect(failures).toMatchObject([{ reason: error.message }]);
+  });
+
+  test('for a while only is asked again within the attempt', async () => {
+    const passing = failure(TYPES.transport, 'lab did not answer', false);
+    const { result, calls } = await runToEnd(['lab'], {
+      ask: { 'lab/1': [passing, passing, passing, completed(1)] },
+    });
+    expect(result).toMatchObject({ status: 'completed', sources: [{ attempt: 1 }] });
+    expect(calls('ask', 'lab')).toHaveLength(4);
+  });
+
+  test('by a fault of ours says nothing of our insides', async () => {
+    const { result, failures } = await runToEnd(['lab'], {
+      ask: { 'lab/1': [failure('error', 'duplicate key of Tamica Murazik at 10.0.0.5')] },
+    });
+    expect(JSON.stringify({ result, failures })).not.toMatch(/Tamica|10\.0/);
+    expect(failures).toMatchObject([
+      { reason: 'The exchange could not take in the answer', abandoned: true },
+    ]);
+  });
+});
+
+describe('giving a source up', () => {
+  test('ends it while it is asked, waited for, or due for another attempt; the others go on', async () => {
+    const { activities, failures } = scriptedSources({
+      ask: {
+        'hie/1': [waiting(86_400_000)],
+        'pharmacy/1': [failure(TYPES.badAnswer, 'HTML')],
+        'lab/1': [untilCancelled],
+      },
+    });
+    await skipping.withWorkers(activities, async () => {
+      const run = await skipping.startQuery(SOURCE_TYPES);
+      await eventually(async () => (await stateOf(run, 'pharmacy')) === 'backing-off');
+      await update(run, MESSAGES.giveUpSource, 'pharmacy');
+      await eventually(async () => (await stateOf(run, 'hie')) === 'waiting');
+      await update(run, MESSAGES.giveUpSource, 'lab');
+      expect(await statusOf(run)).toMatchObject({
+        status: 'running',
+        sources: [
+          { state: 'waiting' },
+          { state: 'failed', reason: 'Given up on request' },
+          { state: 'failed', reason: 'Given up on request' },
+        ],
+      });
+      await update(run, MESSAGES.giveUpSource, 'hie');
+      expect(await run.result()).toMatchObject({ status: 'failed' });
+    });
+    const reason = 'Given up on request';
+    const of = (source: SourceType) => failures.filter((each) => each.source === source);
+    expect(of('hie')).toMatchObject([{ reason, abandoned: true }]);
+    expect(of('lab')).toMatchObject([{ reason, abandoned: true }]);
+    expect(of('pharmacy')).toMatchObject([
+      { reason: 'HTML', retryAfterMs: 5_000 },
+      { reason, abandoned: false },
+    ]);
+  });
+
+  test('is refused when it has ended or is not part of the query', async () => {
+    const { activities } = scriptedSources({ ask: { 'hie/1': [waiting(86_400_000)] } });
+    await skipping.withWorkers(activities, async () => {
+      const run = await skipping.startQuery(['hie', 'lab']);
+      await eventually(async () => (await stateOf(run, 'lab')) === 'completed');
+      expect(await refusalOf(update(run, MESSAGES.giveUpSource, 'lab'))).toBe(
+        'The lab source is not running',
+      );
+      expect(await refusalOf(update(run, MESSAGES.giveUpSource, 'pharmacy'))).toBe(
+        'The pharmacy source is not running',
+      );
+      await update(run, MESSAGES.cancelQuery);
+      await run.result();
+    });
+  });
+});
+
+describe('cancelling a query', () => {
+  test('on request ends all its sources and then the query, as failed', async () => {
+    const { activities, failures } = scriptedSources({
+      ask: { 'hie/1': [waiting(86_400_000)], 'lab/1': [waiting(86_400_000)] },
+    });
+    await skipping.withWorkers(activities, async () => {
+      const run = await skipping.startQuery(['hie', 'lab']);
+      await eventually(async () => (await stateOf(run, 'lab')) === 'waiting');
+      await eventually(async () => (await stateOf(run, 'hie')) === 'waiting');
+      await update(run, MESSAGES.cancelQuery);
+      expect(await run.result()).toMatchObject({ status: 'failed' });
+    });
+    expect(failures.map(({ source }) => source).sort()).toEqual(['hie', 'lab']);
+    expect(failures.every(({ reason, abandoned }) => abandoned && reason === 'Cancelled on request')).toBe(
+      true,
+    );
+  });
+
+  test('in Temporal first writes the ends, each with its own reason, then is cancelled', async () => {
+    const { activities, failures } = scriptedSources({
+      ask: { 'hie/1': [waiting(86_400_000)], 'lab/1': [waiting(86_400_000)] },
+    });
+    await skipping.withWorkers(activities, async () => {
+      const run = await skipping.startQuery(['hie', 'lab']);
+      await eventually(async () => (await stateOf(run, 'lab')) === 'waiting');
+      await eventually(async () => (await stateOf(run, 'hie')) === 'waiting');
+      await update(run, MESSAGES.giveUpSource, 'lab');
+      await run.cancel();
+      const error = await run.result().catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(WorkflowFailedError);
+      expect((error as WorkflowFailedError).cause).toBeInstanceOf(CancelledFailure);
+    });
+    expect(failures.map(({ source, reason }) => `${source}: ${reason}`)).toEqual([
+      'lab: Given up on request',
+      'hie: Cancelled by an operator',
+    ]);
+  });
+
+  test('in Temporal just as a source is tried again leaves nothing open', async () => {
+    let letOpen: () => void = () => undefined;
+    const opening = new Promise<void>((resolve) => {
+      letOpen = resolve;
+    });
+    const { activities, failures, opened } = scriptedSources({
+      ask: { 'hie/1': [failure(TYPES.refused, 'no')], 'lab/1': [waiting(86_400_000)] },
+    });
+    const { openNextAttempt } = activities;
+    activities.openNextAttempt = async (step) => {
+      const result = openNextAttempt?.(step);
+      await opening;
+      return result ?? { attempt: 0 };
+    };
+    await skipping.withWorkers(activities, async () => {
+      const run = await skipping.startQuery(['hie', 'lab']);
+      await eventually(async () => (await stateOf(run, 'hie')) === 'failed');
+      const retried = update(run, MESSAGES.retrySource, 'hie').catch(() => undefined);
+      await eventually(() => opened.length === 1);
+      await run.cancel();
+      await eventually(async () => (await stateOf(run, 'lab')) === 'failed');
+      letOpen();
+      await retried;
+      await run.result().catch(() => undefined);
+    });
+    expect(failures.map(({ source, attempt, reason }) => `${source}/${attempt}: ${reason}`)).toEqual([
+      'hie/1: no',
+      'lab/1: Cancelled by an operator',
+      'hie/2: Cancelled by an operator',
+    ]);
+  });
+});
+
+describe('trying a source again', () => {
+  test('while the query runs is a further attempt of the same query', async () => {
+    const { activities, opened, calls } = scriptedSources({
+      ask: {
+        'hie/1': [failure(TYPES.refused, 'no')],
+        'hie/2': [completed(8)],
+        'lab/1': [waiting(86_400_000)],
+      },
+    });
+    await skipping.withWorkers(activities, async () => {
+      const run = await skipping.startQuery(['hie', 'lab']);
+      await eventually(async () => (await stateOf(run, 'hie')) === 'failed');
+      await update(run, MESSAGES.retrySource, 'hie');
+      expect(opened).toMatchObject([{ source: 'hie', attempt: 2 }]);
+      await eventually(async () => (await stateOf(run, 'hie')) === 'completed');
+      await callBack(run, 'lab');
+      expect(await run.result()).toMatchObject({
+        status: 'completed',
+        sources: [{ source: 'hie', attempt: 2, resources: 8 }, { source: 'lab' }],
+      });
+      expect(calls('ask', 'hie')).toHaveLength(2);
+    });
+  });
+
+  test('has its own back-offs', async () => {
+    const no = [failure(TYPES.badAnswer, 'HTML')];
+    const { activities, failures } = scriptedSources({
+      ask: {
+        ...Object.fromEntries([1, 2, 3, 4].map((attempt) => [`hie/${attempt}`, no])),
+        'lab/1': [waiting(86_400_000)],
+      },
+    });
+    await skipping.withWorkers(activities, async () => {
+      const run = await skipping.startQuery(['hie', 'lab']);
+      await eventually(() => failures.length === 1);
+      await update(run, MESSAGES.giveUpSource, 'hie');
+      await update(run, MESSAGES.retrySource, 'hie');
+      expect(await run.result()).toMatchObject({ sources: [{ attempt: 4, state: 'failed' }, {}] });
+    });
+    expect(
+      failures
+        .filter(({ source }) => source === 'hie')
+        .map(({ attempt, retryAfterMs }) => [attempt, retryAfterMs]),
+    ).toEqual([
+      [1, 5_000],
+      [1, undefined],
+      [2, 5_000],
+      [3, 300_000],
+      [4, undefined],
+    ]);
+  });
+
+  test('is refused while it runs and when it has completed', async () => {
+    const { activities } = scriptedSources({ ask: { 'hie/1': [waiting(86_400_000)] } });
+    await skipping.withWorkers(activities, async () => {
+      const run = await skipping.startQuery(['hie', 'lab']);
+      await eventually(async () => (await stateOf(run, 'lab')) === 'completed');
+      await eventually(async () => (await stateOf(run, 'hie')) === 'waiting');
+      expect(await refusalOf(update(run, MESSAGES.retrySource, 'hie'))).toBe('The hie source is waiting');
+      expect(await refusalOf(update(run, MESSAGES.retrySource, 'lab'))).toBe('The lab source is completed');
+      await update(run, MESSAGES.cancelQuery);
+      await run.result();
+    });
+  });
+
+  test('takes a source in that this run did not have', async () => {
+    const { activities, opened } = scriptedSources({ ask: { 'hie/1': [waiting(86_400_000)] } });
+    await skipping.withWorkers(activities, async () => {
+      const run = await skipping.startQuery(['hie']);
+      await eventually(async () => (await stateOf(run, 'hie')) === 'waiting');
+      await update(run, MESSAGES.retrySource, 'lab');
+      expect(opened).toMatchObject([{ source: 'lab' }]);
+      await eventually(async () => (await stateOf(run, 'lab')) === 'completed');
+      await callBack(run, 'hie');
+      expect(await run.result()).toMatchObject({ status: 'completed', sources: [{}, { source: 'lab' }] });
+    });
+  });
+});
