@@ -75,9 +75,7 @@ const toRecordset = (resources: readonly CollectedResource[]): string =>
   `[${resources.map(toRecord).join(',')}]`;
 
 const toRecord = ({ resourceType, sourceId, sha256, json }: CollectedResource): string =>
-  toJsonb(
-    `{"type":${JSON.stringify(resourceType)},"id":${JSON.stringify(sourceId)},"sha":"${sha256}","content":${json}}`,
-  );
+  `{"type":${JSON.stringify(resourceType)},"id":${JSON.stringify(sourceId)},"sha":"${sha256}","content":${toJsonb(json)}}`;
 
 /**
  * jsonb has no place for the character NUL, nor for half of a surrogate pair (which is all that JSON.stringify still
