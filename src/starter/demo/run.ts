@@ -9,9 +9,10 @@ import { startOnboarding } from '../../orchestrator/start-onboarding.ts';
 import { createSimulatorAdmin } from '../../simulator/admin-client.ts';
 import { loadSamplePatients } from '../../simulator/samples.ts';
 import { createTemporalClient } from '../../temporal/client.ts';
+import { workflowLink } from '../links.ts';
 import { createFollower } from './follow.ts';
 import { INCIDENTS, PATIENTS } from './scenario.ts';
-import { type DemoRow, renderTable } from './table.ts';
+import { type DemoRow, renderEnd } from './table.ts';
 import { countMerged, findFaults, type PatientFacts, readReceiverLog } from './witnesses.ts';
 
 export interface DemoSummary {
@@ -49,11 +50,9 @@ export async function runDemo(options: {
   });
   try {
     const { connection } = stack;
-    const link = (workflowId: string) =>
-      `${connection.temporalUiUrl}/namespaces/${connection.temporalNamespace}/workflows/${encodeURIComponent(workflowId)}`;
-    print(
-      `Up after ${seconds(begunAt)} s. Watch it in the Temporal UI: ${color.cyan(connection.temporalUiUrl ?? '')}\n`,
-    );
+    const ui = { url: connection.temporalUiUrl ?? '', namespace: connection.temporalNamespace };
+    const link = (workflowId: string) => workflowLink(ui, workflowId);
+    print(`Up after ${seconds(begunAt)} s. Watch it in the Temporal UI: ${color.cyan(ui.url)}\n`);
 
     const simulator = createSimulatorAdmin(connection.simulatorUrl);
     const [broken] = INCIDENTS;
@@ -118,7 +117,7 @@ export async function runDemo(options: {
     }
     const faults = findFaults(facts, await simulator.requests(), received);
 
-    print(`\n${renderTable(patients)}`);
+    print(`\n${renderEnd(patients)}`);
     for (const fault of faults) print(color.red(`✗ ${fault}`));
     print(verdict(faults, incidents.length, seconds(begunAt)));
     if (options.keep && !signal.aborted) {

@@ -1,5 +1,6 @@
 import color from 'picocolors';
 import { SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
+import { renderTable } from '../table.ts';
 
 export interface DemoRow {
   patient: string;
@@ -11,36 +12,32 @@ export interface DemoRow {
   links: string[];
 }
 
-const WIDTHS = { status: 11, source: 15, count: 11 };
-
 /** One line for each patient, its links below it. */
-export function renderTable(rows: readonly DemoRow[]): string {
-  const nameWidth = Math.max(...rows.map(({ patient }) => patient.length), 'Patient'.length) + 2;
-  const header = [
-    'Patient'.padEnd(nameWidth),
-    'Query'.padEnd(WIDTHS.status),
-    ...SOURCE_TYPES.map((source) => source.padEnd(WIDTHS.source)),
-    'Resources'.padStart(WIDTHS.count),
-    'Webhooks'.padStart(WIDTHS.count),
-  ].join('');
-  const lines = rows.flatMap((row) => [
-    [
-      row.patient.padEnd(nameWidth),
-      paint(row.status, row.status.padEnd(WIDTHS.status)),
+export function renderEnd(rows: readonly DemoRow[]): string {
+  const [head, rule, ...lines] = renderTable(
+    ['Patient', 'Query', ...SOURCE_TYPES, 'Resources', 'Webhooks'],
+    rows.map((row) => [
+      row.patient,
+      paint(row.status, row.status),
       ...SOURCE_TYPES.map((type) => sourceCell(row, type)),
-      String(row.resources).padStart(WIDTHS.count),
-      String(row.webhooks).padStart(WIDTHS.count),
-    ].join(''),
-    ...row.links.map((link) => color.dim(`  ${link}`)),
+      String(row.resources),
+      String(row.webhooks),
+    ]),
+  );
+  const withLinks = lines.flatMap((line, index) => [
+    line,
+    ...(rows[index]?.links ?? []).map((link) => color.dim(`  ${link}`)),
   ]);
-  return [color.bold(header), ...lines].join('\n');
+  return [color.bold(head), rule, ...withLinks].join('\n');
 }
 
 function sourceCell(row: DemoRow, type: SourceType): string {
   const source = row.sources.find((entry) => entry.type === type);
-  if (source === undefined) return '–'.padEnd(WIDTHS.source);
-  const text = source.attempts > 1 ? `${source.status} (${source.attempts})` : source.status;
-  return paint(source.status, text.padEnd(WIDTHS.source));
+  if (source === undefined) return '–';
+  return paint(
+    source.status,
+    source.attempts > 1 ? `${source.status} (${source.attempts} attempts)` : source.status,
+  );
 }
 
 function paint(status: string, text: string): string {
