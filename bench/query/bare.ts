@@ -38,5 +38,9 @@ export function createBareActivities(deps: {
   };
 }
 
-export const createBarePool = (databaseUrl: string): pg.Pool =>
-  new pg.Pool({ connectionString: databaseUrl, max: 20 });
+export function createBarePool(databaseUrl: string): pg.Pool {
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 20 });
+  // The database stops while the last idle connections are still closing.
+  pool.on('error', () => undefined);
+  return pool;
+}
