@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { ReconcileActivities } from '../../src/activities/exchange/reconcile-activities.ts';
 import type { RecordActivities } from '../../src/activities/exchange/record-activities.ts';
 import type { SourceActivities } from '../../src/activities/exchange/source-activities.ts';
 import type { WebhookActivities } from '../../src/activities/exchange/webhook-activities.ts';
@@ -18,22 +19,21 @@ import {
   TASK_QUEUES,
   WORKFLOW_TYPES,
 } from '../../src/contract/temporal.ts';
-import { createLogger } from '../../src/lib/logger.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { IndexedValueType } from '../../src/temporal/proto.ts';
-import { installTemporalRuntime } from '../../src/temporal/runtime.ts';
 import { getTimeSkippingServer } from '../../src/temporal/server-binary.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
+import { installTestRuntime } from './network-query-runtime.ts';
 
-type ExchangeActivities = RecordActivities & SourceActivities & WebhookActivities;
+type ExchangeActivities = RecordActivities & SourceActivities & WebhookActivities & ReconcileActivities;
 type Answer = SourceStep | Error | ((step: SourceStepInput) => Promise<SourceStep>);
 export type QueryRun = WorkflowHandleWithFirstExecutionRunId<
   (input: NetworkQueryInput) => Promise<NetworkQueryProgress>
 >;
 
-installTemporalRuntime(createLogger('test', 'fatal'));
+installTestRuntime();
 const dataConverter = createDataConverter(testKeyRing());
 
 /** A server of its own, whose clock leaps over waits while a test waits for a result. */

@@ -39,6 +39,7 @@ export function createQueryControl(deps: {
   temporal: Client;
   launcher: Launcher;
   callbackKey: string;
+  commandTimeoutMs?: number;
 }): QueryControl {
   const { store, temporal, launcher } = deps;
 
@@ -49,11 +50,12 @@ export function createQueryControl(deps: {
     why: string,
     argument?: SourceCommand,
   ): Promise<void> {
-    if (await commandWorkflow(temporal, of, name, argument)) return;
+    if (await commandWorkflow(temporal, of, name, argument, deps.commandTimeoutMs)) return;
     const state = await launcher.start(of.accountId, of.requestId, of.run).catch((cause: unknown) => {
       throw new UnavailableError('The workflow service cannot be reached now; try again', { cause });
     });
-    if (state === 'open' && (await commandWorkflow(temporal, of, name, argument))) return;
+    if (state === 'open' && (await commandWorkflow(temporal, of, name, argument, deps.commandTimeoutMs)))
+      return;
     await store.asAccount(of.accountId, (tx) => failOpenAttempts(tx, of, why, argument?.source));
   }
 
@@ -86,7 +88,13 @@ export function createQueryControl(deps: {
       });
       if (open === undefined) return redrive(accountId, requestId, source);
       const run = { requestId, run: open };
-      const taken = await commandWorkflow(temporal, run, MESSAGES.retrySource, { source });
+      const taken = await commandWorkflow(
+        temporal,
+        run,
+        MESSAGES.retrySource,
+        { source },
+        deps.commandTimeoutMs,
+      );
       return taken ? view(accountId, requestId) : redrive(accountId, requestId, source);
     },
 

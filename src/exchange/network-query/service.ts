@@ -36,6 +36,8 @@ export function createNetworkQueryService(deps: {
   logger: Logger;
   /** LINK_SIGNING_KEY; source callback tokens are derived from it. */
   callbackKey: string;
+  /** How long a caller waits for a running workflow to take a command. */
+  commandTimeoutMs?: number;
 }): NetworkQueryService & { launcher: Launcher } {
   const launcher = createLauncher(deps);
   return {

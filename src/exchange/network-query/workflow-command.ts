@@ -20,10 +20,11 @@ export async function commandWorkflow(
   { requestId, run }: { requestId: string; run: number },
   name: string,
   argument?: SourceCommand,
+  timeoutMs = COMMAND_TIMEOUT_MS,
 ): Promise<boolean> {
   const handle = temporal.workflow.getHandle(networkQueryWorkflowId(requestId, run));
   try {
-    await temporal.withDeadline(Date.now() + COMMAND_TIMEOUT_MS, () =>
+    await temporal.withDeadline(Date.now() + timeoutMs, () =>
       handle.executeUpdate<void, [SourceCommand | undefined]>(name, { args: [argument] }),
     );
     return true;

@@ -52,7 +52,7 @@ export async function networkQuery(input: NetworkQueryInput): Promise<NetworkQue
   );
   setHandler(defineUpdate<void, []>(MESSAGES.cancelQuery), () => sources.endAll('Cancelled on request'));
 
-  for (const { source, attempt } of input.sources) sources.start(source, attempt);
+  sources.start();
   await sources.allEnded();
 
   const result = progress.snapshot();
@@ -66,13 +66,16 @@ class SourceScopes {
   readonly #scopes = new Map<SourceType, CancellationScope>();
   readonly #why = new Map<SourceType, string>();
 
+  /** Each source has its scope before the handlers are set, for a command may come with the workflow's start. */
   constructor(
     readonly input: NetworkQueryInput,
     readonly progress: QueryProgress,
-  ) {}
+  ) {
+    for (const { source } of input.sources) this.#newScope(source);
+  }
 
-  start(source: SourceType, attempt: number): void {
-    this.#run(this.#newScope(source), source, attempt);
+  start(): void {
+    for (const { source, attempt } of this.input.sources) this.#run(source, attempt);
   }
 
   /**
@@ -80,7 +83,7 @@ class SourceScopes {
    * the source is given up meanwhile, for then it has to end.
    */
   async startAgain(source: SourceType): Promise<void> {
-    const scope = this.#newScope(source);
+    this.#newScope(source);
     const attempt = (this.progress.of(source)?.attempt ?? 0) + 1;
     this.progress.begin(source, attempt);
     const { accountId, requestId, run } = this.input;
@@ -93,7 +96,7 @@ class SourceScopes {
         attempt,
       }),
     );
-    this.#run(scope, source, opened.attempt);
+    this.#run(source, opened.attempt);
   }
 
   async end(source: SourceType, why: string): Promise<void> {
@@ -113,16 +116,14 @@ class SourceScopes {
     });
   }
 
-  #newScope(source: SourceType): CancellationScope {
-    const scope = new CancellationScope();
-    this.#scopes.set(source, scope);
+  #newScope(source: SourceType): void {
+    this.#scopes.set(source, new CancellationScope());
     this.#why.delete(source);
-    return scope;
   }
 
-  #run(scope: CancellationScope, source: SourceType, attempt: number): void {
+  #run(source: SourceType, attempt: number): void {
     const why = () => this.#why.get(source) ?? 'Cancelled by an operator';
-    void scope.run(() => runSource(this.input, this.progress, source, attempt, why));
+    void this.#scopes.get(source)?.run(() => runSource(this.input, this.progress, source, attempt, why));
   }
 
   #cancel(source: SourceType, why: string): void {

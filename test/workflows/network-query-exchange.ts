@@ -1,0 +1,154 @@
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import { pino } from 'pino';
+import { inject } from 'vitest';
+import { createReconcileActivities } from '../../src/activities/exchange/reconcile-activities.ts';
+import { createRecordActivities } from '../../src/activities/exchange/record-activities.ts';
+import { createSourceActivities } from '../../src/activities/exchange/source-activities.ts';
+import { createWebhookActivities } from '../../src/activities/exchange/webhook-activities.ts';
+import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import { networkQueryWorkflowId, TASK_QUEUES } from '../../src/contract/temporal.ts';
+import { createNetworkQueryService } from '../../src/exchange/network-query/service.ts';
+import { createSourceCallbacks } from '../../src/exchange/network-query/source-callback.ts';
+import { type SourceConnector, SourceFailure } from '../../src/exchange/sources/connector.ts';
+import { createDataConverter } from '../../src/temporal/data-converter.ts';
+import { createWorkers } from '../../src/temporal/workers.ts';
+import { createDeliveries, startReceiver } from '../store/events-environment.ts';
+import {
+  CALLBACK_KEY,
+  createQueryEnvironment,
+  observation,
+  page,
+  runActivity,
+  sourceOf,
+} from '../store/network-query-environment.ts';
+import { createTestNamespace } from '../support/temporal-namespace.ts';
+import { testKeyRing } from '../support/test-keys.ts';
+import { workflowBundle } from '../support/workflow-bundle.ts';
+import { installTestRuntime } from './network-query-runtime.ts';
+
+installTestRuntime();
+const logger = pino({ level: 'silent' });
+export const CALLBACK_SECRET = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
+
+type Behaviour = Partial<SourceConnector>;
+
+/** The exchange's half on real parts (PostgreSQL, Temporal with our workers, a receiver); only the sources are scripted. */
+export async function createTestExchange() {
+  const [environment, namespace, receiver] = await Promise.all([
+    createQueryEnvironment(),
+    createTestNamespace(),
+    startReceiver(),
+  ]);
+  const { store } = environment;
+  const address = inject('temporalAddress');
+  const dataConverter = createDataConverter(testKeyRing());
+  const [connection, native] = await Promise.all([
+    Connection.connect({ address }),
+    NativeConnection.connect({ address }),
+  ]);
+  const temporal = new Client({ connection, namespace, dataConverter });
+  /** By `<request id>/<source>`, else what the source does by default. */
+  const behaviours = new Map<string, Behaviour>();
+
+  const { courier, delivery } = createDeliveries(store, temporal);
+  const service = createNetworkQueryService({ store, temporal, logger, callbackKey: CALLBACK_KEY });
+  const callbacks = createSourceCallbacks({
+    store,
+    temporal,
+    logger,
+    secrets: { hie: CALLBACK_SECRET, lab: CALLBACK_SECRET },
+  });
+  const deps = { store, courier, blobs: environment.blobs, callbackKey: CALLBACK_KEY };
+  const reconcileActivities = createReconcileActivities({ store, courier, launcher: service.launcher });
+  const exchangeActivities = {
+    ...createRecordActivities({ ...deps, connectors: connectorsFor(behaviourOf) }),
+    ...createWebhookActivities({ delivery, courier, temporal }),
+    ...reconcileActivities,
+  };
+  const sourceActivities = createSourceActivities({
+    ...deps,
+    connectors: connectorsFor(behaviourOf),
+    callbackBaseUrl: () => 'https://exchange.example.org/sources/callback',
+  });
+  function behaviourOf(source: SourceType): Behaviour {
+    return behaviours.get(source) ?? sourceOf([page([observation(`${source}-1`)])]);
+  }
+  const workers = await createWorkers({
+    connection: native,
+    namespace,
+    dataConverter,
+    workflowBundle: await workflowBundle(),
+    sourceRatePerSecond: { hie: 1_000, pharmacy: 1_000, lab: 1_000 },
+    activities: {
+      [TASK_QUEUES.exchange]: exchangeActivities,
+      ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), sourceActivities])),
+    },
+  });
+  const running = workers.map((worker) => worker.run());
+  const { accountId } = await environment.addAccount(
+    { limits: { networkQueriesPerMinute: 1_000 } },
+    receiver.url,
+  );
+
+  return {
+    ...environment,
+    accountId,
+    receiver,
+    temporal,
+    service,
+    callbacks,
+    /** What a source does from now on; undefined: it answers at once with one resource. */
+    let(source: SourceType, behaviour: Behaviour | undefined) {
+      if (behaviour === undefined) behaviours.delete(source);
+      else behaviours.set(source, behaviour);
+    },
+    /** Accepts a query and starts it, as E2 does. */
+    async start(sources: readonly SourceType[], options: { launch?: boolean } = {}) {
+      const patientId = await environment.addPatient(accountId);
+      const requestId = await environment.addQuery(accountId, patientId, sources);
+      if (options.launch !== false) service.launchQuery(accountId, { requestId, run: 0 });
+      return requestId;
+    },
+    handle: (requestId: string, run = 0) =>
+      temporal.workflow.getHandle(networkQueryWorkflowId(requestId, run)),
+    reconcile: () => runActivity(reconcileActivities.reconcileLeftOvers, undefined),
+    eventsOf: (requestId: string) => receiver.received.filter(({ raw }) => raw.includes(requestId)),
+    async close() {
+      for (const worker of workers) worker.shutdown();
+      await Promise.all(running);
+      await service.drain();
+      await courier.drain();
+      await Promise.all([receiver.close(), environment.close()]);
+      await Promise.all([connection.close(), native.close()]);
+    },
+  };
+}
+
+export type TestExchange = Awaited<ReturnType<typeof createTestExchange>>;
+
+const connectorsFor = (behaviourOf: (source: SourceType) => Behaviour) =>
+  Object.fromEntries(
+    SOURCE_TYPES.map((source): [SourceType, SourceConnector] => [
+      source,
+      {
+        begin: (...args) => (behaviourOf(source).begin ?? refuse)(...args),
+        poll: (...args) => (behaviourOf(source).poll ?? refuse)(...args),
+        resume: (...args) => {
+          const { resume } = behaviourOf(source);
+          if (resume === undefined) throw new SourceFailure('refused', 'nothing to go on with');
+          return resume(...args);
+        },
+        cancel: async (...args) => behaviourOf(source).cancel?.(...args),
+      },
+    ]),
+  ) as Record<SourceType, SourceConnector>;
+
+const refuse = () => Promise.reject(new SourceFailure('refused', 'it answered 403'));
+
+/** Takes the request and is never ready. */
+export const busy: Behaviour = {
+  begin: async () => ({ kind: 'accepted', job: { url: 'job-1' }, retryAfterMs: 3_600_000 }),
+  poll: async (job) => ({ kind: 'pending', job, retryAfterMs: 3_600_000 }),
+};
+export const refusing: Behaviour = { begin: refuse };
