@@ -43,7 +43,9 @@ export const dobSchema = z.iso
 
 /** One or more names; a comma or blank separates (interface.md, Patient create request). */
 export const namesSchema = z
-  .union([z.string(), z.array(z.string())], { error: 'expected a string or a list of strings' })
+  .union([z.string(), z.array(z.string())], {
+    error: (issue) => (issue.input === undefined ? 'is required' : 'expected a string or a list of strings'),
+  })
   .transform((value) => [value].flat().flatMap(splitNames))
   .refine((names) => names.length > 0, { error: 'at least one name is required' });
 
