@@ -14,6 +14,11 @@ test('the workflows go into the sandbox: nothing of Node, no activity code', asy
   expect(code).toContain('networkQuery');
 });
 
+test('the workflows carry no schemas: they would be built anew for every workflow that starts', async () => {
+  const { code } = await workflowBundle();
+  expect(code).not.toContain('node_modules/zod/');
+});
+
 test('every workflow type of the contract is exported under its name, and no other', () => {
   expect(Object.keys(workflows).sort()).toEqual(Object.values(WORKFLOW_TYPES).sort());
 });

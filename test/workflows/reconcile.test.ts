@@ -25,7 +25,7 @@ function round(step: () => Promise<Reconciled>): Promise<unknown> {
 
 describe('a round of reconcile', () => {
   test('tells what it has taken up', async () => {
-    const reconciled = { runsEnsured: 3, attemptsEnded: 1, eventsHandedOver: 2 };
+    const reconciled = { runsEnsured: 3, attemptsEnded: 1, eventsHandedOver: 2, keysForgotten: 0 };
     expect(await round(async () => reconciled)).toEqual(reconciled);
   });
 

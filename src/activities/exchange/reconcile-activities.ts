@@ -3,6 +3,7 @@ import { failOpenAttempts } from '../../exchange/network-query/endings.ts';
 import type { Launcher } from '../../exchange/network-query/launcher.ts';
 import type { Store } from '../../exchange/store/database.ts';
 import { overdueEvents } from '../../exchange/store/events.ts';
+import { deleteOldIdempotencyKeys } from '../../exchange/store/idempotency.ts';
 import { runsToEnsure } from '../../exchange/store/left-over.ts';
 import type { Courier } from '../../exchange/webhooks/courier.ts';
 
@@ -18,6 +19,8 @@ export interface Reconciled {
   runsEnsured: number;
   attemptsEnded: number;
   eventsHandedOver: number;
+  /** Idempotency keys older than they are honoured. */
+  keysForgotten: number;
 }
 
 /** Takes up what a crash or an outage left behind. Running it twice at once is harmless. */
@@ -34,7 +37,7 @@ export function createReconcileActivities(deps: { store: Store; launcher: Launch
 
   return {
     async reconcileLeftOvers(): Promise<Reconciled> {
-      const result: Reconciled = { runsEnsured: 0, attemptsEnded: 0, eventsHandedOver: 0 };
+      const result: Reconciled = { runsEnsured: 0, attemptsEnded: 0, eventsHandedOver: 0, keysForgotten: 0 };
       const failures: unknown[] = [];
       const runs = await store.asSystem((tx) =>
         runsToEnsure(tx, { olderThanMs: RUN_GRACE_MS, limit: BATCH }),
@@ -58,6 +61,7 @@ export function createReconcileActivities(deps: { store: Store; launcher: Launch
           failures.push(error);
         }
       }
+      result.keysForgotten = await store.asSystem(deleteOldIdempotencyKeys);
       if (runs.length + events.length > 0) log.info('took up left-over work', { ...result });
       // One that cannot be taken up keeps no other waiting, but the round is shown as failed.
       if (failures.length > 0) throw failures[0];

@@ -40,7 +40,12 @@ export const webhookAndReconcileScenarios: Record<string, Scenario> = {
     args: [],
     activities: {
       exchange: {
-        reconcileLeftOvers: async () => ({ runsEnsured: 1, attemptsEnded: 0, eventsHandedOver: 2 }),
+        reconcileLeftOvers: async () => ({
+          runsEnsured: 1,
+          attemptsEnded: 0,
+          eventsHandedOver: 2,
+          keysForgotten: 0,
+        }),
       } satisfies Partial<ReconcileActivities>,
     },
   },

@@ -119,6 +119,7 @@ CREATE TABLE idempotency_key (
   created_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (account_id, key_hash)
 );
+CREATE INDEX idempotency_key_by_age ON idempotency_key (created_at);
 
 CREATE TABLE audit_entry (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
