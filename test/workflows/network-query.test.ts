@@ -351,6 +351,20 @@ describe('cancelling a query', () => {
     );
   });
 
+  test('before a worker has begun it ends its sources all the same', async () => {
+    const { activities, failures } = scriptedSources({ ask: { 'hie/1': [waiting(86_400_000)] } });
+    const run = await skipping.startQuery(['hie', 'lab']);
+    const cancelled = update(run, MESSAGES.cancelQuery);
+    await skipping.withWorkers(activities, async () => {
+      await cancelled;
+      expect(await run.result()).toMatchObject({ status: 'failed' });
+    });
+    expect(failures.map(({ source, reason }) => `${source}: ${reason}`).sort()).toEqual([
+      'hie: Cancelled on request',
+      'lab: Cancelled on request',
+    ]);
+  });
+
   test('in Temporal first writes the ends, each with its own reason, then is cancelled', async () => {
     const { activities, failures } = scriptedSources({
       ask: { 'hie/1': [waiting(86_400_000)], 'lab/1': [waiting(86_400_000)] },

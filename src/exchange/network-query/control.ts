@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import {
   NETWORK_QUERY_MESSAGES as MESSAGES,
@@ -25,6 +26,9 @@ import type { Launcher } from './launcher.ts';
 import { refusal } from './prepare.ts';
 import { commandWorkflow } from './workflow-command.ts';
 
+const RETRY_TRIES = 5;
+const RETRY_PAUSE_MS = 100;
+
 export interface QueryControl {
   /** Tries a failed source again: in the running workflow, else by a run of its own. 404, 409, 503. */
   retrySource(accountId: string, requestId: string, source: SourceType): Promise<QueryView>;
@@ -41,7 +45,9 @@ export function createQueryControl(deps: {
   callbackKey: string;
   commandTimeoutMs?: number;
 }): QueryControl {
-  const { store, temporal, launcher } = deps;
+  const { store, launcher } = deps;
+  const command = (run: { requestId: string; run: number }, name: string, argument?: SourceCommand) =>
+    commandWorkflow(deps.temporal, run, name, argument, deps.commandTimeoutMs);
 
   /** Steers the workflow of one run. Where none runs, it is started now, or what it left open is ended here. */
   async function steer(
@@ -50,13 +56,27 @@ export function createQueryControl(deps: {
     why: string,
     argument?: SourceCommand,
   ): Promise<void> {
-    if (await commandWorkflow(temporal, of, name, argument, deps.commandTimeoutMs)) return;
+    if (await command(of, name, argument)) return;
     const state = await launcher.start(of.accountId, of.requestId, of.run).catch((cause: unknown) => {
       throw new UnavailableError('The workflow service cannot be reached now; try again', { cause });
     });
-    if (state === 'open' && (await commandWorkflow(temporal, of, name, argument, deps.commandTimeoutMs)))
-      return;
+    if (state === 'open' && (await command(of, name, argument))) return;
     await store.asAccount(of.accountId, (tx) => failOpenAttempts(tx, of, why, argument?.source));
+  }
+
+  /** An attempt's end is in the database, and told by webhook, a moment before its workflow knows of it. */
+  async function retryInWorkflow(
+    run: { requestId: string; run: number },
+    source: SourceType,
+  ): Promise<boolean> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await command(run, MESSAGES.retrySource, { source });
+      } catch (error) {
+        if (!(error instanceof ConflictError) || tries === RETRY_TRIES) throw error;
+        await delay(RETRY_PAUSE_MS);
+      }
+    }
   }
 
   const view = (accountId: string, requestId: string): Promise<QueryView> =>
@@ -87,14 +107,7 @@ export function createQueryControl(deps: {
         return endedAt === null ? run : undefined;
       });
       if (open === undefined) return redrive(accountId, requestId, source);
-      const run = { requestId, run: open };
-      const taken = await commandWorkflow(
-        temporal,
-        run,
-        MESSAGES.retrySource,
-        { source },
-        deps.commandTimeoutMs,
-      );
+      const taken = await retryInWorkflow({ requestId, run: open }, source);
       return taken ? view(accountId, requestId) : redrive(accountId, requestId, source);
     },
 
