@@ -16,7 +16,7 @@ export interface SeededAccount {
 
 /** Ids derived from these names are the same on every machine, so that seeding twice is seeding once. */
 const SEED_NAMESPACE = '6f1d3f9c-2f0a-4f0e-9a51-7a2c6a3f6b10';
-const ACCOUNT_ID = uuidv5('demo-account', SEED_NAMESPACE);
+export const DEMO_ACCOUNT_ID = uuidv5('demo-account', SEED_NAMESPACE);
 const FACILITY_ID = uuidv5('demo-facility', SEED_NAMESPACE);
 
 /** A hundred times the usual limits, for demos and benchmarks (interface-decisions.md, Limits). */
@@ -36,13 +36,13 @@ export async function seedDemoAccount(
   const enabled = { enabled: true };
   await store.asSystem(async (tx) => {
     await insertAccount(tx, {
-      id: ACCOUNT_ID,
+      id: DEMO_ACCOUNT_ID,
       name: 'Demo account',
       settings: { sources: { hie: enabled, pharmacy: enabled, lab: enabled }, limits: LIMITS },
     });
-    await insertApiKey(tx, { id: uuidv7(), accountId: ACCOUNT_ID, ...key });
+    await insertApiKey(tx, { id: uuidv7(), accountId: DEMO_ACCOUNT_ID, ...key });
   });
-  const webhookKey = await store.asAccount(ACCOUNT_ID, async (tx) => {
+  const webhookKey = await store.asAccount(DEMO_ACCOUNT_ID, async (tx) => {
     await insertFacility(tx, {
       id: FACILITY_ID,
       oid: '2.16.840.1.113883.3.9621.5.2031',
@@ -64,5 +64,5 @@ export async function seedDemoAccount(
     const key = options.webhookKey ?? generateWebhookKey();
     return (await setDestination(tx, { id: known?.id ?? uuidv7(), url, key })).key ?? key;
   });
-  return { accountId: ACCOUNT_ID, apiKey: options.apiKey, facilityId: FACILITY_ID, webhookKey };
+  return { accountId: DEMO_ACCOUNT_ID, apiKey: options.apiKey, facilityId: FACILITY_ID, webhookKey };
 }

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Makes the namespace, sets how long closed workflows are kept, and registers the search attributes. Safe to run again.
+# TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE are read by the CLI too.
+set -eu
+
+tries=0
+until temporal operator cluster health; do
+  tries=$((tries + 1))
+  if [ "$tries" -ge 60 ]; then
+    echo "Temporal at $TEMPORAL_ADDRESS did not become healthy" >&2
+    exit 1
+  fi
+  sleep 2
+done
+
+if temporal operator namespace describe --namespace "$TEMPORAL_NAMESPACE" >/dev/null 2>&1; then
+  temporal operator namespace update --namespace "$TEMPORAL_NAMESPACE" --retention "$RETENTION"
+else
+  temporal operator namespace create --namespace "$TEMPORAL_NAMESPACE" --retention "$RETENTION"
+fi
+
+# A new namespace is known to all parts of the server within seconds; those that exist stay as they are.
+attributes="AccountId=Keyword RequestId=Keyword QueryStatus=Keyword Sources=KeywordList"
+tries=0
+for attribute in $attributes; do
+  until temporal operator search-attribute create --name "${attribute%=*}" --type "${attribute#*=}"; do
+    tries=$((tries + 1))
+    if [ "$tries" -ge 30 ]; then exit 1; fi
+    sleep 2
+  done
+done

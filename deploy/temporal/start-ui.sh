@@ -1,0 +1,7 @@
+#!/bin/sh
+# The codec server's path is a secret, so the address by which the browser asks it is put together here.
+set -eu
+
+TEMPORAL_CODEC_ENDPOINT="$CODEC_ORIGIN/$(cat /run/secrets/codec-path-secret)"
+export TEMPORAL_CODEC_ENDPOINT
+exec ./start-ui-server.sh

@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { generateApiKey } from './exchange/domain/api-key.ts';
+import { generateWebhookKey } from './exchange/webhooks/webhook-key.ts';
+
+/**
+ * `npm run secrets [-- <folder>]`: makes the secret files that docker-compose.yml mounts; those that are there stay.
+ * The folder is its owner's only; the files themselves can be read by all, for in the containers other users read them.
+ */
+const folder = process.argv[2] ?? 'deploy/secrets';
+
+const token = () => randomBytes(32).toString('base64url');
+/** Not used until an operator writes something into it. */
+const empty = () => '';
+
+/** Each by its file's name; a later one may be made from what the earlier files hold. */
+const SECRETS: Readonly<Record<string, (earlier: ReadonlyMap<string, string>) => string>> = {
+  'postgres-password': token,
+  'temporal-db-password': token,
+  'exchange-db-password': token,
+  'database-url': (earlier) =>
+    `postgres://exchange:${earlier.get('exchange-db-password')}@postgres:5432/exchange`,
+  'data-keys': () => `k1:${randomBytes(32).toString('base64')}`,
+  'id-hmac-key': token,
+  'link-signing-key': token,
+  'internal-token-key': token,
+  'codec-path-secret': token,
+  'api-key': generateApiKey,
+  'webhook-key': generateWebhookKey,
+  'intake-key': generateWebhookKey,
+  'exchange-api-key': empty,
+  'hie-bearer-token': empty,
+  'hie-client-secret': token,
+  'hie-callback-secret': generateWebhookKey,
+  'pharmacy-bearer-token': token,
+  'pharmacy-client-secret': empty,
+  'pharmacy-callback-secret': generateWebhookKey,
+  'lab-bearer-token': token,
+  'lab-client-secret': empty,
+  'lab-callback-secret': generateWebhookKey,
+};
+
+await mkdir(folder, { recursive: true, mode: 0o700 });
+await chmod(folder, 0o700);
+const values = new Map<string, string>();
+let made = 0;
+for (const [name, generate] of Object.entries(SECRETS)) {
+  const path = join(folder, name);
+  const known = await readFile(path, 'utf8').catch(() => undefined);
+  values.set(name, known?.trim() ?? generate(values));
+  if (known !== undefined) continue;
+  await writeFile(path, `${values.get(name)}\n`, { flag: 'wx' });
+  await chmod(path, 0o444);
+  made++;
+}
+process.stdout.write(`${folder}: ${made} secrets made, ${values.size - made} were there.\n`);

@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+
+export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+export const readText = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+
+export interface ComposeService {
+  image: string;
+  build?: string;
+  user?: string;
+  init?: boolean;
+  read_only?: boolean;
+  cap_drop?: string[];
+  entrypoint?: string[];
+  command?: string[];
+  environment?: Record<string, string>;
+  secrets?: string[];
+  ports?: string[];
+  volumes?: string[];
+  networks?: string[] | Record<string, { aliases?: string[] }>;
+  depends_on?: Record<string, { condition: string }>;
+  healthcheck?: { test: string[] };
+  stop_grace_period?: string;
+  profiles?: string[];
+}
+
+interface ComposeFile {
+  services: Record<string, ComposeService>;
+  secrets: Record<string, { file: string }>;
+  volumes: Record<string, unknown>;
+}
+
+const VARIABLE = /\$\{([A-Z_]+):?-([^}]*)\}/g;
+
+const text = readText('docker-compose.yml');
+
+/** What the file takes from .env, with its defaults. */
+export const taken = new Map([...text.matchAll(VARIABLE)].map(([, name = '', value = '']) => [name, value]));
+
+/** The file as compose sees it without an .env: it reads first and fills in then. */
+export const compose = JSON.parse(
+  JSON.stringify(parse(text, { merge: true })).replace(VARIABLE, (_, __, value: string) => value),
+) as ComposeFile;
+
+export const services = Object.entries(compose.services);
+/** Those that run our image. */
+export const ours = services.filter(([, service]) => service.build !== undefined);
+
+/** The entry point that a service of ours runs. */
+export const entryOf = ({ entrypoint, command }: ComposeService): string | undefined =>
+  [...(entrypoint ?? []), ...(command ?? [])].find((word) => word.startsWith('src/'));

@@ -1,0 +1,161 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { VARIABLES } from '../../../src/config.ts';
+import { SEARCH_ATTRIBUTES } from '../../../src/contract/temporal.ts';
+import { DEMO_ACCOUNT_ID } from '../../../src/exchange/store/seed.ts';
+import { WORKER_QUEUES } from '../../../src/temporal/worker-queues.ts';
+import { compose, entryOf, ours, ROOT, readText, services } from './compose-file.ts';
+
+/** There is no container engine where this is written, so what the file names is held against what there is. */
+const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> };
+const isVariable = (name: string): boolean => name in VARIABLES;
+const portOf = (name: string): string | undefined =>
+  Object.entries(compose.services[name]?.environment ?? {}).find(
+    ([variable]) => /_PORT$/.test(variable) && isVariable(variable),
+  )?.[1];
+
+describe('what docker-compose.yml names is there', () => {
+  test.each(ours)('%s: the entry point, which is also an npm script', (_, service) => {
+    const entry = entryOf(service) ?? 'none';
+    expect(existsSync(join(ROOT, entry))).toBe(true);
+    expect(Object.values(scripts)).toContain(`tsx ${entry}`);
+  });
+
+  test.each(ours)('%s: each variable is one of config.ts', (_, { environment = {} }) => {
+    const names = Object.keys(environment).map((name) => name.replace(/_FILE$/, ''));
+    expect(names.filter((name) => !isVariable(name))).toEqual([]);
+  });
+
+  test.each(services)('%s: each secret is mounted where it is read, and none besides', (_, service) => {
+    const read = Object.entries(service.environment ?? {})
+      .filter(([name]) => name.endsWith('_FILE'))
+      .map(([, path]) => path.replace('/run/secrets/', ''));
+    const scripted = mountedFiles(service).flatMap((file) =>
+      [...readText(file).matchAll(/\/run\/secrets\/([a-z-]+)/g)].map(([, name = '']) => name),
+    );
+    expect(new Set(service.secrets)).toEqual(new Set([...read, ...scripted]));
+    for (const name of service.secrets ?? [])
+      expect(compose.secrets[name]?.file).toBe(`./deploy/secrets/${name}`);
+  });
+
+  test.each(services)(
+    '%s: each mounted file, and each volume below a folder that the image has',
+    (_, service) => {
+      for (const file of mountedFiles(service)) expect(existsSync(join(ROOT, file))).toBe(true);
+      for (const volume of service.volumes ?? []) {
+        const [source = '', target = ''] = volume.split(':');
+        if (source.startsWith('.')) continue;
+        expect(compose.volumes).toHaveProperty(source);
+        if (service.build !== undefined) expect(readText('Dockerfile')).toContain(` ${target}`);
+      }
+    },
+  );
+
+  test.each(ours)('%s: each file it writes lies in a volume', (_, { environment = {}, volumes = [] }) => {
+    const paths = Object.entries(environment)
+      .filter(([name]) => !name.endsWith('_FILE'))
+      .flatMap(([, value]) => /^(?:file:\/\/)?(\/\w.*)$/.exec(value)?.[1] ?? []);
+    const targets = volumes.map((volume) => volume.split(':')[1] ?? '');
+    for (const path of paths) expect(targets.some((target) => path.startsWith(target))).toBe(true);
+  });
+});
+
+describe('the addresses in docker-compose.yml fit together', () => {
+  test.each(ours)('%s: what is published and probed is what it listens on', (name, service) => {
+    for (const port of service.ports ?? []) expect(port).toBe(`127.0.0.1:${portOf(name)}:${portOf(name)}`);
+    const probed = service.healthcheck?.test.at(-1);
+    if (probed !== undefined) expect(new URL(probed).port).toBe(portOf(name));
+    if (probed !== undefined)
+      expect(service.healthcheck?.test.slice(0, 3)).toEqual(['CMD', 'node', 'deploy/probe.mjs']);
+  });
+
+  test('every published port is on loopback', () => {
+    const published = services.flatMap(([, { ports = [] }]) => ports);
+    expect(published.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
+  });
+
+  test.each(ours)('%s: each address inside is a service at its port', (_, { environment = {} }) => {
+    const addresses = Object.values(environment)
+      .flatMap((value) => value.split(/\s+/))
+      .filter((value) => /^https?:\/\/[a-z-]+:\d+/.test(value) && !value.includes('//localhost'))
+      .map((value) => new URL(value));
+    for (const { hostname, port } of addresses) expect(port).toBe(portOf(hostname));
+  });
+
+  test('the public address is an alias of the gateway', () => {
+    const { gateway } = compose.services;
+    const { hostname, port } = new URL(gateway?.environment?.PUBLIC_BASE_URL ?? '');
+    expect(JSON.stringify(gateway?.networks)).toContain(hostname);
+    expect(port).toBe(portOf('gateway'));
+  });
+
+  test('the UI asks the codec server, and the codec server answers the UI', () => {
+    const [uiPort] = compose.services['temporal-ui']?.ports?.map((port) => port.split(':')[1]) ?? [];
+    const codec = compose.services['codec-server'];
+    expect(codec?.environment?.CODEC_ALLOWED_ORIGIN).toContain(`http://127.0.0.1:${uiPort}`);
+    expect(compose.services['temporal-ui']?.environment?.CODEC_ORIGIN).toBe(
+      `http://127.0.0.1:${portOf('codec-server')}`,
+    );
+  });
+
+  test('each service waits for services that are there, healthy ones having a health check', () => {
+    for (const [, { depends_on = {} }] of services)
+      for (const [name, { condition }] of Object.entries(depends_on)) {
+        expect(compose.services).toHaveProperty(name);
+        if (condition === 'service_healthy') expect(compose.services[name]?.healthcheck).toBeDefined();
+      }
+  });
+});
+
+describe('docker-compose.yml gives the system what the embedded stack has', () => {
+  test('the namespace gets our search attributes', () => {
+    const text = readText('deploy/temporal/setup-namespace.sh');
+    const registered = /^attributes="(.*)"$/m
+      .exec(text)?.[1]
+      ?.split(' ')
+      .map((pair) => pair.split('='));
+    expect(Object.fromEntries(registered ?? [])).toEqual(SEARCH_ATTRIBUTES);
+  });
+
+  test('Temporal gets the same dynamic configuration', () => {
+    const given = Object.entries(
+      parse(readText('deploy/temporal/dynamic-config.yaml')) as Record<string, { value: unknown }[]>,
+    ).map(([name, [setting]]) => `${name}=${setting?.value}`);
+    const embedded = readText('src/embedded/temporal-server.ts').matchAll(/'(matching\.[^']+)'/g);
+    expect(given.sort()).toEqual([...embedded].map(([, value]) => value).sort());
+  });
+
+  test('the orchestrator acts for the account that is seeded', () => {
+    for (const name of ['worker', 'receiver', 'starter'])
+      expect(compose.services[name]?.environment?.EXCHANGE_ACCOUNT_ID).toBe(DEMO_ACCOUNT_ID);
+  });
+
+  test('.env.example names the queues', () => {
+    expect(readText('.env.example')).toContain(WORKER_QUEUES.join(' '));
+  });
+});
+
+describe('the containers are closed', () => {
+  test.each(services)('%s: read-only, without capabilities, not root', (_, service) => {
+    expect(service.read_only).toBe(true);
+    expect(service.cap_drop).toEqual(['ALL']);
+    // Temporal's images have a user of their own.
+    const isNamed = service.user !== undefined || service.build !== undefined;
+    expect(isNamed || service.image.startsWith('temporalio/')).toBe(true);
+  });
+
+  test.each(services)('%s: a pinned image of no particular registry', (_, { image }) => {
+    expect(image).toMatch(/^([a-z]+\/)?[a-z-]+:(local|\d+\.\d+[\w.-]*)$/);
+  });
+
+  test.each(ours)('%s: has longer to stop than it takes', (_, { stop_grace_period: period = '' }) => {
+    const [, ms = ''] = /STOP_TIMEOUT_MS = ([\d_]+)/.exec(readText('src/lib/process.ts')) ?? [];
+    expect(Number(/^(\d+)s$/.exec(period)?.[1])).toBeGreaterThan(Number(ms.replaceAll('_', '')) / 1000);
+  });
+});
+
+function mountedFiles({ volumes = [] }: { volumes?: string[] }): string[] {
+  return volumes.flatMap((volume) => /^\.\/([^:]+):/.exec(volume)?.[1] ?? []);
+}
