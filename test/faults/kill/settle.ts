@@ -18,7 +18,11 @@ async function underWay({ rows, temporal }: StackAccess, { accountId }: StackAcc
 }
 
 /** Waits until nothing of the account is under way; what is then still so is a fault. */
-export async function settle(stack: StackAccess, account: StackAccount, timeoutMs: number): Promise<string[]> {
+export async function settle(
+  stack: StackAccess,
+  account: StackAccount,
+  timeoutMs: number,
+): Promise<string[]> {
   let left: string[] = ['nobody could be asked'];
   const check = async () => {
     left = await underWay(stack, account);
