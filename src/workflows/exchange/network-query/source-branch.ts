@@ -82,20 +82,20 @@ async function runAttempt(step: SourceStepInput, progress: QueryProgress): Promi
   for (let askedInVain = 0; answer.state === 'waiting'; askedInVain++) {
     progress.change(source, { state: 'waiting' });
     const waitMs = pollDelayMs(policy, askedInVain, answer.retryAfterMs);
-    if (
-      !(await callbackWithin(step, progress, Math.min(waitMs, deadlineAt - Date.now()))) &&
-      Date.now() >= deadlineAt
-    ) {
-      const days = policy.deadlineMs / 86_400_000;
-      const reason = `No answer within ${days >= 1 ? `${days} days` : `${days * 24} hours`}`;
-      return { kind: 'failed', reason, furtherAttemptUseful: false, abandoned: true };
-    }
+    const called = await callbackWithin(step, progress, Math.min(waitMs, deadlineAt - Date.now()));
+    if (!called && Date.now() >= deadlineAt) return noAnswerWithin(policy.deadlineMs);
     progress.change(source, { state: 'collecting' });
     answer = await sourceActivities(source, Math.max(deadlineAt - Date.now(), 60_000), summary).collectSource(
       step,
     );
   }
   return { kind: 'completed', resources: answer.resources, note: answer.note };
+}
+
+function noAnswerWithin(deadlineMs: number): AttemptOutcome {
+  const days = deadlineMs / 86_400_000;
+  const reason = `No answer within ${days >= 1 ? `${days} days` : `${days * 24} hours`}`;
+  return { kind: 'failed', reason, furtherAttemptUseful: false, abandoned: true };
 }
 
 /** True when the source has called back; false when it has not within the time. */
