@@ -1,5 +1,6 @@
 import { access, constants, mkdir, readFile, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../lib/free-port.ts';
 import { startChild } from './child-process.ts';
 import { fileSize, findLogLine } from './log-file.ts';
@@ -33,6 +34,8 @@ export interface RunningPostgres extends RunningPart {
 }
 
 const DATABASE = 'exchange';
+/** An init process collects what it inherited within milliseconds, unless the machine is busy; some never do. */
+const COLLECTED_TIMEOUT_MS = 5_000;
 /** Sessions that came too early are not the reason. */
 const REASON = /\b(?:FATAL|PANIC):(?!.*the database system is)|error while loading/;
 
@@ -107,7 +110,20 @@ export async function stopLeftOverPostgres(dataDir: string): Promise<void> {
   const pidFile = join(cluster, 'postmaster.pid');
   const pid = Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0]);
   if (!Number.isInteger(pid) || pid <= 0) return;
-  // PostgreSQL itself takes any living process of that number for a running server, so the file must go then.
   const found = await stopOrphan(pid, [`-D ${cluster} `], STOP_STEPS);
-  if (found === 'stranger') await rm(pidFile, { force: true });
+  // PostgreSQL itself takes any process of that number for a running server, even one that has ended and that nobody
+  // has collected yet; so the file must go then. The wait also lets sessions of a killed server notice that it is gone.
+  if (found === 'stranger' || !(await isCollected(pid))) await rm(pidFile, { force: true });
+}
+
+/** False when the number is still taken after a while, by a process that has ended. */
+async function isCollected(pid: number): Promise<boolean> {
+  for (const deadline = Date.now() + COLLECTED_TIMEOUT_MS; Date.now() < deadline; await sleep(20)) {
+    try {
+      process.kill(pid, 0);
+    } catch {
+      return true;
+    }
+  }
+  return false;
 }

@@ -15,7 +15,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { commandLineOf } from '../../src/embedded/orphan.ts';
 import { type PostgresOptions, type RunningPostgres, startPostgres } from '../../src/embedded/postgres.ts';
 import { findPostgresBinaries, hydrateSymlinks } from '../../src/embedded/postgres-binaries.ts';
@@ -90,6 +90,24 @@ describe('embedded PostgreSQL', () => {
     expect(stranger.signalCode).toBeNull();
   });
 
+  it('starts where the killed server has ended, and nobody has collected it', async () => {
+    const dataDir = await testFolder();
+    const first = await start({ dataDir });
+    await querySql(first.databaseUrl, ADD_ROW);
+    await first.stop();
+    // The shell becomes a process that does not know of its child.
+    const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 600']);
+    onTestFinished(() => void parent.kill());
+    const [line] = await once(parent.stdout, 'data');
+    await vi.waitFor(async () => expect(await commandLineOf(Number(line))).toBeUndefined());
+    await writeFile(
+      join(dataDir, 'cluster', 'postmaster.pid'),
+      `${Number(line)}\n${dataDir}/cluster\n0\n1\n\n\n0 0\n`,
+    );
+    const next = await start({ dataDir });
+    expect(await querySql(next.databaseUrl, READ_ROW)).toEqual([{ value: 1 }]);
+  });
+
   it('starts afresh where the first initialisation was killed half-way', async () => {
     const dataDir = await testFolder();
     const halfDone = await mkdtemp(join(dataDir, 'init-'));
@@ -115,8 +133,10 @@ describe('embedded PostgreSQL', () => {
     const insert = `INSERT INTO person VALUES ('Rosalinde')`;
     await querySql(databaseUrl, insert);
     await expect(querySql(databaseUrl, insert)).rejects.toThrow(/duplicate key/);
+    // This error quotes the value in its own text.
+    await expect(querySql(databaseUrl, `SELECT 'Rosalinde'::uuid`)).rejects.toThrow(/Rosalinde/);
     const log = await readFile(logFile, 'utf8');
-    expect(log).toContain('duplicate key');
+    expect(log).toContain('ready to accept connections');
     expect(log).not.toContain('Rosalinde');
   });
 
