@@ -1,0 +1,49 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { VARIABLES } from '../../../src/config.ts';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const DOCUMENTS = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', ...['docs', 'src', 'test', 'samples']];
+/** Read by docker-compose.yml, by pip, or by the image. */
+const OTHER_VARIABLES = ['CODEC_ORIGIN', 'IMAGE_TAG', 'TEMPORAL_RETENTION', 'SOURCE_CALLS_MAX'];
+
+const documents = (
+  await Promise.all(
+    DOCUMENTS.map(async (path) =>
+      path.endsWith('.md')
+        ? [path]
+        : (
+            await readdir(join(ROOT, path), { recursive: true })
+          )
+            .filter((name) => name.endsWith('.md'))
+            .map((name) => join(path, name)),
+    ),
+  )
+).flat();
+const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
+  scripts: Record<string, string>;
+};
+
+describe.each(documents)('%s', (path) => {
+  test('leads to what is there and names commands and variables that exist', async () => {
+    const text = await readFile(join(ROOT, path), 'utf8');
+    const links = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)[^)]*\)/g)].map(([, link = '']) => link);
+    expect(links.filter((link) => !existsSync(join(ROOT, dirname(path), link)))).toEqual([]);
+
+    const commands = [...text.matchAll(/npm run ([\w-]+)/g)].map(([, name = '']) => name);
+    expect(commands.filter((name) => !(name in scripts))).toEqual([]);
+
+    const variables = [...text.matchAll(/`([A-Z]+(?:_[A-Z]+)+)(?:=[^`]*)?`/g)].map(([, name = '']) => name);
+    const isKnown = (name: string) =>
+      name.replace(/_FILE$/, '') in VARIABLES || OTHER_VARIABLES.includes(name);
+    expect(variables.filter((name) => !isKnown(name))).toEqual([]);
+
+    const files = [...text.matchAll(/`((?:src|test|docs|deploy|bench|samples)\/[\w./-]+)`/g)].map(
+      ([, file = '']) => file,
+    );
+    expect(files.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
+  });
+});
