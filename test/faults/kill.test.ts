@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestStack, type TestStack } from '../support/stack.ts';
+import { checkOutcome, checkWebhooks } from './kill/check.ts';
 import { KILLABLE } from './kill/holds.ts';
+import { readOutcome } from './kill/outcome.ts';
 import { type RoundReport, runRound, runUndisturbed } from './kill/round.ts';
 import { seededRandom } from './kill/seeded.ts';
 import { KILL_WINDOWS, planKills } from './kill/windows.ts';
@@ -38,5 +40,25 @@ describe('work in progress', { timeout: 200_000 }, () => {
     const { hit, faults } = await runRound(stack, kill, undisturbed);
     expect(faults).toEqual([]);
     expect(hit).toBe(true);
+  });
+
+  it('is judged by what would show a fault: planted ones are seen', async () => {
+    const { account, outcome } = undisturbed;
+    const values = [account.accountId];
+    await stack.rows(
+      `insert into network_query_attempt (query_id, source, attempt, run, account_id, status)
+       select query_id, source, 2, run, account_id, 'completed' from network_query_attempt
+       where account_id = $1 and source = 'lab' limit 1`,
+      values,
+    );
+    await stack.rows(
+      'delete from event where id = (select id from event where account_id = $1 limit 1)',
+      values,
+    );
+    const faults = checkOutcome(outcome, await readOutcome(stack, account));
+    expect(faults.join()).toContain('lab/2 completed');
+    expect((await checkWebhooks(stack, account)).faults).toEqual([
+      expect.stringContaining('tells no recorded fact'),
+    ]);
   });
 });

@@ -1,5 +1,5 @@
 import type { RequestLogEntry } from '../../../src/simulator/request-log.ts';
-import type { TestStack } from '../../support/stack.ts';
+import type { StackAccount, TestStack } from '../../support/stack.ts';
 import {
   checkAnswers,
   checkOutcome,
@@ -27,6 +27,7 @@ const END_TIMEOUT_MS = 120_000;
 const RESTART_TIMEOUT_MS = 60_000;
 
 export interface RoundReport {
+  account: StackAccount;
   part?: Killable;
   window?: string;
   /** The kill fell into the window. */
@@ -104,6 +105,7 @@ export async function runRound(
   const unanswered = done.calls.reduce((sum, call) => sum + call.unanswered, 0);
   const { repeats } = webhooks;
   return {
+    account,
     part: kill?.part,
     window: kill?.window.name,
     hit,
