@@ -1,8 +1,10 @@
-import { Client, Connection } from '@temporalio/client';
+import { Client, Connection, WithStartWorkflowOperation } from '@temporalio/client';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { SOURCE_TYPES } from '../../src/contract/primitives.ts';
+import { NETWORK_QUERY_MESSAGES } from '../../src/contract/network-query-workflow.ts';
+import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import { networkQueryWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import {
   ConflictError,
   type ExchangeError,
@@ -45,6 +47,8 @@ const errorOf = async (work: Promise<unknown>): Promise<ExchangeError> => {
     return error;
   throw new Error('it was not refused', { cause: error });
 };
+
+const first = (source: SourceType) => ({ source, attempt: 1 });
 
 describe('a query of three sources that answer at once', () => {
   test('costs at most 40 history events, however many resources come', async () => {
@@ -242,6 +246,25 @@ describe('ending a query early', () => {
       message: 'The query has ended (failed)',
     });
     await eventually(() => exchange.eventsOf(requestId).length === 3);
+  });
+
+  test('by a command that comes with the start of its workflow', async () => {
+    for (const source of ['hie', 'lab'] as const) exchange.let(source, busy);
+    const requestId = await exchange.start(['hie', 'lab'], { launch: false });
+    const { accountId, temporal } = exchange;
+    const startWorkflowOperation = new WithStartWorkflowOperation(WORKFLOW_TYPES.networkQuery, {
+      workflowId: networkQueryWorkflowId(requestId),
+      taskQueue: TASK_QUEUES.exchange,
+      workflowIdConflictPolicy: 'FAIL',
+      args: [{ accountId, requestId, run: 0, sources: (['hie', 'lab'] as const).map(first) }],
+    });
+    await temporal.workflow.executeUpdateWithStart(NETWORK_QUERY_MESSAGES.cancelQuery, {
+      startWorkflowOperation,
+    });
+    expect(await view(requestId)).toMatchObject({
+      status: 'failed',
+      attempts: [{ reason: 'Cancelled on request' }, { reason: 'Cancelled on request' }],
+    });
   });
 
   test('of a query that nobody has started yet', async () => {

@@ -28,6 +28,14 @@ import { workflowBundle } from '../support/workflow-bundle.ts';
 import { installTestRuntime } from './network-query-runtime.ts';
 
 type ExchangeActivities = RecordActivities & SourceActivities & WebhookActivities & ReconcileActivities;
+const ACTIVITY_NAMES = [
+  'askSource',
+  'collectSource',
+  'recordFailedAttempt',
+  'openNextAttempt',
+  'deliverEvent',
+  'reconcileLeftOvers',
+] as const satisfies (keyof ExchangeActivities)[];
 type Answer = SourceStep | Error | ((step: SourceStepInput) => Promise<SourceStep>);
 export type QueryRun = WorkflowHandleWithFirstExecutionRunId<
   (input: NetworkQueryInput) => Promise<NetworkQueryProgress>
@@ -54,32 +62,42 @@ export async function createTimeSkippingEnvironment() {
     ),
   });
 
+  // The workers stay: a server with a halted clock does not notice for long that the poller it gave a task to is gone.
+  let current: Partial<ExchangeActivities> = {};
+  const activities = Object.fromEntries(
+    ACTIVITY_NAMES.map((name) => [
+      name,
+      (input: never) => {
+        const activity = current[name];
+        if (activity === undefined) throw new Error(`this test has no activity ${name}`);
+        return activity(input);
+      },
+    ]),
+  );
+  const workers = await createWorkers({
+    connection: environment.nativeConnection,
+    namespace: environment.namespace ?? 'default',
+    dataConverter,
+    workflowBundle: await workflowBundle(),
+    sourceRatePerSecond: { hie: 1_000, pharmacy: 1_000, lab: 1_000 },
+    activities: {
+      [TASK_QUEUES.exchange]: activities,
+      ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), activities])),
+    },
+  });
+  const running = workers.map((worker) => worker.run());
+
   return {
-    environment,
     client: environment.client,
-    close: () => environment.teardown(),
-    /** Runs `use` while workers with these activities serve the exchange's queues. */
-    async withWorkers<R>(activities: Partial<ExchangeActivities>, use: () => Promise<R>): Promise<R> {
-      const workers = await createWorkers({
-        connection: environment.nativeConnection,
-        namespace: environment.namespace ?? 'default',
-        dataConverter,
-        workflowBundle: await workflowBundle(),
-        sourceRatePerSecond: { hie: 1_000, pharmacy: 1_000, lab: 1_000 },
-        activities: {
-          [TASK_QUEUES.exchange]: activities,
-          ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), activities])),
-        },
-      });
-      const [first, ...others] = workers;
-      if (first === undefined) throw new Error('no worker');
-      const running = others.map((worker) => worker.run());
-      try {
-        return await first.runUntil(use);
-      } finally {
-        for (const worker of others) if (worker.getState() === 'RUNNING') worker.shutdown();
-        await Promise.all(running);
-      }
+    async close() {
+      for (const worker of workers) worker.shutdown();
+      await Promise.all(running);
+      await environment.teardown();
+    },
+    /** Runs `use` while the exchange's queues are served by these activities. */
+    async withActivities<R>(activities: Partial<ExchangeActivities>, use: () => Promise<R>): Promise<R> {
+      current = activities;
+      return use();
     },
     startQuery(sources: readonly SourceType[], { run = 0, attempt = 1 } = {}): Promise<QueryRun> {
       const requestId = randomUUID();
@@ -144,6 +162,23 @@ export const statusOf = (run: QueryRun): Promise<NetworkQueryProgress> =>
   run.query<NetworkQueryProgress>(MESSAGES.status);
 export const stateOf = async (run: QueryRun, source: SourceType) =>
   (await statusOf(run)).sources.find((each) => each.source === source)?.state;
+
+export const callBack = (run: QueryRun, source: SourceType, attempt = 1) =>
+  run.signal(MESSAGES.sourceCallback, { source, attempt });
+
+export const update = (run: QueryRun, name: string, source?: SourceType) =>
+  run.executeUpdate<void, [{ source: SourceType } | undefined]>(name, {
+    args: [source === undefined ? undefined : { source }],
+  });
+
+/** A step that lasts until the test lets it go on. */
+export function untilReleased() {
+  let release: (step: SourceStep) => void = () => undefined;
+  const step = new Promise<SourceStep>((resolve) => {
+    release = resolve;
+  });
+  return { release, step: () => step };
+}
 
 /** Until `check` holds; for what happens by itself and soon. */
 export async function eventually(check: () => Promise<boolean> | boolean): Promise<void> {

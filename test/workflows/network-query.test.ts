@@ -1,20 +1,19 @@
-import { Context } from '@temporalio/activity';
-import { WorkflowFailedError, WorkflowUpdateFailedError } from '@temporalio/client';
-import { CancelledFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { NETWORK_QUERY_MESSAGES as MESSAGES } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { SOURCE_FAILURE_TYPES as TYPES } from '../../src/contract/source-steps.ts';
 import {
+  callBack,
   completed,
   createTimeSkippingEnvironment,
   eventually,
   failure,
-  type QueryRun,
   scriptedSources,
   stateOf,
   statusOf,
   type TimeSkipping,
+  untilReleased,
+  update,
   waiting,
 } from './network-query-environment.ts';
 
@@ -24,37 +23,10 @@ beforeAll(async () => {
 });
 afterAll(() => skipping.close());
 
-const callBack = (run: QueryRun, source: SourceType, attempt = 1) =>
-  run.signal(MESSAGES.sourceCallback, { source, attempt });
-const update = (run: QueryRun, name: string, source?: SourceType) =>
-  run.executeUpdate<void, [{ source: SourceType } | undefined]>(name, {
-    args: [source === undefined ? undefined : { source }],
-  });
-const refusalOf = async (work: Promise<unknown>): Promise<string | undefined> => {
-  const error = await work.catch((reason: unknown) => reason);
-  if (!(error instanceof WorkflowUpdateFailedError)) throw new Error('it was not refused', { cause: error });
-  return error.cause?.message;
-};
-/** A step that lasts until the query is steered. */
-const untilReleased = () => {
-  let release: (step: ReturnType<typeof completed>) => void = () => undefined;
-  const step = new Promise<ReturnType<typeof completed>>((resolve) => {
-    release = resolve;
-  });
-  return { release, step: () => step };
-};
-
-/** A step that a cancellation ends, as the connectors' are. */
-async function untilCancelled(): Promise<never> {
-  const { cancelled, heartbeat } = Context.current();
-  const beat = setInterval(() => heartbeat(), 100);
-  return cancelled.finally(() => clearInterval(beat));
-}
-
 /** Starts a query on scripted sources and leaps to its end. */
 async function runToEnd(sources: readonly SourceType[], script: Parameters<typeof scriptedSources>[0]) {
   const scripted = scriptedSources(script);
-  const result = await skipping.withWorkers(scripted.activities, async () =>
+  const result = await skipping.withActivities(scripted.activities, async () =>
     (await skipping.startQuery(sources)).result(),
   );
   return { ...scripted, result };
@@ -106,7 +78,7 @@ describe('a query', () => {
     const { activities } = scriptedSources({
       ask: { 'hie/1': [held.step], 'pharmacy/1': [waiting()], 'lab/1': [completed(5)] },
     });
-    await skipping.withWorkers(activities, async () => {
+    await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(SOURCE_TYPES);
       await eventually(async () => (await stateOf(run, 'lab')) === 'completed');
       await eventually(async () => (await stateOf(run, 'pharmacy')) === 'waiting');
@@ -129,7 +101,7 @@ describe('a query', () => {
 describe('a source that takes the request', () => {
   test('is asked as soon as it calls back', async () => {
     const { activities, calls } = scriptedSources({ ask: { 'hie/1': [waiting(3_600_000)] } });
-    await skipping.withWorkers(activities, async () => {
+    await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(['hie']);
       await eventually(async () => (await stateOf(run, 'hie')) === 'waiting');
       expect(calls('collect', 'hie')).toEqual([]);
@@ -142,7 +114,7 @@ describe('a source that takes the request', () => {
   test('may call back before the step that asked it has returned', async () => {
     const held = untilReleased();
     const { activities, calls } = scriptedSources({ ask: { 'hie/1': [held.step] } });
-    await skipping.withWorkers(activities, async () => {
+    await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(['hie']);
       await eventually(() => calls('ask', 'hie').length === 1);
       await callBack(run, 'hie');
@@ -158,7 +130,7 @@ describe('a source that takes the request', () => {
       ask: { 'hie/1': [waiting(3_600_000)] },
       collect: { 'hie/1': [waiting(3_600_000), completed(2)] },
     });
-    await skipping.withWorkers(activities, async () => {
+    await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(['hie']);
       await callBack(run, 'hie', 7);
       await callBack(run, 'lab');
@@ -175,7 +147,7 @@ describe('a source that takes the request', () => {
       ask: { 'hie/1': [waiting(20_000)] },
       collect: { 'hie/1': [waiting(), waiting(), waiting(), completed(4)] },
     });
-    await skipping.withWorkers(activities, async () => {
+    await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(['hie']);
       expect(await run.result()).toMatchObject({ status: 'completed', sources: [{ resources: 4 }] });
       const { events } = await run.fetchHistory();
@@ -209,7 +181,7 @@ describe('a source that takes the request', () => {
       ask: { 'hie/1': [waiting()], 'hie/2': [waiting(86_400_000)] },
       collect: { 'hie/1': [failure(TYPES.jobFailed, 'hie failed the job')] },
     });
-    await skipping.withWorkers(activities, async () => {
+    await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(['hie']);
       await callBack(run, 'hie', 2);
       await callBack(run, 'hie', 1);
@@ -269,180 +241,7 @@ describe('a source that fails', () => {
     expect(calls('ask', 'lab')).toHaveLength(4);
   });
 
-  test('by a fault of ours says nothing of our insides', async () => {
-    const { result, failures } = await runToEnd(['lab'], {
-      ask: { 'lab/1': [failure('error', 'duplicate key of Tamica Murazik at 10.0.0.5')] },
-    });
-    expect(JSON.stringify({ result, failures })).not.toMatch(/Tamica|10\.0/);
-    expect(failures).toMatchObject([
-      { reason: 'The exchange could not take in the answer', abandoned: true },
-    ]);
-  });
-});
-
-describe('giving a source up', () => {
-  test('ends it while it is asked, waited for, or due for another attempt; the others go on', async () => {
-    const { activities, failures } = scriptedSources({
-      ask: {
-        'hie/1': [waiting(86_400_000)],
-        'pharmacy/1': [failure(TYPES.badAnswer, 'HTML')],
-        'lab/1': [untilCancelled],
-      },
-    });
-    await skipping.withWorkers(activities, async () => {
-      const run = await skipping.startQuery(SOURCE_TYPES);
-      await eventually(async () => (await stateOf(run, 'pharmacy')) === 'backing-off');
-      await update(run, MESSAGES.giveUpSource, 'pharmacy');
-      await eventually(async () => (await stateOf(run, 'hie')) === 'waiting');
-      await update(run, MESSAGES.giveUpSource, 'lab');
-      expect(await statusOf(run)).toMatchObject({
-        status: 'running',
-        sources: [
-          { state: 'waiting' },
-          { state: 'failed', reason: 'Given up on request' },
-          { state: 'failed', reason: 'Given up on request' },
-        ],
-      });
-      await update(run, MESSAGES.giveUpSource, 'hie');
-      expect(await run.result()).toMatchObject({ status: 'failed' });
-    });
-    const reason = 'Given up on request';
-    const of = (source: SourceType) => failures.filter((each) => each.source === source);
-    expect(of('hie')).toMatchObject([{ reason, abandoned: true }]);
-    expect(of('lab')).toMatchObject([{ reason, abandoned: true }]);
-    expect(of('pharmacy')).toMatchObject([
-      { reason: 'HTML', retryAfterMs: 5_000 },
-      { reason, abandoned: false },
-    ]);
-  });
-
-  test('is refused when it has ended or is not part of the query', async () => {
-    const { activities } = scriptedSources({ ask: { 'hie/1': [waiting(86_400_000)] } });
-    await skipping.withWorkers(activities, async () => {
-      const run = await skipping.startQuery(['hie', 'lab']);
-      await eventually(async () => (await stateOf(run, 'lab')) === 'completed');
-      expect(await refusalOf(update(run, MESSAGES.giveUpSource, 'lab'))).toBe(
-        'The lab source is not running',
-      );
-      expect(await refusalOf(update(run, MESSAGES.giveUpSource, 'pharmacy'))).toBe(
-        'The pharmacy source is not running',
-      );
-      await update(run, MESSAGES.cancelQuery);
-      await run.result();
-    });
-  });
-});
-
-describe('cancelling a query', () => {
-  test('on request ends all its sources and then the query, as failed', async () => {
-    const { activities, failures } = scriptedSources({
-      ask: { 'hie/1': [waiting(86_400_000)], 'lab/1': [waiting(86_400_000)] },
-    });
-    await skipping.withWorkers(activities, async () => {
-      const run = await skipping.startQuery(['hie', 'lab']);
-      await eventually(async () => (await stateOf(run, 'lab')) === 'waiting');
-      await eventually(async () => (await stateOf(run, 'hie')) === 'waiting');
-      await update(run, MESSAGES.cancelQuery);
-      expect(await run.result()).toMatchObject({ status: 'failed' });
-    });
-    expect(failures.map(({ source }) => source).sort()).toEqual(['hie', 'lab']);
-    expect(failures.every(({ reason, abandoned }) => abandoned && reason === 'Cancelled on request')).toBe(
-      true,
-    );
-  });
-
-  test('before a worker has begun it ends its sources all the same', async () => {
-    const { activities, failures } = scriptedSources({ ask: { 'hie/1': [waiting(86_400_000)] } });
-    const run = await skipping.startQuery(['hie', 'lab']);
-    const cancelled = update(run, MESSAGES.cancelQuery);
-    await skipping.withWorkers(activities, async () => {
-      await cancelled;
-      expect(await run.result()).toMatchObject({ status: 'failed' });
-    });
-    expect(failures.map(({ source, reason }) => `${source}: ${reason}`).sort()).toEqual([
-      'hie: Cancelled on request',
-      'lab: Cancelled on request',
-    ]);
-  });
-
-  test('in Temporal first writes the ends, each with its own reason, then is cancelled', async () => {
-    const { activities, failures } = scriptedSources({
-      ask: { 'hie/1': [waiting(86_400_000)], 'lab/1': [waiting(86_400_000)] },
-    });
-    await skipping.withWorkers(activities, async () => {
-      const run = await skipping.startQuery(['hie', 'lab']);
-      await eventually(async () => (await stateOf(run, 'lab')) === 'waiting');
-      await eventually(async () => (await stateOf(run, 'hie')) === 'waiting');
-      await update(run, MESSAGES.giveUpSource, 'lab');
-      await run.cancel();
-      const error = await run.result().catch((reason: unknown) => reason);
-      expect(error).toBeInstanceOf(WorkflowFailedError);
-      expect((error as WorkflowFailedError).cause).toBeInstanceOf(CancelledFailure);
-    });
-    expect(failures.map(({ source, reason }) => `${source}: ${reason}`)).toEqual([
-      'lab: Given up on request',
-      'hie: Cancelled by an operator',
-    ]);
-  });
-
-  test('in Temporal just as a source is tried again leaves nothing open', async () => {
-    let letOpen: () => void = () => undefined;
-    const opening = new Promise<void>((resolve) => {
-      letOpen = resolve;
-    });
-    const { activities, failures, opened } = scriptedSources({
-      ask: { 'hie/1': [failure(TYPES.refused, 'no')], 'lab/1': [waiting(86_400_000)] },
-    });
-    const { openNextAttempt } = activities;
-    activities.openNextAttempt = async (step) => {
-      const result = openNextAttempt?.(step);
-      await opening;
-      return result ?? { attempt: 0 };
-    };
-    await skipping.withWorkers(activities, async () => {
-      const run = await skipping.startQuery(['hie', 'lab']);
-      await eventually(async () => (await stateOf(run, 'hie')) === 'failed');
-      const retried = update(run, MESSAGES.retrySource, 'hie').catch(() => undefined);
-      await eventually(() => opened.length === 1);
-      await run.cancel();
-      await eventually(async () => (await stateOf(run, 'lab')) === 'failed');
-      letOpen();
-      await retried;
-      await run.result().catch(() => undefined);
-    });
-    expect(failures.map(({ source, attempt, reason }) => `${source}/${attempt}: ${reason}`)).toEqual([
-      'hie/1: no',
-      'lab/1: Cancelled by an operator',
-      'hie/2: Cancelled by an operator',
-    ]);
-  });
-});
-
-describe('trying a source again', () => {
-  test('while the query runs is a further attempt of the same query', async () => {
-    const { activities, opened, calls } = scriptedSources({
-      ask: {
-        'hie/1': [failure(TYPES.refused, 'no')],
-        'hie/2': [completed(8)],
-        'lab/1': [waiting(86_400_000)],
-      },
-    });
-    await skipping.withWorkers(activities, async () => {
-      const run = await skipping.startQuery(['hie', 'lab']);
-      await eventually(async () => (await stateOf(run, 'hie')) === 'failed');
-      await update(run, MESSAGES.retrySource, 'hie');
-      expect(opened).toMatchObject([{ source: 'hie', attempt: 2 }]);
-      await eventually(async () => (await stateOf(run, 'hie')) === 'completed');
-      await callBack(run, 'lab');
-      expect(await run.result()).toMatchObject({
-        status: 'completed',
-        sources: [{ source: 'hie', attempt: 2, resources: 8 }, { source: 'lab' }],
-      });
-      expect(calls('ask', 'hie')).toHaveLength(2);
-    });
-  });
-
-  test('has its own back-offs', async () => {
+  test('that is tried again on request has its back-offs anew', async () => {
     const no = [failure(TYPES.badAnswer, 'HTML')];
     const { activities, failures } = scriptedSources({
       ask: {
@@ -450,7 +249,7 @@ describe('trying a source again', () => {
         'lab/1': [waiting(86_400_000)],
       },
     });
-    await skipping.withWorkers(activities, async () => {
+    await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(['hie', 'lab']);
       await eventually(() => failures.length === 1);
       await update(run, MESSAGES.giveUpSource, 'hie');
@@ -470,29 +269,13 @@ describe('trying a source again', () => {
     ]);
   });
 
-  test('is refused while it runs and when it has completed', async () => {
-    const { activities } = scriptedSources({ ask: { 'hie/1': [waiting(86_400_000)] } });
-    await skipping.withWorkers(activities, async () => {
-      const run = await skipping.startQuery(['hie', 'lab']);
-      await eventually(async () => (await stateOf(run, 'lab')) === 'completed');
-      await eventually(async () => (await stateOf(run, 'hie')) === 'waiting');
-      expect(await refusalOf(update(run, MESSAGES.retrySource, 'hie'))).toBe('The hie source is waiting');
-      expect(await refusalOf(update(run, MESSAGES.retrySource, 'lab'))).toBe('The lab source is completed');
-      await update(run, MESSAGES.cancelQuery);
-      await run.result();
+  test('by a fault of ours says nothing of our insides', async () => {
+    const { result, failures } = await runToEnd(['lab'], {
+      ask: { 'lab/1': [failure('error', 'duplicate key of Tamica Murazik at 10.0.0.5')] },
     });
-  });
-
-  test('takes a source in that this run did not have', async () => {
-    const { activities, opened } = scriptedSources({ ask: { 'hie/1': [waiting(86_400_000)] } });
-    await skipping.withWorkers(activities, async () => {
-      const run = await skipping.startQuery(['hie']);
-      await eventually(async () => (await stateOf(run, 'hie')) === 'waiting');
-      await update(run, MESSAGES.retrySource, 'lab');
-      expect(opened).toMatchObject([{ source: 'lab' }]);
-      await eventually(async () => (await stateOf(run, 'lab')) === 'completed');
-      await callBack(run, 'hie');
-      expect(await run.result()).toMatchObject({ status: 'completed', sources: [{}, { source: 'lab' }] });
-    });
+    expect(JSON.stringify({ result, failures })).not.toMatch(/Tamica|10\.0/);
+    expect(failures).toMatchObject([
+      { reason: 'The exchange could not take in the answer', abandoned: true },
+    ]);
   });
 });

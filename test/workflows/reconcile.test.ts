@@ -14,7 +14,7 @@ afterAll(() => skipping.close());
 
 /** One round of reconcile, whose step does this. */
 function round(step: () => Promise<Reconciled>): Promise<unknown> {
-  return skipping.withWorkers({ reconcileLeftOvers: step }, () =>
+  return skipping.withActivities({ reconcileLeftOvers: step }, () =>
     skipping.client.workflow.execute(WORKFLOW_TYPES.reconcile, {
       taskQueue: TASK_QUEUES.exchange,
       workflowId: `reconcile-${uuidv7()}`,

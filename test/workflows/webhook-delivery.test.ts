@@ -32,7 +32,7 @@ async function withDelivery<R>(
     if (outcome instanceof Error) throw outcome;
     return outcome ?? { state: 'closed' };
   };
-  return skipping.withWorkers({ deliverEvent }, async () => {
+  return skipping.withActivities({ deliverEvent }, async () => {
     const eventId = uuidv7();
     const run = (await skipping.client.workflow.start(WORKFLOW_TYPES.webhookDelivery, {
       taskQueue: TASK_QUEUES.exchange,
