@@ -25,6 +25,7 @@ await runProcess('gateway', async (logger) => {
     logger,
     networkQueries: exchange.networkQueries,
     courier: exchange.courier,
+    destinationPing: exchange.destinationPing,
     handleSourceCallback: (token, headers, rawBody) =>
       exchange.sourceCallbacks.handle(token, headers, rawBody),
     pingTemporal: async () => {

@@ -8,6 +8,7 @@ import { createSourceCallbacks } from './network-query/source-callback.ts';
 import { createStore } from './store/database.ts';
 import { createCourier } from './webhooks/courier.ts';
 import { createDelivery } from './webhooks/delivery.ts';
+import { createDestinationPing } from './webhooks/ping.ts';
 import { createWebhookSender } from './webhooks/sender.ts';
 
 /** What every process of the exchange reads: the gateway and the workers. */
@@ -43,6 +44,7 @@ export function assembleExchange(
       consolidatedDataUrl(config.PUBLIC_BASE_URL, config.LINK_SIGNING_KEY, { accountId, patientId }),
   });
   const delivery = createDelivery({ store, sender });
+  const destinationPing = createDestinationPing({ store, sender, logger });
   const courier = createCourier({ store, delivery, temporal, logger });
   const networkQueries = createNetworkQueryService({
     store,
@@ -55,6 +57,7 @@ export function assembleExchange(
     store,
     delivery,
     courier,
+    destinationPing,
     networkQueries,
     sourceCallbacks: createSourceCallbacks({ store, temporal, logger, secrets }),
     /** Where a source may call back, without the token; undefined when it has no key to sign with. */
@@ -63,7 +66,7 @@ export function assembleExchange(
     callbackKey: config.LINK_SIGNING_KEY,
     /** Finishes what runs in the background, then closes the database. */
     async close(): Promise<void> {
-      await Promise.all([networkQueries.drain(), courier.drain()]);
+      await Promise.all([networkQueries.drain(), courier.drain(), destinationPing.drain()]);
       await store.close();
     },
   };

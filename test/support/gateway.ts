@@ -57,6 +57,7 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
     logger: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),
     networkQueries: notingQueries(launched),
     courier: { send: () => undefined },
+    destinationPing: { ping: () => undefined },
     publicBaseUrl: TEST_BASE_URL,
     idHmacKey: TEST_ID_HMAC_KEY,
     linkSigningKey: TEST_LINK_KEY,

@@ -3,6 +3,7 @@ import type { Logger } from '../../lib/logger.ts';
 import type { NetworkQueryService } from '../network-query/service.ts';
 import type { Store } from '../store/database.ts';
 import type { Courier } from '../webhooks/courier.ts';
+import type { DestinationPing } from '../webhooks/ping.ts';
 
 /** What a gateway is built from. */
 export interface GatewayDeps {
@@ -26,6 +27,8 @@ export interface GatewayDeps {
     rawBody: Buffer,
   ): Promise<{ status: number }>;
   courier: Pick<Courier, 'send'>;
+  /** Asks a new webhook destination whether it is one. */
+  destinationPing: Pick<DestinationPing, 'ping'>;
   /** Resolves when the Temporal server answers. */
   pingTemporal(): Promise<void>;
 }

@@ -42,6 +42,20 @@ export async function setDestination(
   return toDestination(row);
 }
 
+/** Notes how the destination answered a ping; nothing when the address has changed meanwhile. */
+export async function setHealth(
+  tx: AccountTx,
+  destination: { id: string; url: string },
+  health: 'healthy' | 'failing',
+): Promise<void> {
+  await tx.db
+    .updateTable('webhook_destination')
+    .set({ health, health_at: new Date() })
+    .where('id', '=', destination.id)
+    .where('url', '=', destination.url)
+    .execute();
+}
+
 /** Events still on their way, and those given up. */
 export async function countUndelivered(tx: AccountTx): Promise<{ pending: number; deadLettered: number }> {
   return tx.db

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { Agent, request } from 'undici';
+import { v7 as uuidv7 } from 'uuid';
 import { NETWORK_QUERY_EVENT_TYPES } from '../../contract/events.ts';
 import { retryAfterMs } from '../../lib/retry-after.ts';
 import type { OpenEvent } from '../store/events.ts';
@@ -20,10 +21,13 @@ export type SendResult =
 export interface WebhookSender {
   /** Sends an event once. Never throws. */
   send(accountId: string, event: OpenEvent): Promise<SendResult>;
+  /** Whether the destination answers a ping as it must: `{ping}` by `{pong}` within 4 s. Never throws. */
+  ping(destination: { url: string; key: string }): Promise<boolean>;
 }
 
 /** A receiver has 15 s for its answer (interface-decisions.md, "Delivery"). */
 const ANSWER_TIMEOUT_MS = 15_000;
+const PONG_TIMEOUT_MS = 4_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Nobody reads the answer's body. */
 const ANSWER_BYTES_MAX = 1_000_000;
@@ -47,19 +51,24 @@ export function createWebhookSender(deps: {
   });
   // Apart, so that a trusted host's other ports stay behind the guard.
   const trusted = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS }, ...limits });
+
+  /** Resolves with the answer's head; whoever wants the body reads it. */
+  const post = ({ url, key, id }: Signed & { url: string }, body: string, timeoutMs: number) =>
+    request(url, {
+      method: 'POST',
+      dispatcher: isTrustedDestination(url, deps.destinations) ? trusted : guarded,
+      headers: { 'content-type': 'application/json', ...signatures({ key, id }, body) },
+      body,
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+
   return {
     async send(accountId, event) {
       const refused = refusedDestination(event.url, deps.destinations);
       if (refused !== undefined) return { kind: 'failed', note: `the destination ${refused}` };
       const body = render(event, (patientId) => deps.consolidatedDataUrl(accountId, patientId));
       try {
-        const answer = await request(event.url, {
-          method: 'POST',
-          dispatcher: isTrustedDestination(event.url, deps.destinations) ? trusted : guarded,
-          headers: { 'content-type': 'application/json', ...signatures(event, body) },
-          body,
-          signal: AbortSignal.timeout(answerTimeoutMs),
-        });
+        const answer = await post(event, body, answerTimeoutMs);
         // The status is the answer, whatever becomes of the body.
         await answer.body.dump().catch(() => undefined);
         return classify(answer.statusCode, answer.headers['retry-after']);
@@ -67,8 +76,27 @@ export function createWebhookSender(deps: {
         return { kind: 'failed', note: noteOf(error, answerTimeoutMs) };
       }
     },
+
+    async ping({ url, key }) {
+      if (refusedDestination(url, deps.destinations) !== undefined) return false;
+      const [id, ping] = [uuidv7(), uuidv7()];
+      const body = JSON.stringify({
+        ping,
+        meta: { messageId: id, when: new Date().toISOString(), type: 'ping' },
+      });
+      try {
+        const answer = await post({ url, key, id }, body, PONG_TIMEOUT_MS);
+        const { pong } = (await answer.body.json()) as { pong?: unknown };
+        return answer.statusCode < 300 && pong === ping;
+      } catch {
+        return false;
+      }
+    },
   };
 }
+
+/** Whose key signs a message of which id. */
+type Signed = Pick<OpenEvent, 'id' | 'key'>;
 
 function classify(httpStatus: number, retryAfter: string | string[] | undefined): SendResult {
   const note = String(httpStatus);
@@ -93,13 +121,13 @@ function render(event: OpenEvent, link: (patientId: string) => string): string {
 }
 
 /** Standard Webhooks, and for existing receivers the hex HMAC of the raw body. */
-function signatures(event: OpenEvent, body: string): Record<string, string> {
+function signatures({ id, key }: Signed, body: string): Record<string, string> {
   const now = new Date();
   return {
-    'webhook-id': event.id,
+    'webhook-id': id,
     'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-    'webhook-signature': new Webhook(event.key).sign(event.id, now, body),
-    'x-metriport-signature': createHmac('sha256', event.key).update(body).digest('hex'),
+    'webhook-signature': new Webhook(key).sign(id, now, body),
+    'x-metriport-signature': createHmac('sha256', key).update(body).digest('hex'),
   };
 }
 

@@ -14,7 +14,7 @@ const AT_ROOT = '/settings';
 
 export function addSettingsRoutes(
   operations: Operations,
-  deps: Pick<GatewayDeps, 'allowLoopbackWebhooks' | 'trustedWebhookOrigins' | 'courier'>,
+  deps: Pick<GatewayDeps, 'allowLoopbackWebhooks' | 'trustedWebhookOrigins' | 'courier' | 'destinationPing'>,
 ): void {
   const rules = { allowLoopback: deps.allowLoopbackWebhooks, trustedOrigins: deps.trustedWebhookOrigins };
 
@@ -35,7 +35,8 @@ export function addSettingsRoutes(
         body.webhookUrl === undefined
           ? await findDestination(tx)
           : await setDestination(tx, { id: uuidv7(), url, key: generateWebhookKey() });
-      return ok(settingsAnswer(tx.accountId, destination), { targetId: destination?.id });
+      const afterCommit = url === null ? undefined : () => deps.destinationPing.ping(tx.accountId);
+      return ok(settingsAnswer(tx.accountId, destination), { targetId: destination?.id, afterCommit });
     },
     AT_ROOT,
   );

@@ -1,0 +1,38 @@
+import type { Logger } from '../../lib/logger.ts';
+import type { Store } from '../store/database.ts';
+import { findDestination, setHealth } from '../store/settings.ts';
+import type { WebhookSender } from './sender.ts';
+
+export interface DestinationPing {
+  /** Asks the account's destination, in the background, whether it is one; its health is seen in the settings. */
+  ping(accountId: string): void;
+  drain(): Promise<void>;
+}
+
+export function createDestinationPing(deps: {
+  store: Store;
+  sender: WebhookSender;
+  logger: Logger;
+}): DestinationPing {
+  const underWay = new Set<Promise<void>>();
+
+  async function check(accountId: string): Promise<void> {
+    const destination = await deps.store.asAccount(accountId, findDestination);
+    if (destination === undefined || destination.url === null || destination.key === null) return;
+    const { id, url, key } = destination;
+    const health = (await deps.sender.ping({ url, key })) ? 'healthy' : 'failing';
+    await deps.store.asAccount(accountId, (tx) => setHealth(tx, { id, url }, health));
+  }
+
+  return {
+    ping(accountId) {
+      const work = check(accountId)
+        .catch((error: unknown) => deps.logger.warn({ err: error }, 'ping of a webhook destination not made'))
+        .finally(() => underWay.delete(work));
+      underWay.add(work);
+    },
+    drain: async () => {
+      await Promise.all(underWay);
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pino } from 'pino';
+import { Webhook } from 'standardwebhooks';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { insertAccount } from '../../src/exchange/store/accounts.ts';
+import { createStore, type Store } from '../../src/exchange/store/database.ts';
+import { findDestination, setDestination } from '../../src/exchange/store/settings.ts';
+import { createDestinationPing } from '../../src/exchange/webhooks/ping.ts';
+import { createWebhookSender } from '../../src/exchange/webhooks/sender.ts';
+import { generateWebhookKey } from '../../src/exchange/webhooks/webhook-key.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+
+let store: Store;
+const servers = new Set<Server>();
+beforeAll(async () => {
+  store = createStore({ databaseUrl: (await createTestDatabase()).databaseUrl, poolMax: 4 });
+  await store.migrate();
+});
+afterEach(() => {
+  for (const server of servers) server.close();
+  servers.clear();
+});
+afterAll(() => store.close());
+
+/** A receiver that answers what `answer` makes of the body; gives its address. */
+async function receiver(answer: (body: string, headers: Record<string, string>) => string): Promise<string> {
+  const server = createServer(async (request, response) => {
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part as Buffer);
+    response.end(answer(Buffer.concat(parts).toString(), request.headers as Record<string, string>));
+  });
+  servers.add(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`;
+}
+
+/** The health of a destination after it was pinged. */
+async function healthOf(url: string, key = generateWebhookKey(), allowLoopback = true) {
+  const accountId = uuidv7();
+  await store.asSystem((tx) => insertAccount(tx, { id: accountId, name: 'Pinged', settings: {} }));
+  await store.asAccount(accountId, (tx) => setDestination(tx, { id: uuidv7(), url, key }));
+  const sender = createWebhookSender({ destinations: { allowLoopback }, consolidatedDataUrl: () => '' });
+  const pings = createDestinationPing({ store, sender, logger: pino({ level: 'silent' }) });
+  pings.ping(accountId);
+  await pings.drain();
+  return (await store.asAccount(accountId, findDestination))?.health;
+}
+
+test('a destination that answers the signed ping by its pong is healthy', async () => {
+  const key = generateWebhookKey();
+  const url = await receiver((body, headers) => {
+    const { ping } = new Webhook(key).verify(body, headers) as { ping: string };
+    return JSON.stringify({ pong: ping });
+  });
+  expect(await healthOf(url, key)).toBe('healthy');
+});
+
+test.each([
+  ['answers something else', () => '{"pong":"another"}'],
+  ['answers no JSON', () => '<html>welcome</html>'],
+])('a destination that %s is failing', async (_, answer) => {
+  expect(await healthOf(await receiver(answer))).toBe('failing');
+});
+
+test('a destination that nobody serves is failing, and so is one that webhooks may not reach', async () => {
+  const pong = (body: string) => JSON.stringify({ pong: (JSON.parse(body) as { ping: string }).ping });
+  expect(await healthOf('http://127.0.0.1:9/hooks')).toBe('failing');
+  expect(await healthOf(await receiver(pong), undefined, false)).toBe('failing');
+});
