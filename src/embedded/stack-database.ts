@@ -1,7 +1,11 @@
 import { createStore } from '../exchange/store/database.ts';
-import { type SeededAccount, seedDemoAccount } from '../exchange/store/seed.ts';
+import { DEMO_ACCOUNT_ID, type SeededAccount, seedDemoAccount } from '../exchange/store/seed.ts';
+import { findDestination } from '../exchange/store/settings.ts';
 
-/** Brings the schema up to date and makes sure of the demo account. */
+/**
+ * Brings the schema up to date and makes sure of the demo account. Its webhooks go to the stack's own receiver, unless
+ * somebody has set another destination, which stays.
+ */
 export async function prepareDatabase(
   databaseUrl: string,
   seed: { apiKey: string; webhookUrl: string; webhookKey: string },
@@ -9,8 +13,15 @@ export async function prepareDatabase(
   const store = createStore({ databaseUrl, poolMax: 2 });
   try {
     await store.migrate();
-    return await seedDemoAccount(store, seed);
+    const known = await store.asAccount(DEMO_ACCOUNT_ID, findDestination);
+    if (known === undefined || isStackReceiver(known.url)) return await seedDemoAccount(store, seed);
+    const { webhookUrl: _, ...withoutUrl } = seed;
+    return await seedDemoAccount(store, withoutUrl);
   } finally {
     await store.close();
   }
 }
+
+/** A receiver of this stack, perhaps on the port of an earlier run. */
+const isStackReceiver = (url: string | null): boolean =>
+  url !== null && /^http:\/\/127\.0\.0\.1:\d+\/webhooks$/.test(url);

@@ -1,0 +1,33 @@
+import { v7 as uuidv7 } from 'uuid';
+import { expect, test } from 'vitest';
+import { prepareDatabase } from '../../src/embedded/stack-database.ts';
+import { generateApiKey } from '../../src/exchange/domain/api-key.ts';
+import { createStore } from '../../src/exchange/store/database.ts';
+import { findDestination, setDestination } from '../../src/exchange/store/settings.ts';
+import { generateWebhookKey } from '../../src/exchange/webhooks/webhook-key.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+
+test('the stack’s receiver gets the webhooks, on its present port, until somebody sets another destination', async () => {
+  const { databaseUrl } = await createTestDatabase();
+  const seed = { apiKey: generateApiKey(), webhookKey: generateWebhookKey() };
+  const start = (port: number) =>
+    prepareDatabase(databaseUrl, { ...seed, webhookUrl: `http://127.0.0.1:${port}/webhooks` });
+  const store = createStore({ databaseUrl, poolMax: 2 });
+  try {
+    const { accountId } = await start(4001);
+    const destination = () => store.asAccount(accountId, findDestination);
+    expect((await destination())?.url).toBe('http://127.0.0.1:4001/webhooks');
+    await start(4002);
+    expect(await destination()).toMatchObject({
+      url: 'http://127.0.0.1:4002/webhooks',
+      key: seed.webhookKey,
+    });
+
+    const url = 'https://hooks.example.org/mine';
+    await store.asAccount(accountId, (tx) => setDestination(tx, { id: uuidv7(), url, key: seed.webhookKey }));
+    await start(4003);
+    expect(await destination()).toMatchObject({ url, key: seed.webhookKey });
+  } finally {
+    await store.close();
+  }
+});
