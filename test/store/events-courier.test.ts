@@ -8,7 +8,7 @@ import { createReconcileActivities } from '../../src/activities/exchange/reconci
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-activities.ts';
 import { networkQueryEventSchema } from '../../src/contract/events.ts';
 import { webhookDeliveryWorkflowId } from '../../src/contract/temporal.ts';
-import { reopenUndelivered } from '../../src/exchange/store/events.ts';
+import { claimEvent, recordDelivery, reopenUndelivered } from '../../src/exchange/store/events.ts';
 import { findDestination, setDestination } from '../../src/exchange/store/settings.ts';
 import {
   addEvent,
@@ -115,6 +115,24 @@ describe('the courier', () => {
     for (let round = 0; round < 3; round++) await Promise.all(couriers.map((courier) => courier.drain()));
     expect(receiver.received.map(({ id }) => id).sort()).toEqual(ids.sort());
     for (const id of ids) expect(await of.row(id)).toMatchObject({ status: 'delivered', attempts: 1 });
+  });
+
+  test('goes on with an event that is committed just while the earlier one’s end is written', async () => {
+    const { accountId, event } = await accountWith();
+    const { store } = environment;
+    const patientId = uuidv7();
+    const eventId = await event(patientId);
+    await store.asAccount(accountId, (tx) => claimEvent(tx, eventId));
+    let claim: ReturnType<typeof claimEvent> | undefined;
+    const next = await store.asAccount(accountId, async (tx) => {
+      const found = await recordDelivery(tx, { eventId, outcome: 'delivered', httpStatus: 200, note: '200' });
+      const later = await event(patientId);
+      claim = store.asAccount(accountId, (other) => claimEvent(other, later));
+      await delay(100);
+      return found;
+    });
+    expect(next).toBeUndefined();
+    expect(await claim).toMatchObject({ kind: 'claimed' });
   });
 
   test('hands over once what it cannot deliver, with what the receiver asked for', async () => {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { fc, test as property } from '@fast-check/vitest';
 import { ApplicationFailure } from '@temporalio/common';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { SOURCE_CALLS_MAX, SOURCE_FAILURE_TYPES } from '../../src/contract/source-steps.ts';
 import { completeAttempt, failAttempt } from '../../src/exchange/network-query/endings.ts';
@@ -114,25 +114,23 @@ describe('the end of an attempt', () => {
 });
 
 describe('two steps on one attempt (one timed out and is still at it)', () => {
-  /** A source whose pages come when the test lets them. */
-  function heldPages(pages: Page[]) {
+  /** A source that waits before the page of this number until the test lets it go on. */
+  function heldPages(pages: Page[], before = 0) {
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
     const scripted = sourceOf(pages);
+    async function* slowly() {
+      let number = 0;
+      for await (const each of scripted.pagesFrom(0)) {
+        if (number++ === before) await held;
+        yield each;
+      }
+    }
     return {
       release,
-      connector: {
-        ...scripted,
-        begin: async () => ({
-          kind: 'ready' as const,
-          pages: (async function* () {
-            await held;
-            yield* scripted.pagesFrom(0);
-          })(),
-        }),
-      },
+      connector: { ...scripted, begin: async () => ({ kind: 'ready' as const, pages: slowly() }) },
     };
   }
   const pages = [page([observation('a')]), page([observation('b'), observation('c')])];
@@ -151,6 +149,22 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
     expect(attempts).toMatchObject([{ pages: 2, resources: 3, documents: 2 }]);
     expect(documents).toHaveLength(2);
     expect(events).toHaveLength(2);
+  });
+
+  test('keep no page twice, though both began before the first was kept', async () => {
+    const { step } = await begin();
+    const [slow, slower] = [heldPages(pages, 1), heldPages(pages, 0)];
+    const other = runActivity(environment.activities(slower.connector).askSource, step);
+    await delay(50);
+    const first = runActivity(environment.activities(slow.connector).askSource, step);
+    await vi.waitFor(async () => expect(await outcome(step.requestId)).toMatchObject({ documents: [{}] }));
+    slower.release();
+    expect(await failureOf(other)).toMatchObject({ type: SOURCE_FAILURE_TYPES.superseded });
+    slow.release();
+    expect(await first).toEqual({ state: 'completed', resources: 3 });
+    const { attempts, documents } = await outcome(step.requestId);
+    expect(attempts).toMatchObject([{ pages: 2, resources: 3, documents: 2 }]);
+    expect(documents).toHaveLength(2);
   });
 
   test('keep nothing once the attempt was given up', async () => {
