@@ -174,6 +174,21 @@ export const VARIABLES = {
   SIMULATOR_DATA: z.string().optional().describe('Folder in which the simulator keeps its jobs'),
 } as const satisfies Record<string, z.ZodType>;
 
+const SOURCE_SETTINGS = [
+  'BASE_URL',
+  'BEARER_TOKEN',
+  'TOKEN_URL',
+  'CLIENT_ID',
+  'CLIENT_SECRET',
+  'CALLBACK_SECRET',
+  'ALLOWED_ORIGINS',
+  'RATE_PER_SECOND',
+] as const;
+
+/** Every variable of one source. */
+export const sourceVariableNames = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P) =>
+  SOURCE_SETTINGS.map((setting) => `${prefix}_${setting}` as const);
+
 export type VariableName = keyof typeof VARIABLES;
 export type Config<N extends VariableName> = { [K in N]: z.output<(typeof VARIABLES)[K]> };
 

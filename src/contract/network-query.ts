@@ -77,7 +77,6 @@ export type NetworkQueryInput = z.input<typeof networkQueryRequestSchema>;
 export const purposeOfUseSchema = z.enum(['treatment', 'ias']);
 
 /** `processing` in E2 and E4, `in-progress` in E3 (interface.md, Network query overall status). */
-export const runningStatusSchema = z.enum(['processing', 'in-progress']);
 export const queryStatusSchema = z.enum(['processing', 'in-progress', 'completed', 'partial', 'failed']);
 export const sourceStatusSchema = z.enum(['processing', 'in-progress', 'completed', 'failed']);
 

@@ -1,4 +1,4 @@
-import { type Config, ConfigError } from '../config.ts';
+import { type Config, ConfigError, sourceVariableNames } from '../config.ts';
 import type { SourceType } from '../contract/primitives.ts';
 import type { SourceAuth, SourceConfig } from '../exchange/sources/source-config.ts';
 
@@ -8,21 +8,10 @@ const PREFIXES = { hie: 'HIE', pharmacy: 'PHARMACY', lab: 'LAB' } as const satis
 >;
 type Prefix = (typeof PREFIXES)[SourceType];
 
-const variablesOf = <const P extends Prefix>(prefix: P) =>
-  [
-    `${prefix}_BASE_URL`,
-    `${prefix}_BEARER_TOKEN`,
-    `${prefix}_TOKEN_URL`,
-    `${prefix}_CLIENT_ID`,
-    `${prefix}_CLIENT_SECRET`,
-    `${prefix}_CALLBACK_SECRET`,
-    `${prefix}_ALLOWED_ORIGINS`,
-  ] as const;
-
 export const SOURCE_VARIABLES = [
-  ...variablesOf('HIE'),
-  ...variablesOf('PHARMACY'),
-  ...variablesOf('LAB'),
+  ...sourceVariableNames('HIE'),
+  ...sourceVariableNames('PHARMACY'),
+  ...sourceVariableNames('LAB'),
 ] as const;
 type SourcesConfig = Config<(typeof SOURCE_VARIABLES)[number]>;
 

@@ -1,6 +1,6 @@
 import type { FastifyError } from 'fastify';
 import { ERROR_NAMES, type ErrorBody, type ErrorStatus } from '../../contract/errors.ts';
-import { describeFieldError, ExchangeError, type FieldError } from '../errors.ts';
+import { ExchangeError, type FieldError } from '../errors.ts';
 
 export const PROBLEM_JSON = 'application/problem+json; charset=utf-8';
 
@@ -43,11 +43,6 @@ export function errorAnswer(thrown: unknown, requestId: string): ErrorAnswer {
   }
   const detail = 'Something failed on our side; the request id leads the operators to it';
   return { ...answer(500, detail, requestId), isFault: true };
-}
-
-/** 400 for parameters that break the endpoint's schema. */
-export function validationAnswer(errors: readonly FieldError[], requestId: string): ErrorAnswer {
-  return answer(400, errors.map(describeFieldError).join(', '), requestId, { errors });
 }
 
 function answer(

@@ -1,4 +1,5 @@
 import type { SourceType } from '../../../contract/primitives.ts';
+import { retryAfterMs } from '../../../lib/retry-after.ts';
 import { SourceFailure, type SourceFailureKind } from '../connector.ts';
 
 /** The codes of FHIR's IssueType value set. Others may be anything, personal data included. */
@@ -61,12 +62,10 @@ export function badAnswer(source: SourceType, what: string, cause?: unknown): So
 
 const RETRY_AFTER_MAX_MS = 24 * 3_600_000;
 
-/** Retry-After in either form, seconds or HTTP date (RFC 9110, 10.2.3). */
+/** At most a day: what a source asks for must not hold an attempt for weeks. */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
-  if (value === undefined) return undefined;
-  const text = value.trim();
-  const delayMs = /^\d+(\.\d+)?$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMs;
-  return Number.isNaN(delayMs) ? undefined : Math.min(Math.max(Math.round(delayMs), 0), RETRY_AFTER_MAX_MS);
+  const afterMs = retryAfterMs(value, nowMs);
+  return afterMs === undefined ? undefined : Math.min(afterMs, RETRY_AFTER_MAX_MS);
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
