@@ -19,11 +19,13 @@ await runProcess('gateway', async (logger) => {
   exitWithParent();
   const config = readConfig(VARIABLES);
   const temporal = await createTemporalClient(config, { lazy: true });
-  const exchange = assembleExchange(config, temporal, logger);
+  const exchange = await assembleExchange(config, temporal, logger);
   const app = await createGateway({
     store: exchange.store,
     logger,
     networkQueries: exchange.networkQueries,
+    blobs: exchange.blobs,
+    links: exchange.links,
     courier: exchange.courier,
     destinationPing: exchange.destinationPing,
     handleSourceCallback: (token, headers, rawBody) =>

@@ -38,7 +38,7 @@ await runProcess('worker', async (logger) => {
   installTemporalRuntime(logger, config.WORKER_TEMPORAL_METRICS);
   // Lazy, so that faults of the halves' configuration are told first, and without a server.
   const temporal = await createTemporalClient(config, { lazy: true });
-  const deps = { logger, temporal, keyRing };
+  const deps = { logger, temporal };
   const halves = [
     ...(queues.some((queue) => queue !== TASK_QUEUES.orchestrator) ? [await openExchangeHalf(deps)] : []),
     ...(queues.includes(TASK_QUEUES.orchestrator) ? [openOrchestratorHalf()] : []),

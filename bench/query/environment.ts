@@ -13,7 +13,6 @@ import { startNodeProcess } from '../../src/embedded/node-process.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { startTemporalServer } from '../../src/embedded/temporal-server.ts';
 import { assembleExchange } from '../../src/exchange/assemble.ts';
-import { openBlobStore } from '../../src/exchange/blobs/open-blob-store.ts';
 import { generateApiKey } from '../../src/exchange/domain/api-key.ts';
 import { createConnectors } from '../../src/exchange/sources/fhir-connector.ts';
 import { seedDemoAccount } from '../../src/exchange/store/seed.ts';
@@ -73,10 +72,13 @@ export async function startEnvironment() {
   installTemporalRuntime(logger, undefined);
   const temporal = await createTemporalClient(temporalConfig);
   const connection = await connectTemporal(temporalConfig);
-  const exchange = assembleExchange(
+  const blobStore = pathToFileURL(join(dataDir, 'blobs')).href;
+  const exchange = await assembleExchange(
     {
       DATABASE_URL: postgres.databaseUrl,
       DATABASE_POOL_MAX: 20,
+      BLOB_STORE: blobStore,
+      DATA_KEYS: dataKeys,
       LINK_SIGNING_KEY: 'a link signing key for benchmarks',
       PUBLIC_BASE_URL: 'http://127.0.0.1:1',
       ALLOW_LOOPBACK_WEBHOOKS: true,
@@ -102,8 +104,7 @@ export async function startEnvironment() {
     { dispatcher: new Agent().compose(callRecorder) },
   );
   const keyRing = parseKeyRing(dataKeys);
-  const blobs = await openBlobStore(pathToFileURL(join(dataDir, 'blobs')).href, keyRing);
-  const sourceActivities = createSourceActivities({ ...exchange, blobs, connectors });
+  const sourceActivities = createSourceActivities({ ...exchange, connectors });
   const workers = await createWorkers({
     connection,
     namespace: temporalServer.namespace,

@@ -1,3 +1,4 @@
+import type { MonitoringKind } from './cohort-monitoring.ts';
 import type { SourceType } from './primitives.ts';
 
 /**
@@ -43,6 +44,20 @@ export function parseNetworkQueryWorkflowId(
 }
 
 export const webhookDeliveryWorkflowId = (eventId: string): string => `webhook-delivery/${eventId}`;
+
+export const bulkPatientCreateWorkflowId = (requestId: string): string => `bulk-patient-create/${requestId}`;
+/** requestId: of the bulk create whose patients are queried. */
+export const querySweepWorkflowId = (requestId: string): string => `query-sweep/${requestId}`;
+export const consolidatedQueryWorkflowId = (requestId: string): string => `consolidated-query/${requestId}`;
+export const dischargeFollowUpWorkflowId = (notificationId: string): string =>
+  `discharge-follow-up/${notificationId}`;
+export const messageTransmissionWorkflowId = (messageId: string): string =>
+  `message-transmission/${messageId}`;
+/** jobKey: HMAC-derived from the caller's job id, as for an onboarding. */
+export const bulkOnboardingWorkflowId = (jobKey: string): string => `bulk-onboarding/${jobKey}`;
+/** Also the schedule's id; Temporal adds the nominal time to a scheduled run's workflow id. */
+export const cohortMonitoringWorkflowId = (cohortId: string, kind: MonitoringKind): string =>
+  `cohort-monitoring/${cohortId}/${kind}`;
 
 /** jobKey: HMAC-derived from the caller's job id, which may carry a record number (see temporal/opaque-id.ts). */
 export const patientOnboardingWorkflowId = (jobKey: string): string => `patient-onboarding/${jobKey}`;

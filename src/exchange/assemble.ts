@@ -1,8 +1,11 @@
 import type { Client } from '@temporalio/client';
 import type { Config } from '../config.ts';
 import type { SourceType } from '../contract/primitives.ts';
+import { parseKeyRing } from '../lib/key-ring.ts';
 import type { Logger } from '../lib/logger.ts';
-import { consolidatedDataUrl } from './links/signed-link.ts';
+import { openBlobStore } from './blobs/open-blob-store.ts';
+import type { LeftOverWork } from './left-over-work.ts';
+import { createLinkMaker } from './links/signed-link.ts';
 import { createNetworkQueryService } from './network-query/service.ts';
 import { createSourceCallbacks } from './network-query/source-callback.ts';
 import { createStore } from './store/database.ts';
@@ -15,6 +18,8 @@ import { createWebhookSender } from './webhooks/sender.ts';
 export const EXCHANGE_VARIABLES = [
   'DATABASE_URL',
   'DATABASE_POOL_MAX',
+  'BLOB_STORE',
+  'DATA_KEYS',
   'LINK_SIGNING_KEY',
   'PUBLIC_BASE_URL',
   'ALLOW_LOOPBACK_WEBHOOKS',
@@ -25,11 +30,13 @@ export const EXCHANGE_VARIABLES = [
 ] as const;
 
 /** What the exchange's processes have in common, put together once. */
-export function assembleExchange(
+export async function assembleExchange(
   config: Config<(typeof EXCHANGE_VARIABLES)[number]>,
   temporal: Client,
   logger: Logger,
 ) {
+  const blobs = await openBlobStore(config.BLOB_STORE, parseKeyRing(config.DATA_KEYS));
+  const links = createLinkMaker(config.PUBLIC_BASE_URL, config.LINK_SIGNING_KEY);
   const store = createStore({
     databaseUrl: config.DATABASE_URL,
     poolMax: config.DATABASE_POOL_MAX,
@@ -40,8 +47,7 @@ export function assembleExchange(
       allowLoopback: config.ALLOW_LOOPBACK_WEBHOOKS,
       trustedOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
     },
-    consolidatedDataUrl: (accountId, patientId) =>
-      consolidatedDataUrl(config.PUBLIC_BASE_URL, config.LINK_SIGNING_KEY, { accountId, patientId }),
+    links,
   });
   const delivery = createDelivery({ store, sender });
   const destinationPing = createDestinationPing({ store, sender, logger });
@@ -55,6 +61,8 @@ export function assembleExchange(
   const secrets = callbackSecrets(config);
   return {
     store,
+    blobs,
+    links,
     delivery,
     courier,
     destinationPing,
@@ -64,6 +72,8 @@ export function assembleExchange(
     callbackBaseUrl: (source: SourceType) =>
       secrets[source] === undefined ? undefined : `${config.PUBLIC_BASE_URL}/sources/callback`,
     callbackKey: config.LINK_SIGNING_KEY,
+    /** What `reconcile` takes up beside queries and events. */
+    leftOverWork: [] as LeftOverWork[],
     /** Finishes what runs in the background, then closes the database. */
     async close(): Promise<void> {
       await Promise.all([networkQueries.drain(), courier.drain(), destinationPing.drain()]);
@@ -72,7 +82,7 @@ export function assembleExchange(
   };
 }
 
-export type Exchange = ReturnType<typeof assembleExchange>;
+export type Exchange = Awaited<ReturnType<typeof assembleExchange>>;
 
 const callbackSecrets = (
   config: Config<'HIE_CALLBACK_SECRET' | 'PHARMACY_CALLBACK_SECRET' | 'LAB_CALLBACK_SECRET'>,

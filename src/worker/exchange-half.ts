@@ -6,18 +6,16 @@ import { readConfig } from '../config.ts';
 import { SOURCE_TYPES } from '../contract/primitives.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from '../exchange/assemble.ts';
-import { openBlobStore } from '../exchange/blobs/open-blob-store.ts';
 import { createConnectors } from '../exchange/sources/fhir-connector.ts';
 import type { Half, HalfDeps } from './half.ts';
 import { SOURCE_VARIABLES, sourceConfigs } from './source-configs.ts';
 
 /** Activities of the exchange's own queue and of each source's. Throws ConfigError. */
-export async function openExchangeHalf({ logger, temporal, keyRing }: HalfDeps): Promise<Half> {
-  const config = readConfig([...EXCHANGE_VARIABLES, ...SOURCE_VARIABLES, 'BLOB_STORE']);
+export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<Half> {
+  const config = readConfig([...EXCHANGE_VARIABLES, ...SOURCE_VARIABLES]);
   const connectors = createConnectors(sourceConfigs(config));
-  const blobs = await openBlobStore(config.BLOB_STORE, keyRing);
-  const exchange = assembleExchange(config, temporal, logger);
-  const { store, courier, callbackBaseUrl, callbackKey } = exchange;
+  const exchange = await assembleExchange(config, temporal, logger);
+  const { store, blobs, courier, callbackBaseUrl, callbackKey } = exchange;
 
   const ofSources = createSourceActivities({
     store,
@@ -32,7 +30,12 @@ export async function openExchangeHalf({ logger, temporal, keyRing }: HalfDeps):
       [TASK_QUEUES.exchange]: {
         ...createRecordActivities({ store, courier, connectors, callbackKey }),
         ...createWebhookActivities({ delivery: exchange.delivery, courier, temporal }),
-        ...createReconcileActivities({ store, courier, launcher: exchange.networkQueries.launcher }),
+        ...createReconcileActivities({
+          store,
+          courier,
+          launcher: exchange.networkQueries.launcher,
+          others: exchange.leftOverWork,
+        }),
       },
       ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), ofSources])),
     },

@@ -1,5 +1,4 @@
 import type { Client } from '@temporalio/client';
-import type { KeyRing } from '../lib/key-ring.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { WorkerQueue } from '../temporal/worker-queues.ts';
 
@@ -14,5 +13,4 @@ export interface Half {
 export interface HalfDeps {
   logger: Logger;
   temporal: Client;
-  keyRing: KeyRing;
 }

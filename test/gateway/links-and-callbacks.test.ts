@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { consolidatedDataUrl, signLink } from '../../src/exchange/links/signed-link.ts';
+import { consolidatedDataUrl, createLinkMaker, signLink } from '../../src/exchange/links/signed-link.ts';
 import {
   createTestGateway,
   newPerson,
@@ -49,7 +49,7 @@ async function storeResources(count: number): Promise<void> {
 
 const get = (url: string) => gateway.app.inject({ method: 'GET', url });
 const linkOf = (target = { accountId: account.accountId, patientId }) =>
-  consolidatedDataUrl('', TEST_LINK_KEY, target);
+  consolidatedDataUrl(createLinkMaker('', TEST_LINK_KEY), target);
 
 describe('the link to a patient’s data', () => {
   it('gives every stored resource once, as a FHIR Bundle, without a key', async () => {
@@ -66,7 +66,7 @@ describe('the link to a patient’s data', () => {
   });
 
   it('is on the public address', () => {
-    const url = consolidatedDataUrl(TEST_BASE_URL, TEST_LINK_KEY, {
+    const url = consolidatedDataUrl(createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY), {
       accountId: account.accountId,
       patientId,
     });
@@ -83,7 +83,12 @@ describe('the link to a patient’s data', () => {
   });
 
   it('answers 410 when it has expired', async () => {
-    const token = signLink(TEST_LINK_KEY, { accountId: account.accountId, patientId }, Date.now() - 1000);
+    const token = signLink(
+      TEST_LINK_KEY,
+      'consolidated',
+      { accountId: account.accountId, targetId: patientId },
+      Date.now() - 1000,
+    );
     expect((await get(`/links/consolidated/${token}`)).statusCode).toBe(410);
   });
 

@@ -1,5 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
@@ -12,12 +16,14 @@ import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { TEST_DATA_KEYS, TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
 
 let database: TestDatabase;
+let blobFolder: string;
 let store: Store;
 let seeded: SeededAccount;
 let gateway: { process: ChildProcess; baseUrl: string } | undefined;
 
 beforeAll(async () => {
   database = await createTestDatabase();
+  blobFolder = await mkdtemp(join(tmpdir(), 'gateway-process-'));
   store = createStore({ databaseUrl: database.databaseUrl, poolMax: 2 });
   seeded = await seedDemoAccount(store, { apiKey: generateApiKey() });
 });
@@ -30,6 +36,7 @@ afterEach(async () => {
 afterAll(async () => {
   await store.close();
   await database.drop();
+  await rm(blobFolder, { recursive: true, force: true });
 });
 
 interface PatientWithQuery {
@@ -47,6 +54,7 @@ async function startGateway(temporalAddress: string) {
       DATABASE_URL: database.databaseUrl,
       TEMPORAL_ADDRESS: temporalAddress,
       DATA_KEYS: TEST_DATA_KEYS,
+      BLOB_STORE: pathToFileURL(join(blobFolder, 'blobs')).href,
       ID_HMAC_KEY: TEST_ID_HMAC_KEY,
       LINK_SIGNING_KEY: TEST_LINK_KEY,
       INTERNAL_TOKEN_KEY: TEST_INTERNAL_KEY,

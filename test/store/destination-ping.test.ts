@@ -41,7 +41,7 @@ async function healthOf(url: string, key = generateWebhookKey(), allowLoopback =
   const accountId = uuidv7();
   await store.asSystem((tx) => insertAccount(tx, { id: accountId, name: 'Pinged', settings: {} }));
   await store.asAccount(accountId, (tx) => setDestination(tx, { id: uuidv7(), url, key }));
-  const sender = createWebhookSender({ destinations: { allowLoopback }, consolidatedDataUrl: () => '' });
+  const sender = createWebhookSender({ destinations: { allowLoopback }, links: { url: () => '' } });
   const pings = createDestinationPing({ store, sender, logger: pino({ level: 'silent' }) });
   pings.ping(accountId);
   await pings.drain();

@@ -312,7 +312,12 @@ describe('reconcile', () => {
       start: async () => 'open' as const,
       drain: async () => undefined,
     };
-    const { reconcileLeftOvers } = createReconcileActivities({ store: environment.store, launcher, courier });
+    const { reconcileLeftOvers } = createReconcileActivities({
+      store: environment.store,
+      launcher,
+      courier,
+      others: [],
+    });
     return runActivity(reconcileLeftOvers, undefined);
   };
   const age = (accountId: string) =>

@@ -63,7 +63,7 @@ export function createDeliveries(
 ) {
   const sender = createWebhookSender({
     destinations: options.destinations ?? { allowLoopback: true },
-    consolidatedDataUrl: (_accountId, patientId) => `https://exchange.example.org/links/${patientId}`,
+    links: { url: (_kind, { targetId }) => `https://exchange.example.org/links/${targetId}` },
     answerTimeoutMs: options.answerTimeoutMs,
   });
   const delivery = createDelivery({ store, sender });

@@ -1,10 +1,15 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
+import { openFileBlobStore } from '../../src/exchange/blobs/file-blob-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/domain/api-key.ts';
 import { ConflictError } from '../../src/exchange/errors.ts';
 import { createGateway } from '../../src/exchange/gateway/app.ts';
 import type { GatewayDeps } from '../../src/exchange/gateway/deps.ts';
+import { createLinkMaker } from '../../src/exchange/links/signed-link.ts';
 import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
 import { type Dialect, insertAccount } from '../../src/exchange/store/accounts.ts';
 import { insertApiKey } from '../../src/exchange/store/api-keys.ts';
@@ -14,7 +19,7 @@ import { listQueries, readQuery } from '../../src/exchange/store/network-queries
 import type { AccountSettings } from '../../src/exchange/store/schema.ts';
 import { readTimeline } from '../../src/exchange/store/timeline.ts';
 import { createTestDatabase } from './postgres.ts';
-import { TEST_ID_HMAC_KEY } from './test-keys.ts';
+import { TEST_ID_HMAC_KEY, testKeyRing } from './test-keys.ts';
 
 export const TEST_LINK_KEY = 'link-signing-key-of-the-tests-only';
 export const TEST_INTERNAL_KEY = 'internal-token-key-of-the-tests-only';
@@ -26,7 +31,7 @@ export interface TestAccount {
   apiKey: string;
   /** Sends a request as this account; a body goes as JSON. */
   call(
-    method: 'GET' | 'POST' | 'PUT',
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     url: string,
     body?: unknown,
     headers?: Record<string, string>,
@@ -50,12 +55,16 @@ const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: 
 export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): Promise<TestGateway> {
   const database = await createTestDatabase();
   const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 12 });
+  const blobFolder = await mkdtemp(join(tmpdir(), 'gateway-blobs-'));
+  const blobs = await openFileBlobStore(blobFolder, testKeyRing());
   const launched: string[] = [];
   const logLines: string[] = [];
   const app = await createGateway({
     store,
     logger: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),
     networkQueries: notingQueries(launched),
+    blobs,
+    links: createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY),
     courier: { send: () => undefined },
     destinationPing: { ping: () => undefined },
     publicBaseUrl: TEST_BASE_URL,
@@ -77,6 +86,7 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
       await app.close();
       await store.close();
       await database.drop();
+      await rm(blobFolder, { recursive: true, force: true });
     },
   };
 }

@@ -60,7 +60,12 @@ export async function createTestExchange() {
     secrets: { hie: CALLBACK_SECRET, lab: CALLBACK_SECRET },
   });
   const deps = { store, courier, blobs: environment.blobs, callbackKey: CALLBACK_KEY };
-  const reconcileActivities = createReconcileActivities({ store, courier, launcher: service.launcher });
+  const reconcileActivities = createReconcileActivities({
+    store,
+    courier,
+    launcher: service.launcher,
+    others: [],
+  });
   const exchangeActivities = {
     ...createRecordActivities({ ...deps, connectors: connectorsFor(behaviourOf) }),
     ...createWebhookActivities({ delivery, courier, temporal }),

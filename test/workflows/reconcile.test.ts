@@ -25,7 +25,13 @@ function round(step: () => Promise<Reconciled>): Promise<unknown> {
 
 describe('a round of reconcile', () => {
   test('tells what it has taken up', async () => {
-    const reconciled = { runsEnsured: 3, attemptsEnded: 1, eventsHandedOver: 2, keysForgotten: 0 };
+    const reconciled = {
+      runsEnsured: 3,
+      attemptsEnded: 1,
+      eventsHandedOver: 2,
+      keysForgotten: 0,
+      others: {},
+    };
     expect(await round(async () => reconciled)).toEqual(reconciled);
   });
 

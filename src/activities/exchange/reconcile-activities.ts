@@ -1,4 +1,5 @@
 import { log } from '@temporalio/activity';
+import type { LeftOverWork } from '../../exchange/left-over-work.ts';
 import { failOpenAttempts } from '../../exchange/network-query/endings.ts';
 import type { Launcher } from '../../exchange/network-query/launcher.ts';
 import type { Store } from '../../exchange/store/database.ts';
@@ -21,10 +22,17 @@ export interface Reconciled {
   eventsHandedOver: number;
   /** Idempotency keys older than they are honoured. */
   keysForgotten: number;
+  /** By `LeftOverWork.name`, where there was any. */
+  others: Record<string, number>;
 }
 
 /** Takes up what a crash or an outage left behind. Running it twice at once is harmless. */
-export function createReconcileActivities(deps: { store: Store; launcher: Launcher; courier: Courier }) {
+export function createReconcileActivities(deps: {
+  store: Store;
+  launcher: Launcher;
+  courier: Courier;
+  others: readonly LeftOverWork[];
+}) {
   const { store, launcher, courier } = deps;
 
   /** Starts a run's workflow; what a terminated one left behind, which nobody would end any more, is ended. */
@@ -37,7 +45,13 @@ export function createReconcileActivities(deps: { store: Store; launcher: Launch
 
   return {
     async reconcileLeftOvers(): Promise<Reconciled> {
-      const result: Reconciled = { runsEnsured: 0, attemptsEnded: 0, eventsHandedOver: 0, keysForgotten: 0 };
+      const result: Reconciled = {
+        runsEnsured: 0,
+        attemptsEnded: 0,
+        eventsHandedOver: 0,
+        keysForgotten: 0,
+        others: {},
+      };
       const failures: unknown[] = [];
       const runs = await store.asSystem((tx) =>
         runsToEnsure(tx, { olderThanMs: RUN_GRACE_MS, limit: BATCH }),
@@ -61,8 +75,17 @@ export function createReconcileActivities(deps: { store: Store; launcher: Launch
           failures.push(error);
         }
       }
+      for (const work of deps.others) {
+        try {
+          const count = await work.takeUp(BATCH);
+          if (count > 0) result.others[work.name] = count;
+        } catch (error) {
+          failures.push(error);
+        }
+      }
       result.keysForgotten = await store.asSystem(deleteOldIdempotencyKeys);
-      if (runs.length + events.length > 0) log.info('took up left-over work', { ...result });
+      if (runs.length + events.length > 0 || Object.keys(result.others).length > 0)
+        log.info('took up left-over work', { ...result });
       // One that cannot be taken up keeps no other waiting, but the round is shown as failed.
       if (failures.length > 0) throw failures[0];
       return result;

@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Logger } from '../../lib/logger.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import type { LinkMaker } from '../links/signed-link.ts';
 import type { NetworkQueryService } from '../network-query/service.ts';
 import type { Store } from '../store/database.ts';
 import type { Courier } from '../webhooks/courier.ts';
@@ -10,6 +12,8 @@ export interface GatewayDeps {
   store: Store;
   logger: Logger;
   networkQueries: NetworkQueryService;
+  blobs: BlobStore;
+  links: LinkMaker;
   /** Address at which callers reach this gateway, without a slash at the end. */
   publicBaseUrl: string;
   /** Hashes idempotency keys and identity keys. */

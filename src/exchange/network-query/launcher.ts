@@ -1,14 +1,9 @@
-import {
-  type Client,
-  WorkflowExecutionAlreadyStartedError,
-  WorkflowIdConflictPolicy,
-  WorkflowIdReusePolicy,
-} from '@temporalio/client';
-import { TypedSearchAttributes } from '@temporalio/common';
+import type { Client } from '@temporalio/client';
 import type { NetworkQueryInput } from '../../contract/network-query-workflow.ts';
-import { networkQueryWorkflowId, PRIORITY, TASK_QUEUES, WORKFLOW_TYPES } from '../../contract/temporal.ts';
+import { networkQueryWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
+import { createBackground, startOnce } from '../start-workflow.ts';
 import type { Store } from '../store/database.ts';
 import { markRunStarted, readRun } from '../store/network-queries.ts';
 
@@ -21,44 +16,28 @@ export interface Launcher {
   drain(): Promise<void>;
 }
 
-/** Milliseconds after which a Temporal that does not answer is left to `reconcile`. */
-const START_TIMEOUT_MS = 5_000;
-
 export function createLauncher(deps: { store: Store; temporal: Client; logger: Logger }): Launcher {
-  const underWay = new Set<Promise<void>>();
+  const background = createBackground(deps.logger);
 
   async function start(accountId: string, requestId: string, run: number): Promise<'open' | 'closed'> {
     const { origin, sources } = await deps.store.asAccount(accountId, (tx) => readRun(tx, requestId, run));
     const input: NetworkQueryInput = { accountId, requestId, run, sources };
-    let state: 'open' | 'closed' = 'open';
     const names = sources.map(({ source }) => source);
-    try {
-      await deps.temporal.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
-        deps.temporal.workflow.start(WORKFLOW_TYPES.networkQuery, {
-          workflowId: networkQueryWorkflowId(requestId, run),
-          taskQueue: TASK_QUEUES.exchange,
-          args: [input],
-          workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
-          workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-          priority: {
-            priorityKey: origin === 'interactive' ? PRIORITY.interactive : PRIORITY[origin],
-            fairnessKey: accountId,
-          },
-          typedSearchAttributes: new TypedSearchAttributes([
-            { key: searchAttribute.accountId, value: accountId },
-            { key: searchAttribute.requestId, value: requestId },
-            { key: searchAttribute.sources, value: names },
-            { key: searchAttribute.queryStatus, value: 'running' },
-          ]),
-          staticSummary:
-            run === 0 ? `Network query of ${names.join(', ')}` : `Network query: ${names.join(', ')} again`,
-          staticDetails: STORY,
-        }),
-      );
-    } catch (error) {
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-      state = 'closed';
-    }
+    const state = await startOnce(deps.temporal, {
+      type: WORKFLOW_TYPES.networkQuery,
+      id: networkQueryWorkflowId(requestId, run),
+      input,
+      accountId,
+      requestId,
+      priority: origin === 'interactive' ? PRIORITY.interactive : PRIORITY[origin],
+      searchAttributes: [
+        { key: searchAttribute.sources, value: names },
+        { key: searchAttribute.queryStatus, value: 'running' },
+      ],
+      summary:
+        run === 0 ? `Network query of ${names.join(', ')}` : `Network query: ${names.join(', ')} again`,
+      details: STORY,
+    });
     await deps.store.asAccount(accountId, (tx) => markRunStarted(tx, requestId, run));
     return state;
   }
@@ -66,17 +45,11 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
   return {
     start,
     launch(accountId, requestId, run) {
-      const work: Promise<void> = start(accountId, requestId, run)
-        .then(() => undefined)
-        .catch((error: unknown) =>
-          deps.logger.warn({ err: error, requestId, run }, 'query not started yet; reconcile will'),
-        )
-        .finally(() => underWay.delete(work));
-      underWay.add(work);
+      background.run('query not started yet; reconcile will', { requestId, run }, () =>
+        start(accountId, requestId, run),
+      );
     },
-    drain: async () => {
-      await Promise.all(underWay);
-    },
+    drain: () => background.drain(),
   };
 }
 

@@ -6,8 +6,9 @@ export interface NewEvent {
   type: string;
   /** One fact has one event, however often the step that tells it runs. */
   factKey: string;
-  patientId: string;
-  requestId: string;
+  /** Of events about one patient; they go out in their order. */
+  patientId?: string;
+  requestId?: string;
   occurredAt: Date;
   /** `meta` without its id, and the body part; links are added when it is sent. */
   body: { meta: Record<string, unknown> } & Record<string, unknown>;
@@ -31,7 +32,7 @@ export async function insertEvent(tx: AccountTx, event: NewEvent): Promise<strin
   const body = { ...event.body, meta: { messageId: id, ...event.body.meta } };
   const { rows } = await sql<{ id: string }>`
     insert into event (id, account_id, patient_id, destination_id, type, fact_key, request_id, body, occurred_at, status)
-    select ${id}, ${tx.accountId}, ${event.patientId}, d.id, ${event.type}, ${event.factKey}, ${event.requestId},
+    select ${id}, ${tx.accountId}, ${event.patientId ?? null}::uuid, d.id, ${event.type}, ${event.factKey}, ${event.requestId ?? null}::uuid,
            ${JSON.stringify(body)}, ${event.occurredAt}, case when d.url is null or d.health = 'disabled' then 'unrouted' else 'pending' end
     from (select 1) as one left join webhook_destination d on d.account_id = ${tx.accountId}
     on conflict (account_id, fact_key) do nothing

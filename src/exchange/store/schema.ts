@@ -1,11 +1,13 @@
-import type { ColumnType, Generated, JSONColumnType } from 'kysely';
+import type { ColumnType, Generated } from 'kysely';
 import type { CohortSettings } from '../../contract/cohort.ts';
 import type { RequestedSource, SourceError } from '../../contract/network-query.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import type { Address, Contact, Gender, PersonalIdentifier } from '../domain/demographics.ts';
+import type { BulkTables } from './schema/bulk.ts';
+import type { DefaultJson, Instant, Json, NullableJson } from './schema/columns.ts';
 
 /** The tables of `migrations/`, as Kysely sees them. */
-export interface Database {
+export interface Database extends BulkTables {
   account: AccountTable;
   api_key: ApiKeyTable;
   facility: FacilityTable;
@@ -27,15 +29,13 @@ export interface Database {
   event_attempt: EventAttemptTable;
 }
 
-/** jsonb: an object when read, its JSON text when written (so that a list is not taken for a PostgreSQL array). */
-type Json<T extends object | null> = JSONColumnType<T>;
-type NullableJson<T extends object> = ColumnType<T | null, string | null | undefined, string | null>;
-type DefaultJson<T extends object> = ColumnType<T, string | undefined, string>;
-type Instant = Generated<Date>;
-
 export interface AccountSettings {
   sources?: Partial<Record<SourceType, { enabled: boolean }>>;
   limits?: { requestsPerMinute?: number; networkQueriesPerMinute?: number };
+  /** Sources that the queries after a bulk create ask; default hie. */
+  bulk?: { sources?: SourceType[] };
+  /** When scheduled monitoring may run: hours of the day in an IANA time zone; default 1 to 5 in America/New_York. */
+  monitoring?: { timeZone?: string; fromHour?: number; toHour?: number };
 }
 
 interface AccountTable {

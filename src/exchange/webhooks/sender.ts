@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { Agent, request } from 'undici';
 import { v7 as uuidv7 } from 'uuid';
-import { NETWORK_QUERY_EVENT_TYPES } from '../../contract/events.ts';
 import { retryAfterMs } from '../../lib/retry-after.ts';
+import type { LinkMaker } from '../links/signed-link.ts';
 import type { OpenEvent } from '../store/events.ts';
 import {
   type DestinationRules,
@@ -11,6 +11,7 @@ import {
   isTrustedDestination,
   refusedDestination,
 } from './destination-guard.ts';
+import { linkedBody } from './event-links.ts';
 
 export type SendResult =
   | { kind: 'delivered'; httpStatus: number; note: string }
@@ -35,8 +36,7 @@ const ANSWER_BYTES_MAX = 1_000_000;
 export function createWebhookSender(deps: {
   /** Where webhooks may go; checked at each attempt, for a name may have turned private since it was set. */
   destinations: DestinationRules;
-  /** A fresh, expiring link to the patient's data. */
-  consolidatedDataUrl: (accountId: string, patientId: string) => string;
+  links: LinkMaker;
   answerTimeoutMs?: number;
 }): WebhookSender {
   const answerTimeoutMs = deps.answerTimeoutMs ?? ANSWER_TIMEOUT_MS;
@@ -66,7 +66,7 @@ export function createWebhookSender(deps: {
     async send(accountId, event) {
       const refused = refusedDestination(event.url, deps.destinations);
       if (refused !== undefined) return { kind: 'failed', note: `the destination ${refused}` };
-      const body = render(event, (patientId) => deps.consolidatedDataUrl(accountId, patientId));
+      const body = JSON.stringify(linkedBody(deps.links, accountId, event));
       try {
         const answer = await post(event, body, answerTimeoutMs);
         // The status is the answer, whatever becomes of the body.
@@ -105,19 +105,6 @@ function classify(httpStatus: number, retryAfter: string | string[] | undefined)
   if (httpStatus >= 300 && httpStatus < 400)
     return { kind: 'failed', httpStatus, note: `${note}, redirects are not followed` };
   return { kind: 'failed', httpStatus, note, retryAfterMs: retryAfterMs(retryAfter) };
-}
-
-/** The stored body with the links that expire; so a late delivery carries a link that still works. */
-function render(event: OpenEvent, link: (patientId: string) => string): string {
-  const withLink =
-    event.patientId !== null &&
-    ([...NETWORK_QUERY_EVENT_TYPES, 'network-query.hie.first-data-ready'] as string[]).includes(event.type);
-  if (!withLink || event.patientId === null) return JSON.stringify(event.body);
-  const { payload, ...rest } = event.body;
-  return JSON.stringify({
-    ...rest,
-    payload: { ...(payload as object), consolidatedDataUrl: link(event.patientId) },
-  });
 }
 
 /** Standard Webhooks, and for existing receivers the hex HMAC of the raw body. */

@@ -45,6 +45,7 @@ export const webhookAndReconcileScenarios: Record<string, Scenario> = {
           attemptsEnded: 0,
           eventsHandedOver: 2,
           keysForgotten: 0,
+          others: {},
         }),
       } satisfies Partial<ReconcileActivities>,
     },

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 /** Each file imports one thing; the linter says whether it may. `biome check` alone would not notice a rule that never fires. */
 const FORBIDDEN: [file: string, imported: string][] = [
   ['src/contract/a.ts', '../lib/logger.ts'],
+  ['src/contract/endpoints/a.ts', '../../lib/logger.ts'],
   ['src/exchange/domain/b.ts', '../store/database.ts'],
   ['src/exchange/domain/c.ts', 'node:fs'],
   ['src/exchange/gateway/routes/d.ts', '../../../orchestrator/client/answers.ts'],
@@ -31,6 +32,7 @@ const FORBIDDEN: [file: string, imported: string][] = [
 ];
 const ALLOWED: [file: string, imported: string][] = [
   ['src/contract/aa.ts', './errors.ts'],
+  ['src/contract/endpoints/aa.ts', '../errors.ts'],
   ['src/exchange/domain/bb.ts', '../../contract/errors.ts'],
   ['src/exchange/domain/cc.ts', './query-status.ts'],
   ['src/exchange/gateway/routes/dd.ts', '../../store/database.ts'],

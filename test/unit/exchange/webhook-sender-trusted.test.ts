@@ -19,7 +19,7 @@ describe('a webhook to a private address', () => {
   const send = (trustedOrigins: string[]) =>
     createWebhookSender({
       destinations: { allowLoopback: false, trustedOrigins },
-      consolidatedDataUrl: () => '',
+      links: { url: () => '' },
     }).send('0191d2b4-0000-7000-8000-000000000001', {
       id: '0191d2b4-0000-7000-8000-000000000002',
       url: `${origin}/webhooks`,

@@ -1,38 +1,24 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { ExchangeError, NotFoundError } from '../../errors.ts';
+import { NotFoundError } from '../../errors.ts';
 import { consolidatedBundle } from '../../links/consolidated-bundle.ts';
-import { verifyLink } from '../../links/signed-link.ts';
-import { insertAuditEntry } from '../../store/audit.ts';
 import { findPatient } from '../../store/patients.ts';
 import type { GatewayDeps } from '../deps.ts';
+import { addSignedLinkRoute, auditLink } from '../signed-link-route.ts';
 
 /** What webhooks point to (`consolidatedDataUrl`): the signed link is the permission. */
 export function addLinkRoutes(
   app: FastifyInstance,
   deps: Pick<GatewayDeps, 'store' | 'linkSigningKey'>,
 ): void {
-  app.get<{ Params: { token: string } }>(
-    '/links/consolidated/:token',
-    { schema: { hide: true }, config: { operation: 'readConsolidatedLink' } },
-    async (request, reply) => {
-      const link = verifyLink(deps.linkSigningKey, request.params.token);
-      if (link.kind === 'expired') throw new ExchangeError(410, 'This link has expired');
-      if (link.kind === 'invalid') throw new NotFoundError('Link');
-      await deps.store.asAccount(link.accountId, async (tx) => {
-        if ((await findPatient(tx, link.patientId)) === undefined) throw new NotFoundError('Patient');
-        await insertAuditEntry(tx, {
-          actor: 'link',
-          operation: 'readConsolidatedLink',
-          patientId: link.patientId,
-          outcome: '200',
-          remoteAddress: request.ip,
-        });
-      });
-      return reply
-        .type('application/fhir+json; charset=utf-8')
-        .header('cache-control', 'no-store')
-        .send(Readable.from(consolidatedBundle(deps.store, link)));
-    },
-  );
+  addSignedLinkRoute(app, deps, 'consolidated', 'readConsolidatedLink', async (link, request, reply) => {
+    const { accountId, targetId: patientId } = link;
+    await deps.store.asAccount(accountId, async (tx) => {
+      if ((await findPatient(tx, patientId)) === undefined) throw new NotFoundError('Patient');
+      await auditLink(tx, request, { operation: 'readConsolidatedLink', patientId });
+    });
+    return reply
+      .type('application/fhir+json; charset=utf-8')
+      .send(Readable.from(consolidatedBundle(deps.store, { accountId, patientId })));
+  });
 }

@@ -1,0 +1,72 @@
+/** What starts a `bulkPatientCreate` workflow: ids only. */
+export interface BulkPatientCreateInput {
+  accountId: string;
+  requestId: string;
+  /** ISO 8601: after it, without an upload, the request is expired. */
+  uploadExpiresAt: string;
+}
+
+/** Names of the messages that a running `bulkPatientCreate` takes. */
+export const BULK_CREATE_MESSAGES = {
+  /** Signal: the file is in the blob store and the request's row says so. A hint only. */
+  uploaded: 'uploaded',
+  /** Query: `BulkCreateProgress`. */
+  status: 'status',
+  /** Updates with validators. */
+  pause: 'pause',
+  resume: 'resume',
+  cancel: 'cancel',
+} as const;
+
+export interface BulkCounts {
+  /** Rows of the file; 0 before its format has been checked. */
+  rows: number;
+  handled: number;
+  created: number;
+  updated: number;
+  failed: number;
+}
+
+/** The one public snapshot of a running bulk create (query `status`). */
+export interface BulkCreateProgress {
+  requestId: string;
+  state:
+    | 'waiting-for-upload'
+    | 'checking'
+    | 'processing'
+    | 'paused'
+    | 'joining'
+    | 'completed'
+    | 'failed'
+    | 'expired';
+  counts: BulkCounts;
+  rowsPerSecond?: number;
+  secondsLeft?: number;
+  reason?: string;
+}
+
+/** What starts a `querySweep` workflow: the queries of a bulk create's patients. */
+export interface QuerySweepInput {
+  accountId: string;
+  requestId: string;
+}
+
+export const QUERY_SWEEP_MESSAGES = {
+  /** Query: `QuerySweepProgress`. */
+  status: 'status',
+  pause: 'pause',
+  resume: 'resume',
+  cancel: 'cancel',
+} as const;
+
+export interface QuerySweepProgress {
+  requestId: string;
+  state: 'running' | 'paused' | 'completed' | 'cancelled';
+  patients: number;
+  started: number;
+  /** Opted out of every source that the sweep asks. */
+  skipped: number;
+  failed: number;
+  /** Queries started by this sweep that have not ended: its window. */
+  open: number;
+}

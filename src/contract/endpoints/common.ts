@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { idSchema } from '../primitives.ts';
+
+export const byId = z.object({ id: idSchema });
+export const byRequestId = z.object({ requestId: idSchema });
+export const idempotency = z.object({
+  'idempotency-key': z.string().min(1).max(255).optional().meta({
+    description: 'The same key and body give the first answer for 24 h; another body 422, still running 409.',
+  }),
+});
+export const ifMatch = z.object({
+  'if-match': z.string().optional().meta({ description: 'The eTag last seen; 412 when it has changed.' }),
+});
+export const pageMetaSchema = z
+  .object({
+    itemsOnPage: z.number().int(),
+    itemsInTotal: z.number().int(),
+    nextPage: z.string().optional(),
+    prevPage: z.string().optional(),
+  })
+  .meta({ id: 'PageMeta' });

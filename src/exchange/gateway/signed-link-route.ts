@@ -1,0 +1,39 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ExchangeError, NotFoundError } from '../errors.ts';
+import { type LinkKind, type LinkTarget, verifyLink } from '../links/signed-link.ts';
+import { type AuditRecord, insertAuditEntry } from '../store/audit.ts';
+import type { AccountTx } from '../store/database.ts';
+
+/** Throws 410 for an expired link, 404 for one that is none (of this kind). */
+export function openLink(signingKey: string, kind: LinkKind, token: string): LinkTarget {
+  const link = verifyLink(signingKey, kind, token);
+  if (link.kind === 'expired') throw new ExchangeError(410, 'This link has expired');
+  if (link.kind === 'invalid') throw new NotFoundError('Link');
+  return link;
+}
+
+/** `GET /links/<kind>/<token>`: the signed link is the permission. */
+export function addSignedLinkRoute(
+  app: FastifyInstance,
+  deps: { linkSigningKey: string },
+  kind: LinkKind,
+  operation: string,
+  handler: (link: LinkTarget, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
+): void {
+  app.get<{ Params: { token: string } }>(
+    `/links/${kind}/:token`,
+    { schema: { hide: true }, config: { operation } },
+    async (request, reply) => {
+      const link = openLink(deps.linkSigningKey, kind, request.params.token);
+      return handler(link, request, reply.header('cache-control', 'no-store'));
+    },
+  );
+}
+
+/** What was read through a link, as the audit has it. */
+export const auditLink = (
+  tx: AccountTx,
+  request: FastifyRequest,
+  record: Pick<AuditRecord, 'operation' | 'patientId' | 'targetId'>,
+): Promise<void> =>
+  insertAuditEntry(tx, { actor: 'link', outcome: '200', remoteAddress: request.ip, ...record });

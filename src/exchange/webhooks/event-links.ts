@@ -1,0 +1,38 @@
+import { NETWORK_QUERY_EVENT_TYPES } from '../../contract/events.ts';
+import { consolidatedDataUrl, type LinkMaker } from '../links/signed-link.ts';
+import type { OpenEvent } from '../store/events.ts';
+
+/** What a rule sees of an event. */
+export type LinkedEvent = Pick<OpenEvent, 'patientId' | 'body'>;
+/** Puts fresh, expiring links into an event's body. */
+export type LinkRule = (links: LinkMaker, accountId: string, event: LinkedEvent) => Record<string, unknown>;
+
+const withConsolidatedData: LinkRule = (links, accountId, { patientId, body }) => {
+  if (patientId === null) return body;
+  const { payload, ...rest } = body;
+  return {
+    ...rest,
+    payload: {
+      ...(payload as object),
+      consolidatedDataUrl: consolidatedDataUrl(links, { accountId, patientId }),
+    },
+  };
+};
+
+/**
+ * The events that carry links, by type. Links are made when an event is sent, so a late delivery carries one that
+ * still works (decision 3); the stored body has none.
+ */
+const LINK_RULES: Readonly<Record<string, LinkRule>> = {
+  ...Object.fromEntries(NETWORK_QUERY_EVENT_TYPES.map((type) => [type, withConsolidatedData])),
+  'network-query.hie.first-data-ready': withConsolidatedData,
+};
+
+/** The body of an event as it is sent. */
+export function linkedBody(
+  links: LinkMaker,
+  accountId: string,
+  event: LinkedEvent & Pick<OpenEvent, 'type'>,
+): Record<string, unknown> {
+  return LINK_RULES[event.type]?.(links, accountId, event) ?? event.body;
+}
