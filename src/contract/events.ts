@@ -1,20 +1,12 @@
 import { z } from 'zod';
-import { metadataSchema } from './network-query.ts';
+import { bulkCreateEventSchema } from './bulk-create.ts';
+import { eventMetaOf } from './event-meta.ts';
 import { idSchema, instantSchema, SOURCE_TYPES, type SourceType, sourceTypeSchema } from './primitives.ts';
-
-const metaOf = <T extends z.ZodType>(type: T) =>
-  z.object({
-    messageId: idSchema,
-    requestId: idSchema.optional(),
-    when: instantSchema,
-    type,
-    data: metadataSchema.optional(),
-  });
 
 /** One source of a query has ended; sent for a failed source too (interface-decisions.md, Webhooks out). */
 export const networkQueryEventSchema = z
   .object({
-    meta: metaOf(z.enum(['network-query.hie', 'network-query.pharmacy', 'network-query.lab'])),
+    meta: eventMetaOf(z.enum(['network-query.hie', 'network-query.pharmacy', 'network-query.lab'])),
     payload: z.object({
       patientId: idSchema,
       externalId: z.string().optional(),
@@ -31,7 +23,7 @@ export type NetworkQueryEvent = z.output<typeof networkQueryEventSchema>;
 
 export const firstDataReadyEventSchema = z
   .object({
-    meta: metaOf(z.literal('network-query.hie.first-data-ready')),
+    meta: eventMetaOf(z.literal('network-query.hie.first-data-ready')),
     payload: z.object({
       patientId: idSchema,
       externalId: z.string().optional(),
@@ -47,7 +39,7 @@ export const firstDataReadyEventSchema = z
 export type FirstDataReadyEvent = z.output<typeof firstDataReadyEventSchema>;
 
 export const pingEventSchema = z
-  .object({ ping: z.string(), meta: metaOf(z.literal('ping')) })
+  .object({ ping: z.string(), meta: eventMetaOf(z.literal('ping')) })
   .meta({ id: 'PingEvent' });
 
 /** Every event that the exchange sends today; later issues add theirs here. */
@@ -55,6 +47,7 @@ export const webhookEventSchema = z.union([
   networkQueryEventSchema,
   firstDataReadyEventSchema,
   pingEventSchema,
+  bulkCreateEventSchema,
 ]);
 export type WebhookEvent = z.output<typeof webhookEventSchema>;
 

@@ -5,6 +5,7 @@ import {
   type SourceCommand,
 } from '../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../contract/primitives.ts';
+import { networkQueryWorkflowId } from '../../contract/temporal.ts';
 import { lastAttempts } from '../domain/query-status.ts';
 import { ConflictError, NotFoundError, UnavailableError } from '../errors.ts';
 import { findAccount } from '../store/accounts.ts';
@@ -20,11 +21,11 @@ import {
 } from '../store/network-queries.ts';
 import { findPatient } from '../store/patients.ts';
 import { tell } from '../store/timeline.ts';
+import { commandWorkflow } from '../workflow-command.ts';
 import { callbackHash, callbackToken } from './callback-token.ts';
 import { failOpenAttempts } from './endings.ts';
 import type { Launcher } from './launcher.ts';
 import { refusal } from './prepare.ts';
-import { commandWorkflow } from './workflow-command.ts';
 
 const RETRY_TRIES = 5;
 const RETRY_PAUSE_MS = 100;
@@ -46,8 +47,11 @@ export function createQueryControl(deps: {
   commandTimeoutMs?: number;
 }): QueryControl {
   const { store, launcher } = deps;
-  const command = (run: { requestId: string; run: number }, name: string, argument?: SourceCommand) =>
-    commandWorkflow(deps.temporal, run, name, argument, deps.commandTimeoutMs);
+  const command = (of: { requestId: string; run: number }, name: string, argument?: SourceCommand) =>
+    commandWorkflow(deps.temporal, networkQueryWorkflowId(of.requestId, of.run), name, {
+      argument,
+      timeoutMs: deps.commandTimeoutMs,
+    });
 
   /** Steers the workflow of one run. Where none runs, it is started now, or what it left open is ended here. */
   async function steer(

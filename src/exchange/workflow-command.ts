@@ -4,28 +4,25 @@ import {
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
-import type { SourceCommand } from '../../contract/network-query-workflow.ts';
-import { networkQueryWorkflowId } from '../../contract/temporal.ts';
-import { ConflictError, UnavailableError } from '../errors.ts';
+import { ConflictError, UnavailableError } from './errors.ts';
 
 /** Milliseconds that a caller waits for a running workflow to take a command. */
 const COMMAND_TIMEOUT_MS = 15_000;
 
 /**
- * Sends an update to the workflow of one run and waits until it is done; false when no such workflow runs.
+ * Sends an update to a workflow and waits until it is done; false when no such workflow runs.
  * ConflictError: it refused. UnavailableError: Temporal or its workers did not answer.
  */
 export async function commandWorkflow(
   temporal: Client,
-  { requestId, run }: { requestId: string; run: number },
+  workflowId: string,
   name: string,
-  argument?: SourceCommand,
-  timeoutMs = COMMAND_TIMEOUT_MS,
+  options: { argument?: object; timeoutMs?: number } = {},
 ): Promise<boolean> {
-  const handle = temporal.workflow.getHandle(networkQueryWorkflowId(requestId, run));
+  const handle = temporal.workflow.getHandle(workflowId);
   try {
-    await temporal.withDeadline(Date.now() + timeoutMs, () =>
-      handle.executeUpdate<void, [SourceCommand | undefined]>(name, { args: [argument] }),
+    await temporal.withDeadline(Date.now() + (options.timeoutMs ?? COMMAND_TIMEOUT_MS), () =>
+      handle.executeUpdate<void, [object | undefined]>(name, { args: [options.argument] }),
     );
     return true;
   } catch (error) {
@@ -33,9 +30,7 @@ export async function commandWorkflow(
     if (error instanceof WorkflowUpdateFailedError)
       throw new ConflictError(error.cause?.message ?? 'Not possible now');
     if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
-      throw new UnavailableError(
-        'The query did not take the command in time; read its status before repeating it',
-      );
+      throw new UnavailableError('The command was not taken in time; read the status before you repeat it');
     }
     throw new UnavailableError('The workflow service cannot be reached now; try again', { cause: error });
   }

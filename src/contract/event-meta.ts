@@ -1,0 +1,13 @@
+import { z } from 'zod';
+import { metadataSchema } from './network-query.ts';
+import { idSchema, instantSchema } from './primitives.ts';
+
+/** The envelope of every webhook (interface-decisions.md, Webhooks out); `data` is the caller's own metadata. */
+export const eventMetaOf = <T extends z.ZodType>(type: T) =>
+  z.object({
+    messageId: idSchema,
+    requestId: idSchema.optional(),
+    when: instantSchema,
+    type,
+    data: metadataSchema.optional(),
+  });
