@@ -49,7 +49,27 @@ export interface BulkCreateProgress {
 export interface QuerySweepInput {
   accountId: string;
   requestId: string;
+  pace?: Partial<SweepPace>;
 }
+
+/** How a sweep divides its work; each member has a default (`DEFAULT_SWEEP_PACE`). */
+export interface SweepPace {
+  /** Patients whose queries are started in one transaction, at most. */
+  pageSize: number;
+  /** Its queries that may be under way at the same time, those aside that only wait for a source's answer. */
+  windowSize: number;
+  /** Its queries that may be open at the same time, waiting ones included. */
+  openMax: number;
+  /** Pages before the workflow continues as new. */
+  pagesPerRun: number;
+}
+
+export const DEFAULT_SWEEP_PACE: SweepPace = {
+  pageSize: 50,
+  windowSize: 50,
+  openMax: 5_000,
+  pagesPerRun: 200,
+};
 
 export const QUERY_SWEEP_MESSAGES = {
   /** Query: `QuerySweepProgress`. */
@@ -64,9 +84,9 @@ export interface QuerySweepProgress {
   state: 'running' | 'paused' | 'completed' | 'cancelled';
   patients: number;
   started: number;
-  /** Opted out of every source that the sweep asks. */
+  /** Opted out of every source that the sweep asks, or deleted meanwhile. */
   skipped: number;
   failed: number;
-  /** Queries started by this sweep that have not ended: its window. */
+  /** Queries started by this sweep that have not ended. */
   open: number;
 }

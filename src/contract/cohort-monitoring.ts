@@ -15,11 +15,41 @@ export interface CohortMonitoringInput {
   exchange: ExchangeAccess;
   cohortId: string;
   kind: MonitoringKind;
-  /** A patient that was asked about at this source since one period ago (less some slack) is not asked again. */
+  /** A patient that was asked about at this source in the period before `dueAt` is not asked again. */
   frequency: MonitoringFrequency;
-  /** Queries per minute and source that this monitoring may use: at most 80 % of the account's limit. */
+  /** Queries per minute that this monitoring may start: at most 80 % of the account's limit. */
   queriesPerMinute: number;
+  /** ISO 8601: the run's nominal time. Default: that of the schedule, else when the run started. */
+  dueAt?: string;
+  pace?: Partial<MonitoringPace>;
 }
+
+/** How a run divides its work; each member has a default (`DEFAULT_MONITORING_PACE`). */
+export interface MonitoringPace {
+  /** Patients of one page of E9, at most 100. */
+  pageSize: number;
+  /** HTTP requests per minute of all kinds; the account as a whole has a limit of its own. */
+  requestsPerMinute: number;
+  /** Pages before the workflow continues as new. */
+  pagesPerRun: number;
+}
+
+export const DEFAULT_MONITORING_PACE: MonitoringPace = {
+  pageSize: 100,
+  requestsPerMinute: 400,
+  pagesPerRun: 200,
+};
+
+/**
+ * Keys of the metadata of each query that monitoring starts; its webhooks carry them, and later runs tell by `due`
+ * to which period the query belongs, however late it was started.
+ */
+export const MONITORING_METADATA = {
+  cohortId: 'monitoring.cohortId',
+  kind: 'monitoring.kind',
+  /** ISO 8601: nominal time of the run. */
+  due: 'monitoring.due',
+} as const;
 
 /** Names of the messages that a running `cohortMonitoring` takes. */
 export const COHORT_MONITORING_MESSAGES = {
@@ -37,7 +67,11 @@ export interface CohortMonitoringStatus {
   /** Patients of the cohort, as E9 tells it. */
   patients: number;
   started: number;
-  /** Asked about in this period already, or opted out. */
-  skipped: { alreadyAsked: number; optedOut: number };
+  /** Asked about in this period already; opted out; deleted since the page was read. */
+  skipped: { alreadyAsked: number; optedOut: number; gone: number };
   failed: number;
+  /** Nominal time of the run, ISO 8601. */
+  dueAt: string;
+  /** For people: what this exchange could not do, what is being waited for. */
+  notes: string[];
 }
