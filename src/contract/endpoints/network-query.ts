@@ -7,8 +7,12 @@ import {
   queryStatusSchema,
   timelineEntrySchema,
 } from '../network-query.ts';
+import { pageQuery } from '../paging.ts';
 import { idSchema, sourceTypeSchema } from '../primitives.ts';
 import { byRequestId, idempotency, pageMetaSchema } from './common.ts';
+
+/** Columns that the list of queries can be sorted by; newest first when none is given. */
+export const NETWORK_QUERY_SORT = ['startedAt', 'requestId'] as const;
 
 export const networkQueryEndpoints = {
   startNetworkQuery: endpoint({
@@ -40,14 +44,15 @@ export const networkQueryEndpoints = {
     reference: 'Operations around E1–E14',
     tag: 'network query',
     summary: 'List network queries',
-    query: z.object({
-      patientId: idSchema.optional(),
-      status: queryStatusSchema.optional(),
-      source: sourceTypeSchema.optional(),
-      startedAfter: z.iso.datetime({ offset: true }).optional(),
-      fromItem: z.string().optional(),
-      count: z.coerce.number().int().min(1).max(500, { error: 'count is at most 500' }).default(50),
-    }),
+    query: pageQuery(
+      {
+        patientId: idSchema.optional(),
+        status: queryStatusSchema.optional(),
+        source: sourceTypeSchema.optional(),
+        startedAfter: z.iso.datetime({ offset: true }).optional(),
+      },
+      { sort: NETWORK_QUERY_SORT },
+    ),
     responses: { 200: z.object({ queries: z.array(networkQueryStatusSchema), meta: pageMetaSchema }) },
   }),
   getNetworkQueryTimeline: endpoint({

@@ -3,6 +3,7 @@ import type { TimelineEntry } from '../../contract/network-query.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { AccountTx, Store } from '../store/database.ts';
 import { listQueries, type QueryFilter, type QueryView, readQuery } from '../store/network-queries.ts';
+import type { Page, PageRequest } from '../store/page.ts';
 import { readTimeline } from '../store/timeline.ts';
 import { createQueryControl, type QueryControl } from './control.ts';
 import { createLauncher, type Launcher } from './launcher.ts';
@@ -18,7 +19,8 @@ export interface NetworkQueryService extends QueryControl {
   listQueries(
     tx: AccountTx,
     filter: QueryFilter,
-  ): Promise<{ queries: QueryView[]; total: number; more: boolean }>;
+    page: PageRequest,
+  ): Promise<Page<QueryView> & { total: number }>;
   readTimeline(tx: AccountTx, requestId: string): Promise<TimelineEntry[]>;
   /** Resolves when nothing runs in the background. */
   drain(): Promise<void>;

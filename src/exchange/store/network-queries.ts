@@ -1,8 +1,10 @@
 import { sql } from 'kysely';
+import type { NETWORK_QUERY_SORT } from '../../contract/endpoints/network-query.ts';
 import type { RequestedSource, SourceError } from '../../contract/network-query.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { overallStatus } from '../domain/query-status.ts';
 import type { AccountTx } from './database.ts';
+import { column, type ListOrder, type Page, type PageRequest, readPage } from './page.ts';
 import type { AttemptState, QueryState } from './schema.ts';
 
 export interface NewQuery {
@@ -109,16 +111,21 @@ export interface QueryFilter {
   status?: QueryState;
   source?: SourceType;
   startedAfter?: string;
-  /** Position after which the page starts. */
-  after?: { startedAt: string; id: string };
-  count: number;
 }
 
-/** Newest first. Also tells how many there are in total and whether there are more after this page. */
+export const QUERY_ORDER: ListOrder<(typeof NETWORK_QUERY_SORT)[number]> = {
+  columns: { startedAt: column('q.started_at', 'timestamptz'), requestId: column('q.id', 'uuid') },
+  unique: 'requestId',
+  tieBreak: column('q.id', 'uuid'),
+  default: [{ column: 'startedAt', direction: 'desc' }],
+};
+
+/** A page of the account's queries; also tells how many the filter lets through in total. */
 export async function listQueries(
   tx: AccountTx,
   filter: QueryFilter,
-): Promise<{ queries: QueryView[]; total: number; more: boolean }> {
+  request: PageRequest,
+): Promise<Page<QueryView> & { total: number }> {
   let matching = tx.db.selectFrom('network_query as q');
   if (filter.patientId !== undefined) matching = matching.where('q.patient_id', '=', filter.patientId);
   if (filter.status !== undefined) matching = matching.where('q.status', '=', filter.status);
@@ -138,27 +145,12 @@ export async function listQueries(
   const { total } = await matching
     .select(({ fn }) => fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow();
-  let page = matching
-    .selectAll('q')
-    .orderBy('q.started_at', 'desc')
-    .orderBy('q.id', 'desc')
-    .limit(filter.count + 1);
-  if (filter.after !== undefined) {
-    page = page.where(
-      sql<boolean>`(q.started_at, q.id) < (${filter.after.startedAt}::timestamptz, ${filter.after.id}::uuid)`,
-    );
-  }
-  const rows = await page.execute();
-  const shown = rows.slice(0, filter.count);
+  const page = await readPage(matching.selectAll('q'), QUERY_ORDER, request);
   const attempts = await readAttempts(
     tx,
-    shown.map((row) => row.id),
+    page.items.map((row) => row.id),
   );
-  return {
-    queries: shown.map((row) => toView(row, attempts.get(row.id))),
-    total,
-    more: rows.length > filter.count,
-  };
+  return { ...page, items: page.items.map((row) => toView(row, attempts.get(row.id))), total };
 }
 
 async function readAttempts(tx: AccountTx, queryIds: readonly string[]): Promise<Map<string, AttemptView[]>> {

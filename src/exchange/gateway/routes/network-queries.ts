@@ -1,17 +1,17 @@
 import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../errors.ts';
-import type { QueryView } from '../../store/network-queries.ts';
+import { QUERY_ORDER, type QueryView } from '../../store/network-queries.ts';
 import { findPatient } from '../../store/patients.ts';
 import { queryStatusAnswer } from '../answers.ts';
 import type { GatewayDeps } from '../deps.ts';
 import { type Endpoints, type OperationRequest, ok } from '../operation.ts';
 import type { Operations } from '../operations.ts';
-import { nextPageUrl, readCursor, writeCursor } from '../paging.ts';
+import { openPage } from '../paging.ts';
 import type { Caller } from '../plugins/auth.ts';
 import { startQuery } from './start-query.ts';
 
 export function addNetworkQueryRoutes(
   operations: Operations,
-  deps: Pick<GatewayDeps, 'networkQueries' | 'publicBaseUrl'>,
+  deps: Pick<GatewayDeps, 'networkQueries' | 'publicBaseUrl' | 'linkSigningKey'>,
 ): void {
   const { networkQueries } = deps;
 
@@ -35,23 +35,14 @@ export function addNetworkQueryRoutes(
   });
 
   operations.read('listNetworkQueries', async (tx, { query, caller }) => {
-    const { fromItem, status, ...filter } = query;
+    const { patientId, status, source, startedAfter } = query;
     const running = status === 'processing' || status === 'in-progress';
-    const { queries, total, more } = await networkQueries.listQueries(tx, {
-      ...filter,
-      status: running ? 'running' : status,
-      after: fromItem === undefined ? undefined : readCursor(fromItem),
-    });
-    const last = more ? queries.at(-1) : undefined;
-    const nextPage =
-      last &&
-      nextPageUrl(`${deps.publicBaseUrl}/medical/v1/network/query`, {
-        ...query,
-        fromItem: writeCursor({ startedAt: last.startedAt.toISOString(), id: last.requestId }),
-      });
+    const filter = { patientId, status: running ? ('running' as const) : status, source, startedAfter };
+    const opened = openPage(deps, 'listNetworkQueries', { query }, QUERY_ORDER);
+    const page = await networkQueries.listQueries(tx, filter, opened.request);
     return ok({
-      queries: queries.map((item) => queryStatusAnswer(item, caller.account.dialect)),
-      meta: { itemsOnPage: queries.length, itemsInTotal: total, nextPage },
+      queries: page.items.map((item) => queryStatusAnswer(item, caller.account.dialect)),
+      meta: opened.meta(page),
     });
   });
 
