@@ -111,6 +111,11 @@ export const networkQueryStatusSchema = z
   .meta({ id: 'NetworkQueryStatus' });
 export type NetworkQueryStatus = z.output<typeof networkQueryStatusSchema>;
 
+/** A query in the list of queries, with what its starter wrote beside it. */
+export const listedNetworkQuerySchema = networkQueryStatusSchema
+  .extend({ metadata: metadataSchema.optional() })
+  .meta({ id: 'ListedNetworkQuery' });
+
 /** One line of a query's story: when, which source and attempt, what happened. No personal data. */
 export const timelineEntrySchema = z
   .object({

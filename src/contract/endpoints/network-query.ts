@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../endpoint.ts';
 import {
+  listedNetworkQuerySchema,
   networkQueryRequestSchema,
   networkQueryStatusSchema,
   purposeOfUseSchema,
@@ -23,7 +24,13 @@ export const networkQueryEndpoints = {
     summary: 'Start network query',
     description: 'Answers 2XX even when sources could not be started: inspect `errors`.',
     query: z.object({ patientId: idSchema, purposeOfUse: purposeOfUseSchema.default('treatment') }),
-    headers: idempotency.extend({ 'x-aal2-session': z.string().optional() }),
+    headers: idempotency.extend({
+      'x-aal2-session': z.string().optional(),
+      priority: z.string().optional().meta({
+        description:
+          'RFC 9218. `u=5` to `u=7`: nobody waits for this query. It starts after others, and only while less than 80 % of a source’s limit of the minute is used; `Retry-After` tells when there is room again. A query that finds no room at any source is answered as failed and not kept.',
+      }),
+    }),
     body: networkQueryRequestSchema,
     responses: { 200: networkQueryStatusSchema },
     errors: [403, 404, 409, 422],
@@ -53,7 +60,7 @@ export const networkQueryEndpoints = {
       },
       { sort: NETWORK_QUERY_SORT },
     ),
-    responses: { 200: z.object({ queries: z.array(networkQueryStatusSchema), meta: pageMetaSchema }) },
+    responses: { 200: z.object({ queries: z.array(listedNetworkQuerySchema), meta: pageMetaSchema }) },
   }),
   getNetworkQueryTimeline: endpoint({
     method: 'GET',

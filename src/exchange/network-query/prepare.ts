@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { NetworkQueryRequest, RequestedSource, SourceError } from '../../contract/network-query.ts';
 import type { SourceType } from '../../contract/primitives.ts';
+import { backgroundLimit, NETWORK_QUERIES_PER_MINUTE } from '../../contract/query-limits.ts';
 import type { AccountTx } from '../store/database.ts';
 import { countUse } from '../store/limits.ts';
 import { insertQuery } from '../store/network-queries.ts';
@@ -8,15 +9,23 @@ import type { AccountSettings } from '../store/schema.ts';
 import { tell } from '../store/timeline.ts';
 import { callbackHash, callbackToken } from './callback-token.ts';
 
-/** Network queries per source and minute, unless the account has its own (interface-decisions.md, Limits). */
-const QUERIES_PER_MINUTE = 120;
-
 export interface PrepareInput {
   account: { settings: AccountSettings };
   patient: { id: string; hieOptOut: boolean };
   request: NetworkQueryRequest;
   purposeOfUse: 'treatment' | 'ias';
+  /** All but `interactive` is background work: it starts only while less than 80 % of a minute's limit is used. */
   origin: 'interactive' | 'monitoring' | 'bulk';
+}
+
+export interface PreparedQuery {
+  requestId: string;
+  /** Undefined when no source could start. */
+  run: number | undefined;
+  /** A background query that met nothing but a limit in its way is not written at all; these are its errors. */
+  notKept?: SourceError[];
+  /** When a source that met its limit may be asked for again. */
+  retryAfterMs?: number;
 }
 
 /**
@@ -27,15 +36,20 @@ export async function prepareQuery(
   tx: AccountTx,
   input: PrepareInput,
   callbackKey: string,
-): Promise<{ requestId: string; run: 0 | undefined }> {
+): Promise<PreparedQuery> {
   const requestId = uuidv7();
+  const isBackground = input.origin !== 'interactive';
   const refused = input.request.sources.flatMap(({ source }) => refusal(source, input) ?? []);
   const allowed = input.request.sources.filter(
     ({ source }) => !refused.some((error) => error.source === source),
   );
-  const limited = await overLimit(tx, input.account.settings, allowed);
+  const check = isBackground ? overShare : overLimit;
+  const { errors: limited, retryAfterMs } = await check(tx, input.account.settings, allowed);
   const startErrors = [...refused, ...limited];
   const starting = allowed.filter(({ source }) => !limited.some((error) => error.source === source));
+  // Whoever works in the background asks again later; a failed query for each time would only bury the others.
+  if (isBackground && starting.length === 0 && limited.length > 0)
+    return { requestId, run: undefined, notKept: startErrors, retryAfterMs };
 
   await insertQuery(tx, {
     id: requestId,
@@ -63,7 +77,7 @@ export async function prepareQuery(
       message: error.message,
     })),
   );
-  return { requestId, run: starting.length > 0 ? 0 : undefined };
+  return { requestId, run: starting.length > 0 ? 0 : undefined, retryAfterMs };
 }
 
 /** Why a source may not be asked about this patient for this account, if it may not. */
@@ -80,29 +94,80 @@ export function refusal(
   return undefined;
 }
 
+interface Limited {
+  errors: SourceError[];
+  retryAfterMs?: number;
+}
+
 async function overLimit(
   tx: AccountTx,
   settings: AccountSettings,
   sources: readonly RequestedSource[],
-): Promise<SourceError[]> {
-  const limit = settings.limits?.networkQueriesPerMinute ?? QUERIES_PER_MINUTE;
+): Promise<Limited> {
+  const limit = queriesPerMinute(settings);
   const uses = await countUse(
     tx,
     sources.map(({ source }) => limitName(source)),
   );
-  return sources.flatMap(({ source }) => {
-    const use = uses.find((entry) => entry.name === limitName(source));
-    if (use === undefined || use.used <= limit) return [];
-    const seconds = Math.ceil(use.resetMs / 1000);
-    return [
-      sourceError(
-        source,
-        429,
-        `Rate limit of ${limit} ${source} queries per minute exceeded; try again in ${seconds} s`,
-      ),
-    ];
+  const over = uses.filter(({ used }) => used > limit);
+  return limited(sources, over, (source) => `Rate limit of ${limit} ${source} queries per minute exceeded`);
+}
+
+/** As `overLimit`, for background work: what finds no room is not counted either. */
+async function overShare(
+  tx: AccountTx,
+  settings: AccountSettings,
+  sources: readonly RequestedSource[],
+): Promise<Limited> {
+  const rooms = await backgroundRoom(
+    tx,
+    settings,
+    sources.map(({ source }) => source),
+  );
+  const over = rooms.filter(({ room }) => room === 0);
+  const free = rooms.filter(({ room }) => room > 0);
+  await countUse(
+    tx,
+    free.map(({ name }) => name),
+  );
+  return limited(sources, over, (source) => `No room for background ${source} queries in this minute`);
+}
+
+/**
+ * How many queries of each source may still be started in the background in this minute. Holds the counters, so that
+ * nobody else counts until the transaction ends; what is started is to be counted by `countUse` under `name`.
+ */
+export async function backgroundRoom(
+  tx: AccountTx,
+  settings: AccountSettings,
+  sources: readonly SourceType[],
+) {
+  const limit = backgroundLimit(queriesPerMinute(settings));
+  const uses = await countUse(tx, sources.map(limitName), 0);
+  return sources.map((source) => {
+    const name = limitName(source);
+    const use = uses.find((entry) => entry.name === name);
+    return { source, name, room: Math.max(0, limit - (use?.used ?? 0)), resetMs: use?.resetMs ?? 0 };
   });
 }
+
+function limited(
+  sources: readonly RequestedSource[],
+  over: readonly { name: string; resetMs: number }[],
+  why: (source: SourceType) => string,
+): Limited {
+  const errors = sources.flatMap(({ source }) => {
+    const use = over.find(({ name }) => name === limitName(source));
+    if (use === undefined) return [];
+    const seconds = Math.ceil(use.resetMs / 1000);
+    return [sourceError(source, 429, `${why(source)}; try again in ${seconds} s`)];
+  });
+  if (errors.length === 0) return { errors };
+  return { errors, retryAfterMs: Math.max(...over.map(({ resetMs }) => resetMs)) };
+}
+
+const queriesPerMinute = (settings: AccountSettings): number =>
+  settings.limits?.networkQueriesPerMinute ?? NETWORK_QUERIES_PER_MINUTE;
 
 const limitName = (source: SourceType): string => `network-query/${source}`;
 

@@ -7,7 +7,7 @@ import type { Page, PageRequest } from '../store/page.ts';
 import { readTimeline } from '../store/timeline.ts';
 import { createQueryControl, type QueryControl } from './control.ts';
 import { createLauncher, type Launcher } from './launcher.ts';
-import { type PrepareInput, prepareQuery } from './prepare.ts';
+import { type PreparedQuery, type PrepareInput, prepareQuery } from './prepare.ts';
 
 /** Network queries as the gateway uses them. */
 export interface NetworkQueryService extends QueryControl {
@@ -24,12 +24,6 @@ export interface NetworkQueryService extends QueryControl {
   readTimeline(tx: AccountTx, requestId: string): Promise<TimelineEntry[]>;
   /** Resolves when nothing runs in the background. */
   drain(): Promise<void>;
-}
-
-export interface PreparedQuery {
-  requestId: string;
-  /** Undefined when no source could start. */
-  run: number | undefined;
 }
 
 export function createNetworkQueryService(deps: {

@@ -1,11 +1,11 @@
-import { sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { NETWORK_QUERY_SORT } from '../../contract/endpoints/network-query.ts';
 import type { RequestedSource, SourceError } from '../../contract/network-query.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { overallStatus } from '../domain/query-status.ts';
 import type { AccountTx } from './database.ts';
 import { column, type ListOrder, type Page, type PageRequest, readPage } from './page.ts';
-import type { AttemptState, QueryState } from './schema.ts';
+import type { AttemptState, Database, QueryState } from './schema.ts';
 
 export interface NewQuery {
   id: string;
@@ -38,6 +38,8 @@ export interface QueryView {
   patientId: string;
   status: QueryState;
   startedAt: Date;
+  /** The caller's own pairs. */
+  metadata: Record<string, string> | null;
   attempts: AttemptView[];
   errors: SourceError[];
 }
@@ -193,7 +195,10 @@ async function readAttempts(tx: AccountTx, queryIds: readonly string[]): Promise
 const IN_SOURCE_ORDER = sql`array_position(array['hie','pharmacy','lab'], source)`;
 
 function toView(
-  row: { id: string; patient_id: string; status: QueryState; started_at: Date; start_errors: SourceError[] },
+  row: Pick<
+    Selectable<Database['network_query']>,
+    'id' | 'patient_id' | 'status' | 'started_at' | 'metadata' | 'start_errors'
+  >,
   attempts: AttemptView[] = [],
 ): QueryView {
   return {
@@ -201,6 +206,7 @@ function toView(
     patientId: row.patient_id,
     status: row.status,
     startedAt: row.started_at,
+    metadata: row.metadata,
     attempts,
     errors: row.start_errors,
   };

@@ -1,3 +1,4 @@
+import { isBackground } from '../../../contract/query-limits.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../errors.ts';
 import { QUERY_ORDER, type QueryView } from '../../store/network-queries.ts';
 import { findPatient } from '../../store/patients.ts';
@@ -21,8 +22,10 @@ export function addNetworkQueryRoutes(
     if (patient === undefined) throw new NotFoundError('Patient');
     const { caller, body } = request;
     const { purposeOfUse } = request.query;
-    const started = await startQuery(tx, deps, { caller, patient, request: body, purposeOfUse });
+    const background = isBackground(request.headers.priority);
+    const started = await startQuery(tx, deps, { caller, patient, request: body, purposeOfUse, background });
     return ok(started.answer, {
+      headers: started.headers,
       patientId: patient.id,
       targetId: started.answer.requestId,
       afterCommit: started.launch,
@@ -41,7 +44,10 @@ export function addNetworkQueryRoutes(
     const opened = openPage(deps, 'listNetworkQueries', { query }, QUERY_ORDER);
     const page = await networkQueries.listQueries(tx, filter, opened.request);
     return ok({
-      queries: page.items.map((item) => queryStatusAnswer(item, caller.account.dialect)),
+      queries: page.items.map((item) => ({
+        ...queryStatusAnswer(item, caller.account.dialect),
+        metadata: item.metadata ?? undefined,
+      })),
       meta: opened.meta(page),
     });
   });

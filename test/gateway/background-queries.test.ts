@@ -1,0 +1,103 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { BACKGROUND_PRIORITY } from '../../src/contract/query-limits.ts';
+import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+
+const LIMIT = 10;
+let gateway: TestGateway;
+let account: TestAccount;
+let patientId: string;
+beforeAll(async () => {
+  gateway = await createTestGateway();
+});
+afterAll(() => gateway.close());
+beforeEach(async () => {
+  account = await gateway.addAccount({ settings: { limits: { networkQueriesPerMinute: LIMIT } } });
+  const answer = await account.call('POST', `patient?facilityId=${account.facilityId}`, newPerson());
+  patientId = answer.json().id;
+  await untilEarlyInMinute();
+});
+
+/** Limits are counted by the minute of the database; a test that begins at its end would see two of them. */
+const untilEarlyInMinute = () =>
+  gateway.store.asSystem((tx) =>
+    sql`select pg_sleep(case when extract(second from clock_timestamp()) > 55
+        then 60.1 - extract(second from clock_timestamp()) else 0 end)`.execute(tx.db),
+  );
+
+const start = async (priority: string | undefined, sources = ['hie']) =>
+  account.call(
+    'POST',
+    `network/query?patientId=${patientId}`,
+    { sources },
+    priority === undefined ? {} : { priority },
+  );
+const startMany = async (count: number, priority: string | undefined) => {
+  const answers = [];
+  for (let query = 0; query < count; query += 1) answers.push(await start(priority));
+  return answers;
+};
+const kept = async (): Promise<number> =>
+  (await account.call('GET', 'network/query')).json().meta.itemsInTotal;
+const origins = () =>
+  gateway.store.asAccount(account.accountId, async (tx) =>
+    (await tx.db.selectFrom('network_query').select('origin').orderBy('origin').execute()).map(
+      ({ origin }) => origin,
+    ),
+  );
+
+describe('a query that nobody waits for', () => {
+  it('starts while less than 80 % of the minute is used, whoever used it', async () => {
+    await startMany(3, undefined);
+    const answers = await startMany(6, BACKGROUND_PRIORITY);
+    const started = answers.filter((answer) => answer.json().status === 'processing');
+    expect(started).toHaveLength(8 - 3);
+    expect(await origins()).toEqual([...Array(3).fill('interactive'), ...Array(5).fill('monitoring')]);
+  });
+
+  it('that finds no room is 2XX with a 429 among the errors, tells when to come again, and leaves nothing', async () => {
+    await startMany(8, 'u=7');
+    const answer = await start('u=5, i');
+    expect(answer.statusCode).toBe(200);
+    expect(answer.json()).toMatchObject({
+      status: 'failed',
+      sources: [],
+      errors: [{ source: 'hie', httpStatus: 429 }],
+    });
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+    expect(Number(answer.headers['retry-after'])).toBeLessThanOrEqual(60);
+    expect(await kept()).toBe(8);
+    expect((await account.call('GET', `network/query/${answer.json().requestId}`)).statusCode).toBe(404);
+  });
+
+  it('never takes the last fifth from people: they get it to the last query, however often background asks', async () => {
+    await startMany(20, BACKGROUND_PRIORITY);
+    const answers = await startMany(3, undefined);
+    expect(answers.map((answer) => answer.json().status)).toEqual(['processing', 'processing', 'failed']);
+  });
+
+  it('starts those of its sources that have room', async () => {
+    await startMany(8, undefined);
+    const answer = await start(BACKGROUND_PRIORITY, ['hie', 'lab']);
+    expect(answer.json()).toMatchObject({
+      status: 'processing',
+      sources: [{ type: 'lab' }],
+      errors: [{ source: 'hie', httpStatus: 429 }],
+    });
+  });
+
+  it.each(['u=3', 'u=4', 'i', 'u=12', 'u=six', 'su=7'])(
+    'is not one with the priority %s',
+    async (priority) => {
+      await start(priority);
+      expect(await origins()).toEqual(['interactive']);
+    },
+  );
+
+  it('shows its metadata in the list, where later runs look for it', async () => {
+    const metadata = { 'monitoring.due': '2026-11-21T02:00:00Z' };
+    await account.call('POST', `network/query?patientId=${patientId}`, { sources: ['lab'], metadata });
+    const { queries } = (await account.call('GET', 'network/query?source=lab')).json();
+    expect(queries).toMatchObject([{ patientId, metadata }]);
+  });
+});
