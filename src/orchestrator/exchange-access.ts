@@ -3,6 +3,7 @@ import type { Config } from '../config.ts';
 import type { ExchangeAccess } from '../contract/patient-onboarding.ts';
 import { createCredentials } from './client/credentials.ts';
 import { createExchangeClient, type ExchangeClient } from './client/exchange-client.ts';
+import { createFileTransfer, type FileTransfer } from './client/file-transfer.ts';
 
 /** What the orchestrator's worker reads; INTERNAL_TOKEN_KEY is not needed for a foreign exchange. */
 export const EXCHANGE_ACCESS_VARIABLES = [
@@ -16,9 +17,12 @@ type ExchangeConfig = Config<(typeof EXCHANGE_ACCESS_VARIABLES)[number]> & { INT
 /** Shorter than the activities' start-to-close timeout, so that the failure is ours to describe. */
 const CALL_TIMEOUT_MS = 20_000;
 const CONNECT_TIMEOUT_MS = 5_000;
+/** Likewise shorter than the heartbeat timeout of what moves files. */
+const STALL_MS = 45_000;
 
 export interface ExchangeConnection {
   clientFor(access: ExchangeAccess): ExchangeClient;
+  transferFor(access: ExchangeAccess): FileTransfer;
   close(): Promise<void>;
 }
 
@@ -38,6 +42,8 @@ export function openExchange(config: ExchangeConfig): ExchangeConnection {
         timeoutMs: CALL_TIMEOUT_MS,
         dispatcher,
       }),
+    transferFor: (access) =>
+      createFileTransfer({ credential: () => credentials(access), dispatcher, stallMs: STALL_MS }),
     close: () => dispatcher.close(),
   };
 }

@@ -3,7 +3,7 @@ import type { Endpoint, EndpointRequest } from '../../contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import { type AnswerOf, answerSchema } from './answers.ts';
 import type { CredentialHeader } from './credentials.ts';
-import { badAnswer, type CallNature, failedAnswer, failedTransport } from './failures.ts';
+import { badAnswer, type CallNature, codeOf, failedAnswer, failedTransport } from './failures.ts';
 import { BodyTooLargeError, readJson } from './read-json.ts';
 import { buildUrl } from './url.ts';
 
@@ -127,9 +127,3 @@ function checked<N extends EndpointName>(name: N, answer: RawAnswer): AnswerOf<N
 }
 
 const isSuccess = (status: number): boolean => status >= 200 && status <= 299;
-
-function codeOf(error: unknown): string {
-  const { code, cause } = error as { code?: unknown; cause?: unknown };
-  if (typeof code === 'string') return code;
-  return cause === undefined || cause === null ? 'connection failed' : codeOf(cause);
-}

@@ -113,6 +113,13 @@ export function failedTransport(
   });
 }
 
+/** The code of an error of undici or the system, wherever it stands. */
+export function codeOf(error: unknown): string {
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
+  if (typeof code === 'string') return code;
+  return cause === undefined || cause === null ? 'connection failed' : codeOf(cause);
+}
+
 /** A 2xx whose content is not what the interface says. Sending it again would only do the work again. */
 export function badAnswer(operation: string, problem: string, httpStatus: number): ExchangeError {
   return new ExchangeError('bad-answer', `${operation}: ${httpStatus}, but ${problem}`, {
