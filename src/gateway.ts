@@ -30,6 +30,7 @@ await runProcess('gateway', async (logger) => {
     destinationPing: exchange.destinationPing,
     handleSourceCallback: (token, headers, rawBody) =>
       exchange.sourceCallbacks.handle(token, headers, rawBody),
+    cohortChanged: () => undefined,
     pingTemporal: async () => {
       await temporal.connection.workflowService.getSystemInfo({});
     },

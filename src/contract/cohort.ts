@@ -32,6 +32,20 @@ export const monitoringSchema = z.object({
     .prefault({}),
   laboratory: z.object({ notifications: z.boolean().default(false) }).prefault({}),
 });
+/** The same, of which a change names only what it changes. */
+const monitoringChangeSchema = z
+  .object({
+    hie: z.object({ enabled: z.boolean(), frequency: frequencySchema }).partial(),
+    adt: z.object({ enabled: z.boolean() }).partial(),
+    pharmacy: z
+      .object({
+        notifications: z.boolean(),
+        schedule: z.object({ enabled: z.boolean(), frequency: frequencySchema }).partial(),
+      })
+      .partial(),
+    laboratory: z.object({ notifications: z.boolean() }).partial(),
+  })
+  .partial();
 export const cohortSettingsSchema = z
   .object({ monitoring: monitoringSchema.prefault({}) })
   .meta({ id: 'CohortSettings' });
@@ -63,8 +77,61 @@ export const createCohortBodySchema = z
   .meta({ id: 'CreateCohort' });
 export type CreateCohortBody = z.output<typeof createCohortBodySchema>;
 
+/** Body of update cohort: what is not named stays, `settings` in depth. `eTag` here or If-Match is checked. */
+export const updateCohortBodySchema = z
+  .object({
+    ...createCohortBodySchema.pick({ name: true }).shape,
+    description: z.string().trim().max(2000),
+    color: z.enum(COHORT_COLORS, { error: `color is one of ${COHORT_COLORS.join(', ')}` }),
+    purposeOfUse: z.enum(['treatment', 'operations']),
+    settings: z.object({ monitoring: monitoringChangeSchema.optional() }),
+    eTag: z.string(),
+  })
+  .partial()
+  .meta({ id: 'UpdateCohort' });
+export type UpdateCohortBody = z.output<typeof updateCohortBodySchema>;
+
 export const addPatientToCohortsBodySchema = z
   .object({
     cohortIds: z.array(idSchema, { error: 'cohortIds is required: a list of cohort ids' }).min(1).max(1000),
   })
   .meta({ id: 'AddPatientToCohorts' });
+
+/** More ids than this go in several calls, or by `allPatients`. */
+const PATIENT_IDS_MAX = 5000;
+
+/** Whom E10 and "add patients" are about: exactly one of the two members. */
+export const cohortPatientsBodySchema = z
+  .object({
+    patientIds: z
+      .array(idSchema, { error: 'patientIds is a list of patient ids' })
+      .min(1, { error: 'patientIds names at least one patient' })
+      .max(PATIENT_IDS_MAX, { error: `patientIds names at most ${PATIENT_IDS_MAX} patients` })
+      .optional(),
+    allPatients: z
+      .literal(true, { error: 'allPatients can only be true: it confirms that every patient is meant' })
+      .optional(),
+  })
+  .refine(({ patientIds, allPatients }) => (patientIds === undefined) !== (allPatients === undefined), {
+    error: 'exactly one of patientIds and allPatients is required',
+  })
+  .meta({ id: 'CohortPatients' });
+export type CohortPatientsBody = z.output<typeof cohortPatientsBodySchema>;
+
+/** Answer of "add patients"; `skipped` only with `allPatients`. */
+export const addedPatientsSchema = z.object({
+  message: z.string(),
+  cohort: cohortSchema,
+  skipped: z
+    .object({
+      total: z.number().int(),
+      patientIds: z.array(idSchema).meta({ description: 'The first 100 of them.' }),
+    })
+    .optional()
+    .meta({
+      description: 'Patients without a treatment relationship, whom a treatment cohort does not take.',
+    }),
+});
+
+/** Columns that the patients of a cohort can be sorted by; by id when none is given. */
+export const COHORT_PATIENT_SORT = ['id', 'createdAt'] as const;

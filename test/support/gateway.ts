@@ -73,6 +73,7 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
     internalTokenKey: TEST_INTERNAL_KEY,
     allowLoopbackWebhooks: false,
     handleSourceCallback: async () => ({ status: 404 }),
+    cohortChanged: () => undefined,
     pingTemporal: async () => undefined,
     ...overrides,
   });

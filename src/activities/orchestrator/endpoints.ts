@@ -35,6 +35,10 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     addPatientToCohorts: operation('addPatientToCohorts', ({ cohorts }) => ({
       cohortIds: cohorts.map(({ id }) => id),
     })),
+    listPatients: operation('listPatients', pageOf),
+    setHieOptOut: operation('setHieOptOut', ({ id }) => ({ patientId: id })),
+    setTreatmentRelationship: operation('setTreatmentRelationship', ({ id }) => ({ patientId: id })),
+    getPatientCohorts: operation('getPatientCohorts', ({ cohorts }) => ({ cohorts: cohorts.map(nameOf) })),
     startNetworkQuery: operation('startNetworkQuery', whole),
     getNetworkQuery: operation('getNetworkQuery', whole),
     listNetworkQueries: operation('listNetworkQueries', ({ queries, meta }) => ({
@@ -47,6 +51,15 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     cancelNetworkQuery: operation('cancelNetworkQuery', whole),
     listCohorts: operation('listCohorts', ({ cohorts }) => ({ cohorts: cohorts.map(nameOf) })),
     createCohort: operation('createCohort', nameOf),
+    getCohort: operation('getCohort', stateOf),
+    updateCohort: operation('updateCohort', stateOf),
+    deleteCohort: operation('deleteCohort', () => undefined),
+    listCohortPatients: operation('listCohortPatients', pageOf),
+    addPatientsToCohort: operation('addPatientsToCohort', ({ cohort, skipped }) => ({
+      size: cohort.size,
+      skipped: skipped?.total ?? 0,
+    })),
+    removePatientsFromCohort: operation('removePatientsFromCohort', ({ cohort }) => ({ size: cohort.size })),
     listFacilities: operation('listFacilities', ({ facilities }) => ({ facilities: facilities.map(nameOf) })),
     getSettings: operation('getSettings', withoutKey),
     updateSettings: operation('updateSettings', withoutKey),
@@ -58,4 +71,11 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
 export type EndpointActivities = ReturnType<typeof createEndpointActivities>;
 
 const nameOf = ({ id, name }: { id: string; name: string }) => ({ id, name });
+const stateOf = ({ id, name, size, eTag }: AnswerOf<'getCohort'>) => ({ id, name, size, eTag });
+/** Of a page of patients: whom it names, who is opted out, and where it goes on. */
+const pageOf = ({ patients, meta }: AnswerOf<'listCohortPatients'>) => ({
+  patients: patients.map(({ id, status }) => ({ id, hieOptOut: status?.hieOptOut ?? false })),
+  itemsInTotal: meta.itemsInTotal ?? undefined,
+  nextPage: meta.nextPage ?? undefined,
+});
 const withoutKey = ({ id, webhookUrl }: AnswerOf<'getSettings'>) => ({ id, webhookUrl });

@@ -1,7 +1,17 @@
 import { z } from 'zod';
-import { addPatientToCohortsBodySchema, cohortSchema, createCohortBodySchema } from '../cohort.ts';
+import {
+  addedPatientsSchema,
+  addPatientToCohortsBodySchema,
+  COHORT_PATIENT_SORT,
+  cohortPatientsBodySchema,
+  cohortSchema,
+  createCohortBodySchema,
+  updateCohortBodySchema,
+} from '../cohort.ts';
 import { endpoint } from '../endpoint.ts';
-import { byId, idempotency } from './common.ts';
+import { pageQuery } from '../paging.ts';
+import { patientSchema } from '../patient.ts';
+import { byId, idempotency, ifMatch, pageMetaSchema } from './common.ts';
 
 export const cohortEndpoints = {
   addPatientToCohorts: endpoint({
@@ -34,5 +44,88 @@ export const cohortEndpoints = {
     body: createCohortBodySchema,
     responses: { 201: cohortSchema },
     errors: [409, 422],
+  }),
+  getCohort: endpoint({
+    method: 'GET',
+    path: '/medical/v1/cohort/:id',
+    reference: 'Operations around E1–E14',
+    tag: 'cohort',
+    summary: 'Get cohort',
+    params: byId,
+    responses: { 200: cohortSchema },
+    errors: [404],
+  }),
+  updateCohort: endpoint({
+    method: 'PATCH',
+    path: '/medical/v1/cohort/:id',
+    reference: 'Operations around E1–E14',
+    tag: 'cohort',
+    summary: 'Update cohort',
+    description:
+      'Changes what the body names, `settings` in depth; PUT does the same. A cohort that becomes one for treatment loses the patients without a treatment relationship.',
+    params: byId,
+    headers: ifMatch,
+    body: updateCohortBodySchema,
+    responses: { 200: cohortSchema },
+    errors: [404, 412],
+  }),
+  deleteCohort: endpoint({
+    method: 'DELETE',
+    path: '/medical/v1/cohort/:id',
+    reference: 'E8',
+    tag: 'cohort',
+    summary: 'Delete cohort',
+    description: '400 while patients are in it: remove them first.',
+    params: byId,
+    headers: ifMatch,
+    responses: { 204: null },
+    errors: [404, 412],
+  }),
+  listCohortPatients: endpoint({
+    method: 'GET',
+    path: '/medical/v1/cohort/:id/patient',
+    reference: 'E9',
+    tag: 'cohort',
+    summary: 'List patients in cohort',
+    params: byId,
+    query: pageQuery({}, { sort: COHORT_PATIENT_SORT, countMax: 100 }),
+    responses: { 200: z.object({ patients: z.array(patientSchema), meta: pageMetaSchema }) },
+    errors: [404],
+  }),
+  addPatientsToCohort: endpoint({
+    method: 'POST',
+    path: '/medical/v1/cohort/:id/patient',
+    reference: 'Operations around E1–E14',
+    tag: 'cohort',
+    summary: 'Add patients to cohort',
+    description:
+      'Patients by id, all or none of them, or every patient of the account. Those who are in it already are skipped.',
+    params: byId,
+    headers: idempotency,
+    body: cohortPatientsBodySchema,
+    responses: { 200: addedPatientsSchema },
+    errors: [404, 409, 422],
+  }),
+  removePatientsFromCohort: endpoint({
+    method: 'DELETE',
+    path: '/medical/v1/cohort/:id/patient',
+    reference: 'E10',
+    tag: 'cohort',
+    summary: 'Remove patients from cohort',
+    description: 'Ids of patients who are not in the cohort are ignored; the message counts them.',
+    params: byId,
+    body: cohortPatientsBodySchema,
+    responses: { 200: z.object({ message: z.string(), cohort: cohortSchema }) },
+    errors: [404],
+  }),
+  getPatientCohorts: endpoint({
+    method: 'GET',
+    path: '/medical/v1/patient/:id/cohort',
+    reference: 'Operations around E1–E14',
+    tag: 'cohort',
+    summary: 'List cohorts of a patient',
+    params: byId,
+    responses: { 200: z.object({ cohorts: z.array(cohortSchema) }) },
+    errors: [404],
   }),
 } as const;

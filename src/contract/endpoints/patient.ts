@@ -1,8 +1,15 @@
 import { z } from 'zod';
 import { endpoint } from '../endpoint.ts';
+import { pageQuery } from '../paging.ts';
 import { createPatientBodySchema, patientSchema, updatePatientBodySchema } from '../patient.ts';
 import { idSchema } from '../primitives.ts';
-import { byId, idempotency, ifMatch } from './common.ts';
+import { byId, idempotency, ifMatch, pageMetaSchema } from './common.ts';
+
+/** Columns that the list of patients can be sorted by; newest first when none is given. */
+export const PATIENT_SORT = ['createdAt', 'id'] as const;
+
+const flag = (name: string) =>
+  z.enum(['true', 'false'], { error: `${name} is true or false` }).transform((value) => value === 'true');
 
 export const patientEndpoints = {
   createPatient: endpoint({
@@ -42,5 +49,42 @@ export const patientEndpoints = {
     body: updatePatientBodySchema,
     responses: { 200: patientSchema },
     errors: [404, 409, 412],
+  }),
+  listPatients: endpoint({
+    method: 'GET',
+    path: '/medical/v1/patient',
+    reference: 'Operations around E1–E14',
+    tag: 'patient',
+    summary: 'List patients',
+    query: pageQuery(
+      { facilityId: idSchema.optional(), externalId: z.string().trim().min(1).max(200).optional() },
+      { sort: PATIENT_SORT },
+    ),
+    responses: { 200: z.object({ patients: z.array(patientSchema), meta: pageMetaSchema }) },
+  }),
+  setHieOptOut: endpoint({
+    method: 'PUT',
+    path: '/medical/v1/patient/:id/hie-opt-out',
+    reference: 'Operations around E1–E14',
+    tag: 'patient',
+    summary: 'Opt a patient out of the networks, or in again',
+    params: byId,
+    query: z.object({ hieOptOut: flag('hieOptOut') }),
+    headers: ifMatch,
+    responses: { 200: z.object({ id: idSchema, hieOptOut: z.boolean(), message: z.string() }) },
+    errors: [404, 412],
+  }),
+  setTreatmentRelationship: endpoint({
+    method: 'PUT',
+    path: '/medical/v1/patient/:id/treatment-relationship',
+    reference: 'Operations around E1–E14',
+    tag: 'patient',
+    summary: 'Say whether there is a treatment relationship',
+    description: '`false` takes the patient out of every cohort whose purpose is treatment.',
+    params: byId,
+    query: z.object({ treatmentRelationship: flag('treatmentRelationship') }),
+    headers: ifMatch,
+    responses: { 200: z.object({ id: idSchema, treatmentRelationship: z.boolean(), message: z.string() }) },
+    errors: [404, 412],
   }),
 } as const;

@@ -10,6 +10,7 @@ import { addAuthentication } from './plugins/auth.ts';
 import { addErrorAnswers, sendError } from './plugins/error-answers.ts';
 import { addRequestLimit } from './plugins/limits.ts';
 import { observeRequests } from './plugins/observe.ts';
+import { addCohortPatientRoutes } from './routes/cohort-patients.ts';
 import { addCohortRoutes, addFacilityRoutes } from './routes/cohorts.ts';
 import { addHealthRoutes } from './routes/health.ts';
 import { addLinkRoutes } from './routes/links.ts';
@@ -61,7 +62,8 @@ function addInterface(app: FastifyInstance, deps: GatewayDeps): void {
   addRequestLimit(app, deps.store);
   const operations = createOperations(app, deps);
   addPatientRoutes(operations, deps);
-  addCohortRoutes(operations);
+  addCohortRoutes(operations, deps);
+  addCohortPatientRoutes(operations, deps);
   addFacilityRoutes(operations);
   addNetworkQueryRoutes(operations, deps);
   addSettingsRoutes(operations, deps);

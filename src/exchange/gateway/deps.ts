@@ -33,6 +33,8 @@ export interface GatewayDeps {
   courier: Pick<Courier, 'send'>;
   /** Asks a new webhook destination whether it is one. */
   destinationPing: Pick<DestinationPing, 'ping'>;
+  /** A cohort was created, changed or deleted, and that is committed: its schedules follow. Must not throw. */
+  cohortChanged(accountId: string, cohortId: string): void;
   /** Resolves when the Temporal server answers. */
   pingTemporal(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { Endpoint } from '../../contract/endpoint.ts';
 import type { endpoints } from '../../contract/endpoints.ts';
+import { NotFoundError } from '../errors.ts';
 import type { AccountTx } from '../store/database.ts';
 import type { Caller } from './plugins/auth.ts';
 
@@ -45,6 +46,18 @@ export interface AnyAnswer extends AnswerExtras {
 
 export const ok = <B>(body: B, extras: AnswerExtras = {}) => ({ ...extras, status: 200 as const, body });
 export const created = <B>(body: B, extras: AnswerExtras = {}) => ({ ...extras, status: 201 as const, body });
+
+export const noContent = (extras: AnswerExtras = {}) => ({
+  ...extras,
+  status: 204 as const,
+  body: undefined,
+});
+
+/** Throws NotFoundError when there is none, or another account's. `what` starts the sentence. */
+export function found<T>(what: string, thing: T | undefined): T {
+  if (thing === undefined) throw new NotFoundError(what);
+  return thing;
+}
 
 export type OperationAnswer<E extends Endpoint> = Answers<E['responses']> & AnyAnswer;
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify';
-import type { Endpoint } from '../../contract/endpoint.ts';
+import { z } from 'zod';
+import type { Endpoint, HttpMethod } from '../../contract/endpoint.ts';
 import { endpoints } from '../../contract/endpoints.ts';
 import { type ErrorStatus, errorBodySchema } from '../../contract/errors.ts';
 import type { Store } from '../store/database.ts';
@@ -25,13 +26,18 @@ declare module 'fastify' {
 const BODY_BYTES_MAX = 256 * 1024;
 /** What every operation may answer beside its own errors. */
 const COMMON_ERRORS = [400, 401, 429, 500, 503] as const;
+/** How the document's maker is told that an answer has no body. */
+const NO_CONTENT = z.null().meta({ description: 'No content' });
+
+/** Another address of an operation, or another method at its own. */
+export type Alias = string | { method: HttpMethod };
 
 /** Registers operations of the endpoint table: path, validation, types and documentation all come from there. */
 export interface Operations {
   /** Reads in one transaction of the account. */
-  read<N extends OperationName>(name: N, handler: TransactionHandler<N>, alias?: string): void;
+  read<N extends OperationName>(name: N, handler: TransactionHandler<N>, alias?: Alias): void;
   /** Changes something in one transaction, with audit and idempotency key. */
-  write<N extends OperationName>(name: N, handler: TransactionHandler<N>, alias?: string): void;
+  write<N extends OperationName>(name: N, handler: TransactionHandler<N>, alias?: Alias): void;
   /** Has something changed by waiting for somebody else, with audit and idempotency key. */
   act<N extends OperationName>(name: N, handler: ActionHandler<N>): void;
 }
@@ -40,13 +46,12 @@ export function createOperations(app: FastifyInstance, deps: WriteDeps & { store
   const register = (
     name: OperationName,
     run: (request: FastifyRequest) => Promise<AnyAnswer>,
-    path: string,
-    operationId: string = name,
+    { method, path, operationId }: { method?: HttpMethod; path?: string; operationId?: string } = {},
   ) => {
     app.route({
-      method: endpoints[name].method,
-      url: path,
-      schema: schemaOf(name, operationId),
+      method: method ?? endpoints[name].method,
+      url: path ?? endpoints[name].path,
+      schema: schemaOf(name, operationId ?? name),
       config: { operation: name },
       bodyLimit: BODY_BYTES_MAX,
       handler: async (request, reply) => {
@@ -59,10 +64,12 @@ export function createOperations(app: FastifyInstance, deps: WriteDeps & { store
   const registerAll = (
     name: OperationName,
     run: (request: FastifyRequest) => Promise<AnyAnswer>,
-    alias?: string,
+    alias?: Alias,
   ) => {
-    register(name, run, endpoints[name].path);
-    if (alias !== undefined) register(name, run, alias, `${name}Alias`);
+    register(name, run);
+    if (alias === undefined) return;
+    const other = typeof alias === 'string' ? { path: alias } : alias;
+    register(name, run, { ...other, operationId: `${name}Alias` });
   };
 
   return {
@@ -97,7 +104,12 @@ function schemaOf(name: OperationName, operationId: string): FastifySchema {
   const { params, query, headers, body, responses } = endpoint;
   const success = Object.entries(responses).map(([status, schema]) => [
     status,
-    { description: status === '201' ? 'Created' : 'Success', content: { 'application/json': { schema } } },
+    schema === null
+      ? NO_CONTENT
+      : {
+          description: status === '201' ? 'Created' : 'Success',
+          content: { 'application/json': { schema } },
+        },
   ]);
   const failures = [...COMMON_ERRORS, ...(endpoint.errors ?? [])].map((status) => [
     status,

@@ -102,6 +102,20 @@ export async function replacePatient(
   });
 }
 
+/** Switches status flags alone. `checkVersion` sees the patient first and may refuse. Throws NotFoundError. */
+export async function changeStatus(
+  tx: AccountTx,
+  id: string,
+  status: { hieOptOut?: boolean; treatmentRelationship?: boolean },
+  checkVersion: (patient: StoredPatient) => void,
+): Promise<StoredPatient> {
+  const known = await lockPatient(tx, id);
+  if (known === undefined) throw new NotFoundError('Patient');
+  checkVersion(known);
+  const { id: _id, version, createdAt, additionalIdentifiers, ...content } = known;
+  return store(tx, known, { ...content, ...status });
+}
+
 /** Writes what has changed; losing the treatment relationship ends the patient's treatment cohorts too. */
 async function store(tx: AccountTx, known: StoredPatient, content: PatientContent): Promise<StoredPatient> {
   if (known.treatmentRelationship && !content.treatmentRelationship) {

@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import type { COHORT_COLORS, CohortSettings } from '../../contract/cohort.ts';
+import { lockConsent } from './cohort-members.ts';
 import type { AccountTx } from './database.ts';
+import { NameTakenError, violates } from './violations.ts';
 
 export interface StoredCohort {
   id: string;
@@ -14,6 +16,8 @@ export interface StoredCohort {
   size: number;
 }
 
+/** What a change of a cohort writes; its members are not part of it. */
+export type CohortContent = Omit<StoredCohort, 'id' | 'version' | 'size'>;
 export type NewCohort = Omit<StoredCohort, 'version' | 'size'>;
 
 /** All cohorts of the account, or those of one patient, by name. */
@@ -29,6 +33,25 @@ export async function listCohorts(
     );
   }
   return query.orderBy('cohort.name').execute();
+}
+
+export async function findCohort(tx: AccountTx, id: string): Promise<StoredCohort | undefined> {
+  return selectCohorts(tx).where('cohort.id', '=', id).executeTakeFirst();
+}
+
+/**
+ * Takes a cohort alone until the transaction ends: no other change of it or of who is in it goes on beside this one.
+ * Undefined when there is none.
+ */
+export async function lockCohort(tx: AccountTx, id: string): Promise<StoredCohort | undefined> {
+  const row = await tx.db
+    .selectFrom('cohort')
+    .select('id')
+    .where('id', '=', id)
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+  // In a statement of its own: it sees the members that the last holder of the lock left.
+  return row && findCohort(tx, row.id);
 }
 
 /** Undefined when the account has a cohort of that name. */
@@ -48,6 +71,34 @@ export async function insertCohort(tx: AccountTx, cohort: NewCohort): Promise<St
     .returning('version')
     .executeTakeFirst();
   return row && { ...cohort, version: row.version, size: 0 };
+}
+
+/**
+ * Replaces the content and raises the version. Throws NameTakenError when another cohort has the name; the
+ * transaction is lost then.
+ */
+export async function updateCohort(tx: AccountTx, id: string, content: CohortContent): Promise<void> {
+  const { name, description, color, purposeOfUse, settings } = content;
+  await tx.db
+    .updateTable('cohort')
+    .set({
+      name,
+      description,
+      color,
+      purpose_of_use: purposeOfUse,
+      settings: JSON.stringify(settings),
+      version: sql<number>`version + 1`,
+    })
+    .where('id', '=', id)
+    .execute()
+    .catch((error: unknown) => {
+      throw violates(error, 'cohort_account_id_name_key') ? new NameTakenError() : error;
+    });
+}
+
+/** The cohort is empty and held (`lockCohort`). */
+export async function deleteCohort(tx: AccountTx, id: string): Promise<void> {
+  await tx.db.deleteFrom('cohort').where('id', '=', id).execute();
 }
 
 /** Those of the given cohorts that exist, held so that their purpose stays what it is until the transaction ends. */
@@ -79,8 +130,12 @@ export async function addMemberships(
     .execute();
 }
 
-/** Takes the patient out of every cohort whose purpose is treatment. */
+/**
+ * Takes the patient, whose row this transaction holds, out of every cohort whose purpose is treatment. Nobody can be
+ * adding it to one meanwhile: not by its own row, nor with all patients (`lockConsent`).
+ */
 export async function removeFromTreatmentCohorts(tx: AccountTx, patientId: string): Promise<void> {
+  await lockConsent(tx, 'alone');
   await tx.db
     .deleteFrom('cohort_member')
     .where('patient_id', '=', patientId)

@@ -24,13 +24,16 @@ export async function findPatient(tx: AccountTx, id: string): Promise<StoredPati
   return row && toPatient(row);
 }
 
-/** Reads a patient and holds it until the transaction ends, so that what is decided about it stays true. */
+/**
+ * Reads a patient and holds it until the transaction ends, so that what is decided about it stays true. Rows that only
+ * refer to the patient may be written beside it (a cohort's new members, see cohort-members.ts).
+ */
 export async function lockPatient(tx: AccountTx, id: string): Promise<StoredPatient | undefined> {
   const row = await tx.db
     .selectFrom('patient')
     .selectAll()
     .where('id', '=', id)
-    .forUpdate()
+    .forNoKeyUpdate()
     .executeTakeFirst();
   return row && toPatient(row);
 }
@@ -133,7 +136,7 @@ function toColumns(content: PatientContent) {
   };
 }
 
-function toPatient(row: Selectable<Database['patient']>): StoredPatient {
+export function toPatient(row: Selectable<Database['patient']>): StoredPatient {
   return {
     id: row.id,
     externalId: row.external_id,

@@ -45,6 +45,18 @@ const patientAnswerSchema = z.object({
   networkQuery: queryAnswerSchema.nullish(),
 });
 
+/** A page of patients, of whom a caller of lists reads little; `nextPage` says where it goes on. */
+const patientPageSchema = z.object({
+  patients: z.array(
+    z.object({
+      id,
+      eTag: z.string().nullish(),
+      status: z.object({ hieOptOut: z.boolean().nullish() }).nullish(),
+    }),
+  ),
+  meta: z.object({ itemsInTotal: z.number().nullish(), nextPage: z.string().max(4000).nullish() }),
+});
+
 const cohortAnswerSchema = z.object({
   id,
   eTag: z.string().optional(),
@@ -69,9 +81,21 @@ const tolerantAnswers = {
   retrySource: queryAnswerSchema,
   giveUpSource: queryAnswerSchema,
   cancelNetworkQuery: queryAnswerSchema,
+  listPatients: patientPageSchema,
+  setHieOptOut: z.object({ id }),
+  setTreatmentRelationship: z.object({ id }),
   addPatientToCohorts: z.object({ cohorts: z.array(cohortAnswerSchema) }),
+  getPatientCohorts: z.object({ cohorts: z.array(cohortAnswerSchema) }),
   listCohorts: z.object({ cohorts: z.array(cohortAnswerSchema) }),
   createCohort: cohortAnswerSchema,
+  getCohort: cohortAnswerSchema,
+  updateCohort: cohortAnswerSchema,
+  listCohortPatients: patientPageSchema,
+  addPatientsToCohort: z.object({
+    cohort: cohortAnswerSchema,
+    skipped: z.object({ total: z.number(), patientIds: z.array(id) }).nullish(),
+  }),
+  removePatientsFromCohort: z.object({ cohort: cohortAnswerSchema }),
   listFacilities: z.object({ facilities: z.array(facilityAnswerSchema) }),
 } as const satisfies Partial<Record<EndpointName, z.ZodType>>;
 

@@ -36,7 +36,11 @@ export interface ExchangeClientOptions {
 }
 
 /** POSTs that say how it shall be, so that a second one changes nothing (E6 skips known cohorts). */
-const NATURALLY_REPEATABLE: ReadonlySet<EndpointName> = new Set(['addPatientToCohorts', 'updateSettings']);
+const NATURALLY_REPEATABLE: ReadonlySet<EndpointName> = new Set([
+  'addPatientToCohorts',
+  'addPatientsToCohort',
+  'updateSettings',
+]);
 /** POSTs to which 409 is an answer on the matter, not "the first call under this key still runs". */
 const CONFLICT_IS_AN_ANSWER: ReadonlySet<EndpointName> = new Set([
   'retrySource',

@@ -1,13 +1,21 @@
 import { v7 as uuidv7 } from 'uuid';
-import { InvalidRequestError } from '../../errors.ts';
-import { insertCohort, listCohorts } from '../../store/cohorts.ts';
+import { changeCohort, deleteEmptyCohort, nameTaken } from '../../cohorts/change-cohort.ts';
+import { findCohort, insertCohort, listCohorts } from '../../store/cohorts.ts';
+import type { AccountTx } from '../../store/database.ts';
 import { listFacilities } from '../../store/facilities.ts';
 import { cohortAnswer, facilityAnswer } from '../answers.ts';
-import { eTagHeader } from '../etag.ts';
-import { created, ok } from '../operation.ts';
+import type { GatewayDeps } from '../deps.ts';
+import { checkETag, eTagHeader } from '../etag.ts';
+import { created, found, noContent, ok } from '../operation.ts';
 import type { Operations } from '../operations.ts';
 
-export function addCohortRoutes(operations: Operations): void {
+/** The schedules of a cohort follow it, once its change is committed. */
+export function addCohortRoutes(operations: Operations, deps: Pick<GatewayDeps, 'cohortChanged'>): void {
+  const told = ({ accountId }: AccountTx, cohortId: string) => ({
+    targetId: cohortId,
+    afterCommit: () => deps.cohortChanged(accountId, cohortId),
+  });
+
   operations.read('listCohorts', async (tx) => {
     const cohorts = await listCohorts(tx);
     return ok({ cohorts: cohorts.map(cohortAnswer) });
@@ -15,10 +23,30 @@ export function addCohortRoutes(operations: Operations): void {
 
   operations.write('createCohort', async (tx, { body }) => {
     const cohort = await insertCohort(tx, { ...body, id: uuidv7() });
-    if (cohort === undefined) {
-      throw new InvalidRequestError([{ path: 'name', message: 'another cohort has this name' }]);
-    }
-    return created(cohortAnswer(cohort), { headers: eTagHeader(cohort), targetId: cohort.id });
+    if (cohort === undefined) throw nameTaken();
+    return created(cohortAnswer(cohort), { headers: eTagHeader(cohort), ...told(tx, cohort.id) });
+  });
+
+  operations.read('getCohort', async (tx, { params }) => {
+    const cohort = found('Cohort', await findCohort(tx, params.id));
+    return ok(cohortAnswer(cohort), { headers: eTagHeader(cohort) });
+  });
+
+  operations.write(
+    'updateCohort',
+    async (tx, { params, headers, body }) => {
+      const cohort = await changeCohort(tx, params.id, body, (known) =>
+        checkETag('The cohort', known, headers['if-match'], body.eTag),
+      );
+      return ok(cohortAnswer(cohort), { headers: eTagHeader(cohort), ...told(tx, cohort.id) });
+    },
+    { method: 'PUT' },
+  );
+
+  operations.write('deleteCohort', async (tx, { params, headers }) => {
+    const id = params.id.toLowerCase();
+    await deleteEmptyCohort(tx, id, (known) => checkETag('The cohort', known, headers['if-match']));
+    return noContent(told(tx, id));
   });
 }
 

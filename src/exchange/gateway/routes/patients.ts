@@ -1,18 +1,19 @@
 import { NotFoundError } from '../../errors.ts';
 import { assignToCohorts } from '../../patients/consent.ts';
-import { createOrMatchPatient, replacePatient } from '../../patients/save-patient.ts';
-import { listCohorts } from '../../store/cohorts.ts';
-import { findPatient, lockPatient } from '../../store/patients.ts';
-import { cohortAnswer, patientAnswer } from '../answers.ts';
+import { changeStatus, createOrMatchPatient, replacePatient } from '../../patients/save-patient.ts';
+import { listPatients, PATIENT_ORDER } from '../../store/patient-list.ts';
+import { findPatient, type StoredPatient } from '../../store/patients.ts';
+import { patientAnswer } from '../answers.ts';
 import type { GatewayDeps } from '../deps.ts';
 import { checkETag, eTagHeader } from '../etag.ts';
 import { created, ok } from '../operation.ts';
 import type { Operations } from '../operations.ts';
+import { openPage } from '../paging.ts';
 import { startQuery } from './start-query.ts';
 
 export function addPatientRoutes(
   operations: Operations,
-  deps: Pick<GatewayDeps, 'idHmacKey' | 'networkQueries'>,
+  deps: Pick<GatewayDeps, 'idHmacKey' | 'networkQueries' | 'publicBaseUrl' | 'linkSigningKey'>,
 ): void {
   operations.write('createPatient', async (tx, { query, body, caller }) => {
     const context = { tx, hmacKey: deps.idHmacKey };
@@ -55,11 +56,37 @@ export function addPatientRoutes(
     });
   });
 
-  operations.write('addPatientToCohorts', async (tx, { params, body }) => {
-    const patient = await lockPatient(tx, params.id);
-    if (patient === undefined) throw new NotFoundError('Patient');
-    await assignToCohorts(tx, patient, body.cohortIds, 'cohortIds');
-    const cohorts = await listCohorts(tx, { patientId: patient.id });
-    return ok({ cohorts: cohorts.map(cohortAnswer) }, { patientId: patient.id });
+  operations.read('listPatients', async (tx, { query, caller }) => {
+    const { facilityId, externalId } = query;
+    const opened = openPage(deps, 'listPatients', { query }, PATIENT_ORDER);
+    const page = await listPatients(tx, { facilityId, externalId }, opened.request);
+    return ok({
+      patients: page.items.map((patient) => patientAnswer(patient, caller.account.dialect)),
+      meta: opened.meta(page),
+    });
+  });
+
+  operations.write('setHieOptOut', async (tx, { params, query, headers }) => {
+    const { hieOptOut } = query;
+    const patient = await changeStatus(tx, params.id, { hieOptOut }, (known) =>
+      checkETag('The patient', known, headers['if-match']),
+    );
+    const message = hieOptOut
+      ? 'The patient is opted out: the hie source and document queries leave the patient out'
+      : 'The patient is opted in: the hie source and document queries may ask about the patient';
+    return ok({ id: patient.id, hieOptOut, message }, changed(patient));
+  });
+
+  operations.write('setTreatmentRelationship', async (tx, { params, query, headers }) => {
+    const { treatmentRelationship } = query;
+    const patient = await changeStatus(tx, params.id, { treatmentRelationship }, (known) =>
+      checkETag('The patient', known, headers['if-match']),
+    );
+    const message = treatmentRelationship
+      ? 'There is a treatment relationship: treatment cohorts may take the patient'
+      : 'There is no treatment relationship: the patient is in no treatment cohort';
+    return ok({ id: patient.id, treatmentRelationship, message }, changed(patient));
   });
 }
+
+const changed = (patient: StoredPatient) => ({ headers: eTagHeader(patient), patientId: patient.id });
