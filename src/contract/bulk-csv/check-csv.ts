@@ -1,4 +1,7 @@
-import type { CsvCheck } from './layout.ts';
+import { CsvFormatError, createCsvScanner } from './csv-scanner.ts';
+import { headerProblem } from './header.ts';
+import { type CsvCheck, type CsvChunk, DEFAULT_CHUNK_ROWS, MAX_BULK_ROWS } from './layout.ts';
+import { parseRecords } from './records.ts';
 
 export interface CheckCsvOptions {
   /** Rows of a chunk; default DEFAULT_CHUNK_ROWS. */
@@ -7,13 +10,123 @@ export interface CheckCsvOptions {
   maxRows?: number;
 }
 
+/** A chunk of long records ends earlier, so that its memory is bounded too. */
+const MAX_CHUNK_BYTES = 4 * 1024 * 1024;
+
+class RefusedError extends Error {}
+
 /**
  * The first pass over a file: encoding, quoting, header, number of rows, and where its chunks begin. Judges no row.
  * Bounded memory. Fails only when `content` does.
  */
-export function checkCsv(
-  _content: AsyncIterable<Uint8Array>,
-  _options: CheckCsvOptions = {},
+export async function checkCsv(
+  content: AsyncIterable<Uint8Array>,
+  options: CheckCsvOptions = {},
 ): Promise<CsvCheck> {
-  throw new Error('not built yet');
+  const { maxRows = MAX_BULK_ROWS } = options;
+  const index = createChunkIndex(options.chunkRows ?? DEFAULT_CHUNK_ROWS);
+  let rows = 0;
+  let columns: string[] | undefined;
+  /** The file's bytes until its header is complete. */
+  let head = new Uint8Array();
+
+  const takeHeader = (start: number, end: number): string[] => {
+    const [cells = []] = parseRecords(head.subarray(start, end));
+    const problem = headerProblem(cells);
+    if (problem !== undefined) throw new RefusedError(problem);
+    head = new Uint8Array();
+    return cells;
+  };
+  const takeRecord = (start: number, end: number): void => {
+    if (columns === undefined) {
+      columns = takeHeader(start, end);
+      return;
+    }
+    rows += 1;
+    if (rows > maxRows)
+      throw new RefusedError(`the file has more than ${maxRows.toLocaleString('en-US')} rows: split it`);
+    index.add(rows, start, end);
+  };
+
+  try {
+    let scanner: ReturnType<typeof createCsvScanner> | undefined;
+    let bom = false;
+    let sizeBytes = 0;
+    for await (const block of startingWhole(content)) {
+      if (columns === undefined) head = joined(head, block);
+      if (scanner === undefined) {
+        bom = startOf(block) === 'bom';
+        scanner = createCsvScanner(takeRecord, bom ? 3 : 0);
+        scanner.push(bom ? block.subarray(3) : block);
+      } else {
+        scanner.push(block);
+      }
+      sizeBytes += block.length;
+    }
+    scanner?.end();
+    if (scanner === undefined || columns === undefined)
+      return { kind: 'refused', reason: 'the file is empty: its first line must name the columns' };
+    const layout = { recordDelimiter: scanner.recordDelimiter(), bom, columns };
+    return { kind: 'ok', layout, rows, chunks: index.close(sizeBytes) };
+  } catch (error) {
+    if (error instanceof RefusedError || error instanceof CsvFormatError)
+      return { kind: 'refused', reason: error.message };
+    throw error;
+  }
+}
+
+function createChunkIndex(chunkRows: number) {
+  const chunks: CsvChunk[] = [];
+  return {
+    add(row: number, start: number, end: number): void {
+      const last = chunks.at(-1);
+      if (last !== undefined && last.rows < chunkRows && end - last.byteStart <= MAX_CHUNK_BYTES) {
+        last.rows += 1;
+        return;
+      }
+      if (last !== undefined) last.byteEnd = start;
+      chunks.push({ byteStart: start, byteEnd: end, firstRow: row, rows: 1 });
+    },
+    close(sizeBytes: number): CsvChunk[] {
+      const last = chunks.at(-1);
+      if (last !== undefined) last.byteEnd = sizeBytes;
+      return chunks;
+    },
+  };
+}
+
+const START_BYTES = 4;
+
+/** The same bytes; the first block holds at least the file's first four, if it has them. */
+async function* startingWhole(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let start: Uint8Array | undefined = new Uint8Array();
+  for await (const block of content) {
+    if (start === undefined) {
+      yield block;
+      continue;
+    }
+    start = joined(start, block);
+    if (start.length < START_BYTES) continue;
+    yield start;
+    start = undefined;
+  }
+  if (start !== undefined && start.length > 0) yield start;
+}
+
+/** Throws RefusedError for a file that tells by its first bytes that it is something else. */
+function startOf(bytes: Uint8Array): 'bom' | 'text' {
+  const begins = (...expected: number[]) => expected.every((byte, place) => bytes[place] === byte);
+  if (begins(0xef, 0xbb, 0xbf)) return 'bom';
+  if (begins(0xff, 0xfe) || begins(0xfe, 0xff))
+    throw new RefusedError('the file is UTF-16: save it as CSV UTF-8');
+  if (begins(0x50, 0x4b, 0x03, 0x04))
+    throw new RefusedError('the file is a workbook or a zip archive: export it as CSV UTF-8');
+  return 'text';
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(first.length + second.length);
+  whole.set(first);
+  whole.set(second, first.length);
+  return whole;
 }

@@ -1,7 +1,84 @@
+/** The content is not CSV; after the format check this is a bug, or the bytes are not a whole number of records. */
+export class BrokenRecordError extends Error {
+  override readonly name = 'BrokenRecordError';
+}
+
 /**
- * The records of a byte range that the format check gave (a chunk), each as its cells; empty lines are left out.
- * Also reads a whole small file, such as a result CSV (the first record is the header then).
+ * The records of a byte range that the format check gave (a chunk), each as its cells; lines of blanks are left out.
+ * The reading is that of the scanner, RFC 4180. Throws BrokenRecordError where the format check would refuse.
  */
-export function parseRecords(_bytes: Uint8Array): string[][] {
-  throw new Error('not built yet');
+export function parseRecords(bytes: Uint8Array): string[][] {
+  const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  if (text.includes('"')) return parseQuoted(text);
+  return text
+    .split(text.includes('\r') ? /\r\n|\n|\r/ : '\n')
+    .filter((line) => !isBlank(line))
+    .map((line) => line.split(','));
+}
+
+/** All records of a small file, with or without a byte order mark; the first one is its header. */
+export function parseWholeFile(bytes: Uint8Array): string[][] {
+  const hasBom = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  return parseRecords(hasBom ? bytes.subarray(3) : bytes);
+}
+
+const isBlank = (line: string): boolean => /^[ \t]*$/.test(line);
+
+const LINE_END = /[\r\n]/g;
+
+/** Line by line; only lines that hold a quotation mark are read cell by cell. */
+function parseQuoted(text: string): string[][] {
+  const records: string[][] = [];
+  let place = 0;
+  while (place < text.length) {
+    LINE_END.lastIndex = place;
+    const lineEnd = LINE_END.exec(text)?.index ?? text.length;
+    const line = text.slice(place, lineEnd);
+    if (!line.includes('"')) {
+      if (!isBlank(line)) records.push(line.split(','));
+      // The LF of a CRLF then reads as a blank line.
+      place = lineEnd + 1;
+      continue;
+    }
+    const record: string[] = [];
+    place = readRecord(text, place, record) + 1;
+    records.push(record);
+  }
+  return records;
+}
+
+/** Adds the cells of the record that begins at `start`; answers where its line end stands. */
+function readRecord(text: string, start: number, cells: string[]): number {
+  let place = start;
+  for (;;) {
+    let cellEnd: number;
+    if (text[place] === '"') {
+      cellEnd = closingQuote(text, place + 1);
+      cells.push(text.slice(place + 1, cellEnd).replaceAll('""', '"'));
+      cellEnd += 1;
+    } else {
+      cellEnd = place;
+      while (cellEnd < text.length && !isCellEnd(text.charCodeAt(cellEnd))) cellEnd += 1;
+      const cell = text.slice(place, cellEnd);
+      if (cell.includes('"'))
+        throw new BrokenRecordError('a quotation mark inside a cell that is not quoted');
+      cells.push(cell);
+    }
+    if (cellEnd === text.length) return cellEnd;
+    if (!isCellEnd(text.charCodeAt(cellEnd)))
+      throw new BrokenRecordError('text after a closing quotation mark');
+    if (text[cellEnd] !== ',') return cellEnd;
+    place = cellEnd + 1;
+  }
+}
+
+const isCellEnd = (code: number): boolean => code === 0x2c || code === 0x0a || code === 0x0d;
+
+/** Where the quotation mark stands that ends a cell; two of them are one of the text. */
+function closingQuote(text: string, from: number): number {
+  for (let place = from; ; place += 2) {
+    place = text.indexOf('"', place);
+    if (place === -1) throw new BrokenRecordError('a quotation mark that is never closed');
+    if (text[place + 1] !== '"') return place;
+  }
 }

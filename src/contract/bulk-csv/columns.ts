@@ -1,0 +1,89 @@
+/** What a cell means. Fields with an index come up to ten times (`zip-2`); no suffix means 1. */
+export type SingleField =
+  | 'externalId'
+  | 'firstName'
+  | 'lastName'
+  | 'dob'
+  | 'gender'
+  | 'ssn'
+  | 'driversLicenseNo'
+  | 'driversLicenseState'
+  | 'facilityId'
+  | 'hieOptOut';
+export type AddressField = 'addressLine1' | 'addressLine2' | 'city' | 'state' | 'zip';
+export type IndexedField = AddressField | 'phone' | 'email' | 'cohort';
+
+export const MAX_INDEX = 10;
+
+export const ADDRESS_FIELDS: readonly AddressField[] = [
+  'addressLine1',
+  'addressLine2',
+  'city',
+  'state',
+  'zip',
+];
+const INDEXED: ReadonlySet<string> = new Set<IndexedField>([...ADDRESS_FIELDS, 'phone', 'email', 'cohort']);
+
+/** Spelled as `plainName` leaves it; interface-decisions.md, Bulk CSV, Columns. */
+const FIELD_BY_STEM: Readonly<Record<string, SingleField | IndexedField>> = {
+  id: 'externalId',
+  externalid: 'externalId',
+  firstname: 'firstName',
+  lastname: 'lastName',
+  dob: 'dob',
+  gender: 'gender',
+  genderatbirth: 'gender',
+  addressline1: 'addressLine1',
+  address1: 'addressLine1',
+  addressline2: 'addressLine2',
+  address2: 'addressLine2',
+  city: 'city',
+  state: 'state',
+  zip: 'zip',
+  zipcode: 'zip',
+  phone: 'phone',
+  email: 'email',
+  ssn: 'ssn',
+  driverslicenseno: 'driversLicenseNo',
+  driverslicenceno: 'driversLicenseNo',
+  driverslicensestate: 'driversLicenseState',
+  driverslicencestate: 'driversLicenseState',
+  cohort: 'cohort',
+  facilityid: 'facilityId',
+  hieoptout: 'hieOptOut',
+};
+
+/** The column a header cell names. */
+export type NamedColumn =
+  | { kind: 'single'; field: SingleField }
+  | { kind: 'indexed'; field: IndexedField; index: number }
+  /** A field of ours with a number that it cannot have. */
+  | { kind: 'bad-number'; takesNumbers: boolean }
+  | { kind: 'unknown' };
+
+/** Case, blanks and punctuation other than the hyphen make no difference. */
+export const plainName = (headerCell: string): string =>
+  headerCell
+    .normalize('NFKC')
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}-]/gu, '');
+
+export function columnOf(headerCell: string): NamedColumn {
+  const [, stem = '', suffix] = /^([^-]*)(?:-(.*))?$/s.exec(plainName(headerCell)) ?? [];
+  const field = Object.hasOwn(FIELD_BY_STEM, stem) ? FIELD_BY_STEM[stem] : undefined;
+  if (field === undefined) return { kind: 'unknown' };
+  const takesNumbers = isIndexed(field);
+  if (suffix === undefined)
+    return takesNumbers ? { kind: 'indexed', field, index: 1 } : { kind: 'single', field };
+  // `phone-type` is somebody's own column; `phone-11`, `phone-0`, `phone-` and `phone--1` are meant for us.
+  if (!/^-?\d*$/.test(suffix)) return { kind: 'unknown' };
+  const index = /^(?:[1-9]|10)$/.test(suffix) ? Number(suffix) : undefined;
+  if (!takesNumbers || index === undefined) return { kind: 'bad-number', takesNumbers };
+  return { kind: 'indexed', field, index };
+}
+
+/** How a column is usually written: `firstName`, `zip-2`. */
+export const usualName = (field: SingleField | IndexedField, index = 1): string =>
+  isIndexed(field) ? `${field}-${index}` : field;
+
+const isIndexed = (field: SingleField | IndexedField): field is IndexedField => INDEXED.has(field);

@@ -1,0 +1,132 @@
+import type { RecordDelimiter } from './layout.ts';
+import { createUtf8Checker } from './utf8-checker.ts';
+
+const LF = 0x0a;
+const CR = 0x0d;
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const BLANK = 0x20;
+const TAB = 0x09;
+
+/** A longer record is taken for a quotation mark that nobody closed; it also bounds the memory of a chunk. */
+export const MAX_RECORD_BYTES = 1024 * 1024;
+
+/** Where a file breaks the format; the message is for the caller and quotes nothing. */
+export class CsvFormatError extends Error {
+  override readonly name = 'CsvFormatError';
+  /** `record`: rows count from 1, the header is 0. */
+  constructor(record: number, what: string) {
+    super(`${record === 0 ? 'the first line' : `row ${record}`} ${what}`);
+  }
+}
+
+/** Nothing but blanks so far in this line. */
+const LINE_START = 0;
+const CELL_START = 1;
+const PLAIN = 2;
+const QUOTED = 3;
+/** After a quotation mark inside a quoted cell: its end, or the first of two. */
+const CLOSED = 4;
+
+export interface CsvScanner {
+  /** Throws CsvFormatError at the first byte that no CSV file has there. */
+  push(bytes: Uint8Array): void;
+  /** The file ends here. Throws like `push`. */
+  end(): void;
+  /** The file's first line end; LF while there was none. */
+  recordDelimiter(): RecordDelimiter;
+}
+
+/**
+ * Finds the records of a CSV file (RFC 4180; CRLF, LF and CR all end a record) by their bytes alone, several times
+ * faster than parsing them. Lines without anything but blanks are no records. Checks quoting, UTF-8, NUL bytes.
+ * `onRecord` gets each record's place in the file, `[start, end)`, its line end not counted. The first byte pushed
+ * stands at `firstByte`.
+ */
+export function createCsvScanner(onRecord: (start: number, end: number) => void, firstByte = 0): CsvScanner {
+  const utf8 = createUtf8Checker();
+  let state = LINE_START;
+  let offset = firstByte;
+  let recordStart = firstByte;
+  let records = 0;
+  let firstLineEnd: RecordDelimiter | undefined;
+  let isCrOpen = false;
+
+  return {
+    push(bytes) {
+      for (let index = 0; index < bytes.length; index += 1) {
+        const byte = bytes[index] as number;
+        if (byte >= 0x80 || utf8.isOpen) {
+          if (!utf8.step(byte)) throw new CsvFormatError(records, 'is not UTF-8: save the file as CSV UTF-8');
+          if (state === LINE_START || state === CELL_START) state = PLAIN;
+          else if (state === CLOSED) throw textAfterQuote();
+          continue;
+        }
+        // Most bytes stand inside a cell and mean nothing else.
+        if (byte > COMMA && (state === PLAIN || state === QUOTED)) {
+          index = endOfOrdinary(bytes, index + 1) - 1;
+          continue;
+        }
+        if (byte === 0) throw new CsvFormatError(records, 'holds a NUL byte: save the file as CSV UTF-8');
+        if (isCrOpen) {
+          isCrOpen = false;
+          firstLineEnd = byte === LF ? '\r\n' : '\r';
+        }
+        if (state === QUOTED) {
+          if (byte === QUOTE) state = CLOSED;
+        } else if (byte === LF || byte === CR) {
+          if (firstLineEnd === undefined) {
+            firstLineEnd = byte === LF ? '\n' : '\r';
+            isCrOpen = byte === CR;
+          }
+          if (state !== LINE_START) endRecord(offset + index);
+          state = LINE_START;
+          recordStart = offset + index + 1;
+        } else if (byte === QUOTE) {
+          if (state === CLOSED || state === CELL_START || offset + index === recordStart) state = QUOTED;
+          else throw new CsvFormatError(records, 'has a quotation mark inside a cell that is not quoted');
+        } else if (byte === COMMA) {
+          state = CELL_START;
+        } else if (state === CLOSED) {
+          throw textAfterQuote();
+        } else if (state !== LINE_START || (byte !== BLANK && byte !== TAB)) {
+          state = PLAIN;
+        }
+      }
+      offset += bytes.length;
+      if (offset - recordStart > MAX_RECORD_BYTES) throw tooLong();
+    },
+    end() {
+      if (utf8.isOpen) throw new CsvFormatError(records, 'ends within a UTF-8 character');
+      if (state === QUOTED) throw new CsvFormatError(records, 'opens a quotation mark that is never closed');
+      if (state !== LINE_START) endRecord(offset);
+      state = LINE_START;
+    },
+    recordDelimiter: () => firstLineEnd ?? '\n',
+  };
+
+  function endRecord(end: number): void {
+    if (end - recordStart > MAX_RECORD_BYTES) throw tooLong();
+    onRecord(recordStart, end);
+    records += 1;
+  }
+
+  function tooLong(): CsvFormatError {
+    return new CsvFormatError(records, 'is longer than 1 MiB: is a quotation mark not closed?');
+  }
+
+  function textAfterQuote(): CsvFormatError {
+    return new CsvFormatError(records, 'has text after the closing quotation mark of a cell');
+  }
+}
+
+/** The first place from `start` on of a byte that may mean something: a comma or below, or part of a longer character. */
+function endOfOrdinary(bytes: Uint8Array, start: number): number {
+  let place = start;
+  while (place < bytes.length) {
+    const byte = bytes[place] as number;
+    if (byte <= COMMA || byte >= 0x80) break;
+    place += 1;
+  }
+  return place;
+}
