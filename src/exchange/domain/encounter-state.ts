@@ -1,0 +1,201 @@
+import { compareEvents, type EncounterEvent, type Transfer } from './encounter-event.ts';
+
+/** Something that is true of an encounter, and is told once for each key. */
+export interface EncounterFact {
+  type: 'admit' | 'transfer' | 'discharge';
+  /** The same however late or corrected; a new one only after the fact was taken back and happened anew. */
+  key: string;
+  /** Its own time; undefined where no message has told it. */
+  at?: string;
+  sentAt?: string;
+}
+
+export interface EncounterState {
+  status: 'unknown' | 'in-progress' | 'finished' | 'cancelled';
+  admittedAt?: string;
+  dischargedAt?: string;
+  location?: string;
+  encounterClass?: string;
+  disposition?: string;
+  transfers: Transfer[];
+  facts: EncounterFact[];
+}
+
+/**
+ * An encounter as its events make it. They are put into the order of their recording first, and a message counts
+ * once, so the result is the same in whatever order and however often the messages come.
+ */
+export function encounterState(events: readonly EncounterEvent[]): EncounterState {
+  const once = new Map(events.map((event) => [identityOf(event), event]));
+  const fold = new Fold();
+  for (const event of [...once.values()].sort(compareEvents)) fold.apply(event);
+  return fold.result();
+}
+
+/** Taking back the last transfer twice is another thing than sending that message twice under two ids. */
+const identityOf = (event: EncounterEvent): string =>
+  event.trigger === 'cancel-transfer' ? `cancel-transfer/${event.recordedAt}` : event.messageKey;
+
+/** A fact that can be taken back and happen again: its key counts how often it was taken back before. */
+class Reversible {
+  readonly #type: 'admit' | 'discharge';
+  #takenBack = 0;
+  #lastWasTakingBack = false;
+  #sentAt: string | undefined;
+  #holds = false;
+
+  constructor(type: 'admit' | 'discharge') {
+    this.#type = type;
+  }
+
+  get holds(): boolean {
+    return this.#holds;
+  }
+
+  happen(sentAt: string | undefined): void {
+    if (!this.#holds) this.#sentAt = sentAt;
+    this.#holds = true;
+    this.#lastWasTakingBack = false;
+  }
+
+  /** Counted once for each run of such messages, also when what it takes back has not come (yet). */
+  takeBack(): void {
+    if (!this.#lastWasTakingBack) this.#takenBack += 1;
+    this.#lastWasTakingBack = true;
+    this.#holds = false;
+  }
+
+  facts(at: string | undefined): EncounterFact[] {
+    if (!this.#holds) return [];
+    return [{ type: this.#type, key: `${this.#type}/${this.#takenBack}`, at, sentAt: this.#sentAt }];
+  }
+}
+
+class Fold {
+  readonly #admit = new Reversible('admit');
+  readonly #discharge = new Reversible('discharge');
+  #transfers: (Transfer & { sentAt?: string })[] = [];
+  #isKnown = false;
+  #isCancelled = false;
+  #data: Pick<EncounterState, 'admittedAt' | 'dischargedAt' | 'location' | 'encounterClass' | 'disposition'> =
+    {};
+
+  apply(event: EncounterEvent): void {
+    const locationBefore = this.#data.location;
+    this.#takeData(event);
+    switch (event.trigger) {
+      case 'admit':
+        this.#admitted(event);
+        break;
+      case 'transfer': {
+        const { priorLocation = locationBefore, location } = event;
+        this.#moved({ at: timeOf(event), from: priorLocation, to: location }, event);
+        break;
+      }
+      case 'discharge':
+        this.#discharged(event);
+        break;
+      case 'cancel-admit':
+        this.#cancelled();
+        break;
+      case 'cancel-transfer':
+        this.#transfers.pop();
+        break;
+      case 'cancel-discharge':
+        this.#exists();
+        this.#discharge.takeBack();
+        this.#data.dischargedAt = undefined;
+        break;
+      case 'snapshot':
+        this.#snapshot(event);
+        break;
+      case 'update':
+        break;
+    }
+  }
+
+  result(): EncounterState {
+    const { admittedAt, dischargedAt } = this.#data;
+    return {
+      status: this.#status(),
+      ...this.#data,
+      transfers: this.#transfers.map(({ sentAt: _, ...transfer }) => transfer),
+      facts: [
+        ...this.#admit.facts(admittedAt),
+        ...this.#transfers.map(({ at, sentAt }) => ({
+          type: 'transfer' as const,
+          key: `transfer/${at}`,
+          at,
+          sentAt,
+        })),
+        ...this.#discharge.facts(dischargedAt),
+      ],
+    };
+  }
+
+  #status(): EncounterState['status'] {
+    if (this.#isCancelled) return 'cancelled';
+    if (this.#discharge.holds) return 'finished';
+    return this.#isKnown ? 'in-progress' : 'unknown';
+  }
+
+  #takeData(event: EncounterEvent): void {
+    const { admittedAt, location, encounterClass, disposition, dischargedAt } = event;
+    if (admittedAt !== undefined) this.#data.admittedAt = admittedAt;
+    if (location !== undefined) this.#data.location = location;
+    if (encounterClass !== undefined) this.#data.encounterClass = encounterClass;
+    if (disposition !== undefined) this.#data.disposition = disposition;
+    // A correction of a discharge; without one it says when the stay is expected to end.
+    if (dischargedAt !== undefined && this.#discharge.holds) this.#data.dischargedAt = dischargedAt;
+  }
+
+  #exists(): void {
+    this.#isKnown = true;
+    this.#isCancelled = false;
+  }
+
+  #admitted(event: EncounterEvent): void {
+    this.#exists();
+    this.#admit.happen(event.sentAt);
+    this.#data.admittedAt ??= timeOf(event);
+  }
+
+  #moved(transfer: Transfer, { sentAt }: EncounterEvent): void {
+    this.#exists();
+    this.#transfers = [
+      ...this.#transfers.filter(({ at }) => at !== transfer.at),
+      { ...transfer, sentAt },
+    ].sort((a, b) => (a.at < b.at ? -1 : 1));
+  }
+
+  #discharged(event: EncounterEvent): void {
+    this.#exists();
+    this.#discharge.happen(event.sentAt);
+    this.#data.dischargedAt = event.dischargedAt ?? timeOf(event);
+  }
+
+  #cancelled(): void {
+    this.#isCancelled = true;
+    this.#admit.takeBack();
+    if (this.#discharge.holds) this.#discharge.takeBack();
+    this.#data.dischargedAt = undefined;
+    this.#transfers = [];
+  }
+
+  #snapshot(event: EncounterEvent): void {
+    if (event.phase === 'cancelled') {
+      this.#cancelled();
+      return;
+    }
+    this.#admitted(event);
+    for (const transfer of event.transfers ?? []) this.#moved(transfer, event);
+    if (event.phase === 'ended') {
+      this.#discharged(event);
+    } else if (this.#discharge.holds) {
+      this.#discharge.takeBack();
+      this.#data.dischargedAt = undefined;
+    }
+  }
+}
+
+const timeOf = (event: EncounterEvent): string => event.occurredAt ?? event.recordedAt;

@@ -1,0 +1,56 @@
+import type { Read, ReadBundle, ReadResource, ReadType } from './schemas.ts';
+
+/** The resources of a Bundle, found by type and by how they refer to each other. */
+export class BundleContents {
+  readonly #entries: { fullUrl?: string; resource: ReadResource }[];
+
+  constructor(bundle: ReadBundle) {
+    this.#entries = bundle.entry.flatMap(({ fullUrl, resource }) =>
+      resource === undefined ? [] : [{ fullUrl, resource }],
+    );
+  }
+
+  all<T extends ReadType>(type: T): Read<T>[] {
+    return this.#entries.flatMap(({ resource }) =>
+      resource.resourceType === type ? [resource as Read<T>] : [],
+    );
+  }
+
+  /** By full URL, or by `Type/id` at the end of the reference. */
+  resolve<T extends ReadType>(type: T, reference: string | undefined): Read<T> | undefined {
+    if (reference === undefined) return undefined;
+    const local = reference.split('/').slice(-2).join('/');
+    const found = this.#entries.find(
+      ({ fullUrl, resource }) =>
+        resource.resourceType === type &&
+        (fullUrl === reference || (resource.id !== undefined && `${type}/${resource.id}` === local)),
+    );
+    return found?.resource as Read<T> | undefined;
+  }
+
+  /** What the header of a message names as its subject, of these types. */
+  focus(types: readonly ReadType[]): ReadType | undefined {
+    const references = this.all('MessageHeader').flatMap(({ focus = [] }) => focus);
+    return types.find((type) =>
+      references.some(({ reference }) => this.resolve(type, reference) !== undefined),
+    );
+  }
+}
+
+/** A FHIR date or time as ISO 8601 in UTC; a date alone is its midnight. */
+export function toInstant(value: string | undefined): string | undefined {
+  if (value === undefined || !/^\d{4}-\d{2}-\d{2}/.test(value)) return undefined;
+  const ms = Date.parse(value);
+  return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
+}
+
+/** How a sender names a thing, over its versions. */
+export const nameOf = ({
+  resourceType,
+  id,
+  identifier,
+}: Pick<ReadResource, 'resourceType' | 'id' | 'identifier'>) => {
+  const [first] = (identifier ?? []).filter(({ value }) => value !== undefined);
+  if (id !== undefined) return `${resourceType}/${id}`;
+  return first && `${resourceType}?${first.system ?? ''}|${first.value}`;
+};

@@ -1,0 +1,42 @@
+import type { EncounterEvent, Transfer } from '../../domain/encounter-event.ts';
+import { type BundleContents, toInstant } from './contents.ts';
+import type { Read } from './schemas.ts';
+
+const PHASES: Readonly<Record<string, EncounterEvent['phase']>> = {
+  arrived: 'open',
+  triaged: 'open',
+  'in-progress': 'open',
+  onleave: 'open',
+  finished: 'ended',
+  cancelled: 'cancelled',
+  'entered-in-error': 'cancelled',
+};
+
+/** An Encounter as an event: it tells how the encounter stands as a whole. A planned one is only data. */
+export function encounterEvent(
+  encounter: Read<'Encounter'>,
+  contents: BundleContents,
+): Omit<EncounterEvent, 'messageKey' | 'recordedAt' | 'sentAt'> {
+  const phase = PHASES[encounter.status];
+  const stays = (encounter.location ?? [])
+    .map(({ location, period }) => ({
+      name: location?.display ?? contents.resolve('Location', location?.reference)?.name,
+      from: toInstant(period?.start),
+    }))
+    .sort((a, b) => ((a.from ?? '') < (b.from ?? '') ? -1 : 1));
+  const disposition = encounter.hospitalization?.dischargeDisposition;
+  return {
+    trigger: phase === undefined ? 'update' : 'snapshot',
+    phase,
+    admittedAt: toInstant(encounter.period?.start),
+    dischargedAt: toInstant(encounter.period?.end),
+    encounterClass: encounter.class?.code,
+    location: stays.at(-1)?.name,
+    disposition: disposition?.coding?.[0]?.code ?? disposition?.text,
+    transfers: stays.flatMap((stay, index): Transfer[] =>
+      index === 0 || stay.from === undefined
+        ? []
+        : [{ at: stay.from, from: stays[index - 1]?.name, to: stay.name }],
+    ),
+  };
+}

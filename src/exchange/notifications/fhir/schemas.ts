@@ -1,0 +1,132 @@
+import { z } from 'zod';
+
+/** What is read of a sender's FHIR R4 resources; everything else in them may be as it likes. */
+const text = z.string().min(1).max(1_000);
+const reference = z.looseObject({ reference: text.optional(), display: text.optional() });
+const period = z.looseObject({ start: text.optional(), end: text.optional() });
+const coding = z.looseObject({ system: text.optional(), code: text.optional(), display: text.optional() });
+const concept = z.looseObject({ coding: z.array(coding).optional(), text: text.optional() });
+const identifier = z.looseObject({
+  system: text.optional(),
+  value: text.optional(),
+  type: concept.optional(),
+});
+const common = {
+  id: text.optional(),
+  identifier: z.array(identifier).optional(),
+  meta: z.looseObject({ versionId: text.optional(), lastUpdated: text.optional() }).optional(),
+};
+
+const patient = z.looseObject({
+  ...common,
+  resourceType: z.literal('Patient'),
+  name: z
+    .array(
+      z.looseObject({
+        family: text.optional(),
+        given: z.array(text).optional(),
+        text: text.optional(),
+      }),
+    )
+    .optional(),
+  birthDate: text.optional(),
+  gender: z.enum(['male', 'female', 'other', 'unknown']).optional(),
+  address: z.array(z.looseObject({ line: z.array(text).optional(), postalCode: text.optional() })).optional(),
+});
+
+const encounter = z.looseObject({
+  ...common,
+  resourceType: z.literal('Encounter'),
+  status: text,
+  class: coding.optional(),
+  subject: reference.optional(),
+  period: period.optional(),
+  location: z.array(z.looseObject({ location: reference.optional(), period: period.optional() })).optional(),
+  hospitalization: z.looseObject({ dischargeDisposition: concept.optional() }).optional(),
+});
+
+const medicationDispense = z.looseObject({
+  ...common,
+  resourceType: z.literal('MedicationDispense'),
+  status: text,
+  subject: reference.optional(),
+  whenPrepared: text.optional(),
+  whenHandedOver: text.optional(),
+});
+
+const medicationRequest = z.looseObject({
+  ...common,
+  resourceType: z.literal('MedicationRequest'),
+  status: text,
+  subject: reference.optional(),
+});
+
+const ofLaboratory = {
+  ...common,
+  status: text,
+  subject: reference.optional(),
+  effectiveDateTime: text.optional(),
+  effectivePeriod: period.optional(),
+};
+const diagnosticReport = z.looseObject({
+  ...ofLaboratory,
+  resourceType: z.literal('DiagnosticReport'),
+  specimen: z.array(reference).optional(),
+});
+const observation = z.looseObject({
+  ...ofLaboratory,
+  resourceType: z.literal('Observation'),
+  specimen: reference.optional(),
+});
+
+const specimen = z.looseObject({
+  ...common,
+  resourceType: z.literal('Specimen'),
+  collection: z
+    .looseObject({ collectedDateTime: text.optional(), collectedPeriod: period.optional() })
+    .optional(),
+});
+const location = z.looseObject({ ...common, resourceType: z.literal('Location'), name: text.optional() });
+const messageHeader = z.looseObject({
+  ...common,
+  resourceType: z.literal('MessageHeader'),
+  focus: z.array(reference).optional(),
+});
+
+const READ = z.discriminatedUnion('resourceType', [
+  patient,
+  encounter,
+  medicationDispense,
+  medicationRequest,
+  diagnosticReport,
+  observation,
+  specimen,
+  location,
+  messageHeader,
+]);
+const READ_TYPES = new Set(READ.options.map((option) => option.shape.resourceType.value as string));
+
+export type ReadResource = z.output<typeof READ>;
+export type ReadType = ReadResource['resourceType'];
+export type Read<T extends ReadType> = Extract<ReadResource, { resourceType: T }>;
+
+/** Of a resource that is not read only the type is kept. */
+const resource = z.unknown().transform((value, context): ReadResource | undefined => {
+  const type = (value as { resourceType?: unknown } | null | undefined)?.resourceType;
+  if (typeof type !== 'string' || !READ_TYPES.has(type)) return undefined;
+  const parsed = READ.safeParse(value);
+  if (parsed.success) return parsed.data;
+  for (const { path, message } of parsed.error.issues)
+    context.addIssue({ code: 'custom', path: [...path], message });
+  return z.NEVER;
+});
+
+export const bundleSchema = z.looseObject({
+  ...common,
+  resourceType: z.literal('Bundle', { error: 'a Bundle is expected' }),
+  identifier: identifier.optional(),
+  type: z.enum(['message', 'collection'], { error: 'a Bundle of type message or collection is expected' }),
+  timestamp: text.optional(),
+  entry: z.array(z.looseObject({ fullUrl: text.optional(), resource: resource.optional() })).max(1_000),
+});
+export type ReadBundle = z.output<typeof bundleSchema>;

@@ -1,0 +1,38 @@
+import { randomBytes } from 'node:crypto';
+import type { UnreadableMessageError } from '../inbound.ts';
+import type { Hl7Message } from './message.ts';
+
+/** AA: taken, it is ours to see to. AE: something in it is wrong. AR: nothing of this kind is taken. */
+export type AckCode = 'AA' | 'AE' | 'AR';
+
+/** The longest control id that is repeated; the standard allows 199. */
+const CONTROL_ID_MAX = 199;
+
+/**
+ * The acknowledgement of a message, in its own separators, with its control id in MSA-2. Says nothing of whom the
+ * message was about, nor whether anybody here knows them.
+ */
+export function acknowledge(
+  { header, separators }: Hl7Message,
+  code: AckCode,
+  problem?: UnreadableMessageError,
+  now = new Date(),
+): string {
+  const { field, component } = separators;
+  const encoding = header.raw(2);
+  const event = header.value(9, 2);
+  const type = event === undefined ? 'ACK' : ['ACK', event, 'ACK'].join(component);
+  const time = `${now.toISOString().replaceAll(/\D/g, '').slice(0, 14)}+0000`;
+  const msh = [
+    ...['MSH', encoding, header.raw(5), header.raw(6), header.raw(3), header.raw(4), time, ''],
+    ...[type, randomBytes(10).toString('hex'), header.raw(11) || 'P', header.raw(12) || '2.5.1'],
+  ];
+  const segments = [msh.join(field), ['MSA', code, header.raw(10).slice(0, CONTROL_ID_MAX)].join(field)];
+  if (problem !== undefined) {
+    const condition = problem.kind === 'unsupported' ? '200' : '101';
+    const location = (problem.place ?? '').replace('-', `${component}1${component}`);
+    // Field by field: location, HL7 code, severity, and the text for the user.
+    segments.push(['ERR', '', location, condition, 'E', '', '', '', problem.message].join(field));
+  }
+  return `${segments.join('\r')}\r`;
+}

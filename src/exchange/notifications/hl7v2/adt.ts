@@ -1,0 +1,137 @@
+import type { EncounterEvent } from '../../domain/encounter-event.ts';
+import { type InboundContent, type InboundMessage, UnreadableMessageError } from '../inbound.ts';
+import type { Hl7Message, Hl7Segment } from './message.ts';
+import { personOf } from './person.ts';
+import { offsetOf, parseHl7Time, type TimeReading } from './time.ts';
+
+/** The ADT events that are taken. */
+const TRIGGERS: Readonly<Record<string, EncounterEvent['trigger'] | 'merge'>> = {
+  A01: 'admit',
+  A02: 'transfer',
+  A03: 'discharge',
+  A08: 'update',
+  A11: 'cancel-admit',
+  A12: 'cancel-transfer',
+  A13: 'cancel-discharge',
+  A40: 'merge',
+};
+
+/** PV1-2 (HL7 table 0004) as codes of ActEncounterCode. */
+const CLASSES: Readonly<Record<string, string>> = {
+  I: 'IMP',
+  B: 'IMP',
+  E: 'EMER',
+  O: 'AMB',
+  R: 'AMB',
+  P: 'PRENC',
+};
+
+/**
+ * Reads an ADT message. Throws UnreadableMessageError.
+ *
+ * @param zone IANA zone of the sender's times that carry no offset
+ */
+export function readAdt(message: Hl7Message, zone: string): InboundMessage {
+  const { header } = message;
+  const code = header.value(9, 1);
+  const event = header.value(9, 2) ?? message.segment('EVN')?.value(1) ?? '';
+  const trigger = code === 'ADT' ? TRIGGERS[event] : undefined;
+  if (trigger === undefined)
+    throw new UnreadableMessageError(
+      'unsupported',
+      `Served here: ADT with ${Object.keys(TRIGGERS).join(', ')}`,
+      'MSH-9',
+    );
+  const processing = header.value(11) ?? 'P';
+  if (processing !== 'P')
+    throw new UnreadableMessageError('unsupported', 'Only production messages (P) are taken', 'MSH-11');
+
+  const time: TimeReading = { zone, offset: offsetOf(header.value(7)) };
+  const evn = message.segment('EVN');
+  const sentAt = parseHl7Time(header.value(7), time);
+  const recordedAt = parseHl7Time(evn?.value(2), time) ?? sentAt;
+  if (recordedAt === undefined) throw missing('EVN-2', 'the time at which the event was recorded');
+  const pid = message.segment('PID');
+  if (pid === undefined) throw missing('PID', 'the patient');
+  const sourcePatientId = recordNumber(pid, 3);
+  return {
+    messageId: required(header.value(10), 'MSH-10', 'the message control id'),
+    trigger: event,
+    recordedAt,
+    sentAt,
+    person: personOf(pid),
+    sourcePatientId,
+    content:
+      trigger === 'merge'
+        ? mergeOf(message, sourcePatientId)
+        : encounterOf(message, pid, trigger, parseHl7Time(evn?.value(6), time), time),
+  };
+}
+
+function mergeOf(message: Hl7Message, survivingId: string | undefined): InboundContent {
+  const mrg = message.segment('MRG');
+  return {
+    kind: 'merge',
+    priorPatientId: required(mrg && recordNumber(mrg, 1), 'MRG-1', 'the record number that was merged away'),
+    sourcePatientId: required(survivingId, 'PID-3', 'the record number that stays'),
+  };
+}
+
+function encounterOf(
+  message: Hl7Message,
+  pid: Hl7Segment,
+  trigger: EncounterEvent['trigger'],
+  occurredAt: string | undefined,
+  time: TimeReading,
+): InboundContent {
+  const pv1 = message.segment('PV1');
+  // Without a visit number the account number tells one stay from another.
+  const sourceId = (pv1 && identifier(pv1, 19)) ?? identifier(pid, 18);
+  return {
+    kind: 'encounter',
+    sourceId: required(sourceId, 'PV1-19', 'the visit number'),
+    event: {
+      trigger,
+      occurredAt,
+      admittedAt: parseHl7Time(pv1?.value(44), time),
+      dischargedAt: parseHl7Time(pv1?.value(45), time),
+      encounterClass: CLASSES[pv1?.value(2) ?? ''],
+      location: pv1 && locationOf(pv1, 3),
+      priorLocation: pv1 && locationOf(pv1, 6),
+      disposition: pv1?.value(36),
+    },
+  };
+}
+
+/** An identifier with the authority that assigned it, for two of them may use the same numbers. */
+function identifier(segment: Hl7Segment, field: number): string | undefined {
+  const [read] = segment.repetitions(field);
+  return read && withAuthority(read);
+}
+
+/** Of several identifiers the medical record number. */
+function recordNumber(segment: Hl7Segment, field: number): string | undefined {
+  const all = segment.repetitions(field);
+  const read = all.find((each) => each(5) === 'MR') ?? all.find((each) => each(5) === 'PI') ?? all[0];
+  return read && withAuthority(read);
+}
+
+function withAuthority(read: (component: number) => string | undefined): string | undefined {
+  const value = read(1);
+  return value === undefined ? undefined : `${value}^${read(4) ?? ''}`;
+}
+
+/** Point of care, room and bed, and the facility: `5E-512-A, MERCY`. */
+function locationOf(pv1: Hl7Segment, field: number): string | undefined {
+  const place = [1, 2, 3].flatMap((component) => pv1.value(field, component) ?? []).join('-');
+  const text = [place, pv1.value(field, 4)].filter(Boolean).join(', ');
+  return text === '' ? undefined : text;
+}
+
+function required(value: string | undefined, place: string, what: string): string {
+  if (value === undefined) throw missing(place, what);
+  return value;
+}
+
+const missing = (place: string, what: string): UnreadableMessageError =>
+  new UnreadableMessageError('invalid', `${place} is required: ${what}`, place);

@@ -1,0 +1,122 @@
+import { UnreadableMessageError } from '../inbound.ts';
+import { readHl7Text } from './text.ts';
+
+/** The signs that take a message apart: MSH-1 and MSH-2. */
+export interface Separators {
+  field: string;
+  component: string;
+  repetition: string;
+  escape: string;
+  subcomponent: string;
+}
+
+/** One segment; fields, components and subcomponents count from 1 as in the standard. */
+export class Hl7Segment {
+  readonly name: string;
+  readonly #fields: string[];
+  readonly #separators: Separators;
+
+  constructor(line: string, separators: Separators) {
+    const fields = line.split(separators.field);
+    this.name = fields[0] ?? '';
+    // MSH-1 is the separator itself.
+    this.#fields = this.name === 'MSH' ? ['MSH', separators.field, ...fields.slice(1)] : fields;
+    this.#separators = separators;
+  }
+
+  /** As it came, escapes and all. */
+  raw(field: number): string {
+    return this.#fields[field] ?? '';
+  }
+
+  /** A value of the field's first repetition; undefined when it is empty or says "no value" (`""`). */
+  value(field: number, component = 1, subcomponent = 1): string | undefined {
+    return this.repetitions(field)[0]?.(component, subcomponent);
+  }
+
+  /** Each repetition of the field as a reader of its components. */
+  repetitions(field: number): ((component: number, subcomponent?: number) => string | undefined)[] {
+    const raw = this.raw(field);
+    if (raw === '') return [];
+    const { repetition, component: betweenComponents, subcomponent: betweenSubcomponents } = this.#separators;
+    return raw.split(repetition).map((text) => {
+      const components = text.split(betweenComponents);
+      return (component, subcomponent = 1) => {
+        const part = components[component - 1]?.split(betweenSubcomponents)[subcomponent - 1];
+        const value = withoutEscapes(part ?? '', this.#separators).trim();
+        return value === '' || value === '""' ? undefined : value;
+      };
+    });
+  }
+}
+
+export interface Hl7Message {
+  separators: Separators;
+  header: Hl7Segment;
+  segment(name: string): Hl7Segment | undefined;
+}
+
+/**
+ * Takes one message in the vertical bar encoding (ER7) apart. Segments end in CR, LF or both.
+ * Throws UnreadableMessageError when there is no header to answer to.
+ */
+export function parseHl7(bytes: Buffer): Hl7Message {
+  const lines = readHl7Text(bytes)
+    .split(/[\r\n]+/)
+    .map((line) => line.trimStart())
+    .filter((line) => line !== '');
+  const first = lines[0] ?? '';
+  if (!first.startsWith('MSH') || first.length < 8)
+    throw new UnreadableMessageError('invalid', 'This is no HL7 v2 message: it must begin with MSH', 'MSH');
+  if (lines.filter((line) => line.startsWith('MSH')).length > 1)
+    throw new UnreadableMessageError('invalid', 'Send one message for each request', 'MSH');
+  const separators = separatorsOf(first);
+  const segments = lines.map((line) => new Hl7Segment(line, separators));
+  return {
+    separators,
+    header: new Hl7Segment(first, separators),
+    segment: (name) => segments.find((segment) => segment.name === name),
+  };
+}
+
+function separatorsOf(header: string): Separators {
+  const field = header.charAt(3);
+  const signs = header.split(field)[1] ?? '';
+  const [component = '^', repetition = '~', escapeSign = '\\', subcomponent = '&'] = signs;
+  return { field, component, repetition, escape: escapeSign, subcomponent };
+}
+
+/** `\F\` and its like are the separators as text, `\X0D\` bytes by their numbers, `\.br\` a new line. */
+function withoutEscapes(text: string, separators: Separators): string {
+  const sign = separators.escape;
+  if (!text.includes(sign)) return text;
+  const [first = '', ...rest] = text.split(sign);
+  let result = first;
+  for (let at = 0; at < rest.length; at += 2) {
+    const closed = at + 1 < rest.length;
+    // An escape sign that nothing closes is one that was not escaped.
+    result += closed ? meaning(rest[at] ?? '', separators) : `${sign}${rest[at]}`;
+    result += rest[at + 1] ?? '';
+  }
+  return result;
+}
+
+function meaning(sequence: string, separators: Separators): string {
+  switch (sequence) {
+    case 'F':
+      return separators.field;
+    case 'S':
+      return separators.component;
+    case 'T':
+      return separators.subcomponent;
+    case 'R':
+      return separators.repetition;
+    case 'E':
+      return separators.escape;
+    case '.br':
+      return '\n';
+  }
+  if (/^X([0-9A-Fa-f]{2})+$/.test(sequence)) return Buffer.from(sequence.slice(1), 'hex').toString('utf8');
+  // Highlighting, and what only one sender knows.
+  return '';
+}

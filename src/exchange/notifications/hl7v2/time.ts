@@ -1,0 +1,70 @@
+/** How the times of one message are read. */
+export interface TimeReading {
+  /** IANA zone of the sender, for times that carry no offset of their own. */
+  zone: string;
+  /** `+0500`, of MSH-7: it then holds for the whole message. */
+  offset?: string;
+}
+
+const TIME = /^(\d{4})(\d{2})(\d{2})(?:(\d{2})(?:(\d{2})(?:(\d{2})(?:\.(\d{1,4}))?)?)?)?([+-]\d{4})?$/;
+
+/** An HL7 time (`YYYYMMDD[HH[MM[SS[.S]]]][+ZZZZ]`) as ISO 8601 in UTC; undefined for anything else. */
+export function parseHl7Time(text: string | undefined, reading: TimeReading): string | undefined {
+  const match = TIME.exec(text ?? '');
+  if (match === null) return undefined;
+  const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', offset] = match;
+  const milliseconds = fraction.padEnd(3, '0').slice(0, 3);
+  const wall = `${year}-${month}-${day}T${hour}:${minute}:${second}.${milliseconds}`;
+  const asUtcMs = Date.parse(`${wall}Z`);
+  // Date.parse takes the 31st of February for a day in March.
+  if (Number.isNaN(asUtcMs) || !new Date(asUtcMs).toISOString().startsWith(wall)) return undefined;
+  const given = offset ?? reading.offset;
+  const offsetMs = given === undefined ? zoneOffsetMs(reading.zone, asUtcMs) : parseOffset(given);
+  return new Date(asUtcMs - offsetMs).toISOString();
+}
+
+export const offsetOf = (text: string | undefined): string | undefined => TIME.exec(text ?? '')?.[8];
+
+/** `YYYYMMDD…` as a date without time. */
+export function parseHl7Date(text: string | undefined): string | undefined {
+  const match = /^(\d{4})(\d{2})(\d{2})/.exec(text ?? '');
+  return match === null ? undefined : `${match[1]}-${match[2]}-${match[3]}`;
+}
+
+function parseOffset(offset: string): number {
+  const sign = offset.startsWith('-') ? -1 : 1;
+  return sign * (Number(offset.slice(1, 3)) * 60 + Number(offset.slice(3, 5))) * 60_000;
+}
+
+/**
+ * How far a zone's clock is ahead of UTC when it shows this wall time. In the hour that autumn repeats it is the
+ * first one that is meant, in the one that spring leaves out the clock that would have gone on.
+ */
+function zoneOffsetMs(zone: string, wallAsUtcMs: number): number {
+  const before = offsetAt(zone, wallAsUtcMs - 86_400_000);
+  const after = offsetAt(zone, wallAsUtcMs + 86_400_000);
+  return offsetAt(zone, wallAsUtcMs - before) === before ? before : after;
+}
+
+function offsetAt(zone: string, instantMs: number): number {
+  const parts = new Intl.DateTimeFormat('en-US', {
+    timeZone: zone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  }).formatToParts(instantMs);
+  const part = (type: string) => Number(parts.find((each) => each.type === type)?.value);
+  const wall = Date.UTC(
+    part('year'),
+    part('month') - 1,
+    part('day'),
+    part('hour'),
+    part('minute'),
+    part('second'),
+  );
+  return wall - Math.floor(instantMs / 1000) * 1000;
+}

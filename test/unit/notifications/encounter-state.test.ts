@@ -1,0 +1,167 @@
+import { fc, test as property } from '@fast-check/vitest';
+import { describe, expect, test } from 'vitest';
+import type { EncounterEvent } from '../../../src/exchange/domain/encounter-event.ts';
+import { encounterState } from '../../../src/exchange/domain/encounter-state.ts';
+import { survivingRecord } from '../../../src/exchange/domain/source-merges.ts';
+
+let number = 0;
+const at = (minute: number) => new Date(Date.UTC(2026, 4, 1, 8, minute)).toISOString();
+function event(
+  trigger: EncounterEvent['trigger'],
+  minute: number,
+  rest: Partial<EncounterEvent> = {},
+): EncounterEvent {
+  number += 1;
+  return { trigger, recordedAt: at(minute), messageKey: String(number).padStart(4, '0'), ...rest };
+}
+const keys = (events: EncounterEvent[]) => encounterState(events).facts.map(({ key }) => key);
+
+const anyEvent = fc.record(
+  {
+    trigger: fc.constantFrom<EncounterEvent['trigger']>(
+      ...(['admit', 'transfer', 'discharge', 'update', 'cancel-admit', 'cancel-transfer'] as const),
+      ...(['cancel-discharge', 'snapshot'] as const),
+    ),
+    recordedAt: fc.nat(6).map(at),
+    messageKey: fc.string({ minLength: 3, maxLength: 6 }),
+    occurredAt: fc.nat(6).map(at),
+    admittedAt: fc.nat(6).map(at),
+    dischargedAt: fc.nat(6).map(at),
+    location: fc.constantFrom('A', 'B', 'C'),
+    phase: fc.constantFrom('open' as const, 'ended' as const, 'cancelled' as const),
+  },
+  { requiredKeys: ['trigger', 'recordedAt', 'messageKey'] },
+);
+/** Messages of different ids, then the same ones in another order with some of them doubled. */
+const anyArrival = fc
+  .uniqueArray(anyEvent, { maxLength: 12, selector: ({ messageKey }) => messageKey })
+  .filter(
+    (events) => new Set(events.map(({ trigger, recordedAt }) => trigger + recordedAt)).size === events.length,
+  )
+  .chain((events) =>
+    fc.tuple(fc.constant(events), fc.subarray(events)).chain(([all, doubled]) =>
+      fc.tuple(
+        fc.constant(all),
+        fc.shuffledSubarray([...all, ...doubled], {
+          minLength: all.length + doubled.length,
+          maxLength: all.length + doubled.length,
+        }),
+      ),
+    ),
+  );
+
+describe('an encounter', () => {
+  property.prop([anyArrival])(
+    'is the same in whatever order and however often its messages come',
+    ([sent, arrived]) => {
+      expect(encounterState(arrived)).toEqual(encounterState(sent));
+    },
+  );
+
+  property.prop([anyArrival])('tells a fact of one key once', ([, arrived]) => {
+    const told = keys(arrived);
+    expect(new Set(told).size).toBe(told.length);
+  });
+
+  test('goes from admission over transfers to discharge, each with its own time', () => {
+    const state = encounterState([
+      event('discharge', 9, { dischargedAt: at(8) }),
+      event('admit', 1, { admittedAt: at(0), location: 'Ward 1' }),
+      event('transfer', 5, { location: 'Ward 2' }),
+    ]);
+    expect(state).toMatchObject({
+      status: 'finished',
+      admittedAt: at(0),
+      dischargedAt: at(8),
+      location: 'Ward 2',
+    });
+    expect(state.transfers).toEqual([{ at: at(5), from: 'Ward 1', to: 'Ward 2' }]);
+    expect(state.facts.map((fact) => [fact.key, fact.at])).toEqual([
+      ['admit/0', at(0)],
+      [`transfer/${at(5)}`, at(5)],
+      ['discharge/0', at(8)],
+    ]);
+  });
+
+  test('takes corrections without telling anything anew', () => {
+    const admitted = event('admit', 1, { admittedAt: at(0) });
+    const corrected = encounterState([
+      admitted,
+      event('update', 3, { admittedAt: at(2), encounterClass: 'IMP' }),
+    ]);
+    expect(corrected).toMatchObject({ admittedAt: at(2), encounterClass: 'IMP' });
+    expect(corrected.facts).toMatchObject([{ key: 'admit/0', at: at(2) }]);
+    expect(keys([admitted, event('admit', 4)])).toEqual(['admit/0']);
+  });
+
+  test('whose admission is taken back has happened no more, until it happens again', () => {
+    const events = [event('admit', 1), event('transfer', 2), event('cancel-admit', 3)];
+    expect(encounterState(events)).toMatchObject({ status: 'cancelled', facts: [] });
+    expect(keys([...events, event('admit', 4)])).toEqual(['admit/1']);
+  });
+
+  test('whose discharge is taken back goes on, and a later discharge is another one', () => {
+    const events = [event('admit', 1), event('discharge', 2), event('cancel-discharge', 3)];
+    expect(encounterState(events)).toMatchObject({ status: 'in-progress', dischargedAt: undefined });
+    expect(keys([...events, event('discharge', 4)])).toEqual(['admit/0', 'discharge/1']);
+  });
+
+  test('knows a discharge that was taken back before it came', () => {
+    const later = [event('cancel-discharge', 3), event('discharge', 4)];
+    expect(keys(later)).toEqual(['discharge/1']);
+    expect(keys([...later, event('discharge', 2)])).toEqual(['discharge/1']);
+  });
+
+  test('takes back the last transfer only, and once for one message sent twice', () => {
+    const events = [
+      event('transfer', 1),
+      event('transfer', 2),
+      event('cancel-transfer', 3),
+      event('cancel-transfer', 3),
+    ];
+    expect(keys(events)).toEqual([`transfer/${at(1)}`]);
+  });
+
+  test('may be told as a whole, again and again', () => {
+    const snapshot = (minute: number, phase: 'open' | 'ended' | 'cancelled') =>
+      event('snapshot', minute, { phase, admittedAt: at(0), transfers: [{ at: at(2), to: 'B' }] });
+    expect(keys([snapshot(1, 'open'), snapshot(3, 'open')])).toEqual(['admit/0', `transfer/${at(2)}`]);
+    expect(keys([snapshot(1, 'ended'), snapshot(3, 'open'), snapshot(5, 'ended')])).toContain('discharge/1');
+    expect(encounterState([snapshot(1, 'open'), snapshot(3, 'cancelled')]).facts).toEqual([]);
+  });
+});
+
+describe('merged records', () => {
+  const merge = (prior: string, surviving: string, minute: number) => ({
+    prior,
+    surviving,
+    recordedAt: at(minute),
+  });
+  const anyMerges = fc.array(
+    fc.record({
+      prior: fc.constantFrom('a', 'b', 'c', 'd'),
+      surviving: fc.constantFrom('a', 'b', 'c', 'd'),
+      recordedAt: fc.nat(5).map(at),
+    }),
+    { maxLength: 8 },
+  );
+
+  test('lead over several steps to the one that stays', () => {
+    const merges = [merge('b', 'c', 1), merge('a', 'b', 2)];
+    expect(survivingRecord('a', merges)).toMatchObject({ surviving: 'c' });
+    expect(survivingRecord('c', merges)).toBeUndefined();
+  });
+
+  test('that were merged back stand where they stood', () => {
+    const merges = [merge('a', 'b', 1), merge('b', 'a', 2)];
+    expect(survivingRecord('a', merges)?.surviving).toBe('a');
+    expect(survivingRecord('b', merges)?.surviving).toBe('a');
+  });
+
+  property.prop([
+    anyMerges.chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length }))),
+  ])('end at the same one in whatever order the merges come', ([sent, arrived]) => {
+    for (const record of ['a', 'b', 'c', 'd'])
+      expect(survivingRecord(record, arrived)?.surviving).toBe(survivingRecord(record, sent)?.surviving);
+  });
+});

@@ -1,0 +1,171 @@
+import { describe, expect, test } from 'vitest';
+import { acknowledge } from '../../../src/exchange/notifications/hl7v2/ack.ts';
+import { readAdt } from '../../../src/exchange/notifications/hl7v2/adt.ts';
+import { parseHl7 } from '../../../src/exchange/notifications/hl7v2/message.ts';
+import { parseHl7Time } from '../../../src/exchange/notifications/hl7v2/time.ts';
+import { UnreadableMessageError } from '../../../src/exchange/notifications/inbound.ts';
+
+/** Field by field, for nobody counts bars. */
+const segment = (name: string, fields: Record<number, string>) =>
+  [name, ...Array.from({ length: 50 }, (_, index) => fields[index + 1] ?? '')].join('|');
+const PV1 = segment('PV1', {
+  ...{ 1: '1', 2: 'I', 3: '5E^512^A^MERCY', 6: 'ER^1', 19: 'V100^^^MERCY', 36: '01' },
+  ...{ 44: '20260429', 45: '20260501082000' },
+});
+const ZONE = 'America/New_York';
+const lines = (changes: Partial<Record<'MSH' | 'EVN' | 'PID' | 'PV1' | 'MRG', string>> = {}) =>
+  Object.values({
+    MSH: 'MSH|^~\\&|ADT|MERCY|EXCHANGE|HUB|20260501083000-0500||ADT^A03^ADT_A03|M-1|P|2.5.1',
+    EVN: 'EVN||20260501082900|||op1|20260501082500',
+    PID: 'PID|1||77^^^MERCY^MR~1^^^STATE^XX||O\\T\\Brien^Mary^Ann^^^^L~Maiden^Mary||19700203|F|||5 Elm\\F\\St^Apt 2^Boston^MA^02108-1234^USA||6175550100|||||ACC9',
+    PV1,
+    ...changes,
+  });
+const message = (changes?: Parameters<typeof lines>[0], end = '\r') =>
+  Buffer.from(lines(changes).filter(Boolean).join(end));
+const read = (changes?: Parameters<typeof lines>[0]) => readAdt(parseHl7(message(changes)), ZONE);
+function refusalOf(changes: Parameters<typeof lines>[0]): UnreadableMessageError {
+  try {
+    read(changes);
+  } catch (error) {
+    if (error instanceof UnreadableMessageError) return error;
+    throw error;
+  }
+  throw new Error('it was taken');
+}
+
+describe('an ADT message', () => {
+  test('is read: whose, which stay, what happened, when it was recorded and when it happened', () => {
+    const inbound = read();
+    expect(inbound).toMatchObject({
+      messageId: 'M-1',
+      trigger: 'A03',
+      sentAt: '2026-05-01T13:30:00.000Z',
+      recordedAt: '2026-05-01T13:29:00.000Z',
+      sourcePatientId: '77^MERCY',
+    });
+    expect(inbound.content).toEqual({
+      kind: 'encounter',
+      sourceId: 'V100^MERCY',
+      event: {
+        trigger: 'discharge',
+        occurredAt: '2026-05-01T13:25:00.000Z',
+        admittedAt: '2026-04-29T05:00:00.000Z',
+        dischargedAt: '2026-05-01T13:20:00.000Z',
+        encounterClass: 'IMP',
+        location: '5E-512-A, MERCY',
+        priorLocation: 'ER-1',
+        disposition: '01',
+      },
+    });
+    expect(inbound.person).toMatchObject({
+      name: [
+        { family: 'O&Brien', given: ['Mary', 'Ann'] },
+        { family: 'Maiden', given: ['Mary'] },
+      ],
+      birthDate: '1970-02-03',
+      gender: 'female',
+      address: [{ line: ['5 Elm|St', 'Apt 2'], postalCode: '02108-1234' }],
+    });
+  });
+
+  test.each(['\r', '\n', '\r\n'])('may end its segments in %j', (end) => {
+    expect(readAdt(parseHl7(message({}, end)), ZONE).content.kind).toBe('encounter');
+  });
+
+  test('may come in its frame, with a byte order mark, in UTF-8 or Latin-1', () => {
+    const text = lines().join('\r').replace('Mary^Ann', 'Zoë');
+    const framed = Buffer.concat([Buffer.from([0x0b]), Buffer.from(text), Buffer.from([0x1c, 0x0d])]);
+    for (const bytes of [framed, Buffer.from(`\uFEFF${text}`), Buffer.from(text, 'latin1')])
+      expect(readAdt(parseHl7(bytes), ZONE).person.name?.[0]?.given).toEqual(['Zoë']);
+  });
+
+  test('may have separators of its own', () => {
+    const bytes = Buffer.from(lines().join('\r').replaceAll('|', '#').replaceAll('^', '*'));
+    expect(readAdt(parseHl7(bytes), ZONE)).toMatchObject({
+      messageId: 'M-1',
+      content: { sourceId: 'V100^MERCY' },
+    });
+  });
+
+  test('without a visit number is known by its account number, and without either refused', () => {
+    expect(read({ PV1: 'PV1|1|E' }).content).toMatchObject({ sourceId: 'ACC9^' });
+    expect(refusalOf({ PV1: 'PV1|1|E', PID: 'PID|1||77' })).toMatchObject({
+      kind: 'invalid',
+      place: 'PV1-19',
+    });
+  });
+
+  test('that merges two records names both', () => {
+    const inbound = read({
+      MSH: lines()[0]?.replace('A03^ADT_A03', 'A40'),
+      PV1: '',
+      MRG: 'MRG|66^^^MERCY^MR',
+    });
+    expect(inbound.content).toEqual({
+      kind: 'merge',
+      priorPatientId: '66^MERCY',
+      sourcePatientId: '77^MERCY',
+    });
+  });
+
+  test('of another kind, for training, or without what it needs is refused by name of the place', () => {
+    const header = lines()[0] ?? '';
+    expect(refusalOf({ MSH: header.replace('A03', 'A05') })).toMatchObject({
+      kind: 'unsupported',
+      place: 'MSH-9',
+    });
+    expect(refusalOf({ MSH: header.replace('ADT^A03', 'ORU^R01') })).toMatchObject({ kind: 'unsupported' });
+    expect(refusalOf({ MSH: header.replace('|P|', '|T|') })).toMatchObject({
+      kind: 'unsupported',
+      place: 'MSH-11',
+    });
+    expect(refusalOf({ MSH: header.replace('|M-1|', '||') })).toMatchObject({
+      kind: 'invalid',
+      place: 'MSH-10',
+    });
+    expect(refusalOf({ PID: '' })).toMatchObject({ kind: 'invalid', place: 'PID' });
+    for (const text of ['', 'hello', 'PID|1', `${lines().join('\r')}\r${lines().join('\r')}`])
+      expect(() => parseHl7(Buffer.from(text)), text.slice(0, 9)).toThrow(UnreadableMessageError);
+  });
+});
+
+describe('the acknowledgement', () => {
+  test('repeats the control id and turns sender and receiver round', () => {
+    const segments = acknowledge(parseHl7(message()), 'AA').split('\r');
+    expect(segments[0]).toMatch(
+      /^MSH\|\^~\\&\|EXCHANGE\|HUB\|ADT\|MERCY\|\d{14}\+0000\|\|ACK\^A03\^ACK\|\w{20}\|P\|2\.5\.1$/,
+    );
+    expect(segments.slice(1)).toEqual(['MSA|AA|M-1', '']);
+  });
+
+  test('says what is wrong and where, and nothing of the person', () => {
+    const problem = refusalOf({ PV1: 'PV1|1|E', PID: lines()[2]?.replace('ACC9', '') });
+    const ack = acknowledge(parseHl7(message()), 'AE', problem);
+    expect(ack).toContain('MSA|AE|M-1\rERR||PV1^1^19|101|E||||PV1-19 is required: the visit number');
+    expect(ack).not.toMatch(/Mary|19700203|02108/);
+  });
+});
+
+describe('a time', () => {
+  const utc = (text: string, offset?: string) => parseHl7Time(text, { zone: ZONE, offset });
+
+  test('is read by its own offset, else the message’s, else the sender’s zone, summer and winter', () => {
+    expect(utc('20260701120000.1234+0200', '-0800')).toBe('2026-07-01T10:00:00.123Z');
+    expect(utc('202607011200', '-0800')).toBe('2026-07-01T20:00:00.000Z');
+    expect(utc('202607011200')).toBe('2026-07-01T16:00:00.000Z');
+    expect(utc('2026011512')).toBe('2026-01-15T17:00:00.000Z');
+    expect(utc('20260115')).toBe('2026-01-15T05:00:00.000Z');
+  });
+
+  test('is one and the same where clocks change', () => {
+    expect(utc('20261101013000')).toBe('2026-11-01T05:30:00.000Z');
+    expect(utc('20261101023000')).toBe('2026-11-01T07:30:00.000Z');
+    expect(utc('20260308013000')).toBe('2026-03-08T06:30:00.000Z');
+    expect(utc('20260308033000')).toBe('2026-03-08T07:30:00.000Z');
+  });
+
+  test.each(['', '2026', '20260231', '20261301', '2026-05-01', '20260501 1200'])('%j is none', (text) => {
+    expect(utc(text)).toBeUndefined();
+  });
+});
