@@ -58,6 +58,7 @@ export function createCsvScanner(onRecord: (start: number, end: number) => void,
         const byte = bytes[index] as number;
         if (byte >= 0x80 || utf8.isOpen) {
           if (!utf8.step(byte)) throw new CsvFormatError(records, 'is not UTF-8: save the file as CSV UTF-8');
+          isCrOpen = false;
           if (state === LINE_START || state === CELL_START) state = PLAIN;
           else if (state === CLOSED) throw textAfterQuote();
           continue;

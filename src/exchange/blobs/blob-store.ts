@@ -25,6 +25,11 @@ export interface BlobStore {
   get(ref: string): Promise<Readable>;
   /** The whole content, for blobs known to be small. Errors as `get`. */
   read(ref: string): Promise<Buffer>;
+  /**
+   * The bytes `[start, end)` of the plain content, without reading the rest; fewer where the content ends before. For
+   * ranges known to be small. Errors as `get`.
+   */
+  getRange(ref: string, start: number, end: number): Promise<Buffer>;
   /** No error when it is gone already. */
   delete(ref: string): Promise<void>;
 }

@@ -40,21 +40,73 @@ export async function* decryptChunks(
   }
 }
 
+/** Where the bytes of a written blob can be read; `read` gives fewer bytes only where the blob ends. */
+export interface EncryptedSource {
+  sizeBytes: number;
+  read(start: number, sizeBytes: number): Promise<Buffer>;
+}
+
+/**
+ * The plain bytes `[start, end)`, of which nothing but the chunks they lie in is read; `end` beyond the blob's means
+ * its end. Errors as `decryptChunks`: each chunk proves its place, so a range of other bytes never passes for it.
+ */
+export async function decryptRange(
+  source: EncryptedSource,
+  keyRing: KeyRing,
+  name: string,
+  start: number,
+  end: number,
+): Promise<Buffer> {
+  const head = await source.read(0, LONGEST_HEADER_BYTES);
+  const { keyId, sizeBytes: headerBytes } = readHeader(head) ?? cutShort();
+  const sealedBytes = source.sizeBytes - headerBytes;
+  const lastChunk = Math.max(0, Math.ceil(sealedBytes / SEALED_CHUNK_SIZE_BYTES) - 1);
+  const first = Math.floor(start / CHUNK_SIZE_BYTES);
+  const last = Math.min(lastChunk, Math.floor((end - 1) / CHUNK_SIZE_BYTES));
+  if (start >= end || first > last) return Buffer.alloc(0);
+  const sealed = await source.read(
+    headerBytes + first * SEALED_CHUNK_SIZE_BYTES,
+    (last - first + 1) * SEALED_CHUNK_SIZE_BYTES,
+  );
+  const plain: Buffer[] = [];
+  for (let index = first; index <= last; index += 1) {
+    const place = (index - first) * SEALED_CHUNK_SIZE_BYTES;
+    const chunk = sealed.subarray(place, place + SEALED_CHUNK_SIZE_BYTES);
+    plain.push(keyRing.open(keyId, chunk, purposeOf(name, index, index === lastChunk)));
+  }
+  const from = first * CHUNK_SIZE_BYTES;
+  return Buffer.concat(plain).subarray(start - from, end - from);
+}
+
+const LONGEST_HEADER_BYTES = 2 + 255;
+
+/** Undefined while more bytes are needed. Throws DecryptionError for what is no blob. */
+function readHeader(head: Buffer): { keyId: string; sizeBytes: number } | undefined {
+  if (head.length < 2) return undefined;
+  if (head[0] !== FORMAT_VERSION) throw new DecryptionError('The file is not a blob of this system');
+  const sizeBytes = 2 + head.readUInt8(1);
+  return head.length < sizeBytes ? undefined : { keyId: head.toString('utf8', 2, sizeBytes), sizeBytes };
+}
+
+function cutShort(): never {
+  throw new DecryptionError('The blob is cut short');
+}
+
 const purposeOf = (name: string, index: number, isLast: boolean): string =>
   `blob:${name}:${index}:${isLast ? 'last' : 'more'}`;
 
 async function* afterHeader(encrypted: AsyncIterable<Uint8Array>, onKeyId: (keyId: string) => void) {
   const iterator = encrypted[Symbol.asyncIterator]();
   let head = Buffer.alloc(0);
-  while (head.length < 2 || head.length < 2 + head.readUInt8(1)) {
+  let header = readHeader(head);
+  while (header === undefined) {
     const next = await iterator.next();
-    if (next.done === true) throw new DecryptionError('The blob is cut short');
+    if (next.done === true) cutShort();
     head = Buffer.concat([head, next.value]);
+    header = readHeader(head);
   }
-  if (head[0] !== FORMAT_VERSION) throw new DecryptionError('The file is not a blob of this system');
-  const headerEnd = 2 + head.readUInt8(1);
-  onKeyId(head.toString('utf8', 2, headerEnd));
-  const rest = head.subarray(headerEnd);
+  onKeyId(header.keyId);
+  const rest = head.subarray(header.sizeBytes);
   const remaining = { [Symbol.asyncIterator]: () => iterator };
   yield* inChunks(prepend(rest, remaining), SEALED_CHUNK_SIZE_BYTES);
 }

@@ -13,7 +13,7 @@ import {
   type BlobStore,
   parseBlobRef,
 } from './blob-store.ts';
-import { decryptChunks, encryptChunks } from './chunked-encryption.ts';
+import { decryptChunks, decryptRange, encryptChunks } from './chunked-encryption.ts';
 
 /**
  * Opens (and makes, if need be) the folder. Several processes of one machine may share it.
@@ -28,14 +28,29 @@ export async function openFileBlobStore(folder: string, keyRing: KeyRing): Promi
     const { kind, name } = parseBlobRef(ref);
     return join(folder, kind, name.slice(0, 2), name);
   };
-  const get = async (ref: string): Promise<Readable> => {
-    const file = await open(pathOf(ref)).catch((error: unknown) => {
+  const openKnown = (ref: string): Promise<FileHandle> =>
+    open(pathOf(ref)).catch((error: unknown) => {
       throw isMissing(error) ? new BlobNotFoundError(ref) : error;
     });
+  const get = async (ref: string): Promise<Readable> => {
+    const file = await openKnown(ref);
     return Readable.from(decryptChunks(file.createReadStream(), keyRing, ref), { objectMode: false });
+  };
+  const getRange = async (ref: string, start: number, end: number): Promise<Buffer> => {
+    const file = await openKnown(ref);
+    try {
+      const source = {
+        sizeBytes: (await file.stat()).size,
+        read: (at: number, size: number) => readAt(file, at, size),
+      };
+      return await decryptRange(source, keyRing, ref, start, end);
+    } finally {
+      await file.close();
+    }
   };
   return {
     get,
+    getRange,
     put: (kind, content, contentType) => put(kind, content, contentType),
     read: async (ref) => buffer(await get(ref)),
     delete: async (ref) => rm(pathOf(ref), { force: true }),
@@ -71,6 +86,18 @@ export async function openFileBlobStore(folder: string, keyRing: KeyRing): Promi
     known.add(parent);
     return open(path, 'wx', 0o600);
   }
+}
+
+/** Fewer bytes only where the file ends. */
+async function readAt(file: FileHandle, position: number, sizeBytes: number): Promise<Buffer> {
+  const target = Buffer.allocUnsafe(sizeBytes);
+  let filled = 0;
+  while (filled < sizeBytes) {
+    const { bytesRead } = await file.read(target, filled, sizeBytes - filled, position + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return target.subarray(0, filled);
 }
 
 /** A small blob is one write. */

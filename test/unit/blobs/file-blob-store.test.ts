@@ -49,6 +49,51 @@ describe('file blob store', () => {
     },
   );
 
+  test('any range comes back as from the whole', async () => {
+    for (const size of [0, 1, CHUNK, 3 * CHUNK + 5]) {
+      const content = randomBytes(size);
+      const { ref } = await store.put('upload', content, 'text/csv');
+      const place = fc.oneof(
+        fc.nat(size + 10),
+        fc.constantFrom(CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, size - 1, size).filter((at) => at >= 0),
+      );
+      await fc.assert(
+        fc.asyncProperty(place, place, async (start, end) => {
+          const range = await store.getRange(ref, start, end);
+          expect(range.equals(content.subarray(start, Math.max(start, end)))).toBe(true);
+        }),
+      );
+    }
+  });
+
+  test('a range of a changed, cut off or exchanged blob is refused', async () => {
+    const { ref } = await store.put('upload', randomBytes(2 * CHUNK + 100), 'text/csv');
+    const path = await fileOf(ref);
+    const bytes = await readFile(path);
+    const header = 2 + 'test-1'.length;
+    const sealed = CHUNK + 28;
+    const second = header + sealed;
+    const changed = Buffer.from(bytes);
+    changed.writeUInt8(changed.readUInt8(second + 5) ^ 1, second + 5);
+    const swapped = Buffer.concat([
+      bytes.subarray(0, header),
+      bytes.subarray(second, second + sealed),
+      bytes.subarray(header, second),
+      bytes.subarray(second + sealed),
+    ]);
+    // Cut at a chunk's end: the chunk that is the last one now was not written as such.
+    const cutOff = bytes.subarray(0, second + sealed);
+    for (const content of [changed, swapped, cutOff, bytes.subarray(0, second + 10), bytes.subarray(0, 1)]) {
+      await writeFile(path, content);
+      await expect(store.getRange(ref, CHUNK + 5, CHUNK + 9)).rejects.toThrow(DecryptionError);
+    }
+    const other = await store.put('upload', randomBytes(3 * CHUNK), 'text/csv');
+    await writeFile(path, await readFile(await fileOf(other.ref)));
+    await expect(store.getRange(ref, 0, 10)).rejects.toThrow(DecryptionError);
+    await store.delete(ref);
+    await expect(store.getRange(ref, 0, 10)).rejects.toThrow(BlobNotFoundError);
+  });
+
   test('neither the file nor its name tells what it holds', async () => {
     const { ref } = await store.put('document', Buffer.from('Lieselotte Howe'), 'text/plain');
     expect(ref).toMatch(/^document\/[0-9a-f]{32}$/);
