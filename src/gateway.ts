@@ -24,6 +24,7 @@ await runProcess('gateway', async (logger) => {
     store: exchange.store,
     logger,
     networkQueries: exchange.networkQueries,
+    bulkCreates: exchange.bulkCreates,
     blobs: exchange.blobs,
     links: exchange.links,
     courier: exchange.courier,

@@ -1,3 +1,4 @@
+import { bulkCreateEndpoints } from './endpoints/bulk-create.ts';
 import { cohortEndpoints } from './endpoints/cohort.ts';
 import { facilityEndpoints } from './endpoints/facility.ts';
 import { networkQueryEndpoints } from './endpoints/network-query.ts';
@@ -7,6 +8,7 @@ import { settingsEndpoints } from './endpoints/settings.ts';
 /** Every operation this service answers, by resource. A new one is a row in its resource's file and nowhere else. */
 export const endpoints = {
   ...patientEndpoints,
+  ...bulkCreateEndpoints,
   ...cohortEndpoints,
   ...networkQueryEndpoints,
   ...facilityEndpoints,

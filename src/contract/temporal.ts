@@ -19,6 +19,7 @@ export const WORKFLOW_TYPES = {
   webhookDelivery: 'webhookDelivery',
   reconcile: 'reconcile',
   patientOnboarding: 'patientOnboarding',
+  bulkPatientCreate: 'bulkPatientCreate',
 } as const;
 
 export const SCHEDULE_IDS = { reconcile: 'reconcile' } as const;

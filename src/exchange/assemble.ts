@@ -4,6 +4,8 @@ import type { SourceType } from '../contract/primitives.ts';
 import { parseKeyRing } from '../lib/key-ring.ts';
 import type { Logger } from '../lib/logger.ts';
 import { openBlobStore } from './blobs/open-blob-store.ts';
+import { bulkCreatesLeftOver, uploadRetention } from './bulk/left-over.ts';
+import { createBulkCreateService } from './bulk/service.ts';
 import type { LeftOverWork } from './left-over-work.ts';
 import { createLinkMaker } from './links/signed-link.ts';
 import { createNetworkQueryService } from './network-query/service.ts';
@@ -58,6 +60,8 @@ export async function assembleExchange(
     logger,
     callbackKey: config.LINK_SIGNING_KEY,
   });
+  const bulkCreates = createBulkCreateService({ store, blobs, temporal, courier, logger });
+  const bulkLeftOver = { store, blobs, launcher: bulkCreates.launcher, courier, logger };
   const secrets = callbackSecrets(config);
   return {
     store,
@@ -67,16 +71,22 @@ export async function assembleExchange(
     courier,
     destinationPing,
     networkQueries,
+    bulkCreates,
     sourceCallbacks: createSourceCallbacks({ store, temporal, logger, secrets }),
     /** Where a source may call back, without the token; undefined when it has no key to sign with. */
     callbackBaseUrl: (source: SourceType) =>
       secrets[source] === undefined ? undefined : `${config.PUBLIC_BASE_URL}/sources/callback`,
     callbackKey: config.LINK_SIGNING_KEY,
     /** What `reconcile` takes up beside queries and events. */
-    leftOverWork: [] as LeftOverWork[],
+    leftOverWork: [bulkCreatesLeftOver(bulkLeftOver), uploadRetention(bulkLeftOver)] as LeftOverWork[],
     /** Finishes what runs in the background, then closes the database. */
     async close(): Promise<void> {
-      await Promise.all([networkQueries.drain(), courier.drain(), destinationPing.drain()]);
+      await Promise.all([
+        networkQueries.drain(),
+        bulkCreates.drain(),
+        courier.drain(),
+        destinationPing.drain(),
+      ]);
       await store.close();
     },
   };

@@ -20,6 +20,8 @@ export class ExchangeError extends Error {
     readonly options: {
       errors?: readonly FieldError[];
       headers?: Readonly<Record<string, string>>;
+      /** Further members of the error's body (RFC 9457 extensions). */
+      members?: Readonly<Record<string, unknown>>;
       cause?: unknown;
     } = {},
   ) {

@@ -1,3 +1,4 @@
+import { createBulkActivities } from '../activities/exchange/bulk-activities.ts';
 import { createReconcileActivities } from '../activities/exchange/reconcile-activities.ts';
 import { createRecordActivities } from '../activities/exchange/record-activities.ts';
 import { createSourceActivities } from '../activities/exchange/source-activities.ts';
@@ -6,13 +7,14 @@ import { readConfig } from '../config.ts';
 import { SOURCE_TYPES } from '../contract/primitives.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from '../exchange/assemble.ts';
+import { createBulkEngine } from '../exchange/bulk/engine.ts';
 import { createConnectors } from '../exchange/sources/fhir-connector.ts';
 import type { Half, HalfDeps } from './half.ts';
 import { SOURCE_VARIABLES, sourceConfigs } from './source-configs.ts';
 
 /** Activities of the exchange's own queue and of each source's. Throws ConfigError. */
 export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<Half> {
-  const config = readConfig([...EXCHANGE_VARIABLES, ...SOURCE_VARIABLES]);
+  const config = readConfig([...EXCHANGE_VARIABLES, ...SOURCE_VARIABLES, 'ID_HMAC_KEY']);
   const connectors = createConnectors(sourceConfigs(config));
   const exchange = await assembleExchange(config, temporal, logger);
   const { store, blobs, courier, callbackBaseUrl, callbackKey } = exchange;
@@ -25,9 +27,11 @@ export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<
     callbackBaseUrl,
     callbackKey,
   });
+  const engine = createBulkEngine({ store, blobs, hmacKey: config.ID_HMAC_KEY });
   return {
     activities: {
       [TASK_QUEUES.exchange]: {
+        ...createBulkActivities({ store, engine, courier }),
         ...createRecordActivities({ store, courier, connectors, callbackKey }),
         ...createWebhookActivities({ delivery: exchange.delivery, courier, temporal }),
         ...createReconcileActivities({

@@ -1,4 +1,5 @@
 /** Every function exported here is a workflow type; the name is the one in contract/temporal.ts. */
+export { bulkPatientCreate } from './exchange/bulk-patient-create/workflow.ts';
 export { networkQuery } from './exchange/network-query/workflow.ts';
 export { reconcile } from './exchange/reconcile/workflow.ts';
 export { webhookDelivery } from './exchange/webhook-delivery/workflow.ts';

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
+import type { BlobStore } from '../../src/exchange/blobs/blob-store.ts';
 import { openFileBlobStore } from '../../src/exchange/blobs/file-blob-store.ts';
+import { createUploadReceiver } from '../../src/exchange/bulk/receive-upload.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/domain/api-key.ts';
 import { ConflictError } from '../../src/exchange/errors.ts';
 import { createGateway } from '../../src/exchange/gateway/app.ts';
@@ -64,6 +66,7 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
     logger: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),
     networkQueries: notingQueries(launched),
     blobs,
+    bulkCreates: notingBulkCreates({ store, blobs, launched }),
     links: createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY),
     courier: { send: () => undefined },
     destinationPing: { ping: () => undefined },
@@ -105,6 +108,26 @@ function notingQueries(launched: string[]): GatewayDeps['networkQueries'] {
     retrySource: ended,
     giveUpSource: ended,
     cancelQuery: ended,
+    drain: async () => undefined,
+  };
+}
+
+function notingBulkCreates(deps: {
+  store: Store;
+  blobs: BlobStore;
+  launched: string[];
+}): GatewayDeps['bulkCreates'] {
+  const note = (_accountId: string, requestId: string) => void deps.launched.push(requestId);
+  const ended = async () => {
+    throw new ConflictError('The bulk create has ended');
+  };
+  return {
+    launch: note,
+    announceUpload: note,
+    receiveUpload: createUploadReceiver({ ...deps, logger: pino({ level: 'silent' }) }).receive,
+    pauseBulkCreate: ended,
+    resumeBulkCreate: ended,
+    cancelBulkCreate: ended,
     drain: async () => undefined,
   };
 }

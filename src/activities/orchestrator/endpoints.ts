@@ -39,6 +39,15 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     setHieOptOut: operation('setHieOptOut', ({ id }) => ({ patientId: id })),
     setTreatmentRelationship: operation('setTreatmentRelationship', ({ id }) => ({ patientId: id })),
     getPatientCohorts: operation('getPatientCohorts', ({ cohorts }) => ({ cohorts: cohorts.map(nameOf) })),
+    startBulkCreate: operation('startBulkCreate', whole),
+    getBulkCreate: operation('getBulkCreate', whole),
+    listBulkCreates: operation('listBulkCreates', ({ bulkCreates, meta }) => ({
+      bulkCreates: bulkCreates.map(({ requestId, status }) => ({ requestId, status })),
+      meta,
+    })),
+    pauseBulkCreate: operation('pauseBulkCreate', whole),
+    resumeBulkCreate: operation('resumeBulkCreate', whole),
+    cancelBulkCreate: operation('cancelBulkCreate', whole),
     startNetworkQuery: operation('startNetworkQuery', whole),
     getNetworkQuery: operation('getNetworkQuery', whole),
     listNetworkQueries: operation('listNetworkQueries', ({ queries, meta }) => ({

@@ -56,5 +56,6 @@ export interface BulkEngine {
 }
 
 export function createBulkEngine(_deps: BulkEngineDeps): BulkEngine {
-  throw new Error('not built yet');
+  const notBuilt = () => Promise.reject(new Error('not built yet'));
+  return { check: notBuilt, processChunks: notBuilt, join: notBuilt };
 }

@@ -7,9 +7,13 @@ import type { GatewayDeps } from './deps.ts';
 import { addOpenApi } from './openapi/plugin.ts';
 import { createOperations } from './operations.ts';
 import { addAuthentication } from './plugins/auth.ts';
+import { limitBodyTime } from './plugins/body-time.ts';
 import { addErrorAnswers, sendError } from './plugins/error-answers.ts';
 import { addRequestLimit } from './plugins/limits.ts';
 import { observeRequests } from './plugins/observe.ts';
+import { addBulkCreateRoutes } from './routes/bulk-creates.ts';
+import { addBulkResultRoute } from './routes/bulk-results.ts';
+import { addBulkUploadRoute } from './routes/bulk-upload.ts';
 import { addCohortPatientRoutes } from './routes/cohort-patients.ts';
 import { addCohortRoutes, addFacilityRoutes } from './routes/cohorts.ts';
 import { addHealthRoutes } from './routes/health.ts';
@@ -20,14 +24,15 @@ import { addSettingsRoutes } from './routes/settings.ts';
 import { addSourceCallbackRoute } from './routes/source-callbacks.ts';
 import { zodValidator } from './validator.ts';
 
-/** A client that sends nothing for this long is cut off. */
-const REQUEST_TIMEOUT_MS = 30_000;
+/** A client that has not sent its headers by then is cut off; its body: plugins/body-time.ts. */
+const HEADERS_TIMEOUT_MS = 30_000;
 
 /** The exchange over HTTP. Listens on nothing yet: `await app.listen({ host, port })`. */
 export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance> {
   const app = Fastify({
     genReqId: () => uuidv7(),
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: 0,
+    http: { headersTimeout: HEADERS_TIMEOUT_MS },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
     // Fastify's own log lines carry addresses with their queries; plugins/observe.ts writes ours.
     logger: false,
@@ -47,17 +52,21 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
     strictTransportSecurity: deps.publicBaseUrl.startsWith('https:'),
   });
   addErrorAnswers(app, deps.logger);
+  limitBodyTime(app);
   observeRequests(app, { logger: deps.logger, metrics: createMetrics('gateway') });
   await addOpenApi(app, deps.publicBaseUrl);
   addHealthRoutes(app, deps);
   await app.register(async (scope) => addInterface(scope, deps));
   await app.register(async (scope) => addSourceCallbackRoute(scope, deps));
-  await app.register(async (scope) => addLinkRoutes(scope, deps));
+  await app.register(async (scope) => {
+    addLinkRoutes(scope, deps);
+    addBulkResultRoute(scope, deps);
+  });
   return app;
 }
 
 /** The operations of the contract, each behind authentication and the account's limit. */
-function addInterface(app: FastifyInstance, deps: GatewayDeps): void {
+async function addInterface(app: FastifyInstance, deps: GatewayDeps): Promise<void> {
   addAuthentication(app, deps);
   addRequestLimit(app, deps.store);
   const operations = createOperations(app, deps);
@@ -67,6 +76,17 @@ function addInterface(app: FastifyInstance, deps: GatewayDeps): void {
   addFacilityRoutes(operations);
   addNetworkQueryRoutes(operations, deps);
   addSettingsRoutes(operations, deps);
+  await app.register(async (scope) => {
+    ignoreBodies(scope);
+    addBulkCreateRoutes(createOperations(scope, deps), deps);
+  });
+  await app.register(async (scope) => addBulkUploadRoute(scope, deps));
+}
+
+/** Bodies that no operation reads may be anything (interface.md, E5: "none is accepted or processed"). */
+function ignoreBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null));
 }
 
 /** An empty body with a JSON content type is no body (interface-decisions.md, Empty POST bodies). */

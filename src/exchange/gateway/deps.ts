@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
+import type { BulkCreateService } from '../bulk/service.ts';
 import type { LinkMaker } from '../links/signed-link.ts';
 import type { NetworkQueryService } from '../network-query/service.ts';
 import type { Store } from '../store/database.ts';
@@ -12,6 +13,7 @@ export interface GatewayDeps {
   store: Store;
   logger: Logger;
   networkQueries: NetworkQueryService;
+  bulkCreates: BulkCreateService;
   blobs: BlobStore;
   links: LinkMaker;
   /** Address at which callers reach this gateway, without a slash at the end. */

@@ -1,6 +1,6 @@
 import type { FastifyError } from 'fastify';
 import { ERROR_NAMES, type ErrorBody, type ErrorStatus } from '../../contract/errors.ts';
-import { ExchangeError, type FieldError } from '../errors.ts';
+import { ExchangeError } from '../errors.ts';
 
 export const PROBLEM_JSON = 'application/problem+json; charset=utf-8';
 
@@ -10,6 +10,7 @@ export const ERROR_TITLES: Record<ErrorStatus, string> = {
   403: 'Forbidden',
   404: 'Not found',
   405: 'Method not allowed',
+  408: 'Request timeout',
   409: 'Conflict',
   410: 'Gone',
   412: 'Precondition failed',
@@ -49,9 +50,10 @@ function answer(
   status: ErrorStatus,
   detail: string,
   requestId: string,
-  extra: { errors?: readonly FieldError[]; headers?: Readonly<Record<string, string>> } = {},
+  extra: ExchangeError['options'] = {},
 ): ErrorAnswer {
   const body: ErrorBody = {
+    ...extra.members,
     type: 'about:blank',
     status,
     name: ERROR_NAMES[status],

@@ -27,7 +27,8 @@ export interface LinkTarget {
   targetId: string;
 }
 
-export type VerifiedLink = ({ kind: 'valid' } & LinkTarget) | { kind: 'expired' } | { kind: 'invalid' };
+/** An expired link still tells what it led to, for answers that say more than "gone". */
+export type VerifiedLink = ({ kind: 'valid' | 'expired' } & LinkTarget) | { kind: 'invalid' };
 
 const PAYLOAD_BYTES = 16 + 16 + 6;
 const SIGNATURE_BYTES = 32;
@@ -81,9 +82,8 @@ export function verifyLink(
   if (signature.length !== SIGNATURE_BYTES || bytes.toString('base64url') !== token)
     return { kind: 'invalid' };
   if (!timingSafeEqual(signature, signatureOf(signingKey, kind, payload))) return { kind: 'invalid' };
-  if (payload.readUIntBE(32, 6) <= now.getTime()) return { kind: 'expired' };
   return {
-    kind: 'valid',
+    kind: payload.readUIntBE(32, 6) > now.getTime() ? 'valid' : 'expired',
     accountId: stringifyUuid(payload.subarray(0, 16)),
     targetId: stringifyUuid(payload.subarray(16, 32)),
   };

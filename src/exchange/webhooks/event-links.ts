@@ -1,4 +1,6 @@
+import { BULK_CREATE_EVENT_TYPE, type BulkCreateEvent } from '../../contract/bulk-create.ts';
 import { NETWORK_QUERY_EVENT_TYPES } from '../../contract/events.ts';
+import { bulkResultUrl } from '../bulk/result-link.ts';
 import { consolidatedDataUrl, type LinkMaker } from '../links/signed-link.ts';
 import type { OpenEvent } from '../store/events.ts';
 
@@ -19,6 +21,13 @@ const withConsolidatedData: LinkRule = (links, accountId, { patientId, body }) =
   };
 };
 
+const withBulkResult: LinkRule = (links, accountId, { body }) => {
+  const told = body.bulkPatientCreate as BulkCreateEvent['bulkPatientCreate'];
+  if (told.status !== 'completed') return body;
+  const result = bulkResultUrl(links, { accountId, requestId: told.requestId });
+  return { ...body, bulkPatientCreate: { ...told, result } };
+};
+
 /**
  * The events that carry links, by type. Links are made when an event is sent, so a late delivery carries one that
  * still works (decision 3); the stored body has none.
@@ -26,6 +35,7 @@ const withConsolidatedData: LinkRule = (links, accountId, { patientId, body }) =
 const LINK_RULES: Readonly<Record<string, LinkRule>> = {
   ...Object.fromEntries(NETWORK_QUERY_EVENT_TYPES.map((type) => [type, withConsolidatedData])),
   'network-query.hie.first-data-ready': withConsolidatedData,
+  [BULK_CREATE_EVENT_TYPE]: withBulkResult,
 };
 
 /** The body of an event as it is sent. */

@@ -21,10 +21,16 @@ interface BulkRequestTable {
   reason: string | null;
   created_at: Instant;
   upload_expires_at: Date;
-  /** When the upload that is under way began; an upload begun in time counts. */
+  /** When the first upload began; an upload begun in time counts. */
   upload_begun_at: Date | null;
+  /** Last sign of life of an upload under way (bulk-uploads.ts). */
+  upload_seen_at: Date | null;
   upload: NullableJson<BlobRef>;
   uploaded_at: Date | null;
+  /** When the workflow was told of the upload. */
+  upload_told_at: Date | null;
+  /** The CSV is gone after its retention; `upload` still tells its hash. */
+  upload_deleted_at: Date | null;
   /** What the format check found: how the file is written and its columns. */
   layout: NullableJson<Record<string, unknown>>;
   rows: Generated<number>;
@@ -35,6 +41,9 @@ interface BulkRequestTable {
   result: NullableJson<BlobRef>;
   ended_at: Date | null;
   workflow_started_at: Date | null;
+  /** Time spent on rows, without pauses: what is over, and since when it goes on. */
+  active_ms: Generated<number>;
+  active_since: Date | null;
 }
 
 interface BulkChunkTable {

@@ -1,0 +1,31 @@
+import type { BulkCreateStatusAnswer, BulkPatientCreate } from '../../../contract/bulk-create.ts';
+import { bulkPace } from '../../domain/bulk-pace.ts';
+import type { BulkRequestView } from '../../store/bulk-requests.ts';
+
+/** A bulk create as its start answers it. */
+export const startedBulkCreateAnswer = (request: BulkRequestView, uploadUrl: string): BulkPatientCreate => ({
+  ...commonOf(request),
+  status: 'waiting',
+  uploadUrl,
+});
+
+/** @param result link to the result CSV, of a completed request */
+export function bulkCreateStatusAnswer(request: BulkRequestView, result?: string): BulkCreateStatusAnswer {
+  const { status, paused, counts, reason } = request;
+  return {
+    ...commonOf(request),
+    status,
+    ...(paused ? { paused } : {}),
+    counts,
+    ...bulkPace(request),
+    ...(result === undefined ? {} : { result }),
+    ...(reason === undefined ? {} : { reason }),
+  };
+}
+
+const commonOf = ({ requestId, facilityId, dryRun, createdAt }: BulkRequestView) => ({
+  requestId,
+  facilityId,
+  params: { dryRun },
+  createdAt: createdAt.toISOString(),
+});

@@ -1,0 +1,91 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { UPLOAD_BYTES_MAX } from '../../../contract/bulk-create.ts';
+import { ExchangeError, NotFoundError } from '../../errors.ts';
+import { type LinkTarget, verifyLink } from '../../links/signed-link.ts';
+import { insertAuditEntry } from '../../store/audit.ts';
+import type { AccountTx } from '../../store/database.ts';
+import type { GatewayDeps } from '../deps.ts';
+import { errorAnswer } from '../errors.ts';
+import { callerOf } from '../plugins/auth.ts';
+import { drain, type UploadLimits, uploadBody } from '../upload-body.ts';
+
+const OPERATION = 'uploadBulkCreate';
+const LIMITS: UploadLimits = { bytesMax: UPLOAD_BYTES_MAX, idleMs: 60_000, totalMs: 60 * 60_000 };
+
+type UploadDeps = Pick<GatewayDeps, 'bulkCreates' | 'courier' | 'linkSigningKey' | 'logger' | 'store'>;
+
+/**
+ * `PUT {uploadUrl}` of E5. The link says which request, the API key whose; whether the file is taken, the request's
+ * row decides, so a link past its time can still be told what became of the upload.
+ */
+export function addBulkUploadRoute(
+  app: FastifyInstance,
+  deps: UploadDeps,
+  limits: Partial<UploadLimits> = {},
+): void {
+  app.removeAllContentTypeParsers();
+  // The body stays a stream, whatever it says it is.
+  app.addContentTypeParser('*', (_request, _body, done) => done(null));
+  app.put<{ Params: { token: string } }>(
+    '/links/bulk-upload/:token',
+    { schema: { hide: true }, config: { operation: OPERATION, ownBodyTime: true } },
+    async (request, reply) => {
+      const target = targetOf(request, deps.linkSigningKey);
+      const { accountId, targetId: requestId } = target;
+      try {
+        checkContentType(request);
+        const body = uploadBody(request.raw, { ...LIMITS, ...limits });
+        const { upload, eventIds } = await deps.bulkCreates.receiveUpload(
+          { accountId, requestId },
+          body,
+          (tx) => audit(tx, request, requestId, 200),
+        );
+        deps.courier.send(accountId, eventIds);
+        deps.bulkCreates.announceUpload(accountId, requestId);
+        return reply.send(upload);
+      } catch (error) {
+        await auditRefusal(deps, request, target, error);
+        throw error;
+      } finally {
+        drain(request.raw);
+      }
+    },
+  );
+}
+
+/** Throws 404 for what is no upload link, and for another account's, which this one shall not know of. */
+function targetOf(request: FastifyRequest<{ Params: { token: string } }>, signingKey: string): LinkTarget {
+  const link = verifyLink(signingKey, 'bulk-upload', request.params.token);
+  if (link.kind !== 'invalid' && link.accountId === callerOf(request).account.id) return link;
+  drain(request.raw);
+  throw new NotFoundError('Upload URL');
+}
+
+function checkContentType({ headers }: FastifyRequest): void {
+  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase();
+  if (type !== 'text/csv') throw new ExchangeError(415, 'The Content-Type must be text/csv');
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (encoding !== 'identity')
+    throw new ExchangeError(415, 'The file must be sent as it is, without Content-Encoding');
+}
+
+const audit = (tx: AccountTx, request: FastifyRequest, requestId: string, status: number): Promise<void> =>
+  insertAuditEntry(tx, {
+    actor: callerOf(request).actor,
+    operation: OPERATION,
+    targetId: requestId,
+    outcome: String(status),
+    remoteAddress: request.ip,
+  });
+
+async function auditRefusal(
+  { store, logger }: UploadDeps,
+  request: FastifyRequest,
+  { accountId, targetId }: LinkTarget,
+  error: unknown,
+): Promise<void> {
+  const { status } = errorAnswer(error, request.id);
+  await store
+    .asAccount(accountId, (tx) => audit(tx, request, targetId, status))
+    .catch((err: unknown) => logger.error({ err, requestId: request.id }, 'audit entry not written'));
+}

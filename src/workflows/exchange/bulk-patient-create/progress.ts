@@ -1,0 +1,80 @@
+import type { BulkCounts, BulkCreateProgress } from '../../../contract/bulk-create-workflow.ts';
+
+type State = BulkCreateProgress['state'];
+type Facts = Omit<BulkCreateProgress, 'requestId' | 'state'>;
+
+const NOTHING: BulkCounts = { rows: 0, handled: 0, created: 0, updated: 0, failed: 0 };
+const STORY: Record<State, string> = {
+  'waiting-for-upload': 'Waiting for the file',
+  checking: 'Checking the file’s format',
+  processing: 'Handling the rows',
+  paused: 'Paused: goes on with the update `resume`',
+  joining: 'Writing the result',
+  completed: 'Completed',
+  failed: 'Failed',
+  expired: 'Expired: no file came in time',
+};
+
+/** Where a bulk create stands. Plain rules without Temporal, so that they can be tried in every order. */
+export class BulkProgress {
+  #step: Exclude<State, 'paused'> = 'waiting-for-upload';
+  #paused = false;
+  #facts: Facts = { counts: NOTHING };
+
+  constructor(
+    readonly requestId: string,
+    readonly onChange: (progress: BulkProgress) => void = () => {},
+  ) {}
+
+  get paused(): boolean {
+    return this.#paused;
+  }
+
+  get hasEnded(): boolean {
+    return this.#step === 'completed' || this.#step === 'failed' || this.#step === 'expired';
+  }
+
+  /** Rows are still to come. */
+  get canPause(): boolean {
+    return !this.hasEnded && this.#step !== 'joining';
+  }
+
+  /** An ended request stays ended. */
+  enter(step: Exclude<State, 'paused'>, facts: Partial<Facts> = {}): void {
+    if (this.hasEnded) return;
+    this.#step = step;
+    this.learn(facts);
+  }
+
+  learn(facts: Partial<Facts>): void {
+    this.#facts = { ...this.#facts, ...facts };
+    this.onChange(this);
+  }
+
+  setPaused(paused: boolean): void {
+    this.#paused = paused;
+    this.onChange(this);
+  }
+
+  snapshot(): BulkCreateProgress {
+    const state = this.#paused && !this.hasEnded ? 'paused' : this.#step;
+    return { requestId: this.requestId, state, ...this.#facts };
+  }
+
+  /** Markdown for the workflow's page in the Temporal UI. */
+  toMarkdown(): string {
+    const { state, counts, rowsPerSecond, secondsLeft, reason } = this.snapshot();
+    const lines = [`**${STORY[state]}**${reason === undefined ? '' : `: ${reason}`}`];
+    if (counts.rows > 0) {
+      const { rows, handled, created, updated, failed } = counts;
+      const percent = Math.floor((handled * 100) / rows);
+      lines.push(`- ${handled} of ${rows} rows (${percent} %)`);
+      lines.push(`- ${created} created · ${updated} updated · ${failed} failed`);
+    }
+    if (rowsPerSecond !== undefined) {
+      const left = state === 'processing' && secondsLeft !== undefined ? ` · ${secondsLeft} s left` : '';
+      lines.push(`- ${rowsPerSecond} rows/s${left}`);
+    }
+    return lines.join('\n');
+  }
+}
