@@ -29,6 +29,8 @@ export interface WorkflowStart {
   summary: string;
   /** Markdown: what this workflow does, step by step, and how to steer it. */
   details: string;
+  /** Work that a new workflow may take up where an ended one of the same id left it. */
+  againAfterItsEnd?: boolean;
 }
 
 /**
@@ -43,7 +45,9 @@ export async function startOnce(temporal: Client, start: WorkflowStart): Promise
         workflowId: start.id,
         taskQueue: TASK_QUEUES.exchange,
         args: [start.input],
-        workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
+        workflowIdReusePolicy: start.againAfterItsEnd
+          ? WorkflowIdReusePolicy.ALLOW_DUPLICATE
+          : WorkflowIdReusePolicy.REJECT_DUPLICATE,
         workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
         priority: { priorityKey: start.priority, fairnessKey: accountId },
         typedSearchAttributes: new TypedSearchAttributes([

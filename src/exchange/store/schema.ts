@@ -5,9 +5,10 @@ import type { SourceType } from '../../contract/primitives.ts';
 import type { Address, Contact, Gender, PersonalIdentifier } from '../domain/demographics.ts';
 import type { BulkTables } from './schema/bulk.ts';
 import type { DefaultJson, Instant, Json, NullableJson } from './schema/columns.ts';
+import type { QuerySweepTables } from './schema/query-sweep.ts';
 
 /** The tables of `migrations/`, as Kysely sees them. */
-export interface Database extends BulkTables {
+export interface Database extends BulkTables, QuerySweepTables {
   account: AccountTable;
   api_key: ApiKeyTable;
   facility: FacilityTable;

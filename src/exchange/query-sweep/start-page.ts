@@ -1,0 +1,103 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { QuerySweepProgress, SweepPace } from '../../contract/bulk-create-workflow.ts';
+import type { SourceType } from '../../contract/primitives.ts';
+import { callbackHash, callbackToken } from '../network-query/callback-token.ts';
+import { backgroundRoom } from '../network-query/prepare.ts';
+import { findAccount } from '../store/accounts.ts';
+import type { AccountTx } from '../store/database.ts';
+import { countUse } from '../store/limits.ts';
+import { insertSweepQueries, markSwept, nextToSweep, type SweepMark } from '../store/sweep-pages.ts';
+import { countOpenQueries, lockSweep, readSweepCounts } from '../store/sweeps.ts';
+import { type PagePlan, planPage, sweptSources } from './plan-page.ts';
+
+/** Key of the metadata of each query that a sweep starts; its webhooks carry it. */
+const BULK_METADATA_KEY = 'bulk.requestId';
+
+export interface SweptPage {
+  progress: QuerySweepProgress;
+  /** Queries whose workflows are to be started now that the transaction is committed. */
+  queryIds: string[];
+  /** Why the next patient has to wait. */
+  waitFor?: { what: 'window' } | { what: 'limit'; resetMs: number };
+}
+
+/**
+ * Starts the queries of a sweep's next patients as far as its window and the sources' limits let it. Marks, counts,
+ * limits and queries are one transaction that nobody shares: what is cut off has done nothing, what is done twice
+ * goes on where the first one ended.
+ */
+export async function startPage(
+  tx: AccountTx,
+  requestId: string,
+  pace: SweepPace,
+  callbackKey: string,
+): Promise<SweptPage | undefined> {
+  const sweep = await lockSweep(tx, requestId);
+  const account = await findAccount(tx, tx.accountId);
+  if (sweep === undefined || account === undefined) return undefined;
+  const queryIds: string[] = [];
+  let waitFor: SweptPage['waitFor'];
+  if (sweep.ended_at === null) {
+    const { open, busy } = await countOpenQueries(tx, requestId);
+    const room = Math.min(pace.pageSize, pace.windowSize - busy, pace.openMax - open);
+    // One more than can be started tells whether the page is the last one.
+    const patients = await nextToSweep(tx, requestId, pace.pageSize + 1);
+    const rooms = await backgroundRoom(tx, account.settings, sweptSources(account.settings));
+    const plan = planPage(patients, account.settings, bySource(rooms), Math.max(0, room));
+    await countStarts(tx, rooms, plan);
+    const marks = await write(tx, requestId, plan, callbackKey);
+    queryIds.push(...marks.flatMap(({ queryId }) => queryId ?? []));
+
+    const isLast = marks.length === patients.length && patients.length <= pace.pageSize;
+    await markSwept(tx, requestId, marks, isLast ? 'completed' : sweep.state);
+    if (!isLast) waitFor = reasonToWait(plan, rooms, room);
+  }
+  const progress = await readSweepCounts(tx, requestId);
+  return progress && { progress, queryIds, waitFor };
+}
+
+type Rooms = Awaited<ReturnType<typeof backgroundRoom>>;
+
+const bySource = (rooms: Rooms): Map<SourceType, number> =>
+  new Map(rooms.map(({ source, room }) => [source, room]));
+
+/** Sources that as many are asked of are counted together. */
+async function countStarts(tx: AccountTx, rooms: Rooms, { starting }: PagePlan): Promise<void> {
+  for (const { source, name } of rooms) {
+    const uses = starting.filter(({ sources }) => sources.includes(source)).length;
+    if (uses > 0) await countUse(tx, [name], uses);
+  }
+}
+
+async function write(
+  tx: AccountTx,
+  requestId: string,
+  { starting, skipped }: PagePlan,
+  callbackKey: string,
+): Promise<SweepMark[]> {
+  const queries = starting.map(({ patientId, sources }) => {
+    const id = uuidv7();
+    return {
+      id,
+      patientId,
+      metadata: { [BULK_METADATA_KEY]: requestId },
+      sources: sources.map((source) => ({
+        source,
+        callbackHash: callbackHash(callbackToken(callbackKey, id, source, 1)),
+      })),
+    };
+  });
+  await insertSweepQueries(tx, queries);
+  return [
+    ...queries.map(({ id, patientId }) => ({ patientId, outcome: 'started' as const, queryId: id })),
+    ...skipped.map((patientId) => ({ patientId, outcome: 'skipped' as const })),
+  ];
+}
+
+function reasonToWait({ starting, blockedBy }: PagePlan, rooms: Rooms, room: number): SweptPage['waitFor'] {
+  if (blockedBy.length > 0) {
+    const resets = rooms.filter(({ source }) => blockedBy.includes(source)).map(({ resetMs }) => resetMs);
+    return { what: 'limit', resetMs: Math.max(...resets) };
+  }
+  return starting.length >= room ? { what: 'window' } : undefined;
+}

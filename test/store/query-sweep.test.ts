@@ -1,0 +1,159 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEFAULT_SWEEP_PACE } from '../../src/contract/bulk-create-workflow.ts';
+import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
+import { startPage } from '../../src/exchange/query-sweep/start-page.ts';
+import { openSweep, readSweepCounts, sweepsToEnsure } from '../../src/exchange/store/sweeps.ts';
+import { CALLBACK_KEY, createSweepEnvironment, numbers, type SweepEnvironment } from './sweep-environment.ts';
+
+let environment: SweepEnvironment;
+beforeAll(async () => {
+  environment = await createSweepEnvironment();
+});
+afterAll(() => environment.close());
+
+describe('a page of a sweep', () => {
+  test('starts the next patients in the order of the file, each once, as bulk queries of the hie', async () => {
+    const panel = await environment.addPanel(7);
+    const [first, second, third] = [
+      await environment.page(panel, { pageSize: 3 }),
+      await environment.page(panel, { pageSize: 3 }),
+      await environment.page(panel, { pageSize: 3 }),
+    ];
+    expect([first, second, third].map((page) => page?.progress.state)).toEqual([
+      'running',
+      'running',
+      'completed',
+    ]);
+    const queries = await environment.queriesOf(panel);
+    expect(queries.map(({ patient }) => patient)).toEqual(numbers(7));
+    expect(queries.map(({ id }) => id)).toEqual(
+      [first, second, third].flatMap((page) => page?.queryIds ?? []),
+    );
+    expect(queries[0]).toMatchObject({
+      origin: 'bulk',
+      status: 'running',
+      requested: [{ source: 'hie', realtime: false }],
+      metadata: { 'bulk.requestId': panel.requestId },
+    });
+    expect(third?.progress).toMatchObject({ patients: 7, started: 7, skipped: 0, failed: 0, open: 7 });
+  });
+
+  test('asks the sources of the account; who opted out of all that is left is skipped, the deleted too', async () => {
+    const settings = { bulk: { sources: ['hie' as const, 'lab' as const] } };
+    const both = await environment.addPanel(2, { settings, optedOut: [1] });
+    await environment.page(both);
+    expect((await environment.queriesOf(both)).map(({ requested }) => requested.length)).toEqual([2, 1]);
+
+    const onlyHie = await environment.addPanel(4, { optedOut: [0, 3] });
+    await environment.store.asAccount(onlyHie.accountId, (tx) =>
+      sql`delete from patient where id = ${onlyHie.patientIds[1]}`.execute(tx.db),
+    );
+    const page = await environment.page(onlyHie);
+    expect(page?.progress).toMatchObject({ state: 'completed', started: 1, skipped: 3 });
+    expect((await environment.queriesOf(onlyHie)).map(({ patient }) => patient)).toEqual([2]);
+
+    const notEnabled = await environment.addPanel(2, { settings: { sources: {} } });
+    expect((await environment.page(notEnabled))?.progress).toMatchObject({ state: 'completed', skipped: 2 });
+  });
+
+  test('keeps to its window, in which those that only wait for a source do not count', async () => {
+    const panel = await environment.addPanel(20);
+    const pace = { windowSize: 4, openMax: 9 };
+    expect(await environment.page(panel, pace)).toMatchObject({
+      progress: { started: 4, open: 4 },
+      waitFor: { what: 'window' },
+    });
+    expect((await environment.page(panel, pace))?.queryIds).toEqual([]);
+    await environment.endQueries(panel, 1);
+    expect((await environment.page(panel, pace))?.queryIds).toHaveLength(1);
+    // Their source has taken the request and will answer some day.
+    await environment.store.asAccount(panel.accountId, (tx) =>
+      sql`update network_query_attempt set job = '{}'`.execute(tx.db),
+    );
+    expect((await environment.page(panel, pace))?.progress).toMatchObject({ started: 9, open: 8 });
+    await environment.store.asAccount(panel.accountId, (tx) =>
+      sql`update network_query_attempt set job = '{}'`.execute(tx.db),
+    );
+    expect((await environment.page(panel, pace))?.progress).toMatchObject({ started: 10, open: 9 });
+  });
+
+  test('uses at most 80 % of a minute, counting what others have used, and waits for the next one', async () => {
+    await environment.untilEarlyInMinute();
+    const settings = { limits: { networkQueriesPerMinute: 10 } };
+    const panel = await environment.addPanel(20, { settings });
+    const [patientId = ''] = panel.patientIds;
+    const interactive = () =>
+      environment.store.asAccount(panel.accountId, (tx) =>
+        prepareQuery(
+          tx,
+          {
+            account: { settings: { sources: { hie: { enabled: true } }, ...settings } },
+            patient: { id: patientId, hieOptOut: false },
+            request: { sources: [{ source: 'hie', realtime: false }] },
+            purposeOfUse: 'treatment',
+            origin: 'interactive',
+          },
+          CALLBACK_KEY,
+        ),
+      );
+    await interactive();
+    const page = await environment.page(panel);
+    expect(page).toMatchObject({ progress: { started: 7 }, waitFor: { what: 'limit' } });
+    expect((await environment.page(panel))?.queryIds).toEqual([]);
+    // The last fifth is left to people, however often the sweep has asked.
+    expect([await interactive(), await interactive()].map(({ run }) => run)).toEqual([0, 0]);
+    await environment.nextMinute();
+    expect((await environment.page(panel))?.progress).toMatchObject({ started: 15 });
+    const { rows } = await environment.store.asAccount(panel.accountId, (tx) =>
+      sql<{ used: number }>`select used from rate_window where name = 'network-query/hie'`.execute(tx.db),
+    );
+    expect(rows).toEqual([{ used: 8 }]);
+  });
+
+  test('that is cut off before its commit has done nothing', async () => {
+    const panel = await environment.addPanel(5);
+    const cutOff = environment.store.asAccount(panel.accountId, async (tx) => {
+      await openSweep(tx, panel.requestId);
+      await startPage(tx, panel.requestId, { ...DEFAULT_SWEEP_PACE, pageSize: 3 }, CALLBACK_KEY);
+      throw new Error('killed');
+    });
+    await expect(cutOff).rejects.toThrow('killed');
+    expect(await environment.queriesOf(panel)).toEqual([]);
+    expect((await environment.page(panel))?.progress).toMatchObject({ state: 'completed', started: 5 });
+  });
+
+  test('and its twins at the same time start nobody twice', async () => {
+    const panel = await environment.addPanel(30);
+    await environment.page(panel, { pageSize: 1 });
+    await Promise.all(numbers(6).map(() => environment.page(panel, { pageSize: 6 })));
+    const queries = await environment.queriesOf(panel);
+    expect(queries.map(({ patient }) => patient).sort((a, b) => a - b)).toEqual(numbers(30));
+    const counts = await environment.store.asAccount(panel.accountId, (tx) =>
+      readSweepCounts(tx, panel.requestId),
+    );
+    expect(counts).toMatchObject({ state: 'completed', started: 30, open: 30 });
+  });
+});
+
+describe('left over', () => {
+  const left = async () => {
+    const found = await environment.store.asSystem((tx) => sweepsToEnsure(tx, 1_000));
+    return found.map(({ requestId }) => requestId);
+  };
+
+  test('is a completed bulk create without a sweep, and a sweep not heard of for a quarter of an hour', async () => {
+    const panel = await environment.addPanel(3);
+    const dry = await environment.addPanel(3, { dryRun: true });
+    expect(await left()).toContain(panel.requestId);
+    await environment.page(panel, { pageSize: 1 });
+    expect(await left()).not.toContain(panel.requestId);
+    await environment.store.asSystem((tx) =>
+      sql`update bulk_sweep set seen_at = now() - interval '16 minutes'`.execute(tx.db),
+    );
+    expect(await left()).toContain(panel.requestId);
+    await environment.page(panel);
+    expect(await left()).not.toContain(panel.requestId);
+    expect(await left()).not.toContain(dry.requestId);
+  });
+});
