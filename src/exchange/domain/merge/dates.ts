@@ -1,0 +1,182 @@
+import { isJson, type Json, objectsOf, textOf } from './json.ts';
+
+const DATE_TIME =
+  /^(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T(\d{2}:\d{2}(?::\d{2})?)(?:\.\d+)?(Z|[+-]\d{2}:\d{2})?)?)?)?$/;
+
+/**
+ * A FHIR date or time for comparing: an instant in UTC to the second, or the date as far as it is given. Undefined
+ * when it is no date. A time without a zone, which FHIR forbids and sources send, is taken as UTC.
+ */
+export function moment(value: unknown): string | undefined {
+  const match = DATE_TIME.exec(textOf(value) ?? '');
+  if (match === null) return undefined;
+  const [whole, year = '', month = '01', date = '01', time, zone = 'Z'] = match;
+  if (!isCalendarDay(`${year}-${month}-${date}`)) return undefined;
+  if (time === undefined) return whole;
+  const ms = Date.parse(`${year}-${month}-${date}T${time.length === 5 ? `${time}:00` : time}${zone}`);
+  const utc = Number.isNaN(ms) ? '' : new Date(ms).toISOString();
+  // A zone may push the last day of the year 9999 out of what can be written.
+  return /^\d{4}-/.test(utc) ? `${utc.slice(0, 19)}Z` : undefined;
+}
+
+/** The day in UTC, or the date as far as it is given. */
+export function day(value: unknown): string | undefined {
+  return moment(value)?.slice(0, 10);
+}
+
+/** PostgreSQL takes no 31 February and no year 0; JavaScript does. */
+function isCalendarDay(text: string): boolean {
+  const ms = Date.parse(text);
+  return !Number.isNaN(ms) && text >= '0001' && new Date(ms).toISOString().startsWith(text);
+}
+
+/** The first of these elements that is a date, an instant or the start (else the end) of a period. */
+export function firstMoment(resource: Json, elements: readonly string[]): string | undefined {
+  for (const element of elements) {
+    const value = valueAt(resource, element);
+    const found = isJson(value) ? (moment(value.start) ?? moment(value.end)) : moment(value);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Days in which something was so; both inclusive, `infinity` when it still is. */
+export interface Days {
+  from: string;
+  to: string;
+}
+
+/** When a resource counts for a date filter, and where it stands among others of its type. */
+export interface ClinicalTime {
+  /** UTC instant or date; empty when undated. */
+  sortDate: string;
+  days?: Days;
+}
+
+interface Rule {
+  /** In order of preference: a date, an instant or a period. */
+  at: readonly string[];
+  /** Where the end stands, when not in a period. */
+  end?: readonly string[];
+  /** Without an end it still goes on. */
+  isOngoing?: (resource: Json) => boolean;
+}
+
+const always = () => true;
+const status =
+  (...values: string[]) =>
+  (resource: Json) =>
+    values.includes(textOf(resource.status) ?? '');
+const clinicallyOver = (resource: Json): boolean =>
+  objectsOf(isJson(resource.clinicalStatus) ? resource.clinicalStatus.coding : undefined).some(({ code }) =>
+    ['inactive', 'remission', 'resolved'].includes(textOf(code) ?? ''),
+  );
+
+/** docs/merge.md has this table in words. Types that are not here have no clinical date. */
+const RULES: Readonly<Record<string, Rule>> = {
+  AdverseEvent: { at: ['date', 'detected', 'recordedDate'] },
+  AllergyIntolerance: {
+    at: ['onsetDateTime', 'onsetPeriod', 'recordedDate', 'lastOccurrence'],
+    isOngoing: (resource) => !clinicallyOver(resource),
+  },
+  Appointment: { at: ['start', 'created'], end: ['end'] },
+  CarePlan: { at: ['period', 'created'], isOngoing: status('active', 'on-hold', 'draft') },
+  CareTeam: { at: ['period'], isOngoing: status('active', 'proposed', 'suspended') },
+  Claim: { at: ['billablePeriod', 'created'] },
+  ClinicalImpression: { at: ['effectiveDateTime', 'effectivePeriod', 'date'] },
+  Communication: { at: ['sent', 'received'] },
+  CommunicationRequest: { at: ['occurrenceDateTime', 'occurrencePeriod', 'authoredOn'] },
+  Composition: { at: ['date'] },
+  Condition: {
+    at: ['onsetDateTime', 'onsetPeriod', 'recordedDate'],
+    end: ['abatementDateTime', 'abatementPeriod.end'],
+    isOngoing: (resource) => !clinicallyOver(resource) && resource.abatementString === undefined,
+  },
+  Consent: { at: ['dateTime'], isOngoing: status('active') },
+  Coverage: { at: ['period'], isOngoing: status('active') },
+  DetectedIssue: { at: ['identifiedDateTime', 'identifiedPeriod'] },
+  DeviceRequest: { at: ['occurrenceDateTime', 'occurrencePeriod', 'authoredOn'] },
+  DeviceUseStatement: { at: ['timingPeriod', 'timingDateTime', 'recordedOn'], isOngoing: status('active') },
+  DiagnosticReport: { at: ['effectiveDateTime', 'effectivePeriod', 'issued'] },
+  DocumentReference: { at: ['context.period', 'date'] },
+  Encounter: { at: ['period'], isOngoing: status('in-progress', 'arrived', 'triaged', 'onleave') },
+  EpisodeOfCare: { at: ['period'], isOngoing: status('active', 'onhold', 'waitlist', 'planned') },
+  ExplanationOfBenefit: { at: ['billablePeriod', 'created'] },
+  FamilyMemberHistory: { at: ['date'] },
+  Flag: { at: ['period'], isOngoing: status('active') },
+  Goal: {
+    at: ['startDate', 'statusDate'],
+    isOngoing: (resource) =>
+      ['proposed', 'planned', 'accepted', 'active', 'on-hold'].includes(
+        textOf(resource.lifecycleStatus) ?? '',
+      ),
+  },
+  ImagingStudy: { at: ['started'] },
+  Immunization: { at: ['occurrenceDateTime', 'recorded'] },
+  ImmunizationEvaluation: { at: ['date'] },
+  ImmunizationRecommendation: { at: ['date'] },
+  List: { at: ['date'] },
+  Media: { at: ['createdDateTime', 'createdPeriod', 'issued'] },
+  MedicationAdministration: { at: ['effectiveDateTime', 'effectivePeriod'] },
+  MedicationDispense: { at: ['whenHandedOver', 'whenPrepared'] },
+  MedicationRequest: { at: ['authoredOn', 'dispenseRequest.validityPeriod'] },
+  MedicationStatement: {
+    at: ['effectiveDateTime', 'effectivePeriod', 'dateAsserted'],
+    isOngoing: (resource) => isJson(resource.effectivePeriod) && status('active', 'intended')(resource),
+  },
+  NutritionOrder: { at: ['dateTime'] },
+  Observation: { at: ['effectiveDateTime', 'effectivePeriod', 'effectiveInstant', 'issued'] },
+  Procedure: { at: ['performedDateTime', 'performedPeriod'] },
+  QuestionnaireResponse: { at: ['authored'] },
+  RelatedPerson: { at: ['period'], isOngoing: always },
+  RiskAssessment: { at: ['occurrenceDateTime', 'occurrencePeriod'] },
+  ServiceRequest: { at: ['occurrenceDateTime', 'occurrencePeriod', 'authoredOn'] },
+  Specimen: { at: ['collection.collectedDateTime', 'collection.collectedPeriod', 'receivedTime'] },
+  SupplyDelivery: { at: ['occurrenceDateTime', 'occurrencePeriod'] },
+  SupplyRequest: { at: ['occurrenceDateTime', 'occurrencePeriod', 'authoredOn'] },
+  Task: { at: ['executionPeriod', 'authoredOn'] },
+  VisionPrescription: { at: ['dateWritten', 'created'] },
+};
+
+/** When a resource counts: the calendar days as its source wrote them, so that no zone moves anything to another day. */
+export function clinicalTime(resource: Json): ClinicalTime {
+  const rule = RULES[textOf(resource.resourceType) ?? ''];
+  if (rule === undefined) return { sortDate: '' };
+  for (const element of rule.at) {
+    const value = valueAt(resource, element);
+    const start = textOf(isJson(value) ? (value.start ?? value.end) : value);
+    const sortDate = moment(start);
+    if (start === undefined || sortDate === undefined) continue;
+    const ends = [
+      isJson(value) ? value.end : undefined,
+      ...(rule.end ?? []).map((end) => valueAt(resource, end)),
+    ];
+    const end = ends.map(textOf).find((text) => moment(text) !== undefined);
+    const from = firstDay(start);
+    const to = end === undefined ? (rule.isOngoing?.(resource) ? 'infinity' : lastDay(start)) : lastDay(end);
+    // A period that ends before it begins still lies where it begins.
+    return { sortDate, days: { from, to: to < from ? lastDay(start) : to } };
+  }
+  return { sortDate: '' };
+}
+
+/** The first day of what may be a year or a month only. */
+function firstDay(date: string): string {
+  const text = date.slice(0, 10);
+  return text.length === 4 ? `${text}-01-01` : text.length === 7 ? `${text}-01` : text;
+}
+
+/** The last day of what may be a year or a month only. */
+function lastDay(date: string): string {
+  const text = date.slice(0, 10);
+  if (text.length === 4) return `${text}-12-31`;
+  if (text.length > 7) return text;
+  return new Date(Date.UTC(Number(text.slice(0, 4)), Number(text.slice(5, 7)), 0)).toISOString().slice(0, 10);
+}
+
+/** `a.b` is the element b of the element a. */
+function valueAt(resource: Json, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>((value, name) => (isJson(value) ? value[name] : undefined), resource);
+}
