@@ -1,7 +1,14 @@
 import type { Readable } from 'node:stream';
 
 /** What a blob is, and so how long it is kept. Stands in its name; says nothing of whom it is about. */
-export const BLOB_KINDS = ['source-answer', 'document', 'upload', 'result', 'consolidated'] as const;
+export const BLOB_KINDS = [
+  'source-answer',
+  'document',
+  'upload',
+  'result',
+  'consolidated',
+  'notification',
+] as const;
 export type BlobKind = (typeof BLOB_KINDS)[number];
 
 /** What PostgreSQL and Temporal hold instead of the bytes. */

@@ -73,6 +73,25 @@ export function createStore(options: StoreOptions): Store {
   };
 }
 
+/**
+ * Part of a transaction of the service as one account: row-level security holds for `work` as in `asAccount`, and what
+ * it does commits with the rest.
+ */
+export async function withinAccount<T>(
+  tx: SystemTx,
+  accountId: string,
+  work: (tx: AccountTx) => Promise<T>,
+): Promise<T> {
+  await sql`select set_config('role', 'exchange_app', true), set_config('app.account_id', ${accountId}, true)`.execute(
+    tx.db,
+  );
+  const result = await work({ accountId, db: tx.db });
+  await sql`select set_config('role', 'exchange_system', true), set_config('app.account_id', '', true)`.execute(
+    tx.db,
+  );
+  return result;
+}
+
 const MIGRATIONS = new URL('./migrations/', import.meta.url);
 
 /** Numbered SQL files in order; Kysely's migrator serialises starters that race and remembers what was applied. */

@@ -5,10 +5,12 @@ import type { SourceType } from '../../contract/primitives.ts';
 import type { Address, Contact, Gender, PersonalIdentifier } from '../domain/demographics.ts';
 import type { BulkTables } from './schema/bulk.ts';
 import type { DefaultJson, Instant, Json, NullableJson } from './schema/columns.ts';
+import type { MonitoringTables } from './schema/monitoring.ts';
+import type { NotificationTables } from './schema/notifications.ts';
 import type { QuerySweepTables } from './schema/query-sweep.ts';
 
 /** The tables of `migrations/`, as Kysely sees them. */
-export interface Database extends BulkTables, QuerySweepTables {
+export interface Database extends BulkTables, QuerySweepTables, MonitoringTables, NotificationTables {
   account: AccountTable;
   api_key: ApiKeyTable;
   facility: FacilityTable;
