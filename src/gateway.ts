@@ -31,7 +31,7 @@ await runProcess('gateway', async (logger) => {
     destinationPing: exchange.destinationPing,
     handleSourceCallback: (token, headers, rawBody) =>
       exchange.sourceCallbacks.handle(token, headers, rawBody),
-    cohortChanged: () => undefined,
+    cohortChanged: exchange.cohortSchedules.cohortChanged,
     pingTemporal: async () => {
       await temporal.connection.workflowService.getSystemInfo({});
     },

@@ -60,6 +60,14 @@ export const bulkOnboardingWorkflowId = (jobKey: string): string => `bulk-onboar
 export const cohortMonitoringWorkflowId = (cohortId: string, kind: MonitoringKind): string =>
   `cohort-monitoring/${cohortId}/${kind}`;
 
+/** Of a schedule; undefined when it is another one. */
+export function parseCohortMonitoringId(
+  scheduleId: string,
+): { cohortId: string; kind: MonitoringKind } | undefined {
+  const match = /^cohort-monitoring\/([^/]+)\/(hie|pharmacy)$/.exec(scheduleId);
+  return match?.[1] === undefined ? undefined : { cohortId: match[1], kind: match[2] as MonitoringKind };
+}
+
 /** jobKey: HMAC-derived from the caller's job id, which may carry a record number (see temporal/opaque-id.ts). */
 export const patientOnboardingWorkflowId = (jobKey: string): string => `patient-onboarding/${jobKey}`;
 

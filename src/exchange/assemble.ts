@@ -8,6 +8,7 @@ import { bulkCreatesLeftOver, uploadRetention } from './bulk/left-over.ts';
 import { createBulkCreateService } from './bulk/service.ts';
 import type { LeftOverWork } from './left-over-work.ts';
 import { createLinkMaker } from './links/signed-link.ts';
+import { createCohortSchedules } from './monitoring/cohort-schedules.ts';
 import { createNetworkQueryService } from './network-query/service.ts';
 import { createSourceCallbacks } from './network-query/source-callback.ts';
 import { createStore } from './store/database.ts';
@@ -62,6 +63,7 @@ export async function assembleExchange(
   });
   const bulkCreates = createBulkCreateService({ store, blobs, temporal, courier, logger });
   const bulkLeftOver = { store, blobs, launcher: bulkCreates.launcher, courier, logger };
+  const cohortSchedules = createCohortSchedules({ store, temporal, logger });
   const secrets = callbackSecrets(config);
   return {
     store,
@@ -72,18 +74,24 @@ export async function assembleExchange(
     destinationPing,
     networkQueries,
     bulkCreates,
+    cohortSchedules,
     sourceCallbacks: createSourceCallbacks({ store, temporal, logger, secrets }),
     /** Where a source may call back, without the token; undefined when it has no key to sign with. */
     callbackBaseUrl: (source: SourceType) =>
       secrets[source] === undefined ? undefined : `${config.PUBLIC_BASE_URL}/sources/callback`,
     callbackKey: config.LINK_SIGNING_KEY,
     /** What `reconcile` takes up beside queries and events. */
-    leftOverWork: [bulkCreatesLeftOver(bulkLeftOver), uploadRetention(bulkLeftOver)] as LeftOverWork[],
+    leftOverWork: [
+      bulkCreatesLeftOver(bulkLeftOver),
+      uploadRetention(bulkLeftOver),
+      cohortSchedules.leftOver,
+    ] as LeftOverWork[],
     /** Finishes what runs in the background, then closes the database. */
     async close(): Promise<void> {
       await Promise.all([
         networkQueries.drain(),
         bulkCreates.drain(),
+        cohortSchedules.drain(),
         courier.drain(),
         destinationPing.drain(),
       ]);

@@ -12,6 +12,7 @@ import {
   type MonitoringSlot,
   monitoringSlot,
 } from '../contract/monitoring-slot.ts';
+import { backgroundLimit } from '../contract/query-limits.ts';
 import { cohortMonitoringWorkflowId, PRIORITY, TASK_QUEUES } from '../contract/temporal.ts';
 import { searchAttribute } from './search-attributes.ts';
 
@@ -29,8 +30,9 @@ export interface MonitoringPlan {
   accountId?: string;
 }
 
-/** Of an account's limit. The rest stays for people who wait. */
-const SHARE_OF_LIMIT = 0.8;
+/** Raise it when the same plan is to lead to another schedule: all that are there are then written anew. */
+export const SCHEDULE_RULES = 1;
+
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
@@ -45,7 +47,7 @@ export function monitoringSchedule(plan: MonitoringPlan) {
     cohortId,
     kind,
     frequency,
-    queriesPerMinute: Math.max(1, Math.floor(plan.networkQueriesPerMinute * SHARE_OF_LIMIT)),
+    queriesPerMinute: backgroundLimit(plan.networkQueriesPerMinute),
   };
   const priority: Priority = {
     priorityKey: PRIORITY.monitoring,
