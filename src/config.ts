@@ -125,6 +125,9 @@ export const VARIABLES = {
   EXCHANGE_IDEMPOTENCY: flag
     .default(true)
     .describe('Orchestrator: whether the exchange honours Idempotency-Key'),
+  ORCHESTRATOR_FILES: z
+    .url()
+    .describe('Orchestrator: files of bulk onboardings, for its workers and the starter: file:///a/folder'),
 
   API_KEY: z
     .string()

@@ -41,7 +41,7 @@ await runProcess('worker', async (logger) => {
   const deps = { logger, temporal };
   const halves = [
     ...(queues.some((queue) => queue !== TASK_QUEUES.orchestrator) ? [await openExchangeHalf(deps)] : []),
-    ...(queues.includes(TASK_QUEUES.orchestrator) ? [openOrchestratorHalf()] : []),
+    ...(queues.includes(TASK_QUEUES.orchestrator) ? [await openOrchestratorHalf()] : []),
   ];
   const [connection, workflowBundle] = await Promise.all([
     connectTemporal(config),

@@ -20,6 +20,7 @@ export const WORKFLOW_TYPES = {
   reconcile: 'reconcile',
   patientOnboarding: 'patientOnboarding',
   bulkPatientCreate: 'bulkPatientCreate',
+  bulkOnboarding: 'bulkOnboarding',
 } as const;
 
 export const SCHEDULE_IDS = { reconcile: 'reconcile' } as const;

@@ -29,6 +29,10 @@ export const gatewayUrl = (ports: StackPorts): string => loopback(ports.gateway)
 export const receiverUrl = (ports: StackPorts): string => loopback(ports.receiver);
 export const simulatorUrl = (ports: StackPorts): string => loopback(ports.simulator);
 
+/** Shared by the worker and the starter. */
+export const orchestratorFiles = (dataDir: string): string =>
+  pathToFileURL(join(dataDir, 'orchestrator-files')).href;
+
 export const simulatorEnvironment = ({
   dataDir,
   logLevel,
@@ -54,6 +58,7 @@ export const workerEnvironment = (facts: StackFacts): Environment => ({
   WORKER_PORT: String(facts.ports.worker),
   EXCHANGE_BASE_URL: gatewayUrl(facts.ports),
   EXCHANGE_ACCOUNT_ID: facts.accountId,
+  ORCHESTRATOR_FILES: orchestratorFiles(facts.dataDir),
   RECONCILE_INTERVAL_SECONDS,
 });
 

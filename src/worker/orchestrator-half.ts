@@ -1,20 +1,26 @@
+import { createBulkFileActivities } from '../activities/orchestrator/bulk-files.ts';
 import { createEndpointActivities } from '../activities/orchestrator/endpoints.ts';
 import { readConfig } from '../config.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
+import { openBlobStore } from '../exchange/blobs/open-blob-store.ts';
+import { parseKeyRing } from '../lib/key-ring.ts';
 import { EXCHANGE_ACCESS_VARIABLES, openExchange } from '../orchestrator/exchange-access.ts';
 import type { Half } from './half.ts';
 
 /** Throws ConfigError. For a foreign exchange (EXCHANGE_API_KEY) our own token key is not needed. */
-export function openOrchestratorHalf(): Half {
-  const config = readConfig([...EXCHANGE_ACCESS_VARIABLES, 'ID_HMAC_KEY']);
+export async function openOrchestratorHalf(): Promise<Half> {
+  const config = readConfig([...EXCHANGE_ACCESS_VARIABLES, 'ID_HMAC_KEY', 'ORCHESTRATOR_FILES', 'DATA_KEYS']);
   const own = config.EXCHANGE_API_KEY === undefined ? readConfig(['INTERNAL_TOKEN_KEY']) : {};
+  const keyRing = parseKeyRing(config.DATA_KEYS);
+  const files = await openBlobStore(config.ORCHESTRATOR_FILES, keyRing, 'ORCHESTRATOR_FILES');
   const exchange = openExchange({ ...config, ...own });
+  const { clientFor, transferFor } = exchange;
   return {
     activities: {
-      [TASK_QUEUES.orchestrator]: createEndpointActivities({
-        clientFor: exchange.clientFor,
-        idHmacKey: config.ID_HMAC_KEY,
-      }),
+      [TASK_QUEUES.orchestrator]: {
+        ...createEndpointActivities({ clientFor, idHmacKey: config.ID_HMAC_KEY }),
+        ...createBulkFileActivities({ clientFor, transferFor, files }),
+      },
     },
     close: () => exchange.close(),
   };

@@ -1,6 +1,8 @@
 /** Every function exported here is a workflow type; the name is the one in contract/temporal.ts. */
 export { bulkPatientCreate } from './exchange/bulk-patient-create/workflow.ts';
 export { networkQuery } from './exchange/network-query/workflow.ts';
+export { querySweep } from './exchange/query-sweep/workflow.ts';
 export { reconcile } from './exchange/reconcile/workflow.ts';
 export { webhookDelivery } from './exchange/webhook-delivery/workflow.ts';
+export { bulkOnboarding } from './orchestrator/bulk-onboarding/workflow.ts';
 export { patientOnboarding } from './orchestrator/patient-onboarding/workflow.ts';

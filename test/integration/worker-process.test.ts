@@ -32,6 +32,7 @@ describe('the worker as a process', () => {
       INTERNAL_TOKEN_KEY: 'internal-token-key-of-the-tests',
       DATABASE_URL: (await createTestDatabase()).databaseUrl,
       BLOB_STORE: pathToFileURL(join(folder, 'blobs')).href,
+      ORCHESTRATOR_FILES: pathToFileURL(join(folder, 'orchestrator-files')).href,
       PUBLIC_BASE_URL: NOWHERE,
       EXCHANGE_BASE_URL: NOWHERE,
       HIE_BASE_URL: NOWHERE,

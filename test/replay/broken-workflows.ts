@@ -5,8 +5,10 @@ import * as workflows from '../../src/workflows/index.ts';
  * Our workflows as a careless change would leave them: one step more than the recorded runs took. Replay must
  * reject each of them, else it would not notice a real mistake either.
  */
+export const bulkOnboarding = withOneStepMore(workflows.bulkOnboarding);
 export const networkQuery = withOneStepMore(workflows.networkQuery);
 export const patientOnboarding = withOneStepMore(workflows.patientOnboarding);
+export const querySweep = withOneStepMore(workflows.querySweep);
 export const reconcile = withOneStepMore(workflows.reconcile);
 export const webhookDelivery = withOneStepMore(workflows.webhookDelivery);
 

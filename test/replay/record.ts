@@ -14,8 +14,10 @@ import { startTestTemporalServer } from '../support/temporal-server.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 import { saveHistory } from './save-history.ts';
+import { bulkOnboardingScenarios } from './scenarios/bulk-onboarding.ts';
 import { networkQueryScenarios } from './scenarios/network-query.ts';
 import { patientOnboardingScenarios } from './scenarios/patient-onboarding.ts';
+import { querySweepScenarios } from './scenarios/query-sweep.ts';
 import type { Scenario } from './scenarios/scenario.ts';
 import { webhookAndReconcileScenarios } from './scenarios/webhooks-and-reconcile.ts';
 
@@ -29,7 +31,9 @@ import { webhookAndReconcileScenarios } from './scenarios/webhooks-and-reconcile
 const scenarios: Record<string, Scenario> = {
   ...networkQueryScenarios,
   ...webhookAndReconcileScenarios,
+  ...querySweepScenarios,
   ...patientOnboardingScenarios,
+  ...bulkOnboardingScenarios,
 };
 const testCodec = createEncryptionCodec(testKeyRing());
 

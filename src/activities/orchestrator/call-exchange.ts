@@ -41,7 +41,8 @@ export async function callExchange<N extends EndpointName, R>(
   }
 }
 
-function asApplicationFailure(error: ExchangeError): ApplicationFailure {
+/** As workflows see it: its type is the `FailureKind`. */
+export function asApplicationFailure(error: ExchangeError): ApplicationFailure {
   return ApplicationFailure.create({
     type: error.kind,
     message: error.message,

@@ -4,13 +4,20 @@ import type { KeyRing } from '../../lib/key-ring.ts';
 import type { BlobStore } from './blob-store.ts';
 import { openFileBlobStore } from './file-blob-store.ts';
 
-/** Opens what BLOB_STORE names: `file:///a/folder`. Throws ConfigError for any other kind of address. */
-export async function openBlobStore(address: string, keyRing: KeyRing): Promise<BlobStore> {
+/**
+ * Opens what BLOB_STORE (or another `variable`) names: `file:///a/folder`. Throws ConfigError for any other kind of
+ * address.
+ */
+export async function openBlobStore(
+  address: string,
+  keyRing: KeyRing,
+  variable = 'BLOB_STORE',
+): Promise<BlobStore> {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url?.protocol !== 'file:')
     throw new ConfigError(
-      `BLOB_STORE: only folders (file:///a/folder) are supported, not ${url?.protocol ?? 'this address'}`,
+      `${variable}: only folders (file:///a/folder) are supported, not ${url?.protocol ?? 'this address'}`,
     );
-  if (url.host !== '') throw new ConfigError('BLOB_STORE: a folder has three slashes (file:///a/folder)');
+  if (url.host !== '') throw new ConfigError(`${variable}: a folder has three slashes (file:///a/folder)`);
   return openFileBlobStore(fileURLToPath(url), keyRing);
 }

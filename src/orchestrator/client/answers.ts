@@ -71,6 +71,29 @@ const facilityAnswerSchema = z.object({
   active: z.boolean().optional(),
 });
 
+/** E5; a service says `waiting` and where to. */
+const bulkStartSchema = z.object({
+  requestId: id,
+  status: z.string().max(50),
+  uploadUrl: z.string().max(4_000),
+});
+
+const count = z.number().int().min(0);
+const bulkStatusSchema = z.object({
+  requestId: id,
+  status: z.string().max(50),
+  paused: z.boolean().optional(),
+  counts: z
+    .object({ rows: count, handled: count, created: count, updated: count, failed: count })
+    .partial()
+    .optional(),
+  rowsPerSecond: z.number().optional(),
+  secondsLeft: z.number().optional(),
+  result: z.string().max(4_000).optional(),
+  reason: z.string().max(1_000).optional(),
+});
+export type BulkStatusAnswer = z.output<typeof bulkStatusSchema>;
+
 /** Operations that are ours alone are read by the contract itself. */
 const tolerantAnswers = {
   createPatient: patientAnswerSchema,
@@ -84,6 +107,11 @@ const tolerantAnswers = {
   listPatients: patientPageSchema,
   setHieOptOut: z.object({ id }),
   setTreatmentRelationship: z.object({ id }),
+  startBulkCreate: bulkStartSchema,
+  getBulkCreate: bulkStatusSchema,
+  pauseBulkCreate: bulkStatusSchema,
+  resumeBulkCreate: bulkStatusSchema,
+  cancelBulkCreate: bulkStatusSchema,
   addPatientToCohorts: z.object({ cohorts: z.array(cohortAnswerSchema) }),
   getPatientCohorts: z.object({ cohorts: z.array(cohortAnswerSchema) }),
   listCohorts: z.object({ cohorts: z.array(cohortAnswerSchema) }),

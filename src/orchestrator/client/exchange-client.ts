@@ -35,8 +35,12 @@ export interface ExchangeClientOptions {
   dispatcher?: Dispatcher;
 }
 
-/** POSTs that say how it shall be, so that a second one changes nothing (E6 skips known cohorts). */
+/**
+ * POSTs that say how it shall be, so that a second one changes nothing (E6 skips known cohorts; of two bulk creates the
+ * one that gets no file expires).
+ */
 const NATURALLY_REPEATABLE: ReadonlySet<EndpointName> = new Set([
+  'startBulkCreate',
   'addPatientToCohorts',
   'addPatientsToCohort',
   'updateSettings',
@@ -46,6 +50,12 @@ const CONFLICT_IS_AN_ANSWER: ReadonlySet<EndpointName> = new Set([
   'retrySource',
   'giveUpSource',
   'cancelNetworkQuery',
+  'pauseQuerySweep',
+  'resumeQuerySweep',
+  'cancelQuerySweep',
+  'pauseBulkCreate',
+  'resumeBulkCreate',
+  'cancelBulkCreate',
 ]);
 /** Errors of undici and the system that come before a byte of the request has left. */
 const BEFORE_SENDING =

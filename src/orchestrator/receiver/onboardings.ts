@@ -1,4 +1,5 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import type { BulkCreateSignal } from '../../contract/bulk-onboarding.ts';
 import {
   type ExchangeAccess,
   type NetworkQuerySignal,
@@ -7,6 +8,7 @@ import {
 import { patientOnboardingWorkflowId } from '../../contract/temporal.ts';
 import type { OnboardingRequest } from '../onboarding-request.ts';
 import { startOnboarding } from '../start-onboarding.ts';
+import { tellBulkOnboarding } from './tell-bulk-onboarding.ts';
 
 /** Senders wait 15 s for an answer. */
 const TEMPORAL_TIMEOUT_MS = 5_000;
@@ -15,6 +17,8 @@ const TEMPORAL_TIMEOUT_MS = 5_000;
 export interface Onboardings {
   /** False when no such onboarding is running. */
   tell(orchestrationId: string, event: NetworkQuerySignal): Promise<boolean>;
+  /** False when no running bulk onboarding is known to wait for this request; a poll then makes up for it. */
+  tellBulk(event: BulkCreateSignal): Promise<boolean>;
   /** Starts the onboarding of this job, or tells the one that runs. Answers its workflow id. */
   start(request: OnboardingRequest, messageId: string): Promise<string>;
   isReachable(): Promise<boolean>;
@@ -37,6 +41,7 @@ export function createOnboardings(
         throw error;
       }
     },
+    tellBulk: (event) => bounded(() => tellBulkOnboarding(client, event)),
     async start(request, messageId) {
       const started = await bounded(() =>
         startOnboarding(client, request, { ...options, intakeMessageId: messageId }),

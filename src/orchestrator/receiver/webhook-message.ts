@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { BULK_CREATE_EVENT_TYPE } from '../../contract/bulk-create.ts';
+import type { BulkCreateSignal } from '../../contract/bulk-onboarding.ts';
 import type { NetworkQuerySignal } from '../../contract/patient-onboarding.ts';
 import { SOURCE_TYPES } from '../../contract/primitives.ts';
 import { ORCHESTRATION_METADATA_KEY } from '../../contract/temporal.ts';
@@ -16,6 +18,7 @@ const messageSchema = z.object({
     data: z.record(z.string(), z.unknown()).nullish(),
   }),
   payload: z.unknown().optional(),
+  bulkPatientCreate: z.unknown().optional(),
 });
 
 /** interface.md sends `network-query.<source>` when data was merged; a missing status therefore means completed. */
@@ -29,6 +32,15 @@ const sourceEndSchema = z.object({
     .prefault({}),
 });
 
+const opaqueIdSchema = z.string().regex(/^[\w-]{1,64}$/);
+
+const bulkCreateSchema = z.object({
+  requestId: opaqueIdSchema,
+  status: z.enum(['processing', 'completed', 'failed']),
+  result: z.string().max(4_000).optional(),
+  reason: z.string().max(1_000).optional(),
+});
+
 export interface WebhookMessage {
   messageId: string;
   type: string;
@@ -38,6 +50,8 @@ export interface WebhookMessage {
   orchestrationId?: string;
   /** Only of `network-query.<source>` that names its request. */
   sourceEnd?: NetworkQuerySignal;
+  /** Only of `medical.bulk-patient-create`. */
+  bulkCreate?: BulkCreateSignal;
 }
 
 /** Undefined when it is no webhook of the interface. */
@@ -45,10 +59,7 @@ export function readWebhookMessage(rawBody: Buffer): WebhookMessage | undefined 
   const parsed = messageSchema.safeParse(parseJson(rawBody));
   if (!parsed.success) return undefined;
   const { meta, ping, payload } = parsed.data;
-  const orchestrationId = z
-    .string()
-    .regex(/^[\w-]{1,64}$/)
-    .safeParse(meta.data?.[ORCHESTRATION_METADATA_KEY]);
+  const orchestrationId = opaqueIdSchema.safeParse(meta.data?.[ORCHESTRATION_METADATA_KEY]);
   return {
     messageId: meta.messageId,
     type: meta.type,
@@ -56,7 +67,17 @@ export function readWebhookMessage(rawBody: Buffer): WebhookMessage | undefined 
     ping,
     orchestrationId: orchestrationId.data,
     sourceEnd: readSourceEnd(meta, payload),
+    bulkCreate: readBulkCreate(parsed.data),
   };
+}
+
+function readBulkCreate({
+  meta,
+  bulkPatientCreate,
+}: z.output<typeof messageSchema>): BulkCreateSignal | undefined {
+  if (meta.type !== BULK_CREATE_EVENT_TYPE) return undefined;
+  const state = bulkCreateSchema.safeParse(bulkPatientCreate);
+  return state.success ? { messageId: meta.messageId, ...state.data } : undefined;
 }
 
 function readSourceEnd(

@@ -40,18 +40,21 @@ function takeOnce({ onboardings, messages, logger }: ReceiverDeps) {
   const underWay = new Map<string, Promise<void>>();
 
   async function passOn(message: WebhookMessage): Promise<void> {
-    const { messageId, type, requestId, orchestrationId, sourceEnd } = message;
+    const { messageId, type, requestId } = message;
     const repeat = messages.has(messageId);
-    const signalled =
-      !repeat &&
-      orchestrationId !== undefined &&
-      sourceEnd !== undefined &&
-      (await onboardings.tell(orchestrationId, sourceEnd));
+    const signalled = !repeat && (await signal(message));
     await messages.note({ at: new Date().toISOString(), messageId, type, requestId, repeat, signalled });
     logger.info(
       { messageId, type, requestId, repeat, signalled },
       signalled ? 'webhook passed on' : repeat ? 'webhook repeated' : 'webhook unmatched',
     );
+  }
+
+  async function signal(message: WebhookMessage): Promise<boolean> {
+    const { orchestrationId, sourceEnd, bulkCreate } = message;
+    if (bulkCreate !== undefined) return onboardings.tellBulk(bulkCreate);
+    if (orchestrationId === undefined || sourceEnd === undefined) return false;
+    return onboardings.tell(orchestrationId, sourceEnd);
   }
 
   return async (message: WebhookMessage): Promise<void> => {

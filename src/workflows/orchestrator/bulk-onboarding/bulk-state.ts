@@ -1,0 +1,46 @@
+import type { BulkOnboardingStatus, BulkResult, BulkRowCounts } from '../../../contract/bulk-onboarding.ts';
+import type { LearnedBy } from '../../../contract/patient-onboarding.ts';
+
+/** How the request ended, as far as the orchestration was told. */
+export interface BulkEnding {
+  status: 'completed' | 'failed' | 'timed-out';
+  via?: LearnedBy;
+  /** Link to the result CSV, when a webhook gave one. */
+  link?: string;
+  reason?: string;
+}
+
+/** All that an orchestration knows; plain data of a few KB, carried over a continue-as-new. */
+export interface BulkState {
+  phase: BulkOnboardingStatus['phase'];
+  requestIds: string[];
+  uploadUrl?: string;
+  paused: boolean;
+  /** Pauses and resumes that were asked for. */
+  commands: number;
+  counts: BulkRowCounts;
+  rowsPerSecond?: number;
+  secondsLeft?: number;
+  ending?: BulkEnding;
+  outcome?: BulkResult;
+  seenMessageIds: string[];
+  webhooksReceived: number;
+  polls: number;
+  pollsSinceUpload: number;
+  nextPollAtMs?: number;
+  deadlineAtMs: number;
+  problem?: string;
+}
+
+export const newBulkState = (rows: number, deadlineAtMs: number): BulkState => ({
+  phase: 'requesting',
+  requestIds: [],
+  paused: false,
+  commands: 0,
+  counts: { rows, handled: 0, created: 0, updated: 0, failed: 0 },
+  seenMessageIds: [],
+  webhooksReceived: 0,
+  polls: 0,
+  pollsSinceUpload: 0,
+  deadlineAtMs,
+});

@@ -1,0 +1,38 @@
+import type { BulkOnboardingStatus } from '../../../contract/bulk-onboarding.ts';
+
+/** What the Temporal UI shows of a running bulk onboarding: ids, states and counts. */
+export function detailsOf(status: BulkOnboardingStatus): string {
+  const { counts, requestIds, problem, rowsPerSecond, secondsLeft } = status;
+  const heading = status.paused ? 'Paused' : PHASES[status.phase];
+  return [
+    `**${heading}**${problem === undefined ? '' : ` (${problem})`}`,
+    '',
+    `\`${bar(counts.rows === 0 ? 0 : counts.handled / counts.rows)}\` ${counts.handled} of ${counts.rows} rows`,
+    rowsPerSecond === undefined
+      ? ''
+      : `${Math.round(rowsPerSecond)} rows a second, ${secondsLeft ?? '?'} s left`,
+    '',
+    '| Created | Updated | Failed |',
+    '|---|---|---|',
+    `| ${counts.created} | ${counts.updated} | ${counts.failed} |`,
+    '',
+    `Request: ${requestIds.at(-1) ?? '–'}${requestIds.length > 1 ? ` (number ${requestIds.length})` : ''}`,
+    `Dry run: ${status.dryRun ? 'yes' : 'no'}. Webhooks: ${status.webhooksReceived}. Polls: ${status.polls}.`,
+    status.nextPollAt === undefined ? '' : `Next look without a webhook: ${status.nextPollAt}`,
+  ].join('\n');
+}
+
+const WIDTH = 30;
+function bar(fraction: number): string {
+  const full = Math.round(Math.min(1, fraction) * WIDTH);
+  return `${'█'.repeat(full)}${'░'.repeat(WIDTH - full)} ${Math.floor(fraction * 100)} %`;
+}
+
+const PHASES: Readonly<Record<BulkOnboardingStatus['phase'], string>> = {
+  requesting: 'Asking for an upload URL',
+  uploading: 'Uploading the file',
+  processing: 'The exchange handles the rows',
+  'reading-result': 'Reading the result',
+  cancelling: 'Cancelled; cancelling the request',
+  ended: 'Ended',
+};

@@ -1,0 +1,52 @@
+import type {
+  BulkOnboardingInput,
+  BulkOnboardingStatus,
+  BulkOnboardingSummary,
+} from '../../../contract/bulk-onboarding.ts';
+import type { BulkState } from './bulk-state.ts';
+
+/** The answer to the query `status`. */
+export function statusOf(state: BulkState, { dryRun, file }: BulkOnboardingInput): BulkOnboardingStatus {
+  const waits = state.phase === 'processing';
+  return {
+    phase: state.phase,
+    dryRun,
+    fileSha256: file.sha256,
+    requestIds: state.requestIds,
+    paused: state.paused,
+    counts: state.counts,
+    rowsPerSecond: waits ? state.rowsPerSecond : undefined,
+    secondsLeft: waits ? state.secondsLeft : undefined,
+    webhooksReceived: state.webhooksReceived,
+    polls: state.polls,
+    nextPollAt: waits ? instant(state.nextPollAtMs) : undefined,
+    deadlineAt: new Date(state.deadlineAtMs).toISOString(),
+    problem: state.problem,
+  };
+}
+
+/** What the workflow ends with. */
+export function summaryOf(state: BulkState, { dryRun }: BulkOnboardingInput): BulkOnboardingSummary {
+  const { ending, outcome, requestIds, webhooksReceived } = state;
+  return {
+    status: overallStatus(state),
+    dryRun,
+    requestIds,
+    outcome,
+    reason: outcome === undefined ? ending?.reason : undefined,
+    via: ending?.via,
+    webhooksReceived,
+  };
+}
+
+/** A file without rows is done when the exchange says so. */
+export function overallStatus({ ending, outcome }: BulkState): BulkOnboardingSummary['status'] {
+  if (ending?.status === 'timed-out') return 'timed-out';
+  if (outcome === undefined) return 'failed';
+  const { rows, failed } = outcome.counts;
+  if (failed === 0) return 'completed';
+  return failed < rows ? 'partial' : 'failed';
+}
+
+const instant = (ms: number | undefined): string | undefined =>
+  ms === undefined ? undefined : new Date(ms).toISOString();
