@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
@@ -43,7 +43,10 @@ export interface TestAccount {
 export interface TestGateway {
   app: FastifyInstance;
   store: Store;
-  /** Request ids of the queries that were started after their commit. */
+  blobs: BlobStore;
+  /** How many blobs are on disk. */
+  blobCount(): Promise<number>;
+  /** Request ids of the queries and bulk creates that were started after their commit, and of uploads that were announced. */
   launched: string[];
   /** Every line that was logged. */
   logLines: string[];
@@ -67,6 +70,7 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
     networkQueries: notingQueries(launched),
     blobs,
     bulkCreates: notingBulkCreates({ store, blobs, launched }),
+    querySweeps: endedSweeps,
     links: createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY),
     courier: { send: () => undefined },
     destinationPing: { ping: () => undefined },
@@ -83,6 +87,11 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
   return {
     app,
     store,
+    blobs,
+    async blobCount() {
+      const entries = await readdir(blobFolder, { recursive: true, withFileTypes: true });
+      return entries.filter((entry) => entry.isFile()).length;
+    },
     launched,
     logLines,
     addAccount: (options) => addAccount(app, store, options),
@@ -111,6 +120,11 @@ function notingQueries(launched: string[]): GatewayDeps['networkQueries'] {
     drain: async () => undefined,
   };
 }
+
+const noSweep = async () => {
+  throw new ConflictError('The sweep has ended');
+};
+const endedSweeps = { pauseSweep: noSweep, resumeSweep: noSweep, cancelSweep: noSweep };
 
 function notingBulkCreates(deps: {
   store: Store;

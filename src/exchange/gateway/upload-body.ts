@@ -37,10 +37,11 @@ export function uploadBody(request: IncomingMessage, limits: UploadLimits): Read
     if (!request.readableEnded) breakOff();
   };
   request.once('error', breakOff).once('close', onClose);
+  // Whoever reads it sees the failure; when nobody does (any more), it must not end the process.
+  body.on('error', () => undefined);
   body.once('close', () => {
     clearTimeout(idle);
     clearTimeout(total);
-    request.unpipe(body);
   });
   return request.pipe(body);
 }
@@ -55,10 +56,9 @@ const LINGER_MS = 10_000;
 export function drain(request: IncomingMessage): void {
   if (request.readableEnded || request.destroyed) return;
   const cut = setTimeout(() => request.destroy(), LINGER_MS);
-  request
-    .on('error', () => undefined)
-    .once('close', () => clearTimeout(cut))
-    .resume();
+  request.on('error', () => undefined).once('close', () => clearTimeout(cut));
+  request.unpipe();
+  request.resume();
 }
 
 const brokenOff = (cause?: Error): ExchangeError =>

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { UPLOAD_BYTES_MAX } from '../../../contract/bulk-create.ts';
 import { ExchangeError, NotFoundError } from '../../errors.ts';
@@ -32,9 +33,10 @@ export function addBulkUploadRoute(
     async (request, reply) => {
       const target = targetOf(request, deps.linkSigningKey);
       const { accountId, targetId: requestId } = target;
+      let body: Readable | undefined;
       try {
         checkContentType(request);
-        const body = uploadBody(request.raw, { ...LIMITS, ...limits });
+        body = uploadBody(request.raw, { ...LIMITS, ...limits });
         const { upload, eventIds } = await deps.bulkCreates.receiveUpload(
           { accountId, requestId },
           body,
@@ -47,6 +49,7 @@ export function addBulkUploadRoute(
         await auditRefusal(deps, request, target, error);
         throw error;
       } finally {
+        body?.destroy();
         drain(request.raw);
       }
     },

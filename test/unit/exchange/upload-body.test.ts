@@ -1,0 +1,87 @@
+import type { IncomingMessage } from 'node:http';
+import { PassThrough } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import Fastify from 'fastify';
+import { request as send } from 'undici';
+import { describe, expect, it } from 'vitest';
+import { limitBodyTime } from '../../../src/exchange/gateway/plugins/body-time.ts';
+import { drain, uploadBody } from '../../../src/exchange/gateway/upload-body.ts';
+
+const HOUR = 3_600_000;
+const LIMITS = { bytesMax: 100, idleMs: HOUR, totalMs: HOUR };
+
+function incoming(headers: Record<string, string> = {}) {
+  const stream = new PassThrough();
+  return { stream, request: Object.assign(stream, { headers }) as unknown as IncomingMessage };
+}
+
+describe('the body of an upload', () => {
+  it('is what was sent', async () => {
+    const { stream, request } = incoming();
+    const whole = buffer(uploadBody(request, LIMITS));
+    stream.write('a,b\n');
+    stream.end('1,2\n');
+    expect(String(await whole)).toBe('a,b\n1,2\n');
+  });
+
+  it('fails when it is larger than it may be, announced or not, and leaves the request to be answered', async () => {
+    const announced = incoming({ 'content-length': '101' });
+    expect(() => uploadBody(announced.request, LIMITS)).toThrow('larger than 100 bytes');
+    const { stream, request } = incoming();
+    const whole = buffer(uploadBody(request, LIMITS));
+    stream.write('x'.repeat(101));
+    await expect(whole).rejects.toMatchObject({ status: 413 });
+    expect(stream.destroyed).toBe(false);
+  });
+
+  it.each([
+    ['no byte comes for too long', { idleMs: 20 }],
+    ['it takes too long altogether', { totalMs: 20 }],
+  ])('fails with 408 when %s', async (_when, limits) => {
+    const { request, stream } = incoming();
+    await expect(buffer(uploadBody(request, { ...LIMITS, ...limits }))).rejects.toMatchObject({
+      status: 408,
+    });
+    expect(stream.destroyed).toBe(false);
+  });
+
+  it('fails when the connection breaks off', async () => {
+    const { stream, request } = incoming();
+    const whole = buffer(uploadBody(request, LIMITS));
+    stream.write('a,b\n');
+    stream.destroy(new Error('aborted'));
+    await expect(whole).rejects.toMatchObject({ status: 400 });
+  });
+
+  it('that nobody reads ends nothing, and what still comes can be thrown away', async () => {
+    const { stream, request } = incoming();
+    const body = uploadBody(request, LIMITS);
+    body.destroy(new Error('refused'));
+    drain(request);
+    stream.write('x'.repeat(1_000_000));
+    stream.end();
+    await new Promise((resolve) => stream.once('close', resolve));
+    expect(stream.readableEnded).toBe(true);
+  });
+});
+
+describe('any other request', () => {
+  it('that does not send its whole body in time is cut off with 408', async () => {
+    const app = Fastify();
+    limitBodyTime(app, 20);
+    app.post('/short', () => ({}));
+    app.post('/long', { config: { ownBodyTime: true } }, () => ({}));
+    const base = await app.listen({ host: '127.0.0.1', port: 0 });
+    const post = (path: string, body: PassThrough) =>
+      send(`${base}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    const never = new PassThrough();
+    never.write('{');
+    expect((await post('/short', never)).statusCode).toBe(408);
+    const slow = new PassThrough();
+    slow.write('{');
+    setTimeout(() => slow.end('}'), 60);
+    expect((await post('/long', slow)).statusCode).toBe(200);
+    never.destroy();
+    await app.close();
+  });
+});
