@@ -34,13 +34,18 @@ export function mergeDemographics(known: Demographics, update: Demographics): De
   };
 }
 
+/** ASCII with single blanks inside: most of what comes, and nothing is to be done. */
+const PLAIN_TEXT = /^[!-~]+(?: [!-~]+)*$/;
+
 /** Composed letters, no blanks at the ends, single blanks inside. */
 export function normaliseText(text: string): string {
+  if (PLAIN_TEXT.test(text)) return text;
   return text.normalize('NFC').trim().replaceAll(/\s+/gu, ' ');
 }
 
 /** For comparing only: no difference of case, of composed letters or of blanks. */
 export function casefold(text: string): string {
+  if (PLAIN_TEXT.test(text)) return text.toLowerCase();
   // Upper case first: it also unites ß with ss and final with inner sigma.
   return normaliseText(text).toUpperCase().toLowerCase().normalize('NFC');
 }
@@ -88,6 +93,7 @@ const identifierIdentity = ({ type, value, state }: PersonalIdentifier): string 
 
 /** The first of each that are the same. */
 function withoutDoubles<T>(items: readonly T[], identity: (item: T) => string): T[] {
+  if (items.length < 2) return [...items];
   const seen = new Map<string, T>();
   for (const item of items) {
     const key = identity(item);

@@ -1,7 +1,14 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { PatientDemographics } from '../../contract/patient.ts';
-import { identityKeys, personLockId } from '../domain/identity-keys.ts';
-import { mergeDemographics, normaliseDemographics } from '../domain/patient-normalisation.ts';
+import { personIdentity } from '../domain/identity-keys.ts';
+import {
+  isSameContent,
+  mergedContent,
+  newContent,
+  type PatientContent,
+  unitedIds,
+} from '../domain/patient-content.ts';
+import { normaliseDemographics } from '../domain/patient-normalisation.ts';
 import { ConflictError, NotFoundError } from '../errors.ts';
 import { removeFromTreatmentCohorts } from '../store/cohorts.ts';
 import type { AccountTx } from '../store/database.ts';
@@ -12,7 +19,6 @@ import {
   insertPatient,
   lockPatient,
   lockPerson,
-  type PatientContent,
   releaseOtherKeys,
   type StoredPatient,
   updatePatient,
@@ -36,31 +42,20 @@ export async function createOrMatchPatient(
 ): Promise<{ patient: StoredPatient; isNew: boolean }> {
   await requireFacility(tx, facilityId);
   const given = normaliseDemographics(body);
-  const keys = identityKeys(hmacKey, tx.accountId, given);
-  await lockPerson(tx, personLockId(hmacKey, tx.accountId, given));
+  const { keys, lockId } = personIdentity(hmacKey, tx.accountId, given);
+  await lockPerson(tx, lockId);
 
   // Keys that point to several patients: the oldest one wins.
   const [knownId] = await findByIdentityKeys(tx, keys);
   if (knownId === undefined) {
-    const content: PatientContent = {
-      ...given,
-      externalId: body.externalId ?? null,
-      facilityIds: [facilityId],
-      hieOptOut: body.status?.hieOptOut ?? false,
-      treatmentRelationship: body.status?.treatmentRelationship ?? true,
-    };
+    const content = newContent(given, body, facilityId);
     return { patient: await insertPatient(tx, uuidv7(), content, keys), isNew: true };
   }
 
   const known = await lockPatient(tx, knownId);
   if (known === undefined) throw new OvertakenError('the matching patient was deleted meanwhile');
   await claimKeys(tx, known.id, keys);
-  const content: PatientContent = {
-    ...mergeDemographics(known, given),
-    externalId: body.externalId ?? known.externalId,
-    facilityIds: union(known.facilityIds, [facilityId]),
-    ...statusOf(body, known),
-  };
+  const content = mergedContent(known, given, body, facilityId);
   return { patient: await store(tx, known, content), isNew: false };
 }
 
@@ -77,9 +72,9 @@ export async function replacePatient(
   checkVersion: (patient: StoredPatient) => void,
 ): Promise<StoredPatient> {
   const given = normaliseDemographics(body);
-  const keys = identityKeys(hmacKey, tx.accountId, given);
+  const { keys, lockId } = personIdentity(hmacKey, tx.accountId, given);
   // In the order of createOrMatchPatient: the person first, then the row.
-  await lockPerson(tx, personLockId(hmacKey, tx.accountId, given));
+  await lockPerson(tx, lockId);
   const known = await lockPatient(tx, id);
   if (known === undefined) throw new NotFoundError('Patient');
   checkVersion(known);
@@ -97,7 +92,7 @@ export async function replacePatient(
   return store(tx, known, {
     ...given,
     externalId: body.externalId ?? null,
-    facilityIds: union(known.facilityIds, facilityId === undefined ? [] : [facilityId]),
+    facilityIds: unitedIds(known.facilityIds, facilityId === undefined ? [] : [facilityId]),
     ...statusOf(body, known),
   });
 }
@@ -122,7 +117,7 @@ async function store(tx: AccountTx, known: StoredPatient, content: PatientConten
     await removeFromTreatmentCohorts(tx, known.id);
   }
   const { id, version, createdAt, additionalIdentifiers, ...before } = known;
-  return isSame(before, content) ? known : updatePatient(tx, id, content);
+  return isSameContent(before, content) ? known : updatePatient(tx, id, content);
 }
 
 async function requireFacility(tx: AccountTx, id: string): Promise<void> {
@@ -134,21 +129,4 @@ function statusOf(body: PatientDemographics, known: StoredPatient) {
     hieOptOut: body.status?.hieOptOut ?? known.hieOptOut,
     treatmentRelationship: body.status?.treatmentRelationship ?? known.treatmentRelationship,
   };
-}
-
-const union = (known: readonly string[], added: readonly string[]): string[] => [
-  ...new Set([...known, ...added.map((id) => id.toLowerCase())]),
-];
-
-/** Compares by value; jsonb has its own order of members. */
-function isSame(left: PatientContent, right: PatientContent): boolean {
-  return canonical(left) === canonical(right);
-}
-
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) =>
-    part !== null && typeof part === 'object' && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : part,
-  );
 }

@@ -1,23 +1,16 @@
 import { type Selectable, sql } from 'kysely';
-import type { Demographics } from '../domain/demographics.ts';
+import type { PatientContent } from '../domain/patient-content.ts';
 import type { AccountTx } from './database.ts';
 import { OvertakenError } from './retry.ts';
 import type { Database } from './schema.ts';
 
 /** A patient of the account as stored. */
-export interface StoredPatient extends Demographics {
+export interface StoredPatient extends PatientContent {
   id: string;
-  externalId: string | null;
   additionalIdentifiers: Record<string, string[]>;
-  facilityIds: string[];
-  hieOptOut: boolean;
-  treatmentRelationship: boolean;
   version: number;
   createdAt: Date;
 }
-
-/** What a change may set; the rest is kept by the store. */
-export type PatientContent = Omit<StoredPatient, 'id' | 'version' | 'createdAt' | 'additionalIdentifiers'>;
 
 export async function findPatient(tx: AccountTx, id: string): Promise<StoredPatient | undefined> {
   const row = await tx.db.selectFrom('patient').selectAll().where('id', '=', id).executeTakeFirst();
@@ -39,7 +32,7 @@ export async function lockPatient(tx: AccountTx, id: string): Promise<StoredPati
 }
 
 /**
- * Makes writers of one person take turns (the id is that of `personLockId`). The unique identity keys alone would
+ * Makes writers of one person take turns (the id is `lockId` of `personIdentity`). The unique identity keys alone would
  * keep doubles out; taking turns makes the second writer see the first one's patient instead of failing.
  */
 export async function lockPerson(tx: AccountTx, lockId: bigint): Promise<void> {

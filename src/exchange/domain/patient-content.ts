@@ -1,0 +1,65 @@
+import type { PatientDemographics } from '../../contract/patient.ts';
+import type { Demographics } from './demographics.ts';
+import { mergeDemographics } from './patient-normalisation.ts';
+
+/** All of a patient that a change may set. */
+export interface PatientContent extends Demographics {
+  externalId: string | null;
+  /** Lower case. */
+  facilityIds: string[];
+  hieOptOut: boolean;
+  treatmentRelationship: boolean;
+}
+
+/** What a caller says beside demographics. */
+export type StatedFacts = Pick<PatientDemographics, 'externalId' | 'status'>;
+
+/** The content of a patient nobody knew. */
+export function newContent(given: Demographics, facts: StatedFacts, facilityId: string): PatientContent {
+  return {
+    ...given,
+    externalId: facts.externalId ?? null,
+    facilityIds: [facilityId.toLowerCase()],
+    hieOptOut: facts.status?.hieOptOut ?? false,
+    treatmentRelationship: facts.status?.treatmentRelationship ?? true,
+  };
+}
+
+/** A match: what is new is added to what is known; what is not said stays as it is. */
+export function mergedContent(
+  known: PatientContent,
+  given: Demographics,
+  facts: StatedFacts,
+  facilityId: string,
+): PatientContent {
+  return {
+    ...mergeDemographics(known, given),
+    externalId: facts.externalId ?? known.externalId,
+    facilityIds: unitedIds(known.facilityIds, [facilityId]),
+    hieOptOut: facts.status?.hieOptOut ?? known.hieOptOut,
+    treatmentRelationship: facts.status?.treatmentRelationship ?? known.treatmentRelationship,
+  };
+}
+
+/** Known ids first, each once. */
+export const unitedIds = (known: readonly string[], added: readonly string[]): string[] => [
+  ...new Set([...known, ...added.map((id) => id.toLowerCase())]),
+];
+
+/** Whether both would be stored alike: the order of members does not matter, one that is undefined is not there. */
+export function isSameContent(left: PatientContent, right: PatientContent): boolean {
+  return isSame(left, right);
+}
+
+function isSame(left: unknown, right: unknown): boolean {
+  if (left === right) return true;
+  if (Array.isArray(left) && Array.isArray(right))
+    return left.length === right.length && left.every((item, index) => isSame(item, right[index]));
+  if (!isMembers(left) || !isMembers(right)) return false;
+  for (const name in left) if (!isSame(left[name], right[name])) return false;
+  for (const name in right) if (right[name] !== undefined && left[name] === undefined) return false;
+  return true;
+}
+
+const isMembers = (value: unknown): value is Record<string, unknown> =>
+  value !== null && typeof value === 'object' && !Array.isArray(value);
