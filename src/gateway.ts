@@ -25,6 +25,7 @@ await runProcess('gateway', async (logger) => {
     logger,
     networkQueries: exchange.networkQueries,
     bulkCreates: exchange.bulkCreates,
+    querySweeps: exchange.querySweeps,
     blobs: exchange.blobs,
     links: exchange.links,
     courier: exchange.courier,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { errorBodySchema } from './errors.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { idSchema, instantSchema } from './primitives.ts';
+import { querySweepSchema } from './query-sweep.ts';
 
 /** interface.md, Bulk patient create status. */
 export const BULK_CREATE_STATUSES = ['waiting', 'processing', 'completed', 'failed', 'expired'] as const;
@@ -55,6 +56,9 @@ export const bulkCreateStatusAnswerSchema = z
       description: 'Link to the result CSV, good for one hour; every call of "get status" gives a fresh one.',
     }),
     reason: z.string().optional().meta({ description: 'Why the request failed.' }),
+    sweep: querySweepSchema.optional().meta({
+      description: 'The queries of its patients, once they are being started.',
+    }),
   })
   .meta({ id: 'BulkPatientCreateStatus' });
 export type BulkCreateStatusAnswer = z.output<typeof bulkCreateStatusAnswerSchema>;

@@ -3,12 +3,14 @@ import { cohortEndpoints } from './endpoints/cohort.ts';
 import { facilityEndpoints } from './endpoints/facility.ts';
 import { networkQueryEndpoints } from './endpoints/network-query.ts';
 import { patientEndpoints } from './endpoints/patient.ts';
+import { querySweepEndpoints } from './endpoints/query-sweep.ts';
 import { settingsEndpoints } from './endpoints/settings.ts';
 
 /** Every operation this service answers, by resource. A new one is a row in its resource's file and nowhere else. */
 export const endpoints = {
   ...patientEndpoints,
   ...bulkCreateEndpoints,
+  ...querySweepEndpoints,
   ...cohortEndpoints,
   ...networkQueryEndpoints,
   ...facilityEndpoints,

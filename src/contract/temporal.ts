@@ -20,6 +20,7 @@ export const WORKFLOW_TYPES = {
   reconcile: 'reconcile',
   patientOnboarding: 'patientOnboarding',
   bulkPatientCreate: 'bulkPatientCreate',
+  querySweep: 'querySweep',
   bulkOnboarding: 'bulkOnboarding',
 } as const;
 

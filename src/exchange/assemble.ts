@@ -11,6 +11,8 @@ import { createLinkMaker } from './links/signed-link.ts';
 import { createCohortSchedules } from './monitoring/cohort-schedules.ts';
 import { createNetworkQueryService } from './network-query/service.ts';
 import { createSourceCallbacks } from './network-query/source-callback.ts';
+import { createSweepControl } from './query-sweep/control.ts';
+import { sweepsLeftOver } from './query-sweep/launcher.ts';
 import { createStore } from './store/database.ts';
 import { createCourier } from './webhooks/courier.ts';
 import { createDelivery } from './webhooks/delivery.ts';
@@ -74,6 +76,7 @@ export async function assembleExchange(
     destinationPing,
     networkQueries,
     bulkCreates,
+    querySweeps: createSweepControl({ store, temporal }),
     cohortSchedules,
     sourceCallbacks: createSourceCallbacks({ store, temporal, logger, secrets }),
     /** Where a source may call back, without the token; undefined when it has no key to sign with. */
@@ -84,6 +87,7 @@ export async function assembleExchange(
     leftOverWork: [
       bulkCreatesLeftOver(bulkLeftOver),
       uploadRetention(bulkLeftOver),
+      sweepsLeftOver({ store, temporal }),
       cohortSchedules.leftOver,
     ] as LeftOverWork[],
     /** Finishes what runs in the background, then closes the database. */

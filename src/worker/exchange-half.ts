@@ -2,6 +2,7 @@ import { createBulkActivities } from '../activities/exchange/bulk-activities.ts'
 import { createReconcileActivities } from '../activities/exchange/reconcile-activities.ts';
 import { createRecordActivities } from '../activities/exchange/record-activities.ts';
 import { createSourceActivities } from '../activities/exchange/source-activities.ts';
+import { createSweepActivities } from '../activities/exchange/sweep-activities.ts';
 import { createWebhookActivities } from '../activities/exchange/webhook-activities.ts';
 import { readConfig } from '../config.ts';
 import { SOURCE_TYPES } from '../contract/primitives.ts';
@@ -33,6 +34,7 @@ export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<
       [TASK_QUEUES.exchange]: {
         ...createBulkActivities({ store, engine, courier }),
         ...createRecordActivities({ store, courier, connectors, callbackKey }),
+        ...createSweepActivities({ store, launcher: exchange.networkQueries.launcher, callbackKey }),
         ...createWebhookActivities({ delivery: exchange.delivery, courier, temporal }),
         ...createReconcileActivities({
           store,

@@ -48,6 +48,9 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     pauseBulkCreate: operation('pauseBulkCreate', whole),
     resumeBulkCreate: operation('resumeBulkCreate', whole),
     cancelBulkCreate: operation('cancelBulkCreate', whole),
+    pauseQuerySweep: operation('pauseQuerySweep', whole),
+    resumeQuerySweep: operation('resumeQuerySweep', whole),
+    cancelQuerySweep: operation('cancelQuerySweep', whole),
     startNetworkQuery: operation('startNetworkQuery', whole),
     getNetworkQuery: operation('getNetworkQuery', whole),
     listNetworkQueries: operation('listNetworkQueries', ({ queries, meta }) => ({

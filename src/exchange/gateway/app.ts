@@ -20,6 +20,7 @@ import { addHealthRoutes } from './routes/health.ts';
 import { addLinkRoutes } from './routes/links.ts';
 import { addNetworkQueryRoutes } from './routes/network-queries.ts';
 import { addPatientRoutes } from './routes/patients.ts';
+import { addQuerySweepRoutes } from './routes/query-sweeps.ts';
 import { addSettingsRoutes } from './routes/settings.ts';
 import { addSourceCallbackRoute } from './routes/source-callbacks.ts';
 import { zodValidator } from './validator.ts';
@@ -75,6 +76,7 @@ async function addInterface(app: FastifyInstance, deps: GatewayDeps): Promise<vo
   addCohortPatientRoutes(operations, deps);
   addFacilityRoutes(operations);
   addNetworkQueryRoutes(operations, deps);
+  addQuerySweepRoutes(operations, deps);
   addSettingsRoutes(operations, deps);
   await app.register(async (scope) => {
     ignoreBodies(scope);

@@ -4,6 +4,7 @@ import type { BlobStore } from '../blobs/blob-store.ts';
 import type { BulkCreateService } from '../bulk/service.ts';
 import type { LinkMaker } from '../links/signed-link.ts';
 import type { NetworkQueryService } from '../network-query/service.ts';
+import type { SweepControl } from '../query-sweep/control.ts';
 import type { Store } from '../store/database.ts';
 import type { Courier } from '../webhooks/courier.ts';
 import type { DestinationPing } from '../webhooks/ping.ts';
@@ -14,6 +15,8 @@ export interface GatewayDeps {
   logger: Logger;
   networkQueries: NetworkQueryService;
   bulkCreates: BulkCreateService;
+  /** Steers the queries after a bulk create. */
+  querySweeps: SweepControl;
   blobs: BlobStore;
   links: LinkMaker;
   /** Address at which callers reach this gateway, without a slash at the end. */

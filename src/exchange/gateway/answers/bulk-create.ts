@@ -1,4 +1,5 @@
 import type { BulkCreateStatusAnswer, BulkPatientCreate } from '../../../contract/bulk-create.ts';
+import type { QuerySweepProgress } from '../../../contract/bulk-create-workflow.ts';
 import { bulkPace } from '../../domain/bulk-pace.ts';
 import type { BulkRequestView } from '../../store/bulk-requests.ts';
 
@@ -9,8 +10,12 @@ export const startedBulkCreateAnswer = (request: BulkRequestView, uploadUrl: str
   uploadUrl,
 });
 
-/** @param result link to the result CSV, of a completed request */
-export function bulkCreateStatusAnswer(request: BulkRequestView, result?: string): BulkCreateStatusAnswer {
+/** @param result link to the result CSV, of a completed request @param sweep of its queries, when it has begun */
+export function bulkCreateStatusAnswer(
+  request: BulkRequestView,
+  result?: string,
+  sweep?: QuerySweepProgress,
+): BulkCreateStatusAnswer {
   const { status, paused, counts, reason } = request;
   return {
     ...commonOf(request),
@@ -20,6 +25,7 @@ export function bulkCreateStatusAnswer(request: BulkRequestView, result?: string
     ...bulkPace(request),
     ...(result === undefined ? {} : { result }),
     ...(reason === undefined ? {} : { reason }),
+    ...(sweep === undefined ? {} : { sweep }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { validate as isUuid, v7 as uuidv7 } from 'uuid';
+import type { QuerySweepProgress } from '../../../contract/bulk-create-workflow.ts';
 import { bulkResultUrl } from '../../bulk/result-link.ts';
 import { UPLOAD_LIFETIME_MS } from '../../bulk/service.ts';
 import { InvalidRequestError, NotFoundError } from '../../errors.ts';
@@ -11,6 +12,7 @@ import {
 } from '../../store/bulk-requests.ts';
 import type { AccountTx } from '../../store/database.ts';
 import { facilityExists, listFacilities } from '../../store/facilities.ts';
+import { readSweepCounts } from '../../store/sweeps.ts';
 import { bulkCreateStatusAnswer, startedBulkCreateAnswer } from '../answers/bulk-create.ts';
 import type { GatewayDeps } from '../deps.ts';
 import { ok } from '../operation.ts';
@@ -45,7 +47,7 @@ export function addBulkCreateRoutes(operations: Operations, deps: BulkCreateDeps
   operations.read('getBulkCreate', async (tx, { params }) => {
     const request = await readBulkRequest(tx, params.requestId);
     if (request === undefined) throw new NotFoundError('Bulk create');
-    return ok(statusAnswer(request, tx.accountId));
+    return ok(statusAnswer(request, tx.accountId, await readSweepCounts(tx, request.requestId)));
   });
 
   operations.read('listBulkCreates', async (tx, { query }) => {
@@ -71,10 +73,10 @@ export function addBulkCreateRoutes(operations: Operations, deps: BulkCreateDeps
     ok(statusAnswer(request, account.id), { targetId: request.requestId });
 
   /** Each answer has a link of its own, so that one that expired is no loss. */
-  function statusAnswer(request: BulkRequestView, accountId: string) {
+  function statusAnswer(request: BulkRequestView, accountId: string, sweep?: QuerySweepProgress) {
     const { status, requestId } = request;
     const result = status === 'completed' ? bulkResultUrl(links, { accountId, requestId }) : undefined;
-    return bulkCreateStatusAnswer(request, result);
+    return bulkCreateStatusAnswer(request, result, sweep);
   }
 }
 

@@ -1,0 +1,51 @@
+import type { Client } from '@temporalio/client';
+import type { QuerySweepInput } from '../../contract/bulk-create-workflow.ts';
+import { PRIORITY, querySweepWorkflowId, WORKFLOW_TYPES } from '../../contract/temporal.ts';
+import type { LeftOverWork } from '../left-over-work.ts';
+import { startOnce } from '../start-workflow.ts';
+import type { Store } from '../store/database.ts';
+import { markSweepSeen, sweepsToEnsure } from '../store/sweeps.ts';
+
+/**
+ * Starts the workflow of a completed bulk create's sweep, also when an earlier one of the same id was ended from
+ * outside: the marks in PostgreSQL let it go on. Harmless when it runs, or has nothing left to do.
+ */
+export async function launchSweep(
+  deps: { store: Store; temporal: Client },
+  accountId: string,
+  requestId: string,
+): Promise<void> {
+  const input: QuerySweepInput = { accountId, requestId };
+  await startOnce(deps.temporal, {
+    type: WORKFLOW_TYPES.querySweep,
+    id: querySweepWorkflowId(requestId),
+    input,
+    accountId,
+    requestId,
+    priority: PRIORITY.bulk,
+    summary: 'Queries of a bulk create’s patients',
+    details: STORY,
+    againAfterItsEnd: true,
+  });
+  await deps.store.asAccount(accountId, (tx) => markSweepSeen(tx, requestId));
+}
+
+/** Completed bulk creates whose sweep nobody started, or whose sweep's workflow is gone. */
+export const sweepsLeftOver = (deps: { store: Store; temporal: Client }): LeftOverWork => ({
+  name: 'query sweeps',
+  async takeUp(limit) {
+    const left = await deps.store.asSystem((tx) => sweepsToEnsure(tx, limit));
+    for (const { accountId, requestId } of left) await launchSweep(deps, accountId, requestId);
+    return left.length;
+  },
+});
+
+/** Shown on the workflow's page in the Temporal UI. */
+const STORY = [
+  'Starts the network queries of all patients of a bulk create, in the order of its file.',
+  '',
+  'Each page waits for room: in the sweep’s own window, and in four fifths of each source’s limit of the minute, which it',
+  'shares with everybody else. A patient who has opted out of all that would be asked is skipped.',
+  '',
+  'Steer it with the updates `pause`, `resume` and `cancel`; queries that are under way go on.',
+].join('\n');
