@@ -1,0 +1,199 @@
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import { inject } from 'vitest';
+import { createBulkActivities } from '../../src/activities/exchange/bulk-activities.ts';
+import type { BulkCounts } from '../../src/contract/bulk-create-workflow.ts';
+import {
+  bulkPatientCreateWorkflowId,
+  querySweepWorkflowId,
+  TASK_QUEUES,
+} from '../../src/contract/temporal.ts';
+import type { BulkEngine } from '../../src/exchange/bulk/engine.ts';
+import { bulkCreatesLeftOver, uploadRetention } from '../../src/exchange/bulk/left-over.ts';
+import { createBulkCreateService } from '../../src/exchange/bulk/service.ts';
+import { insertBulkRequest, readBulkRequest } from '../../src/exchange/store/bulk-requests.ts';
+import { insertFacility } from '../../src/exchange/store/facilities.ts';
+import { createDataConverter } from '../../src/temporal/data-converter.ts';
+import { createWorkers } from '../../src/temporal/workers.ts';
+import { createDeliveries, startReceiver } from '../store/events-environment.ts';
+import { createQueryEnvironment } from '../store/network-query-environment.ts';
+import { createTestNamespace } from '../support/temporal-namespace.ts';
+import { testKeyRing } from '../support/test-keys.ts';
+import { workflowBundle } from '../support/workflow-bundle.ts';
+import { installTestRuntime } from './network-query-runtime.ts';
+
+installTestRuntime();
+const logger = pino({ level: 'silent' });
+
+/** Bulk creates on real parts (PostgreSQL, blobs, Temporal with our workers, a receiver); the engine is the test's. */
+export async function createBulkExchange(
+  createEngine: (
+    parts: Pick<Awaited<ReturnType<typeof createQueryEnvironment>>, 'store' | 'blobs'>,
+  ) => BulkEngine,
+) {
+  const [environment, namespace, receiver] = await Promise.all([
+    createQueryEnvironment(),
+    createTestNamespace(),
+    startReceiver(),
+  ]);
+  const { store, blobs } = environment;
+  const address = inject('temporalAddress');
+  const dataConverter = createDataConverter(testKeyRing());
+  const [connection, native] = await Promise.all([
+    Connection.connect({ address }),
+    NativeConnection.connect({ address }),
+  ]);
+  const temporal = new Client({ connection, namespace, dataConverter });
+  const { courier } = createDeliveries(store, temporal);
+  const service = createBulkCreateService({ store, blobs, temporal, courier, logger });
+  const leftOver = { store, blobs, launcher: service.launcher, courier, logger };
+  const workers = await createWorkers({
+    connection: native,
+    namespace,
+    dataConverter,
+    workflowBundle: await workflowBundle(),
+    sourceRatePerSecond: { hie: 1, pharmacy: 1, lab: 1 },
+    activities: {
+      [TASK_QUEUES.exchange]: createBulkActivities({ store, engine: createEngine(environment), courier }),
+    },
+  });
+  const running = workers.map((worker) => worker.run());
+  const { accountId } = await environment.addAccount({}, receiver.url);
+  const facilityId = uuidv7();
+  await store.asAccount(accountId, (tx) =>
+    insertFacility(tx, {
+      id: facilityId,
+      oid: '2.16.840.1.113883.3.9621.5.9',
+      name: 'Bulk clinic',
+      npi: '1234567893',
+      tin: null,
+      address: { addressLine1: '1 Main St', city: 'Boston', state: 'MA', zip: '02108', country: 'USA' },
+    }),
+  );
+  const handle = (requestId: string) => temporal.workflow.getHandle(bulkPatientCreateWorkflowId(requestId));
+
+  return {
+    store,
+    blobs,
+    accountId,
+    service,
+    handle,
+    /** Accepts a request and starts its workflow, as E5 does. */
+    async start(options: { dryRun?: boolean; uploadLifetimeMs?: number; launch?: boolean } = {}) {
+      const { dryRun = false, uploadLifetimeMs = 600_000, launch = true } = options;
+      const id = uuidv7();
+      await store.asAccount(accountId, (tx) =>
+        insertBulkRequest(tx, { id, facilityId, dryRun, uploadLifetimeMs }),
+      );
+      if (launch) await service.launcher.start(accountId, id);
+      return id;
+    },
+    /** Uploads, as the PUT does; without `tell` the gateway dies right after its commit. */
+    async upload(requestId: string, csv: string, tell = true) {
+      async function* body() {
+        yield Buffer.from(csv);
+      }
+      const { eventIds } = await service.receiveUpload(
+        { accountId, requestId },
+        body(),
+        async () => undefined,
+      );
+      courier.send(accountId, eventIds);
+      if (tell) service.announceUpload(accountId, requestId);
+    },
+    async row(requestId: string) {
+      const request = await store.asAccount(accountId, (tx) => readBulkRequest(tx, requestId));
+      if (request === undefined) throw new Error('there is no such request');
+      return request;
+    },
+    change: (requestId: string, set: ReturnType<typeof sql>) =>
+      store.asAccount(accountId, (tx) =>
+        sql`update bulk_request set ${set} where id = ${requestId}`.execute(tx.db),
+      ),
+    reconcile: async () => {
+      const taken = await bulkCreatesLeftOver(leftOver).takeUp(100);
+      return { taken, uploadsDeleted: await uploadRetention(leftOver).takeUp(100) };
+    },
+    /** What the receiver was told of a request, in the order of its coming. */
+    told: (requestId: string) =>
+      receiver.received
+        .map(({ raw }) => JSON.parse(raw).bulkPatientCreate as { requestId: string; status: string })
+        .filter((told) => told.requestId === requestId),
+    hasSweep: (requestId: string) =>
+      temporal.workflow
+        .getHandle(querySweepWorkflowId(requestId))
+        .describe()
+        .then(
+          () => true,
+          () => false,
+        ),
+    async close() {
+      for (const worker of workers) worker.shutdown();
+      await Promise.all(running);
+      await service.drain();
+      await courier.drain();
+      await Promise.all([receiver.close(), environment.close()]);
+      await Promise.all([connection.close(), native.close()]);
+    },
+  };
+}
+
+export type BulkExchange = Awaited<ReturnType<typeof createBulkExchange>>;
+
+/** What a test lets become of a file, named by the file's content. */
+export interface FilePlan {
+  refuse?: string;
+  /** Chunks of ten rows. */
+  chunks?: number;
+  /** Before each chunk. */
+  beforeChunk?: (chunk: number) => Promise<void>;
+}
+
+/** An engine that only counts, ten rows a chunk, and obeys the request's row as the real one does. */
+export function countingEngine(
+  { store, blobs }: Pick<Awaited<ReturnType<typeof createQueryEnvironment>>, 'store' | 'blobs'>,
+  plans: Record<string, FilePlan>,
+): BulkEngine {
+  const read = (accountId: string, requestId: string) =>
+    store.asAccount(accountId, async (tx) => {
+      const request = await readBulkRequest(tx, requestId);
+      if (request?.upload === undefined) throw new Error('nothing was uploaded');
+      return { ...request, upload: request.upload };
+    });
+  const planOf = async (ref: string) => plans[String(await blobs.read(ref))] ?? {};
+  return {
+    async check(accountId, requestId) {
+      const { refuse, chunks = 1 } = await planOf((await read(accountId, requestId)).upload.ref);
+      if (refuse !== undefined) return { kind: 'refused', reason: refuse };
+      await store.asAccount(accountId, (tx) =>
+        sql`update bulk_request set rows = ${chunks * 10} where id = ${requestId}`.execute(tx.db),
+      );
+      return { kind: 'ok', rows: chunks * 10 };
+    },
+    async processChunks(accountId, requestId, { signal, onChunk } = {}) {
+      for (;;) {
+        const { status, paused, counts, upload } = await read(accountId, requestId);
+        if (status !== 'processing') return { done: false, counts, stopped: 'ended' };
+        if (paused) return { done: false, counts, stopped: 'paused' };
+        if (counts.handled === counts.rows) return { done: true, counts };
+        await (await planOf(upload.ref)).beforeChunk?.(counts.handled / 10);
+        signal?.throwIfAborted();
+        await store.asAccount(accountId, (tx) =>
+          sql`update bulk_request set handled = handled + 10, created = created + 9, failed = failed + 1
+              where id = ${requestId}`.execute(tx.db),
+        );
+        onChunk?.({ ...counts, handled: counts.handled + 10 } satisfies BulkCounts);
+      }
+    },
+    async join(accountId, requestId) {
+      const blob = await blobs.put('result', Buffer.from('result'), 'text/csv');
+      await store.asAccount(accountId, (tx) =>
+        sql`update bulk_request set result = ${JSON.stringify(blob)} where id = ${requestId}`.execute(tx.db),
+      );
+      return blob;
+    },
+  };
+}
