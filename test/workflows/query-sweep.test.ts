@@ -1,0 +1,182 @@
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection, type Worker } from '@temporalio/worker';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import {
+  createSweepActivities,
+  type SweepActivities,
+} from '../../src/activities/exchange/sweep-activities.ts';
+import type {
+  QuerySweepInput,
+  QuerySweepProgress,
+  SweepPace,
+} from '../../src/contract/bulk-create-workflow.ts';
+import { querySweepWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
+import { ConflictError } from '../../src/exchange/errors.ts';
+import { createSweepControl } from '../../src/exchange/query-sweep/control.ts';
+import { sweepsLeftOver } from '../../src/exchange/query-sweep/launcher.ts';
+import { readSweepCounts } from '../../src/exchange/store/sweeps.ts';
+import { createDataConverter } from '../../src/temporal/data-converter.ts';
+import { createWorkers } from '../../src/temporal/workers.ts';
+import {
+  CALLBACK_KEY,
+  createSweepEnvironment,
+  numbers,
+  type SweepEnvironment,
+  type TestPanel,
+} from '../store/sweep-environment.ts';
+import { createTestNamespace } from '../support/temporal-namespace.ts';
+import { testKeyRing } from '../support/test-keys.ts';
+import { workflowBundle } from '../support/workflow-bundle.ts';
+import { eventually } from './network-query-environment.ts';
+import { installTestRuntime } from './network-query-runtime.ts';
+
+installTestRuntime();
+let environment: SweepEnvironment;
+let temporal: Client;
+let native: NativeConnection;
+let workers: Worker[];
+let running: Promise<unknown>;
+/** What the queries that a sweep has started do; by default they end at once. */
+let onStart: (panel: TestPanel) => Promise<void>;
+/** Called after each page that is committed; one that throws stands for a worker that was killed there. */
+let afterPage: (page: number) => void;
+let pages = 0;
+let current: TestPanel;
+
+beforeAll(async () => {
+  environment = await createSweepEnvironment();
+  const address = inject('temporalAddress');
+  const dataConverter = createDataConverter(testKeyRing());
+  const namespace = await createTestNamespace();
+  native = await NativeConnection.connect({ address });
+  temporal = new Client({ connection: await Connection.connect({ address }), namespace, dataConverter });
+  const real = createSweepActivities({
+    store: environment.store,
+    callbackKey: CALLBACK_KEY,
+    launcher: {
+      start: async () => {
+        await onStart(current);
+        return 'open';
+      },
+    },
+  });
+  const activities: SweepActivities = {
+    ...real,
+    async startSweepPage(input) {
+      const page = await real.startSweepPage(input);
+      afterPage(++pages);
+      return page;
+    },
+  };
+  workers = await createWorkers({
+    connection: native,
+    namespace,
+    dataConverter,
+    workflowBundle: await workflowBundle(),
+    sourceRatePerSecond: { hie: 10, pharmacy: 10, lab: 10 },
+    activities: { [TASK_QUEUES.exchange]: activities },
+  });
+  running = Promise.all(workers.map((worker) => worker.run()));
+});
+afterAll(async () => {
+  for (const worker of workers) worker.shutdown();
+  await running;
+  await temporal.connection.close();
+  await native.close();
+  await environment.close();
+});
+
+async function panelOf(count: number): Promise<TestPanel> {
+  pages = 0;
+  afterPage = () => undefined;
+  onStart = (panel) => environment.endQueries(panel);
+  current = await environment.addPanel(count, { settings: { limits: { networkQueriesPerMinute: 1_000 } } });
+  return current;
+}
+
+const start = (panel: TestPanel, pace: Partial<SweepPace>) =>
+  temporal.workflow.start<(input: QuerySweepInput) => Promise<QuerySweepProgress>>(
+    WORKFLOW_TYPES.querySweep,
+    {
+      taskQueue: TASK_QUEUES.exchange,
+      workflowId: querySweepWorkflowId(panel.requestId),
+      args: [{ accountId: panel.accountId, requestId: panel.requestId, pace }],
+    },
+  );
+const countsOf = (panel: TestPanel) =>
+  environment.store.asAccount(panel.accountId, (tx) => readSweepCounts(tx, panel.requestId));
+const patientsOf = async (panel: TestPanel) =>
+  (await environment.queriesOf(panel)).map(({ patient }) => patient);
+const control = () => createSweepControl({ store: environment.store, temporal });
+
+describe('a sweep', () => {
+  test('starts each patient once, in order, across killed steps and runs that begin anew', async () => {
+    const panel = await panelOf(13);
+    afterPage = (page) => {
+      if (page === 2 || page === 4) throw new Error('killed after its commit');
+    };
+    const sweep = await start(panel, { pageSize: 3, windowSize: 3, pagesPerRun: 2 });
+    const result = await sweep.result();
+    expect(result).toMatchObject({ state: 'completed', patients: 13, started: 13, skipped: 0 });
+    expect(await patientsOf(panel)).toEqual(numbers(13));
+    const { runId } = await temporal.workflow.getHandle(sweep.workflowId).describe();
+    expect(runId).not.toBe(sweep.firstExecutionRunId);
+  });
+
+  test('is held, goes on and is cancelled on request; readers see it at once', async () => {
+    const panel = await panelOf(9);
+    onStart = async () => undefined;
+    await start(panel, { pageSize: 2, windowSize: 2 });
+    await eventually(async () => (await countsOf(panel))?.started === 2);
+    expect(await control().pauseSweep(panel.accountId, panel.requestId)).toMatchObject({ state: 'paused' });
+    await expect(control().pauseSweep(panel.accountId, panel.requestId)).rejects.toThrow('paused already');
+    await environment.endQueries(panel);
+    const before = pages;
+    expect(await countsOf(panel)).toMatchObject({ state: 'paused', started: 2 });
+    expect(await control().resumeSweep(panel.accountId, panel.requestId)).toMatchObject({ state: 'running' });
+    await eventually(async () => (await countsOf(panel))?.started === 4);
+    expect(pages).toBeGreaterThan(before);
+    expect(await control().cancelSweep(panel.accountId, panel.requestId)).toMatchObject({
+      state: 'cancelled',
+      started: 4,
+    });
+    await environment.endQueries(panel);
+    const result = await temporal.workflow.result(querySweepWorkflowId(panel.requestId));
+    expect(result).toMatchObject({ state: 'cancelled', started: 4 });
+    await expect(control().resumeSweep(panel.accountId, panel.requestId)).rejects.toBeInstanceOf(
+      ConflictError,
+    );
+    expect(await patientsOf(panel)).toEqual(numbers(4));
+  });
+
+  test('cancelled in Temporal is cancelled for its readers too', async () => {
+    const panel = await panelOf(5);
+    onStart = async () => undefined;
+    const sweep = await start(panel, { pageSize: 2, windowSize: 2 });
+    await eventually(async () => (await countsOf(panel))?.started === 2);
+    await sweep.cancel();
+    await expect(sweep.result()).rejects.toThrow();
+    expect(await countsOf(panel)).toMatchObject({ state: 'cancelled', started: 2 });
+  });
+
+  test('whose workflow is gone is taken up where it stood, by reconcile or by whoever steers it', async () => {
+    const panel = await panelOf(6);
+    onStart = async () => undefined;
+    const sweep = await start(panel, { pageSize: 2, windowSize: 2 });
+    await eventually(async () => (await countsOf(panel))?.started === 2);
+    await sweep.terminate('by an operator');
+    expect(await control().pauseSweep(panel.accountId, panel.requestId)).toMatchObject({ state: 'paused' });
+    await temporal.workflow.getHandle(sweep.workflowId).terminate('again');
+    await environment.store.asSystem((tx) =>
+      sql`update bulk_sweep set state = 'running', seen_at = now() - interval '1 hour'
+          where request_id = ${panel.requestId}`.execute(tx.db),
+    );
+    await sweepsLeftOver({ store: environment.store, temporal }).takeUp(10);
+    expect(await temporal.workflow.result(sweep.workflowId)).toMatchObject({
+      state: 'completed',
+      started: 6,
+    });
+    expect(await patientsOf(panel)).toEqual(numbers(6));
+  });
+});
