@@ -1,0 +1,137 @@
+import { fc, test as property } from '@fast-check/vitest';
+import { sql } from 'kysely';
+import { v4 as uuidv4 } from 'uuid';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { SortBy } from '../../src/contract/paging.ts';
+import { insertAccount } from '../../src/exchange/store/accounts.ts';
+import { listCohortPatients } from '../../src/exchange/store/cohort-members.ts';
+import { type AccountTx, createStore, type Store } from '../../src/exchange/store/database.ts';
+import type { Place } from '../../src/exchange/store/page.ts';
+import { listPatients } from '../../src/exchange/store/patient-list.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+
+let database: TestDatabase;
+let store: Store;
+const accountId = uuidv4();
+const cohortId = uuidv4();
+beforeAll(async () => {
+  database = await createTestDatabase();
+  store = createStore({ databaseUrl: database.databaseUrl, poolMax: 2 });
+  await store.asSystem((tx) => insertAccount(tx, { id: accountId, name: 'Pages', settings: {} }));
+  await store.asAccount(accountId, (tx) =>
+    sql`insert into cohort (id, account_id, name, description, color, purpose_of_use, settings)
+        values (${cohortId}, ${accountId}, 'Pages', '', 'white', 'treatment', '{}')`.execute(tx.db),
+  );
+});
+afterAll(async () => {
+  await store.close();
+  await database.drop();
+});
+
+class RolledBack extends Error {}
+
+/** Leaves the database as it was. */
+async function undone(work: (tx: AccountTx) => Promise<void>): Promise<void> {
+  await store
+    .asAccount(accountId, async (tx) => {
+      await work(tx);
+      throw new RolledBack();
+    })
+    .catch((error: unknown) => {
+      if (!(error instanceof RolledBack)) throw error;
+    });
+}
+
+/** Adds patients to account and cohort; `seconds` are when they were created, so several at the same instant. */
+async function add(tx: AccountTx, seconds: readonly number[]): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    with added as (
+      insert into patient (id, account_id, first_names, last_names, dob, gender, addresses, facility_ids, created_at)
+      select gen_random_uuid(), ${accountId}, '{A}', '{B}', '1980-01-01', 'U', '[]', '{}',
+             timestamptz '2026-01-01 00:00:00.123456Z' + second * interval '1 microsecond'
+      from unnest(${seconds}::int[]) second returning id)
+    insert into cohort_member (account_id, cohort_id, patient_id)
+    select ${accountId}, ${cohortId}, id from added returning patient_id as id`.execute(tx.db);
+  return rows.map(({ id }) => id);
+}
+
+const remove = (tx: AccountTx, id: string) => sql`delete from patient where id = ${id}`.execute(tx.db);
+
+const direction = fc.constantFrom('asc' as const, 'desc' as const);
+const sorts = fc.oneof(
+  direction.map((d): SortBy[] => [{ column: 'id', direction: d }]),
+  direction.map((d): SortBy[] => [{ column: 'createdAt', direction: d }]),
+  fc.tuple(direction, direction).map(([a, b]): SortBy[] => [
+    { column: 'createdAt', direction: a },
+    { column: 'id', direction: b },
+  ]),
+);
+const instants = (max: number) => fc.array(fc.nat({ max: 4 }), { maxLength: max });
+
+property.prop(
+  [
+    sorts,
+    fc.constantFrom('patients' as const, 'members' as const),
+    fc.integer({ min: 1, max: 6 }),
+    instants(14),
+    fc.array(instants(3), { minLength: 1, maxLength: 6 }),
+    fc.array(fc.nat(), { maxLength: 3 }),
+  ],
+  { numRuns: 30 },
+)(
+  'walking forward, then backward, sees who was there throughout exactly once, whoever comes and goes',
+  async (sort, list, count, atFirst, arrivals, departures) => {
+    await undone(async (tx) => {
+      const staying = new Set(await add(tx, atFirst));
+      const leaving = await add(tx, departures.slice(0, 2));
+      let steps = 0;
+      const readOne = async (edge: { from?: Place; to?: Place }) => {
+        await add(tx, arrivals[steps % arrivals.length] ?? []);
+        const gone = steps % 2 === 1 ? leaving.pop() : undefined;
+        if (gone !== undefined) await remove(tx, gone);
+        steps += 1;
+        expect(steps).toBeLessThan(300);
+        const request = { sort, count, ...edge };
+        return list === 'patients'
+          ? listPatients(tx, {}, request)
+          : listCohortPatients(tx, cohortId, request);
+      };
+      const stayed = (items: readonly { id: string }[]) =>
+        items.map(({ id }) => id).filter((id) => staying.has(id));
+
+      const forward: string[] = [];
+      let page = await readOne({});
+      expect(page.previous).toBeUndefined();
+      forward.push(...stayed(page.items));
+      // New ones may come faster than one page takes, so they end with the walk.
+      for (let walked = 0; page.next !== undefined; walked += 1) {
+        if (walked === 8) arrivals = [[]];
+        page = await readOne({ from: page.next });
+        forward.push(...stayed(page.items));
+      }
+      expect([...forward].sort()).toEqual([...staying].sort());
+
+      const backward = [...stayed(page.items)].reverse();
+      while (page.previous !== undefined) {
+        page = await readOne({ to: page.previous });
+        expect(page.items.length).toBeLessThanOrEqual(count);
+        backward.push(...stayed(page.items).reverse());
+      }
+      expect(backward).toEqual([...forward].reverse());
+    });
+  },
+);
+
+it('a page whose items are all gone still leads back', async () => {
+  await undone(async (tx) => {
+    const ids = await add(tx, [1, 2, 3]);
+    const sort: SortBy[] = [{ column: 'createdAt', direction: 'asc' }];
+    const first = await listPatients(tx, {}, { sort, count: 2 });
+    await remove(tx, ids[2] ?? '');
+    const second = await listPatients(tx, {}, { sort, count: 2, from: first.next });
+    expect([second.items, second.next]).toEqual([[], undefined]);
+    const back = await listPatients(tx, {}, { sort, count: 2, to: second.previous });
+    expect(back.items.map(({ id }) => id)).toEqual(ids.slice(0, 2));
+    expect(back.next).toBeUndefined();
+  });
+});

@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest';
+import { cohortSettingsSchema, updateCohortBodySchema } from '../../../src/contract/cohort.ts';
+import { mergeCohortSettings } from '../../../src/exchange/domain/cohort-settings.ts';
+
+const defaults = cohortSettingsSchema.parse({});
+
+it('a change of settings keeps, at every depth, what it does not name', () => {
+  const first = mergeCohortSettings(defaults, {
+    monitoring: { pharmacy: { schedule: { enabled: true, frequency: 'weekly' } }, adt: { enabled: true } },
+  });
+  const second = mergeCohortSettings(first, {
+    monitoring: { pharmacy: { notifications: true, schedule: { frequency: undefined } }, hie: {} },
+  });
+  expect(second).toEqual({
+    monitoring: {
+      hie: { enabled: false, frequency: 'monthly' },
+      adt: { enabled: true },
+      pharmacy: { notifications: true, schedule: { enabled: true, frequency: 'weekly' } },
+      laboratory: { notifications: false },
+    },
+  });
+  expect(mergeCohortSettings(second, undefined)).toEqual(second);
+});
+
+it('a change is not filled up with defaults, and ignores members that nobody knows', () => {
+  const body = { settings: { monitoring: { hie: { enabled: true, extra: 1 } }, other: {} } };
+  expect(updateCohortBodySchema.parse(body)).toEqual({
+    settings: { monitoring: { hie: { enabled: true } } },
+  });
+  expect(updateCohortBodySchema.parse({})).toEqual({});
+});
