@@ -42,6 +42,7 @@ afterAll(async () => {
   await connection.close();
 });
 
+const WAIT = { timeout: 20_000 };
 const MONITORED = { monitoring: { hie: { enabled: true, frequency: 'weekly' } } };
 let cohorts = 0;
 
@@ -121,7 +122,7 @@ describe('the schedules of a cohort', () => {
     const cohortId = await createCohort();
     await handleOf(cohortId).trigger();
     const run = await expect
-      .poll(async () => (await found(cohortId))?.info.recentActions[0]?.action.workflow.workflowId)
+      .poll(async () => (await found(cohortId))?.info.recentActions[0]?.action.workflow.workflowId, WAIT)
       .toBeDefined()
       .then(async () => (await found(cohortId))?.info.recentActions[0]?.action.workflow.workflowId ?? '');
     await handleOf(cohortId).pause('Source is being moved');
@@ -267,9 +268,9 @@ describe('reconcile', () => {
       for await (const { scheduleId } of temporal.schedule.list()) listed.push(scheduleId);
       return listed;
     };
-    await expect.poll(ids).toEqual(expect.arrayContaining([lost, foreign, neighbour]));
+    await expect.poll(ids, WAIT).toEqual(expect.arrayContaining([lost, foreign, neighbour]));
     await reconcile();
-    await expect.poll(ids).not.toContain(lost);
+    await expect.poll(ids, WAIT).not.toContain(lost);
     expect(await ids()).toEqual(expect.arrayContaining([foreign, neighbour]));
   });
 });
