@@ -90,3 +90,13 @@ export interface QuerySweepProgress {
   /** Queries started by this sweep that have not ended. */
   open: number;
 }
+
+/** Shown on the sweep's page in the Temporal UI, whoever started it. */
+export const QUERY_SWEEP_STORY = [
+  'Starts the network queries of all patients of a bulk create, in the order of its file.',
+  '',
+  'Each page waits for room: in the sweep’s own window, and in four fifths of each source’s limit of the minute, which it',
+  'shares with everybody else. A patient who has opted out of all that would be asked is skipped.',
+  '',
+  'Steer it with the updates `pause`, `resume` and `cancel`; queries that are under way go on.',
+].join('\n');

@@ -6,6 +6,7 @@ import * as workflows from '../../src/workflows/index.ts';
  * reject each of them, else it would not notice a real mistake either.
  */
 export const bulkOnboarding = withOneStepMore(workflows.bulkOnboarding);
+export const bulkPatientCreate = withOneStepMore(workflows.bulkPatientCreate);
 export const networkQuery = withOneStepMore(workflows.networkQuery);
 export const patientOnboarding = withOneStepMore(workflows.patientOnboarding);
 export const querySweep = withOneStepMore(workflows.querySweep);

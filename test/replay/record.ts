@@ -15,6 +15,7 @@ import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 import { saveHistory } from './save-history.ts';
 import { bulkOnboardingScenarios } from './scenarios/bulk-onboarding.ts';
+import { bulkPatientCreateScenarios } from './scenarios/bulk-patient-create.ts';
 import { networkQueryScenarios } from './scenarios/network-query.ts';
 import { patientOnboardingScenarios } from './scenarios/patient-onboarding.ts';
 import { querySweepScenarios } from './scenarios/query-sweep.ts';
@@ -30,6 +31,7 @@ import { webhookAndReconcileScenarios } from './scenarios/webhooks-and-reconcile
  */
 const scenarios: Record<string, Scenario> = {
   ...networkQueryScenarios,
+  ...bulkPatientCreateScenarios,
   ...webhookAndReconcileScenarios,
   ...querySweepScenarios,
   ...patientOnboardingScenarios,

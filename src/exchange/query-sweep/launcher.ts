@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import type { QuerySweepInput } from '../../contract/bulk-create-workflow.ts';
+import { QUERY_SWEEP_STORY, type QuerySweepInput } from '../../contract/bulk-create-workflow.ts';
 import { PRIORITY, querySweepWorkflowId, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { LeftOverWork } from '../left-over-work.ts';
 import { startOnce } from '../start-workflow.ts';
@@ -24,7 +24,7 @@ export async function launchSweep(
     requestId,
     priority: PRIORITY.bulk,
     summary: 'Queries of a bulk create’s patients',
-    details: STORY,
+    details: QUERY_SWEEP_STORY,
     againAfterItsEnd: true,
   });
   await deps.store.asAccount(accountId, (tx) => markSweepSeen(tx, requestId));
@@ -39,13 +39,3 @@ export const sweepsLeftOver = (deps: { store: Store; temporal: Client }): LeftOv
     return left.length;
   },
 });
-
-/** Shown on the workflow's page in the Temporal UI. */
-const STORY = [
-  'Starts the network queries of all patients of a bulk create, in the order of its file.',
-  '',
-  'Each page waits for room: in the sweep’s own window, and in four fifths of each source’s limit of the minute, which it',
-  'shares with everybody else. A patient who has opted out of all that would be asked is skipped.',
-  '',
-  'Steer it with the updates `pause`, `resume` and `cancel`; queries that are under way go on.',
-].join('\n');

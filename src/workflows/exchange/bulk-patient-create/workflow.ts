@@ -1,3 +1,4 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
   ApplicationFailure,
   CancellationScope,
@@ -15,9 +16,10 @@ import {
   type BulkCreateProgress,
   type BulkPatientCreateInput,
   BULK_CREATE_MESSAGES as MESSAGES,
+  QUERY_SWEEP_STORY,
   type QuerySweepInput,
 } from '../../../contract/bulk-create-workflow.ts';
-import { querySweepWorkflowId } from '../../../contract/temporal.ts';
+import { querySweepWorkflowId, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { BulkProgress } from './progress.ts';
 import { BulkRun } from './run.ts';
@@ -63,11 +65,14 @@ export async function bulkPatientCreate(input: BulkPatientCreateInput): Promise<
   return result;
 }
 
-/** Goes on for long after this workflow's end; started even when that is being cancelled, for the patients are there. */
+/**
+ * Goes on for long after this workflow's end; started even when that is being cancelled, for the patients are there.
+ * `reconcile` may have been quicker.
+ */
 async function startSweep({ accountId, requestId }: BulkPatientCreateInput): Promise<void> {
   const input: QuerySweepInput = { accountId, requestId };
   await CancellationScope.nonCancellable(() =>
-    startChild('querySweep', {
+    startChild(WORKFLOW_TYPES.querySweep, {
       workflowId: querySweepWorkflowId(requestId),
       args: [input],
       parentClosePolicy: ParentClosePolicy.ABANDON,
@@ -76,8 +81,11 @@ async function startSweep({ accountId, requestId }: BulkPatientCreateInput): Pro
         { key: searchAttribute.requestId, value: requestId },
       ],
       staticSummary: 'Queries of a bulk create’s patients',
+      staticDetails: QUERY_SWEEP_STORY,
     }),
-  );
+  ).catch((error: unknown) => {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  });
 }
 
 const rejected = (message: string): ApplicationFailure =>
