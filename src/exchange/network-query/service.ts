@@ -9,6 +9,8 @@ import { createQueryControl, type QueryControl } from './control.ts';
 import { createLauncher, type Launcher } from './launcher.ts';
 import { type PreparedQuery, type PrepareInput, prepareQuery } from './prepare.ts';
 
+export type { PreparedQuery } from './prepare.ts';
+
 /** Network queries as the gateway uses them. */
 export interface NetworkQueryService extends QueryControl {
   /** Part of the caller's transaction; `launch` its result after the commit. */

@@ -94,6 +94,20 @@ const bulkStatusSchema = z.object({
 });
 export type BulkStatusAnswer = z.output<typeof bulkStatusSchema>;
 
+/** Whom a query is about and by whom it was started is all that monitoring reads of the list. */
+const queryListSchema = z.object({
+  queries: z.array(
+    z.object({
+      requestId: id,
+      patientId: id.nullish(),
+      status: z.string().max(50),
+      startedAt: z.string().max(50),
+      metadata: z.record(z.string(), z.unknown()).nullish(),
+    }),
+  ),
+  meta: z.object({ itemsInTotal: z.number().nullish(), nextPage: z.string().max(4_000).nullish() }).nullish(),
+});
+
 /** Operations that are ours alone are read by the contract itself. */
 const tolerantAnswers = {
   createPatient: patientAnswerSchema,
@@ -101,6 +115,7 @@ const tolerantAnswers = {
   updatePatient: patientAnswerSchema,
   startNetworkQuery: queryAnswerSchema,
   getNetworkQuery: queryAnswerSchema,
+  listNetworkQueries: queryListSchema,
   retrySource: queryAnswerSchema,
   giveUpSource: queryAnswerSchema,
   cancelNetworkQuery: queryAnswerSchema,

@@ -1,10 +1,12 @@
 import { type Dispatcher, request as send } from 'undici';
 import type { Endpoint, EndpointRequest } from '../../contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
+import { BACKGROUND_PRIORITY } from '../../contract/query-limits.ts';
 import { type AnswerOf, answerSchema } from './answers.ts';
 import type { CredentialHeader } from './credentials.ts';
 import { badAnswer, type CallNature, codeOf, failedAnswer, failedTransport } from './failures.ts';
 import { BodyTooLargeError, readJson } from './read-json.ts';
+import { type ServerPace, serverPace } from './server-pace.ts';
 import { buildUrl } from './url.ts';
 
 export type RequestOf<N extends EndpointName> = EndpointRequest<(typeof endpoints)[N]>;
@@ -12,6 +14,8 @@ export type RequestOf<N extends EndpointName> = EndpointRequest<(typeof endpoint
 export interface CallOptions {
   /** Sent with a POST when the exchange honours it: a repeat under the same key does its work once. */
   idempotencyKey?: string;
+  /** Nobody waits for what is started (RFC 9218): an exchange that knows of it serves others first. */
+  background?: boolean;
   /** Aborts the call; the signal's reason is thrown. */
   signal?: AbortSignal;
 }
@@ -22,7 +26,7 @@ export interface ExchangeClient {
     name: N,
     request: RequestOf<N>,
     options?: CallOptions,
-  ): Promise<{ status: number; answer: AnswerOf<N> }>;
+  ): Promise<{ status: number; answer: AnswerOf<N>; pace: ServerPace }>;
 }
 
 export interface ExchangeClientOptions {
@@ -83,6 +87,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
             accept: 'application/json',
             [credential.name]: credential.value,
             ...(key === undefined ? {} : { 'idempotency-key': key }),
+            ...(callOptions.background ? { priority: BACKGROUND_PRIORITY } : {}),
             ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           },
           body: body === undefined ? undefined : JSON.stringify(body),
@@ -93,7 +98,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
         { timeoutMs: options.timeoutMs, signal: callOptions.signal, nature },
       );
       if (!isSuccess(answer.status)) throw failedAnswer(name, answer, nature);
-      return { status: answer.status, answer: checked(name, answer) };
+      return { status: answer.status, answer: checked(name, answer), pace: answer.pace };
     },
   };
 }
@@ -102,6 +107,7 @@ type SendOptions = NonNullable<Parameters<typeof send>[1]>;
 interface RawAnswer {
   status: number;
   retryAfter: string | undefined;
+  pace: ServerPace;
   body: unknown;
 }
 
@@ -121,6 +127,7 @@ async function exchange(
     return {
       status: answer.statusCode,
       retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
+      pace: serverPace(answer.headers, Date.now()),
       body: await readJson(answer.body, isSuccess(answer.statusCode)),
     };
   } catch (error) {
