@@ -28,6 +28,7 @@ await runProcess('gateway', async (logger) => {
     querySweeps: exchange.querySweeps,
     blobs: exchange.blobs,
     links: exchange.links,
+    records: exchange.records,
     courier: exchange.courier,
     destinationPing: exchange.destinationPing,
     handleSourceCallback: (token, headers, rawBody) =>

@@ -23,6 +23,7 @@ export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<
   const ofSources = createSourceActivities({
     store,
     blobs,
+    records: exchange.records,
     courier,
     connectors,
     callbackBaseUrl,

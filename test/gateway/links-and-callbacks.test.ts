@@ -42,7 +42,9 @@ async function storeResources(count: number): Promise<void> {
                 sha256, content)
               select ${account.accountId}, ${patientId}, case when n % 2 = 0 then 'hie' else 'lab' end, 'Observation',
                 'o' || n, ${documentId}, ${createHash('sha256').digest()},
-                jsonb_build_object('resourceType', 'Observation', 'id', 'o' || n, 'note', '"quoted"')
+                jsonb_build_object('resourceType', 'Observation', 'id', 'o' || n, 'status', 'final',
+                  'subject', jsonb_build_object('reference', 'Patient/p1'),
+                  'code', jsonb_build_object('text', '"quoted" ' || n))
               from generate_series(1, ${count}) as n`.execute(tx.db);
   });
 }
@@ -52,17 +54,21 @@ const linkOf = (target = { accountId: account.accountId, patientId }) =>
   consolidatedDataUrl(createLinkMaker('', TEST_LINK_KEY), target);
 
 describe('the link to a patient’s data', () => {
-  it('gives every stored resource once, as a FHIR Bundle, without a key', async () => {
-    const empty = (await get(linkOf())).json();
-    expect(empty).toMatchObject({ resourceType: 'Bundle', type: 'collection', entry: [] });
+  it('gives the merged record as a FHIR Bundle, each resource with its Provenance, without a key', async () => {
+    const before = (await get(linkOf())).json();
+    expect(before).toMatchObject({ resourceType: 'Bundle', type: 'collection' });
+    expect(before.entry).toMatchObject([{ resource: { resourceType: 'Patient', id: patientId } }]);
     await storeResources(501);
     const answer = await get(linkOf());
     expect(answer.statusCode).toBe(200);
     expect(answer.headers['content-type']).toBe('application/fhir+json; charset=utf-8');
     expect(answer.headers['cache-control']).toBe('no-store');
-    const ids = answer.json().entry.map(({ resource }: { resource: { id: string } }) => resource.id);
-    expect(ids).toHaveLength(501);
-    expect(new Set(ids).size).toBe(501);
+    const entries: { fullUrl: string; resource: { resourceType: string; id: string } }[] =
+      answer.json().entry;
+    const observations = entries.filter(({ resource }) => resource.resourceType === 'Observation');
+    expect(new Set(observations.map(({ resource }) => resource.id)).size).toBe(501);
+    expect(entries).toHaveLength(1 + 2 * 501);
+    expect(new Set(entries.map(({ fullUrl }) => fullUrl)).size).toBe(entries.length);
   });
 
   it('is on the public address', () => {

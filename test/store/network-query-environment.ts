@@ -12,6 +12,7 @@ import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts'
 import type { SourceStepInput } from '../../src/contract/source-steps.ts';
 import { openFileBlobStore } from '../../src/exchange/blobs/file-blob-store.ts';
 import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
+import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { Page, SourceConnector } from '../../src/exchange/sources/connector.ts';
 import { insertAccount } from '../../src/exchange/store/accounts.ts';
 import { createStore, type Store } from '../../src/exchange/store/database.ts';
@@ -48,9 +49,11 @@ export async function createQueryEnvironment() {
         SOURCE_TYPES.map((source) => [source, { ...unwilling, ...connector }]),
       ) as Record<SourceType, SourceConnector>;
       const deps = { store, blobs, ...parts, courier, connectors, callbackKey: CALLBACK_KEY };
+      const records = createRecordKeeper({ store: deps.store });
       return {
         ...createSourceActivities({
           ...deps,
+          records,
           callbackBaseUrl: () => 'https://exchange.example.org/callback',
         }),
         ...createRecordActivities(deps),
@@ -164,6 +167,7 @@ export const observation = (id: string, text = 'normal'): FhirResource => ({
 
 export const page = (resources: FhirResource[], rest: Partial<Page> = {}): Page => ({
   resources,
+  patientIds: [],
   raw: { bytes: Buffer.from(JSON.stringify(resources)), contentType: 'application/fhir+json' },
   attachments: [],
   skippedAttachments: 0,

@@ -329,6 +329,7 @@ describe('what was collected', () => {
         sourceId: 'odd',
         sha256,
         json: JSON.stringify({ text }),
+        revision: '',
       };
       await tx.db.deleteFrom('patient_resource').where('patient_id', '=', patientId).execute();
       await upsertResources(tx, { patientId, source: 'lab', documentId }, [resource]);

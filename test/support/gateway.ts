@@ -13,6 +13,7 @@ import { createGateway } from '../../src/exchange/gateway/app.ts';
 import type { GatewayDeps } from '../../src/exchange/gateway/deps.ts';
 import { createLinkMaker } from '../../src/exchange/links/signed-link.ts';
 import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
+import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { type Dialect, insertAccount } from '../../src/exchange/store/accounts.ts';
 import { insertApiKey } from '../../src/exchange/store/api-keys.ts';
 import { createStore, type Store } from '../../src/exchange/store/database.ts';
@@ -72,6 +73,7 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
     bulkCreates: notingBulkCreates({ store, blobs, launched }),
     querySweeps: endedSweeps,
     links: createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY),
+    records: createRecordKeeper({ store }),
     courier: { send: () => undefined },
     destinationPing: { ping: () => undefined },
     publicBaseUrl: TEST_BASE_URL,

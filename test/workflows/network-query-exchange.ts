@@ -10,6 +10,7 @@ import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts'
 import { networkQueryWorkflowId, TASK_QUEUES } from '../../src/contract/temporal.ts';
 import { createNetworkQueryService } from '../../src/exchange/network-query/service.ts';
 import { createSourceCallbacks } from '../../src/exchange/network-query/source-callback.ts';
+import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { type SourceConnector, SourceFailure } from '../../src/exchange/sources/connector.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
@@ -59,7 +60,8 @@ export async function createTestExchange() {
     logger,
     secrets: { hie: CALLBACK_SECRET, lab: CALLBACK_SECRET },
   });
-  const deps = { store, courier, blobs: environment.blobs, callbackKey: CALLBACK_KEY };
+  const records = createRecordKeeper({ store });
+  const deps = { store, courier, records, blobs: environment.blobs, callbackKey: CALLBACK_KEY };
   const reconcileActivities = createReconcileActivities({
     store,
     courier,

@@ -8,9 +8,10 @@ import {
 } from '../../contract/source-steps.ts';
 import type { BlobStore } from '../../exchange/blobs/blob-store.ts';
 import { callbackHash, callbackToken } from '../../exchange/network-query/callback-token.ts';
-import { AttemptSuperseded, collectPages } from '../../exchange/network-query/collect.ts';
+import { AttemptSuperseded, collectPages, completeCollected } from '../../exchange/network-query/collect.ts';
 import { completeAttempt } from '../../exchange/network-query/endings.ts';
 import { openAttempt } from '../../exchange/network-query/open-attempt.ts';
+import type { RecordKeeper } from '../../exchange/records/record-keeper.ts';
 import { type Page, type SourceConnector, SourceFailure } from '../../exchange/sources/connector.ts';
 import { type AttemptWork, saveJob } from '../../exchange/store/attempts.ts';
 import type { Store } from '../../exchange/store/database.ts';
@@ -20,6 +21,7 @@ import type { Courier } from '../../exchange/webhooks/courier.ts';
 export interface SourceActivityDeps {
   store: Store;
   blobs: BlobStore;
+  records: RecordKeeper;
   courier: Pick<Courier, 'send'>;
   connectors: Record<SourceType, SourceConnector>;
   /** Where sources may call back, without the token; undefined for a source that we only poll. */
@@ -44,6 +46,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     const work = await store.asAccount(step.accountId, (tx) => openAttempt(tx, step, callbackHash(token)));
     const connector = deps.connectors[step.source];
     if (work.status !== 'running') return ended(work);
+    if (work.isCollected) return complete(step, work);
     if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal));
     if (work.job !== null) return { state: 'waiting' };
 
@@ -81,6 +84,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     const work = await store.asAccount(step.accountId, (tx) => openAttempt(tx, step, callbackHash(token)));
     const connector = deps.connectors[step.source];
     if (work.status !== 'running') return ended(work);
+    if (work.isCollected) return complete(step, work);
     if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal));
     if (work.job === null) return ask(step, signal);
 
@@ -95,15 +99,22 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     work: AttemptWork,
     pages: AsyncIterable<Page>,
   ): Promise<SourceStep> {
-    const send = (eventIds: readonly string[]) => deps.courier.send(step.accountId, eventIds);
     try {
-      const { resources } = await collectPages(deps, step, work.patientId, pages, send, work);
+      const resources = await collectPages(deps, step, work.patientId, pages, sender(step), work);
       return { state: 'completed', resources };
     } catch (error) {
       if (!cannotBeKept(error)) throw error;
       throw new SourceFailure('bad-answer', `${step.source} sent data that cannot be kept`, { cause: error });
     }
   }
+
+  /** What a step that died after the last page left to do. */
+  async function complete(step: SourceStepInput, work: AttemptWork): Promise<SourceStep> {
+    await completeCollected(deps, step, work.patientId, sender(step));
+    return { state: 'completed', resources: work.resources };
+  }
+
+  const sender = (step: SourceStepInput) => (eventId: string) => deps.courier.send(step.accountId, [eventId]);
 
   /** Heartbeats while `work` runs, tells a failed call in the timeline and gives it its type. */
   async function asStep(

@@ -5,6 +5,7 @@ import type { BulkCreateService } from '../bulk/service.ts';
 import type { LinkMaker } from '../links/signed-link.ts';
 import type { NetworkQueryService } from '../network-query/service.ts';
 import type { SweepControl } from '../query-sweep/control.ts';
+import type { RecordKeeper } from '../records/record-keeper.ts';
 import type { Store } from '../store/database.ts';
 import type { Courier } from '../webhooks/courier.ts';
 import type { DestinationPing } from '../webhooks/ping.ts';
@@ -19,6 +20,8 @@ export interface GatewayDeps {
   querySweeps: SweepControl;
   blobs: BlobStore;
   links: LinkMaker;
+  /** Brings a record up to date before it is read. */
+  records: RecordKeeper;
   /** Address at which callers reach this gateway, without a slash at the end. */
   publicBaseUrl: string;
   /** Hashes idempotency keys and identity keys. */

@@ -2,8 +2,11 @@ import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { SourceStepInput } from '../../contract/source-steps.ts';
 import type { BlobKind, BlobStore } from '../blobs/blob-store.ts';
+import { revisionOf } from '../domain/merge/facts.ts';
+import type { Json } from '../domain/merge/json.ts';
+import type { RecordKeeper } from '../records/record-keeper.ts';
 import type { Page } from '../sources/connector.ts';
-import { savePage } from '../store/attempts.ts';
+import { type AttemptWork, readAttempt, savePage } from '../store/attempts.ts';
 import {
   type CollectedResource,
   insertDocuments,
@@ -11,7 +14,7 @@ import {
   upsertResources,
 } from '../store/collected.ts';
 import type { AccountTx, Store } from '../store/database.ts';
-import { lockQuery } from '../store/network-queries.ts';
+import { insertSourcePatientIds } from '../store/record-merge.ts';
 import { tell } from '../store/timeline.ts';
 import { announceFirstData, completeAttempt } from './endings.ts';
 
@@ -23,60 +26,97 @@ export class AttemptSuperseded extends Error {
   override readonly name = 'AttemptSuperseded';
 }
 
-export interface Collected {
-  resources: number;
-  eventIds: string[];
+export interface Collecting {
+  store: Store;
+  blobs: BlobStore;
+  records: RecordKeeper;
 }
+
+/** Where an attempt stood before these pages. */
+export type Before = Pick<AttemptWork, 'resources' | 'pages'>;
 
 /**
  * Stores a source's pages as they come: bytes to the blob store, then resources, documents and where to go on in
- * one transaction; the last page's transaction also ends the attempt. Killed at any point, it goes on after the
- * last page that was committed.
+ * one transaction. After the last page all of it is merged into the patient's record, and only then the attempt ends:
+ * what the webhook announces is merged. Killed at any point, it goes on after the last page that was committed.
+ *
+ * @returns how many resources the attempt has collected
  */
 export async function collectPages(
-  deps: { store: Store; blobs: BlobStore },
+  deps: Collecting,
   step: SourceStepInput,
   patientId: string,
   pages: AsyncIterable<Page>,
-  onPage: (eventIds: readonly string[]) => void,
-  before = { resources: 0, pages: 0 },
-): Promise<Collected> {
+  onEvent: (eventId: string) => void,
+  before: Before = { resources: 0, pages: 0 },
+): Promise<number> {
   let { resources, pages: pageCount } = before;
-  let ended = false;
-  const eventIds: string[] = [];
-
+  let isAnnounced = step.source !== 'hie';
   for await (const page of pages) {
-    const documents = await keepBytes(deps.blobs, step, patientId, page);
-    const collected = identify(page, documents[0]?.fileName ?? '');
-    const bringsFirstData = resources === 0 && collected.length > 0;
-    const isLast = page.next === null;
-    const isFirstData = step.source === 'hie' && bringsFirstData && !isLast;
-    const events = await deps.store.asAccount(step.accountId, async (tx) => {
-      // Before the attempt, as everyone does who ends one: two who meet then wait instead of blocking each other.
-      if (isLast || isFirstData) await lockQuery(tx, step.requestId);
-      const counts = { resources: collected.length, strays: page.strayCount, documents: documents.length };
-      if (!(await savePage(tx, step, pageCount, counts, page.next)))
-        throw new AttemptSuperseded('The attempt was ended or taken over meanwhile');
-      await insertDocuments(tx, documents);
-      const documentId = documents[0]?.id ?? '';
-      await upsertResources(tx, { patientId, source: step.source, documentId }, collected);
-      await tellOmissions(tx, step, page);
-      const firstData = isFirstData ? await announceFirstData(tx, step) : undefined;
-      const end = isLast ? await completeAttempt(tx, step) : undefined;
-      return [firstData, end].filter((id) => id !== undefined);
-    });
-    ended ||= isLast;
+    // A worker that died may not have got to announce what it had kept; told once all the same.
+    if (!isAnnounced && resources > 0) {
+      await announceMerged(deps, step, patientId, onEvent);
+      isAnnounced = true;
+    }
+    resources += await keepPage(deps, step, patientId, page, pageCount);
     pageCount += 1;
-    resources += collected.length;
-    eventIds.push(...events);
-    onPage(events);
+    if (!isAnnounced && resources > 0 && page.next !== null) {
+      await announceMerged(deps, step, patientId, onEvent);
+      isAnnounced = true;
+    }
   }
+  await completeCollected(deps, step, patientId, onEvent);
+  return resources;
+}
 
-  if (!ended) {
-    const event = await deps.store.asAccount(step.accountId, (tx) => completeAttempt(tx, step));
-    if (event !== undefined) onPage([event]);
-  }
-  return { resources, eventIds };
+async function keepPage(
+  deps: Pick<Collecting, 'store' | 'blobs'>,
+  step: SourceStepInput,
+  patientId: string,
+  page: Page,
+  pageCount: number,
+): Promise<number> {
+  const documents = await keepBytes(deps.blobs, step, patientId, page);
+  const collected = identify(page, documents[0]?.fileName ?? '');
+  const counts = { resources: collected.length, strays: page.strayCount, documents: documents.length };
+  await deps.store.asAccount(step.accountId, async (tx) => {
+    if (!(await savePage(tx, step, pageCount, counts, page.next)))
+      throw new AttemptSuperseded('The attempt was ended or taken over meanwhile');
+    await insertDocuments(tx, documents);
+    await insertSourcePatientIds(tx, patientId, step.source, page.patientIds);
+    const documentId = documents[0]?.id ?? '';
+    await upsertResources(tx, { patientId, source: step.source, documentId }, collected);
+    await tellOmissions(tx, step, page);
+  });
+  return collected.length;
+}
+
+/** Merges what an attempt has collected and ends it; the last step of every attempt that brought data. */
+export async function completeCollected(
+  deps: Pick<Collecting, 'store' | 'records'>,
+  step: SourceStepInput,
+  patientId: string,
+  onEvent: (eventId: string) => void,
+): Promise<void> {
+  await deps.records.merge(step.accountId, patientId);
+  const { event, status } = await deps.store.asAccount(step.accountId, async (tx) => ({
+    event: await completeAttempt(tx, step),
+    status: (await readAttempt(tx, step))?.status,
+  }));
+  if (event !== undefined) onEvent(event);
+  // Somebody may give an attempt up while its last pages are merged.
+  if (status !== 'completed') throw new AttemptSuperseded('The attempt was ended meanwhile');
+}
+
+async function announceMerged(
+  deps: Pick<Collecting, 'store' | 'records'>,
+  step: SourceStepInput,
+  patientId: string,
+  onEvent: (eventId: string) => void,
+): Promise<void> {
+  await deps.records.merge(step.accountId, patientId);
+  const event = await deps.store.asAccount(step.accountId, (tx) => announceFirstData(tx, step));
+  if (event !== undefined) onEvent(event);
 }
 
 /** What the source could not bring in full is told, not passed over. */
@@ -130,12 +170,18 @@ async function keepBytes(
   return [...documents, ...(await Promise.all(attachments))];
 }
 
-/** Resources by their identity at the source, each naming the document it came from; a repeat within a page counts once. */
+/**
+ * Resources by their identity at the source, each naming the document it came from; a repeat within a page counts
+ * once: the newer version, where both say which they are, else the later one.
+ */
 function identify(page: Page, fileName: string): CollectedResource[] {
   const byIdentity = new Map<string, CollectedResource>();
   for (const resource of page.resources) {
     const { resourceType, id } = resource;
     if (id === undefined) continue;
+    const revision = revisionOf(resource as unknown as Json);
+    const known = byIdentity.get(`${resourceType}/${id}`);
+    if (known !== undefined && revision !== '' && revision < known.revision) continue;
     const json = JSON.stringify({ ...resource, meta: { ...resource.meta, source: fileName } });
     byIdentity.set(`${resourceType}/${id}`, {
       resourceType,
@@ -145,6 +191,7 @@ function identify(page: Page, fileName: string): CollectedResource[] {
         .update(fileName === '' ? json : json.replaceAll(fileName, ''))
         .digest('hex'),
       json,
+      revision,
     });
   }
   return [...byIdentity.values()];

@@ -1,11 +1,51 @@
+import { provenanceOf } from '../domain/merge/provenance.ts';
 import type { Store } from '../store/database.ts';
-import type { ConsolidatedFilter } from './read-consolidated.ts';
+import { type ConsolidatedFilter, type ConsolidatedPlace, readConsolidated } from './read-consolidated.ts';
+
+const RESOURCES_PER_PAGE = 200;
+
+export interface BundleOptions {
+  accountId: string;
+  patientId: string;
+  filter?: ConsolidatedFilter;
+  /** Each entry's fullUrl is `<this>/<type>/<id>`, so that relative references lead to entries. */
+  fullUrlBase: string;
+}
 
 /**
  * A patient's consolidated record as the text of a FHIR collection Bundle, piece by piece in bounded memory: the
- * Patient first, a fullUrl for each entry, each resource's Provenance right after it.
+ * Patient first, a fullUrl for each entry, each resource's Provenance right after it (with `types`, only when
+ * `Provenance` is among them). A slow reader holds no connection to the database.
+ *
+ * @throws NotFoundError when there is no such patient
  */
-export declare function consolidatedBundle(
-  store: Store,
-  of: { accountId: string; patientId: string; filter?: ConsolidatedFilter; withProvenance?: boolean },
-): AsyncGenerator<string>;
+export async function* consolidatedBundle(
+  store: Pick<Store, 'asAccount'>,
+  { accountId, patientId, filter = {}, fullUrlBase }: BundleOptions,
+): AsyncGenerator<string> {
+  const withProvenance = filter.types === undefined || filter.types.includes('Provenance');
+  let separator = `{"resourceType":"Bundle","type":"collection","timestamp":"${new Date().toISOString()}","entry":[`;
+  let isEmpty = true;
+  let after: ConsolidatedPlace | undefined;
+  do {
+    const page = await store.asAccount(accountId, (tx) =>
+      readConsolidated(tx, patientId, filter, after, RESOURCES_PER_PAGE),
+    );
+    for (const resource of page.resources) {
+      yield `${separator}${entryOf(fullUrlBase, resource.content)}`;
+      separator = ',';
+      isEmpty = false;
+      if (withProvenance && resource.origins.length > 0) {
+        yield `,${entryOf(fullUrlBase, provenanceOf(resource, patientId))}`;
+      }
+    }
+    after = page.next;
+  } while (after !== undefined);
+  // FHIR has no empty lists.
+  yield isEmpty ? separator.replace(',"entry":[', '}') : ']}';
+}
+
+function entryOf(base: string, resource: object): string {
+  const { resourceType, id } = resource as { resourceType: string; id: string };
+  return `{"fullUrl":${JSON.stringify(`${base}/${resourceType}/${id}`)},"resource":${JSON.stringify(resource)}}`;
+}

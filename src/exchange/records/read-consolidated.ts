@@ -1,6 +1,20 @@
 import type { FhirResource } from 'fhir/r4.js';
 import type { SourceType } from '../../contract/primitives.ts';
+import { foldGroup, type Member, type Resolve } from '../domain/merge/fold.ts';
+import { foldPatient } from '../domain/merge/fold-patient.ts';
+import { localTarget, referencesIn } from '../domain/merge/references.ts';
+import { NotFoundError } from '../errors.ts';
 import type { AccountTx } from '../store/database.ts';
+import { findPatient } from '../store/patients.ts';
+import { readSourcePatientIds } from '../store/record-merge.ts';
+import {
+  countLeading,
+  type RecordMember,
+  readLeading,
+  readMembers,
+  resolveTargets,
+  type SourceTarget,
+} from '../store/records.ts';
 
 /** What of a record is wanted; without any of it, all. `docs/merge.md` says which date counts for which type. */
 export interface ConsolidatedFilter {
@@ -50,21 +64,124 @@ export interface ConsolidatedPage {
 }
 
 /**
- * Up to `count` resources of a patient's consolidated record after `after`: the Patient first, then by type, newest
- * first within a type (undated last). Bring the record up to date first (`RecordKeeper.merge`). Pages are read one by
+ * Up to `count` resources of a patient's consolidated record after `after`: the Patient first (beside the `count`), then
+ * by type, newest first within a type (undated last). Bring the record up to date first (`RecordKeeper.merge`). Pages are read one by
  * one, each in a transaction of its own, so that nobody slow holds a connection.
+ *
+ * @throws NotFoundError when there is no such patient
  */
-export declare function readConsolidated(
+export async function readConsolidated(
   tx: AccountTx,
   patientId: string,
   filter: ConsolidatedFilter,
   after: ConsolidatedPlace | undefined,
   count: number,
-): Promise<ConsolidatedPage>;
+): Promise<ConsolidatedPage> {
+  const leading = await readLeading(tx, patientId, filter, after, count);
+  const withPatient = after === undefined && hasPatient(filter);
+  const ids = leading.map(({ id }) => id);
+  const members = await readMembers(tx, patientId, withPatient ? [patientId, ...ids] : ids);
+  const byResource = groupByResource(members);
+  const resolve = await resolver(tx, patientId, members);
+  const resources = leading.flatMap(({ id, resourceType }) => {
+    // None when a merge has just given it another id: whoever reads on finds it there.
+    const own = byResource.get(id) ?? [];
+    return own.length === 0
+      ? []
+      : [consolidated(id, resourceType, own, foldGroup(id, own, patientId, resolve))];
+  });
+  const patient = withPatient
+    ? [await consolidatedPatient(tx, patientId, byResource.get(patientId) ?? [], resolve)]
+    : [];
+  const last = leading.at(-1);
+  return {
+    resources: [...patient, ...resources],
+    ...(leading.length === count && last !== undefined ? { next: last } : {}),
+  };
+}
 
 /** How many resources of each type a read with this filter gives. */
-export declare function countConsolidated(
+export async function countConsolidated(
   tx: AccountTx,
   patientId: string,
   filter: ConsolidatedFilter,
-): Promise<Record<string, number>>;
+): Promise<Record<string, number>> {
+  const counts = await countLeading(tx, patientId, filter);
+  return Object.fromEntries([
+    ...(hasPatient(filter) ? [['Patient', 1] as const] : []),
+    ...counts.map(({ resourceType, count }) => [resourceType, count] as const),
+  ]);
+}
+
+const hasPatient = ({ types }: ConsolidatedFilter): boolean =>
+  types === undefined || types.includes('Patient');
+
+async function consolidatedPatient(
+  tx: AccountTx,
+  patientId: string,
+  members: readonly RecordMember[],
+  resolve: Resolve,
+): Promise<ConsolidatedResource> {
+  const person = await findPatient(tx, patientId);
+  if (person === undefined) throw new NotFoundError('Patient');
+  return consolidated(
+    patientId,
+    'Patient',
+    members,
+    foldPatient({ ...person, patientId, externalId: person.externalId ?? undefined }, members, resolve),
+  );
+}
+
+function consolidated(
+  id: string,
+  resourceType: string,
+  members: readonly RecordMember[],
+  content: object,
+): ConsolidatedResource {
+  const origins = members.map(({ source, sourceId, fileName, collectedAt, isConverted }) => ({
+    source,
+    sourceId,
+    fileName,
+    collectedAt,
+    isConverted,
+  }));
+  return { id, resourceType, content: content as FhirResource, origins };
+}
+
+function groupByResource(members: readonly RecordMember[]): Map<string, RecordMember[]> {
+  const byResource = new Map<string, RecordMember[]>();
+  for (const member of members) {
+    const own = byResource.get(member.resourceId);
+    if (own === undefined) byResource.set(member.resourceId, [member]);
+    else own.push(member);
+  }
+  return byResource;
+}
+
+/** Looks up at once all that these deliveries refer to. */
+async function resolver(
+  tx: AccountTx,
+  patientId: string,
+  members: readonly (Member & { source: SourceType })[],
+): Promise<Resolve> {
+  const patientIds = await readSourcePatientIds(tx, patientId);
+  const targets = new Map<string, SourceTarget>();
+  for (const { source, content } of members) {
+    for (const reference of referencesIn(content)) {
+      const target = localTarget(reference);
+      if (target !== undefined && target.type !== 'Patient') {
+        targets.set(nameOf(source, target), { source, ...target });
+      }
+    }
+  }
+  const found = await resolveTargets(tx, patientId, [...targets.values()]);
+  const ids = new Map(found.map((target) => [nameOf(target.source, target), target.resourceId]));
+  return (source, target) => {
+    if (target.type !== 'Patient') return ids.get(nameOf(source, target));
+    // Whom a source was asked about was not always recorded; its collection let nobody else in.
+    return (patientIds.get(source)?.has(target.id) ?? true) ? patientId : undefined;
+  };
+}
+
+const nameOf = (source: string, { type, id }: { type: string; id: string }): string =>
+  `${source} ${type}/${id}`;

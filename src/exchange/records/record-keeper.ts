@@ -1,13 +1,69 @@
+import type { Store } from '../store/database.ts';
+import { lockRecord, type PendingDelivery, pendingDeliveries, stillPending } from '../store/record-merge.ts';
+import { MERGE_RULES, mergeBatch } from './merge-batch.ts';
+
 /** Keeps patients' consolidated records up to date. */
 export interface RecordKeeper {
   /**
-   * Merges what the sources delivered since the last time; nothing new costs one query. One at a time for a patient,
-   * whoever calls; safe to call again after a crash. With `convert`, C-CDA documents that are new are made FHIR first
-   * (a worker's business; a reader merges only).
+   * Merges what the sources delivered since the last time; nothing new costs one short transaction. One at a time for
+   * a patient, whoever calls; safe to call again after a crash.
+   *
+   * @returns how many deliveries were new, changed or gone
    */
-  merge(
-    accountId: string,
-    patientId: string,
-    options?: { convert?: boolean; signal?: AbortSignal },
-  ): Promise<{ changed: number }>;
+  merge(accountId: string, patientId: string): Promise<{ changed: number }>;
+}
+
+/** Deliveries merged in one transaction: short enough for others to get their turn. */
+const BATCH_DELIVERIES = 500;
+/** As stored, compressed about fivefold. */
+const BATCH_BYTES = 4_000_000;
+/** Names of deliveries held at once. */
+const LISTED_DELIVERIES = 20_000;
+
+export function createRecordKeeper({ store }: { store: Pick<Store, 'asAccount'> }): RecordKeeper {
+  return {
+    async merge(accountId, patientId) {
+      let changed = 0;
+      for (;;) {
+        const { merged, left } = await store.asAccount(accountId, async (tx) => {
+          await lockRecord(tx, patientId);
+          const pending = await pendingDeliveries(tx, patientId, MERGE_RULES, LISTED_DELIVERIES);
+          const [first = [], ...rest] = batchesOf(pending);
+          if (first.length > 0) await mergeBatch(tx, patientId, first);
+          return { merged: first.length, left: rest };
+        });
+        changed += merged;
+        if (merged === 0) return { changed };
+        for (const batch of left) {
+          changed += await store.asAccount(accountId, async (tx) => {
+            await lockRecord(tx, patientId);
+            const places = await stillPending(tx, patientId, MERGE_RULES, batch);
+            if (places.length > 0) await mergeBatch(tx, patientId, places);
+            return places.length;
+          });
+        }
+        // All that was there is merged; what came meanwhile is announced by whoever brought it, after a merge of its own.
+        if (left.length === 0 || merged + left.flat().length < LISTED_DELIVERIES) return { changed };
+      }
+    },
+  };
+}
+
+function batchesOf(pending: readonly PendingDelivery[]): PendingDelivery[][] {
+  const batches: PendingDelivery[][] = [];
+  let batch: PendingDelivery[] = [];
+  let sizeBytes = 0;
+  for (const delivery of pending) {
+    if (
+      batch.length === BATCH_DELIVERIES ||
+      (batch.length > 0 && sizeBytes + delivery.sizeBytes > BATCH_BYTES)
+    ) {
+      batches.push(batch);
+      batch = [];
+      sizeBytes = 0;
+    }
+    batch.push(delivery);
+    sizeBytes += delivery.sizeBytes;
+  }
+  return batch.length === 0 ? batches : [...batches, batch];
 }

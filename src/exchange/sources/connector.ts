@@ -42,6 +42,8 @@ export type Cursor = { readonly [key: string]: unknown };
 /** One answer of a source, cut to the types this source is asked for and to the patient it was asked about. */
 export interface Page {
   resources: FhirResource[];
+  /** The ids under which the source knows the person: what the resources name. */
+  patientIds: readonly string[];
   /**
    * The answer as it came, but for strays; kept as a document so that every resource can be traced to what brought
    * it. Empty when the page only closes the sequence.

@@ -14,6 +14,8 @@ export interface AttemptWork {
   reason: string | null;
   resources: number;
   pages: number;
+  /** Every page is kept; what is left is to merge them and to end the attempt. */
+  isCollected: boolean;
   job: Record<string, unknown> | null;
   cursor: Record<string, unknown> | null;
 }
@@ -23,7 +25,7 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
     .selectFrom('network_query_attempt as a')
     .innerJoin('network_query as q', 'q.id', 'a.query_id')
     .innerJoin('patient as p', 'p.id', 'q.patient_id')
-    .select(['a.status', 'a.reason', 'a.resources', 'a.pages', 'a.job', 'a.cursor'])
+    .select(['a.status', 'a.reason', 'a.resources', 'a.pages', 'a.collected', 'a.job', 'a.cursor'])
     .select(['q.patient_id', 'q.requested'])
     .select([
       'p.first_names',
@@ -55,6 +57,7 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
     reason: row.reason,
     resources: row.resources,
     pages: row.pages,
+    isCollected: row.collected,
     job: row.job,
     cursor: row.cursor,
   };
@@ -149,6 +152,7 @@ export async function savePage(
   const updated = await ofAttempt(tx, step)
     .set({
       cursor: cursor === null ? null : JSON.stringify(cursor),
+      collected: cursor === null,
       pages: sql`pages + 1`,
       resources: sql`resources + ${counts.resources}`,
       strays: sql`strays + ${counts.strays}`,

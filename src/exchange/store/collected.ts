@@ -47,26 +47,35 @@ export interface CollectedResource {
   sha256: string;
   /** As JSON, with the name of its document in `meta.source`. */
   json: string;
+  /** When and as which version its source wrote it, in text order; empty when it does not say. */
+  revision: string;
 }
 
 /**
  * Stores resources once by their identity at the source; the same content again changes nothing, other content
- * replaces what was there.
+ * replaces what was there, unless both say which version they are and what was there is the newer one. Of two
+ * contents that claim to be one version the greater hash stays, so that the order in which they come is nothing.
  */
 export async function upsertResources(
   tx: AccountTx,
-  of: { patientId: string; source: SourceType; documentId: string },
+  of: { patientId: string; source: SourceType; documentId: string; convertedFrom?: string },
   resources: readonly CollectedResource[],
 ): Promise<void> {
   if (resources.length === 0) return;
   await sql`
     insert into patient_resource as r
-      (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content)
-    select ${tx.accountId}, ${of.patientId}, ${of.source}, n.type, n.id, ${of.documentId}, decode(n.sha, 'hex'), n.content
-    from json_to_recordset(${toRecordset(resources)}::json) as n(type text, id text, sha text, content jsonb)
+      (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, revision,
+        converted_from)
+    select ${tx.accountId}, ${of.patientId}, ${of.source}, n.type, n.id, ${of.documentId}, decode(n.sha, 'hex'), n.content,
+      n.revision, ${of.convertedFrom ?? null}
+    from json_to_recordset(${toRecordset(resources)}::json) as n(type text, id text, sha text,
+      content jsonb, revision text)
     on conflict (patient_id, source, resource_type, source_id) do update set
-      document_id = excluded.document_id, sha256 = excluded.sha256, content = excluded.content, collected_at = now()
+      document_id = excluded.document_id, sha256 = excluded.sha256, content = excluded.content,
+      revision = excluded.revision, converted_from = excluded.converted_from, collected_at = now()
     where r.sha256 <> excluded.sha256
+      and (r.revision = '' or excluded.revision = '' or excluded.revision > r.revision
+        or excluded.revision = r.revision and excluded.sha256 > r.sha256)
   `.execute(tx.db);
 }
 
@@ -74,8 +83,8 @@ export async function upsertResources(
 const toRecordset = (resources: readonly CollectedResource[]): string =>
   `[${resources.map(toRecord).join(',')}]`;
 
-const toRecord = ({ resourceType, sourceId, sha256, json }: CollectedResource): string =>
-  `{"type":${JSON.stringify(resourceType)},"id":${JSON.stringify(sourceId)},"sha":"${sha256}","content":${toJsonb(json)}}`;
+const toRecord = ({ resourceType, sourceId, sha256, json, revision }: CollectedResource): string =>
+  `{"type":${JSON.stringify(resourceType)},"id":${JSON.stringify(sourceId)},"sha":"${sha256}","revision":"${revision}","content":${toJsonb(json)}}`;
 
 /**
  * jsonb has no place for the character NUL, nor for half of a surrogate pair (which is all that JSON.stringify still

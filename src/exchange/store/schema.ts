@@ -8,9 +8,15 @@ import type { DefaultJson, Instant, Json, NullableJson } from './schema/columns.
 import type { MonitoringTables } from './schema/monitoring.ts';
 import type { NotificationTables } from './schema/notifications.ts';
 import type { QuerySweepTables } from './schema/query-sweep.ts';
+import type { RecordTables } from './schema/records.ts';
 
 /** The tables of `migrations/`, as Kysely sees them. */
-export interface Database extends BulkTables, QuerySweepTables, MonitoringTables, NotificationTables {
+export interface Database
+  extends BulkTables,
+    QuerySweepTables,
+    MonitoringTables,
+    NotificationTables,
+    RecordTables {
   account: AccountTable;
   api_key: ApiKeyTable;
   facility: FacilityTable;
@@ -213,6 +219,10 @@ interface PatientResourceTable {
   document_id: string;
   sha256: Buffer;
   content: Json<Record<string, unknown>>;
+  /** When and as which version its source wrote it, in text order; empty when it does not say. */
+  revision: Generated<string>;
+  /** The source's id of the C-CDA document that it was made of. */
+  converted_from: string | null;
   collected_at: Instant;
 }
 

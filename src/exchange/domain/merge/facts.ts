@@ -110,13 +110,16 @@ function medicationIdOf(content: Json): string | undefined {
 
 /**
  * What its source wrote itself leads before what was made of a document; then the newer (`meta.lastUpdated`, then
- * `meta.versionId`), the fuller, and last the greater hash, so that there is always exactly one first.
+ * `meta.versionId`), the fuller, and last the greater hash and name, so that there is always exactly one first.
  */
-function rankOf({ isConverted, content, sha256 }: Delivery): string {
+function rankOf({ source, sourceId, isConverted, content, sha256 }: Delivery): string {
   const { id: _id, meta: _meta, text: _text, ...rest } = content;
   const size = JSON.stringify(rest).length;
-  return [isConverted ? 0 : 1, revisionOf(content), String(size).padStart(9, '0'), sha256].join(' ');
+  const revision = revisionOf(content).padEnd(REVISION_LENGTH);
+  return [isConverted ? 0 : 1, revision, String(size).padStart(9, '0'), sha256, source, sourceId].join(' ');
 }
+
+const REVISION_LENGTH = 37;
 
 /** When and as which version its source last wrote a resource, in text order; empty when it does not say. */
 export function revisionOf({ meta }: Json): string {

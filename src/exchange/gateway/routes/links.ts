@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { NotFoundError } from '../../errors.ts';
-import { consolidatedBundle } from '../../links/consolidated-bundle.ts';
+import { consolidatedBundle } from '../../records/consolidated-bundle.ts';
 import { findPatient } from '../../store/patients.ts';
 import type { GatewayDeps } from '../deps.ts';
 import { addSignedLinkRoute, auditLink } from '../signed-link-route.ts';
@@ -9,7 +9,7 @@ import { addSignedLinkRoute, auditLink } from '../signed-link-route.ts';
 /** What webhooks point to (`consolidatedDataUrl`): the signed link is the permission. */
 export function addLinkRoutes(
   app: FastifyInstance,
-  deps: Pick<GatewayDeps, 'store' | 'linkSigningKey'>,
+  deps: Pick<GatewayDeps, 'store' | 'records' | 'linkSigningKey' | 'publicBaseUrl'>,
 ): void {
   addSignedLinkRoute(app, deps, 'consolidated', 'readConsolidatedLink', async (link, request, reply) => {
     const { accountId, targetId: patientId } = link;
@@ -17,8 +17,15 @@ export function addLinkRoutes(
       if ((await findPatient(tx, patientId)) === undefined) throw new NotFoundError('Patient');
       await auditLink(tx, request, { operation: 'readConsolidatedLink', patientId });
     });
-    return reply
-      .type('application/fhir+json; charset=utf-8')
-      .send(Readable.from(consolidatedBundle(deps.store, { accountId, patientId })));
+    await deps.records.merge(accountId, patientId);
+    return reply.type('application/fhir+json; charset=utf-8').send(
+      Readable.from(
+        consolidatedBundle(deps.store, {
+          accountId,
+          patientId,
+          fullUrlBase: `${deps.publicBaseUrl}/fhir`,
+        }),
+      ),
+    );
   });
 }

@@ -2,6 +2,7 @@ import type { FhirResource } from 'fhir/r4.js';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { isRecord } from '../http/failures.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
+import { withLocalReferences } from './local-references.ts';
 import { resourceTypesOf } from './resource-types.ts';
 import { belongingOf, isResourceId, type Subjects } from './subjects.ts';
 
@@ -58,7 +59,8 @@ export function contentOf(
     if (isSupporting || clinical.has(resource.resourceType)) kept.push(resource);
   }
   // Checked as far as it is needed here: an object with a type and an id. Records validate the rest.
-  const resources = wanted(config.source, kept) as unknown as FhirResource[];
+  const local = withLocalReferences(config, entries, wanted(config.source, kept));
+  const resources = local as unknown as FhirResource[];
   return { resources, strays, isAboutAnother: hasOtherPatient && !hasOurs };
 }
 

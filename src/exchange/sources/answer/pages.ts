@@ -65,6 +65,7 @@ async function pageOf(
   const rawBytes = strays.length === 0 ? bytes : fetched.rawWithout(new Set(strays));
   return {
     resources,
+    patientIds: plan.patientIds,
     raw: { contentType, bytes: rawBytes },
     ...(await collectAttachments(context, resources, signal)),
     strayCount: strays.length,

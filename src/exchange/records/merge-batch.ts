@@ -1,0 +1,134 @@
+import { meaningOf } from '../domain/merge/codes.ts';
+import { type Delivery, type Facts, factsOf } from '../domain/merge/facts.ts';
+import { groupByKeys } from '../domain/merge/grouping.ts';
+import type { AccountTx } from '../store/database.ts';
+import {
+  type DeliveryPlace,
+  deleteOrigins,
+  dependentsOf,
+  type KnownOrigin,
+  type RecordKey,
+  readAffected,
+  readDeliveries,
+  readOrigins,
+  readSourcePatientIds,
+  upsertOrigins,
+  writeKeys,
+} from '../store/record-merge.ts';
+
+/** To be raised when the rules of `domain/merge` change what is the same: every record is then merged again. */
+export const MERGE_RULES = 1;
+
+/**
+ * Merges these deliveries into a patient's record, in one transaction that holds the record's lock.
+ *
+ * What a record's groups are depends on the set of deliveries alone. Only the groups that a changed delivery was in,
+ * or shares a key with, are made anew; since no two groups share a key, no other can change.
+ */
+export async function mergeBatch(
+  tx: AccountTx,
+  patientId: string,
+  places: readonly DeliveryPlace[],
+): Promise<void> {
+  const medications = places.filter(({ resourceType }) => resourceType === 'Medication');
+  const changed = uniquePlaces([...places, ...(await dependentsOf(tx, patientId, medications))]);
+  const facts = await newFacts(tx, patientId, await readDeliveries(tx, patientId, changed));
+
+  const before = await readOrigins(tx, patientId, changed);
+  const touched = await readAffected(
+    tx,
+    patientId,
+    before.flatMap(({ resourceId }) => resourceId ?? []),
+    facts.flatMap(({ resourceType, keys }) => keys.map((key) => ({ resourceType, key }))),
+  );
+  const isChanged = new Set(changed.map(nameOf));
+  const others = touched.filter((origin) => !isChanged.has(nameOf(origin)));
+  const after = regroup(patientId, [...facts, ...others]);
+
+  const present = new Set(facts.map(nameOf));
+  await deleteOrigins(
+    tx,
+    patientId,
+    before.filter((origin) => !present.has(nameOf(origin))),
+  );
+  const otherBefore = new Map(others.map((origin) => [nameOf(origin), origin]));
+  const written = after.filter((origin) => {
+    const known = otherBefore.get(nameOf(origin));
+    return known === undefined || known.resourceId !== origin.resourceId || known.leads !== origin.leads;
+  });
+  await upsertOrigins(tx, patientId, MERGE_RULES, written);
+  await writeKeys(tx, patientId, changedKeys([...before, ...others], after));
+}
+
+/** Facts of deliveries; for those that refer to a Medication, with its code. */
+async function newFacts(tx: AccountTx, patientId: string, deliveries: Delivery[]): Promise<KnownOrigin[]> {
+  const patientIds = await readSourcePatientIds(tx, patientId);
+  const plain = deliveries.map((delivery) =>
+    factsOf(delivery, { patientIds: patientIds.get(delivery.source) }),
+  );
+  const named = plain.flatMap(({ source, medicationId }): DeliveryPlace[] =>
+    medicationId === undefined
+      ? []
+      : [{ source: source as DeliveryPlace['source'], resourceType: 'Medication', sourceId: medicationId }],
+  );
+  const codes = new Map(
+    (named.length === 0 ? [] : await readDeliveries(tx, patientId, uniquePlaces(named))).map((medication) => [
+      nameOf(medication),
+      meaningOf(medication.content.code),
+    ]),
+  );
+  return deliveries.map((delivery, index) => {
+    const { source, medicationId } = plain[index] ?? {};
+    if (medicationId === undefined) return asOrigin(plain[index] ?? factsOf(delivery, {}));
+    const medication = codes.get(
+      nameOf({ source: source ?? '', resourceType: 'Medication', sourceId: medicationId }),
+    );
+    return asOrigin(factsOf(delivery, { patientIds: patientIds.get(delivery.source), medication }));
+  });
+}
+
+function asOrigin({ days, source, ...facts }: Facts): KnownOrigin {
+  return {
+    ...facts,
+    source: source as DeliveryPlace['source'],
+    resourceId: null,
+    leads: false,
+    dateFrom: days?.from ?? null,
+    dateTo: days?.to ?? null,
+  };
+}
+
+/** Each with its group's id, and whether it leads it. */
+function regroup(patientId: string, origins: readonly KnownOrigin[]): KnownOrigin[] {
+  const grouped = groupByKeys(patientId, origins).flatMap(({ id, members }) =>
+    members.map((member, index) => ({ ...member, resourceId: id, leads: index === 0 })),
+  );
+  const aside = origins.filter(({ keys }) => keys.length === 0);
+  return [...grouped, ...aside.map((origin) => ({ ...origin, resourceId: null, leads: false }))];
+}
+
+function changedKeys(before: readonly KnownOrigin[], after: readonly KnownOrigin[]) {
+  const [known, wanted] = [keysOf(before), keysOf(after)];
+  return {
+    gone: [...known].filter(([name]) => !wanted.has(name)).map(([, key]) => key),
+    written: [...wanted]
+      .filter(([name, key]) => known.get(name)?.resourceId !== key.resourceId)
+      .map(([, key]) => key),
+  };
+}
+
+function keysOf(origins: readonly KnownOrigin[]): Map<string, RecordKey> {
+  const keys = new Map<string, RecordKey>();
+  for (const { resourceType, resourceId, keys: own } of origins) {
+    if (resourceId === null) continue;
+    for (const key of own) keys.set(`${resourceType} ${key}`, { resourceType, key, resourceId });
+  }
+  return keys;
+}
+
+type Named = Pick<Facts, 'source' | 'resourceType' | 'sourceId'>;
+const nameOf = ({ source, resourceType, sourceId }: Named): string => `${source} ${resourceType}/${sourceId}`;
+
+function uniquePlaces(places: readonly DeliveryPlace[]): DeliveryPlace[] {
+  return [...new Map(places.map((place) => [nameOf(place), place])).values()];
+}

@@ -1,0 +1,238 @@
+import { sql } from 'kysely';
+import type { SourceType } from '../../contract/primitives.ts';
+import type { Delivery, Facts } from '../domain/merge/facts.ts';
+import type { AccountTx } from './database.ts';
+
+/** A delivery's identity. */
+export interface DeliveryPlace {
+  source: SourceType;
+  resourceType: string;
+  sourceId: string;
+}
+
+export interface PendingDelivery extends DeliveryPlace {
+  /** As stored, compressed; 0 when it is gone. */
+  sizeBytes: number;
+}
+
+/** One merge of a patient's record at a time; held until the transaction ends. */
+export async function lockRecord(tx: AccountTx, patientId: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`record/${patientId}`}, 0))`.execute(tx.db);
+}
+
+/** What is new, changed, gone, or was merged by other rules. */
+export async function pendingDeliveries(
+  tx: AccountTx,
+  patientId: string,
+  rules: number,
+  limit: number,
+): Promise<PendingDelivery[]> {
+  const { rows } = await sql<PendingDelivery>`
+    select source, resource_type as "resourceType", source_id as "sourceId", coalesce(p.bytes, 0) as "sizeBytes"
+    from (select source, resource_type, source_id, sha256, pg_column_size(content) as bytes
+          from patient_resource where patient_id = ${patientId}) p
+    full join (select source, resource_type, source_id, sha256, rules
+               from record_origin where patient_id = ${patientId}) o using (source, resource_type, source_id)
+    where p.sha256 is distinct from o.sha256 or o.rules <> ${rules}
+    order by resource_type, source, source_id
+    limit ${limit}`.execute(tx.db);
+  return rows;
+}
+
+/** Those of the places that still are to be merged: somebody else may have done it meanwhile. */
+export async function stillPending(
+  tx: AccountTx,
+  patientId: string,
+  rules: number,
+  places: readonly DeliveryPlace[],
+): Promise<DeliveryPlace[]> {
+  const { rows } = await sql<DeliveryPlace>`
+    select place.source, place.resource_type as "resourceType", place.source_id as "sourceId"
+    from ${placesOf(places)}
+    left join patient_resource p on p.patient_id = ${patientId} and p.source = place.source
+      and p.resource_type = place.resource_type and p.source_id = place.source_id
+    left join record_origin o on o.patient_id = ${patientId} and o.source = place.source
+      and o.resource_type = place.resource_type and o.source_id = place.source_id
+    where p.sha256 is distinct from o.sha256 or o.rules <> ${rules}`.execute(tx.db);
+  return rows;
+}
+
+/** The ids under which each source knows the person. */
+export async function readSourcePatientIds(
+  tx: AccountTx,
+  patientId: string,
+): Promise<Map<string, Set<string>>> {
+  const rows = await tx.db
+    .selectFrom('patient_at_source')
+    .select(['source', 'source_patient_id as id'])
+    .where('patient_id', '=', patientId)
+    .execute();
+  const ids = new Map<string, Set<string>>();
+  for (const { source, id } of rows) ids.set(source, (ids.get(source) ?? new Set()).add(id));
+  return ids;
+}
+
+export async function insertSourcePatientIds(
+  tx: AccountTx,
+  patientId: string,
+  source: SourceType,
+  ids: readonly string[],
+): Promise<void> {
+  if (ids.length === 0) return;
+  await tx.db
+    .insertInto('patient_at_source')
+    .values(
+      ids.map((id) => ({
+        account_id: tx.accountId,
+        patient_id: patientId,
+        source,
+        source_patient_id: id,
+      })),
+    )
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** Those of the places that are there. */
+export async function readDeliveries(
+  tx: AccountTx,
+  patientId: string,
+  places: readonly DeliveryPlace[],
+): Promise<Delivery[]> {
+  const { rows } = await sql<Delivery>`
+    select source, resource_type as "resourceType", source_id as "sourceId", encode(sha256, 'hex') as sha256,
+      converted_from is not null as "isConverted", content
+    from patient_resource
+    join ${placesOf(places)} using (source, resource_type, source_id)
+    where patient_id = ${patientId}`.execute(tx.db);
+  return rows;
+}
+
+/** What the merge knew of these places, and of all that refer to one of these Medications. */
+export async function readOrigins(
+  tx: AccountTx,
+  patientId: string,
+  places: readonly DeliveryPlace[],
+): Promise<KnownOrigin[]> {
+  const { rows } = await sql<KnownOrigin>`
+    select ${ORIGIN_COLUMNS} from record_origin
+    join ${placesOf(places)} using (source, resource_type, source_id)
+    where patient_id = ${patientId}`.execute(tx.db);
+  return rows;
+}
+
+/** Deliveries whose keys depend on these Medications of their source. */
+export async function dependentsOf(
+  tx: AccountTx,
+  patientId: string,
+  medications: readonly DeliveryPlace[],
+): Promise<DeliveryPlace[]> {
+  if (medications.length === 0) return [];
+  const { rows } = await sql<DeliveryPlace>`
+    select o.source, o.resource_type as "resourceType", o.source_id as "sourceId"
+    from record_origin o
+    join ${placesOf(medications)} on o.source = place.source and o.medication_id = place.source_id
+    where o.patient_id = ${patientId}`.execute(tx.db);
+  return rows;
+}
+
+/** Every delivery of the consolidated resources with these ids, or that own one of these keys. */
+export async function readAffected(
+  tx: AccountTx,
+  patientId: string,
+  resourceIds: readonly string[],
+  keys: readonly { resourceType: string; key: string }[],
+): Promise<KnownOrigin[]> {
+  const { rows } = await sql<KnownOrigin>`
+    with affected as (
+      select unnest(${resourceIds}::uuid[]) as resource_id
+      union
+      select k.resource_id from record_key k
+      join json_to_recordset(${JSON.stringify(keys)}::json) as n("resourceType" text, key text)
+        on k.resource_type = n."resourceType" and k.key = n.key
+      where k.patient_id = ${patientId})
+    select ${ORIGIN_COLUMNS} from record_origin join affected using (resource_id)
+    where patient_id = ${patientId}`.execute(tx.db);
+  return rows;
+}
+
+/** Facts with what they led to. */
+export interface KnownOrigin extends Omit<Facts, 'days' | 'source'>, DeliveryPlace {
+  resourceId: string | null;
+  leads: boolean;
+  dateFrom: string | null;
+  dateTo: string | null;
+}
+
+const ORIGIN_COLUMNS = sql`source, resource_type as "resourceType", source_id as "sourceId",
+  encode(sha256, 'hex') as sha256, resource_id as "resourceId", aside, keys, rank, leads,
+  medication_id as "medicationId", sort_date as "sortDate", date_from as "dateFrom", date_to as "dateTo"`;
+
+export async function upsertOrigins(
+  tx: AccountTx,
+  patientId: string,
+  rules: number,
+  origins: readonly KnownOrigin[],
+): Promise<void> {
+  if (origins.length === 0) return;
+  await sql`
+    insert into record_origin (account_id, patient_id, source, resource_type, source_id, sha256, rules, resource_id,
+      aside, keys, rank, leads, medication_id, sort_date, date_from, date_to)
+    select ${tx.accountId}, ${patientId}, n.source, n."resourceType", n."sourceId", decode(n.sha256, 'hex'), ${rules},
+      n."resourceId", n.aside, n.keys, n.rank, n.leads, n."medicationId", n."sortDate", n."dateFrom", n."dateTo"
+    from json_to_recordset(${JSON.stringify(origins)}::json) as n(source text, "resourceType" text, "sourceId" text,
+      sha256 text, "resourceId" uuid, aside text, keys text[], rank text, leads boolean, "medicationId" text,
+      "sortDate" text, "dateFrom" date, "dateTo" date)
+    on conflict (patient_id, source, resource_type, source_id) do update set
+      sha256 = excluded.sha256, rules = excluded.rules, resource_id = excluded.resource_id, aside = excluded.aside,
+      keys = excluded.keys, rank = excluded.rank, leads = excluded.leads, medication_id = excluded.medication_id,
+      sort_date = excluded.sort_date, date_from = excluded.date_from, date_to = excluded.date_to`.execute(
+    tx.db,
+  );
+}
+
+export async function deleteOrigins(
+  tx: AccountTx,
+  patientId: string,
+  places: readonly DeliveryPlace[],
+): Promise<void> {
+  if (places.length === 0) return;
+  await sql`
+    delete from record_origin o using ${placesOf(places)}
+    where o.patient_id = ${patientId} and o.source = place.source and o.resource_type = place.resource_type
+      and o.source_id = place.source_id`.execute(tx.db);
+}
+
+export interface RecordKey {
+  resourceType: string;
+  key: string;
+  resourceId: string;
+}
+
+export async function writeKeys(
+  tx: AccountTx,
+  patientId: string,
+  { gone, written }: { gone: readonly Omit<RecordKey, 'resourceId'>[]; written: readonly RecordKey[] },
+): Promise<void> {
+  if (gone.length > 0)
+    await sql`
+      delete from record_key k
+      using json_to_recordset(${JSON.stringify(gone)}::json) as n("resourceType" text, key text)
+      where k.patient_id = ${patientId} and k.resource_type = n."resourceType" and k.key = n.key`.execute(
+      tx.db,
+    );
+  if (written.length > 0)
+    await sql`
+      insert into record_key (account_id, patient_id, resource_type, key, resource_id)
+      select ${tx.accountId}, ${patientId}, n."resourceType", n.key, n."resourceId"
+      from json_to_recordset(${JSON.stringify(written)}::json) as n("resourceType" text, key text, "resourceId" uuid)
+      on conflict (patient_id, resource_type, key) do update set resource_id = excluded.resource_id`.execute(
+      tx.db,
+    );
+}
+
+const placesOf = (places: readonly DeliveryPlace[]) =>
+  sql`(select source, "resourceType" as resource_type, "sourceId" as source_id
+       from json_to_recordset(${JSON.stringify(
+         places.map(({ source, resourceType, sourceId }) => ({ source, resourceType, sourceId })),
+       )}::json) as n(source text, "resourceType" text, "sourceId" text)) as place`;

@@ -1,0 +1,60 @@
+import type { Generated } from 'kysely';
+import type { SourceType } from '../../../contract/primitives.ts';
+import type { AsideReason } from '../../domain/merge/facts.ts';
+import type { Instant } from './columns.ts';
+
+export interface RecordTables {
+  patient_at_source: PatientAtSourceTable;
+  record_origin: RecordOriginTable;
+  record_key: RecordKeyTable;
+  document_conversion: DocumentConversionTable;
+}
+
+interface PatientAtSourceTable {
+  account_id: string;
+  patient_id: string;
+  source: SourceType;
+  source_patient_id: string;
+}
+
+interface RecordOriginTable {
+  account_id: string;
+  patient_id: string;
+  source: SourceType;
+  resource_type: string;
+  source_id: string;
+  sha256: Buffer;
+  rules: number;
+  resource_id: string | null;
+  aside: AsideReason | null;
+  keys: string[];
+  rank: string;
+  leads: boolean;
+  medication_id: string | null;
+  sort_date: string;
+  /** YYYY-MM-DD */
+  date_from: string | null;
+  /** YYYY-MM-DD or `infinity` */
+  date_to: string | null;
+}
+
+interface RecordKeyTable {
+  account_id: string;
+  patient_id: string;
+  resource_type: string;
+  key: string;
+  resource_id: string;
+}
+
+/** `superseded`: a newer delivery of the same document took its place before it was converted. */
+export type ConversionOutcome = 'converted' | 'superseded' | 'not-cda' | 'skipped' | 'failed';
+
+interface DocumentConversionTable {
+  document_id: string;
+  account_id: string;
+  patient_id: string;
+  outcome: ConversionOutcome;
+  reason: string | null;
+  resources: Generated<number>;
+  converted_at: Instant;
+}
