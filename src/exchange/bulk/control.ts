@@ -62,7 +62,7 @@ export function createBulkControl(deps: {
 
   async function pauseOrResume(accountId: string, requestId: string, paused: boolean) {
     const request = await openRequest(accountId, requestId);
-    if (request.status === 'waiting') throw new ConflictError('No file has been uploaded yet');
+    if (request.status === 'waiting' && paused) throw new ConflictError('No file has been uploaded yet');
     if (request.paused === paused)
       throw new ConflictError(paused ? 'The bulk create is paused already' : 'The bulk create is not paused');
     const taken = await steer(accountId, requestId, paused ? MESSAGES.pause : MESSAGES.resume);

@@ -98,13 +98,13 @@ export async function startClock(tx: AccountTx, requestId: string): Promise<bool
   return row !== undefined;
 }
 
-/** Does nothing to a request that is not processing. */
+/** Does nothing to a request that has ended. */
 export async function setPaused(tx: AccountTx, requestId: string, paused: boolean): Promise<void> {
   await tx.db
     .updateTable('bulk_request')
     .set({ paused, ...CLOCK_STOPPED })
     .where('id', '=', requestId)
-    .where('status', '=', 'processing')
+    .where('status', 'in', ['waiting', 'processing'])
     .execute();
 }
 

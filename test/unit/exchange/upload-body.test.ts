@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import Fastify from 'fastify';
+import Fastify, { type FastifyRequest } from 'fastify';
 import { request as send } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { limitBodyTime } from '../../../src/exchange/gateway/plugins/body-time.ts';
+import { liftBodyTime, limitBodyTime } from '../../../src/exchange/gateway/plugins/body-time.ts';
 import { drain, uploadBody } from '../../../src/exchange/gateway/upload-body.ts';
 
 const HOUR = 3_600_000;
@@ -70,7 +70,8 @@ describe('any other request', () => {
     const app = Fastify();
     limitBodyTime(app, 20);
     app.post('/short', () => ({}));
-    app.post('/long', { config: { ownBodyTime: true } }, () => ({}));
+    const lift = { preParsing: async (request: FastifyRequest) => liftBodyTime(request) };
+    app.post('/long', lift, () => ({}));
     const base = await app.listen({ host: '127.0.0.1', port: 0 });
     const post = (path: string, body: PassThrough) =>
       send(`${base}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });

@@ -8,6 +8,7 @@ import type { AccountTx } from '../../store/database.ts';
 import type { GatewayDeps } from '../deps.ts';
 import { errorAnswer } from '../errors.ts';
 import { callerOf } from '../plugins/auth.ts';
+import { liftBodyTime } from '../plugins/body-time.ts';
 import { drain, type UploadLimits, uploadBody } from '../upload-body.ts';
 
 const OPERATION = 'uploadBulkCreate';
@@ -29,13 +30,14 @@ export function addBulkUploadRoute(
   app.addContentTypeParser('*', (_request, _body, done) => done(null));
   app.put<{ Params: { token: string } }>(
     '/links/bulk-upload/:token',
-    { schema: { hide: true }, config: { operation: OPERATION, ownBodyTime: true } },
+    { schema: { hide: true }, config: { operation: OPERATION } },
     async (request, reply) => {
       const target = targetOf(request, deps.linkSigningKey);
       const { accountId, targetId: requestId } = target;
       let body: Readable | undefined;
       try {
         checkContentType(request);
+        liftBodyTime(request);
         body = uploadBody(request.raw, { ...LIMITS, ...limits });
         const { upload, eventIds } = await deps.bulkCreates.receiveUpload(
           { accountId, requestId },

@@ -24,7 +24,9 @@ export class BulkProgress {
   constructor(
     readonly requestId: string,
     readonly onChange: (progress: BulkProgress) => void = () => {},
-  ) {}
+  ) {
+    this.onChange(this);
+  }
 
   get paused(): boolean {
     return this.#paused;

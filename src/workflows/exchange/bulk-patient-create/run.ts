@@ -5,6 +5,7 @@ import {
   CancellationScope,
   condition,
   isCancellation,
+  upsertSearchAttributes,
 } from '@temporalio/workflow';
 import {
   BULK_END_REASONS,
@@ -12,6 +13,7 @@ import {
   type BulkStepInput,
 } from '../../../contract/bulk-create-steps.ts';
 import type { BulkPatientCreateInput } from '../../../contract/bulk-create-workflow.ts';
+import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { fileActivities, rowActivities } from './activities.ts';
 import type { BulkProgress } from './progress.ts';
 
@@ -105,6 +107,7 @@ export class BulkRun {
   }
 
   async #checked(): Promise<boolean> {
+    upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: 'processing' }]);
     this.progress.enter('checking');
     const check = await fileActivities('Check the file’s format').checkUpload(this.#step);
     switch (check.kind) {
