@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import type { SourceType } from '../../src/contract/primitives.ts';
+import { revisionOf } from '../../src/exchange/domain/merge/facts.ts';
+import type { Person } from '../../src/exchange/domain/merge/fold-patient.ts';
+import type { Delivered } from '../../src/exchange/domain/merge/merge.ts';
+import {
+  type ConsolidatedFilter,
+  type ConsolidatedPlace,
+  type ConsolidatedResource,
+  readConsolidated,
+} from '../../src/exchange/records/read-consolidated.ts';
+import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
+import { insertAccount } from '../../src/exchange/store/accounts.ts';
+import { insertDocuments, upsertResources } from '../../src/exchange/store/collected.ts';
+import { createStore } from '../../src/exchange/store/database.ts';
+import { insertPatient } from '../../src/exchange/store/patients.ts';
+import { insertSourcePatientIds } from '../../src/exchange/store/record-merge.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+
+/** A database of its own with an account, into which a test delivers as the collection does. */
+export async function createRecordEnvironment() {
+  const database = await createTestDatabase();
+  const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 8 });
+  const records = createRecordKeeper({ store });
+  const accountId = uuidv7();
+  await store.asSystem((tx) => insertAccount(tx, { id: accountId, name: 'Test', settings: {} }));
+
+  async function read(patientId: string, filter: ConsolidatedFilter = {}, count = 97) {
+    const all: ConsolidatedResource[] = [];
+    let after: ConsolidatedPlace | undefined;
+    do {
+      const page = await store.asAccount(accountId, (tx) =>
+        readConsolidated(tx, patientId, filter, after, count),
+      );
+      all.push(...page.resources);
+      after = page.next;
+    } while (after !== undefined);
+    return all;
+  }
+
+  return {
+    databaseUrl: database.databaseUrl,
+    store,
+    records,
+    accountId,
+    async addPatient(person: Omit<Person, 'patientId'>): Promise<string> {
+      const patientId = uuidv7();
+      await store.asAccount(accountId, (tx) =>
+        insertPatient(
+          tx,
+          patientId,
+          {
+            ...person,
+            externalId: person.externalId ?? null,
+            facilityIds: [],
+            hieOptOut: false,
+            treatmentRelationship: true,
+          },
+          [],
+        ),
+      );
+      return patientId;
+    },
+    /** Keeps deliveries of one source as a page does; returns the name of the page. */
+    async deliver(
+      patientId: string,
+      source: SourceType,
+      deliveries: readonly Delivered[],
+      patientIds: Iterable<string>,
+    ): Promise<string> {
+      const documentId = uuidv7();
+      const fileName = `${source}-${documentId}.json`;
+      await store.asAccount(accountId, async (tx) => {
+        await insertDocuments(tx, [
+          {
+            id: documentId,
+            patientId,
+            queryId: uuidv7(),
+            source,
+            kind: 'page',
+            fileName,
+            contentType: 'application/fhir+json',
+            sizeBytes: 1,
+            sha256: createHash('sha256').digest(),
+            blobRef: 'x',
+          },
+        ]);
+        await insertSourcePatientIds(tx, patientId, source, [...patientIds]);
+        await upsertResources(
+          tx,
+          { patientId, source, documentId },
+          deliveries.map(({ resourceType, sourceId, sha256, content }) => ({
+            resourceType,
+            sourceId,
+            sha256,
+            json: JSON.stringify(content),
+            revision: revisionOf(content),
+          })),
+        );
+      });
+      return fileName;
+    },
+    read,
+    /** The whole record as text, but for the names of documents and of the person, which differ by chance. */
+    async text(patientId: string): Promise<string> {
+      const contents = (await read(patientId)).map(({ content }) => content);
+      return JSON.stringify(contents, null, 1)
+        .replaceAll(/"(hie|lab|pharmacy)-[0-9a-f-]{36}\.json"/g, '"$1-page.json"')
+        .replaceAll(patientId, 'the-patient');
+    },
+    async close() {
+      await store.close();
+      await database.drop();
+    },
+  };
+}
+
+export type RecordEnvironment = Awaited<ReturnType<typeof createRecordEnvironment>>;

@@ -1,0 +1,191 @@
+import { fc, test as property } from '@fast-check/vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { SourceType } from '../../src/contract/primitives.ts';
+import { type Delivered, mergeDeliveries } from '../../src/exchange/domain/merge/merge.ts';
+import { countConsolidated } from '../../src/exchange/records/read-consolidated.ts';
+import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../unit/records/deliveries.ts';
+import { createRecordEnvironment, type RecordEnvironment } from './record-environment.ts';
+
+let environment: RecordEnvironment;
+beforeAll(async () => {
+  environment = await createRecordEnvironment();
+});
+afterAll(() => environment.close());
+
+const [sample] = samples.filter(({ key }) => key === 'keith-kiehn');
+if (sample === undefined) throw new Error('the sample is gone');
+const person = personOf(sample);
+const ids = patientIdsOf(sample);
+const whole = deliveriesOf(sample);
+
+async function deliver(patientId: string, deliveries: readonly Delivered[]): Promise<void> {
+  for (const source of ['hie', 'lab', 'pharmacy'] satisfies SourceType[]) {
+    const own = deliveries.filter((each) => each.source === source);
+    if (own.length > 0) await environment.deliver(patientId, source, own, ids.get(source) ?? []);
+  }
+}
+const merge = (patientId: string) => environment.records.merge(environment.accountId, patientId);
+/** In the order of the reader, which is not that of the whole merge at once. */
+const sorted = (text: string): string =>
+  JSON.stringify(
+    (JSON.parse(text) as { resourceType: string; id: string }[]).sort((left, right) =>
+      `${left.resourceType}/${left.id}` < `${right.resourceType}/${right.id}` ? -1 : 1,
+    ),
+  );
+
+describe('a record', () => {
+  property.prop(
+    [
+      fc.shuffledSubarray(whole, { minLength: whole.length }),
+      fc.array(fc.nat(whole.length), { maxLength: 4 }),
+      fc.subarray(whole),
+    ],
+    { numRuns: 4 },
+  )(
+    'is the same byte for byte, however it was shuffled, doubled and split into batches',
+    async (shuffled, cuts, doubled) => {
+      const patientId = await environment.addPatient(person);
+      const bounds = [0, ...cuts.sort((left, right) => left - right), shuffled.length];
+      for (const [index, from] of bounds.entries()) {
+        await deliver(patientId, shuffled.slice(from, bounds[index + 1]));
+        await merge(patientId);
+      }
+      await deliver(patientId, doubled);
+      expect(await merge(patientId)).toEqual({ changed: 0 });
+      const expected = mergeDeliveries({ ...person, patientId }, whole, ids).resources;
+      const text = await environment.text(patientId);
+      expect(sorted(text)).toBe(sorted(JSON.stringify(expected).replaceAll(patientId, 'the-patient')));
+    },
+  );
+
+  test('holds each thing once with all its origins, and refers to nothing that it does not hold', async () => {
+    const patientId = await environment.addPatient(person);
+    await deliver(patientId, whole);
+    expect(await merge(patientId)).toEqual({ changed: whole.length });
+    const resources = await environment.read(patientId);
+    expect(resources[0]?.resourceType).toBe('Patient');
+    expect(resources.flatMap(({ origins }) => origins)).toHaveLength(whole.length);
+    const twice = resources.filter(({ origins }) => new Set(origins.map(({ source }) => source)).size > 1);
+    expect(twice.map(({ resourceType }) => resourceType)).toEqual(
+      expect.arrayContaining(['Observation', 'MedicationRequest', 'Practitioner']),
+    );
+    expect(twice.length).toBeGreaterThan(10);
+    const names = new Set(resources.map(({ resourceType, id }) => `${resourceType}/${id}`));
+    const referred = JSON.stringify(resources).matchAll(/"reference":"([^"]+)"/g);
+    for (const [, reference = ''] of referred) expect(names).toContain(reference);
+    const counts = await environment.store.asAccount(environment.accountId, (tx) =>
+      countConsolidated(tx, patientId, {}),
+    );
+    expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBe(resources.length);
+  });
+
+  test('is the same when many merge it at once', async () => {
+    const patientId = await environment.addPatient(person);
+    await Promise.all([
+      ...['hie', 'lab', 'pharmacy'].map(async (source) => {
+        await deliver(
+          patientId,
+          whole.filter((each) => each.source === source),
+        );
+        await merge(patientId);
+      }),
+      merge(patientId),
+      merge(patientId),
+    ]);
+    expect(await merge(patientId)).toEqual({ changed: 0 });
+    const expected = mergeDeliveries({ ...person, patientId }, whole, ids).resources;
+    expect(sorted(await environment.text(patientId))).toBe(
+      sorted(JSON.stringify(expected).replaceAll(patientId, 'the-patient')),
+    );
+  });
+});
+
+describe('a delivery that changes', () => {
+  const of = (id: string, rest: object) =>
+    delivery('hie', {
+      resourceType: 'Observation',
+      id,
+      status: 'final',
+      subject: { reference: 'Patient/p' },
+      effectiveDateTime: '2024-05-01',
+      code: { text: 'Weight' },
+      ...rest,
+    });
+  const contents = async (patientId: string, type: string) =>
+    (await environment.read(patientId, { types: [type] })).map(({ content }) => content);
+
+  test('replaces what it said before, and leaves the group that it no longer belongs to', async () => {
+    const patientId = await environment.addPatient(person);
+    const [first, same] = [of('a', { valueString: 'x' }), of('b', { valueString: 'x' })];
+    await environment.deliver(patientId, 'hie', [first, same], ['p']);
+    await merge(patientId);
+    expect(await contents(patientId, 'Observation')).toHaveLength(1);
+    await environment.deliver(patientId, 'hie', [of('b', { valueString: 'y' })], ['p']);
+    await merge(patientId);
+    const values = (await contents(patientId, 'Observation')).map((each) => JSON.stringify(each));
+    for (const value of ['x', 'y'])
+      expect(values.filter((each) => each.includes(`"valueString":"${value}"`))).toHaveLength(1);
+  });
+
+  test('is not replaced by an older version of it that comes later', async () => {
+    const patientId = await environment.addPatient(person);
+    const version = (versionId: string, valueString: string) =>
+      of('a', { valueString, meta: { versionId, lastUpdated: `2024-05-0${versionId}T00:00:00Z` } });
+    for (const each of [version('1', 'first'), version('3', 'third'), version('2', 'second')]) {
+      await environment.deliver(patientId, 'hie', [each], ['p']);
+      await merge(patientId);
+    }
+    expect(await contents(patientId, 'Observation')).toMatchObject([{ valueString: 'third' }]);
+  });
+
+  test('goes with its document', async () => {
+    const patientId = await environment.addPatient(person);
+    const fileName = await environment.deliver(patientId, 'hie', [of('a', { valueString: 'x' })], ['p']);
+    await merge(patientId);
+    await environment.store.asAccount(environment.accountId, (tx) =>
+      tx.db.deleteFrom('document').where('file_name', '=', fileName).execute(),
+    );
+    expect(await merge(patientId)).toEqual({ changed: 1 });
+    expect(await contents(patientId, 'Observation')).toEqual([]);
+  });
+
+  test('unites a prescription with its double once the Medication that it refers to has come', async () => {
+    const patientId = await environment.addPatient(person);
+    const subject = { reference: 'Patient/p' };
+    const code = { coding: [{ system: 'http://www.nlm.nih.gov/research/umls/rxnorm', code: '197361' }] };
+    const request = (id: string, rest: object, source = 'hie') =>
+      delivery(source, {
+        resourceType: 'MedicationRequest',
+        id,
+        status: 'active',
+        intent: 'order',
+        subject,
+        authoredOn: '2024-05-01',
+        ...rest,
+      });
+    await environment.deliver(
+      patientId,
+      'hie',
+      [request('a', { medicationReference: { reference: 'Medication/m' } })],
+      ['p'],
+    );
+    await environment.deliver(
+      patientId,
+      'pharmacy',
+      [request('b', { medicationCodeableConcept: code }, 'pharmacy')],
+      ['p'],
+    );
+    await merge(patientId);
+    expect(await contents(patientId, 'MedicationRequest')).toHaveLength(2);
+    await environment.deliver(
+      patientId,
+      'hie',
+      [delivery('hie', { resourceType: 'Medication', id: 'm', code })],
+      ['p'],
+    );
+    await merge(patientId);
+    expect(await environment.read(patientId, { types: ['MedicationRequest'] })).toMatchObject([
+      { origins: [{}, {}] },
+    ]);
+  });
+});
