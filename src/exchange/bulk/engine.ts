@@ -1,6 +1,9 @@
 import type { BulkCounts } from '../../contract/bulk-create-workflow.ts';
 import type { BlobRef, BlobStore } from '../blobs/blob-store.ts';
 import type { Store } from '../store/database.ts';
+import { checkUpload } from './check-upload.ts';
+import { joinResult } from './join-result.ts';
+import { processChunks } from './process-chunks.ts';
 
 export interface BulkEngineDeps {
   store: Store;
@@ -55,7 +58,10 @@ export interface BulkEngine {
   join(accountId: string, requestId: string, options?: StepOptions): Promise<BlobRef>;
 }
 
-export function createBulkEngine(_deps: BulkEngineDeps): BulkEngine {
-  const notBuilt = () => Promise.reject(new Error('not built yet'));
-  return { check: notBuilt, processChunks: notBuilt, join: notBuilt };
+export function createBulkEngine(deps: BulkEngineDeps): BulkEngine {
+  return {
+    check: (accountId, requestId, options = {}) => checkUpload(deps, accountId, requestId, options),
+    processChunks: (accountId, requestId, options = {}) => processChunks(deps, accountId, requestId, options),
+    join: (accountId, requestId, options = {}) => joinResult(deps, accountId, requestId, options),
+  };
 }

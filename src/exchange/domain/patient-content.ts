@@ -46,9 +46,23 @@ export const unitedIds = (known: readonly string[], added: readonly string[]): s
   ...new Set([...known, ...added.map((id) => id.toLowerCase())]),
 ];
 
+const MEMBERS = Object.keys({
+  firstNames: true,
+  lastNames: true,
+  dob: true,
+  gender: true,
+  addresses: true,
+  contacts: true,
+  personalIdentifiers: true,
+  externalId: true,
+  facilityIds: true,
+  hieOptOut: true,
+  treatmentRelationship: true,
+} satisfies Record<keyof PatientContent, true>) as (keyof PatientContent)[];
+
 /** Whether both would be stored alike: the order of members does not matter, one that is undefined is not there. */
 export function isSameContent(left: PatientContent, right: PatientContent): boolean {
-  return isSame(left, right);
+  return MEMBERS.every((member) => isSame(left[member], right[member]));
 }
 
 function isSame(left: unknown, right: unknown): boolean {

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { Address } from '../domain/demographics.ts';
 import type { AccountTx } from './database.ts';
 import type { Database } from './schema.ts';
@@ -19,6 +19,16 @@ export interface StoredFacility {
 export async function listFacilities(tx: AccountTx): Promise<StoredFacility[]> {
   const rows = await tx.db.selectFrom('facility').selectAll().orderBy('created_at').orderBy('id').execute();
   return rows.map(toFacility);
+}
+
+/** Those of the given facilities that exist. */
+export async function findFacilityIds(tx: AccountTx, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await tx.db
+    .selectFrom('facility')
+    .select('id')
+    .where('id', '=', sql<string>`any(${[...ids]}::uuid[])`)
+    .execute();
+  return new Set(rows.map(({ id }) => id));
 }
 
 export async function facilityExists(tx: AccountTx, id: string): Promise<boolean> {

@@ -6,6 +6,7 @@ export interface BulkTables {
   bulk_request: BulkRequestTable;
   bulk_chunk: BulkChunkTable;
   bulk_patient: BulkPatientTable;
+  bulk_trial_key: BulkTrialKeyTable;
 }
 
 export type BulkRequestState = 'waiting' | 'processing' | 'completed' | 'failed' | 'expired';
@@ -72,4 +73,13 @@ interface BulkPatientTable {
   /** Of the query that the sweep started. */
   query_id: string | null;
   sweep_outcome: 'started' | 'skipped' | 'failed' | null;
+}
+
+interface BulkTrialKeyTable {
+  request_id: string;
+  key: Buffer;
+  account_id: string;
+  /** A patient of the account, or with `first_row` one that would be new. */
+  person_id: string;
+  first_row: number | null;
 }

@@ -1,0 +1,38 @@
+import type { RowError } from '../../contract/bulk-csv/row.ts';
+import { holdCohorts } from '../store/cohorts.ts';
+import type { AccountTx } from '../store/database.ts';
+import { findFacilityIds } from '../store/facilities.ts';
+import type { PreparedRow } from './prepare-chunk.ts';
+
+export interface References {
+  /** Cohorts of these rows that are for treatment; held, so that their purpose stays what it is. */
+  treatmentCohorts: ReadonlySet<string>;
+  /** What is wrong with the ids of a row. */
+  errorsOf(line: PreparedRow): RowError[];
+}
+
+/** Whether the facilities and cohorts of the rows are there. */
+export async function checkReferences(
+  tx: AccountTx,
+  defaultFacilityId: string,
+  lines: readonly PreparedRow[],
+): Promise<References> {
+  const facilityIds = new Set([defaultFacilityId, ...lines.flatMap(({ facility }) => facility?.id ?? [])]);
+  const knownFacilities = await findFacilityIds(tx, [...facilityIds]);
+  const cohortIds = new Set(lines.flatMap(({ cohorts }) => cohorts.map(({ id }) => id)));
+  const cohorts = await holdCohorts(tx, [...cohortIds]);
+  const knownCohorts = new Set(cohorts.map(({ id }) => id));
+  const treatment = cohorts.filter(({ purposeOfUse }) => purposeOfUse === 'treatment');
+  return {
+    treatmentCohorts: new Set(treatment.map(({ id }) => id)),
+    errorsOf(line) {
+      const { column, id } = line.facility ?? { column: 'facilityId', id: defaultFacilityId };
+      const noFacility = knownFacilities.has(id) ? [] : [{ column, message: `there is no facility ${id}` }];
+      const noCohorts = line.cohorts.filter((cohort) => !knownCohorts.has(cohort.id));
+      return [
+        ...noFacility,
+        ...noCohorts.map((cohort) => ({ column: cohort.column, message: `there is no cohort ${cohort.id}` })),
+      ];
+    },
+  };
+}

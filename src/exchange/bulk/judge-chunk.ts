@@ -1,0 +1,103 @@
+import { v7 as uuidv7 } from 'uuid';
+import { type FoldedPerson, foldRows, type KnownPerson, type RowOutcome } from '../domain/bulk-fold.ts';
+import type { OpenChunk } from '../store/bulk-chunks.ts';
+import { findKeyHolders, lockPersons, readPatients } from '../store/bulk-patients.ts';
+import { findTrialKeyHolders } from '../store/bulk-trials.ts';
+import type { AccountTx } from '../store/database.ts';
+import type { StoredPatient } from '../store/patients.ts';
+import { checkReferences } from './check-references.ts';
+import type { PreparedChunk, PreparedPerson, PreparedRow } from './prepare-chunk.ts';
+
+/** What a chunk needs of its request. */
+export interface BulkJob {
+  requestId: string;
+  /** Of rows that name none. */
+  facilityId: string;
+  dryRun: boolean;
+}
+
+/** A row whose person is matched; the others have errors. */
+export interface MatchedRow extends PreparedRow {
+  person: PreparedPerson;
+}
+
+export interface JudgedChunk extends OpenChunk {
+  lines: PreparedRow[];
+  /** The rows without errors, and what becomes of each. */
+  matched: MatchedRow[];
+  outcomes: RowOutcome[];
+  persons: FoldedPerson[];
+  /** Those of `persons` that are patients of the account already, held by this transaction. */
+  patients: Map<string, StoredPatient>;
+  /** Dry run only: rows that would have created those of `persons` who are no patients. */
+  trialRows: Map<string, number>;
+}
+
+/**
+ * Decides what becomes of each row, holding everybody concerned until the transaction ends. Takes what save-patient.ts
+ * takes for one patient, in its order: the persons, their patients, the cohorts. A dry run looks and holds no patient.
+ */
+export async function judgeChunk(tx: AccountTx, job: BulkJob, chunk: PreparedChunk): Promise<JudgedChunk> {
+  const persons = chunk.lines.flatMap(({ person }) => person ?? []);
+  if (!job.dryRun) await lockPersons(tx, new Set(persons.map(({ lockId }) => lockId)));
+  const known = await findKnown(tx, job, persons);
+  const references = await checkReferences(tx, job.facilityId, chunk.lines);
+
+  const lines = chunk.lines.map((line) => {
+    const errors = references.errorsOf(line);
+    return errors.length === 0 ? line : { ...line, errors: [...line.errors, ...errors] };
+  });
+  const matched = lines.filter(
+    (line): line is MatchedRow => line.person !== undefined && line.errors.length === 0,
+  );
+  const rows = matched.map(({ row, person, cohorts }) => ({
+    row,
+    keys: person.keys.map(asText),
+    wantsTreatment: cohorts.some(({ id }) => references.treatmentCohorts.has(id)),
+  }));
+  const { trialRows } = known;
+  const folded = foldRows(rows, known.persons, ({ row }) => {
+    const id = uuidv7();
+    if (job.dryRun) trialRows.set(id, row);
+    return { id, name: job.dryRun ? nameOfRow(row) : nameOfPatient(id) };
+  });
+  return { ...chunk, ...folded, lines, matched, patients: known.patients, trialRows };
+}
+
+/** Who holds keys of these persons, the oldest first. */
+async function findKnown(tx: AccountTx, { requestId, dryRun }: BulkJob, persons: readonly PreparedPerson[]) {
+  const keys = persons.flatMap((person) => person.keys);
+  const holders = await findKeyHolders(tx, keys);
+  const trialHolders = dryRun ? await findTrialKeyHolders(tx, requestId, keys) : [];
+
+  const keysOf = new Map<string, string[]>();
+  const trialRows = new Map<string, number>();
+  for (const { personId, key } of [...holders, ...trialHolders])
+    keysOf.set(personId, [...(keysOf.get(personId) ?? []), asText(key)]);
+  for (const { personId, firstRow } of trialHolders) if (firstRow !== null) trialRows.set(personId, firstRow);
+
+  const patientIds = [...keysOf.keys()].filter((id) => !trialRows.has(id));
+  const patients = await readPatients(tx, patientIds, dryRun ? 'look' : 'hold');
+  const everybody: KnownPerson[] = [
+    ...patients.map(({ id, treatmentRelationship }) => ({
+      id,
+      treatmentRelationship,
+      name: nameOfPatient(id),
+    })),
+    ...[...trialRows]
+      .sort(([, left], [, right]) => left - right)
+      .map(([id, row]) => ({ id, treatmentRelationship: true, name: nameOfRow(row) })),
+  ];
+  return {
+    persons: everybody.map((person) => ({ person, keys: keysOf.get(person.id) ?? [] })),
+    patients: new Map(patients.map((patient) => [patient.id, patient])),
+    trialRows,
+  };
+}
+
+const nameOfPatient = (id: string): string => `patient ${id}`;
+const nameOfRow = (row: number): string => `the patient of row ${row}`;
+
+/** A key as text that is equal when the bytes are. */
+export const asText = (key: Buffer): string => key.toString('latin1');
+export const asKey = (text: string): Buffer => Buffer.from(text, 'latin1');

@@ -1,0 +1,62 @@
+import { parseRecords } from '../../contract/bulk-csv/records.ts';
+import type { CellId, RowError, RowReader } from '../../contract/bulk-csv/row.ts';
+import type { BlobRef, BlobStore } from '../blobs/blob-store.ts';
+import type { Demographics } from '../domain/demographics.ts';
+import { personIdentity } from '../domain/identity-keys.ts';
+import type { StatedFacts } from '../domain/patient-content.ts';
+import { normaliseDemographics } from '../domain/patient-normalisation.ts';
+import type { OpenChunk } from '../store/bulk-chunks.ts';
+
+/** What all chunks of a request have in common. */
+export interface ChunkReader {
+  blobs: Pick<BlobStore, 'getRange'>;
+  upload: BlobRef;
+  readRow: RowReader;
+  hmacKey: string;
+  accountId: string;
+}
+
+/** A row as far as it can be judged without the database. */
+export interface PreparedRow {
+  /** Number of the row in the file. */
+  row: number;
+  cells: string[];
+  errors: RowError[];
+  facility?: CellId;
+  cohorts: CellId[];
+  /** Set when the row is valid by itself. */
+  person?: PreparedPerson;
+}
+
+export interface PreparedPerson {
+  given: Demographics;
+  facts: StatedFacts;
+  keys: Buffer[];
+  lockId: bigint;
+}
+
+export interface PreparedChunk extends OpenChunk {
+  lines: PreparedRow[];
+}
+
+/** Reads a chunk's bytes and judges its rows: all of the work on it that does not touch the database. */
+export async function prepareChunk(reader: ChunkReader, chunk: OpenChunk): Promise<PreparedChunk> {
+  const bytes = await reader.blobs.getRange(reader.upload.ref, chunk.byteStart, chunk.byteEnd);
+  const records = parseRecords(bytes);
+  if (records.length !== chunk.rows)
+    throw new Error(
+      `chunk ${chunk.chunk} has ${records.length} rows, the format check counted ${chunk.rows}`,
+    );
+  return {
+    ...chunk,
+    lines: records.map((cells, index) => prepareRow(reader, cells, chunk.firstRow + index)),
+  };
+}
+
+function prepareRow({ readRow, hmacKey, accountId }: ChunkReader, cells: string[], row: number): PreparedRow {
+  const { value, errors, facility, cohorts } = readRow(cells);
+  if (value === undefined) return { row, cells, errors, facility, cohorts };
+  const given = normaliseDemographics(value.patient);
+  const person = { given, facts: value.patient, ...personIdentity(hmacKey, accountId, given) };
+  return { row, cells, errors, facility, cohorts, person };
+}

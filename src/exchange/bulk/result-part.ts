@@ -1,0 +1,78 @@
+import type { CsvLayout } from '../../contract/bulk-csv/layout.ts';
+import { RESULT_COLUMNS, type RowStatus } from '../../contract/bulk-csv/result.ts';
+import { rowReason } from '../../contract/bulk-csv/row.ts';
+import type { RowOutcome } from '../domain/bulk-fold.ts';
+import type { ChunkCounts } from '../store/bulk-chunks.ts';
+import type { BulkJob, JudgedChunk } from './judge-chunk.ts';
+
+interface RowResult {
+  status: RowStatus;
+  patientId: string;
+  reason: string;
+}
+
+/** The chunk's lines of the result CSV, every row in its order, and how many of each kind there are. */
+export function resultPart(
+  job: Pick<BulkJob, 'dryRun'>,
+  chunk: JudgedChunk,
+  layout: CsvLayout,
+): { counts: ChunkCounts; csv: Buffer } {
+  const counts = { created: 0, updated: 0, failed: 0 };
+  const outcomes = chunk.outcomes[Symbol.iterator]();
+  const lines = chunk.lines.map(({ cells, errors }) => {
+    const result =
+      errors.length > 0
+        ? failed(rowReason(errors))
+        : resultOf(outcomes.next().value ?? unaccounted(), job.dryRun, chunk);
+    counts[COUNTED_AS[result.status]] += 1;
+    // One cell for each column of the header, so that what follows stands in its column.
+    const input = cells.slice(0, layout.columns.length);
+    while (input.length < layout.columns.length) input.push('');
+    return csvLine([...input, result.patientId, result.patientId, result.status, result.reason], layout);
+  });
+  return { counts, csv: Buffer.from(lines.join(''), 'utf8') };
+}
+
+/** The first line of the result CSV. */
+export const resultHeader = (layout: CsvLayout): string =>
+  (layout.bom ? '\uFEFF' : '') + csvLine([...layout.columns, ...RESULT_COLUMNS], layout);
+
+const COUNTED_AS = {
+  created: 'created',
+  'would-create': 'created',
+  updated: 'updated',
+  'would-update': 'updated',
+  failed: 'failed',
+} as const satisfies Record<RowStatus, keyof ChunkCounts>;
+
+const failed = (reason: string): RowResult => ({ status: 'failed', patientId: '', reason });
+
+function resultOf(outcome: RowOutcome, dryRun: boolean, chunk: JudgedChunk): RowResult {
+  if (outcome.kind === 'no-consent')
+    return failed(
+      `a cohort of this row is for treatment, and ${outcome.person.name} has no treatment relationship`,
+    );
+  const { id } = outcome.person;
+  const others = outcome.alsoMatches.join(', ');
+  const reason = others === '' ? '' : `also matches ${others}; the oldest was updated`;
+  if (!dryRun) return { status: outcome.kind, patientId: id, reason };
+  const status = outcome.kind === 'created' ? 'would-create' : 'would-update';
+  return { status, patientId: chunk.patients.has(id) ? id : '', reason };
+}
+
+function unaccounted(): never {
+  throw new Error('a row without errors has no outcome');
+}
+
+function csvLine(cells: readonly string[], { recordDelimiter }: CsvLayout): string {
+  return cells.map(csvCell).join(',') + recordDelimiter;
+}
+
+/** What a spreadsheet would run as a formula (OWASP, CSV Injection), also in full-width letters. */
+const FORMULA = /^[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20]/;
+const NEEDS_QUOTES = /[",\r\n]/;
+
+function csvCell(cell: string): string {
+  const text = FORMULA.test(cell) ? `'${cell}` : cell;
+  return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

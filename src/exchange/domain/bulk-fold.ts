@@ -1,0 +1,69 @@
+/** A row that is valid by itself, as the matching rule sees it. */
+export interface MatchableRow {
+  /** Number of the row in the file. */
+  row: number;
+  /** Identity keys of its person; any text that is equal when the keys are. */
+  keys: readonly string[];
+  /** It asks for a cohort whose purpose is treatment. */
+  wantsTreatment: boolean;
+}
+
+/** A person who was known before these rows. */
+export interface KnownPerson {
+  id: string;
+  treatmentRelationship: boolean;
+  /** How a row that matches it beside another names it. */
+  name: string;
+}
+
+export interface FoldedPerson {
+  id: string;
+  name: string;
+  isNew: boolean;
+  treatmentRelationship: boolean;
+  /** Places of its rows in the list that was folded, in their order. */
+  rows: number[];
+  /** Keys that nobody held. */
+  newKeys: string[];
+}
+
+export type RowOutcome =
+  | { kind: 'created' | 'updated'; person: FoldedPerson; alsoMatches: string[] }
+  | { kind: 'no-consent'; person: FoldedPerson };
+
+/**
+ * What creating or matching the rows one after the other would do (save-patient.ts), without doing it: who is new, who
+ * holds which key in the end, which rows make one person. A row that consent bars changes nothing.
+ *
+ * `known`: who holds keys of these rows before them, the oldest first. Where keys point to several, the oldest wins.
+ */
+export function foldRows(
+  rows: readonly MatchableRow[],
+  known: readonly { person: KnownPerson; keys: readonly string[] }[],
+  newPerson: (row: MatchableRow) => { id: string; name: string },
+): { outcomes: RowOutcome[]; persons: FoldedPerson[] } {
+  const persons: FoldedPerson[] = [];
+  /** Place in `persons` of who holds a key; lower is older. */
+  const holders = new Map<string, number>();
+  for (const { person, keys } of known) {
+    for (const key of keys) if (!holders.has(key)) holders.set(key, persons.length);
+    persons.push({ ...person, isNew: false, rows: [], newKeys: [] });
+  }
+  const outcomes = rows.map((row, place): RowOutcome => {
+    const found = [...new Set(row.keys.flatMap((key) => holders.get(key) ?? []))].sort((a, b) => a - b);
+    const isNew = found.length === 0;
+    const at = found[0] ?? persons.length;
+    if (isNew) persons.push({ ...newPerson(row), isNew, treatmentRelationship: true, rows: [], newKeys: [] });
+    const person = persons[at] as FoldedPerson;
+    if (row.wantsTreatment && !person.treatmentRelationship) return { kind: 'no-consent', person };
+    person.rows.push(place);
+    for (const key of row.keys) {
+      if (holders.has(key)) continue;
+      holders.set(key, at);
+      person.newKeys.push(key);
+    }
+    const alsoMatches = found.slice(1).flatMap((other) => persons[other]?.name ?? []);
+    return { kind: isNew ? 'created' : 'updated', person, alsoMatches };
+  });
+  return { outcomes, persons };
+}
