@@ -3,7 +3,8 @@ export const WHERE_HELP = [
   'Without --base-url a command talks to the stack that "npm start" runs on the data folder. With it, to any',
   'exchange: give its key as API_KEY. Onboardings run in Temporal, so "onboard", and "status" and "cancel" of a job,',
   'then also need TEMPORAL_ADDRESS, DATA_KEYS, ID_HMAC_KEY and EXCHANGE_ACCOUNT_ID or EXCHANGE_API_KEY as the worker',
-  'has them; the worker calls the exchange of its own EXCHANGE_BASE_URL.',
+  'has them; the worker calls the exchange of its own EXCHANGE_BASE_URL. The "bulk" commands need the same, and',
+  'ORCHESTRATOR_FILES: a folder that they share with the worker.',
   '',
   'All work is durable: Ctrl-C ends the watching, not the work.',
 ].join('\n');
@@ -34,4 +35,13 @@ export const examples = {
     'npm run starter -- cancel 0198f1c2-… --source hie',
     'npm run starter -- cancel admission-4711',
   ],
+  bulk: [
+    'npm run starter -- bulk samples/panel.csv --dry-run',
+    'npm run starter -- bulk panel.csv --job spring-panel --out results',
+    'npm run starter -- bulk panel.csv --send-anyway --no-wait --json',
+  ],
+  'bulk-status': ['npm run starter -- bulk-status spring-panel --out results'],
+  'bulk-pause': ['npm run starter -- bulk-pause spring-panel'],
+  'bulk-resume': ['npm run starter -- bulk-resume spring-panel'],
+  'bulk-cancel': ['npm run starter -- bulk-cancel spring-panel'],
 } as const satisfies Record<string, readonly string[]>;

@@ -1,5 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { SOURCE_TYPES } from '../contract/primitives.ts';
+import { addBulkCommands } from './bulk-commands.ts';
 import { cancel } from './commands/cancel.ts';
 import { type CommandContext, type CommonOptions, withTarget } from './commands/command.ts';
 import { onboard } from './commands/onboard.ts';
@@ -62,7 +63,9 @@ type Run = (
 
 function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Command {
   const program = new Command('starter')
-    .description('Starts and follows the work of the exchange: onboardings of patients and network queries.')
+    .description(
+      'Starts and follows the work of the exchange: onboardings of patients, one or a panel, and network queries.',
+    )
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void (json ? stderr : stdout).write(text),
@@ -125,6 +128,12 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
     .addOption(new Option('--source <source>', 'give up this source only').argParser(parseSource))
     .addOption(asOption())
     .action((id, options) => run(options, (context) => cancel(id, options, context)));
+
+  addBulkCommands({
+    run,
+    subcommand: (name, description) => subcommand(program, name, description),
+    following,
+  });
 
   return program;
 }

@@ -1,10 +1,15 @@
+import {
+  PATIENT_ONBOARDING_MESSAGES,
+  type PatientOnboardingStatus,
+} from '../../contract/patient-onboarding.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import type { OnboardingHandle } from '../../orchestrator/start-onboarding.ts';
 import type { FollowOptions } from './follow-query.ts';
-import { awaitEnd, readQueries, readStatus } from './look-at-onboarding.ts';
+import { readQueries } from './look-at-onboarding.ts';
 import { QueryReader } from './look-at-query.ts';
 import { type KnownOfOnboarding, type OnboardingView, onboardingView } from './onboarding-view.ts';
 import { nextDelayMs, Pace } from './pace.ts';
+import { askWorkflow, awaitEnd } from './workflow-state.ts';
 
 export interface FollowOnboardingOptions extends FollowOptions {
   /** The exchange, for the attempts of each source; without it only the workflow is asked. */
@@ -67,6 +72,9 @@ export async function lookAtOnboarding(
   const end = await awaitEnd(handle, new AbortController().signal);
   return onboardingView(await withEnd(handle, reader, { ...known, end }));
 }
+
+const readStatus = (handle: OnboardingHandle) =>
+  askWorkflow<PatientOnboardingStatus>(handle, PATIENT_ONBOARDING_MESSAGES.status);
 
 async function look(
   handle: OnboardingHandle,

@@ -25,6 +25,11 @@ export class LiveLines {
     this.colors = pc.createColors(stream.isTTY === true && pc.isColorSupported);
   }
 
+  /** Whether rows are drawn again in place; else each change is a line that stays. */
+  get redraws(): boolean {
+    return this.#stream.isTTY === true;
+  }
+
   /** The rows of a subject as they are now. */
   set(subject: string, rows: readonly string[]): void {
     const before = this.#subjects.get(subject);

@@ -5,6 +5,7 @@ import type {
   PatientOnboardingSummary,
 } from '../../contract/patient-onboarding.ts';
 import type { QuerySourceView, QueryView } from './query-view.ts';
+import type { WorkflowEnd } from './workflow-state.ts';
 
 export interface OnboardingSourceView {
   type: string;
@@ -16,12 +17,6 @@ export interface OnboardingSourceView {
   via?: LearnedBy;
   note?: string;
 }
-
-/** How an onboarding ended, as Temporal tells it. */
-export type OnboardingEnd =
-  | { state: 'ended'; summary: PatientOnboardingSummary }
-  | { state: 'failed'; reason: string }
-  | { state: 'cancelled' };
 
 /** The workflow's own status, with what the exchange tells of its queries. */
 export interface OnboardingView {
@@ -46,7 +41,7 @@ export interface OnboardingView {
 export interface KnownOfOnboarding {
   status?: PatientOnboardingStatus;
   queries: ReadonlyMap<string, QueryView>;
-  end?: OnboardingEnd;
+  end?: WorkflowEnd<PatientOnboardingSummary>;
   problem?: string;
 }
 

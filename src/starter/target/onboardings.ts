@@ -10,7 +10,12 @@ import {
   type StartedOnboarding,
   startOnboarding,
 } from '../../orchestrator/start-onboarding.ts';
-import { createTemporalClient, TEMPORAL_VARIABLES, type TemporalConfig } from '../../temporal/client.ts';
+import {
+  createTemporalClient,
+  TEMPORAL_VARIABLES,
+  type TemporalClient,
+  type TemporalConfig,
+} from '../../temporal/client.ts';
 import { UsageError } from '../errors.ts';
 import type { Env, Target } from './target.ts';
 
@@ -22,9 +27,10 @@ export interface Onboardings {
   close(): Promise<void>;
 }
 
-const START_TIMEOUT_MS = 15_000;
+export const START_TIMEOUT_MS = 15_000;
 
-interface Settings {
+/** What reaches the orchestrations of an exchange. */
+export interface OrchestrationSettings {
   temporal: TemporalConfig;
   idHmacKey: string;
   access: ExchangeAccess;
@@ -35,10 +41,8 @@ interface Settings {
  * error that names the address when Temporal cannot be reached.
  */
 export async function openOnboardings(target: Target, env?: Env): Promise<Onboardings> {
-  const { temporal, idHmacKey, access } = await settingsOf(target, env);
-  const client = await createTemporalClient(temporal).catch((error: unknown) => {
-    throw new Error(`Temporal cannot be reached at ${temporal.TEMPORAL_ADDRESS}`, { cause: error });
-  });
+  const { temporal, idHmacKey, access } = await orchestrationSettings(target, env);
+  const client = await connect(temporal);
   return {
     start: (request) =>
       client.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
@@ -56,7 +60,17 @@ export async function openOnboardings(target: Target, env?: Env): Promise<Onboar
 
 const isWorkflowId = (text: string): boolean => text.startsWith(patientOnboardingWorkflowId(''));
 
-async function settingsOf({ stack }: Target, env: Env | undefined): Promise<Settings> {
+/** Throws an error that names the address when Temporal cannot be reached. */
+export const connect = (temporal: TemporalConfig): Promise<TemporalClient> =>
+  createTemporalClient(temporal).catch((error: unknown) => {
+    throw new Error(`Temporal cannot be reached at ${temporal.TEMPORAL_ADDRESS}`, { cause: error });
+  });
+
+/** Of the embedded stack by its data folder, else by the environment. Throws ConfigError, UsageError. */
+export async function orchestrationSettings(
+  { stack }: Target,
+  env: Env | undefined,
+): Promise<OrchestrationSettings> {
   if (stack === undefined) return configuredSettings(env);
   const { dataKeys, idHmacKey } = await ensureSecrets(stack.dataDir);
   const { temporalAddress, temporalNamespace, accountId } = stack.connection;
@@ -73,7 +87,7 @@ async function settingsOf({ stack }: Target, env: Env | undefined): Promise<Sett
   };
 }
 
-function configuredSettings(env: Env | undefined): Settings {
+function configuredSettings(env: Env | undefined): OrchestrationSettings {
   const { ID_HMAC_KEY, EXCHANGE_API_KEY, EXCHANGE_ACCOUNT_ID, ...temporal } = readConfig(
     [...TEMPORAL_VARIABLES, 'ID_HMAC_KEY', 'EXCHANGE_API_KEY', 'EXCHANGE_ACCOUNT_ID'],
     env,

@@ -247,12 +247,12 @@ describe('the running stack', () => {
   });
 });
 
-test.each(['onboard', 'query', 'status', 'retry', 'cancel'])(
-  '%s --help has examples and exit codes',
-  async (name) => {
-    const run = await starter([name, '--help']);
-    expect(run.exitCode).toBe(0);
-    expect(run.stdout).toContain(`npm run starter -- ${name}`);
-    expect(run.stdout).toMatch(/3 {2}some completed/);
-  },
-);
+test.each([
+  ...['onboard', 'query', 'status', 'retry', 'cancel'],
+  ...['bulk', 'bulk-status', 'bulk-pause', 'bulk-resume', 'bulk-cancel'],
+])('%s --help has examples and exit codes', async (name) => {
+  const run = await starter([name, '--help']);
+  expect(run.exitCode).toBe(0);
+  expect(run.stdout).toContain(`npm run starter -- ${name}`);
+  expect(run.stdout).toMatch(/3 {2}some completed/);
+});

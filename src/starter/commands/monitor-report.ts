@@ -1,0 +1,64 @@
+import type { ExitCode } from '../exit-codes.ts';
+import { EXIT } from '../exit-codes.ts';
+import { scheduleLink } from '../links.ts';
+import type { MonitoringRun, MonitoringView } from '../progress/monitoring-view.ts';
+import { coloured } from '../progress/rows.ts';
+import { renderTable } from '../table.ts';
+import type { CommandResult } from '../terminal.ts';
+import type { CommandContext } from './command.ts';
+
+/** What a command that dealt with monitorings ends with: a table of them, then what else there is to say. */
+export function monitoringResult(
+  command: string,
+  views: readonly MonitoringView[],
+  { terminal, target }: CommandContext,
+  { say = [], exitCode = EXIT.done }: { say?: readonly string[]; exitCode?: ExitCode } = {},
+): CommandResult {
+  const { colors } = terminal.live;
+  const links = views.map(({ scheduleId }) =>
+    target.ui === undefined ? undefined : scheduleLink(target.ui, scheduleId),
+  );
+  const table = renderTable(
+    ['Cohort', 'Source', 'How often', 'State', 'Next run', 'Last run', ''],
+    views.map((view) => [
+      view.cohortId,
+      view.kind,
+      view.frequency ?? '',
+      coloured(view.state, colors),
+      localTime(view.nextRunAt, view.timeZone),
+      localTime(view.lastRun?.startedAt, view.timeZone),
+      view.lastRun === undefined ? '' : outcome(view.lastRun),
+    ]),
+  );
+  return {
+    exitCode,
+    document: {
+      command,
+      monitorings: views.map(({ timeZone: _, ...view }, index) => ({ ...view, scheduleUrl: links[index] })),
+    },
+    lines: [
+      ...(views.length === 0 ? [] : ['', ...table, '']),
+      ...views.flatMap(({ kind, note }) => (note === undefined ? [] : [`Paused (${kind}): ${note}`])),
+      ...say,
+      ...(views.length === 1 && links[0] !== undefined ? [`Temporal UI: ${links[0]}`] : []),
+    ],
+  };
+}
+
+function outcome({ status, counts }: MonitoringRun): string {
+  if (counts === undefined) return status;
+  const { started, skipped, failed } = counts;
+  return `${status}: ${started} started, ${skipped} skipped, ${failed} failed`;
+}
+
+/** Minutes in the time zone of the schedule. */
+function localTime(at: string | undefined, timeZone = 'UTC'): string {
+  if (at === undefined) return '';
+  const format = new Intl.DateTimeFormat('en-CA', {
+    timeZone,
+    hourCycle: 'h23',
+    ...{ year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit' },
+    timeZoneName: 'short',
+  });
+  return format.format(new Date(at)).replace(',', '');
+}

@@ -1,0 +1,56 @@
+import type { BulkView } from './bulk-view.ts';
+import type { LiveLines } from './live-lines.ts';
+import { plainText } from './plain-text.ts';
+import { coloured } from './rows.ts';
+
+const BAR_WIDTH = 30;
+
+/**
+ * One row: what is going on, and a bar while the exchange handles the rows. Where lines cannot be drawn again it tells
+ * every tenth only, so that a log is not flooded.
+ */
+export function bulkRows(view: BulkView, { colors, redraws }: LiveLines): string[] {
+  if (view.state !== 'running') {
+    const why = view.failure === undefined ? '' : `: ${view.failure}`;
+    return [`${coloured(view.state, colors)}${why}`];
+  }
+  const problem = view.problem === undefined ? '' : colors.yellow(` (${plainText(view.problem)})`);
+  const { counts } = view;
+  if (view.phase !== 'processing' || counts === undefined || counts.rows === 0)
+    return [`${phaseOf(view)}${problem}`];
+  const fraction = Math.min(1, counts.handled / counts.rows);
+  const of = `of ${number(counts.rows)} rows`;
+  if (!redraws) return [`${phaseOf(view)}: ${Math.floor(fraction * 10) * 10} % ${of}${problem}`];
+  const full = Math.round(fraction * BAR_WIDTH);
+  const bar = `${colors.green('█'.repeat(full))}${colors.dim('░'.repeat(BAR_WIDTH - full))}`;
+  const failed = counts.failed === 0 ? '' : colors.yellow(`, ${number(counts.failed)} failed`);
+  return [
+    `${phaseOf(view)}  ${bar} ${Math.floor(fraction * 100)} %  ${number(counts.handled)} ${of}${speedOf(view)}${failed}${problem}`,
+  ];
+}
+
+function speedOf({ rowsPerSecond, secondsLeft }: BulkView): string {
+  const speed = rowsPerSecond === undefined ? '' : `, ${number(Math.round(rowsPerSecond))} rows/s`;
+  return `${speed}${secondsLeft === undefined ? '' : `, ${duration(secondsLeft)} left`}`;
+}
+
+function duration(seconds: number): string {
+  if (seconds < 90) return `${Math.ceil(seconds)} s`;
+  return seconds < 5_400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3_600).toFixed(1)} h`;
+}
+
+const phaseOf = ({ paused, phase }: BulkView): string => {
+  if (paused) return 'paused';
+  return phase === undefined ? 'starting' : PHASES[phase];
+};
+
+const PHASES: Readonly<Record<NonNullable<BulkView['phase']>, string>> = {
+  requesting: 'asking for an upload URL',
+  uploading: 'uploading',
+  processing: 'handling',
+  'reading-result': 'reading the result',
+  cancelling: 'cancelled; cancelling the request',
+  ended: 'ended',
+};
+
+export const number = (value: number): string => value.toLocaleString('en-US');

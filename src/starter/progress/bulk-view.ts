@@ -1,0 +1,80 @@
+import type {
+  BulkOnboardingStatus,
+  BulkOnboardingSummary,
+  BulkResult,
+  BulkRowCounts,
+} from '../../contract/bulk-onboarding.ts';
+import type { BulkStatusAnswer } from '../../orchestrator/client/answers.ts';
+import { plainText } from './plain-text.ts';
+import type { WorkflowEnd } from './workflow-state.ts';
+
+/** The workflow's own status, with what the exchange tells of its request. */
+export interface BulkView {
+  state: 'running' | 'completed' | 'partial' | 'failed' | 'cancelled';
+  phase?: BulkOnboardingStatus['phase'];
+  dryRun?: boolean;
+  requestId?: string;
+  paused: boolean;
+  counts?: BulkRowCounts;
+  rowsPerSecond?: number;
+  secondsLeft?: number;
+  webhooksReceived: number;
+  /** What is being waited out, or why there is no newer state. */
+  problem?: string;
+  /** Why it ended without a result. */
+  failure?: string;
+  /** At the end: where the files are. */
+  outcome?: BulkResult;
+}
+
+/** What is known of a bulk onboarding; each part comes from elsewhere and may be missing. */
+export interface KnownOfBulk {
+  status?: BulkOnboardingStatus;
+  /** As the exchange says it itself: newer than what the workflow has heard. */
+  request?: BulkStatusAnswer;
+  end?: WorkflowEnd<BulkOnboardingSummary>;
+  problem?: string;
+}
+
+export function bulkView({ status, request, end, problem }: KnownOfBulk): BulkView {
+  const summary = end?.state === 'ended' ? end.summary : undefined;
+  const isRunning = end === undefined;
+  const requestId = summary?.requestIds.at(-1) ?? status?.requestIds.at(-1);
+  const isCurrent = request !== undefined && request.requestId === requestId;
+  const told = isRunning && isCurrent ? request : undefined;
+  return {
+    state: stateOf(end),
+    phase: isRunning ? status?.phase : 'ended',
+    dryRun: summary?.dryRun ?? status?.dryRun,
+    requestId,
+    paused: isRunning && (told?.paused ?? status?.paused ?? false),
+    counts: endCounts(summary) ?? runningCounts(status, told),
+    rowsPerSecond: told?.rowsPerSecond,
+    secondsLeft: told?.secondsLeft,
+    webhooksReceived: summary?.webhooksReceived ?? status?.webhooksReceived ?? 0,
+    problem: isRunning ? (problem ?? status?.problem) : undefined,
+    failure: end?.state === 'failed' ? end.reason : failureOf(summary),
+    outcome: summary?.outcome,
+  };
+}
+
+function stateOf(end: KnownOfBulk['end']): BulkView['state'] {
+  if (end === undefined) return 'running';
+  if (end.state !== 'ended') return end.state;
+  return end.summary.status === 'timed-out' ? 'failed' : end.summary.status;
+}
+
+const endCounts = (summary: BulkOnboardingSummary | undefined): BulkRowCounts | undefined =>
+  summary?.outcome && { ...summary.outcome.counts, handled: summary.outcome.counts.rows };
+
+function runningCounts(
+  status: BulkOnboardingStatus | undefined,
+  told: BulkStatusAnswer | undefined,
+): BulkRowCounts | undefined {
+  if (status === undefined || told?.counts === undefined) return status?.counts;
+  // Before the exchange has looked through the file it counts 0 rows.
+  return { ...status.counts, ...told.counts, rows: told.counts.rows || status.counts.rows };
+}
+
+const failureOf = (summary: BulkOnboardingSummary | undefined): string | undefined =>
+  summary?.reason === undefined ? undefined : plainText(summary.reason);

@@ -1,0 +1,81 @@
+import { type Client, type ScheduleDescription, WorkflowNotFoundError } from '@temporalio/client';
+import {
+  COHORT_MONITORING_MESSAGES,
+  type CohortMonitoringInput,
+  type CohortMonitoringStatus,
+  type MonitoringFrequency,
+} from '../../contract/cohort-monitoring.ts';
+import { OFF_NOTE } from '../../temporal/monitoring-control.ts';
+import type { MonitoringId } from '../target/monitorings.ts';
+import { askWorkflow } from './workflow-state.ts';
+
+/** How one monitoring of a cohort stands. */
+export interface MonitoringView extends MonitoringId {
+  scheduleId: string;
+  frequency?: MonitoringFrequency;
+  /** `off`: switched off in the cohort's settings. */
+  state: 'on' | 'paused' | 'off';
+  /** Why it is paused, in the operator's words. */
+  note?: string;
+  /** ISO 8601; absent while it does not run. */
+  nextRunAt?: string;
+  timeZone?: string;
+  lastRun?: MonitoringRun;
+}
+
+export interface MonitoringRun {
+  workflowId: string;
+  /** ISO 8601. */
+  startedAt: string;
+  /** As Temporal has it, or `no longer kept`. */
+  status: string;
+  /** Absent when nobody could tell: no worker, or it failed. */
+  counts?: { patients: number; started: number; skipped: number; failed: number };
+}
+
+/** Looks at the last run too, which needs a worker while it is under way. */
+export async function monitoringView(
+  temporal: Client,
+  id: MonitoringId,
+  { scheduleId, spec, state, info, action }: ScheduleDescription,
+): Promise<MonitoringView> {
+  const input = action.args?.[0] as CohortMonitoringInput | undefined;
+  const [next] = info.nextActionTimes;
+  const last = info.recentActions.reduce<(typeof info.recentActions)[number] | undefined>(
+    (latest, run) => (latest === undefined || run.takenAt >= latest.takenAt ? run : latest),
+    undefined,
+  );
+  return {
+    ...id,
+    scheduleId,
+    frequency: input?.frequency,
+    state: state.paused ? (state.note === OFF_NOTE ? 'off' : 'paused') : 'on',
+    note: state.paused && state.note !== OFF_NOTE ? state.note : undefined,
+    nextRunAt: state.paused ? undefined : next?.toISOString(),
+    timeZone: spec.timezone,
+    lastRun: last && (await lookAtRun(temporal, last.action.workflow.workflowId, last.takenAt)),
+  };
+}
+
+async function lookAtRun(temporal: Client, workflowId: string, takenAt: Date): Promise<MonitoringRun> {
+  const handle = temporal.workflow.getHandle<() => Promise<CohortMonitoringStatus>>(workflowId);
+  const run = { workflowId, startedAt: takenAt.toISOString() };
+  try {
+    const { status } = await handle.describe();
+    const told =
+      status.name === 'COMPLETED'
+        ? await handle.result()
+        : await askWorkflow<CohortMonitoringStatus>(handle, COHORT_MONITORING_MESSAGES.status);
+    return { ...run, status: told?.state ?? status.name.toLowerCase(), counts: told && countsOf(told) };
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return { ...run, status: 'no longer kept' };
+    throw error;
+  }
+}
+
+const countsOf = ({ patients, started, skipped, failed }: CohortMonitoringStatus) => ({
+  patients,
+  started,
+  skipped: Object.values(skipped).reduce((sum, count) => sum + count, 0),
+  failed,
+});

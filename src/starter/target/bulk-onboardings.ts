@@ -1,0 +1,54 @@
+import { readConfig } from '../../config.ts';
+import { bulkOnboardingWorkflowId } from '../../contract/temporal.ts';
+import { orchestratorFiles } from '../../embedded/stack-environment.ts';
+import { openBlobStore } from '../../exchange/blobs/open-blob-store.ts';
+import { parseKeyRing } from '../../lib/key-ring.ts';
+import type { FileStore } from '../../orchestrator/files/file-store.ts';
+import {
+  type BulkOnboardingHandle,
+  bulkJobKey,
+  type StartedBulkOnboarding,
+  startBulkOnboarding,
+} from '../../orchestrator/start-bulk-onboarding.ts';
+import { connect, orchestrationSettings, START_TIMEOUT_MS } from './onboardings.ts';
+import type { Env, Target } from './target.ts';
+
+type BulkRequest = Omit<Parameters<typeof startBulkOnboarding>[1], 'timing'>;
+
+/** The bulk onboardings that Temporal holds for an exchange. Calls throw when Temporal cannot be reached. */
+export interface BulkOnboardings {
+  /** Where their files are; the workers read and write the same store. */
+  files: FileStore;
+  start(request: BulkRequest): Promise<StartedBulkOnboarding>;
+  /** By the caller's job id, or by a workflow id. It need not exist. */
+  find(jobOrWorkflowId: string): { handle: BulkOnboardingHandle; workflowId: string };
+  close(): Promise<void>;
+}
+
+/**
+ * Of the embedded stack by its data folder, else by TEMPORAL_ADDRESS, ORCHESTRATOR_FILES and so on. Throws ConfigError,
+ * and an error that names the address when Temporal cannot be reached.
+ */
+export async function openBulkOnboardings(target: Target, env?: Env): Promise<BulkOnboardings> {
+  const { temporal, idHmacKey, access } = await orchestrationSettings(target, env);
+  const address =
+    target.stack === undefined
+      ? readConfig(['ORCHESTRATOR_FILES'], env).ORCHESTRATOR_FILES
+      : orchestratorFiles(target.stack.dataDir);
+  const files = await openBlobStore(address, parseKeyRing(temporal.DATA_KEYS), 'ORCHESTRATOR_FILES');
+  const client = await connect(temporal);
+  return {
+    files,
+    start: (request) =>
+      client.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
+        startBulkOnboarding(client, request, { exchange: access, idHmacKey }),
+      ),
+    find(jobOrWorkflowId) {
+      const workflowId = jobOrWorkflowId.startsWith(bulkOnboardingWorkflowId(''))
+        ? jobOrWorkflowId
+        : bulkOnboardingWorkflowId(bulkJobKey(jobOrWorkflowId, access, idHmacKey));
+      return { handle: client.workflow.getHandle(workflowId) as BulkOnboardingHandle, workflowId };
+    },
+    close: () => client.connection.close(),
+  };
+}
