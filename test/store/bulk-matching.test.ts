@@ -1,0 +1,168 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRowReader } from '../../src/contract/bulk-csv/row-reader.ts';
+import { assignToCohorts } from '../../src/exchange/patients/consent.ts';
+import { createOrMatchPatient } from '../../src/exchange/patients/save-patient.ts';
+import { retryOvertaken } from '../../src/exchange/store/retry.ts';
+import { type BulkEnvironment, createBulkEnvironment, csvOf, HMAC_KEY, person } from './bulk-environment.ts';
+import { someRows, withoutIds } from './bulk-rows.ts';
+
+let env: BulkEnvironment;
+beforeAll(async () => {
+  env = await createBulkEnvironment({ chunkRows: 3 });
+});
+afterAll(() => env?.close());
+
+type Account = Awaited<ReturnType<BulkEnvironment['addAccount']>>;
+
+/** The rows as E4 bodies, one after the other; answers the status of each. */
+async function createOneByOne(account: Account, rows: Record<string, string>[]): Promise<string[]> {
+  const statuses: string[] = [];
+  for (const row of rows) {
+    const layout = { recordDelimiter: '\n' as const, bom: false, columns: Object.keys(row) };
+    const { value } = createRowReader(layout)(Object.values(row));
+    if (value === undefined) {
+      statuses.push('failed');
+      continue;
+    }
+    const isNew = await retryOvertaken(() =>
+      env.store.asAccount(account.accountId, async (tx) => {
+        const saved = await createOrMatchPatient(
+          { tx, hmacKey: HMAC_KEY },
+          value.patient,
+          value.facilityId ?? account.facilityId,
+        );
+        await assignToCohorts(tx, saved.patient, value.cohorts, 'cohorts');
+        return saved.isNew;
+      }),
+    );
+    statuses.push(isNew ? 'created' : 'updated');
+  }
+  return statuses;
+}
+
+describe('importing rows', () => {
+  test('gives the patients that the same rows give by E4, one after the other', async () => {
+    await fc.assert(
+      fc.asyncProperty(someRows(12), someRows(4), async (rows, before) => {
+        const [byFile, byCalls] = [await env.addAccount(), await env.addAccount()];
+        await createOneByOne(byFile, before);
+        await createOneByOne(byCalls, before);
+        const result = await env.run(byFile.accountId, await env.upload(byFile, csvOf(rows)));
+        const statuses = await createOneByOne(byCalls, rows);
+        expect(result.map(({ status }) => status)).toEqual(statuses);
+        expect(await env.patients(byFile.accountId)).toEqual(await env.patients(byCalls.accountId));
+      }),
+      { numRuns: 8 },
+    );
+  });
+
+  test('a dry run foretells every row and writes nobody', async () => {
+    await fc.assert(
+      fc.asyncProperty(someRows(12), someRows(3), async (rows, before) => {
+        const account = await env.addAccount();
+        await createOneByOne(account, before);
+        const patientsBefore = await env.patients(account.accountId);
+        const csv = csvOf(rows);
+        const trialId = await env.upload(account, csv, { dryRun: true });
+        const trial = await env.run(account.accountId, trialId);
+        expect(await env.patients(account.accountId)).toEqual(patientsBefore);
+        const left = await env.store.asAccount(account.accountId, async (tx) => [
+          ...(await tx.db.selectFrom('bulk_trial_key').select('key').execute()),
+          ...(await tx.db.selectFrom('bulk_patient').select('first_row').execute()),
+        ]);
+        expect(left).toEqual([]);
+
+        const real = await env.run(account.accountId, await env.upload(account, csv));
+        const foretold = { created: 'would-create', updated: 'would-update', failed: 'failed' };
+        expect(trial.map(({ status }) => status)).toEqual(
+          real.map(({ status }) => foretold[status as keyof typeof foretold]),
+        );
+        const known = new Set(
+          real.filter((_, index) => trial[index]?.patientId !== '').map((row) => row.patientId),
+        );
+        expect(trial.map(({ patientId }) => patientId)).toEqual(
+          real.map(({ patientId }) => (known.has(patientId) ? patientId : '')),
+        );
+        const { created, updated, failed } = await env.counts(account.accountId, trialId);
+        expect(created + updated + failed).toBe(rows.length);
+      }),
+      { numRuns: 8 },
+    );
+  });
+
+  test('a dry run names a person that would be new by its row', async () => {
+    const account = await env.addAccount();
+    const both = { 'addressLine1-2': '2 Oak', 'city-2': 'Boston', 'state-2': 'MA', 'zip-2': '02118' };
+    const rows = [
+      person('Ann', '02118'),
+      person('Bea'),
+      person('Cid'),
+      person('Ann', '02117'),
+      person('Ann', '02117', both),
+    ];
+    const result = await env.run(account.accountId, await env.upload(account, csvOf(rows), { dryRun: true }));
+    expect(result[4]).toMatchObject({
+      status: 'would-update',
+      patientId: '',
+      reason: 'also matches the patient of row 4; the oldest was updated',
+    });
+  });
+});
+
+describe('at the same time', () => {
+  const people = ['Ann', 'Bea', 'Cid', 'Dee', 'Eve', 'Fay', 'Gus', 'Hal'];
+  const rowsOf = (zip: string) =>
+    people.map((name) =>
+      person(name, '02116', {
+        'addressLine1-2': '2 Oak',
+        'city-2': 'Boston',
+        'state-2': 'MA',
+        'zip-2': zip,
+      }),
+    );
+
+  test('overlapping files and creates of the same people end with each person once', async () => {
+    const account = await env.addAccount();
+    const files = [rowsOf('02117'), rowsOf('02118').reverse(), rowsOf('02119')];
+    const imports = files.map(async (rows) =>
+      env.run(account.accountId, await env.upload(account, csvOf(rows))),
+    );
+    const [results] = await Promise.all([
+      Promise.all(imports),
+      createOneByOne(account, rowsOf('02120')),
+      createOneByOne(account, rowsOf('02121').reverse()),
+    ]);
+    const patients = await env.patients(account.accountId);
+    expect(patients.map(({ first_names }) => first_names[0]).sort()).toEqual(people);
+    for (const patient of patients) expect(patient).toMatchObject({ keys: 6 });
+    const statuses = results.flat().map(({ status }) => status);
+    expect(statuses.filter((status) => status === 'failed')).toEqual([]);
+    expect(new Set(results.flat().map(({ patientId }) => patientId)).size).toBe(people.length);
+  });
+
+  test('two workers on one request count every row once and keep no blob too many', async () => {
+    const account = await env.addAccount();
+    const rows = [...rowsOf('02117'), ...rowsOf('02118')];
+    const alone = await env.run(account.accountId, await env.upload(account, csvOf(rows)));
+    const twin = await env.addAccount();
+    const requestId = await env.upload(twin, csvOf(rows));
+    const blobsBefore = await env.countBlobs();
+    await Promise.all([1, 2].map(() => env.engine.check(twin.accountId, requestId)));
+    const outcomes = await Promise.all(
+      [1, 2, 3].map(() => env.engine.processChunks(twin.accountId, requestId)),
+    );
+    expect(outcomes.map(({ done }) => done)).toEqual([true, true, true]);
+    const results = await Promise.all([1, 2].map(() => env.result(twin.accountId, requestId)));
+    expect(results[0]).toEqual(results[1]);
+    expect(withoutIds(results[0] ?? [])).toEqual(withoutIds(alone));
+    expect(await env.counts(twin.accountId, requestId)).toEqual({
+      rows: 16,
+      handled: 16,
+      created: 8,
+      updated: 8,
+      failed: 0,
+    });
+    expect((await env.countBlobs()) - blobsBefore).toBe(1);
+  });
+});
