@@ -4,8 +4,8 @@ import type { BulkCreateProgress } from '../../src/contract/bulk-create-workflow
 import { BlobNotFoundError } from '../../src/exchange/blobs/blob-store.ts';
 import {
   type BulkExchange,
-  countingEngine,
   createBulkExchange,
+  eitherEngine,
   type FilePlan,
 } from './bulk-create-environment.ts';
 import { eventually } from './network-query-environment.ts';
@@ -14,7 +14,7 @@ import { eventually } from './network-query-environment.ts';
 const plans: Record<string, FilePlan> = {};
 let exchange: BulkExchange;
 beforeAll(async () => {
-  exchange = await createBulkExchange((parts) => countingEngine(parts, plans));
+  exchange = await createBulkExchange((parts) => eitherEngine(parts, plans));
 });
 afterAll(() => exchange.close());
 
@@ -61,6 +61,36 @@ describe('a bulk create', () => {
     expect(await exchange.hasSweep(requestId)).toBe(true);
     const { historyLength } = await exchange.handle(requestId).describe();
     expect(historyLength).toBeLessThan(60);
+  });
+
+  test('makes patients of real rows, some of which fail, and gives every row back in order', async () => {
+    const row = (name: string, zip: string) =>
+      `${name},Sample,1980-04-05,F,12 Beacon Street,Boston,MA,${zip}`;
+    const csv = [
+      'firstName,lastName,dob,gender,addressLine1,city,state,zip',
+      row('Ann', '02108'),
+      row('Bob', '2108'),
+      row('Cid', '02108'),
+      row('Ann', '02108'),
+      row('Dee', '02108'),
+    ].join('\n');
+    const requestId = await exchange.start();
+    await exchange.upload(requestId, csv);
+    expect(await resultOf(requestId)).toMatchObject({ state: 'completed' });
+    const { counts, result } = await exchange.row(requestId);
+    expect(counts).toEqual({ rows: 5, handled: 5, created: 3, updated: 1, failed: 1 });
+    const lines = String(await exchange.blobs.read(result?.ref ?? ''))
+      .trim()
+      .split(/\r?\n/);
+    expect(lines.map((line) => /\b(created|updated|failed|status)\b/.exec(line)?.[0])).toEqual([
+      'status',
+      'created',
+      'failed',
+      'created',
+      'updated',
+      'created',
+    ]);
+    expect(lines[4]).toContain(/[0-9a-f-]{36}/.exec(lines[1] ?? '')?.[0]);
   });
 
   test('that only checks starts no queries', async () => {
@@ -212,16 +242,18 @@ describe('what a crash or an operator leaves behind', () => {
     await toldInTheEnd(requestId, ['failed']);
   });
 
-  test('an upload is deleted a week after the end of its request, and its hash stays', async () => {
+  test('an upload, and parts of a result never joined, are deleted a week after the end, and the hash stays', async () => {
     plans.old = {};
     const requestId = await exchange.start();
     await exchange.upload(requestId, 'old');
     await resultOf(requestId);
     const { upload } = await exchange.row(requestId);
+    const part = await exchange.leavePart(requestId);
     expect((await exchange.reconcile()).uploadsDeleted).toBe(0);
     await exchange.change(requestId, sql`ended_at = now() - interval '8 days'`);
     expect((await exchange.reconcile()).uploadsDeleted).toBe(1);
     await expect(exchange.blobs.read(upload?.ref ?? '')).rejects.toThrow('There is no blob');
+    await expect(exchange.blobs.read(part)).rejects.toThrow('There is no blob');
     expect((await exchange.row(requestId)).upload).toEqual(upload);
     expect((await exchange.reconcile()).uploadsDeleted).toBe(0);
   });

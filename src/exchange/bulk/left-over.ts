@@ -2,6 +2,7 @@ import { BULK_END_REASONS } from '../../contract/bulk-create-steps.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { LeftOverWork } from '../left-over-work.ts';
+import { forgetParts, listParts } from '../store/bulk-chunks.ts';
 import {
   type LeftOverRequest,
   markUploadDeleted,
@@ -9,6 +10,7 @@ import {
   uploadsToDelete,
   uploadsToTell,
 } from '../store/bulk-left-over.ts';
+import { deleteTrialKeys } from '../store/bulk-trials.ts';
 import type { Store } from '../store/database.ts';
 import type { Courier } from '../webhooks/courier.ts';
 import type { BulkLauncher } from './launcher.ts';
@@ -58,7 +60,10 @@ export function bulkCreatesLeftOver(deps: BulkLeftOverDeps): LeftOverWork {
   };
 }
 
-/** Uploaded CSVs go a week after their request's end, however it ended; hash and size stay with the request. */
+/**
+ * Uploaded CSVs go a week after their request's end, however it ended, and with them the parts of a result that was
+ * never joined; hash and size of the upload stay with the request.
+ */
 export function uploadRetention({ store, blobs, logger }: BulkLeftOverDeps): LeftOverWork {
   return {
     name: 'uploads past their retention',
@@ -67,8 +72,14 @@ export function uploadRetention({ store, blobs, logger }: BulkLeftOverDeps): Lef
         uploadsToDelete(tx, { endedBeforeDays: UPLOAD_RETENTION_DAYS, limit }),
       );
       const failures = await inTurn(uploads, async ({ accountId, requestId, ref }) => {
+        const parts = await store.asAccount(accountId, (tx) => listParts(tx, requestId));
+        for (const { part } of parts) if (part !== null) await blobs.delete(part.ref);
         await blobs.delete(ref);
-        await store.asAccount(accountId, (tx) => markUploadDeleted(tx, requestId));
+        await store.asAccount(accountId, async (tx) => {
+          await forgetParts(tx, requestId);
+          await deleteTrialKeys(tx, requestId);
+          await markUploadDeleted(tx, requestId);
+        });
       });
       if (uploads.length > 0)
         logger.info({ uploads: uploads.length }, 'deleted uploads past their retention');
