@@ -1,5 +1,6 @@
 import { createBulkFileActivities } from '../activities/orchestrator/bulk-files.ts';
 import { createEndpointActivities } from '../activities/orchestrator/endpoints.ts';
+import { createMonitoringActivities } from '../activities/orchestrator/monitoring-activities.ts';
 import { readConfig } from '../config.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import { openBlobStore } from '../exchange/blobs/open-blob-store.ts';
@@ -19,6 +20,7 @@ export async function openOrchestratorHalf(): Promise<Half> {
     activities: {
       [TASK_QUEUES.orchestrator]: {
         ...createEndpointActivities({ clientFor, idHmacKey: config.ID_HMAC_KEY }),
+        ...createMonitoringActivities({ clientFor, idHmacKey: config.ID_HMAC_KEY }),
         ...createBulkFileActivities({ clientFor, transferFor, files }),
       },
     },

@@ -5,4 +5,5 @@ export { querySweep } from './exchange/query-sweep/workflow.ts';
 export { reconcile } from './exchange/reconcile/workflow.ts';
 export { webhookDelivery } from './exchange/webhook-delivery/workflow.ts';
 export { bulkOnboarding } from './orchestrator/bulk-onboarding/workflow.ts';
+export { cohortMonitoring } from './orchestrator/cohort-monitoring/workflow.ts';
 export { patientOnboarding } from './orchestrator/patient-onboarding/workflow.ts';

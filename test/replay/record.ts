@@ -16,6 +16,7 @@ import { workflowBundle } from '../support/workflow-bundle.ts';
 import { saveHistory } from './save-history.ts';
 import { bulkOnboardingScenarios } from './scenarios/bulk-onboarding.ts';
 import { bulkPatientCreateScenarios } from './scenarios/bulk-patient-create.ts';
+import { cohortMonitoringScenarios } from './scenarios/cohort-monitoring.ts';
 import { networkQueryScenarios } from './scenarios/network-query.ts';
 import { patientOnboardingScenarios } from './scenarios/patient-onboarding.ts';
 import { querySweepScenarios } from './scenarios/query-sweep.ts';
@@ -34,6 +35,7 @@ const scenarios: Record<string, Scenario> = {
   ...bulkPatientCreateScenarios,
   ...webhookAndReconcileScenarios,
   ...querySweepScenarios,
+  ...cohortMonitoringScenarios,
   ...patientOnboardingScenarios,
   ...bulkOnboardingScenarios,
 };

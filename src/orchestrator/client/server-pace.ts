@@ -2,6 +2,8 @@ import { parseRetryAfter } from './failures.ts';
 
 /** What an answer tells of its service's limits. */
 export interface ServerPace {
+  /** The answer of an earlier call under the same idempotency key, told again. */
+  isReplay?: boolean;
   /** Of `Retry-After`. */
   retryAfterMs?: number;
   /** Requests of this caller: those left, and until when. Undefined when the service does not say. */
@@ -17,7 +19,11 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>;
 export function serverPace(headers: Headers, nowMs: number): ServerPace {
   const retryAfterMs = parseRetryAfter(first(headers['retry-after']), nowMs);
   const requests = fromItem(headers) ?? fromMembers(headers);
-  return { ...(retryAfterMs === undefined ? {} : { retryAfterMs }), ...(requests && { requests }) };
+  return {
+    ...(first(headers['idempotent-replayed']) === 'true' ? { isReplay: true } : {}),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(requests && { requests }),
+  };
 }
 
 /** `"requests";r=1100;t=42` with the policy `"requests";q=1200;w=60`. */

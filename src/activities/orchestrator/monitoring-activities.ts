@@ -1,0 +1,42 @@
+import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
+import { ExchangeError } from '../../orchestrator/client/failures.ts';
+import type { MonitoredPage, PageInput } from '../../orchestrator/monitoring/monitored-page.ts';
+import { workOnPage } from '../../orchestrator/monitoring/work-on-page.ts';
+import { asApplicationFailure } from './call-exchange.ts';
+import type { EndpointActivityDeps } from './endpoints.ts';
+
+export type MonitoringActivities = ReturnType<typeof createMonitoringActivities>;
+export type { MonitoredPage, PageInput };
+
+/** What `cohortMonitoring` does at the exchange. */
+export function createMonitoringActivities({ clientFor, idHmacKey }: EndpointActivityDeps) {
+  return {
+    /**
+     * Starts the queries of a page of a cohort. One that is cut off goes on after the last patient of whom a
+     * heartbeat told; a cancelled one ends with what it has done. Fails with the `FailureKind` as its type.
+     */
+    async monitorPage(input: PageInput): Promise<MonitoredPage> {
+      const details: unknown = activityInfo().heartbeatDetails;
+      const stopped = cancellationSignal();
+      try {
+        return await workOnPage(
+          {
+            client: clientFor(input.exchange),
+            hmacKey: idHmacKey,
+            note: (page) => heartbeat(page),
+            isStopped: () => stopped.aborted,
+          },
+          input,
+          isPage(details) ? details : undefined,
+        );
+      } catch (error) {
+        if (error instanceof ExchangeError) throw asApplicationFailure(error);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Heartbeat details come from an earlier attempt of the same activity. */
+const isPage = (details: unknown): details is MonitoredPage =>
+  typeof details === 'object' && details !== null && 'canList' in details && 'skipped' in details;

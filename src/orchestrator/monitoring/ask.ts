@@ -1,0 +1,129 @@
+import { MONITORING_METADATA } from '../../contract/cohort-monitoring.ts';
+import { opaqueId } from '../../temporal/opaque-id.ts';
+import { ExchangeError } from '../client/failures.ts';
+import { type Calls, NoRoom, waitOf } from './calls.ts';
+import type { PageInput } from './monitored-page.ts';
+import { Period } from './period.ts';
+
+/** How a patient's turn ended. `refused`: the source will not be asked, and not for want of room. */
+export type Turn = 'started' | 'alreadyAsked' | 'gone' | 'refused' | 'failed';
+
+/** Newest queries of a patient that are looked at. */
+const LOOK_AT = 50;
+/** Keys that are tried in one turn: an exchange tells a refusal again under its key, and some are another cohort's. */
+const KEYS_MAX = 20;
+/** A service that has no list of queries, or not with these filters. */
+const CANNOT_LIST: ReadonlySet<number> = new Set([400, 404, 405, 501]);
+
+/** Starts the query of one patient unless the source was asked in this period. */
+export class Asker {
+  readonly #period: Period;
+
+  constructor(
+    readonly input: PageInput,
+    readonly calls: Calls,
+    /** ID_HMAC_KEY */
+    readonly hmacKey: string,
+  ) {
+    this.#period = new Period(input);
+  }
+
+  /**
+   * Throws NoRoom, and ExchangeError for what had better be tried again as a whole. @param refusalsBefore of this
+   * patient for want of room: as many keys are used up
+   */
+  async ask(patientId: string, refusalsBefore: number): Promise<Turn> {
+    const known = await this.#look(patientId);
+    if (known !== undefined) return known;
+    let refusals = refusalsBefore;
+    for (let key = refusalsBefore; key < refusalsBefore + KEYS_MAX; key += 1) {
+      const turn = await this.#start(patientId, key);
+      if (turn === 'key-taken') {
+        // Another cohort's run got there first with this key: with a start, or with a refusal.
+        const taken = await this.#look(patientId);
+        if (taken !== undefined) return taken;
+      } else if (typeof turn !== 'object') return turn;
+      refusals += 1;
+      if (typeof turn === 'object' && !turn.isOld) {
+        this.calls.page.next = { ...(this.calls.page.next ?? this.input.place), refusals };
+        throw new NoRoom(turn.waitMs);
+      }
+    }
+    return 'failed';
+  }
+
+  /** What the list of queries says; undefined when the patient has not been asked about. */
+  async #look(patientId: string): Promise<'started' | 'alreadyAsked' | undefined> {
+    if (!this.calls.page.canList) return undefined;
+    const { kind } = this.input;
+    try {
+      const { answer } = await this.calls.call('listNetworkQueries', {
+        query: { patientId, source: kind, startedAfter: this.#period.startedAfter, count: LOOK_AT },
+      });
+      // A service that ignores the filter would tell of others.
+      const own = answer.queries.filter((query) => (query.patientId ?? patientId) === patientId);
+      const asked = this.#period.askedBy(own);
+      if (asked === 'nobody') return undefined;
+      return asked === 'own' ? 'started' : 'alreadyAsked';
+    } catch (error) {
+      if (!(error instanceof ExchangeError) || !CANNOT_LIST.has(error.httpStatus ?? 0)) throw error;
+      this.calls.page.canList = false;
+      return undefined;
+    }
+  }
+
+  async #start(
+    patientId: string,
+    key: number,
+  ): Promise<Turn | 'key-taken' | { waitMs: number; isOld: boolean }> {
+    const { kind, cohortId, dueAt } = this.input;
+    try {
+      const { answer, pace } = await this.calls.call(
+        'startNetworkQuery',
+        {
+          query: { patientId },
+          body: {
+            sources: { [kind]: { enabled: true } },
+            metadata: {
+              [MONITORING_METADATA.cohortId]: cohortId,
+              [MONITORING_METADATA.kind]: kind,
+              [MONITORING_METADATA.due]: dueAt,
+            },
+          },
+        },
+        { background: true, idempotencyKey: this.#idempotencyKey(patientId, key) },
+      );
+      if (answer.sources.some(({ type }) => type === kind)) return 'started';
+      const error = answer.errors.find(({ source }) => source === kind);
+      if (error?.httpStatus === 429) return { waitMs: waitOf(pace), isOld: pace.isReplay === true };
+      return error?.httpStatus === 400 ? 'refused' : 'failed';
+    } catch (error) {
+      return this.#turnOf(error, patientId);
+    }
+  }
+
+  async #turnOf(error: unknown, patientId: string): Promise<Turn | 'key-taken'> {
+    if (!(error instanceof ExchangeError)) throw error;
+    if (error.httpStatus === 422) return 'key-taken';
+    if (error.retryable || error.kind === 'unauthorized') throw error;
+    switch (error.kind) {
+      case 'not-found':
+        return 'gone';
+      case 'ambiguous':
+        // No answer, and an exchange without idempotency keys: only the list can tell; it is not sent again.
+        return (await this.#look(patientId)) ?? 'failed';
+      default:
+        return error.kind === 'rejected' ? 'refused' : 'failed';
+    }
+  }
+
+  /**
+   * The same for all cohorts of a day, so that of two runs that come to one patient at the same moment one is told
+   * that the key is taken. Where the list cannot tell why, each cohort has keys of its own.
+   */
+  #idempotencyKey(patientId: string, key: number): string {
+    const { kind, cohortId, dueAt } = this.input;
+    const scope = this.calls.page.canList ? dueAt.slice(0, 10) : `${cohortId} ${dueAt}`;
+    return opaqueId(this.hmacKey, 'monitoring-query', [kind, scope, patientId, key].join(' '));
+  }
+}

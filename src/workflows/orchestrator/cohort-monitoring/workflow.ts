@@ -1,0 +1,61 @@
+import {
+  ApplicationFailure,
+  CancellationScope,
+  CancelledFailure,
+  continueAsNew,
+  defineQuery,
+  defineSignal,
+  isCancellation,
+  setHandler,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import {
+  type CohortMonitoringInput,
+  type CohortMonitoringStatus,
+  DEFAULT_MONITORING_PACE,
+  COHORT_MONITORING_MESSAGES as MESSAGES,
+} from '../../../contract/cohort-monitoring.ts';
+import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import { Gate } from '../../shared/gate.ts';
+import { workInPages } from '../../shared/work-in-pages.ts';
+import { nominalTime } from './due-at.ts';
+import { Monitoring, type MonitoringState } from './monitoring.ts';
+
+/**
+ * Asks one source about every patient of a cohort, once in a period.
+ *
+ * Durable because a cohort of 100,000 takes a source's limit a day, and a run that was cut off must neither leave
+ * patients out nor ask twice. Keyed by cohort and kind, and by the schedule's time. Every page may run twice: each
+ * start carries an idempotency key, and the exchange is asked who was asked before. 11 history events a page of 100
+ * patients; begins anew after 200 pages.
+ */
+export async function cohortMonitoring(
+  input: CohortMonitoringInput,
+  carried?: MonitoringState,
+): Promise<CohortMonitoringStatus> {
+  const pace = { ...DEFAULT_MONITORING_PACE, ...input.pace };
+  const gate = new Gate(carried?.status.state === 'paused');
+  const monitoring = new Monitoring(input, pace, gate, carried ?? nominalTime(input));
+
+  setHandler(defineQuery<CohortMonitoringStatus>(MESSAGES.status), () => monitoring.status);
+  setHandler(defineSignal(MESSAGES.pause), () => monitoring.pause());
+  setHandler(defineSignal(MESSAGES.resume), () => monitoring.resume());
+
+  try {
+    await workInPages({
+      gate,
+      pagesPerRun: pace.pagesPerRun,
+      nextPage: () => monitoring.nextPage(),
+      beginAnew: () => continueAsNew<typeof cohortMonitoring>(input, monitoring.state),
+    });
+    if (CancellationScope.current().consideredCancelled)
+      throw new CancelledFailure('Cancelled by an operator');
+  } catch (error) {
+    if (isCancellation(error)) monitoring.end('cancelled');
+    else if (error instanceof ApplicationFailure) monitoring.end('failed', error.message);
+    throw error;
+  }
+  monitoring.end('completed');
+  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: 'completed' }]);
+  return monitoring.status;
+}
