@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { loadSamplePatients } from '../src/simulator/samples.ts';
+import { benchBulk } from './bulk/run.ts';
 import { benchQueries } from './query/run.ts';
 
 const whole = (text: string): number => {
@@ -61,6 +62,36 @@ program
       );
     },
   );
+program
+  .command('bulk')
+  .description('the import of a CSV file against the bare floor: parse, COPY, stringify')
+  .option('--rows <n>', 'rows of the file', whole, 20_000)
+  .option('--rounds <n>', 'rounds, each with other people', whole, 3)
+  .option('--json', 'print the result as one JSON line')
+  .action(async ({ json, ...options }: { rows: number; rounds: number; json?: true }) => {
+    const result = await benchBulk(options, (line) => process.stderr.write(`${line}\n`));
+    const summary = {
+      ...result,
+      ratios: {
+        firstToFloor: median(result.rounds.map(({ first, floorMs }) => first.totalMs / floorMs)),
+        againToFirst: median(result.rounds.map(({ first, again }) => again.totalMs / first.totalMs)),
+      },
+    };
+    if (json === true) {
+      process.stdout.write(`${JSON.stringify(summary)}\n`);
+      return;
+    }
+    const firstMs = median(result.rounds.map(({ first }) => first.totalMs));
+    process.stdout.write(
+      [
+        `${options.rows} rows, median of ${options.rounds} rounds: ${(firstMs / 1000).toFixed(1)} s, ${Math.round((options.rows / firstMs) * 1000)} rows/s`,
+        `first import: ${summary.ratios.firstToFloor.toFixed(2)} of the floor's time`,
+        `the same file again: ${summary.ratios.againToFirst.toFixed(2)} of the first's`,
+        `peak memory of the process: ${Math.round(result.peakMemoryBytes / 2 ** 20)} MiB`,
+        '',
+      ].join('\n'),
+    );
+  });
 await program.parseAsync();
 
 function median(values: readonly number[]): number {
