@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { addMemberships, holdCohorts } from '../../src/exchange/store/cohorts.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;
@@ -93,7 +95,7 @@ it('a storm of adds, removals, consents and purposes breaks nothing and locks no
   ];
   const statuses = new Set<number>();
   const work = async () => {
-    for (let step = 0; step < 25; step += 1) {
+    for (let step = 0; step < 20; step += 1) {
       const answer = await actions[random(actions.length)]?.();
       if (answer !== undefined) statuses.add(answer.statusCode);
     }
@@ -157,6 +159,29 @@ it('consent that ends while everybody is added, or the purpose becomes treatment
     expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([200]));
     expect(await wrongMembers()).toBe(0);
   }
+});
+
+it('a cohort can be changed while others put patients in without a pause', async () => {
+  const id = await addCohort();
+  let changed = false;
+  // As the chunks of a bulk create: there is always one that holds the cohort.
+  const fill = async (worker: number) => {
+    for (let round = 0; round < 100 && !changed; round += 1) {
+      await sleep(worker * 5);
+      await gateway.store.asAccount(account.accountId, async (tx) => {
+        await holdCohorts(tx, [id]);
+        await addMemberships(tx, patients[worker * 8 + (round % 8)] ?? '', [id]);
+        await sleep(40);
+      });
+    }
+  };
+  const fillers = [0, 1, 2, 3, 4, 5].map(fill);
+  await sleep(60);
+  const answer = await account.call('PATCH', `cohort/${id}`, { color: 'red' });
+  const wasFilling = await Promise.race([Promise.all(fillers).then(() => false), sleep(0).then(() => true)]);
+  changed = true;
+  await Promise.all(fillers);
+  expect([answer.statusCode, wasFilling]).toEqual([200, true]);
 });
 
 it('one name is taken once, by creates and changes at once', async () => {

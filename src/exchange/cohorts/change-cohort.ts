@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { UpdateCohortBody } from '../../contract/cohort.ts';
 import { mergeCohortSettings } from '../domain/cohort-settings.ts';
 import { InvalidRequestError, NotFoundError } from '../errors.ts';
-import { lockConsent, removeWithoutTreatment } from '../store/cohort-members.ts';
+import { lockConsent } from '../store/cohort-locks.ts';
+import { removeWithoutTreatment } from '../store/cohort-members.ts';
 import {
   type CohortContent,
   deleteCohort,

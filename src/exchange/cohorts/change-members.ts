@@ -1,10 +1,10 @@
 import type { CohortPatientsBody } from '../../contract/cohort.ts';
 import { type FieldError, InvalidRequestError, NotFoundError } from '../errors.ts';
+import { lockConsent } from '../store/cohort-locks.ts';
 import {
   addAllPatients,
   addPatients,
   listWithoutTreatment,
-  lockConsent,
   readConsent,
   removePatients,
 } from '../store/cohort-members.ts';

@@ -2,27 +2,9 @@ import { sql } from 'kysely';
 import type { COHORT_PATIENT_SORT } from '../../contract/cohort.ts';
 import type { AccountTx } from './database.ts';
 import { column, type ListOrder, type Page, type PageRequest, readPage } from './page.ts';
-import { type StoredPatient, toPatient } from './patients.ts';
+import { findPatients, type StoredPatient } from './patients.ts';
 import { OvertakenError } from './retry.ts';
 import { violates } from './violations.ts';
-
-/*
- * Who may wait for whom (docs/decisions/0023-changes-of-whole-cohorts.md). A change of one patient takes: the patient,
- * the consent lock (only to leave treatment cohorts), then cohorts by id, in share. A change of a whole cohort takes: the
- * consent lock in share, then the cohort alone; it locks no patient, so it waits for none that waits for it.
- */
-
-/** First half of the lock's key; the second is the account. */
-const CONSENT_LOCK = 0x636f_6e73;
-
-/**
- * Keeps apart what each alone would be right: adding many patients by their consent as it stands, and a patient that
- * ends its treatment relationship. The first go on beside each other (`shared`).
- */
-export async function lockConsent(tx: AccountTx, mode: 'shared' | 'alone'): Promise<void> {
-  const lock = sql.raw(mode === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock');
-  await sql`select ${lock}(${CONSENT_LOCK}::int, hashtext(${tx.accountId}))`.execute(tx.db);
-}
 
 export const COHORT_PATIENT_ORDER: ListOrder<(typeof COHORT_PATIENT_SORT)[number]> = {
   columns: {
@@ -40,13 +22,24 @@ export async function listCohortPatients(
   cohortId: string,
   request: PageRequest,
 ): Promise<Page<StoredPatient>> {
-  const members = tx.db
-    .selectFrom('cohort_member')
-    .innerJoin('patient', 'patient.id', 'cohort_member.patient_id')
-    .where('cohort_member.cohort_id', '=', cohortId)
-    .selectAll('patient');
-  const page = await readPage(members, COHORT_PATIENT_ORDER, request);
-  return { ...page, items: page.items.map(toPatient) };
+  const members = tx.db.selectFrom('cohort_member').where('cohort_id', '=', cohortId);
+  // Ids first, and by id without a look at the patients: whatever the database guesses of a cohort that has just been
+  // filled, it walks the members' index or sorts narrow rows.
+  const page =
+    request.sort[0]?.column === 'id'
+      ? await readPage(members.select('patient_id as id'), COHORT_PATIENT_ORDER, request)
+      : await readPage(
+          members.innerJoin('patient', 'patient.id', 'patient_id').select('patient.id'),
+          COHORT_PATIENT_ORDER,
+          request,
+        );
+  return {
+    ...page,
+    items: await findPatients(
+      tx,
+      page.items.map(({ id }) => id),
+    ),
+  };
 }
 
 /** Of the given patients those that exist, with their consent. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { COHORT_COLORS, CohortSettings } from '../../contract/cohort.ts';
-import { lockConsent } from './cohort-members.ts';
+import { lockCohorts, lockConsent } from './cohort-locks.ts';
 import type { AccountTx } from './database.ts';
 import { NameTakenError, violates } from './violations.ts';
 
@@ -44,14 +44,8 @@ export async function findCohort(tx: AccountTx, id: string): Promise<StoredCohor
  * Undefined when there is none.
  */
 export async function lockCohort(tx: AccountTx, id: string): Promise<StoredCohort | undefined> {
-  const row = await tx.db
-    .selectFrom('cohort')
-    .select('id')
-    .where('id', '=', id)
-    .forNoKeyUpdate()
-    .executeTakeFirst();
-  // In a statement of its own: it sees the members that the last holder of the lock left.
-  return row && findCohort(tx, row.id);
+  await lockCohorts(tx, [id], 'alone');
+  return findCohort(tx, id);
 }
 
 /** Undefined when the account has a cohort of that name. */
@@ -96,23 +90,23 @@ export async function updateCohort(tx: AccountTx, id: string, content: CohortCon
     });
 }
 
-/** The cohort is empty and held (`lockCohort`). */
+/** The cohort is empty, and held by `lockCohort`. */
 export async function deleteCohort(tx: AccountTx, id: string): Promise<void> {
   await tx.db.deleteFrom('cohort').where('id', '=', id).execute();
 }
 
-/** Those of the given cohorts that exist, held so that their purpose stays what it is until the transaction ends. */
+/** Those of the given cohorts that exist, held so that they and their purpose stay until the transaction ends. */
 export async function holdCohorts(
   tx: AccountTx,
   ids: readonly string[],
 ): Promise<{ id: string; name: string; purposeOfUse: StoredCohort['purposeOfUse'] }[]> {
   if (ids.length === 0) return [];
+  await lockCohorts(tx, ids, 'shared');
   return tx.db
     .selectFrom('cohort')
     .select(['id', 'name', 'purpose_of_use as purposeOfUse'])
     .where('id', 'in', [...ids])
     .orderBy('id')
-    .forShare()
     .execute();
 }
 

@@ -17,9 +17,20 @@ export async function findPatient(tx: AccountTx, id: string): Promise<StoredPati
   return row && toPatient(row);
 }
 
+/** Those of the patients that exist, in the order of the ids. */
+export async function findPatients(tx: AccountTx, ids: readonly string[]): Promise<StoredPatient[]> {
+  const rows = await tx.db
+    .selectFrom('patient')
+    .selectAll()
+    .where('id', '=', sql<string>`any(${ids}::uuid[])`)
+    .execute();
+  const byId = new Map(rows.map((row) => [row.id, toPatient(row)]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
+}
+
 /**
  * Reads a patient and holds it until the transaction ends, so that what is decided about it stays true. Rows that only
- * refer to the patient may be written beside it (a cohort's new members, see cohort-members.ts).
+ * refer to the patient may be written beside it (a cohort's new members, see cohort-locks.ts).
  */
 export async function lockPatient(tx: AccountTx, id: string): Promise<StoredPatient | undefined> {
   const row = await tx.db
