@@ -1,15 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
+import { dumpTemporal } from '../support/scan-temporal.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 import { starter } from '../unit/starter/run-starter.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/starter/main.ts', import.meta.url));
+const PANEL = fileURLToPath(new URL('../../samples/panel.csv', import.meta.url));
 
 interface OnboardingDocument {
   jobId: string;
@@ -168,6 +170,50 @@ describe('the starter on a running stack', () => {
     const followed = await run('onboard', '--sample', KEY, '--sources', 'lab', '--job', 'left-alone');
     expect(followed.exitCode).toBe(0);
     expect(onboardings(followed)[0]).toMatchObject({ isNew: false, status: 'completed' });
+  });
+
+  test('a panel goes in but for its wrong rows, and those once corrected complete it', async () => {
+    const out = await mkdtemp(join(stack.dataDir, 'panel-'));
+    // A file may be called after somebody.
+    const panel = join(out, 'Kemmer137.csv');
+    await copyFile(PANEL, panel);
+    const job = ['--job', 'panel-of-Kemmer137'];
+    const sent = await run('bulk', panel, '--send-anyway', ...job);
+    expect(sent.json(), sent.stderr).toMatchObject({
+      status: 'partial',
+      exitCode: 3,
+      isNew: true,
+      counts: { rows: 20, failed: 2 },
+      files: { result: join(out, 'Kemmer137.result.csv'), patients: join(out, 'Kemmer137.patients.csv') },
+    });
+    const told = (await stack.received()).filter(({ type }) => type === 'medical.bulk-patient-create');
+    expect(told.some(({ signalled }) => signalled)).toBe(true);
+
+    const corrections = join(out, 'Kemmer137.corrections.csv');
+    const wrong = await readFile(corrections, 'utf8');
+    expect(wrong.trimEnd().split('\r\n')).toHaveLength(3);
+    await writeFile(corrections, wrong.replace(',2740,', ',02740,').replace('(555) 014-2210', '5550142210'));
+    const rest = await run('bulk', corrections);
+    expect(rest.json(), rest.stderr).toMatchObject({ status: 'completed', exitCode: 0 });
+    expect(rest.json().counts).toMatchObject({ rows: 2, created: 2 });
+
+    expect((await run('bulk', panel, '--send-anyway', ...job)).json()).toMatchObject({
+      isNew: false,
+      requestId: sent.json().requestId,
+    });
+    const other = await run('bulk', panel, '--dry-run', ...job);
+    expect(other).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('--dry-run') });
+    const dry = await run('bulk', panel, '--dry-run');
+    expect(dry.json().counts).toEqual({ rows: 20, handled: 20, created: 0, updated: 18, failed: 2 });
+
+    const looked = await run('bulk-status', 'panel-of-Kemmer137', '--out', join(out, 'again'));
+    expect(looked.json()).toMatchObject({ status: 'partial', counts: { rows: 20 } });
+    for (const command of ['bulk-pause', 'bulk-resume', 'bulk-cancel'])
+      expect((await run(command, 'panel-of-Kemmer137')).exitCode).toBe(5);
+    expect((await run('bulk-status', 'no-such-job')).exitCode).toBe(5);
+
+    const clear = [await dumpTemporal(stack.temporal), JSON.stringify(await stack.logs())].join('\n');
+    expect(clear).not.toContain('Kemmer137');
   });
 
   test('another base address is asked with a key of its own', async () => {

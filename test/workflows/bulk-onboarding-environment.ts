@@ -9,6 +9,7 @@ import {
   type BulkResult,
 } from '../../src/contract/bulk-onboarding.ts';
 import { bulkOnboardingWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
+import type { BulkState } from '../../src/workflows/orchestrator/bulk-onboarding/bulk-state.ts';
 import type { OnboardingEnvironment } from './patient-onboarding-environment.ts';
 
 export type BulkActivities = Partial<EndpointActivities & BulkFileActivities>;
@@ -87,16 +88,16 @@ let count = 0;
 export async function startBulk(
   { environment }: OnboardingEnvironment,
   overrides: Partial<BulkOnboardingInput> = {},
+  carried?: BulkState,
 ) {
   count += 1;
-  return environment.client.workflow.start<(input: BulkOnboardingInput) => Promise<BulkOnboardingSummary>>(
-    WORKFLOW_TYPES.bulkOnboarding,
-    {
-      taskQueue: TASK_QUEUES.orchestrator,
-      workflowId: bulkOnboardingWorkflowId(`job-${count}`),
-      args: [bulkInput(overrides)],
-    },
-  );
+  return environment.client.workflow.start<
+    (input: BulkOnboardingInput, carried?: BulkState) => Promise<BulkOnboardingSummary>
+  >(WORKFLOW_TYPES.bulkOnboarding, {
+    taskQueue: TASK_QUEUES.orchestrator,
+    workflowId: bulkOnboardingWorkflowId(`job-${count}`),
+    args: [bulkInput(overrides), carried],
+  });
 }
 
 export const bulkStatus = (run: BulkRun): Promise<BulkOnboardingStatus> =>

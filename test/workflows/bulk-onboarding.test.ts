@@ -3,6 +3,7 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BULK_ONBOARDING_MESSAGES, type BulkOnboardingStatus } from '../../src/contract/bulk-onboarding.ts';
 import { searchAttribute } from '../../src/temporal/search-attributes.ts';
+import { type BulkState, newBulkState } from '../../src/workflows/orchestrator/bulk-onboarding/bulk-state.ts';
 import {
   answer,
   type BulkRun,
@@ -19,10 +20,33 @@ import {
 } from './patient-onboarding-environment.ts';
 
 let environment: OnboardingEnvironment;
+/** Of the test that is running; one worker serves them all. */
+let current = slowExchange();
+let stopWorker = () => {};
+let worker: Promise<unknown>;
 beforeAll(async () => {
   environment = await createOnboardingEnvironment();
+  const done = new Promise<void>((resolve) => {
+    stopWorker = resolve;
+  });
+  const names = Object.keys(current.activities);
+  worker = environment.withWorker(
+    Object.fromEntries(
+      names.map((name) => [name, (...args: unknown[]) => current.activities[name]?.(...args)]),
+    ),
+    () => done,
+  );
 }, 60_000);
-afterAll(() => environment?.close());
+afterAll(async () => {
+  stopWorker();
+  await worker;
+  await environment?.close();
+});
+
+function served<R>(exchange: ReturnType<typeof slowExchange>, use: () => Promise<R>): Promise<R> {
+  current = exchange;
+  return use();
+}
 
 const processing = (run: BulkRun) =>
   expect.poll(async () => (await bulkStatus(run)).phase, { timeout: 10_000 }).toBe('processing');
@@ -51,7 +75,7 @@ describe('a bulk onboarding', () => {
         return result();
       },
     });
-    await environment.withWorker(exchange.activities, async () => {
+    await served(exchange, async () => {
       const run = await startBulk(environment, { dryRun: true });
       await processing(run);
       await tell(run, { status: 'processing' });
@@ -89,9 +113,7 @@ describe('a bulk onboarding', () => {
       },
       takeBulkResult: async () => result(0),
     });
-    const summary = await environment.withWorker(exchange.activities, async () =>
-      (await startBulk(environment)).result(),
-    );
+    const summary = await served(exchange, async () => (await startBulk(environment)).result());
     expect(summary).toMatchObject({ status: 'completed', via: 'poll', webhooksReceived: 0 });
     expect(polls).toBe(4);
   });
@@ -104,7 +126,7 @@ describe('a bulk onboarding', () => {
         return uploads === 1 ? 'gone' : 'taken';
       },
     });
-    await environment.withWorker(exchange.activities, async () => {
+    await served(exchange, async () => {
       const run = await startBulk(environment);
       await processing(run);
       await tell(run, { status: 'failed', requestId: 'request-1', reason: 'not this one' });
@@ -122,18 +144,14 @@ describe('a bulk onboarding', () => {
     const exchange = slowExchange({
       getBulkCreate: async () => answer(++polls === 1 ? 'expired' : 'completed'),
     });
-    const summary = await environment.withWorker(exchange.activities, async () =>
-      (await startBulk(environment)).result(),
-    );
+    const summary = await served(exchange, async () => (await startBulk(environment)).result());
     expect(summary).toMatchObject({ requestIds: ['request-1', 'request-2'], via: 'poll' });
     expect(exchange.count('uploadBulkFile')).toBe(2);
   });
 
   test('gives up when three upload URLs have passed', async () => {
     const exchange = slowExchange({ uploadBulkFile: async () => 'gone' });
-    const error = await environment.withWorker(exchange.activities, async () =>
-      failureOf(await startBulk(environment)),
-    );
+    const error = await served(exchange, async () => failureOf(await startBulk(environment)));
     expect(error).toMatchObject({
       type: 'file-not-uploaded',
       message: expect.stringContaining('3 upload URLs'),
@@ -146,9 +164,7 @@ describe('a bulk onboarding', () => {
     const exchange = slowExchange({
       getBulkCreate: async () => answer('failed', { reason: 'The column zip-1 is missing' }),
     });
-    const summary = await environment.withWorker(exchange.activities, async () =>
-      (await startBulk(environment)).result(),
-    );
+    const summary = await served(exchange, async () => (await startBulk(environment)).result());
     expect(summary).toMatchObject({ status: 'failed', reason: 'The column zip-1 is missing' });
     expect(summary.outcome).toBeUndefined();
     expect(exchange.count('takeBulkResult')).toBe(0);
@@ -175,9 +191,7 @@ describe('a bulk onboarding', () => {
     ],
   ])('that %s fails with the kind of what went wrong', async (_, activities, type) => {
     const exchange = slowExchange(activities);
-    const error = await environment.withWorker(exchange.activities, async () =>
-      failureOf(await startBulk(environment)),
-    );
+    const error = await served(exchange, async () => failureOf(await startBulk(environment)));
     expect(error).toBeInstanceOf(ApplicationFailure);
     expect(error).toMatchObject({ type, nonRetryable: true });
     expect(exchange.calls.at(-1)).toBe('discardFiles');
@@ -185,7 +199,7 @@ describe('a bulk onboarding', () => {
 
   test('waits no longer than its deadline', async () => {
     const exchange = slowExchange();
-    const summary = await environment.withWorker(exchange.activities, async () =>
+    const summary = await served(exchange, async () =>
       (await startBulk(environment, { timing: { deadlineMs: 3_600_000 } })).result(),
     );
     expect(summary).toMatchObject({ status: 'timed-out', reason: 'no outcome before the deadline' });
@@ -193,9 +207,22 @@ describe('a bulk onboarding', () => {
     expect(exchange.count('getBulkCreate')).toBeLessThan(30);
   });
 
+  test('that began anew in the middle waits on where it was', async () => {
+    const exchange = slowExchange({ getBulkCreate: async () => answer('completed') });
+    const carried: BulkState = {
+      ...newBulkState(20, (await environment.environment.currentTimeMs()) + 3_600_000),
+      phase: 'processing',
+      requestIds: ['request-7'],
+      webhooksReceived: 1,
+    };
+    const summary = await served(exchange, async () => (await startBulk(environment, {}, carried)).result());
+    expect(summary).toMatchObject({ requestIds: ['request-7'], webhooksReceived: 1, status: 'partial' });
+    expect(exchange.count('startBulkCreate') + exchange.count('uploadBulkFile')).toBe(0);
+  });
+
   test('that is cancelled cancels the request and deletes its copy of the file', async () => {
     const exchange = slowExchange();
-    const error = await environment.withWorker(exchange.activities, async () => {
+    const error = await served(exchange, async () => {
       const run = await startBulk(environment);
       await processing(run);
       await run.cancel();
@@ -209,7 +236,7 @@ describe('a bulk onboarding', () => {
     const exchange = slowExchange({
       resumeBulkCreate: async () => Promise.reject(failure('conflict', 'resumeBulkCreate: 409')),
     });
-    await environment.withWorker(exchange.activities, async () => {
+    await served(exchange, async () => {
       const run = await startBulk(environment);
       await processing(run);
       const steer = (how: 'pause' | 'resume') =>
