@@ -209,11 +209,13 @@ describe('a bulk onboarding', () => {
 
   test('that began anew in the middle waits on where it was', async () => {
     const exchange = slowExchange({ getBulkCreate: async () => answer('completed') });
+    const nowMs = await environment.environment.currentTimeMs();
     const carried: BulkState = {
-      ...newBulkState(20, (await environment.environment.currentTimeMs()) + 3_600_000),
+      ...newBulkState(20, nowMs + 3_600_000),
       phase: 'processing',
       requestIds: ['request-7'],
       webhooksReceived: 1,
+      nextPollAtMs: nowMs + 60_000,
     };
     const summary = await served(exchange, async () => (await startBulk(environment, {}, carried)).result());
     expect(summary).toMatchObject({ requestIds: ['request-7'], webhooksReceived: 1, status: 'partial' });
