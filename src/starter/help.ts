@@ -3,8 +3,8 @@ export const WHERE_HELP = [
   'Without --base-url a command talks to the stack that "npm start" runs on the data folder. With it, to any',
   'exchange: give its key as API_KEY. Onboardings run in Temporal, so "onboard", and "status" and "cancel" of a job,',
   'then also need TEMPORAL_ADDRESS, DATA_KEYS, ID_HMAC_KEY and EXCHANGE_ACCOUNT_ID or EXCHANGE_API_KEY as the worker',
-  'has them; the worker calls the exchange of its own EXCHANGE_BASE_URL. The "bulk" commands need the same, and',
-  'ORCHESTRATOR_FILES: a folder that they share with the worker.',
+  'has them; the worker calls the exchange of its own EXCHANGE_BASE_URL. The "monitor" commands need the same;',
+  'so do the "bulk" commands, and ORCHESTRATOR_FILES: a folder that they share with the worker.',
   '',
   'All work is durable: Ctrl-C ends the watching, not the work.',
 ].join('\n');
@@ -44,4 +44,16 @@ export const examples = {
   'bulk-pause': ['npm run starter -- bulk-pause spring-panel'],
   'bulk-resume': ['npm run starter -- bulk-resume spring-panel'],
   'bulk-cancel': ['npm run starter -- bulk-cancel spring-panel'],
+  'monitor create': [
+    'npm run starter -- monitor create 0198f1c2-… hie --frequency biweekly',
+    'API_KEY=… npm run starter -- monitor create 0198f1c2-… hie --base-url https://exchange.example --time-zone Europe/Berlin',
+  ],
+  'monitor list': ['npm run starter -- monitor list', 'npm run starter -- monitor list 0198f1c2-… --json'],
+  'monitor trigger': ['npm run starter -- monitor trigger 0198f1c2-… pharmacy'],
+  'monitor pause': ['npm run starter -- monitor pause 0198f1c2-… hie --note "the network moves this week"'],
+  'monitor resume': ['npm run starter -- monitor resume 0198f1c2-… hie'],
+  'monitor backfill': [
+    'npm run starter -- monitor backfill 0198f1c2-… hie --from 2026-06-01 --to 2026-11-01',
+  ],
+  'monitor delete': ['npm run starter -- monitor delete 0198f1c2-… hie'],
 } as const satisfies Record<string, readonly string[]>;

@@ -12,6 +12,7 @@ import { EXIT, EXIT_CODES_HELP, type ExitCode } from './exit-codes.ts';
 import { examples, WHERE_HELP } from './help.ts';
 import { parseSource, parseSources } from './input/sources.ts';
 import { SUBJECT_KINDS } from './input/subject.ts';
+import { addMonitorCommands } from './monitor-commands.ts';
 import type { Env } from './target/target.ts';
 import { type CommandResult, openTerminal, type Streams, writeError, writeResult } from './terminal.ts';
 
@@ -135,12 +136,15 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
     following,
   });
 
+  const monitor = program.command('monitor').description('Scheduled monitoring of cohorts');
+  addMonitorCommands({ run, subcommand: (name, description) => subcommand(monitor, name, description) });
+
   return program;
 }
 
 function subcommand(program: Command, name: keyof typeof examples, description: string): Command {
   return program
-    .command(name)
+    .command(name.slice(name.lastIndexOf(' ') + 1))
     .description(description)
     .option('--data-dir <folder>', 'data folder of the running stack (default: DATA_DIR, else .data)')
     .option('--base-url <url>', 'any other exchange instead of the running stack')

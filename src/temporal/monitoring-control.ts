@@ -49,7 +49,7 @@ export async function switchOffMonitoringSchedule(
 ): Promise<boolean> {
   const found = await describeMonitoringSchedule(client, cohortId, kind);
   if (found === undefined) return false;
-  if (!found.state.paused) await soon(client, () => handleOf(client, cohortId, kind).pause(OFF_NOTE));
+  if (!found.state.paused) await soon(client, () => monitoringHandle(client, cohortId, kind).pause(OFF_NOTE));
   return true;
 }
 
@@ -59,9 +59,9 @@ export async function deleteMonitoringSchedule(
   cohortId: string,
   kind: MonitoringKind,
 ): Promise<boolean> {
-  return ifThere(() => soon(client, () => handleOf(client, cohortId, kind).delete()).then(() => true)).then(
-    (deleted) => deleted ?? false,
-  );
+  return ifThere(() =>
+    soon(client, () => monitoringHandle(client, cohortId, kind).delete()).then(() => true),
+  ).then((deleted) => deleted ?? false);
 }
 
 /** Undefined when there is none. */
@@ -70,7 +70,7 @@ export const describeMonitoringSchedule = (
   cohortId: string,
   kind: MonitoringKind,
 ): Promise<ScheduleDescription | undefined> =>
-  ifThere(() => soon(client, () => handleOf(client, cohortId, kind).describe()));
+  ifThere(() => soon(client, () => monitoringHandle(client, cohortId, kind).describe()));
 
 /** Changes with whatever we set: times, action, policies; not with its pauses and runs. */
 export function monitoringFingerprint({ spec, action, policies }: ScheduleDescription): Buffer {
@@ -80,7 +80,8 @@ export function monitoringFingerprint({ spec, action, policies }: ScheduleDescri
     .digest();
 }
 
-const handleOf = (client: Client, cohortId: string, kind: MonitoringKind): ScheduleHandle =>
+/** It need not exist. */
+export const monitoringHandle = (client: Client, cohortId: string, kind: MonitoringKind): ScheduleHandle =>
   client.schedule.getHandle(cohortMonitoringWorkflowId(cohortId, kind));
 
 async function ifThere<T>(call: () => Promise<T>): Promise<T | undefined> {

@@ -13,7 +13,7 @@ import {
   monitoringSlot,
 } from '../contract/monitoring-slot.ts';
 import { backgroundLimit } from '../contract/query-limits.ts';
-import { cohortMonitoringWorkflowId, PRIORITY, TASK_QUEUES } from '../contract/temporal.ts';
+import { cohortMonitoringWorkflowId, PRIORITY, TASK_QUEUES, WORKFLOW_TYPES } from '../contract/temporal.ts';
 import { searchAttribute } from './search-attributes.ts';
 
 /** What a cohort's monitoring schedule is made from. */
@@ -57,7 +57,7 @@ export function monitoringSchedule(plan: MonitoringPlan) {
     accountId === undefined ? [] : [{ key: searchAttribute.accountId, value: accountId }];
   const action = {
     type: 'startWorkflow' as const,
-    workflowType: COHORT_MONITORING,
+    workflowType: WORKFLOW_TYPES.cohortMonitoring,
     workflowId: cohortMonitoringWorkflowId(cohortId, kind),
     taskQueue: TASK_QUEUES.orchestrator,
     args: [input],
@@ -76,8 +76,6 @@ export function monitoringSchedule(plan: MonitoringPlan) {
   };
   return { spec: monitoringSpec(plan), action, policies, typedSearchAttributes };
 }
-
-const COHORT_MONITORING = 'cohortMonitoring';
 
 /** When it runs. `jitter` is added to each time. */
 export function monitoringSpec(

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import {
   Client,
   Connection,
@@ -10,16 +9,17 @@ import {
   ScheduleOverlapPolicy,
   type ScheduleSpec,
 } from '@temporalio/client';
-import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MONITORING_FREQUENCIES, type MonitoringFrequency } from '../../src/contract/cohort-monitoring.ts';
 import { SEARCH_ATTRIBUTES, TASK_QUEUES } from '../../src/contract/temporal.ts';
 import { type RunningTemporalServer, startTemporalServer } from '../../src/embedded/temporal-server.ts';
+import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { monitoringSchedule } from '../../src/temporal/monitoring-schedule.ts';
+import { startMonitoringWorker } from '../support/monitoring-worker.ts';
+import { testKeyRing } from '../support/test-keys.ts';
 
 // A server of its own, which is stopped and started again on the same file. The workflow that is started is a stand-in.
 
-const WORKFLOW = fileURLToPath(new URL('../support/monitoring-workflow.ts', import.meta.url));
 /** A server that goes may have had a task of the schedule in hand, which is then given out again after a time-out. */
 const WAIT = { timeout: 45_000 };
 const ACCOUNT = '01900000-0000-7000-8000-0000000000aa';
@@ -39,7 +39,10 @@ const start = async (options: { port?: number } = {}) => {
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'exchange-schedules-'));
   await start();
-  client = new Client({ connection: await Connection.connect({ address: server.address }) });
+  client = new Client({
+    connection: await Connection.connect({ address: server.address }),
+    dataConverter: createDataConverter(testKeyRing()),
+  });
   const spec = { intervals: [{ every: '1 second' as const }] };
   stuck = await create('weekly', { spec, taskQueue: 'nobody' });
 });
@@ -81,24 +84,11 @@ async function runsOf(scheduleId: string) {
 }
 
 describe('runs', () => {
-  let worker: Worker;
-  let running: Promise<void>;
-  let connection: NativeConnection;
+  let stopWorker: () => Promise<void>;
   beforeAll(async () => {
-    Runtime.install({ logger: new DefaultLogger('ERROR') });
-    connection = await NativeConnection.connect({ address: server.address });
-    worker = await Worker.create({
-      connection,
-      taskQueue: TASK_QUEUES.orchestrator,
-      workflowsPath: WORKFLOW,
-    });
-    running = worker.run();
+    stopWorker = await startMonitoringWorker(server.address);
   });
-  afterAll(async () => {
-    worker.shutdown();
-    await running;
-    await connection.close();
-  });
+  afterAll(() => stopWorker());
 
   test('by trigger: one run, of the account, at the priority of monitoring', async () => {
     const handle = await create('weekly');
@@ -106,7 +96,7 @@ describe('runs', () => {
     await expect.poll(async () => (await handle.describe()).info.recentActions, WAIT).toHaveLength(1);
     const [run] = (await handle.describe()).info.recentActions;
     const workflow = client.workflow.getHandle(run?.action.workflow.workflowId ?? '');
-    expect(await workflow.result()).toBe('weekly');
+    expect(await workflow.result()).toMatchObject({ kind: 'pharmacy', notes: ['weekly'] });
     expect(workflow.workflowId).toMatch(
       new RegExp(`^${handle.scheduleId}-\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ$`),
     );

@@ -41,7 +41,9 @@ export const monitorBackfill = (
     await handle.backfill({ start: from, end: to, overlap: ScheduleOverlapPolicy.BUFFER_ALL });
     const view = await monitoringView(monitorings.temporal, id, await monitorings.require(id));
     const result = monitoringResult('monitor backfill', [view], context, {
-      say: [`${times.length} ${times.length === 1 ? 'run is' : 'runs are'} made up for, one after the other.`],
+      say: [
+        `${times.length} ${times.length === 1 ? 'run is' : 'runs are'} made up for, one after the other.`,
+      ],
     });
     return { ...result, document: { ...result.document, runs: times.length } };
   });

@@ -4,12 +4,12 @@ import { NETWORK_QUERIES_PER_MINUTE } from '../../contract/query-limits.ts';
 import { putMonitoringSchedule } from '../../temporal/monitoring-control.ts';
 import { RefusedError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
-import { monitoringView } from '../progress/monitoring-view.ts';
+import { frequencyOf, monitoringView, stateOf } from '../progress/monitoring-view.ts';
 import { type MonitoringId, type Monitorings, withMonitorings } from '../target/monitorings.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { CommandContext, CommonOptions } from './command.ts';
-import { changeSetting, untilFollowed } from './monitor-setting.ts';
 import { monitoringResult } from './monitor-report.ts';
+import { changeSetting, untilFollowed } from './monitor-setting.ts';
 
 export interface MonitorCreateOptions extends CommonOptions {
   frequency: MonitoringFrequency;
@@ -57,7 +57,8 @@ async function switchOn(
   await untilFollowed(
     monitorings,
     id,
-    (view) => view !== undefined && view.state !== 'off' && view.frequency === frequency,
+    (schedule) =>
+      schedule !== undefined && stateOf(schedule) !== 'off' && frequencyOf(schedule) === frequency,
   );
   return [`The ${id.kind} monitoring of this cohort is on, ${frequency}.`];
 }

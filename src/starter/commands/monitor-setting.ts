@@ -1,6 +1,6 @@
+import type { ScheduleDescription } from '@temporalio/client';
 import type { MonitoringFrequency } from '../../contract/cohort-monitoring.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
-import { type MonitoringView, monitoringView } from '../progress/monitoring-view.ts';
 import { pause } from '../progress/pace.ts';
 import type { MonitoringId, Monitorings } from '../target/monitorings.ts';
 
@@ -22,12 +22,11 @@ const LOOK_AGAIN_MS = 250;
 export async function untilFollowed(
   monitorings: Monitorings,
   id: MonitoringId,
-  isRight: (view: MonitoringView | undefined) => boolean,
+  isRight: (schedule: ScheduleDescription | undefined) => boolean,
 ): Promise<void> {
   const signal = AbortSignal.timeout(FOLLOWS_WITHIN_MS);
   while (!signal.aborted) {
-    const found = await monitorings.find(id);
-    if (isRight(found && (await monitoringView(monitorings.temporal, id, found)))) return;
+    if (isRight(await monitorings.find(id))) return;
     await pause(LOOK_AGAIN_MS, signal);
   }
 }

@@ -1,9 +1,9 @@
-import { ScheduleOverlapPolicy } from '@temporalio/client';
+import { type ScheduleDescription, ScheduleOverlapPolicy } from '@temporalio/client';
 import { deleteMonitoringSchedule } from '../../temporal/monitoring-control.ts';
 import { RefusedError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';
-import { type MonitoringView, monitoringView } from '../progress/monitoring-view.ts';
+import { lastRunOf, type MonitoringView, monitoringView, stateOf } from '../progress/monitoring-view.ts';
 import { pause } from '../progress/pace.ts';
 import { type MonitoringId, type Monitorings, withMonitorings } from '../target/monitorings.ts';
 import type { CommandResult } from '../terminal.ts';
@@ -21,37 +21,42 @@ export const monitorTrigger = (
   context: CommandContext,
 ): Promise<CommandResult> =>
   withMonitorings(context, async (monitorings) => {
-    const before = await requireOn(monitorings, id);
-    const { info } = await monitorings.require(id);
-    if (info.runningActions.length > 0)
+    const schedule = await requireOn(monitorings, id);
+    if (schedule.info.runningActions.length > 0)
       throw new RefusedError('A run is on already; it asks about everybody.');
     await monitorings.handle(id).trigger(ScheduleOverlapPolicy.SKIP);
-    const after = await untilRun(monitorings, id, before.lastRun?.workflowId);
-    const workflowId = after.lastRun?.workflowId;
-    const isStarted = workflowId !== undefined && workflowId !== before.lastRun?.workflowId;
-    return monitoringResult('monitor trigger', [after], context, {
-      exitCode: isStarted ? EXIT.done : EXIT.running,
-      say: isStarted
-        ? [
-            `Run ${workflowId} has started. How it goes: npm run starter -- monitor list ${id.cohortId}`,
-            ...(context.target.ui === undefined ? [] : [`Run: ${workflowLink(context.target.ui, workflowId)}`]),
-          ]
-        : ['Temporal has taken the request, but has not begun the run yet.'],
+    const workflowId = await untilRun(monitorings, id, runIdOf(schedule));
+    return monitoringResult('monitor trigger', [await viewOf(monitorings, id)], context, {
+      exitCode: workflowId === undefined ? EXIT.running : EXIT.done,
+      say:
+        workflowId !== undefined
+          ? [
+              `Run ${workflowId} has started. How it goes: npm run starter -- monitor list ${id.cohortId}`,
+              ...(context.target.ui === undefined
+                ? []
+                : [`Run: ${workflowLink(context.target.ui, workflowId)}`]),
+            ]
+          : ['Temporal has taken the request, but has not begun the run yet.'],
     });
   });
 
+/** Workflow id of the run that comes after a known one; undefined when it is late. */
 async function untilRun(
   monitorings: Monitorings,
   id: MonitoringId,
   known: string | undefined,
-): Promise<MonitoringView> {
+): Promise<string | undefined> {
   const signal = AbortSignal.timeout(STARTS_WITHIN_MS);
-  for (;;) {
-    const view = await viewOf(monitorings, id);
-    if (signal.aborted || (view.lastRun !== undefined && view.lastRun.workflowId !== known)) return view;
+  while (!signal.aborted) {
+    const last = runIdOf(await monitorings.require(id));
+    if (last !== known) return last;
     await pause(LOOK_AGAIN_MS, signal);
   }
+  return undefined;
 }
+
+const runIdOf = (schedule: ScheduleDescription): string | undefined =>
+  lastRunOf(schedule)?.action.workflow.workflowId;
 
 /** No further run starts until it is resumed; a run that is on goes on. */
 export const monitorPause = (
@@ -90,7 +95,7 @@ export const monitorDelete = (
       return monitoringResult('monitor delete', [], context, { say: [`The schedule is deleted. ${say}`] });
     }
     await changeSetting(context.target.exchange, id, { enabled: false });
-    await untilFollowed(monitorings, id, (view) => view === undefined || view.state !== 'on');
+    await untilFollowed(monitorings, id, (schedule) => schedule === undefined || schedule.state.paused);
     const found = await monitorings.find(id);
     const views = found === undefined ? [] : [await monitoringView(monitorings.temporal, id, found)];
     return monitoringResult('monitor delete', views, context, {
@@ -99,9 +104,9 @@ export const monitorDelete = (
   });
 
 /** Throws RefusedError when there is no schedule, or the setting is off. */
-export async function requireOn(monitorings: Monitorings, id: MonitoringId): Promise<MonitoringView> {
-  const view = await viewOf(monitorings, id);
-  if (view.state !== 'off') return view;
+export async function requireOn(monitorings: Monitorings, id: MonitoringId): Promise<ScheduleDescription> {
+  const schedule = await monitorings.require(id);
+  if (stateOf(schedule) !== 'off') return schedule;
   throw new RefusedError(
     `The ${id.kind} monitoring is off in the cohort’s settings. Switch it on with: npm run starter -- monitor create ${id.cohortId} ${id.kind}`,
   );

@@ -33,26 +33,39 @@ export interface MonitoringRun {
   counts?: { patients: number; started: number; skipped: number; failed: number };
 }
 
+type Schedule = Pick<ScheduleDescription, 'state' | 'action'>;
+
+export const stateOf = ({ state }: Schedule): MonitoringView['state'] =>
+  state.paused ? (state.note === OFF_NOTE ? 'off' : 'paused') : 'on';
+
+export const frequencyOf = ({ action }: Schedule): MonitoringFrequency | undefined =>
+  (action.args?.[0] as CohortMonitoringInput | undefined)?.frequency;
+
+export const lastRunOf = ({ info }: Pick<ScheduleDescription, 'info'>): LastRun | undefined =>
+  info.recentActions.reduce<LastRun | undefined>(
+    (latest, run) => (latest === undefined || run.takenAt >= latest.takenAt ? run : latest),
+    undefined,
+  );
+
+type LastRun = ScheduleDescription['info']['recentActions'][number];
+
 /** Looks at the last run too, which needs a worker while it is under way. */
 export async function monitoringView(
   temporal: Client,
   id: MonitoringId,
-  { scheduleId, spec, state, info, action }: ScheduleDescription,
+  schedule: ScheduleDescription,
 ): Promise<MonitoringView> {
-  const input = action.args?.[0] as CohortMonitoringInput | undefined;
-  const [next] = info.nextActionTimes;
-  const last = info.recentActions.reduce<(typeof info.recentActions)[number] | undefined>(
-    (latest, run) => (latest === undefined || run.takenAt >= latest.takenAt ? run : latest),
-    undefined,
-  );
+  const [next] = schedule.info.nextActionTimes;
+  const state = stateOf(schedule);
+  const last = lastRunOf(schedule);
   return {
     ...id,
-    scheduleId,
-    frequency: input?.frequency,
-    state: state.paused ? (state.note === OFF_NOTE ? 'off' : 'paused') : 'on',
-    note: state.paused && state.note !== OFF_NOTE ? state.note : undefined,
-    nextRunAt: state.paused ? undefined : next?.toISOString(),
-    timeZone: spec.timezone,
+    scheduleId: schedule.scheduleId,
+    frequency: frequencyOf(schedule),
+    state,
+    note: state === 'paused' ? schedule.state.note : undefined,
+    nextRunAt: state === 'on' ? next?.toISOString() : undefined,
+    timeZone: schedule.spec.timezone,
     lastRun: last && (await lookAtRun(temporal, last.action.workflow.workflowId, last.takenAt)),
   };
 }

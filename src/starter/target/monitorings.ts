@@ -60,7 +60,8 @@ function monitoringsOf(temporal: TemporalClient, access: ExchangeAccess): Monito
       const found: MonitoringId[] = [];
       for await (const { scheduleId, typedSearchAttributes } of temporal.schedule.list()) {
         const id = parseCohortMonitoringId(scheduleId);
-        if (id !== undefined && typedSearchAttributes?.get(searchAttribute.accountId) === accountId) found.push(id);
+        if (id !== undefined && typedSearchAttributes?.get(searchAttribute.accountId) === accountId)
+          found.push(id);
       }
       return found.sort((a, b) => `${a.cohortId}/${a.kind}`.localeCompare(`${b.cohortId}/${b.kind}`));
     },
