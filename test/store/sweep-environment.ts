@@ -45,8 +45,8 @@ export async function createSweepEnvironment() {
         });
         await sql`insert into facility (id, account_id, oid, name, npi, address)
           values (${facilityId}, ${accountId}, '2.16.840', 'Clinic', '1234567893', '{}')`.execute(tx.db);
-        await sql`insert into bulk_request (id, account_id, facility_id, dry_run, status, upload_expires_at, ended_at)
-          values (${requestId}, ${accountId}, ${facilityId}, ${options.dryRun ?? false}, 'completed', now(),
+        await sql`insert into bulk_request (id, account_id, facility_id, dry_run, status, created, upload_expires_at, ended_at)
+          values (${requestId}, ${accountId}, ${facilityId}, ${options.dryRun ?? false}, 'completed', ${count}, now(),
                   now() - interval '2 minutes')`.execute(tx.db);
         // Newer ids come first in the file, so that the order of the ids is not taken for the order of the file.
         await sql`insert into patient

@@ -23,7 +23,8 @@ export function createMonitoringActivities({ clientFor, idHmacKey }: EndpointAct
           {
             client: clientFor(input.exchange),
             hmacKey: idHmacKey,
-            note: (page) => heartbeat(page),
+            // It is encoded later, when the page may have gone on.
+            note: (page) => heartbeat(structuredClone(page)),
             isStopped: () => stopped.aborted,
           },
           input,

@@ -35,7 +35,11 @@ export const sweepsLeftOver = (deps: { store: Store; temporal: Client }): LeftOv
   name: 'query sweeps',
   async takeUp(limit) {
     const left = await deps.store.asSystem((tx) => sweepsToEnsure(tx, limit));
-    for (const { accountId, requestId } of left) await launchSweep(deps, accountId, requestId);
+    const launched = await Promise.allSettled(
+      left.map(({ accountId, requestId }) => launchSweep(deps, accountId, requestId)),
+    );
+    const failed = launched.find((launch) => launch.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
     return left.length;
   },
 });

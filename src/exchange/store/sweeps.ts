@@ -86,7 +86,7 @@ export async function setSweepState(
   return row?.state;
 }
 
-/** Over all accounts: completed bulk creates whose sweep has not begun, and sweeps not heard of for long. */
+/** Over all accounts: completed bulk creates with patients whose sweep has not begun, and sweeps not heard of for long. */
 export async function sweepsToEnsure(
   tx: SystemTx,
   limit: number,
@@ -94,7 +94,7 @@ export async function sweepsToEnsure(
   const { rows } = await sql<{ accountId: string; requestId: string }>`
     select r.account_id as "accountId", r.id as "requestId"
     from bulk_request r left join bulk_sweep s on s.request_id = r.id
-    where r.status = 'completed' and not r.dry_run and (
+    where r.status = 'completed' and not r.dry_run and r.created + r.updated > 0 and (
       (s.request_id is null and r.ended_at < now() - ${START_GRACE_MS} * interval '1 millisecond')
       or (s.ended_at is null and s.seen_at < now() - ${LOOK_AGAIN_MS} * interval '1 millisecond'))
     order by r.ended_at limit ${limit}
