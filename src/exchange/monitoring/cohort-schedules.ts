@@ -34,6 +34,8 @@ const HOLD_MS = 60_000;
 const CHECK_AFTER_MS = 60 * 60_000;
 /** Schedules looked at in one round of `reconcile`. */
 const CHECKS_MAX = 100;
+/** Each may have taken as long as Temporal is waited for; other left-over work waits behind them. */
+const FAILURES_MAX = 3;
 /** A cohort that is changed again and again meanwhile is left to whoever comes next. */
 const ROUNDS_MAX = 5;
 
@@ -103,18 +105,20 @@ export function createCohortSchedules(
     const failures: unknown[] = [];
     let written = 0;
     const each = async (refs: readonly ScheduleRef[], options?: { look: boolean }) => {
-      for (const ref of refs)
+      for (const ref of refs) {
+        if (failures.length === FAILURES_MAX) return;
         try {
           if (await bringInLine(ref, options)) written += 1;
         } catch (error) {
           failures.push(error);
         }
+      }
     };
     await searchInTemporal().catch((error: unknown) => failures.push(error));
     await each(await drifted(limit));
     const toCheck = { olderThanMs: checkAfterMs, limit: CHECKS_MAX };
     await each(await store.asSystem((tx) => schedulesToCheck(tx, toCheck)), { look: true });
-    // One that cannot be written keeps no other waiting.
+    // One that cannot be written keeps no other waiting, but a Temporal that does not answer ends the round.
     if (failures.length > 0) throw failures[0];
     return written;
   }

@@ -3,13 +3,18 @@ import { parseCohortMonitoringId } from '../../contract/temporal.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import type { ScheduleRef } from '../store/cohort-schedules.ts';
 
+/** For the whole list. */
+const LIST_TIMEOUT_MS = 20_000;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * The monitoring schedules that Temporal has for accounts of an exchange of ours; those that a starter made for a
  * foreign exchange carry no account. Reads the list of all schedules, so only now and then.
  */
-export async function foundSchedules(temporal: Client): Promise<ScheduleRef[]> {
+export const foundSchedules = (temporal: Client): Promise<ScheduleRef[]> =>
+  temporal.withDeadline(Date.now() + LIST_TIMEOUT_MS, () => readSchedules(temporal));
+
+async function readSchedules(temporal: Client): Promise<ScheduleRef[]> {
   const found: ScheduleRef[] = [];
   for await (const { scheduleId, typedSearchAttributes } of temporal.schedule.list({ pageSize: 1_000 })) {
     const accountId = typedSearchAttributes?.get(searchAttribute.accountId);

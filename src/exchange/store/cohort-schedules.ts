@@ -28,7 +28,8 @@ export interface WrittenSchedule {
 
 /**
  * Schedules that were not last written as the settings want them now: new, changed, switched off, or of a cohort that
- * is gone. Those that somebody holds are left out. Monitoring that was never on has no schedule.
+ * is gone. Those that somebody holds are left out. Monitoring that was never on has no schedule. In any order, so that
+ * a few that cannot be written do not stand before the others each time.
  */
 export async function driftedSchedules(
   tx: SystemTx,
@@ -36,6 +37,7 @@ export async function driftedSchedules(
 ): Promise<ScheduleRef[]> {
   const only = cohortId ?? null;
   const { rows } = await sql<ScheduleRef>`
+    select * from (
     select w.account_id as "accountId", w.cohort_id as "cohortId", w.kind
     from wanted_cohort_schedule w left join cohort_schedule s on s.cohort_id = w.cohort_id and s.kind = w.kind
     where (${only}::uuid is null or w.cohort_id = ${only}::uuid)
@@ -49,12 +51,13 @@ export async function driftedSchedules(
     where (${only}::uuid is null or s.cohort_id = ${only}::uuid)
       and (s.held_until is null or s.held_until < now())
       and not exists (select from cohort where cohort.id = s.cohort_id)
-    limit ${limit}
+    ) as drifted
+    order by random() limit ${limit}
   `.execute(tx.db);
   return rows;
 }
 
-/** Schedules that were not looked at in Temporal for that long, the longest first. */
+/** Schedules that were not looked at in Temporal for that long, in any order. */
 export async function schedulesToCheck(
   tx: SystemTx,
   { olderThanMs, limit }: { olderThanMs: number; limit: number },
@@ -63,7 +66,7 @@ export async function schedulesToCheck(
     .selectFrom('cohort_schedule')
     .select(['account_id as accountId', 'cohort_id as cohortId', 'kind'])
     .where('checked_at', '<', new Date(Date.now() - olderThanMs))
-    .orderBy('checked_at')
+    .orderBy(sql`random()`)
     .limit(limit)
     .execute();
 }
