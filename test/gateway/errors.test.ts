@@ -55,6 +55,18 @@ describe('an error', () => {
     expect(detail).toContain(`address[0].zip: ${messages['address[0].zip']}`);
   });
 
+  it('names the one character that no text may have', async () => {
+    const texts = [
+      newPerson({ externalId: 'a\u0000b' }),
+      newPerson({ address: { ...newPerson().address[0], city: '\u0000' } }),
+    ];
+    for (const body of texts) {
+      const { statusCode, json } = await create(body);
+      expect([statusCode, json().detail]).toEqual([400, 'A text of the request contains the character NUL']);
+    }
+    expect((await account.call('GET', 'patient?externalId=a%00b')).statusCode).toBe(400);
+  });
+
   it('reports a wrong source by the form that the caller meant', async () => {
     const answer = await create(newPerson({ networkQuery: { sources: { hie: { enabled: 'yes' } } } }));
     expect(answer.statusCode).toBe(400);

@@ -36,7 +36,7 @@ export function errorAnswer(thrown: unknown, requestId: string): ErrorAnswer {
   if (thrown instanceof ExchangeError) {
     return answer(thrown.status, thrown.message, requestId, thrown.options);
   }
-  const known = fastifyErrors[codeOf(thrown) ?? ''];
+  const known = refusals[codeOf(thrown) ?? ''];
   if (known !== undefined) return answer(known.status, known.detail, requestId);
   if (isConnectionFault(thrown)) {
     const detail = 'The database cannot be reached now; try again shortly';
@@ -65,8 +65,10 @@ function answer(
   return { status, body, headers: extra.headers ?? {}, isFault: false };
 }
 
-/** What Fastify itself refuses before a handler runs. */
-const fastifyErrors: Readonly<Record<string, { status: ErrorStatus; detail: string } | undefined>> = {
+const NUL_CHARACTER = { status: 400, detail: 'A text of the request contains the character NUL' } as const;
+
+/** What Fastify itself refuses before a handler runs, and what the database refuses of a caller's texts. */
+const refusals: Readonly<Record<string, { status: ErrorStatus; detail: string } | undefined>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: { status: 400, detail: 'The body is not valid JSON' },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
     status: 400,
@@ -75,6 +77,8 @@ const fastifyErrors: Readonly<Record<string, { status: ErrorStatus; detail: stri
   FST_ERR_CTP_BODY_TOO_LARGE: { status: 413, detail: 'The body is larger than this operation accepts' },
   FST_ERR_CTP_INVALID_MEDIA_TYPE: { status: 415, detail: 'The body must be application/json' },
   FST_ERR_BAD_URL: { status: 400, detail: 'The address is not a valid URL' },
+  '22021': NUL_CHARACTER,
+  '22P05': NUL_CHARACTER,
 };
 
 function codeOf(thrown: unknown): string | undefined {

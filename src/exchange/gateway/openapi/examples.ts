@@ -27,6 +27,12 @@ export const REQUEST_EXAMPLES: Partial<Record<OperationName, unknown>> = {
     settings: { monitoring: { adt: { enabled: true } } },
   },
   addPatientToCohorts: { cohortIds: ['01923e9c-7a1d-7c3e-9a54-6d8a1f0b2c3d'] },
+  updateCohort: {
+    color: 'red',
+    settings: { monitoring: { hie: { enabled: true, frequency: 'weekly' }, adt: { enabled: true } } },
+  },
+  addPatientsToCohort: { patientIds: ['01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21'] },
+  removePatientsFromCohort: { allPatients: true },
   updateSettings: { webhookUrl: 'https://hooks.example.org/medical' },
 };
 
