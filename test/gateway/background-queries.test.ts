@@ -101,3 +101,27 @@ describe('a query that nobody waits for', () => {
     expect(queries).toMatchObject([{ patientId, metadata }]);
   });
 });
+
+describe('the sweep after a bulk create', () => {
+  it('is shown with the bulk create once it has begun; of others there is none', async () => {
+    const { requestId } = (await account.call('POST', 'patient/bulk')).json();
+    const shown = async () => (await account.call('GET', `patient/bulk/${requestId}`)).json();
+    expect(await shown()).not.toHaveProperty('sweep');
+    await gateway.store.asAccount(account.accountId, (tx) =>
+      sql`insert into bulk_sweep (request_id, account_id, state, patients, started, skipped)
+          values (${requestId}, ${account.accountId}, 'paused', 9, 4, 1)`.execute(tx.db),
+    );
+    expect((await shown()).sweep).toEqual({
+      requestId,
+      state: 'paused',
+      patients: 9,
+      started: 4,
+      skipped: 1,
+      failed: 0,
+      open: 0,
+    });
+    const other = await gateway.addAccount();
+    expect((await other.call('GET', `patient/bulk/${requestId}`)).statusCode).toBe(404);
+    expect((await account.call('POST', `patient/bulk/${requestId}/sweep/cancel`)).statusCode).toBe(409);
+  });
+});

@@ -112,6 +112,7 @@ const inputOf = (cohortId: string, changes: Partial<CohortMonitoringInput> = {})
   frequency: 'weekly',
   queriesPerMinute: 4_800,
   ...changes,
+  pace: { requestsPerMinute: 60_000, ...changes.pace },
 });
 
 type Monitoring = (input: CohortMonitoringInput) => Promise<CohortMonitoringStatus>;

@@ -39,18 +39,18 @@ export async function startPage(
   let waitFor: SweptPage['waitFor'];
   if (sweep.ended_at === null) {
     const { open, busy } = await countOpenQueries(tx, requestId);
-    const room = Math.min(pace.pageSize, pace.windowSize - busy, pace.openMax - open);
+    const window = Math.max(0, Math.min(pace.windowSize - busy, pace.openMax - open));
     // One more than can be started tells whether the page is the last one.
     const patients = await nextToSweep(tx, requestId, pace.pageSize + 1);
     const rooms = await backgroundRoom(tx, account.settings, sweptSources(account.settings));
-    const plan = planPage(patients, account.settings, bySource(rooms), Math.max(0, room));
+    const plan = planPage(patients, account.settings, bySource(rooms), Math.min(pace.pageSize, window));
     await countStarts(tx, rooms, plan);
     const marks = await write(tx, requestId, plan, callbackKey);
     queryIds.push(...marks.flatMap(({ queryId }) => queryId ?? []));
 
     const isLast = marks.length === patients.length && patients.length <= pace.pageSize;
     await markSwept(tx, requestId, marks, isLast ? 'completed' : sweep.state);
-    if (!isLast) waitFor = reasonToWait(plan, rooms, room);
+    if (!isLast) waitFor = reasonToWait(plan, rooms, window);
   }
   const progress = await readSweepCounts(tx, requestId);
   return progress && { progress, queryIds, waitFor };
@@ -94,10 +94,10 @@ async function write(
   ];
 }
 
-function reasonToWait({ starting, blockedBy }: PagePlan, rooms: Rooms, room: number): SweptPage['waitFor'] {
+function reasonToWait({ starting, blockedBy }: PagePlan, rooms: Rooms, window: number): SweptPage['waitFor'] {
   if (blockedBy.length > 0) {
     const resets = rooms.filter(({ source }) => blockedBy.includes(source)).map(({ resetMs }) => resetMs);
     return { what: 'limit', resetMs: Math.max(...resets) };
   }
-  return starting.length >= room ? { what: 'window' } : undefined;
+  return starting.length >= window ? { what: 'window' } : undefined;
 }

@@ -68,8 +68,9 @@ export class Sweep {
     const { startSweepPage } = activities('Start the queries of the next patients');
     const before = this.progress;
     const page = await startSweepPage({ ...this.input, pace: this.pace });
+    // The bulk create is gone, and its sweep with it.
+    this.#tell(page?.progress ?? { ...before, state: 'cancelled' });
     if (page === undefined) return { isLast: true, uses: [] };
-    this.#tell(page.progress);
     if (this.hasEnded) return { isLast: true, uses: [] };
     const hasMoved = page.progress.started > before.started || page.progress.open < before.open;
     this.#looksInVain = hasMoved ? 0 : this.#looksInVain + 1;
