@@ -134,6 +134,37 @@ describe('a result', () => {
     }
   });
 
+  test('of a delete is nothing, and its body goes with the call', async () => {
+    stub.answer = () => ({ status: 204 });
+    expect(await run(activities.deleteCohort, [{ exchange, params: { id: 'c' } }])).toBeUndefined();
+    stub.answer = () => ({ status: 200, body: { message: 'gone', cohort: { id: 'c', name: 'n', size: 0 } } });
+    const body = { allPatients: true as const };
+    expect(await run(activities.removePatientsFromCohort, [{ exchange, params: { id: 'c' }, body }])).toEqual(
+      {
+        size: 0,
+      },
+    );
+    expect(stub.requests.at(-1)).toMatchObject({ method: 'DELETE', body: JSON.stringify(body) });
+  });
+
+  test('of a page of patients is whom it names, who is opted out, and where it goes on', async () => {
+    const person = { firstName: ['Jane'], lastName: ['Smith'] };
+    const patients = [
+      { id: 'p', ...person, status: { hieOptOut: true } },
+      { id: 'q', ...person },
+    ];
+    stub.answer = () => ({ status: 200, body: { patients, meta: { nextPage: 'https://x/next' } } });
+    const input = { exchange, params: { id: 'c' }, query: { count: 2 } };
+    expect(await run(activities.listCohortPatients, [input])).toEqual({
+      patients: [
+        { id: 'p', hieOptOut: true },
+        { id: 'q', hieOptOut: false },
+      ],
+      itemsInTotal: undefined,
+      nextPage: 'https://x/next',
+    });
+  });
+
   test('that is too large for a history is refused with its size', async () => {
     const cohorts = Array.from({ length: 2_000 }, (_, index) => ({
       id: `cohort-${index}`,
