@@ -13,6 +13,7 @@ import { createNetworkQueryService } from './network-query/service.ts';
 import { createSourceCallbacks } from './network-query/source-callback.ts';
 import { createSweepControl } from './query-sweep/control.ts';
 import { sweepsLeftOver } from './query-sweep/launcher.ts';
+import { createCcdaConverter } from './records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from './records/record-keeper.ts';
 import { createStore } from './store/database.ts';
 import { createCourier } from './webhooks/courier.ts';
@@ -58,7 +59,7 @@ export async function assembleExchange(
   const delivery = createDelivery({ store, sender });
   const destinationPing = createDestinationPing({ store, sender, logger });
   const courier = createCourier({ store, delivery, temporal, logger });
-  const records = createRecordKeeper({ store });
+  const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter() });
   const networkQueries = createNetworkQueryService({
     store,
     temporal,

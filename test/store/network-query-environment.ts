@@ -12,6 +12,7 @@ import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts'
 import type { SourceStepInput } from '../../src/contract/source-steps.ts';
 import { openFileBlobStore } from '../../src/exchange/blobs/file-blob-store.ts';
 import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
+import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { Page, SourceConnector } from '../../src/exchange/sources/connector.ts';
 import { insertAccount } from '../../src/exchange/store/accounts.ts';
@@ -49,7 +50,11 @@ export async function createQueryEnvironment() {
         SOURCE_TYPES.map((source) => [source, { ...unwilling, ...connector }]),
       ) as Record<SourceType, SourceConnector>;
       const deps = { store, blobs, ...parts, courier, connectors, callbackKey: CALLBACK_KEY };
-      const records = createRecordKeeper({ store: deps.store });
+      const records = createRecordKeeper({
+        store: deps.store,
+        blobs: deps.blobs,
+        converter: createCcdaConverter(),
+      });
       return {
         ...createSourceActivities({
           ...deps,

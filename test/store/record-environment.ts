@@ -1,9 +1,14 @@
 import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import type { SourceType } from '../../src/contract/primitives.ts';
+import { openFileBlobStore } from '../../src/exchange/blobs/file-blob-store.ts';
 import { revisionOf } from '../../src/exchange/domain/merge/facts.ts';
 import type { Person } from '../../src/exchange/domain/merge/fold-patient.ts';
 import type { Delivered } from '../../src/exchange/domain/merge/merge.ts';
+import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import {
   type ConsolidatedFilter,
   type ConsolidatedPlace,
@@ -17,12 +22,15 @@ import { createStore } from '../../src/exchange/store/database.ts';
 import { insertPatient } from '../../src/exchange/store/patients.ts';
 import { insertSourcePatientIds } from '../../src/exchange/store/record-merge.ts';
 import { createTestDatabase } from '../support/postgres.ts';
+import { testKeyRing } from '../support/test-keys.ts';
 
 /** A database of its own with an account, into which a test delivers as the collection does. */
 export async function createRecordEnvironment() {
   const database = await createTestDatabase();
   const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 8 });
-  const records = createRecordKeeper({ store });
+  const blobFolder = join(tmpdir(), `records-test-${uuidv7()}`);
+  const blobs = await openFileBlobStore(blobFolder, testKeyRing());
+  const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter() });
   const accountId = uuidv7();
   await store.asSystem((tx) => insertAccount(tx, { id: accountId, name: 'Test', settings: {} }));
 
@@ -42,6 +50,7 @@ export async function createRecordEnvironment() {
   return {
     databaseUrl: database.databaseUrl,
     store,
+    blobs,
     records,
     accountId,
     async addPatient(person: Omit<Person, 'patientId'>): Promise<string> {
@@ -112,6 +121,7 @@ export async function createRecordEnvironment() {
     async close() {
       await store.close();
       await database.drop();
+      await rm(blobFolder, { recursive: true, force: true });
     },
   };
 }

@@ -13,6 +13,7 @@ import { createGateway } from '../../src/exchange/gateway/app.ts';
 import type { GatewayDeps } from '../../src/exchange/gateway/deps.ts';
 import { createLinkMaker } from '../../src/exchange/links/signed-link.ts';
 import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
+import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { type Dialect, insertAccount } from '../../src/exchange/store/accounts.ts';
 import { insertApiKey } from '../../src/exchange/store/api-keys.ts';
@@ -73,7 +74,7 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
     bulkCreates: notingBulkCreates({ store, blobs, launched }),
     querySweeps: endedSweeps,
     links: createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY),
-    records: createRecordKeeper({ store }),
+    records: createRecordKeeper({ store, blobs, converter: createCcdaConverter() }),
     courier: { send: () => undefined },
     destinationPing: { ping: () => undefined },
     publicBaseUrl: TEST_BASE_URL,

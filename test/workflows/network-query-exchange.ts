@@ -10,6 +10,7 @@ import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts'
 import { networkQueryWorkflowId, TASK_QUEUES } from '../../src/contract/temporal.ts';
 import { createNetworkQueryService } from '../../src/exchange/network-query/service.ts';
 import { createSourceCallbacks } from '../../src/exchange/network-query/source-callback.ts';
+import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { type SourceConnector, SourceFailure } from '../../src/exchange/sources/connector.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
@@ -60,7 +61,11 @@ export async function createTestExchange() {
     logger,
     secrets: { hie: CALLBACK_SECRET, lab: CALLBACK_SECRET },
   });
-  const records = createRecordKeeper({ store });
+  const records = createRecordKeeper({
+    store,
+    blobs: environment.blobs,
+    converter: createCcdaConverter(),
+  });
   const deps = { store, courier, records, blobs: environment.blobs, callbackKey: CALLBACK_KEY };
   const reconcileActivities = createReconcileActivities({
     store,

@@ -98,7 +98,7 @@ export async function completeCollected(
   patientId: string,
   onEvent: (eventId: string) => void,
 ): Promise<void> {
-  await deps.records.merge(step.accountId, patientId);
+  await deps.records.merge(step.accountId, patientId, { documentsOf: step.source });
   const { event, status } = await deps.store.asAccount(step.accountId, async (tx) => ({
     event: await completeAttempt(tx, step),
     status: (await readAttempt(tx, step))?.status,
@@ -114,7 +114,7 @@ async function announceMerged(
   patientId: string,
   onEvent: (eventId: string) => void,
 ): Promise<void> {
-  await deps.records.merge(step.accountId, patientId);
+  await deps.records.merge(step.accountId, patientId, { documentsOf: step.source });
   const event = await deps.store.asAccount(step.accountId, (tx) => announceFirstData(tx, step));
   if (event !== undefined) onEvent(event);
 }

@@ -10,10 +10,12 @@ export interface BundleOptions {
   filter?: ConsolidatedFilter;
   /** Each entry's fullUrl is `<this>/<type>/<id>`, so that relative references lead to entries. */
   fullUrlBase: string;
+  /** A searchset also says of each entry why it is there. */
+  type?: 'collection' | 'searchset';
 }
 
 /**
- * A patient's consolidated record as the text of a FHIR collection Bundle, piece by piece in bounded memory: the
+ * A patient's consolidated record as the text of a FHIR Bundle, piece by piece in bounded memory: the
  * Patient first, a fullUrl for each entry, each resource's Provenance right after it (with `types`, only when
  * `Provenance` is among them). A slow reader holds no connection to the database.
  *
@@ -21,10 +23,11 @@ export interface BundleOptions {
  */
 export async function* consolidatedBundle(
   store: Pick<Store, 'asAccount'>,
-  { accountId, patientId, filter = {}, fullUrlBase }: BundleOptions,
+  { accountId, patientId, filter = {}, fullUrlBase, type = 'collection' }: BundleOptions,
 ): AsyncGenerator<string> {
   const withProvenance = filter.types === undefined || filter.types.includes('Provenance');
-  let separator = `{"resourceType":"Bundle","type":"collection","timestamp":"${new Date().toISOString()}","entry":[`;
+  let separator = `{"resourceType":"Bundle","type":"${type}","timestamp":"${new Date().toISOString()}","entry":[`;
+  const mode = (why: 'match' | 'include') => (type === 'searchset' ? why : undefined);
   let isEmpty = true;
   let after: ConsolidatedPlace | undefined;
   do {
@@ -32,11 +35,11 @@ export async function* consolidatedBundle(
       readConsolidated(tx, patientId, filter, after, RESOURCES_PER_PAGE),
     );
     for (const resource of page.resources) {
-      yield `${separator}${entryOf(fullUrlBase, resource.content)}`;
+      yield `${separator}${entryOf(fullUrlBase, resource.content, mode('match'))}`;
       separator = ',';
       isEmpty = false;
       if (withProvenance && resource.origins.length > 0) {
-        yield `,${entryOf(fullUrlBase, provenanceOf(resource, patientId))}`;
+        yield `,${entryOf(fullUrlBase, provenanceOf(resource, patientId), mode('include'))}`;
       }
     }
     after = page.next;
@@ -45,7 +48,8 @@ export async function* consolidatedBundle(
   yield isEmpty ? separator.replace(',"entry":[', '}') : ']}';
 }
 
-function entryOf(base: string, resource: object): string {
+function entryOf(base: string, resource: object, mode?: 'match' | 'include'): string {
   const { resourceType, id } = resource as { resourceType: string; id: string };
-  return `{"fullUrl":${JSON.stringify(`${base}/${resourceType}/${id}`)},"resource":${JSON.stringify(resource)}}`;
+  const search = mode === undefined ? '' : `,"search":{"mode":"${mode}"}`;
+  return `{"fullUrl":${JSON.stringify(`${base}/${resourceType}/${id}`)},"resource":${JSON.stringify(resource)}${search}}`;
 }

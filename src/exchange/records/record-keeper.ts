@@ -1,5 +1,6 @@
-import type { Store } from '../store/database.ts';
+import type { SourceType } from '../../contract/primitives.ts';
 import { lockRecord, type PendingDelivery, pendingDeliveries, stillPending } from '../store/record-merge.ts';
+import { type ConvertDeps, convertDocuments } from './convert-documents.ts';
 import { MERGE_RULES, mergeBatch } from './merge-batch.ts';
 
 /** Keeps patients' consolidated records up to date. */
@@ -8,9 +9,15 @@ export interface RecordKeeper {
    * Merges what the sources delivered since the last time; nothing new costs one short transaction. One at a time for
    * a patient, whoever calls; safe to call again after a crash.
    *
+   * @param options.documentsOf a source whose new C-CDA documents are made FHIR first (a worker's business: a reader only
+   * merges)
    * @returns how many deliveries were new, changed or gone
    */
-  merge(accountId: string, patientId: string): Promise<{ changed: number }>;
+  merge(
+    accountId: string,
+    patientId: string,
+    options?: { documentsOf?: SourceType },
+  ): Promise<{ changed: number }>;
 }
 
 /** Deliveries merged in one transaction: short enough for others to get their turn. */
@@ -20,9 +27,13 @@ const BATCH_BYTES = 4_000_000;
 /** Names of deliveries held at once. */
 const LISTED_DELIVERIES = 20_000;
 
-export function createRecordKeeper({ store }: { store: Pick<Store, 'asAccount'> }): RecordKeeper {
+export function createRecordKeeper(deps: ConvertDeps): RecordKeeper {
+  const { store } = deps;
   return {
-    async merge(accountId, patientId) {
+    async merge(accountId, patientId, { documentsOf } = {}) {
+      if (documentsOf !== undefined) {
+        await convertDocuments(deps, { accountId, patientId, source: documentsOf });
+      }
       let changed = 0;
       for (;;) {
         const { merged, left } = await store.asAccount(accountId, async (tx) => {

@@ -27,7 +27,9 @@ export type AsideReason =
   /** Clinical, and names nobody. */
   | 'names-nobody'
   /** Names somebody else. */
-  | 'names-another';
+  | 'names-another'
+  /** Nested too deep to be read. */
+  | 'unreadable';
 
 /** All that grouping needs of a delivery; its content can be let go. */
 export interface Facts {
@@ -55,6 +57,17 @@ export interface Whom {
 
 /** Keys and rank of a delivery, or why it is put aside. Depends on the delivery alone (and its Medication's code). */
 export function factsOf(delivery: Delivery, whom: Whom): Facts {
+  try {
+    return readFacts(delivery, whom);
+  } catch (error) {
+    // One resource that no call stack is deep enough for is no reason to merge none.
+    if (!(error instanceof RangeError)) throw error;
+    const { source, resourceType, sourceId, sha256 } = delivery;
+    return { source, resourceType, sourceId, sha256, aside: 'unreadable', keys: [], rank: '', sortDate: '' };
+  }
+}
+
+function readFacts(delivery: Delivery, whom: Whom): Facts {
   const { source, resourceType, sourceId, sha256, content } = delivery;
   const { sortDate, days } = clinicalTime(content);
   const medicationId = medicationIdOf(content);

@@ -1,0 +1,109 @@
+import { isJson, type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+
+type Node = Record<string, unknown>;
+
+/** A date that the converter would take for midnight: `D8` says that only the first eight digits were given. */
+const PRECISION = 'D';
+
+/**
+ * Mends, in place, what the converter gets wrong in a parsed C-CDA document: dates that it would make midnight in
+ * UTC, zones without a colon, the single time of a procedure that it looks for as a period, doses whose unit it makes
+ * up, observation values of kinds that it drops.
+ */
+export function prepareCcda(node: unknown): void {
+  if (Array.isArray(node)) {
+    for (const item of node) prepareCcda(item);
+    return;
+  }
+  if (!isJson(node)) return;
+  const own = node as Node;
+  for (const [name, part] of Object.entries(own)) {
+    if (name === 'effectiveTime' || name === 'time') prepareTimes(part);
+    else if (name === 'procedure') objectsOf(part).forEach(asPeriod);
+    else if (name === 'substanceAdministration') objectsOf(part).forEach(withDoseInWords);
+    else if (name === 'observation') objectsOf(part).forEach(withKnownValue);
+    prepareCcda(part);
+  }
+}
+
+function prepareTimes(node: unknown): void {
+  for (const time of objectsOf(node) as Node[]) {
+    const value = textOf(time['@_value']);
+    if (value !== undefined) time['@_value'] = preparedTime(value);
+    for (const name of ['low', 'high', 'center']) prepareTimes(time[name]);
+  }
+}
+
+function preparedTime(value: string): string {
+  const match = /^(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(?:\.\d+)?(Z|[+-]\d{2}:?\d{2})?$/.exec(
+    value,
+  );
+  if (match === null) return value;
+  const [, year, month, day, hour, minute, second, zone] = match;
+  const date = `${year}${month ?? '01'}${day ?? '01'}`;
+  if (hour === undefined) {
+    const digits = day !== undefined ? 8 : month !== undefined ? 6 : 4;
+    return `${date}000000${PRECISION}${digits}`;
+  }
+  const offset = zone === undefined || zone === 'Z' ? 'Z' : zone.replace(/^(.{3}):?/, '$1:');
+  return `${date}${hour}${minute ?? '00'}${second ?? '00'}${offset}`;
+}
+
+/** The same text without the marks of `preparedTime`: dates as far as they were given. */
+export const withoutTimeMarks = (json: string): string =>
+  json.replaceAll(
+    /"(\d{4})-(\d{2})-(\d{2})T00:00:00D([468])"/g,
+    (_, year: string, month: string, day: string, digits: string) =>
+      digits === '8' ? `"${year}-${month}-${day}"` : digits === '6' ? `"${year}-${month}"` : `"${year}"`,
+  );
+
+function asPeriod(procedure: Json): void {
+  for (const time of objectsOf(procedure.effectiveTime) as Node[]) {
+    if (time['@_value'] === undefined || time.low !== undefined) continue;
+    time.low = { '@_value': time['@_value'] };
+    time.high = { '@_value': time['@_value'] };
+    delete time['@_value'];
+  }
+}
+
+/** Dosage instructions take their text from here; the converter's own dose has a unit that nobody wrote. */
+function withDoseInWords(administration: Json): void {
+  const [dose] = objectsOf(administration.doseQuantity);
+  const value = textOf(dose?.['@_value']);
+  if (value === undefined) return;
+  const written = textOf(administration.text);
+  const words = `Dose: ${[value, textOf(dose?.['@_unit'])].filter((part) => part !== undefined).join(' ')}`;
+  (administration as Node).text = written === undefined ? words : `${written} (${words})`;
+}
+
+const KNOWN_VALUES = ['PQ', 'CO', 'CD', 'CE', 'ST', 'INT'];
+
+function withKnownValue(observation: Json): void {
+  for (const value of objectsOf(observation.value) as Node[]) {
+    const type = textOf(value['@_xsi:type']);
+    if (type === 'REAL') value['@_xsi:type'] = 'PQ';
+    if (type === undefined || type === 'REAL' || KNOWN_VALUES.includes(type)) continue;
+    const text = valueText(value);
+    if (text === undefined) delete (observation as Node).value;
+    else {
+      value['@_xsi:type'] = 'ST';
+      value['#text'] = text;
+    }
+  }
+}
+
+/** A range, time, ratio or text in words. */
+function valueText(value: Json): string | undefined {
+  const quantity = (node: unknown): string | undefined => {
+    const [first] = objectsOf(node);
+    const number = textOf(first?.['@_value']);
+    return number === undefined ? undefined : [number, textOf(first?.['@_unit'])].filter(Boolean).join(' ');
+  };
+  const [low, high] = [quantity(value.low), quantity(value.high)];
+  if (low !== undefined && high !== undefined) return `${low} - ${high}`;
+  if (low !== undefined) return `>= ${low}`;
+  if (high !== undefined) return `<= ${high}`;
+  const [numerator, denominator] = [quantity(value.numerator), quantity(value.denominator)];
+  if (numerator !== undefined && denominator !== undefined) return `${numerator} / ${denominator}`;
+  return textOf(value['#text']) ?? quantity(value);
+}

@@ -1,0 +1,193 @@
+import { createHash } from 'node:crypto';
+import type { Patient } from 'fhir/r4.js';
+import type { SourceType } from '../../contract/primitives.ts';
+import { BlobNotFoundError, type BlobStore } from '../blobs/blob-store.ts';
+import type { Json } from '../domain/merge/json.ts';
+import { agreesWithPerson } from '../domain/patient-matching.ts';
+import { type CollectedResource, upsertResources } from '../store/collected.ts';
+import type { AccountTx, Store } from '../store/database.ts';
+import {
+  deleteConverted,
+  insertConversion,
+  isConvertedAlready,
+  tellOfDocument,
+  type UnconvertedDocument,
+  unconvertedDocuments,
+} from '../store/document-conversions.ts';
+import { findPatient } from '../store/patients.ts';
+import { lockRecord, readSourcePatientIds } from '../store/record-merge.ts';
+import { CCDA_BYTES_MAX, type CcdaConverter, type CcdaOutcome } from './ccda/ccda-converter.ts';
+
+export interface ConvertDeps {
+  store: Pick<Store, 'asAccount'>;
+  blobs: BlobStore;
+  converter: CcdaConverter;
+}
+
+/**
+ * Makes FHIR of a source's new C-CDA documents, as deliveries of that source. Each document has one outcome, whatever
+ * it is; what could not be converted is told in the timeline of the query that brought it, and is kept as a document.
+ */
+export async function convertDocuments(
+  deps: ConvertDeps,
+  of: { accountId: string; patientId: string; source: SourceType },
+): Promise<void> {
+  const { accountId, patientId, source } = of;
+  const documents = await deps.store.asAccount(accountId, (tx) =>
+    unconvertedDocuments(tx, patientId, source),
+  );
+  for (const versions of bySourceDocument(documents)) {
+    const newest = versions.at(-1)?.queryId;
+    const parts = versions.filter(({ queryId }) => queryId === newest);
+    await convertParts(deps, of, parts);
+    await deps.store.asAccount(accountId, async (tx) => {
+      for (const version of versions) {
+        if (version.queryId !== newest)
+          await insertConversion(tx, patientId, version.id, { outcome: 'superseded' });
+      }
+    });
+  }
+}
+
+/** Deliveries of the same DocumentReference, oldest first. */
+function bySourceDocument(documents: readonly UnconvertedDocument[]): UnconvertedDocument[][] {
+  const byReference = new Map<string, UnconvertedDocument[]>();
+  for (const document of documents) {
+    const versions = byReference.get(document.sourceDocumentId);
+    if (versions === undefined) byReference.set(document.sourceDocumentId, [document]);
+    else versions.push(document);
+  }
+  return [...byReference.values()];
+}
+
+/** A DocumentReference may name several files; of the same content, each is converted once. */
+async function convertParts(
+  deps: ConvertDeps,
+  { accountId, patientId }: { accountId: string; patientId: string },
+  parts: readonly UnconvertedDocument[],
+): Promise<void> {
+  const sorted = [...parts].sort((left, right) => (left.sha256 < right.sha256 ? -1 : 1));
+  const keptIds: string[] = [];
+  for (const [index, part] of sorted.entries()) {
+    const { person, names, isKnown } = await deps.store.asAccount(accountId, async (tx) => ({
+      person: await findPatient(tx, patientId),
+      names: await namesOf(tx, patientId, part, index),
+      isKnown: sorted.length === 1 && (await isConvertedAlready(tx, patientId, part)),
+    }));
+    const outcome: Outcome = isKnown ? { kind: 'known' } : await convertOne(deps, part, names);
+    const isOurs =
+      outcome.kind !== 'converted' ||
+      (person !== undefined && agreesWithPerson(person, outcome.patient as unknown as Patient));
+    const write = (tx: AccountTx) => writeOutcome(tx, patientId, part, isOurs ? outcome : ANOTHER, keptIds);
+    try {
+      await deps.store.asAccount(accountId, write);
+    } catch (error) {
+      if (!isRefusedByDatabase(error)) throw error;
+      const refused = { kind: 'failed', reason: 'its content cannot be kept' } as const;
+      await deps.store.asAccount(accountId, (tx) => writeOutcome(tx, patientId, part, refused, keptIds));
+    }
+  }
+}
+
+type Outcome = CcdaOutcome | { kind: 'known' };
+const ANOTHER: Outcome = { kind: 'skipped', reason: 'it names another person' };
+
+/** @param keptIds the document's resources so far; those of this part are added */
+async function writeOutcome(
+  tx: AccountTx,
+  patientId: string,
+  part: UnconvertedDocument,
+  outcome: Outcome,
+  keptIds: string[],
+): Promise<void> {
+  switch (outcome.kind) {
+    case 'known':
+      await insertConversion(tx, patientId, part.id, { outcome: 'converted', reason: 'as before' });
+      return;
+    case 'not-cda':
+      await insertConversion(tx, patientId, part.id, { outcome: 'not-cda' });
+      return;
+    case 'skipped':
+    case 'failed':
+      return noteUnconverted(tx, patientId, part, outcome);
+    case 'converted': {
+      const resources = outcome.resources.map(asCollected);
+      keptIds.push(...resources.map(({ resourceType, sourceId }) => `${resourceType}/${sourceId}`));
+      await lockRecord(tx, patientId);
+      await deleteConverted(tx, patientId, part, keptIds);
+      const { source, sourceDocumentId: convertedFrom } = part;
+      await upsertResources(tx, { patientId, source, documentId: part.id, convertedFrom }, resources);
+      return noteConverted(tx, patientId, part, resources.length, outcome.skippedSections);
+    }
+  }
+}
+
+/** PostgreSQL's class 22 (data exception) and 54 (a limit): no repetition gets it in. */
+function isRefusedByDatabase(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' && /^(22|54)[0-9A-Z]{3}$/.test(code);
+}
+
+async function convertOne(
+  { blobs, converter }: ConvertDeps,
+  document: UnconvertedDocument,
+  names: { unit: string; patientId: string },
+): Promise<CcdaOutcome> {
+  const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
+  if (document.sizeBytes > CCDA_BYTES_MAX) {
+    const [size, max] = [megabytes(document.sizeBytes), megabytes(CCDA_BYTES_MAX)];
+    return { kind: 'skipped', reason: `it has ${size} MB, and at most ${max} MB are converted` };
+  }
+  try {
+    return await converter.convert(await blobs.read(document.blobRef), names);
+  } catch (error) {
+    if (error instanceof BlobNotFoundError) return { kind: 'failed', reason: 'its content is gone' };
+    throw error;
+  }
+}
+
+async function namesOf(tx: AccountTx, patientId: string, document: UnconvertedDocument, index: number) {
+  const ids = await readSourcePatientIds(tx, patientId);
+  const unit = createHash('sha256').update(document.sourceDocumentId).digest('hex').slice(0, 16);
+  const [sourcePatientId = 'unknown'] = [...(ids.get(document.source) ?? [])].sort();
+  return { unit: index === 0 ? unit : `${unit}.${index}`, patientId: sourcePatientId };
+}
+
+function asCollected(resource: Json): CollectedResource {
+  const json = JSON.stringify(resource);
+  return {
+    resourceType: String(resource.resourceType),
+    sourceId: String(resource.id),
+    sha256: createHash('sha256').update(json).digest('hex'),
+    json,
+    revision: '',
+  };
+}
+
+async function noteConverted(
+  tx: AccountTx,
+  patientId: string,
+  document: UnconvertedDocument,
+  resources: number,
+  skippedSections: number,
+): Promise<void> {
+  const reason =
+    skippedSections === 0 ? undefined : `${skippedSections} of its sections could not be converted`;
+  const isNew = await insertConversion(tx, patientId, document.id, {
+    outcome: 'converted',
+    resources,
+    reason,
+  });
+  if (isNew && reason !== undefined)
+    await tellOfDocument(tx, document, `A document was converted, but ${reason}`);
+}
+
+async function noteUnconverted(
+  tx: AccountTx,
+  patientId: string,
+  document: UnconvertedDocument,
+  { kind, reason }: { kind: 'skipped' | 'failed'; reason: string },
+): Promise<void> {
+  if (await insertConversion(tx, patientId, document.id, { outcome: kind, reason }))
+    await tellOfDocument(tx, document, `A document is kept but was not converted: ${reason}`);
+}

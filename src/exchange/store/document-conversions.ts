@@ -1,0 +1,106 @@
+import { sql } from 'kysely';
+import type { SourceType } from '../../contract/primitives.ts';
+import type { AccountTx } from './database.ts';
+import type { ConversionOutcome } from './schema/records.ts';
+import { tell } from './timeline.ts';
+
+/** A document that may be C-CDA and was not looked at yet. */
+export interface UnconvertedDocument {
+  id: string;
+  queryId: string;
+  source: SourceType;
+  /** The source's id of the DocumentReference that names it. */
+  sourceDocumentId: string;
+  sizeBytes: number;
+  sha256: string;
+  blobRef: string;
+}
+
+/** A source's documents of these kinds without an outcome, oldest first. */
+export async function unconvertedDocuments(
+  tx: AccountTx,
+  patientId: string,
+  source: SourceType,
+): Promise<UnconvertedDocument[]> {
+  const { rows } = await sql<UnconvertedDocument>`
+    select d.id, d.query_id as "queryId", d.source, d.source_document_id as "sourceDocumentId",
+      d.size_bytes as "sizeBytes", encode(d.sha256, 'hex') as sha256, d.blob_ref as "blobRef"
+    from document d
+    where d.patient_id = ${patientId} and d.source = ${source} and d.kind = 'attachment'
+      and d.source_document_id is not null
+      and (d.content_type like '%xml%' or d.content_type in ('application/octet-stream', 'text/plain'))
+      and not exists (select from document_conversion c where c.document_id = d.id)
+    order by d.created_at, d.id`.execute(tx.db);
+  return rows;
+}
+
+/** Whether these bytes are what the document's resources were made of the last time. */
+export async function isConvertedAlready(
+  tx: AccountTx,
+  patientId: string,
+  document: Pick<UnconvertedDocument, 'source' | 'sourceDocumentId' | 'sha256'>,
+): Promise<boolean> {
+  const row = await tx.db
+    .selectFrom('patient_resource as r')
+    .innerJoin('document as d', 'd.id', 'r.document_id')
+    .select(sql<string>`encode(d.sha256, 'hex')`.as('sha256'))
+    .where('r.patient_id', '=', patientId)
+    .where('r.source', '=', document.source)
+    .where('r.converted_from', '=', document.sourceDocumentId)
+    .orderBy('d.created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.sha256 === document.sha256;
+}
+
+/** Resources of earlier deliveries of a document, but for those with these ids. */
+export async function deleteConverted(
+  tx: AccountTx,
+  patientId: string,
+  document: Pick<UnconvertedDocument, 'source' | 'sourceDocumentId'>,
+  keptIds: readonly string[],
+): Promise<void> {
+  await sql`
+    delete from patient_resource
+    where patient_id = ${patientId} and source = ${document.source}
+      and converted_from = ${document.sourceDocumentId}
+      and not resource_type || '/' || source_id = any(${[...keptIds]}::text[])`.execute(tx.db);
+}
+
+/** Tells in the timeline of the query that brought a document, if that is still there. */
+export async function tellOfDocument(
+  tx: AccountTx,
+  document: Pick<UnconvertedDocument, 'source' | 'queryId'>,
+  message: string,
+): Promise<void> {
+  const query = await tx.db
+    .selectFrom('network_query')
+    .select('id')
+    .where('id', '=', document.queryId)
+    .executeTakeFirst();
+  if (query === undefined) return;
+  await tell(tx, document.queryId, { source: document.source, kind: 'incomplete', message });
+}
+
+/** Notes what became of a document; false when somebody else has done so. */
+export async function insertConversion(
+  tx: AccountTx,
+  patientId: string,
+  documentId: string,
+  outcome: { outcome: ConversionOutcome; reason?: string; resources?: number },
+): Promise<boolean> {
+  const row = await tx.db
+    .insertInto('document_conversion')
+    .values({
+      document_id: documentId,
+      account_id: tx.accountId,
+      patient_id: patientId,
+      outcome: outcome.outcome,
+      reason: outcome.reason ?? null,
+      resources: outcome.resources ?? 0,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('document_id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
