@@ -17,6 +17,28 @@ const origins = z
   .pipe(z.array(httpUrl.transform((url) => new URL(url).origin)));
 const secret = z.string().min(16, { error: 'at least 16 characters' });
 
+const timeZone = z.string().refine(isTimeZone, { error: 'is not the name of a time zone' });
+const sender = z
+  .string()
+  .regex(/^[\w.-]+=[^@\s]+(@\S+)?$/, { error: 'each is of the form name=secret or name=secret@zone' })
+  .transform((text) => {
+    const [, name = '', key = '', zone = 'UTC'] = /^([^=]+)=([^@]+)(?:@(.+))?$/.exec(text) ?? [];
+    return { name, secret: key, timeZone: zone };
+  })
+  .pipe(z.object({ name: z.string(), secret, timeZone }));
+const senders = z
+  .string()
+  .transform((value) => value.split(/\s+/).filter(Boolean))
+  .pipe(z.array(sender));
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en-US', { timeZone: name }) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
 const sourceVariables = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, name: string) =>
   ({
     [`${prefix}_BASE_URL`]: httpUrl.describe(`FHIR R4 base address of the ${name} source`),
@@ -103,6 +125,11 @@ export const VARIABLES = {
     .describe(
       'Origins, separated by blanks, to which webhooks may go although they are private or plain http: our own receiver’s',
     ),
+  NOTIFICATION_SENDERS: senders
+    .default([])
+    .describe(
+      'Who may send notifications (ADT, fills, results): "name=secret", with "@America/New_York" behind it where the sender’s times carry no offset and are not UTC; separated by blanks',
+    ),
   RECONCILE_INTERVAL_SECONDS: z.coerce
     .number()
     .int()
@@ -175,6 +202,9 @@ export const VARIABLES = {
   SIMULATOR_PORT: port.default(0).describe('Port of the simulator; 0 takes a free one'),
   SIMULATOR_LOG: z.string().optional().describe('File in which the simulator notes each request'),
   SIMULATOR_DATA: z.string().optional().describe('Folder in which the simulator keeps its jobs'),
+  SIMULATOR_NOTIFY_URL: httpUrl
+    .optional()
+    .describe('Exchange that the simulator tells of its people, as the first of NOTIFICATION_SENDERS'),
 } as const satisfies Record<string, z.ZodType>;
 
 const SOURCE_SETTINGS = [

@@ -12,6 +12,7 @@ const VARIABLES = [
   'INTERNAL_TOKEN_KEY',
   'GATEWAY_HOST',
   'GATEWAY_PORT',
+  'NOTIFICATION_SENDERS',
 ] as const;
 
 /** Serves the interface. Starts and answers while Temporal is down; accepted work then starts when it is back. */
@@ -31,6 +32,8 @@ await runProcess('gateway', async (logger) => {
     records: exchange.records,
     courier: exchange.courier,
     destinationPing: exchange.destinationPing,
+    notificationSenders: config.NOTIFICATION_SENDERS,
+    followUps: exchange.followUps,
     handleSourceCallback: (token, headers, rawBody) =>
       exchange.sourceCallbacks.handle(token, headers, rawBody),
     cohortChanged: exchange.cohortSchedules.cohortChanged,

@@ -39,6 +39,7 @@ const SECRETS: Readonly<Record<string, (earlier: ReadonlyMap<string, string>) =>
   'lab-bearer-token': token,
   'lab-client-secret': empty,
   'lab-callback-secret': generateWebhookKey,
+  'notification-senders': () => `simulator=${token()}`,
 };
 
 await mkdir(folder, { recursive: true, mode: 0o700 });

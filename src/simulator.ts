@@ -2,6 +2,7 @@ import { ConfigError, readConfig } from './config.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { createLogger } from './lib/logger.ts';
 import type { SourceAccess } from './simulator/auth.ts';
+import type { NotifyTarget } from './simulator/notifications/notifier.ts';
 import { createSimulator } from './simulator/server.ts';
 
 // The stand-in source networks as a process of their own. They ask for the very credentials that the connectors
@@ -14,6 +15,8 @@ const config = readConfig([
   'SIMULATOR_PORT',
   'SIMULATOR_LOG',
   'SIMULATOR_DATA',
+  'SIMULATOR_NOTIFY_URL',
+  'NOTIFICATION_SENDERS',
   'HIE_BEARER_TOKEN',
   'HIE_CLIENT_ID',
   'HIE_CLIENT_SECRET',
@@ -34,6 +37,7 @@ const simulator = await createSimulator({
   port: config.SIMULATOR_PORT,
   requestLogPath: config.SIMULATOR_LOG,
   dataDir: config.SIMULATOR_DATA,
+  notify: notifyTarget(),
   access: { hie: accessTo('HIE'), pharmacy: accessTo('PHARMACY'), lab: accessTo('LAB') },
   callbackSecrets: {
     hie: config.HIE_CALLBACK_SECRET,
@@ -50,6 +54,13 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     // Nothing is left to do after it: the process ends when its server has closed.
     void simulator.close();
   });
+}
+
+/** The exchange, as the first of its senders. */
+function notifyTarget(): NotifyTarget | undefined {
+  const [sender] = config.NOTIFICATION_SENDERS;
+  const url = config.SIMULATOR_NOTIFY_URL;
+  return sender && url ? { url, sender: sender.name, secret: sender.secret } : undefined;
 }
 
 function accessTo(source: 'HIE' | 'PHARMACY' | 'LAB'): SourceAccess {

@@ -9,7 +9,15 @@ export interface Endpoint {
   path: string;
   /** Section of interface.md, or the row of interface-decisions.md. */
   reference: string;
-  tag: 'patient' | 'bulk create' | 'network query' | 'cohort' | 'facility' | 'settings' | 'system';
+  tag:
+    | 'patient'
+    | 'bulk create'
+    | 'notification'
+    | 'network query'
+    | 'cohort'
+    | 'facility'
+    | 'settings'
+    | 'system';
   summary: string;
   description?: string;
   params?: z.ZodType;

@@ -2,6 +2,7 @@ import { bulkCreateEndpoints } from './endpoints/bulk-create.ts';
 import { cohortEndpoints } from './endpoints/cohort.ts';
 import { facilityEndpoints } from './endpoints/facility.ts';
 import { networkQueryEndpoints } from './endpoints/network-query.ts';
+import { notificationEndpoints } from './endpoints/notification.ts';
 import { patientEndpoints } from './endpoints/patient.ts';
 import { querySweepEndpoints } from './endpoints/query-sweep.ts';
 import { settingsEndpoints } from './endpoints/settings.ts';
@@ -13,6 +14,7 @@ export const endpoints = {
   ...querySweepEndpoints,
   ...cohortEndpoints,
   ...networkQueryEndpoints,
+  ...notificationEndpoints,
   ...facilityEndpoints,
   ...settingsEndpoints,
 } as const;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { bulkCreateEventSchema } from './bulk-create.ts';
 import { eventMetaOf } from './event-meta.ts';
+import { encounterEventSchema, laboratoryEventSchema, pharmacyEventSchema } from './notification.ts';
 import { idSchema, instantSchema, SOURCE_TYPES, type SourceType, sourceTypeSchema } from './primitives.ts';
 
 /** One source of a query has ended; sent for a failed source too (interface-decisions.md, Webhooks out). */
@@ -47,6 +48,9 @@ export const webhookEventSchema = z.union([
   networkQueryEventSchema,
   firstDataReadyEventSchema,
   pingEventSchema,
+  encounterEventSchema,
+  pharmacyEventSchema,
+  laboratoryEventSchema,
   bulkCreateEventSchema,
 ]);
 export type WebhookEvent = z.output<typeof webhookEventSchema>;

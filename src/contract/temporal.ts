@@ -21,6 +21,7 @@ export const WORKFLOW_TYPES = {
   patientOnboarding: 'patientOnboarding',
   bulkPatientCreate: 'bulkPatientCreate',
   querySweep: 'querySweep',
+  dischargeFollowUp: 'dischargeFollowUp',
   cohortMonitoring: 'cohortMonitoring',
   bulkOnboarding: 'bulkOnboarding',
 } as const;

@@ -43,6 +43,8 @@ export const simulatorEnvironment = ({
   SIMULATOR_PORT: String(ports.simulator),
   SIMULATOR_LOG: join(dataDir, 'logs', 'simulator-requests.jsonl'),
   SIMULATOR_DATA: join(dataDir, 'simulator'),
+  SIMULATOR_NOTIFY_URL: gatewayUrl(ports),
+  NOTIFICATION_SENDERS: notificationSenders(secrets),
   ...simulatedSource('HIE', ports, secrets),
   ...simulatedSource('PHARMACY', ports, secrets),
   ...simulatedSource('LAB', ports, secrets),
@@ -51,6 +53,7 @@ export const simulatorEnvironment = ({
 export const gatewayEnvironment = (facts: StackFacts): Environment => ({
   ...exchangeEnvironment(facts),
   GATEWAY_PORT: String(facts.ports.gateway),
+  NOTIFICATION_SENDERS: notificationSenders(facts.secrets),
 });
 
 export const workerEnvironment = (facts: StackFacts): Environment => ({
@@ -90,6 +93,10 @@ const exchangeEnvironment = (facts: StackFacts): Environment => ({
   ...(facts.sources.PHARMACY ?? simulatedSource('PHARMACY', facts.ports, facts.secrets)),
   ...(facts.sources.LAB ?? simulatedSource('LAB', facts.ports, facts.secrets)),
 });
+
+/** The only sender there is. */
+const notificationSenders = ({ notificationSecret }: StackSecrets): string =>
+  `simulator=${notificationSecret}`;
 
 /** The simulator and the connectors get the same variables. The HIE wants OAuth, the others a bearer token. */
 function simulatedSource(prefix: SourcePrefix, ports: StackPorts, secrets: StackSecrets): Environment {

@@ -21,6 +21,7 @@ const GENERATORS = {
   pharmacyCallbackSecret: generateWebhookKey,
   labBearerToken: token,
   labCallbackSecret: generateWebhookKey,
+  notificationSecret: token,
 } as const satisfies Record<string, () => string>;
 
 export type StackSecrets = Readonly<Record<keyof typeof GENERATORS, string>>;

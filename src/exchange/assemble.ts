@@ -11,6 +11,7 @@ import { createLinkMaker } from './links/signed-link.ts';
 import { createCohortSchedules } from './monitoring/cohort-schedules.ts';
 import { createNetworkQueryService } from './network-query/service.ts';
 import { createSourceCallbacks } from './network-query/source-callback.ts';
+import { createFollowUps } from './notifications/follow-up/follow-ups.ts';
 import { createSweepControl } from './query-sweep/control.ts';
 import { sweepsLeftOver } from './query-sweep/launcher.ts';
 import { createCcdaConverter } from './records/ccda/ccda-converter.ts';
@@ -69,6 +70,7 @@ export async function assembleExchange(
   const bulkCreates = createBulkCreateService({ store, blobs, temporal, courier, logger });
   const bulkLeftOver = { store, blobs, launcher: bulkCreates.launcher, courier, logger };
   const cohortSchedules = createCohortSchedules({ store, temporal, logger });
+  const followUps = createFollowUps({ store, temporal, logger });
   const secrets = callbackSecrets(config);
   return {
     store,
@@ -82,6 +84,7 @@ export async function assembleExchange(
     bulkCreates,
     querySweeps: createSweepControl({ store, temporal }),
     cohortSchedules,
+    followUps,
     sourceCallbacks: createSourceCallbacks({ store, temporal, logger, secrets }),
     /** Where a source may call back, without the token; undefined when it has no key to sign with. */
     callbackBaseUrl: (source: SourceType) =>
@@ -93,6 +96,7 @@ export async function assembleExchange(
       uploadRetention(bulkLeftOver),
       sweepsLeftOver({ store, temporal }),
       cohortSchedules.leftOver,
+      followUps.leftOver,
     ] as LeftOverWork[],
     /** Finishes what runs in the background, then closes the database. */
     async close(): Promise<void> {
@@ -100,6 +104,7 @@ export async function assembleExchange(
         networkQueries.drain(),
         bulkCreates.drain(),
         cohortSchedules.drain(),
+        followUps.drain(),
         courier.drain(),
         destinationPing.drain(),
       ]);

@@ -1,6 +1,7 @@
 import { request } from 'undici';
 import { z } from 'zod';
 import type { FaultRuleInput } from './faults/rules.ts';
+import { type NotifyInput, type SentMessage, sentMessage } from './notifications/request.ts';
 import { type LogFilter, type RequestLogEntry, requestLogEntry } from './request-log.ts';
 import type { SettingsChange } from './settings.ts';
 
@@ -14,10 +15,16 @@ export interface SimulatorAdmin {
   resetSettings(): Promise<void>;
   /** What the sources were asked, in the order of the answers. */
   requests(filter?: LogFilter): Promise<RequestLogEntry[]>;
+  /** Tells the exchange of a sample person; how each message was answered, in the order of sending. */
+  notify(notification: NotifyInput): Promise<SentMessage[]>;
 }
 
 export function createSimulatorAdmin(simulatorUrl: string, token?: string): SimulatorAdmin {
-  const call = async (method: 'GET' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<string> => {
+  const call = async (
+    method: 'GET' | 'PUT' | 'POST' | 'DELETE',
+    path: string,
+    body?: unknown,
+  ): Promise<string> => {
     const response = await request(new URL(`/admin/${path}`, simulatorUrl), {
       method,
       headers: {
@@ -34,6 +41,8 @@ export function createSimulatorAdmin(simulatorUrl: string, token?: string): Simu
     setRules: async (rules) => void (await call('PUT', 'rules', rules)),
     clearRules: async () => void (await call('DELETE', 'rules')),
     changeSettings: async (change) => void (await call('PUT', 'settings', change)),
+    notify: async (notification) =>
+      z.array(sentMessage).parse(JSON.parse(await call('POST', 'notifications', notification))),
     resetSettings: async () => void (await call('DELETE', 'settings')),
     requests: async (filter = {}) => {
       const query = new URLSearchParams();

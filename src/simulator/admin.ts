@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { bearerToken, sameText } from './auth.ts';
 import type { FaultBook } from './faults/fault-book.ts';
 import { faultRule } from './faults/rules.ts';
+import { CannotNotifyError, type Notifier } from './notifications/notifier.ts';
+import { notifyRequest } from './notifications/request.ts';
 import { SOURCE_NAMES } from './protocol.ts';
 import type { RequestLog } from './request-log.ts';
 import { type Settings, settingsChange } from './settings.ts';
@@ -11,6 +13,7 @@ export interface AdminOptions {
   faults: FaultBook;
   settings: Settings;
   log: RequestLog;
+  notifier: Notifier;
   /** Bearer token the admin routes ask for; without it they are open to this machine. */
   token?: string;
 }
@@ -26,7 +29,7 @@ const logFilter = z.object({
 
 /** Routes by which tests and the demo steer the sources and read what they saw. Only for this machine. */
 export async function adminRoutes(app: FastifyInstance, options: AdminOptions): Promise<void> {
-  const { faults, settings, log, token } = options;
+  const { faults, settings, log, notifier, token } = options;
   app.addHook('onRequest', async (request, reply) => {
     const refused = refusalOf(request, token);
     if (refused) await reply.code(refused.status).send({ error: refused.error });
@@ -54,6 +57,17 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
   app.delete('/settings', (_, reply) => {
     settings.reset();
     return reply.code(204).send();
+  });
+
+  app.post('/notifications', async (request, reply) => {
+    const asked = notifyRequest.safeParse(request.body);
+    if (!asked.success) return invalid(reply, asked.error);
+    try {
+      return await notifier.notify(asked.data);
+    } catch (error) {
+      if (!(error instanceof CannotNotifyError)) throw error;
+      return reply.code(409).send({ error: error.message });
+    }
   });
 
   app.get('/requests', (request, reply) => {

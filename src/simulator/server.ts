@@ -9,6 +9,7 @@ import { FaultBook } from './faults/fault-book.ts';
 import { type FaultRuleInput, faultRule } from './faults/rules.ts';
 import { type CallbackSecrets, createCallBack } from './jobs/callback.ts';
 import { Jobs } from './jobs/jobs.ts';
+import { Notifier, type NotifyTarget } from './notifications/notifier.ts';
 import { serveSource } from './pipeline.ts';
 import { SOURCE_NAMES, type SourceName } from './protocol.ts';
 import { RequestLog } from './request-log.ts';
@@ -40,6 +41,8 @@ export interface SimulatorOptions {
   /** Deviations from the default behaviour of the sources. */
   settings?: SettingsChange;
   rules?: readonly FaultRuleInput[];
+  /** Whom the simulator tells of people unasked (`POST /admin/notifications`). */
+  notify?: NotifyTarget;
 }
 
 export interface Simulator {
@@ -59,10 +62,18 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
   const jobsPath = options.dataDir && join(options.dataDir, 'jobs.jsonl');
   const jobs = new Jobs(createCallBack(options.callbackSecrets, log), jobsPath);
   const data = createSourceData();
+  const notifier = new Notifier(options.notify);
 
   const app = createApp();
   app.get('/health', () => ({ status: 'ok' }));
-  await app.register(adminRoutes, { prefix: '/admin', faults, settings, log, token: options.adminToken });
+  await app.register(adminRoutes, {
+    prefix: '/admin',
+    faults,
+    settings,
+    log,
+    notifier,
+    token: options.adminToken,
+  });
   for (const name of SOURCE_NAMES) {
     const access = options.access[name];
     const tokenPath = access.kind === 'client-credentials' ? `/${name}/oauth/token` : undefined;

@@ -1,4 +1,5 @@
 import { createBulkActivities } from '../activities/exchange/bulk-activities.ts';
+import { createFollowUpActivities } from '../activities/exchange/follow-up-activities.ts';
 import { createReconcileActivities } from '../activities/exchange/reconcile-activities.ts';
 import { createRecordActivities } from '../activities/exchange/record-activities.ts';
 import { createSourceActivities } from '../activities/exchange/source-activities.ts';
@@ -9,6 +10,7 @@ import { SOURCE_TYPES } from '../contract/primitives.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from '../exchange/assemble.ts';
 import { createBulkEngine } from '../exchange/bulk/engine.ts';
+import { createFollowUpRounds } from '../exchange/notifications/follow-up/rounds.ts';
 import { createConnectors } from '../exchange/sources/fhir-connector.ts';
 import type { Half, HalfDeps } from './half.ts';
 import { SOURCE_VARIABLES, sourceConfigs } from './source-configs.ts';
@@ -36,6 +38,9 @@ export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<
         ...createBulkActivities({ store, engine, courier }),
         ...createRecordActivities({ store, courier, connectors, callbackKey }),
         ...createSweepActivities({ store, launcher: exchange.networkQueries.launcher, callbackKey }),
+        ...createFollowUpActivities({
+          rounds: createFollowUpRounds({ store, networkQueries: exchange.networkQueries }),
+        }),
         ...createWebhookActivities({ delivery: exchange.delivery, courier, temporal }),
         ...createReconcileActivities({
           store,

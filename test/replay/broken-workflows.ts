@@ -8,6 +8,7 @@ import * as workflows from '../../src/workflows/index.ts';
 export const bulkOnboarding = withOneStepMore(workflows.bulkOnboarding);
 export const bulkPatientCreate = withOneStepMore(workflows.bulkPatientCreate);
 export const cohortMonitoring = withOneStepMore(workflows.cohortMonitoring);
+export const dischargeFollowUp = withOneStepMore(workflows.dischargeFollowUp);
 export const networkQuery = withOneStepMore(workflows.networkQuery);
 export const patientOnboarding = withOneStepMore(workflows.patientOnboarding);
 export const querySweep = withOneStepMore(workflows.querySweep);

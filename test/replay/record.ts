@@ -17,6 +17,7 @@ import { saveHistory } from './save-history.ts';
 import { bulkOnboardingScenarios } from './scenarios/bulk-onboarding.ts';
 import { bulkPatientCreateScenarios } from './scenarios/bulk-patient-create.ts';
 import { cohortMonitoringScenarios } from './scenarios/cohort-monitoring.ts';
+import { dischargeFollowUpScenarios } from './scenarios/discharge-follow-up.ts';
 import { networkQueryScenarios } from './scenarios/network-query.ts';
 import { patientOnboardingScenarios } from './scenarios/patient-onboarding.ts';
 import { querySweepScenarios } from './scenarios/query-sweep.ts';
@@ -32,6 +33,7 @@ import { webhookAndReconcileScenarios } from './scenarios/webhooks-and-reconcile
  */
 const scenarios: Record<string, Scenario> = {
   ...networkQueryScenarios,
+  ...dischargeFollowUpScenarios,
   ...bulkPatientCreateScenarios,
   ...webhookAndReconcileScenarios,
   ...querySweepScenarios,

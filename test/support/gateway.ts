@@ -77,6 +77,7 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
     records: createRecordKeeper({ store, blobs, converter: createCcdaConverter() }),
     courier: { send: () => undefined },
     destinationPing: { ping: () => undefined },
+    followUps: { launch: () => undefined, wake: () => undefined },
     publicBaseUrl: TEST_BASE_URL,
     idHmacKey: TEST_ID_HMAC_KEY,
     linkSigningKey: TEST_LINK_KEY,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { FollowUpActivities } from '../../src/activities/exchange/follow-up-activities.ts';
 import type { ReconcileActivities } from '../../src/activities/exchange/reconcile-activities.ts';
 import type { RecordActivities } from '../../src/activities/exchange/record-activities.ts';
 import type { SourceActivities } from '../../src/activities/exchange/source-activities.ts';
@@ -27,7 +28,11 @@ import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 import { installTestRuntime } from './network-query-runtime.ts';
 
-type ExchangeActivities = RecordActivities & SourceActivities & WebhookActivities & ReconcileActivities;
+type ExchangeActivities = RecordActivities &
+  SourceActivities &
+  WebhookActivities &
+  ReconcileActivities &
+  FollowUpActivities;
 const ACTIVITY_NAMES = [
   'askSource',
   'collectSource',
@@ -35,6 +40,9 @@ const ACTIVITY_NAMES = [
   'openNextAttempt',
   'deliverEvent',
   'reconcileLeftOvers',
+  'askAfterDischarge',
+  'lookAfterDischarge',
+  'endFollowUp',
 ] as const satisfies (keyof ExchangeActivities)[];
 type Answer = SourceStep | Error | ((step: SourceStepInput) => Promise<SourceStep>);
 export type QueryRun = WorkflowHandleWithFirstExecutionRunId<
@@ -89,6 +97,8 @@ export async function createTimeSkippingEnvironment() {
 
   return {
     client: environment.client,
+    /** Milliseconds since the epoch on the server's clock. */
+    now: () => environment.currentTimeMs(),
     async close() {
       for (const worker of workers) worker.shutdown();
       await Promise.all(running);

@@ -61,6 +61,12 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     retrySource: operation('retrySource', whole),
     giveUpSource: operation('giveUpSource', whole),
     cancelNetworkQuery: operation('cancelNetworkQuery', whole),
+    listNotifications: operation('listNotifications', ({ notifications, meta }) => ({
+      notifications: notifications.map(({ id, type, patientId }) => ({ id, type, patientId })),
+      meta,
+    })),
+    getNotification: operation('getNotification', withoutLink),
+    cancelFollowUp: operation('cancelFollowUp', withoutLink),
     listCohorts: operation('listCohorts', ({ cohorts }) => ({ cohorts: cohorts.map(nameOf) })),
     createCohort: operation('createCohort', nameOf),
     getCohort: operation('getCohort', stateOf),
@@ -90,4 +96,6 @@ const pageOf = ({ patients, meta }: AnswerOf<'listCohortPatients'>) => ({
   itemsInTotal: meta.itemsInTotal ?? undefined,
   nextPage: meta.nextPage ?? undefined,
 });
+/** Whoever holds the link may read. */
+const withoutLink = ({ url: _, ...rest }: AnswerOf<'getNotification'>) => rest;
 const withoutKey = ({ id, webhookUrl }: AnswerOf<'getSettings'>) => ({ id, webhookUrl });

@@ -160,7 +160,7 @@ class Fold {
     this.#data.admittedAt ??= timeOf(event);
   }
 
-  #moved(transfer: Transfer, { sentAt }: EncounterEvent): void {
+  #moved(transfer: Transfer, { sentAt }: { sentAt?: string }): void {
     this.#exists();
     this.#transfers = [
       ...this.#transfers.filter(({ at }) => at !== transfer.at),
@@ -188,7 +188,16 @@ class Fold {
       return;
     }
     this.#admitted(event);
-    for (const transfer of event.transfers ?? []) this.#moved(transfer, event);
+    if (event.transfers !== undefined) {
+      // One that is not named any more was taken back; one that still is was told by whoever told it first.
+      const { transfers } = event;
+      const told = this.#transfers.filter(({ at }) => transfers.some((transfer) => transfer.at === at));
+      this.#transfers = [];
+      for (const transfer of transfers) {
+        const first = told.find(({ at }) => at === transfer.at);
+        this.#moved(transfer, { sentAt: first?.sentAt ?? event.sentAt });
+      }
+    }
     if (event.phase === 'ended') {
       this.#discharged(event);
     } else if (this.#discharge.holds) {

@@ -17,8 +17,10 @@ import { addBulkUploadRoute } from './routes/bulk-upload.ts';
 import { addCohortPatientRoutes } from './routes/cohort-patients.ts';
 import { addCohortRoutes, addFacilityRoutes } from './routes/cohorts.ts';
 import { addHealthRoutes } from './routes/health.ts';
+import { addInboundNotificationRoutes } from './routes/inbound-notifications.ts';
 import { addLinkRoutes } from './routes/links.ts';
 import { addNetworkQueryRoutes } from './routes/network-queries.ts';
+import { addNotificationLinkRoute, addNotificationRoutes } from './routes/notifications.ts';
 import { addPatientRoutes } from './routes/patients.ts';
 import { addQuerySweepRoutes } from './routes/query-sweeps.ts';
 import { addSettingsRoutes } from './routes/settings.ts';
@@ -59,8 +61,10 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
   addHealthRoutes(app, deps);
   await app.register(async (scope) => addInterface(scope, deps));
   await app.register(async (scope) => addSourceCallbackRoute(scope, deps));
+  await app.register(async (scope) => addInboundNotificationRoutes(scope, deps));
   await app.register(async (scope) => {
     addLinkRoutes(scope, deps);
+    addNotificationLinkRoute(scope, deps);
     addBulkResultRoute(scope, deps);
   });
   return app;
@@ -76,6 +80,7 @@ async function addInterface(app: FastifyInstance, deps: GatewayDeps): Promise<vo
   addCohortPatientRoutes(operations, deps);
   addFacilityRoutes(operations);
   addNetworkQueryRoutes(operations, deps);
+  addNotificationRoutes(operations, deps);
   addQuerySweepRoutes(operations, deps);
   addSettingsRoutes(operations, deps);
   await app.register(async (scope) => {

@@ -4,6 +4,8 @@ import type { BlobStore } from '../blobs/blob-store.ts';
 import type { BulkCreateService } from '../bulk/service.ts';
 import type { LinkMaker } from '../links/signed-link.ts';
 import type { NetworkQueryService } from '../network-query/service.ts';
+import type { FollowUps } from '../notifications/follow-up/follow-ups.ts';
+import type { NotificationSender } from '../notifications/senders.ts';
 import type { SweepControl } from '../query-sweep/control.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
 import type { Store } from '../store/database.ts';
@@ -39,6 +41,9 @@ export interface GatewayDeps {
     rawBody: Buffer,
   ): Promise<{ status: number }>;
   courier: Pick<Courier, 'send'>;
+  /** Who may tell us of people unasked; none: nobody. */
+  notificationSenders?: readonly NotificationSender[];
+  followUps: Pick<FollowUps, 'launch' | 'wake'>;
   /** Asks a new webhook destination whether it is one. */
   destinationPing: Pick<DestinationPing, 'ping'>;
   /** A cohort was created, changed or deleted, and that is committed: its schedules follow. Must not throw. */

@@ -105,6 +105,17 @@ export async function outcomeOfQueries(
   return { running: rows[0]?.running ?? 0, newResources: rows[0]?.resources ?? 0 };
 }
 
+/** When an open follow-up began; undefined when it has ended or is gone. */
+export async function readFollowUpStart(tx: AccountTx, notificationId: string): Promise<Date | undefined> {
+  const row = await tx.db
+    .selectFrom('discharge_follow_up')
+    .select('started_at')
+    .where('notification_id', '=', notificationId)
+    .where('state', '=', 'open')
+    .executeTakeFirst();
+  return row?.started_at;
+}
+
 export async function markFollowUpStarted(tx: AccountTx, notificationId: string): Promise<void> {
   await tx.db
     .updateTable('discharge_follow_up')

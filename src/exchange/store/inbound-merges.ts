@@ -44,12 +44,12 @@ export async function mergesFrom(tx: SystemTx, sender: string, recordKey: Buffer
 /** Subjects of every record that leads to this one, in the order in which they are to be held. */
 export async function subjectsLeadingTo(tx: SystemTx, sender: string, recordKey: Buffer): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
-    with recursive leading(key) as (
+    with recursive chain(key) as (
       select ${recordKey}::bytea
       union
-      select m.prior_key from inbound_merge m join leading l on m.surviving_key = l.key where m.sender = ${sender}
+      select m.prior_key from inbound_merge m join chain c on m.surviving_key = c.key where m.sender = ${sender}
     )
-    select s.id from inbound_subject s join leading l on s.record_key = l.key where s.sender = ${sender} order by s.id
+    select s.id from inbound_subject s join chain c on s.record_key = c.key where s.sender = ${sender} order by s.id
   `.execute(tx.db);
   return rows.map(({ id }) => id);
 }

@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
+import type { NOTIFICATION_SORT } from '../../contract/notification.ts';
 import type { AccountTx } from './database.ts';
+import { column, type ListOrder, type Page, type PageRequest, readPage } from './page.ts';
 
 export interface NewNotification {
   patientId: string;
@@ -64,6 +66,7 @@ export interface StoredNotification {
   patientId: string;
   externalId: string | null;
   subjectId: string;
+  factKey: string;
   type: string;
   sender: string;
   occurredAt: Date | null;
@@ -83,15 +86,21 @@ export interface NotificationFilter {
   patientId?: string;
   type?: string;
   status?: 'current' | 'withdrawn';
-  after?: { startedAt: string; id: string };
-  count: number;
 }
 
-/** Newest first, with how many there are in total. */
+export const NOTIFICATION_ORDER: ListOrder<(typeof NOTIFICATION_SORT)[number]> = {
+  columns: { toldAt: column('n.told_at', 'timestamptz'), id: column('n.id', 'uuid') },
+  unique: 'id',
+  tieBreak: column('n.id', 'uuid'),
+  default: [{ column: 'toldAt', direction: 'desc' }],
+};
+
+/** A page of what the account was told; also tells how many the filter lets through in total. */
 export async function listNotifications(
   tx: AccountTx,
   filter: NotificationFilter,
-): Promise<{ notifications: StoredNotification[]; total: number; more: boolean }> {
+  request: PageRequest,
+): Promise<Page<StoredNotification> & { total: number }> {
   let matching = tx.db.selectFrom('notification as n');
   if (filter.patientId !== undefined) matching = matching.where('n.patient_id', '=', filter.patientId);
   if (filter.type !== undefined) matching = matching.where('n.type', '=', filter.type);
@@ -100,18 +109,12 @@ export async function listNotifications(
   const { total } = await matching
     .select(({ fn }) => fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow();
-  let page = matching
-    .select('n.id')
-    .orderBy('n.told_at', 'desc')
-    .orderBy('n.id', 'desc')
-    .limit(filter.count + 1);
-  if (filter.after !== undefined) {
-    const { startedAt, id } = filter.after;
-    page = page.where(sql<boolean>`(n.told_at, n.id) < (${startedAt}::timestamptz, ${id}::uuid)`);
-  }
-  const ids = (await page.execute()).map((row) => row.id);
-  const shown = await readNotifications(tx, ids.slice(0, filter.count));
-  return { notifications: shown, total, more: ids.length > filter.count };
+  const page = await readPage(matching.select('n.id'), NOTIFICATION_ORDER, request);
+  const ids = page.items.map(({ id }) => id);
+  const read = new Map(
+    (await readNotifications(tx, ids)).map((notification) => [notification.id, notification]),
+  );
+  return { ...page, items: ids.flatMap((id) => read.get(id) ?? []), total };
 }
 
 export async function findNotification(tx: AccountTx, id: string): Promise<StoredNotification | undefined> {
@@ -124,18 +127,17 @@ async function readNotifications(tx: AccountTx, ids: readonly string[]): Promise
     .selectFrom('notification as n')
     .innerJoin('patient as p', 'p.id', 'n.patient_id')
     .leftJoin('discharge_follow_up as f', 'f.notification_id', 'n.id')
-    .select(['n.id', 'n.patient_id', 'p.external_id', 'n.subject_id', 'n.type', 'n.sender', 'n.occurred_at'])
+    .select(['n.id', 'n.patient_id', 'p.external_id', 'n.subject_id', 'n.fact_key', 'n.type', 'n.sender', 'n.occurred_at'])
     .select(['n.sent_at', 'n.told_at', 'n.withdrawn_at', 'f.state', 'f.reason', 'f.query_ids'])
     .select(['f.started_at', 'f.ended_at'])
     .where('n.id', 'in', [...ids])
-    .orderBy('n.told_at', 'desc')
-    .orderBy('n.id', 'desc')
     .execute();
   return rows.map((row) => ({
     id: row.id,
     patientId: row.patient_id,
     externalId: row.external_id,
     subjectId: row.subject_id,
+    factKey: row.fact_key,
     type: row.type,
     sender: row.sender,
     occurredAt: row.occurred_at,

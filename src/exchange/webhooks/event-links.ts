@@ -1,7 +1,9 @@
 import { BULK_CREATE_EVENT_TYPE, type BulkCreateEvent } from '../../contract/bulk-create.ts';
 import { NETWORK_QUERY_EVENT_TYPES } from '../../contract/events.ts';
+import { NOTIFICATION_TYPES } from '../../contract/notification.ts';
 import { bulkResultUrl } from '../bulk/result-link.ts';
 import { consolidatedDataUrl, type LinkMaker } from '../links/signed-link.ts';
+import { notificationUrl } from '../notifications/notification-link.ts';
 import type { OpenEvent } from '../store/events.ts';
 
 /** What a rule sees of an event. */
@@ -28,6 +30,13 @@ const withBulkResult: LinkRule = (links, accountId, { body }) => {
   return { ...body, bulkPatientCreate: { ...told, result } };
 };
 
+/** Its request id is the notification's. */
+const withNotification: LinkRule = (links, accountId, { body }) => {
+  const { meta, payload } = body as { meta: { requestId: string }; payload: object };
+  const url = notificationUrl(links, { accountId, notificationId: meta.requestId });
+  return { ...body, payload: { url, ...payload } };
+};
+
 /**
  * The events that carry links, by type. Links are made when an event is sent, so a late delivery carries one that
  * still works (decision 3); the stored body has none.
@@ -35,6 +44,7 @@ const withBulkResult: LinkRule = (links, accountId, { body }) => {
 const LINK_RULES: Readonly<Record<string, LinkRule>> = {
   ...Object.fromEntries(NETWORK_QUERY_EVENT_TYPES.map((type) => [type, withConsolidatedData])),
   'network-query.hie.first-data-ready': withConsolidatedData,
+  ...Object.fromEntries(NOTIFICATION_TYPES.map((type) => [type, withNotification])),
   [BULK_CREATE_EVENT_TYPE]: withBulkResult,
 };
 

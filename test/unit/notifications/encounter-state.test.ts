@@ -127,6 +127,8 @@ describe('an encounter', () => {
       event('snapshot', minute, { phase, admittedAt: at(0), transfers: [{ at: at(2), to: 'B' }] });
     expect(keys([snapshot(1, 'open'), snapshot(3, 'open')])).toEqual(['admit/0', `transfer/${at(2)}`]);
     expect(keys([snapshot(1, 'ended'), snapshot(3, 'open'), snapshot(5, 'ended')])).toContain('discharge/1');
+    const elsewhere = event('snapshot', 4, { phase: 'open', transfers: [{ at: at(3), to: 'C' }] });
+    expect(keys([snapshot(1, 'open'), elsewhere])).toEqual(['admit/0', `transfer/${at(3)}`]);
     expect(encounterState([snapshot(1, 'open'), snapshot(3, 'cancelled')]).facts).toEqual([]);
   });
 });

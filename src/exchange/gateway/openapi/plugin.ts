@@ -18,6 +18,7 @@ Patients, cohorts and network queries over the national health information netwo
 
 const TAGS = [
   { name: 'patient', description: 'People, matched by names, date of birth, gender and a common zip' },
+  { name: 'notification', description: 'What sources tell of patients unasked, as it was told on' },
   { name: 'bulk create', description: 'Many patients from one CSV, created or updated row by row' },
   { name: 'network query', description: 'Collecting a patient’s records from the sources' },
   { name: 'cohort', description: 'Groups of patients' },

@@ -33,10 +33,19 @@ export function encounterEvent(
     encounterClass: encounter.class?.code,
     location: stays.at(-1)?.name,
     disposition: disposition?.coding?.[0]?.code ?? disposition?.text,
-    transfers: stays.flatMap((stay, index): Transfer[] =>
-      index === 0 || stay.from === undefined
-        ? []
-        : [{ at: stay.from, from: stays[index - 1]?.name, to: stay.name }],
-    ),
+    transfers: encounter.location && transfersOf(stays),
   };
 }
+
+interface Stay {
+  name?: string;
+  from?: string;
+}
+
+/** Every place after the first, from when it is told. */
+const transfersOf = (stays: readonly Stay[]): Transfer[] =>
+  stays.flatMap((stay, index) =>
+    index === 0 || stay.from === undefined
+      ? []
+      : [{ at: stay.from, from: stays[index - 1]?.name, to: stay.name }],
+  );

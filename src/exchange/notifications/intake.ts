@@ -1,0 +1,165 @@
+import { createHmac } from 'node:crypto';
+import type { Patient } from 'fhir/r4.js';
+import { v7 as uuidv7 } from 'uuid';
+import type { Logger } from '../../lib/logger.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import type { Store, SystemTx } from '../store/database.ts';
+import {
+  holdSubject,
+  insertInboundEvent,
+  insertInboundMessage,
+  isKnownMessage,
+  lockSender,
+  readMessageContent,
+  setOutcome,
+} from '../store/inbound.ts';
+import { insertMerge, subjectsLeadingTo } from '../store/inbound-merges.ts';
+import { retryOvertaken } from '../store/retry.ts';
+import type { InboundOutcome } from '../store/schema/notifications.ts';
+import type { Courier } from '../webhooks/courier.ts';
+import { type Applied, applySubject } from './apply.ts';
+import type { FollowUps } from './follow-up/follow-ups.ts';
+import type { InboundContent, InboundMessage } from './inbound.ts';
+import { describesEnough } from './match.ts';
+import { type InboundFormat, readMessage } from './read-message.ts';
+import type { NotificationSender } from './senders.ts';
+
+export interface IntakeDeps {
+  store: Store;
+  blobs: BlobStore;
+  courier: Pick<Courier, 'send'>;
+  followUps: Pick<FollowUps, 'launch' | 'wake'>;
+  /** ID_HMAC_KEY; what a sender calls its messages, visits and records is kept only as a hash under it. */
+  idHmacKey: string;
+  logger: Logger;
+}
+
+export interface Intake {
+  /**
+   * Takes a message: when this resolves it is ours to see to, whatever becomes of this process. A message that the sender
+   * has sent before changes nothing.
+   */
+  take(
+    sender: NotificationSender,
+    format: InboundFormat,
+    bytes: Buffer,
+    message: InboundMessage,
+  ): Promise<void>;
+}
+
+/** More important first: what a message about several things is listed as. */
+const OUTCOMES: readonly InboundOutcome[] = [
+  ...(['matched', 'ambiguous', 'unmatched', 'incomplete', 'not-monitored', 'merged'] as const),
+];
+
+export function createIntake(deps: IntakeDeps): Intake {
+  const keyed = (sender: string, kind: string, text: string): Buffer =>
+    createHmac('sha256', deps.idHmacKey)
+      .update(JSON.stringify(['inbound', sender, kind, text]))
+      .digest();
+
+  return {
+    async take(sender, format, bytes, message) {
+      const messageKey = keyed(sender.name, 'message', message.messageId);
+      if (await deps.store.asSystem((tx) => isKnownMessage(tx, sender.name, messageKey))) return;
+      const contentType = format === 'fhir' ? 'application/fhir+json' : 'application/hl7-v2';
+      const content = await deps.blobs.put('notification', bytes, contentType);
+      const id = uuidv7();
+      const { kind } = message.content;
+      const applied = await retryOvertaken(() =>
+        deps.store.asSystem(async (tx) => {
+          await lockSender(tx, sender.name, kind === 'merge' ? 'alone' : 'shared');
+          const { trigger, recordedAt, sentAt } = message;
+          const isNew = await insertInboundMessage(tx, {
+            ...{ id, sender: sender.name, messageKey, format, kind, trigger, recordedAt, sentAt, content },
+          });
+          if (!isNew) return undefined;
+          const all = await apply(tx, sender, id, message);
+          await setOutcome(tx, id, outcomeOf(all));
+          return all;
+        }),
+      );
+      if (applied === undefined) await deps.blobs.delete(content.ref);
+      else afterCommit(applied);
+    },
+  };
+
+  async function apply(
+    tx: SystemTx,
+    sender: NotificationSender,
+    messageId: string,
+    message: InboundMessage,
+  ): Promise<Applied[]> {
+    const personOfMessage = (within: SystemTx, id: string): Promise<Patient> | Patient =>
+      id === messageId ? message.person : readPerson(within, id, sender.timeZone);
+    const subjectIds =
+      message.content.kind === 'merge'
+        ? await merge(tx, sender.name, messageId, message, message.content)
+        : await addEvents(tx, sender.name, messageId, message, message.content);
+    const applied: Applied[] = [];
+    for (const subjectId of subjectIds)
+      applied.push(await applySubject(tx, subjectId, async (within, id) => personOfMessage(within, id)));
+    return applied;
+  }
+
+  /** Ids of the subjects that now belong to another person. */
+  async function merge(
+    tx: SystemTx,
+    sender: string,
+    messageId: string,
+    { recordedAt }: InboundMessage,
+    { priorPatientId, sourcePatientId }: Extract<InboundContent, { kind: 'merge' }>,
+  ): Promise<string[]> {
+    const priorKey = keyed(sender, 'record', priorPatientId);
+    const survivingKey = keyed(sender, 'record', sourcePatientId);
+    await insertMerge(tx, { messageId, sender, priorKey, survivingKey, recordedAt });
+    return subjectsLeadingTo(tx, sender, priorKey);
+  }
+
+  async function addEvents(
+    tx: SystemTx,
+    sender: string,
+    messageId: string,
+    { person, sourcePatientId }: InboundMessage,
+    content: Exclude<InboundContent, { kind: 'merge' }>,
+  ): Promise<string[]> {
+    const told =
+      content.kind === 'encounter'
+        ? [{ sourceId: content.sourceId, content: content.event }]
+        : content.items.map((item) => ({ sourceId: item.sourceId, content: item }));
+    const subjects = told
+      .map((each) => ({ ...each, sourceKey: keyed(sender, content.kind, each.sourceId) }))
+      .sort((a, b) => Buffer.compare(a.sourceKey, b.sourceKey));
+    const ids: string[] = [];
+    for (const { sourceKey, content: ofSubject } of subjects) {
+      const subjectId = await holdSubject(tx, { sender, kind: content.kind, sourceKey });
+      if (ids.includes(subjectId)) continue;
+      // The sender's own id stays out of the row; it may be a record number.
+      const { sourceId: _, ...rest } = ofSubject as { sourceId?: string };
+      await insertInboundEvent(tx, {
+        ...{ subjectId, messageId, content: rest, describesPerson: describesEnough(person) },
+        recordKey: sourcePatientId === undefined ? undefined : keyed(sender, 'record', sourcePatientId),
+      });
+      ids.push(subjectId);
+    }
+    return ids;
+  }
+
+  async function readPerson(tx: SystemTx, messageId: string, timeZone: string): Promise<Patient> {
+    const { format, content } = await readMessageContent(tx, messageId);
+    return readMessage(format, await deps.blobs.read(content.ref), timeZone).person;
+  }
+
+  function afterCommit(applied: readonly Applied[]): void {
+    for (const { accountId, eventIds, opened, ended } of applied.flatMap(({ told }) => told)) {
+      deps.courier.send(accountId, eventIds);
+      for (const notificationId of opened) deps.followUps.launch(accountId, notificationId);
+      for (const notificationId of ended) deps.followUps.wake(accountId, notificationId);
+    }
+  }
+}
+
+function outcomeOf(applied: readonly Applied[]): InboundOutcome {
+  const all = new Set(applied.map(({ outcome }) => outcome));
+  return OUTCOMES.find((outcome) => all.has(outcome)) ?? 'merged';
+}

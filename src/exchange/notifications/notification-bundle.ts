@@ -1,0 +1,67 @@
+import type { Bundle, Encounter, EncounterLocation, FhirResource, Patient } from 'fhir/r4.js';
+import type { EncounterState } from '../domain/encounter-state.ts';
+import type { StoredPatient } from '../store/patients.ts';
+
+const GENDERS = { M: 'male', F: 'female', O: 'other', U: 'unknown' } as const;
+const ACT_CODES = 'http://terminology.hl7.org/CodeSystem/v3-ActCode';
+
+/** What a notification's link gives: our patient, and what the source tells. */
+export const notificationBundle = (patient: StoredPatient, resources: readonly FhirResource[]): Bundle => ({
+  resourceType: 'Bundle',
+  type: 'collection',
+  timestamp: new Date().toISOString(),
+  entry: [patientResource(patient), ...resources].map((resource) => ({ resource })),
+});
+
+function patientResource(patient: StoredPatient): Patient {
+  return {
+    resourceType: 'Patient',
+    id: patient.id,
+    name: [{ given: patient.firstNames, family: patient.lastNames.join(' ') }],
+    birthDate: patient.dob,
+    gender: GENDERS[patient.gender],
+    address: patient.addresses.map(({ addressLine1, addressLine2, city, state, zip, country }) => ({
+      line: [addressLine1, ...(addressLine2 === undefined ? [] : [addressLine2])],
+      ...{ city, state, postalCode: zip, country },
+    })),
+    telecom: patient.contacts.flatMap(({ phone, email }) => [
+      ...(phone === undefined ? [] : [{ system: 'phone' as const, value: phone }]),
+      ...(email === undefined ? [] : [{ system: 'email' as const, value: email }]),
+    ]),
+  };
+}
+
+/** An encounter as it stands now, whichever of its facts the link was sent with. */
+export function encounterResource(id: string, patientId: string, state: EncounterState): Encounter {
+  const { status, admittedAt, dischargedAt, encounterClass, disposition } = state;
+  return {
+    resourceType: 'Encounter',
+    id,
+    status,
+    class: { system: ACT_CODES, code: encounterClass ?? 'IMP' },
+    subject: { reference: `Patient/${patientId}` },
+    period: { start: admittedAt, end: dischargedAt },
+    location: staysOf(state),
+    ...(disposition === undefined
+      ? {}
+      : { hospitalization: { dischargeDisposition: { text: disposition } } }),
+  };
+}
+
+function staysOf({ transfers, location, admittedAt, dischargedAt }: EncounterState): EncounterLocation[] {
+  const places = [transfers[0]?.from, ...transfers.map(({ to }) => to)];
+  if (transfers.length === 0) places[0] = location;
+  return places.flatMap((display, index) =>
+    display === undefined
+      ? []
+      : [
+          {
+            location: { display },
+            period: {
+              start: index === 0 ? admittedAt : transfers[index - 1]?.at,
+              end: transfers[index]?.at ?? dischargedAt,
+            },
+          },
+        ],
+  );
+}

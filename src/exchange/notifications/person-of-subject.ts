@@ -1,0 +1,44 @@
+import type { Patient } from 'fhir/r4.js';
+import { survivingRecord } from '../domain/source-merges.ts';
+import type { SystemTx } from '../store/database.ts';
+import type { StoredSubject } from '../store/inbound.ts';
+import { mergesFrom } from '../store/inbound-merges.ts';
+import { inOrder } from './subject-state.ts';
+
+/** Whom the message of this id describes. */
+export type PersonOfMessage = (tx: SystemTx, messageId: string) => Promise<Patient>;
+
+/**
+ * Whom a subject is about: as the newest message that describes anybody does. Where the sender has since merged that
+ * person's record into another one it is as the merge does, and a record that the visit stands under no more describes
+ * nobody. `person` is undefined when no message describes anybody.
+ */
+export async function personOfSubject(
+  tx: SystemTx,
+  subject: StoredSubject,
+  personOfMessage: PersonOfMessage,
+): Promise<{ person: Patient | undefined; recordKey: Buffer | null }> {
+  const newestFirst = inOrder(subject.events).reverse();
+  const recordKey = newestFirst.find((event) => event.recordKey !== null)?.recordKey ?? null;
+  const now = await whereRecordStands(tx, subject.sender, recordKey);
+  for (const event of newestFirst.filter(({ describesPerson }) => describesPerson)) {
+    const then = await whereRecordStands(tx, subject.sender, event.recordKey);
+    if (event.recordKey !== null && then.record !== now.record) continue;
+    return { person: await personOfMessage(tx, then.mergedBy ?? event.messageId), recordKey };
+  }
+  return { person: undefined, recordKey };
+}
+
+/** The record (hex) that stands for this one today, and the message that merged it there. */
+async function whereRecordStands(
+  tx: SystemTx,
+  sender: string,
+  recordKey: Buffer | null,
+): Promise<{ record?: string; mergedBy?: string }> {
+  if (recordKey === null) return {};
+  const record = recordKey.toString('hex');
+  const merge = survivingRecord(record, await mergesFrom(tx, sender, recordKey));
+  return merge === undefined || merge.surviving === record
+    ? { record }
+    : { record: merge.surviving, mergedBy: merge.messageId };
+}

@@ -1,0 +1,48 @@
+import type { Bundle, FhirResource } from 'fhir/r4.js';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import { ExchangeError, NotFoundError } from '../errors.ts';
+import type { AccountTx, Store } from '../store/database.ts';
+import { readMessageContent, readSubject } from '../store/inbound.ts';
+import { findNotification } from '../store/notifications.ts';
+import { findPatient } from '../store/patients.ts';
+import { clinicalResources } from './clinical-resources.ts';
+import { encounterResource, notificationBundle } from './notification-bundle.ts';
+import { inOrder, subjectState } from './subject-state.ts';
+
+/**
+ * The Patient and what the source tells today. Throws NotFoundError when the patient is gone, and 410 when it has turned
+ * out that all this is about somebody else.
+ *
+ * @param audit writes that it was read, in the transaction in which it is found
+ */
+export async function readNotificationBundle(
+  deps: { store: Store; blobs: BlobStore },
+  { accountId, notificationId }: { accountId: string; notificationId: string },
+  audit: (tx: AccountTx, patientId: string) => Promise<void>,
+): Promise<Bundle> {
+  const { notification, factKey, patient } = await deps.store.asAccount(accountId, async (tx) => {
+    const known = await findNotification(tx, notificationId);
+    const ofPatient = known && (await findPatient(tx, known.patientId));
+    if (known === undefined || ofPatient === undefined) throw new NotFoundError('Notification');
+    await audit(tx, ofPatient.id);
+    return { notification: known, factKey: known.factKey, patient: ofPatient };
+  });
+  const { state, subject, newest } = await deps.store.asSystem(async (tx) => {
+    const found = await readSubject(tx, notification.subjectId);
+    const last = inOrder(found.events).at(-1);
+    const message = last && (await readMessageContent(tx, last.messageId));
+    return { state: subjectState(found), subject: found, newest: message };
+  });
+  if (notification.withdrawnAt !== null && state.facts.some(({ key }) => key === factKey))
+    throw new ExchangeError(410, 'The source has found that this was about somebody else');
+  const resources: FhirResource[] =
+    state.kind === 'encounter'
+      ? [encounterResource(subject.id, patient.id, state)]
+      : clinicalResources(await readContent(deps.blobs, newest?.content.ref), patient.id);
+  return notificationBundle(patient, resources);
+}
+
+async function readContent(blobs: BlobStore, ref: string | undefined): Promise<Buffer> {
+  if (ref === undefined) throw new NotFoundError('Notification');
+  return blobs.read(ref);
+}

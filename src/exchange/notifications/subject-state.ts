@@ -1,0 +1,52 @@
+import { compareEvents, type EncounterEvent } from '../domain/encounter-event.ts';
+import { type EncounterFact, type EncounterState, encounterState } from '../domain/encounter-state.ts';
+import type { StoredInboundEvent, StoredSubject } from '../store/inbound.ts';
+import type { ClinicalItem } from './inbound.ts';
+
+/** Something that is true, and told to an account once for each key. */
+export type Fact = Omit<EncounterFact, 'type'> & {
+  type: EncounterFact['type'] | 'pharmacy' | 'laboratory';
+};
+
+/** A fill or a result as its newest message tells it. */
+export interface ItemState {
+  at?: string;
+  facts: Fact[];
+}
+
+export type SubjectState =
+  | ({ kind: 'encounter' } & EncounterState)
+  | ({ kind: 'pharmacy' | 'laboratory' } & ItemState);
+
+/** The events in the order in which the source recorded them, whatever the order in which they came. */
+export const inOrder = (events: readonly StoredInboundEvent[]): StoredInboundEvent[] =>
+  [...events].sort((a, b) => compareEvents(orderOf(a), orderOf(b)));
+
+const orderOf = ({ recordedAt, messageKey, content }: StoredInboundEvent) => ({
+  recordedAt,
+  messageKey,
+  trigger: (content as Partial<EncounterEvent>).trigger ?? ('snapshot' as const),
+});
+
+export function subjectState({ kind, events }: Pick<StoredSubject, 'kind' | 'events'>): SubjectState {
+  if (kind === 'encounter') {
+    const told = events.map(({ content, recordedAt, sentAt, messageKey }) => ({
+      ...(content as unknown as Omit<EncounterEvent, 'recordedAt' | 'messageKey'>),
+      ...{ recordedAt, sentAt, messageKey },
+    }));
+    return { kind, ...encounterState(told) };
+  }
+  const newest = inOrder(events).at(-1);
+  const item = newest?.content as unknown as ClinicalItem | undefined;
+  if (newest === undefined || item === undefined) return { kind, facts: [] };
+  const fact: Fact = { type: kind, key: kind, at: item.at, sentAt: newest.sentAt };
+  return { kind, at: item.at, facts: item.isTrue ? [fact] : [] };
+}
+
+/** When an encounter began, or the first that is known of it where no message has told. */
+export function admittedAt(
+  state: Extract<SubjectState, { kind: 'encounter' }>,
+  events: readonly StoredInboundEvent[],
+): string | undefined {
+  return state.admittedAt ?? inOrder(events)[0]?.recordedAt;
+}

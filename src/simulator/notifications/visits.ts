@@ -1,0 +1,48 @@
+import type { NotifiedEvent } from './request.ts';
+
+/** A stay as the sender knows it. */
+export interface Visit {
+  admittedAt?: string;
+  dischargedAt?: string;
+  isCancelled: boolean;
+  /** Wards, each from when. */
+  stays: { location: string; from: string }[];
+}
+
+/** The encounters of the simulated hospital, in memory: a restart forgets them. */
+export class Visits {
+  readonly #visits = new Map<string, Visit>();
+
+  /** How the visit stands after an event; a copy. */
+  after(key: string, { event, at, location }: NotifiedEvent): Visit {
+    const visit: Visit = structuredClone(this.#visits.get(key) ?? { isCancelled: false, stays: [] });
+    const ward = location ?? `Ward ${visit.stays.length + 1}`;
+    switch (event) {
+      case 'admit':
+        Object.assign(visit, { admittedAt: at, isCancelled: false, stays: [{ location: ward, from: at }] });
+        break;
+      case 'transfer':
+        visit.stays.push({ location: ward, from: at });
+        break;
+      case 'discharge':
+        visit.dischargedAt = at;
+        break;
+      case 'cancel-admit':
+        visit.isCancelled = true;
+        break;
+      case 'cancel-transfer':
+        visit.stays.pop();
+        break;
+      case 'cancel-discharge':
+        delete visit.dischargedAt;
+        break;
+      case 'update':
+      case 'merge':
+      case 'fill':
+      case 'result':
+        break;
+    }
+    this.#visits.set(key, visit);
+    return structuredClone(visit);
+  }
+}

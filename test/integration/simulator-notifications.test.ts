@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { NotifyInput } from '../../src/simulator/notifications/request.ts';
+import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { sample, startTestSimulator, type TestSimulator } from '../support/simulator.ts';
+
+const SENDER = { name: 'simulator', secret: 'secret-of-the-simulator' };
+const SETTINGS = {
+  monitoring: {
+    adt: { enabled: true },
+    pharmacy: { notifications: true },
+    laboratory: { notifications: true },
+  },
+};
+
+let gateway: TestGateway;
+let account: TestAccount;
+let simulator: TestSimulator;
+let patientId: string;
+
+beforeAll(async () => {
+  gateway = await createTestGateway({ notificationSenders: [{ ...SENDER, timeZone: 'UTC' }] });
+  const url = await gateway.app.listen({ host: '127.0.0.1', port: 0 });
+  simulator = await startTestSimulator({ notify: { url, sender: SENDER.name, secret: SENDER.secret } });
+  account = await gateway.addAccount();
+  const cohort = await account.call('POST', 'cohort', { name: 'Monitored', settings: SETTINGS });
+  const body = { ...sample().createBody, cohorts: [cohort.json().id] };
+  const created = await account.call('POST', `patient?facilityId=${account.facilityId}`, body);
+  patientId = created.json().id;
+});
+afterAll(() => Promise.all([simulator.close(), gateway.close()]));
+
+const notify = (rest: Partial<NotifyInput>) =>
+  simulator.admin.notify({ sample: sample().key, events: [{ event: 'admit' }], ...rest });
+
+interface Item {
+  id: string;
+  type: string;
+  status: string;
+  occurredAt: string;
+}
+/** What came of it since `known`, in the order in which it happened. */
+async function told(known: readonly Item[] = []): Promise<Item[]> {
+  const { notifications } = (
+    await account.call('GET', `notification?patientId=${patientId}&count=500`)
+  ).json();
+  return (notifications as Item[])
+    .filter(({ id }) => !known.some((item) => item.id === id))
+    .sort((a, b) => (a.occurredAt < b.occurredAt ? -1 : 1));
+}
+const STAY: NotifyInput['events'] = [
+  { event: 'admit' },
+  { event: 'transfer' },
+  { event: 'cancel-transfer' },
+  { event: 'transfer' },
+  { event: 'discharge' },
+  { event: 'cancel-discharge' },
+  { event: 'update' },
+];
+
+describe('the simulated hospital, pharmacy and laboratory', () => {
+  test.each(['hl7v2', 'fhir'] as const)(
+    'tell of a stay in %s; doubled and shuffled it is the same stay',
+    async (format) => {
+      const before = await told();
+      const plain = await notify({ format, visit: `plain-${format}`, events: STAY });
+      expect(plain.map(({ status }) => status)).toEqual(STAY.map(() => 200));
+      const inOrder = await told(before);
+      const known = await told();
+      const arrival = { order: 'shuffled' as const, times: 2 };
+      await notify({ format, visit: `shuffled-${format}`, events: STAY, arrival });
+      const current = (items: Item[]) =>
+        items.filter(({ status }) => status === 'current').map(({ type }) => type);
+      expect(current(inOrder)).toEqual(['patient.admit', 'patient.transfer']);
+      expect(current(await told(known))).toEqual(current(inOrder));
+    },
+  );
+
+  test('tell of fills and results in FHIR, and of merged records in HL7 v2', async () => {
+    const before = await told();
+    const sent = await notify({
+      visit: 'v3',
+      events: [{ event: 'fill' }, { event: 'result' }, { event: 'merge', priorRecord: 'old' }],
+      arrival: { times: 2 },
+    });
+    expect(sent.map(({ event, format, answer }) => `${event} ${format} ${answer}`)).toEqual([
+      ...['fill fhir informational', 'fill fhir informational', 'result fhir informational'],
+      ...['result fhir informational', 'merge hl7v2 AA', 'merge hl7v2 AA'],
+    ]);
+    expect((await told(before)).map(({ type }) => type).sort()).toEqual([
+      'patient.laboratory',
+      'patient.pharmacy',
+    ]);
+  });
+
+  test('say why they cannot tell', async () => {
+    await expect(notify({ sample: 'nobody' })).rejects.toThrow('There is no sample nobody');
+    await expect(notify({ events: [] })).rejects.toThrow('refused POST notifications');
+    const lonely = await startTestSimulator();
+    await expect(lonely.admin.notify({ sample: sample().key, events: [{ event: 'admit' }] })).rejects.toThrow(
+      'SIMULATOR_NOTIFY_URL',
+    );
+    await lonely.close();
+  });
+});
