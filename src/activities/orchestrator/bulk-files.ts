@@ -2,12 +2,16 @@ import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activit
 import { ApplicationFailure } from '@temporalio/common';
 import type { BulkResult, FileRef } from '../../contract/bulk-onboarding.ts';
 import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
-import { takeResult, UnreadableResultError } from '../../orchestrator/bulk/take-result.ts';
+import { UnreadableCsvError } from '../../orchestrator/bulk/csv-records.ts';
+import { takeResult } from '../../orchestrator/bulk/take-result.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeError } from '../../orchestrator/client/failures.ts';
 import type { FileTransfer, UploadOutcome } from '../../orchestrator/client/file-transfer.ts';
-import type { FileStore } from '../../orchestrator/files/file-store.ts';
+import { FILE_KINDS, type FileStore } from '../../orchestrator/files/file-store.ts';
 import { asApplicationFailure } from './call-exchange.ts';
+
+/** As long as Temporal keeps a closed workflow (TEMPORAL_RETENTION): with it goes the way to its files. */
+const FILES_KEPT_DAYS = 30;
 
 export interface BulkFileActivityDeps {
   clientFor(access: ExchangeAccess): ExchangeClient;
@@ -25,6 +29,8 @@ export interface UploadBulkFileInput {
 export interface TakeBulkResultInput {
   exchange: ExchangeAccess;
   requestId: string;
+  /** What was sent, still in the store. */
+  file: FileRef;
   /** As a webhook gave it; when it has expired, or there is none, the exchange is asked for another. */
   link?: string;
 }
@@ -57,13 +63,15 @@ export function createBulkFileActivities({ clientFor, transferFor, files }: Bulk
         const url = (isFirst ? input.link : undefined) ?? (await freshLink(clientFor(exchange), input));
         const signal = cancellationSignal();
         const content = await transferFor(exchange).download(url, { signal, onProgress: heartbeat });
-        return takeResult(files, content, { signal, onProgress: () => heartbeat() });
+        return takeResult(files, content, input.file, { signal, onProgress: () => heartbeat() });
       }),
 
-    /** No error when they are gone already. */
+    /** No error when they are gone already. Takes the files of jobs that nobody can find any more along. */
     discardFiles: (input: { refs: string[] }): Promise<void> =>
       told(async () => {
         for (const ref of input.refs) await files.delete(ref);
+        const before = new Date(Date.now() - FILES_KEPT_DAYS * 24 * 3_600_000);
+        for (const kind of FILE_KINDS) await files.deleteWrittenBefore(kind, before);
       }),
   };
 }
@@ -92,7 +100,7 @@ async function told<R>(work: () => Promise<R>): Promise<R> {
     return await work();
   } catch (error) {
     if (error instanceof ExchangeError) throw asApplicationFailure(error);
-    if (error instanceof UnreadableResultError)
+    if (error instanceof UnreadableCsvError)
       throw ApplicationFailure.nonRetryable(error.message, 'bad-answer');
     if (error instanceof Error && error.name === 'BlobNotFoundError')
       throw ApplicationFailure.nonRetryable('The file is not in the store any more', 'file-lost');

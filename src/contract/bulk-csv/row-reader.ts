@@ -118,6 +118,8 @@ function readRow({ single, addresses, contacts, cohorts }: Plan, cells: readonly
   return { value, errors, facility, cohorts: cohortIds };
 }
 
+const ESCAPED_FORMULA = /^'[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20]/;
+
 /** The cells of one row, by the rules asked for; keeps what broke them. */
 class Cells {
   readonly errors: RowError[] = [];
@@ -127,9 +129,13 @@ class Cells {
     this.#cells = cells;
   }
 
-  /** Blanks at the ends of a cell do not count. */
+  /**
+   * Blanks at the ends of a cell do not count, nor does the apostrophe by which a result CSV (or a spreadsheet) keeps a
+   * cell from being run as a formula: rows of a result may come back corrected.
+   */
   text({ position }: Place): string {
-    return this.#cells[position]?.trim() ?? '';
+    const text = this.#cells[position]?.trim() ?? '';
+    return ESCAPED_FORMULA.test(text) ? text.slice(1) : text;
   }
 
   /** Undefined when the cell is empty or wrong; what is wrong is kept. */

@@ -39,6 +39,8 @@ export interface BlobStore {
   getRange(ref: string, start: number, end: number): Promise<Buffer>;
   /** No error when it is gone already. */
   delete(ref: string): Promise<void>;
+  /** Deletes all blobs of a kind that were written before then; answers how many. For stores with a retention only. */
+  deleteWrittenBefore(kind: BlobKind, before: Date): Promise<number>;
 }
 
 export class BlobNotFoundError extends Error {

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -54,6 +54,7 @@ export async function openFileBlobStore(folder: string, keyRing: KeyRing): Promi
     put: (kind, content, contentType) => put(kind, content, contentType),
     read: async (ref) => buffer(await get(ref)),
     delete: async (ref) => rm(pathOf(ref), { force: true }),
+    deleteWrittenBefore: (kind, before) => deleteWrittenBefore(join(folder, kind), before),
   };
 
   async function put(kind: BlobKind, content: BlobContent, contentType: string): Promise<BlobRef> {
@@ -127,6 +128,24 @@ async function* tap(
     see(part);
     yield part;
   }
+}
+
+async function deleteWrittenBefore(folder: string, before: Date): Promise<number> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
+    if (isMissing(error)) return [];
+    throw error;
+  });
+  let deleted = 0;
+  for (const entry of entries) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    // Another process may be at the same work.
+    const written = await stat(path).catch(() => undefined);
+    if (written === undefined || written.mtime >= before) continue;
+    await rm(path, { force: true });
+    deleted += 1;
+  }
+  return deleted;
 }
 
 /** A new file is safe only when its folder has reached the disk. */

@@ -6,13 +6,14 @@ export interface ResultRow {
   patientId?: string;
   /** As the exchange named it. */
   status: string;
-  /** The row as it was sent, with the reason at its end. */
-  correction: string[];
+  reason: string;
+  /** The cells of the input's columns, as the exchange gave them back. */
+  input: string[];
 }
 
 export interface ResultReader {
-  /** Header of a file of rows to correct: the input's columns, then `reason`. */
-  correctionColumns: string[];
+  /** The input's columns. */
+  inputColumns: string[];
   read(cells: readonly string[]): ResultRow;
 }
 
@@ -28,17 +29,14 @@ const UPDATED = /^(updated|would-update)$/i;
  */
 export function createResultReader(header: readonly string[]): ResultReader {
   const names = header.map(normalised);
-  const appended = new Set(APPENDED.map((name) => names.lastIndexOf(name)));
   const at = (name: string) => names.lastIndexOf(name);
+  const appended = new Set(APPENDED.map(at));
   const idColumn = at('patientid') >= 0 ? at('patientid') : at('metriportid');
   const externalIdColumn = names.findIndex((name) => name === 'externalid' || name === 'id');
-  // The reasons of an earlier round would stand next to the new ones.
-  const inputColumns = names.flatMap((name, index) =>
-    appended.has(index) || name === 'reason' ? [] : [index],
-  );
+  const input = names.flatMap((_, index) => (appended.has(index) ? [] : [index]));
 
   return {
-    correctionColumns: [...inputColumns.map((index) => header[index] ?? ''), 'reason'],
+    inputColumns: input.map((index) => header[index] ?? ''),
     read(cells) {
       const cell = (index: number): string => (index < 0 ? '' : (cells[index] ?? ''));
       const status = cell(at('status')).trim();
@@ -48,7 +46,8 @@ export function createResultReader(header: readonly string[]): ResultReader {
         externalId: cell(externalIdColumn),
         patientId: patientId === '' ? undefined : patientId,
         status,
-        correction: [...inputColumns.map(cell), cell(at('reason'))],
+        reason: cell(at('reason')),
+        input: input.map(cell),
       };
     },
   };
@@ -60,8 +59,4 @@ function outcomeOf(status: string, patientId: string, hasStatus: boolean): Resul
 }
 
 /** As headers are compared: case, blanks and punctuation other than the hyphen do not count. */
-const normalised = (column: string): string =>
-  column
-    .replace(/^\uFEFF/, '')
-    .replaceAll(/[^\p{L}\p{N}-]/gu, '')
-    .toLowerCase();
+export const normalised = (column: string): string => column.replaceAll(/[^\p{L}\p{N}-]/gu, '').toLowerCase();

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -142,6 +142,18 @@ describe('file blob store', () => {
     expect((await rotated.read(ref)).toString()).toBe('old');
     const without = await openBlobStore(pathToFileURL(folder).href, parseKeyRing(fresh));
     await expect(without.read(ref)).rejects.toThrow('"test-1"');
+  });
+
+  test('the blobs of a kind that are too old go, and no others', async () => {
+    const [old, young, other] = await Promise.all(
+      (['upload', 'upload', 'result'] as const).map((kind) => store.put(kind, Buffer.of(1), 'text/csv')),
+    );
+    const longAgo = new Date('2026-01-01');
+    for (const blob of [old, other]) await utimes(await fileOf(blob?.ref ?? ''), longAgo, longAgo);
+    expect(await store.deleteWrittenBefore('upload', new Date('2026-01-02'))).toBe(1);
+    await expect(store.read(old?.ref ?? '')).rejects.toThrow(BlobNotFoundError);
+    for (const blob of [young, other]) expect(await store.read(blob?.ref ?? '')).toHaveLength(1);
+    expect(await store.deleteWrittenBefore('consolidated', new Date())).toBe(0);
   });
 
   test('what is gone is not found, and deleting it again is no error', async () => {

@@ -196,6 +196,13 @@ describe('a row', () => {
     expect(rowReason(reader(['Ann']).errors)).toBe('has 1 cell, the header has 8');
   });
 
+  test('that was escaped for a spreadsheet is read as it was', () => {
+    expect(read({ id: "'-17", 'city-1': "'s-Hertogenbosch" }).value?.patient).toMatchObject({
+      externalId: '-17',
+      address: [{ city: "'s-Hertogenbosch" }],
+    });
+  });
+
   test('a licence state alone says nothing', () => {
     expect(read({ driversLicenseState: 'MA' }).value?.patient.personalIdentifiers).toEqual([]);
   });

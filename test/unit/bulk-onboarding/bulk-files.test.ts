@@ -67,7 +67,7 @@ const upload = (attempt?: number, sent = file) =>
     attempt,
   );
 const take = (link: string | undefined, attempt?: number) =>
-  run(activities().takeBulkResult, [{ exchange, requestId, link }], attempt);
+  run(activities().takeBulkResult, [{ exchange, requestId, file, link }], attempt);
 
 async function failureOf(call: Promise<unknown>): Promise<ApplicationFailure> {
   const error = await call.catch((thrown: unknown) => thrown);

@@ -26,8 +26,12 @@ export function memoryFiles(): MemoryFiles {
       if (bytes === undefined) throw Object.assign(new Error('no such blob'), { name: 'BlobNotFoundError' });
       return Readable.from([bytes], { objectMode: false });
     },
+    async getRange(ref, start, end) {
+      return (stored.get(ref) ?? Buffer.alloc(0)).subarray(start, end);
+    },
     async delete(ref) {
       stored.delete(ref);
     },
+    async deleteWrittenBefore() {},
   };
 }

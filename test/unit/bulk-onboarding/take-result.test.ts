@@ -1,7 +1,11 @@
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { takeResult, UnreadableResultError } from '../../../src/orchestrator/bulk/take-result.ts';
-import { memoryFiles } from './memory-files.ts';
+import { UnreadableCsvError } from '../../../src/orchestrator/bulk/csv-records.ts';
+import {
+  type TakeResultOptions,
+  takeResult as takeResultOf,
+} from '../../../src/orchestrator/bulk/take-result.ts';
+import { type MemoryFiles, memoryFiles } from './memory-files.ts';
 
 const RESULT = [
   'External ID,firstName,zip,patientId,metriportId,status,reason',
@@ -12,6 +16,18 @@ const RESULT = [
   '',
 ].join('\r\n');
 const stream = (text: string) => Readable.from([Buffer.from(text)], { objectMode: false });
+
+/** Of a file of which nothing but another header is known, unless the test says what was sent. */
+async function takeResult(
+  files: MemoryFiles,
+  content: Readable,
+  options?: TakeResultOptions,
+  sent = 'something,else\n',
+) {
+  const file = await files.put('upload', stream(sent), 'text/csv');
+  const taken = takeResultOf(files, content, file, options);
+  return taken.finally(() => files.delete(file.ref));
+}
 
 describe('a result CSV', () => {
   test('is kept as it came, counted, and parted into patient ids and rows to correct', async () => {
@@ -47,6 +63,37 @@ describe('a result CSV', () => {
     expect(counts).toEqual({ rows: 2, created: 1, updated: 0, failed: 1 });
   });
 
+  test('leads back to the rows as they were sent: surplus cells stay, formulas are escaped once', async () => {
+    const files = memoryFiles();
+    const sent =
+      '\uFEFFid,firstName,city\r\n\r\n=1,Jane,Boston\r\n2,Joe,12 Main St, Apt 4,Lynn\r\n \r\n3\r\n4,Ann,Lynn';
+    const text = [
+      '\uFEFFid,firstName,city,patientId,metriportId,status,reason',
+      "'=1,Jane,Boston,,,failed,first",
+      '2,Joe,12 Main St,,,failed,second',
+      '3,,,,,failed,third',
+      '4,Ann,Lynn,p-4,p-4,created,',
+      '',
+    ].join('\r\n');
+    const { corrections } = await takeResult(files, stream(text), {}, sent);
+    expect(files.textOf(corrections?.ref)).toBe(
+      [
+        'id,firstName,city,reason',
+        "'=1,Jane,Boston,first",
+        '2,Joe,12 Main St, Apt 4,Lynn,second',
+        '3,,,third',
+        '',
+      ].join('\r\n'),
+    );
+  });
+
+  test('in another order than the file is believed before the file', async () => {
+    const files = memoryFiles();
+    const text = 'id,firstName,status,reason\n2,Joe,failed,x\n1,Jane,failed,y\n';
+    const { corrections } = await takeResult(files, stream(text), {}, 'id,firstName\n1,Jane\n2,Joe\n');
+    expect(files.textOf(corrections?.ref)).toBe('id,firstName,reason\r\n2,Joe,x\r\n1,Jane,y\r\n');
+  });
+
   test('in which a foreign cell is a formula does not hand it on to a spreadsheet', async () => {
     const files = memoryFiles();
     const { corrections } = await takeResult(files, stream('firstName,status,reason\n=1+1,failed,x\n'));
@@ -72,7 +119,7 @@ describe('a result CSV', () => {
   ])('that is %s leaves nothing behind, and the error quotes nothing', async (_, text) => {
     const files = memoryFiles();
     const error = await takeResult(files, stream(text)).catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(UnreadableResultError);
+    expect(error).toBeInstanceOf(UnreadableCsvError);
     expect(String(error)).not.toContain('open');
     expect(files.stored.size).toBe(0);
   });

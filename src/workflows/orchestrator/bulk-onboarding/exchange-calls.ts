@@ -70,7 +70,7 @@ export function bulkCalls({ exchange, facilityId, dryRun, file }: BulkOnboarding
     takeResult: (requestId: string, link: string | undefined) =>
       downloads.takeBulkResult.executeWithOptions(
         { summary: 'Read the result CSV, sort out the rows to correct' },
-        [{ exchange, requestId, link }],
+        [{ exchange, requestId, file, link }],
       ),
     /** `number` counts the commands of this onboarding from 1. */
     pause: (requestId: string, number: number) =>
