@@ -17,8 +17,8 @@ import type {
 import type { Gate } from '../../shared/gate.ts';
 import { pageWithin } from '../../shared/pacing.ts';
 import type { PageDone } from '../../shared/work-in-pages.ts';
+import { callFailure } from '../patient-onboarding/failures.ts';
 import { detailsOf } from './details.ts';
-import { asFailure } from './failures.ts';
 
 /** What a run hands on to the next one. */
 export interface MonitoringState {
@@ -155,6 +155,12 @@ const beginning = ({ cohortId, kind }: CohortMonitoringInput, dueAt: string): Mo
   place: { handled: [], refusals: 0 },
   canList: true,
 });
+
+/** The reason why a page could not be done, as the run's own failure; what else was thrown stays what it is. */
+function asFailure(error: unknown): unknown {
+  const failure = callFailure(error);
+  return failure === undefined ? error : ApplicationFailure.nonRetryable(failure.message, failure.kind);
+}
 
 const refused = (kind: string): ApplicationFailure =>
   ApplicationFailure.nonRetryable(
