@@ -26,6 +26,7 @@ await runProcess('gateway', async (logger) => {
     logger,
     networkQueries: exchange.networkQueries,
     bulkCreates: exchange.bulkCreates,
+    consolidatedQueries: exchange.consolidatedQueries,
     querySweeps: exchange.querySweeps,
     blobs: exchange.blobs,
     links: exchange.links,

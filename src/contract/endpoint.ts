@@ -14,6 +14,7 @@ export interface Endpoint {
     | 'bulk create'
     | 'notification'
     | 'network query'
+    | 'consolidated data'
     | 'cohort'
     | 'facility'
     | 'settings'

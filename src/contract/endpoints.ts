@@ -1,5 +1,6 @@
 import { bulkCreateEndpoints } from './endpoints/bulk-create.ts';
 import { cohortEndpoints } from './endpoints/cohort.ts';
+import { consolidatedEndpoints } from './endpoints/consolidated.ts';
 import { facilityEndpoints } from './endpoints/facility.ts';
 import { networkQueryEndpoints } from './endpoints/network-query.ts';
 import { notificationEndpoints } from './endpoints/notification.ts';
@@ -15,6 +16,7 @@ export const endpoints = {
   ...cohortEndpoints,
   ...networkQueryEndpoints,
   ...notificationEndpoints,
+  ...consolidatedEndpoints,
   ...facilityEndpoints,
   ...settingsEndpoints,
 } as const;

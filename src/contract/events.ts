@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { bulkCreateEventSchema } from './bulk-create.ts';
+import { consolidatedDataEventSchema } from './consolidated-query.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { encounterEventSchema, laboratoryEventSchema, pharmacyEventSchema } from './notification.ts';
 import { idSchema, instantSchema, SOURCE_TYPES, type SourceType, sourceTypeSchema } from './primitives.ts';
@@ -52,6 +53,7 @@ export const webhookEventSchema = z.union([
   pharmacyEventSchema,
   laboratoryEventSchema,
   bulkCreateEventSchema,
+  consolidatedDataEventSchema,
 ]);
 export type WebhookEvent = z.output<typeof webhookEventSchema>;
 

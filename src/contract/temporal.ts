@@ -21,6 +21,7 @@ export const WORKFLOW_TYPES = {
   patientOnboarding: 'patientOnboarding',
   bulkPatientCreate: 'bulkPatientCreate',
   querySweep: 'querySweep',
+  consolidatedQuery: 'consolidatedQuery',
   dischargeFollowUp: 'dischargeFollowUp',
   cohortMonitoring: 'cohortMonitoring',
   bulkOnboarding: 'bulkOnboarding',

@@ -6,6 +6,8 @@ import type { Logger } from '../lib/logger.ts';
 import { openBlobStore } from './blobs/open-blob-store.ts';
 import { bulkCreatesLeftOver, uploadRetention } from './bulk/left-over.ts';
 import { createBulkCreateService } from './bulk/service.ts';
+import { createConsolidatedBuilder } from './consolidated/build.ts';
+import { createConsolidatedLauncher } from './consolidated/launcher.ts';
 import type { LeftOverWork } from './left-over-work.ts';
 import { createLinkMaker } from './links/signed-link.ts';
 import { createCohortSchedules } from './monitoring/cohort-schedules.ts';
@@ -69,6 +71,7 @@ export async function assembleExchange(
   });
   const bulkCreates = createBulkCreateService({ store, blobs, temporal, courier, logger });
   const bulkLeftOver = { store, blobs, launcher: bulkCreates.launcher, courier, logger };
+  const consolidatedQueries = createConsolidatedLauncher({ store, blobs, temporal, courier, logger });
   const cohortSchedules = createCohortSchedules({ store, temporal, logger });
   const followUps = createFollowUps({ store, temporal, logger });
   const secrets = callbackSecrets(config);
@@ -82,6 +85,14 @@ export async function assembleExchange(
     destinationPing,
     networkQueries,
     bulkCreates,
+    consolidatedQueries,
+    consolidatedBuilder: createConsolidatedBuilder({
+      store,
+      blobs,
+      records,
+      courier,
+      publicBaseUrl: config.PUBLIC_BASE_URL,
+    }),
     querySweeps: createSweepControl({ store, temporal }),
     cohortSchedules,
     followUps,
@@ -94,6 +105,7 @@ export async function assembleExchange(
     leftOverWork: [
       bulkCreatesLeftOver(bulkLeftOver),
       uploadRetention(bulkLeftOver),
+      ...consolidatedQueries.leftOver,
       sweepsLeftOver({ store, temporal }),
       cohortSchedules.leftOver,
       followUps.leftOver,
@@ -103,6 +115,7 @@ export async function assembleExchange(
       await Promise.all([
         networkQueries.drain(),
         bulkCreates.drain(),
+        consolidatedQueries.drain(),
         cohortSchedules.drain(),
         followUps.drain(),
         courier.drain(),

@@ -1,4 +1,5 @@
 import { createBulkActivities } from '../activities/exchange/bulk-activities.ts';
+import { createConsolidatedActivities } from '../activities/exchange/consolidated-activities.ts';
 import { createFollowUpActivities } from '../activities/exchange/follow-up-activities.ts';
 import { createReconcileActivities } from '../activities/exchange/reconcile-activities.ts';
 import { createRecordActivities } from '../activities/exchange/record-activities.ts';
@@ -36,6 +37,7 @@ export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<
     activities: {
       [TASK_QUEUES.exchange]: {
         ...createBulkActivities({ store, engine, courier }),
+        ...createConsolidatedActivities({ builder: exchange.consolidatedBuilder }),
         ...createRecordActivities({ store, courier, connectors, callbackKey }),
         ...createSweepActivities({ store, launcher: exchange.networkQueries.launcher, callbackKey }),
         ...createFollowUpActivities({

@@ -1,5 +1,6 @@
 /** Every function exported here is a workflow type; the name is the one in contract/temporal.ts. */
 export { bulkPatientCreate } from './exchange/bulk-patient-create/workflow.ts';
+export { consolidatedQuery } from './exchange/consolidated-query/workflow.ts';
 export { dischargeFollowUp } from './exchange/discharge-follow-up/workflow.ts';
 export { networkQuery } from './exchange/network-query/workflow.ts';
 export { querySweep } from './exchange/query-sweep/workflow.ts';

@@ -7,6 +7,7 @@ import * as workflows from '../../src/workflows/index.ts';
  */
 export const bulkOnboarding = withOneStepMore(workflows.bulkOnboarding);
 export const bulkPatientCreate = withOneStepMore(workflows.bulkPatientCreate);
+export const consolidatedQuery = withOneStepMore(workflows.consolidatedQuery);
 export const cohortMonitoring = withOneStepMore(workflows.cohortMonitoring);
 export const dischargeFollowUp = withOneStepMore(workflows.dischargeFollowUp);
 export const networkQuery = withOneStepMore(workflows.networkQuery);

@@ -17,6 +17,7 @@ import { saveHistory } from './save-history.ts';
 import { bulkOnboardingScenarios } from './scenarios/bulk-onboarding.ts';
 import { bulkPatientCreateScenarios } from './scenarios/bulk-patient-create.ts';
 import { cohortMonitoringScenarios } from './scenarios/cohort-monitoring.ts';
+import { consolidatedQueryScenarios } from './scenarios/consolidated-query.ts';
 import { dischargeFollowUpScenarios } from './scenarios/discharge-follow-up.ts';
 import { networkQueryScenarios } from './scenarios/network-query.ts';
 import { patientOnboardingScenarios } from './scenarios/patient-onboarding.ts';
@@ -35,6 +36,7 @@ const scenarios: Record<string, Scenario> = {
   ...networkQueryScenarios,
   ...dischargeFollowUpScenarios,
   ...bulkPatientCreateScenarios,
+  ...consolidatedQueryScenarios,
   ...webhookAndReconcileScenarios,
   ...querySweepScenarios,
   ...cohortMonitoringScenarios,

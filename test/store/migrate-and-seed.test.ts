@@ -70,7 +70,11 @@ describe('seeding', () => {
     const holder = await store.asSystem((tx) => findKeyHolder(tx, hash));
     expect(holder?.account.settings).toEqual({
       sources: { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } },
-      limits: { requestsPerMinute: 120_000, networkQueriesPerMinute: 12_000 },
+      limits: {
+        requestsPerMinute: 120_000,
+        networkQueriesPerMinute: 12_000,
+        consolidatedQueriesPerMinute: 12_000,
+      },
     });
   });
 

@@ -72,6 +72,7 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
     networkQueries: notingQueries(launched),
     blobs,
     bulkCreates: notingBulkCreates({ store, blobs, launched }),
+    consolidatedQueries: { launch: (_accountId, requestId) => void launched.push(requestId) },
     querySweeps: endedSweeps,
     links: createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY),
     records: createRecordKeeper({ store, blobs, converter: createCcdaConverter() }),

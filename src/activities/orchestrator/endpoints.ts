@@ -51,6 +51,11 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     pauseQuerySweep: operation('pauseQuerySweep', whole),
     resumeQuerySweep: operation('resumeQuerySweep', whole),
     cancelQuerySweep: operation('cancelQuerySweep', whole),
+    startConsolidatedQuery: operation('startConsolidatedQuery', whole),
+    getConsolidatedQuery: operation('getConsolidatedQuery', whole),
+    listConsolidatedQueries: operation('listConsolidatedQueries', whole),
+    getConsolidated: operation('getConsolidated', ({ entry }) => ({ entries: entry?.length ?? 0 })),
+    countConsolidated: operation('countConsolidated', whole),
     startNetworkQuery: operation('startNetworkQuery', whole),
     getNetworkQuery: operation('getNetworkQuery', whole),
     listNetworkQueries: operation('listNetworkQueries', ({ queries, meta }) => ({

@@ -16,6 +16,7 @@ import { addBulkResultRoute } from './routes/bulk-results.ts';
 import { addBulkUploadRoute } from './routes/bulk-upload.ts';
 import { addCohortPatientRoutes } from './routes/cohort-patients.ts';
 import { addCohortRoutes, addFacilityRoutes } from './routes/cohorts.ts';
+import { addConsolidatedResultRoute, addConsolidatedRoutes } from './routes/consolidated.ts';
 import { addHealthRoutes } from './routes/health.ts';
 import { addInboundNotificationRoutes } from './routes/inbound-notifications.ts';
 import { addLinkRoutes } from './routes/links.ts';
@@ -66,6 +67,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
     addLinkRoutes(scope, deps);
     addNotificationLinkRoute(scope, deps);
     addBulkResultRoute(scope, deps);
+    addConsolidatedResultRoute(scope, deps);
   });
   return app;
 }
@@ -81,6 +83,7 @@ async function addInterface(app: FastifyInstance, deps: GatewayDeps): Promise<vo
   addFacilityRoutes(operations);
   addNetworkQueryRoutes(operations, deps);
   addNotificationRoutes(operations, deps);
+  addConsolidatedRoutes(operations, deps);
   addQuerySweepRoutes(operations, deps);
   addSettingsRoutes(operations, deps);
   await app.register(async (scope) => {

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { BulkCreateService } from '../bulk/service.ts';
+import type { ConsolidatedLauncher } from '../consolidated/launcher.ts';
 import type { LinkMaker } from '../links/signed-link.ts';
 import type { NetworkQueryService } from '../network-query/service.ts';
 import type { FollowUps } from '../notifications/follow-up/follow-ups.ts';
@@ -18,6 +19,7 @@ export interface GatewayDeps {
   logger: Logger;
   networkQueries: NetworkQueryService;
   bulkCreates: BulkCreateService;
+  consolidatedQueries: Pick<ConsolidatedLauncher, 'launch'>;
   /** Steers the queries after a bulk create. */
   querySweeps: SweepControl;
   blobs: BlobStore;

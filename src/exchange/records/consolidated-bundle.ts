@@ -38,7 +38,8 @@ export async function* consolidatedBundle(
       yield `${separator}${entryOf(fullUrlBase, resource.content, mode('match'))}`;
       separator = ',';
       isEmpty = false;
-      if (withProvenance && resource.origins.length > 0) {
+      const tellsOrigins = resource.origins.length > 0 && resource.resourceType !== 'Provenance';
+      if (withProvenance && tellsOrigins) {
         yield `,${entryOf(fullUrlBase, provenanceOf(resource, patientId), mode('include'))}`;
       }
     }

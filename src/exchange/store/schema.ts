@@ -4,6 +4,7 @@ import type { RequestedSource, SourceError } from '../../contract/network-query.
 import type { SourceType } from '../../contract/primitives.ts';
 import type { Address, Contact, Gender, PersonalIdentifier } from '../domain/demographics.ts';
 import type { BulkTables } from './schema/bulk.ts';
+import type { ConsolidatedTables } from './schema/consolidated.ts';
 import type { DefaultJson, Instant, Json, NullableJson } from './schema/columns.ts';
 import type { MonitoringTables } from './schema/monitoring.ts';
 import type { NotificationTables } from './schema/notifications.ts';
@@ -13,6 +14,7 @@ import type { RecordTables } from './schema/records.ts';
 /** The tables of `migrations/`, as Kysely sees them. */
 export interface Database
   extends BulkTables,
+    ConsolidatedTables,
     QuerySweepTables,
     MonitoringTables,
     NotificationTables,
@@ -40,7 +42,11 @@ export interface Database
 
 export interface AccountSettings {
   sources?: Partial<Record<SourceType, { enabled: boolean }>>;
-  limits?: { requestsPerMinute?: number; networkQueriesPerMinute?: number };
+  limits?: {
+    requestsPerMinute?: number;
+    networkQueriesPerMinute?: number;
+    consolidatedQueriesPerMinute?: number;
+  };
   /** Sources that the queries after a bulk create ask; default hie. */
   bulk?: { sources?: SourceType[] };
   /** When scheduled monitoring may run: hours of the day in an IANA time zone; default 1 to 5 in America/New_York. */

@@ -20,7 +20,11 @@ export const DEMO_ACCOUNT_ID = uuidv5('demo-account', SEED_NAMESPACE);
 const FACILITY_ID = uuidv5('demo-facility', SEED_NAMESPACE);
 
 /** A hundred times the usual limits, for demos and benchmarks (interface-decisions.md, Limits). */
-const LIMITS = { requestsPerMinute: 120_000, networkQueriesPerMinute: 12_000 };
+const LIMITS = {
+  requestsPerMinute: 120_000,
+  networkQueriesPerMinute: 12_000,
+  consolidatedQueriesPerMinute: 12_000,
+};
 
 /**
  * The embedded stack's account: one facility, all three sources, one API key (interface-decisions.md, Seeded data).

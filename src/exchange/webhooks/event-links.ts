@@ -1,7 +1,9 @@
 import { BULK_CREATE_EVENT_TYPE, type BulkCreateEvent } from '../../contract/bulk-create.ts';
+import { CONSOLIDATED_DATA_EVENT_TYPE } from '../../contract/consolidated-query.ts';
 import { NETWORK_QUERY_EVENT_TYPES } from '../../contract/events.ts';
 import { NOTIFICATION_TYPES } from '../../contract/notification.ts';
 import { bulkResultUrl } from '../bulk/result-link.ts';
+import { withConsolidatedResult } from '../consolidated/event-link.ts';
 import { consolidatedDataUrl, type LinkMaker } from '../links/signed-link.ts';
 import { notificationUrl } from '../notifications/notification-link.ts';
 import type { OpenEvent } from '../store/events.ts';
@@ -46,6 +48,8 @@ const LINK_RULES: Readonly<Record<string, LinkRule>> = {
   'network-query.hie.first-data-ready': withConsolidatedData,
   ...Object.fromEntries(NOTIFICATION_TYPES.map((type) => [type, withNotification])),
   [BULK_CREATE_EVENT_TYPE]: withBulkResult,
+  [CONSOLIDATED_DATA_EVENT_TYPE]: (links, accountId, { body }) =>
+    withConsolidatedResult(links, accountId, body),
 };
 
 /** The body of an event as it is sent. */

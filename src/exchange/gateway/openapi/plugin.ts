@@ -21,6 +21,7 @@ const TAGS = [
   { name: 'notification', description: 'What sources tell of patients unasked, as it was told on' },
   { name: 'bulk create', description: 'Many patients from one CSV, created or updated row by row' },
   { name: 'network query', description: 'Collecting a patient’s records from the sources' },
+  { name: 'consolidated data', description: 'A patient’s merged record: as FHIR, html or pdf' },
   { name: 'cohort', description: 'Groups of patients' },
   { name: 'facility', description: 'Where patients receive care' },
   { name: 'settings', description: 'Where webhooks go' },

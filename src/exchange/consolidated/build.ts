@@ -1,0 +1,105 @@
+import type { ConsolidatedEnd } from '../../contract/consolidated-workflow.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import { consolidatedBundle } from '../records/consolidated-bundle.ts';
+import type { RecordKeeper } from '../records/record-keeper.ts';
+import { readConsolidatedQuery, type StoredConsolidatedQuery } from '../store/consolidated-queries.ts';
+import type { Store } from '../store/database.ts';
+import type { Courier } from '../webhooks/courier.ts';
+import { RESULT_FORMATS } from './result-link.ts';
+import { completeConsolidated, failConsolidated } from './transitions.ts';
+
+/** Puts results of consolidated queries together. */
+export interface ConsolidatedBuilder {
+  /** Writes the result and ends the query, in bounded memory; a query that has ended stays as it is. */
+  build(of: { accountId: string; requestId: string }, signal?: AbortSignal): Promise<ConsolidatedEnd>;
+  /** Ends the query as failed, unless it has ended. @param reason shown to the caller */
+  fail(of: { accountId: string; requestId: string }, reason: string): Promise<ConsolidatedEnd>;
+}
+
+export interface BuilderDeps {
+  store: Store;
+  blobs: BlobStore;
+  records: RecordKeeper;
+  courier: Pick<Courier, 'send'>;
+  publicBaseUrl: string;
+}
+
+export function createConsolidatedBuilder(deps: BuilderDeps): ConsolidatedBuilder {
+  const { store, blobs, courier } = deps;
+  const read = (accountId: string, requestId: string) =>
+    store.asAccount(accountId, (tx) => readConsolidatedQuery(tx, requestId));
+
+  return {
+    async build({ accountId, requestId }, signal) {
+      const query = await read(accountId, requestId);
+      if (query?.status !== 'processing') return endOf(query);
+      await deps.records.merge(accountId, query.patientId);
+      const result = await blobs.put(
+        'consolidated',
+        bytesOf(contentOf(deps, accountId, query), signal),
+        RESULT_FORMATS[query.conversionType].contentType,
+      );
+      const { query: ended, eventIds } = await store.asAccount(accountId, (tx) =>
+        completeConsolidated(tx, requestId, result),
+      );
+      courier.send(accountId, eventIds);
+      // Somebody else has ended it meanwhile: nobody knows of this one.
+      if (ended === undefined) await blobs.delete(result.ref);
+      return endOf(ended ?? (await read(accountId, requestId)));
+    },
+
+    async fail({ accountId, requestId }, reason) {
+      const { eventIds } = await store.asAccount(accountId, (tx) => failConsolidated(tx, requestId, reason));
+      courier.send(accountId, eventIds);
+      return endOf(await read(accountId, requestId));
+    },
+  };
+}
+
+function contentOf(
+  { store, publicBaseUrl }: BuilderDeps,
+  accountId: string,
+  query: StoredConsolidatedQuery,
+): AsyncIterable<string | Uint8Array> {
+  const { patientId, resources, dateFrom, dateTo, conversionType } = query;
+  const filter = { types: resources, dateFrom, dateTo };
+  switch (conversionType) {
+    case 'json':
+      return consolidatedBundle(store, {
+        accountId,
+        patientId,
+        filter,
+        fullUrlBase: `${publicBaseUrl}/fhir`,
+      });
+    default:
+      throw new Error(`no conversion to ${conversionType} yet`);
+  }
+}
+
+/** Gathered to pieces of some size, for a blob is not written resource by resource. Stops when the signal is raised. */
+async function* bytesOf(
+  content: AsyncIterable<string | Uint8Array>,
+  signal?: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  let waiting: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const piece of content) {
+    signal?.throwIfAborted();
+    const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;
+    waiting.push(bytes);
+    sizeBytes += bytes.length;
+    if (sizeBytes < PIECE_BYTES) continue;
+    yield Buffer.concat(waiting);
+    waiting = [];
+    sizeBytes = 0;
+  }
+  yield Buffer.concat(waiting);
+}
+
+const PIECE_BYTES = 64 * 1024;
+
+function endOf(query: StoredConsolidatedQuery | undefined): ConsolidatedEnd {
+  if (query === undefined) return { state: 'gone' };
+  if (query.status === 'completed') return { state: 'completed', sizeBytes: query.result?.sizeBytes };
+  return { state: 'failed', reason: query.reason };
+}

@@ -1,0 +1,70 @@
+import {
+  ActivityFailure,
+  CancellationScope,
+  defineQuery,
+  isCancellation,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import type { ConsolidatedActivities } from '../../../activities/exchange/consolidated-activities.ts';
+import {
+  type ConsolidatedEnd,
+  type ConsolidatedProgress,
+  type ConsolidatedQueryInput,
+  CONSOLIDATED_MESSAGES as MESSAGES,
+  CONSOLIDATED_END_REASONS as REASONS,
+} from '../../../contract/consolidated-workflow.ts';
+import { searchAttribute } from '../../../temporal/search-attributes.ts';
+
+/** Our own faults are bridged for about two hours; a step that is killed begins anew some seconds later. */
+const { buildConsolidated } = proxyActivities<Pick<ConsolidatedActivities, 'buildConsolidated'>>({
+  startToCloseTimeout: '1 hour',
+  heartbeatTimeout: '15 seconds',
+  retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: 120 },
+  summary: 'Merge, put together, announce',
+});
+const { failConsolidated } = proxyActivities<Pick<ConsolidatedActivities, 'failConsolidated'>>({
+  startToCloseTimeout: '30 seconds',
+  retry: { initialInterval: '500ms', maximumInterval: '30 seconds' },
+  summary: 'End the query as failed',
+});
+
+/**
+ * Puts a patient's merged record together and announces it (`medical.consolidated-data`).
+ *
+ * Durable because a large record takes minutes and the caller waits for a webhook that must come. Keyed by the query's
+ * id; the query's row in PostgreSQL is the truth, and every step goes by it, so each may run twice. About 12 events.
+ */
+export async function consolidatedQuery(input: ConsolidatedQueryInput): Promise<ConsolidatedProgress> {
+  const { requestId } = input;
+  let progress: ConsolidatedProgress = { requestId, state: 'processing' };
+  setHandler(defineQuery<ConsolidatedProgress>(MESSAGES.status), () => progress);
+  setCurrentDetails('Putting the record together');
+
+  const end = await build(input);
+  const { state, sizeBytes, reason = 'The patient was deleted' } = end;
+  progress = state === 'completed' ? { requestId, state, sizeBytes } : { requestId, state: 'failed', reason };
+  setCurrentDetails(
+    state === 'completed' ? `**Completed**, ${sizeBytes ?? 0} bytes` : `**Failed**: ${reason}`,
+  );
+  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: progress.state }]);
+  return progress;
+}
+
+async function build(input: ConsolidatedQueryInput): Promise<ConsolidatedEnd> {
+  try {
+    return await buildConsolidated(input);
+  } catch (error) {
+    if (isCancellation(error)) {
+      await CancellationScope.nonCancellable(() =>
+        failConsolidated({ ...input, reason: REASONS.byOperator }),
+      );
+      throw error;
+    }
+    // A bug: fail the workflow task, so that a corrected worker goes on from here.
+    if (!(error instanceof ActivityFailure)) throw error;
+    return failConsolidated({ ...input, reason: REASONS.ourFault });
+  }
+}
