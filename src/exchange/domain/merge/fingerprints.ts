@@ -93,7 +93,15 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
     const number = textOf(resource.serialNumber) ?? textOf(resource.distinctIdentifier);
     return whole(udi[0] ?? meaningOf(resource.type), number ?? udi[0], textOf(resource.lotNumber) ?? '');
   },
-  DiagnosticReport: coded('code', 'effectiveDateTime', 'effectivePeriod', 'issued'),
+  DiagnosticReport: (resource) =>
+    whole(
+      meaningOf(resource.code),
+      firstMoment(resource, ['effectiveDateTime', 'effectivePeriod', 'issued']),
+      // Two who write notes at one moment write two notes; a report of results is one, with or without its PDF.
+      resource.result === undefined
+        ? objectsOf(resource.presentedForm).flatMap(({ hash, data }) => textOf(hash) ?? textOf(data) ?? [])
+        : '',
+    ),
   DocumentReference: (resource) => {
     const attachments = objectsOf(resource.content).map(({ attachment }) =>
       isJson(attachment) ? attachment : {},
@@ -155,14 +163,6 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
       meaningOf(resource.type),
       firstMoment(resource, ['collection.collectedDateTime', 'collection.collectedPeriod', 'receivedTime']),
     ),
-  SupplyDelivery: (resource) => {
-    const item = isJson(resource.suppliedItem) ? resource.suppliedItem : {};
-    return whole(
-      meaningOf(item.itemCodeableConcept),
-      firstMoment(resource, ['occurrenceDateTime', 'occurrencePeriod']),
-      isJson(item.quantity) ? String(item.quantity.value) : '',
-    );
-  },
 };
 
 /**

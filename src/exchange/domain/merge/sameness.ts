@@ -50,8 +50,9 @@ export function samenessKeys(
   return [...keys].sort();
 }
 
-/** A source's doubles of these are told apart by their ids: they consist of little but references. */
-const isOwnThing = (type: string): boolean => type === 'Provenance' || type === 'List' || type === 'Task';
+/** Told apart by their ids alone: they consist of little but references, or come several at once (three boxes). */
+const isOwnThing = (type: string): boolean =>
+  type === 'Provenance' || type === 'List' || type === 'Task' || type === 'SupplyDelivery';
 
 function identifierKeys(type: string, resource: Json): string[] {
   const beside = BESIDE_IDENTIFIER[type]?.(resource) ?? '';
