@@ -70,7 +70,11 @@ export function createFollowUps(deps: { store: Store; temporal: Client; logger: 
       name: 'follow-ups of discharges',
       async takeUp(limit) {
         const open = await store.asSystem((tx) => followUpsToEnsure(tx, { olderThanMs: GRACE_MS, limit }));
-        for (const { accountId, notificationId } of open) await start(accountId, notificationId);
+        const failures: unknown[] = [];
+        for (const { accountId, notificationId } of open)
+          await start(accountId, notificationId).catch((error: unknown) => failures.push(error));
+        // One that cannot be taken up keeps no other waiting.
+        if (failures.length > 0) throw failures[0];
         return open.length;
       },
     },

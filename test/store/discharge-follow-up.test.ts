@@ -1,0 +1,205 @@
+import { createHash } from 'node:crypto';
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { completeAttempt } from '../../src/exchange/network-query/endings.ts';
+import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
+import { createFollowUps } from '../../src/exchange/notifications/follow-up/follow-ups.ts';
+import {
+  createFollowUpRounds,
+  type FollowUpRounds,
+  NoRoomError,
+} from '../../src/exchange/notifications/follow-up/rounds.ts';
+import { insertDocuments, upsertResources } from '../../src/exchange/store/collected.ts';
+import { openFollowUp } from '../../src/exchange/store/follow-ups.ts';
+import { insertNotification } from '../../src/exchange/store/notifications.ts';
+import type { AccountSettings } from '../../src/exchange/store/schema.ts';
+import {
+  CALLBACK_KEY,
+  createQueryEnvironment,
+  type QueryEnvironment,
+  stepOf,
+} from './network-query-environment.ts';
+
+let environment: QueryEnvironment;
+let rounds: FollowUpRounds;
+const launched: string[] = [];
+beforeAll(async () => {
+  environment = await createQueryEnvironment();
+  rounds = createFollowUpRounds({
+    store: environment.store,
+    networkQueries: {
+      prepareQuery: (tx, input) => prepareQuery(tx, input, CALLBACK_KEY),
+      launchQuery: (_accountId, { requestId }) => void launched.push(requestId),
+    },
+  });
+});
+afterAll(() => environment.close());
+
+/** A patient just discharged. */
+async function discharged(settings: AccountSettings = {}) {
+  const { store } = environment;
+  const { accountId } = await environment.addAccount(settings);
+  const patientId = await environment.addPatient(accountId);
+  const subjectId = uuidv7();
+  await store.asSystem((tx) =>
+    sql`insert into inbound_subject (id, sender, kind, source_key)
+        values (${subjectId}, 'mercy', 'encounter', ${Buffer.from(subjectId)})`.execute(tx.db),
+  );
+  const about = { patientId, subjectId, type: 'patient.discharge', factKey: 'discharge/0', sender: 'mercy' };
+  const notificationId = await store.asAccount(accountId, async (tx) => {
+    const id = (await insertNotification(tx, about)) ?? '';
+    await openFollowUp(tx, { notificationId: id, patientId });
+    return id;
+  });
+  return { accountId, patientId, notificationId };
+}
+const queriesOf = (of: { accountId: string; notificationId: string }) =>
+  environment.store.asAccount(of.accountId, async (tx) => {
+    const row = await tx.db
+      .selectFrom('discharge_follow_up')
+      .select('query_ids')
+      .where('notification_id', '=', of.notificationId)
+      .executeTakeFirstOrThrow();
+    return row.query_ids;
+  });
+/** The last query of a follow-up ends, having found these observations. */
+async function answer(
+  of: { accountId: string; notificationId: string; patientId: string },
+  observations: Record<string, string>,
+): Promise<void> {
+  const { accountId, patientId } = of;
+  const requestId = (await queriesOf(of)).at(-1) ?? '';
+  await environment.store.asAccount(accountId, async (tx) => {
+    const id = uuidv7();
+    const bytes = { sizeBytes: 1, sha256: createHash('sha256').digest(), blobRef: 'x' };
+    const document = { id, patientId, queryId: requestId, source: 'hie', kind: 'page', ...bytes } as const;
+    await insertDocuments(tx, [
+      { ...document, fileName: `${id}.json`, contentType: 'application/fhir+json' },
+    ]);
+    await upsertResources(
+      tx,
+      { patientId, source: 'hie', documentId: id },
+      Object.entries(observations).map(([sourceId, text]) => ({
+        resourceType: 'Observation',
+        revision: '',
+        sourceId,
+        sha256: createHash('sha256').update(text).digest('hex'),
+        json: JSON.stringify({ resourceType: 'Observation', id: sourceId, text }),
+      })),
+    );
+    await completeAttempt(tx, stepOf(accountId, requestId, 'hie'));
+  });
+}
+
+describe('a round', () => {
+  test('starts one hie query as monitoring does, however often it is made', async () => {
+    const of = await discharged();
+    expect(await rounds.ask({ ...of, round: 1 })).toEqual({ state: 'open', isQueryRunning: true });
+    await Promise.all([rounds.ask({ ...of, round: 1 }), rounds.ask({ ...of, round: 2 })]);
+    const [queryId, ...others] = await queriesOf(of);
+    expect(others).toEqual([]);
+    expect(launched).toContain(queryId);
+    const query = await environment.store.asAccount(of.accountId, (tx) =>
+      tx.db
+        .selectFrom('network_query')
+        .selectAll()
+        .where('id', '=', queryId ?? '')
+        .executeTakeFirst(),
+    );
+    expect(query).toMatchObject({
+      origin: 'monitoring',
+      requested: [{ source: 'hie' }],
+      metadata: { notificationId: of.notificationId },
+    });
+  });
+
+  test('ends the follow-up when the last query brought what was not known, not when it brought the same again', async () => {
+    const of = await discharged();
+    await environment.store.asAccount(of.accountId, async (tx) => {
+      const id = uuidv7();
+      await sql`insert into document (id, account_id, patient_id, query_id, source, kind, file_name, content_type, size_bytes,
+          sha256, blob_ref) values (${id}, ${of.accountId}, ${of.patientId}, ${uuidv7()}, 'hie', 'page', ${id}, 'x', 1, 'x', 'x')`.execute(
+        tx.db,
+      );
+      await upsertResources(tx, { ...of, source: 'hie', documentId: id }, [
+        {
+          ...{ resourceType: 'Observation', sourceId: 'known', json: '{}', revision: '' },
+          sha256: createHash('sha256').update('as before').digest('hex'),
+        },
+      ]);
+    });
+    await rounds.ask({ ...of, round: 1 });
+    expect(await rounds.look(of)).toEqual({ state: 'open', isQueryRunning: true });
+    await answer(of, { known: 'as before' });
+    expect(await rounds.look(of)).toEqual({ state: 'open', isQueryRunning: false });
+    await rounds.ask({ ...of, round: 2 });
+    await answer(of, { known: 'as before', summary: 'discharge summary' });
+    const end = { state: 'new-data', reason: '1 resources were new', isQueryRunning: false };
+    expect(await rounds.ask({ ...of, round: 3 })).toEqual(end);
+    expect(await rounds.end(of, 'no-new-data', 'too late')).toEqual(end);
+    expect(await queriesOf(of)).toHaveLength(2);
+  });
+
+  test('asks nobody for a patient who has opted out since, or is gone', async () => {
+    const optedOut = await discharged();
+    await environment.store.asAccount(optedOut.accountId, (tx) =>
+      sql`update patient set hie_opt_out = true where id = ${optedOut.patientId}`.execute(tx.db),
+    );
+    expect(await rounds.ask({ ...optedOut, round: 1 })).toMatchObject({
+      state: 'cancelled',
+      reason: expect.stringContaining('opted out'),
+    });
+    const gone = await discharged();
+    await environment.store.asAccount(gone.accountId, (tx) =>
+      sql`delete from patient where id = ${gone.patientId}`.execute(tx.db),
+    );
+    expect(await rounds.ask({ ...gone, round: 1 })).toMatchObject({
+      state: 'cancelled',
+      reason: expect.stringContaining('deleted'),
+    });
+  });
+
+  test('waits for room under the account’s limit and leaves no failed query behind', async () => {
+    const of = await discharged({ limits: { networkQueriesPerMinute: 0 } });
+    await expect(rounds.ask({ ...of, round: 1 })).rejects.toThrow(NoRoomError);
+    expect(await queriesOf(of)).toEqual([]);
+  });
+});
+
+describe('reconcile', () => {
+  test('starts the workflow of a follow-up that a crash left without, and ends the row of a terminated one', async () => {
+    const [left, terminated] = [await discharged(), await discharged()];
+    await environment.store.asSystem((tx) =>
+      sql`update discharge_follow_up set started_at = now() - interval '1 minute',
+            workflow_started_at = case when notification_id = ${terminated.notificationId} then now() - interval '1 day' end
+          where notification_id in (${left.notificationId}, ${terminated.notificationId})`.execute(tx.db),
+    );
+    const started: string[] = [];
+    const { WorkflowExecutionAlreadyStartedError } = await import('@temporalio/client');
+    const workflow = {
+      start: async (_type: string, { workflowId }: { workflowId: string }) => {
+        started.push(workflowId);
+        if (workflowId.includes(terminated.notificationId))
+          throw new WorkflowExecutionAlreadyStartedError('closed', workflowId, 'dischargeFollowUp');
+      },
+    };
+    const temporal = { workflow, withDeadline: (_at: number, call: () => unknown) => call() };
+    const { leftOver } = createFollowUps({
+      store: environment.store,
+      temporal: temporal as unknown as Parameters<typeof createFollowUps>[0]['temporal'],
+      logger: pino({ level: 'silent' }),
+    });
+    expect(await leftOver.takeUp(100)).toBe(2);
+    expect(await leftOver.takeUp(100)).toBe(0);
+    expect(started.sort()).toEqual(
+      [left, terminated].map(({ notificationId }) => `discharge-follow-up/${notificationId}`).sort(),
+    );
+    expect(await rounds.look(terminated)).toMatchObject({
+      state: 'cancelled',
+      reason: expect.stringContaining('ended from outside'),
+    });
+    expect(await rounds.look(left)).toMatchObject({ state: 'open' });
+  });
+});
