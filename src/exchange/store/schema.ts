@@ -4,8 +4,8 @@ import type { RequestedSource, SourceError } from '../../contract/network-query.
 import type { SourceType } from '../../contract/primitives.ts';
 import type { Address, Contact, Gender, PersonalIdentifier } from '../domain/demographics.ts';
 import type { BulkTables } from './schema/bulk.ts';
-import type { ConsolidatedTables } from './schema/consolidated.ts';
 import type { DefaultJson, Instant, Json, NullableJson } from './schema/columns.ts';
+import type { ConsolidatedTables } from './schema/consolidated.ts';
 import type { MonitoringTables } from './schema/monitoring.ts';
 import type { NotificationTables } from './schema/notifications.ts';
 import type { QuerySweepTables } from './schema/query-sweep.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { ConsolidatedActivities } from '../../../src/activities/exchange/consolidated-activities.ts';
-import type { ConsolidatedQueryInput } from '../../../src/contract/consolidated-workflow.ts';
+import type { ConsolidatedEnd, ConsolidatedQueryInput } from '../../../src/contract/consolidated-workflow.ts';
 import { consolidatedQueryWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
 
@@ -26,7 +26,9 @@ async function untilCancelled(): Promise<never> {
 
 export const consolidatedQueryScenarios: Record<string, Scenario> = {
   'consolidated-query/completed-v1': run(inTurn({ state: 'completed' as const, sizeBytes: 12_345 })),
-  'consolidated-query/failed-v1': run(inTurn(ApplicationFailure.nonRetryable('cannot be put together'))),
+  'consolidated-query/failed-v1': run(
+    inTurn<ConsolidatedEnd>(ApplicationFailure.nonRetryable('cannot be put together')),
+  ),
   'consolidated-query/cancelled-v1': {
     ...run(untilCancelled),
     async meanwhile(handle) {
