@@ -5,7 +5,12 @@ import { tidyResources } from './tidy.ts';
 import { isClinicalDocument, openXml } from './xml-gate.ts';
 
 export type CcdaConversion =
-  | { kind: 'converted'; patient: Json; resources: Json[]; skippedSections: number }
+  | {
+      kind: 'converted' /** Of the header, without an id. */;
+      patient: Json;
+      resources: Json[];
+      skippedSections: number;
+    }
   | { kind: 'not-cda' }
   | { kind: 'skipped'; reason: string };
 
@@ -32,8 +37,10 @@ export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion
   }
   prepareCcda(ccda);
   const { bundle, skippedSections } = convertSections(ccda);
-  const patient = bundle.find(({ resourceType }) => resourceType === 'Patient');
-  if (patient === undefined) return { kind: 'skipped', reason: 'it names nobody' };
+  const header = bundle.find(({ resourceType }) => resourceType === 'Patient');
+  if (header === undefined) return { kind: 'skipped', reason: 'it names nobody' };
+  // The converter numbers it by chance.
+  const { id: _id, ...patient } = header;
   return {
     kind: 'converted',
     patient,

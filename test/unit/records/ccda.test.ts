@@ -1,0 +1,212 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { mergeDeliveries } from '../../../src/exchange/domain/merge/merge.ts';
+import { createCcdaConverter } from '../../../src/exchange/records/ccda/ccda-converter.ts';
+import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
+import { openXml } from '../../../src/exchange/records/ccda/xml-gate.ts';
+import { loadCcda } from '../../../src/simulator/samples.ts';
+import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from './deliveries.ts';
+import { fhirIssues } from './fhir-issues.ts';
+
+const NAMES = { unit: 'u', patientId: 'p' };
+const HEADER = `<?xml version="1.0"?><ClinicalDocument xmlns="urn:hl7-org:v3" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
+  <id root="1.2.3"/><effectiveTime value="20240501"/><recordTarget><patientRole><id root="1.2.3" extension="7"/>
+  <patient><name><given>Ann</given><family>Example</family></name><administrativeGenderCode code="F"/>
+  <birthTime value="19700102"/></patient></patientRole></recordTarget>`;
+const document = (...sections: string[]) =>
+  Buffer.from(
+    `${HEADER}<component><structuredBody>${sections.map((section) => `<component><section>${section}</section></component>`).join('')}</structuredBody></component></ClinicalDocument>`,
+  );
+const PROCEDURES = '<templateId root="2.16.840.1.113883.10.20.22.2.7.1"/><title>Procedures</title>';
+const RESULTS = '<templateId root="2.16.840.1.113883.10.20.22.2.3.1"/><title>Results</title>';
+const procedure = (time: string) =>
+  `<entry><procedure classCode="PROC" moodCode="EVN"><id root="1.2.3" extension="a"/>
+   <code code="80146002" codeSystem="2.16.840.1.113883.6.96" displayName="Appendectomy"/><statusCode code="completed"/>
+   ${time}</procedure></entry>`;
+const result = (value: string, time = '<effectiveTime value="20240501101500-0500"/>') =>
+  `<entry><observation classCode="OBS" moodCode="EVN"><templateId root="2.16.840.1.113883.10.20.22.4.2"/><id root="1.2.3" extension="b"/>
+   <code code="718-7" codeSystem="2.16.840.1.113883.6.1" displayName="Hemoglobin"/><statusCode code="completed"/>${time}${value}</observation></entry>`;
+
+function converted(bytes: Buffer) {
+  const conversion = convertCcda(bytes, NAMES);
+  if (conversion.kind !== 'converted') throw new Error(JSON.stringify(conversion));
+  return conversion;
+}
+
+describe('a C-CDA document', () => {
+  test.each(samples.filter(({ key }) => ['keith-kiehn', 'tamica-murazik'].includes(key)))(
+    'of $key is valid FHIR, the same every time, and what the source also tells as FHIR is the same thing',
+    (sample) => {
+      const [patientId = ''] = patientIdsOf(sample).get('hie') ?? [];
+      const convert = () => convertCcda(loadCcda(sample), { unit: 'u', patientId });
+      const conversion = convert();
+      expect(convert()).toEqual(conversion);
+      if (conversion.kind !== 'converted') throw new Error('not converted');
+      expect(conversion.resources.flatMap(fhirIssues)).toEqual([]);
+
+      const native = deliveriesOf(sample);
+      const ofDocument = conversion.resources.map((resource) => ({
+        ...delivery('hie', resource, 'doc.xml'),
+        isConverted: true,
+      }));
+      const merge = (deliveries: typeof native) =>
+        mergeDeliveries(personOf(sample), deliveries, patientIdsOf(sample));
+      const { resources, putAside } = merge([...native, ...ofDocument]);
+      expect(putAside).toEqual([]);
+      const count = (all: readonly { resourceType?: unknown }[], type: string) =>
+        all.filter(({ resourceType }) => resourceType === type).length;
+      for (const type of [
+        'AllergyIntolerance',
+        'Condition',
+        'Encounter',
+        'Immunization',
+        'MedicationRequest',
+        'Procedure',
+      ]) {
+        expect([type, count(resources, type)]).toEqual([type, count(merge(native).resources, type)]);
+        expect(count(conversion.resources, type)).toBe(
+          count(
+            native.filter(({ source }) => source === 'hie'),
+            type,
+          ),
+        );
+      }
+      expect(resources.flatMap(fhirIssues)).toEqual([]);
+    },
+  );
+
+  test.each([
+    ['20240501', { start: '2024-05-01', end: '2024-05-01' }],
+    ['202405', { start: '2024-05', end: '2024-05' }],
+    ['2024', { start: '2024', end: '2024' }],
+    ['20240501101500-0500', { start: '2024-05-01T10:15:00-05:00', end: '2024-05-01T10:15:00-05:00' }],
+    ['202405011015', { start: '2024-05-01T10:15:00Z', end: '2024-05-01T10:15:00Z' }],
+  ])('gives the time %s as far as it says it', (value, performedPeriod) => {
+    const { resources } = converted(
+      document(`${PROCEDURES}${procedure(`<effectiveTime value="${value}"/>`)}`),
+    );
+    expect(resources).toMatchObject([
+      { resourceType: 'Procedure', id: 'ccda.u.1', performedPeriod, subject: { reference: 'Patient/p' } },
+    ]);
+    expect(resources.flatMap(fhirIssues)).toEqual([]);
+  });
+
+  test.each([
+    ['<value xsi:type="IVL_PQ"><high value="10" unit="mg/dL"/></value>', { valueString: '<= 10 mg/dL' }],
+    ['<value xsi:type="REAL" value="1.5"/>', { valueQuantity: { value: 1.5 } }],
+    ['<value xsi:type="ED">see &#x75;rine &amp; blood</value>', { valueString: 'see urine & blood' }],
+    ['<value xsi:type="PQ" nullFlavor="UNK"/>', {}],
+  ])('keeps the value %s', (value, expected) => {
+    const { resources } = converted(document(`${RESULTS}${result(value)}`));
+    expect(resources).toMatchObject([
+      { resourceType: 'Observation', effectiveDateTime: '2024-05-01T10:15:00-05:00', ...expected },
+    ]);
+    expect(resources.flatMap(fhirIssues)).toEqual([]);
+  });
+
+  test('loses a section that cannot be read, and no other', () => {
+    const broken = '<title>No template</title><entry><substanceAdministration/></entry>';
+    const { resources, skippedSections } = converted(document(broken, `${PROCEDURES}${procedure('')}`));
+    expect(skippedSections).toBe(1);
+    expect(resources).toHaveLength(1);
+  });
+
+  test('may give its elements a prefix', () => {
+    const prefixed = document(`${PROCEDURES}${procedure('')}`)
+      .toString()
+      .replaceAll(/(<\/?)([a-zA-Z])/g, '$1c:$2')
+      .replace('xmlns=', 'xmlns:c=');
+    expect(converted(Buffer.from(prefixed)).resources).toHaveLength(1);
+  });
+
+  test.each([
+    [
+      'nobody',
+      HEADER.replace(/<recordTarget>[\s\S]*<\/recordTarget>/, '</ClinicalDocument>'),
+      'it names nobody',
+    ],
+    [
+      'two persons',
+      `${HEADER}<recordTarget><patientRole/></recordTarget></ClinicalDocument>`,
+      'it is about several persons',
+    ],
+  ])('about %s is not converted', (_, text, reason) => {
+    expect(convertCcda(Buffer.from(text), NAMES)).toEqual({ kind: 'skipped', reason });
+  });
+
+  test('is told from other XML', () => {
+    expect(convertCcda(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'), NAMES)).toEqual({
+      kind: 'not-cda',
+    });
+  });
+});
+
+describe('XML is not parsed', () => {
+  const reasonOf = (text: string | Buffer) => {
+    const opened = openXml(Buffer.from(text));
+    return opened.kind === 'refused' ? opened.reason : undefined;
+  };
+  test.each([
+    [
+      'with entities that grow',
+      '<!DOCTYPE a [<!ENTITY x "xxxx"><!ENTITY y "&x;&x;&x;">]><a>&y;</a>',
+      'a document type definition',
+    ],
+    [
+      'with an external entity',
+      '<?xml version="1.0"?>\n<!doctype a [<!entity x SYSTEM "file:///etc/passwd">]><a>&x;</a>',
+      'a document type definition',
+    ],
+    [
+      'in UTF-16 with a DTD',
+      Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('<!DOCTYPE a><a/>', 'utf16le')]),
+      'a document type definition',
+    ],
+    ['nested too deep', '<a x="/>">'.repeat(300), 'elements nested too deep'],
+    ['in no known encoding', '<?xml version="1.0" encoding="x-none"?><a/>', 'an unknown encoding'],
+    ['in a wrong encoding', Buffer.from([0x3c, 0x61, 0xff, 0x3e]), 'an unknown encoding'],
+    ['when it is a PDF', '%PDF-1.7', 'nothing that is XML'],
+  ])('%s', (_, text, reason) => {
+    expect(reasonOf(text)).toBe(reason);
+  });
+
+  test('but read as what it says it is', () => {
+    const latin = Buffer.from('<?xml version="1.0" encoding="ISO-8859-1"?><a>é&#233;&lt;&#60;</a>', 'latin1');
+    expect(openXml(latin)).toMatchObject({
+      kind: 'xml',
+      text: expect.stringContaining('<a>éé&lt;&#60;</a>'),
+    });
+    expect(reasonOf(`<a>${'<b/>'.repeat(5_000)}<!-- <c> --></a>`)).toBeUndefined();
+  });
+});
+
+describe('a large document in a thread of its own', () => {
+  const [sample] = samples;
+  const bytes = sample === undefined ? Buffer.alloc(0) : loadCcda(sample);
+
+  test('comes out as in this one', async () => {
+    const inThread = createCcdaConverter({ threadFromBytes: 0, heapMb: 192, timeoutMs: 60_000 });
+    expect(await inThread.convert(bytes, NAMES)).toEqual(convertCcda(bytes, NAMES));
+  });
+
+  test('ends with a reason when it needs too much memory or time, or cannot be parsed', async () => {
+    const outcome = (limits: { heapMb?: number; timeoutMs?: number }, content = bytes) =>
+      createCcdaConverter({ threadFromBytes: 0, heapMb: 192, timeoutMs: 60_000, ...limits }).convert(
+        content,
+        NAMES,
+      );
+    expect(await outcome({ timeoutMs: 1 })).toEqual({ kind: 'failed', reason: 'it took too long' });
+    const huge = document(...Array.from({ length: 3_000 }, () => `${PROCEDURES}${procedure('').repeat(10)}`));
+    expect(await outcome({ heapMb: 16 }, huge)).toEqual({
+      kind: 'failed',
+      reason: 'it needs too much memory',
+    });
+  });
+});
+
+test('the converter’s version is the one these repairs were made for', () => {
+  const { version } = JSON.parse(readFileSync('node_modules/@medplum/ccda/package.json', 'utf8')) as {
+    version: string;
+  };
+  expect(version).toMatch(/^4\.5\./);
+});
