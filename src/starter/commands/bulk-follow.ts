@@ -23,6 +23,7 @@ export async function followToEnd(
   const saved =
     view.outcome === undefined || output === undefined
       ? undefined
-      : await saveOutcome(view.outcome, output, bulks.files);
+      : // What would become of the rows is another thing than what became of them.
+        await saveOutcome(view.outcome, view.dryRun === true ? `${output}.dry-run` : output, bulks.files);
   return bulkResult(command, { ...job, view, saved }, context);
 }

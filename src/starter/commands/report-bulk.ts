@@ -90,6 +90,8 @@ function howToGoOn(jobId: string, view: BulkView | undefined, saved: SavedOutcom
       `  npm run starter -- bulk-status ${jobId} --out .`,
       ...(view?.paused === true ? [`Go on with: npm run starter -- bulk-resume ${jobId}`] : []),
     ];
+  if (view.dryRun === true && view.outcome !== undefined)
+    return ['It was a dry run: nothing was created. Without --dry-run the panel goes in.'];
   if (saved?.corrections !== undefined)
     return [
       'Correct those rows in that file and send it: that completes the panel.',
