@@ -30,6 +30,8 @@ export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion
   const xml = openXml(bytes);
   if (xml.kind === 'refused') return { kind: 'skipped', reason: `it has ${xml.reason}` };
   if (!isClinicalDocument(xml.text)) return { kind: 'not-cda' };
+  // The parser would take what is there of it for all.
+  if (!isWhole(xml.text)) return { kind: 'skipped', reason: 'it is cut off' };
   const ccda = convertXmlToCcda(withoutPrefix(xml.text)) as Ccda | undefined;
   const persons = ccda?.recordTarget?.length ?? 0;
   if (ccda === undefined || persons !== 1) {
@@ -48,6 +50,9 @@ export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion
     skippedSections,
   };
 }
+
+const isWhole = (xml: string): boolean =>
+  /<\/(?:[A-Za-z][\w.-]*:)?ClinicalDocument\s*>/.test(xml.trimEnd().slice(-2_000));
 
 /** All at once; where that fails, section by section. */
 function convertSections(ccda: Ccda): { bundle: Json[]; skippedSections: number } {

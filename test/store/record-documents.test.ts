@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ConsolidatedFilter, readConsolidated } from '../../src/exchange/records/read-consolidated.ts';
+import type { Attachment } from '../../src/exchange/sources/connector.ts';
+import {
+  createQueryEnvironment,
+  page,
+  type QueryEnvironment,
+  runActivity,
+  sourceOf,
+  stepOf,
+} from './network-query-environment.ts';
+
+let environment: QueryEnvironment;
+let accountId: string;
+beforeAll(async () => {
+  environment = await createQueryEnvironment();
+  ({ accountId } = await environment.addAccount({ limits: { networkQueriesPerMinute: 1_000 } }));
+});
+afterAll(() => environment.close());
+
+/** A document about the patient of the environment, with procedures of these SNOMED codes. */
+const document = (codes: string[], { given = 'Tamica', doctype = '' } = {}) =>
+  Buffer.from(`<?xml version="1.0"?>${doctype}<ClinicalDocument xmlns="urn:hl7-org:v3"><id root="1.2.3"/>
+<recordTarget><patientRole><patient><name><given>${given}</given><family>Murazik</family></name>
+<administrativeGenderCode code="F"/><birthTime value="19800401"/></patient></patientRole></recordTarget>
+<component><structuredBody><component><section><templateId root="2.16.840.1.113883.10.20.22.2.7.1"/>
+${codes.map((code) => `<entry><procedure><id root="1.2.3" extension="${code}"/><code code="${code}" codeSystem="2.16.840.1.113883.6.96"/><effectiveTime value="20240501"/></procedure></entry>`).join('')}
+</section></component></structuredBody></component></ClinicalDocument>`);
+
+const attachment = (bytes: Buffer, documentReferenceId = 'd1', contentType = 'text/xml'): Attachment => ({
+  documentReferenceId,
+  contentType,
+  bytes,
+});
+
+/** One query of the exchange network that brings these documents. */
+async function bring(patientId: string, attachments: Attachment[]) {
+  const requestId = await environment.addQuery(accountId, patientId, ['hie']);
+  const { askSource } = environment.activities(
+    sourceOf([
+      page(
+        [
+          {
+            resourceType: 'Procedure',
+            id: 'native',
+            status: 'completed',
+            subject: { reference: 'Patient/p1' },
+            code: { coding: [{ system: 'http://snomed.info/sct', code: '1' }] },
+            performedDateTime: '2024-05-01',
+          },
+        ],
+        { patientIds: ['p1'], attachments },
+      ),
+    ]),
+  );
+  const answer = await runActivity(askSource, stepOf(accountId, requestId, 'hie'));
+  const { told, status } = await environment.outcome(accountId, requestId);
+  return { answer, status, told: told.filter((line) => line.startsWith('incomplete')) };
+}
+
+const read = async (patientId: string, filter: ConsolidatedFilter = { types: ['Procedure'] }) => {
+  const page = await environment.store.asAccount(accountId, (tx) =>
+    readConsolidated(tx, patientId, filter, undefined, 100),
+  );
+  return page.resources;
+};
+const codesOf = async (patientId: string) =>
+  (await read(patientId)).map(({ content }) => JSON.stringify(content).match(/"code":"(\d+)"/)?.[1]).sort();
+const conversions = (patientId: string) =>
+  environment.store.asAccount(accountId, (tx) =>
+    tx.db
+      .selectFrom('document_conversion')
+      .select(['outcome', 'reason', 'resources'])
+      .where('patient_id', '=', patientId)
+      .orderBy('converted_at')
+      .execute(),
+  );
+
+describe('a C-CDA document', () => {
+  test('is part of the record when its source’s end is announced, and what the source also tells is the same', async () => {
+    const patientId = await environment.addPatient(accountId);
+    const { status, told } = await bring(patientId, [attachment(document(['1', '2']))]);
+    expect([status, told]).toEqual(['completed', []]);
+    const procedures = await read(patientId);
+    expect(procedures.map(({ origins }) => origins.map(({ isConverted }) => isConverted)).sort()).toEqual([
+      [false, true],
+      [true],
+    ]);
+    const converted = procedures.find(({ origins }) => origins.length === 1);
+    expect(converted?.content.meta?.source).toMatch(/^hie-[0-9a-f-]{36}\.xml$/);
+    expect(await conversions(patientId)).toEqual([{ outcome: 'converted', reason: null, resources: 2 }]);
+  });
+
+  test('that comes again changes nothing; a newer version of it takes its place', async () => {
+    const patientId = await environment.addPatient(accountId);
+    await bring(patientId, [attachment(document(['1', '2']))]);
+    const before = await read(patientId);
+    await bring(patientId, [attachment(document(['1', '2']))]);
+    expect(await read(patientId)).toEqual(before);
+    await bring(patientId, [attachment(document(['3']))]);
+    expect(await codesOf(patientId)).toEqual(['1', '3']);
+    expect((await conversions(patientId)).map(({ reason }) => reason)).toEqual([null, 'as before', null]);
+  });
+
+  test.each([
+    ['of somebody else', document(['2'], { given: 'Other' }), 'it names another person'],
+    ['with a DTD', document(['2'], { doctype: '<!DOCTYPE x>' }), 'it has a document type definition'],
+    ['that is cut off', document(['2']).subarray(0, -60), 'it is cut off'],
+    [
+      'of 50 MB',
+      Buffer.concat([document(['2']), Buffer.alloc(50_000_000, ' ')]),
+      'it has 50 MB, and at most 10 MB are converted',
+    ],
+  ])('%s is kept, not converted, and that is told; the query completes', async (_, bytes, reason) => {
+    const patientId = await environment.addPatient(accountId);
+    const { status, told } = await bring(patientId, [attachment(bytes)]);
+    expect(status).toBe('completed');
+    expect(told).toEqual([`incomplete: A document is kept but was not converted: ${reason}`]);
+    expect(await codesOf(patientId)).toEqual(['1']);
+    const kept = await environment.store.asAccount(accountId, (tx) =>
+      tx.db
+        .selectFrom('document')
+        .select('size_bytes')
+        .where('patient_id', '=', patientId)
+        .where('kind', '=', 'attachment')
+        .execute(),
+    );
+    expect(kept).toEqual([{ size_bytes: bytes.length }]);
+  });
+
+  test('is told from what is none', async () => {
+    const patientId = await environment.addPatient(accountId);
+    await bring(patientId, [
+      attachment(Buffer.from('<svg/>'), 'd1', 'image/svg+xml'),
+      attachment(Buffer.from('%PDF'), 'd2', 'application/pdf'),
+      attachment(document(['2']), 'd3', 'application/octet-stream'),
+    ]);
+    expect((await conversions(patientId)).map(({ outcome }) => outcome).sort()).toEqual([
+      'converted',
+      'not-cda',
+    ]);
+    expect(await codesOf(patientId)).toEqual(['1', '2']);
+  });
+});
+
+describe('a filter', () => {
+  test('takes what falls into its days, and what has no date', async () => {
+    const patientId = await environment.addPatient(accountId);
+    await bring(patientId, [attachment(document(['2']))]);
+    const ids = async (filter: ConsolidatedFilter) =>
+      (await read(patientId, filter)).map(({ resourceType }) => resourceType);
+    expect(await ids({})).toEqual(['Patient', 'Procedure', 'Procedure']);
+    expect(await ids({ dateFrom: '2024-05-01', dateTo: '2024-05-01' })).toEqual([
+      'Patient',
+      'Procedure',
+      'Procedure',
+    ]);
+    expect(await ids({ dateFrom: '2024-05-02' })).toEqual(['Patient']);
+    expect(await ids({ dateTo: '2024-04-30' })).toEqual(['Patient']);
+    expect(await ids({ types: ['Observation'] })).toEqual([]);
+    expect(await ids({ types: ['Patient'], dateFrom: '2030-01-01' })).toEqual(['Patient']);
+  });
+});
