@@ -44,6 +44,16 @@ export const examples = {
   'bulk-pause': ['npm run starter -- bulk-pause spring-panel'],
   'bulk-resume': ['npm run starter -- bulk-resume spring-panel'],
   'bulk-cancel': ['npm run starter -- bulk-cancel spring-panel'],
+  'notifications list': [
+    'npm run starter -- notifications list',
+    'npm run starter -- notifications list --patient 0198f1c2-… --json',
+  ],
+  'notifications unmatched': ['npm run starter -- notifications unmatched --count 100'],
+  'notifications simulate': [
+    'npm run starter -- notifications simulate keith-kiehn admit transfer discharge',
+    'npm run starter -- notifications simulate keith-kiehn admit discharge cancel-discharge --order shuffled --times 2',
+    'npm run starter -- notifications simulate keith-kiehn fill result',
+  ],
   'monitor create': [
     'npm run starter -- monitor create 0198f1c2-… hie --frequency biweekly',
     'API_KEY=… npm run starter -- monitor create 0198f1c2-… hie --base-url https://exchange.example --time-zone Europe/Berlin',

@@ -13,6 +13,7 @@ import { examples, WHERE_HELP } from './help.ts';
 import { parseSource, parseSources } from './input/sources.ts';
 import { SUBJECT_KINDS } from './input/subject.ts';
 import { addMonitorCommands } from './monitor-commands.ts';
+import { addNotificationCommands } from './notification-commands.ts';
 import type { Env } from './target/target.ts';
 import { type CommandResult, openTerminal, type Streams, writeError, writeResult } from './terminal.ts';
 
@@ -134,6 +135,14 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
     run,
     subcommand: (name, description) => subcommand(program, name, description),
     following,
+  });
+
+  const notifications = program
+    .command('notifications')
+    .description('Admissions, fills and results: what was told, what nobody was found for');
+  addNotificationCommands({
+    run,
+    subcommand: (name, description) => subcommand(notifications, name, description),
   });
 
   const monitor = program.command('monitor').description('Scheduled monitoring of cohorts');

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { NotifyInput } from '../../src/simulator/notifications/request.ts';
+import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { sample, startTestSimulator, type TestSimulator } from '../support/simulator.ts';
+import { starter } from '../unit/starter/run-starter.ts';
 
 const SENDER = { name: 'simulator', secret: 'secret-of-the-simulator' };
 const SETTINGS = {
@@ -90,6 +92,26 @@ describe('the simulated hospital, pharmacy and laboratory', () => {
       'patient.laboratory',
       'patient.pharmacy',
     ]);
+  });
+
+  test('are seen by callers and operators: what was told, and what nobody was found for', async () => {
+    const [stranger] = loadSamplePatients().filter(({ key }) => key !== sample().key);
+    await notify({ sample: stranger?.key ?? '', visit: 'stranger' });
+    const url = gateway.app.listeningOrigin;
+    const run = (...argv: string[]) =>
+      starter(['notifications', ...argv, '--json', '--base-url', url, '--api-key', account.apiKey], {
+        env: { DATABASE_URL: gateway.databaseUrl },
+      });
+    const list = (await run('list', '--patient', patientId)).json();
+    expect(list.notifications).toContainEqual(
+      expect.objectContaining({ type: 'patient.pharmacy', patientId }),
+    );
+    expect(JSON.stringify(list)).not.toContain('/links/');
+    const unmatched = await run('unmatched');
+    expect(unmatched.json().messages).toMatchObject([
+      { sender: 'simulator', trigger: 'A01', outcome: 'unmatched' },
+    ]);
+    expect(unmatched.stdout).not.toContain(stranger?.createBody.lastName);
   });
 
   test('say why they cannot tell', async () => {

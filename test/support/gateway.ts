@@ -44,6 +44,7 @@ export interface TestAccount {
 
 export interface TestGateway {
   app: FastifyInstance;
+  databaseUrl: string;
   store: Store;
   blobs: BlobStore;
   /** How many blobs are on disk. */
@@ -91,6 +92,7 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
   });
   return {
     app,
+    databaseUrl: database.databaseUrl,
     store,
     blobs,
     async blobCount() {
