@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { storedAddressSchema } from './patient.ts';
+import { isNpi } from './npi.ts';
+import { addressSchema, storedAddressSchema } from './patient.ts';
 import { idSchema } from './primitives.ts';
 
 /** Facility (interface.md). */
@@ -16,3 +17,47 @@ export const facilitySchema = z
   })
   .meta({ id: 'Facility' });
 export type FacilityAnswer = z.output<typeof facilitySchema>;
+
+export const npiSchema = z
+  .string({ error: 'npi is required: 10 digits' })
+  .trim()
+  .refine(isNpi, {
+    error: ({ input }) => {
+      const digits = String(input).replaceAll(/\D/g, '').length;
+      return digits === 10 && /^\d{10}$/.test(String(input).trim())
+        ? `"${input}" is no National Provider Identifier: its check digit (Luhn) does not fit`
+        : `"${input}" has ${digits} digits; exactly 10 digits without separators expected`;
+    },
+  });
+
+/** The body of create facility; the OID is assigned by the service. */
+export const createFacilityBodySchema = z
+  .object({
+    name: z
+      .string({ error: 'name is required' })
+      .trim()
+      .min(1, { error: 'name is required' })
+      .max(200, { error: 'name has at most 200 characters' }),
+    npi: npiSchema,
+    tin: z.string().trim().min(1).max(50).nullish(),
+    active: z.boolean({ error: 'active is true or false' }).optional(),
+    address: addressSchema,
+  })
+  .meta({ id: 'CreateFacility' });
+export type CreateFacilityBody = z.output<typeof createFacilityBodySchema>;
+
+/** Body of update facility (PUT): replaces. The NPI may be given, but not another one. */
+export const updateFacilityBodySchema = createFacilityBodySchema
+  .extend({ npi: npiSchema.optional(), eTag: z.string().optional() })
+  .meta({ id: 'UpdateFacility' });
+export type UpdateFacilityBody = z.output<typeof updateFacilityBodySchema>;
+
+/** Body of set a patient's facilities: these and no others. */
+export const patientFacilitiesBodySchema = z
+  .object({
+    facilityIds: z
+      .array(idSchema, { error: 'facilityIds is required: a list of ids' })
+      .min(1, { error: 'at least one facility is required' })
+      .max(500, { error: 'at most 500 facilities' }),
+  })
+  .meta({ id: 'PatientFacilities' });

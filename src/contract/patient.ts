@@ -143,6 +143,9 @@ export const createPatientBodySchema = patientDemographicsSchema
 export type CreatePatientBody = z.output<typeof createPatientBodySchema>;
 export type CreatePatientInput = z.input<typeof createPatientBodySchema>;
 
+/** Body of match patient: what create patient takes; what does not tell people apart is not looked at. */
+export const matchPatientBodySchema = patientDemographicsSchema.meta({ id: 'MatchPatient' });
+
 /** Body of update patient (PUT): replaces; `eTag` here or If-Match is checked. */
 export const updatePatientBodySchema = patientDemographicsSchema
   .extend({ eTag: z.string().optional() })

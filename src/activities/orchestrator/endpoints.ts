@@ -36,6 +36,8 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
       cohortIds: cohorts.map(({ id }) => id),
     })),
     listPatients: operation('listPatients', pageOf),
+    matchPatient: operation('matchPatient', ({ id, eTag }) => ({ patientId: id, eTag })),
+    getPatientByExternalId: operation('getPatientByExternalId', ({ id, eTag }) => ({ patientId: id, eTag })),
     setHieOptOut: operation('setHieOptOut', ({ id }) => ({ patientId: id })),
     setTreatmentRelationship: operation('setTreatmentRelationship', ({ id }) => ({ patientId: id })),
     getPatientCohorts: operation('getPatientCohorts', ({ cohorts }) => ({ cohorts: cohorts.map(nameOf) })),
@@ -83,7 +85,13 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
       skipped: skipped?.total ?? 0,
     })),
     removePatientsFromCohort: operation('removePatientsFromCohort', ({ cohort }) => ({ size: cohort.size })),
-    listFacilities: operation('listFacilities', ({ facilities }) => ({ facilities: facilities.map(nameOf) })),
+    listFacilities: operation('listFacilities', namesOf),
+    createFacility: operation('createFacility', nameOf),
+    getFacility: operation('getFacility', whole),
+    updateFacility: operation('updateFacility', ({ id, name, eTag }) => ({ id, name, eTag })),
+    deleteFacility: operation('deleteFacility', () => undefined),
+    getPatientFacilities: operation('getPatientFacilities', namesOf),
+    setPatientFacilities: operation('setPatientFacilities', namesOf),
     getSettings: operation('getSettings', withoutKey),
     updateSettings: operation('updateSettings', withoutKey),
     getWebhookStatus: operation('getWebhookStatus', whole),
@@ -94,6 +102,7 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
 export type EndpointActivities = ReturnType<typeof createEndpointActivities>;
 
 const nameOf = ({ id, name }: { id: string; name: string }) => ({ id, name });
+const namesOf = ({ facilities }: AnswerOf<'listFacilities'>) => ({ facilities: facilities.map(nameOf) });
 const stateOf = ({ id, name, size, eTag }: AnswerOf<'getCohort'>) => ({ id, name, size, eTag });
 /** Of a page of patients: whom it names, who is opted out, and where it goes on. */
 const pageOf = ({ patients, meta }: AnswerOf<'listCohortPatients'>) => ({

@@ -1,7 +1,12 @@
 import { z } from 'zod';
 import { endpoint } from '../endpoint.ts';
 import { pageQuery } from '../paging.ts';
-import { createPatientBodySchema, patientSchema, updatePatientBodySchema } from '../patient.ts';
+import {
+  createPatientBodySchema,
+  matchPatientBodySchema,
+  patientSchema,
+  updatePatientBodySchema,
+} from '../patient.ts';
 import { idSchema } from '../primitives.ts';
 import { byId, idempotency, ifMatch, pageMetaSchema } from './common.ts';
 
@@ -61,6 +66,34 @@ export const patientEndpoints = {
       { sort: PATIENT_SORT },
     ),
     responses: { 200: z.object({ patients: z.array(patientSchema), meta: pageMetaSchema }) },
+  }),
+  matchPatient: endpoint({
+    method: 'POST',
+    path: '/medical/v1/patient/match',
+    reference: 'Operations around E1–E14',
+    tag: 'patient',
+    summary: 'Find the patient whom demographics match',
+    description:
+      'By the rule of create patient: same names, date of birth, gender and a zip. Creates and changes nothing.',
+    body: matchPatientBodySchema,
+    responses: { 200: patientSchema },
+    errors: [404],
+  }),
+  getPatientByExternalId: endpoint({
+    method: 'GET',
+    path: '/medical/v1/patient/external-id',
+    reference: 'Operations around E1–E14',
+    tag: 'patient',
+    summary: 'Get the newest patient with an external id',
+    query: z.object({
+      externalId: z
+        .string({ error: 'externalId is required' })
+        .trim()
+        .min(1, { error: 'externalId is required' })
+        .max(200),
+    }),
+    responses: { 200: patientSchema },
+    errors: [404],
   }),
   setHieOptOut: endpoint({
     method: 'PUT',

@@ -9,13 +9,14 @@ import {
   unitedIds,
 } from '../domain/patient-content.ts';
 import { normaliseDemographics } from '../domain/patient-normalisation.ts';
-import { ConflictError, NotFoundError } from '../errors.ts';
+import { ConflictError, InvalidRequestError, NotFoundError } from '../errors.ts';
 import { removeFromTreatmentCohorts } from '../store/cohorts.ts';
 import type { AccountTx } from '../store/database.ts';
-import { facilityExists } from '../store/facilities.ts';
+import { facilityExists, findFacilityIds } from '../store/facilities.ts';
 import {
   claimKeys,
   findByIdentityKeys,
+  findPatient,
   insertPatient,
   lockPatient,
   lockPerson,
@@ -57,6 +58,16 @@ export async function createOrMatchPatient(
   await claimKeys(tx, known.id, keys);
   const content = mergedContent(known, given, body, facilityId);
   return { patient: await store(tx, known, content), isNew: false };
+}
+
+/** Whom `createOrMatchPatient` would take the person for. */
+export async function findMatch(
+  { tx, hmacKey }: SaveContext,
+  body: PatientDemographics,
+): Promise<StoredPatient | undefined> {
+  const { keys } = personIdentity(hmacKey, tx.accountId, normaliseDemographics(body));
+  const [knownId] = await findByIdentityKeys(tx, keys);
+  return knownId === undefined ? undefined : findPatient(tx, knownId);
 }
 
 /**
@@ -109,6 +120,33 @@ export async function changeStatus(
   checkVersion(known);
   const { id: _id, version, createdAt, additionalIdentifiers, ...content } = known;
   return store(tx, known, { ...content, ...status });
+}
+
+/**
+ * Gives the patient these facilities and no others. `checkVersion` sees the patient first and may refuse.
+ * Throws NotFoundError for an unknown patient, InvalidRequestError for an unknown facility.
+ */
+export async function setPatientFacilities(
+  tx: AccountTx,
+  id: string,
+  facilityIds: readonly string[],
+  checkVersion: (patient: StoredPatient) => void,
+): Promise<StoredPatient> {
+  const known = await lockPatient(tx, id);
+  if (known === undefined) throw new NotFoundError('Patient');
+  checkVersion(known);
+  const there = await findFacilityIds(
+    tx,
+    facilityIds.map((facilityId) => facilityId.toLowerCase()),
+  );
+  const errors = facilityIds.flatMap((facilityId, index) =>
+    there.has(facilityId.toLowerCase())
+      ? []
+      : [{ path: `facilityIds[${index}]`, message: `there is no facility ${facilityId}` }],
+  );
+  if (errors.length > 0) throw new InvalidRequestError(errors);
+  const { id: _id, version, createdAt, additionalIdentifiers, ...content } = known;
+  return store(tx, known, { ...content, facilityIds: unitedIds([], facilityIds) });
 }
 
 /** Writes what has changed; losing the treatment relationship ends the patient's treatment cohorts too. */

@@ -17,6 +17,22 @@ export async function findPatient(tx: AccountTx, id: string): Promise<StoredPati
   return row && toPatient(row);
 }
 
+/** An external id is not unique: of several patients the newest. */
+export async function findNewestByExternalId(
+  tx: AccountTx,
+  externalId: string,
+): Promise<StoredPatient | undefined> {
+  const row = await tx.db
+    .selectFrom('patient')
+    .selectAll()
+    .where('external_id', '=', externalId)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row && toPatient(row);
+}
+
 /** Those of the patients that exist, in the order of the ids. */
 export async function findPatients(tx: AccountTx, ids: readonly string[]): Promise<StoredPatient[]> {
   const rows = await tx.db

@@ -19,6 +19,12 @@ export const REQUEST_EXAMPLES: Partial<Record<OperationName, unknown>> = {
     externalId: 'chart-20481',
     networkQuery,
   },
+  createFacility: {
+    name: 'Harborview Family Medicine',
+    npi: '1234567893',
+    tin: '042103580',
+    address: { addressLine1: '220 Clarendon Street', city: 'Boston', state: 'MA', zip: '02116' },
+  },
   startNetworkQuery: networkQuery,
   createCohort: {
     name: 'Diabetes, high risk',

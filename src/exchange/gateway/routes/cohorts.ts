@@ -2,8 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { changeCohort, deleteEmptyCohort, nameTaken } from '../../cohorts/change-cohort.ts';
 import { findCohort, insertCohort, listCohorts } from '../../store/cohorts.ts';
 import type { AccountTx } from '../../store/database.ts';
-import { listFacilities } from '../../store/facilities.ts';
-import { cohortAnswer, facilityAnswer } from '../answers.ts';
+import { cohortAnswer } from '../answers.ts';
 import type { GatewayDeps } from '../deps.ts';
 import { checkETag, eTagHeader } from '../etag.ts';
 import { created, found, noContent, ok } from '../operation.ts';
@@ -47,12 +46,5 @@ export function addCohortRoutes(operations: Operations, deps: Pick<GatewayDeps, 
     const id = params.id.toLowerCase();
     await deleteEmptyCohort(tx, id, (known) => checkETag('The cohort', known, headers['if-match']));
     return noContent(told(tx, id));
-  });
-}
-
-export function addFacilityRoutes(operations: Operations): void {
-  operations.read('listFacilities', async (tx) => {
-    const facilities = await listFacilities(tx);
-    return ok({ facilities: facilities.map(facilityAnswer) });
   });
 }

@@ -1,12 +1,16 @@
-import { NotFoundError } from '../../errors.ts';
 import { assignToCohorts } from '../../patients/consent.ts';
-import { changeStatus, createOrMatchPatient, replacePatient } from '../../patients/save-patient.ts';
+import {
+  changeStatus,
+  createOrMatchPatient,
+  findMatch,
+  replacePatient,
+} from '../../patients/save-patient.ts';
 import { listPatients, PATIENT_ORDER } from '../../store/patient-list.ts';
-import { findPatient, type StoredPatient } from '../../store/patients.ts';
+import { findNewestByExternalId, findPatient, type StoredPatient } from '../../store/patients.ts';
 import { patientAnswer } from '../answers.ts';
 import type { GatewayDeps } from '../deps.ts';
 import { checkETag, eTagHeader } from '../etag.ts';
-import { created, ok } from '../operation.ts';
+import { created, found, ok } from '../operation.ts';
 import type { Operations } from '../operations.ts';
 import { openPage } from '../paging.ts';
 import { startQuery } from './start-query.ts';
@@ -37,8 +41,7 @@ export function addPatientRoutes(
   });
 
   operations.read('getPatient', async (tx, { params, caller }) => {
-    const patient = await findPatient(tx, params.id);
-    if (patient === undefined) throw new NotFoundError('Patient');
+    const patient = found('Patient', await findPatient(tx, params.id));
     return ok(patientAnswer(patient, caller.account.dialect), { headers: eTagHeader(patient) });
   });
 
@@ -64,6 +67,16 @@ export function addPatientRoutes(
       patients: page.items.map((patient) => patientAnswer(patient, caller.account.dialect)),
       meta: opened.meta(page),
     });
+  });
+
+  operations.read('matchPatient', async (tx, { body, caller }) => {
+    const patient = found('Patient', await findMatch({ tx, hmacKey: deps.idHmacKey }, body));
+    return ok(patientAnswer(patient, caller.account.dialect), { headers: eTagHeader(patient) });
+  });
+
+  operations.read('getPatientByExternalId', async (tx, { query, caller }) => {
+    const patient = found('Patient', await findNewestByExternalId(tx, query.externalId));
+    return ok(patientAnswer(patient, caller.account.dialect), { headers: eTagHeader(patient) });
   });
 
   operations.write('setHieOptOut', async (tx, { params, query, headers }) => {

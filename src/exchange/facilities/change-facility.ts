@@ -1,0 +1,88 @@
+import { isDeepStrictEqual } from 'node:util';
+import { v7 as uuidv7 } from 'uuid';
+import type { CreateFacilityBody, UpdateFacilityBody } from '../../contract/facility.ts';
+import { oidOfUuid } from '../domain/uuid-oid.ts';
+import { ExchangeError, InvalidRequestError, NotFoundError } from '../errors.ts';
+import type { AccountTx } from '../store/database.ts';
+import {
+  countFacilityUse,
+  deleteFacility,
+  type FacilityContent,
+  insertFacility,
+  lockFacility,
+  type StoredFacility,
+  updateFacility,
+} from '../store/facilities.ts';
+
+/** Sees the facility as it is held, before anything is changed, and may refuse. */
+type Check = (facility: StoredFacility) => void;
+
+/** Throws InvalidRequestError when a facility of the account has the NPI. */
+export async function createFacility(tx: AccountTx, body: CreateFacilityBody): Promise<StoredFacility> {
+  const id = uuidv7();
+  const facility = await insertFacility(tx, { id, oid: oidOfUuid(id), npi: body.npi, ...contentOf(body) });
+  if (facility !== undefined) return facility;
+  throw new InvalidRequestError([{ path: 'npi', message: `another facility has the NPI ${body.npi}` }]);
+}
+
+/** Its version, and so its eTag, is raised when the change makes a difference. Throws NotFoundError. */
+export async function replaceFacility(
+  tx: AccountTx,
+  id: string,
+  body: UpdateFacilityBody,
+  check: Check,
+): Promise<StoredFacility> {
+  const known = await requireFacility(tx, id, 'changed');
+  check(known);
+  if (body.npi !== undefined && body.npi !== known.npi) {
+    const message = `cannot change: this facility's NPI is ${known.npi}`;
+    throw new InvalidRequestError([{ path: 'npi', message }]);
+  }
+  const { name, tin, active, address } = known;
+  const content = contentOf({ ...body, active: body.active ?? known.active });
+  return isDeepStrictEqual({ name, tin, active, address }, content) ? known : updateFacility(tx, id, content);
+}
+
+/**
+ * Throws NotFoundError; InvalidRequestError while it has patients; 423 while a bulk create, whose rows would go there, is
+ * under way.
+ */
+export async function deleteUnusedFacility(tx: AccountTx, id: string, check: Check): Promise<void> {
+  // Looked at twice: whoever creates patients here without a pause would make the lock wait for long.
+  refuseWhenUsed(await countFacilityUse(tx, id));
+  check(await requireFacility(tx, id, 'deleted'));
+  refuseWhenUsed(await countFacilityUse(tx, id));
+  await deleteFacility(tx, id);
+}
+
+function refuseWhenUsed({ patients, openBulkCreates }: { patients: number; openBulkCreates: number }): void {
+  if (patients > 0) {
+    const message = `this facility still has ${patients} patient${patients === 1 ? '' : 's'}; move them to another facility or delete them first`;
+    throw new InvalidRequestError([{ path: '', message }]);
+  }
+  if (openBulkCreates > 0)
+    throw new ExchangeError(
+      423,
+      'A bulk create for this facility is under way; wait for its end or cancel it',
+    );
+}
+
+async function requireFacility(
+  tx: AccountTx,
+  id: string,
+  toBe: 'changed' | 'deleted',
+): Promise<StoredFacility> {
+  const facility = await lockFacility(tx, id, toBe);
+  if (facility === undefined) throw new NotFoundError('Facility');
+  return facility;
+}
+
+function contentOf(body: Omit<CreateFacilityBody, 'npi'>): FacilityContent {
+  const { addressLine2, ...address } = body.address;
+  return {
+    name: body.name,
+    tin: body.tin ?? null,
+    active: body.active ?? true,
+    address: addressLine2 ? { ...address, addressLine2 } : address,
+  };
+}
