@@ -442,6 +442,12 @@ describe('a follow-up', () => {
     );
     const states = (await followUpOf(patientId)).map(({ state }: { state: string }) => state);
     expect(states).toEqual(['open', 'cancelled', 'cancelled']);
+    const atOnce = Array.from({ length: 4 }, (_, index) =>
+      adt(person, { visit: `k-${index}`, event: 'A03' }),
+    );
+    await Promise.all(atOnce.map((message) => send(message)));
+    const open = (await followUpOf(patientId)).filter(({ state }: { state: string }) => state === 'open');
+    expect(open).toHaveLength(1);
   });
 
   it('can be ended by hand, once', async () => {

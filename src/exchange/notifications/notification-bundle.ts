@@ -4,6 +4,7 @@ import type { StoredPatient } from '../store/patients.ts';
 
 const GENDERS = { M: 'male', F: 'female', O: 'other', U: 'unknown' } as const;
 const ACT_CODES = 'http://terminology.hl7.org/CodeSystem/v3-ActCode';
+const NULL_FLAVOR = 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor';
 
 /** What a notification's link gives: our patient, and what the source tells. */
 export const notificationBundle = (patient: StoredPatient, resources: readonly FhirResource[]): Bundle => ({
@@ -38,7 +39,10 @@ export function encounterResource(id: string, patientId: string, state: Encounte
     resourceType: 'Encounter',
     id,
     status,
-    class: { system: ACT_CODES, code: encounterClass ?? 'IMP' },
+    class:
+      encounterClass === undefined
+        ? { system: NULL_FLAVOR, code: 'UNK' }
+        : { system: ACT_CODES, code: encounterClass },
     subject: { reference: `Patient/${patientId}` },
     period: { start: admittedAt, end: dischargedAt },
     location: staysOf(state),

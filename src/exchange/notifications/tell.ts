@@ -2,11 +2,10 @@ import type { NotificationType } from '../../contract/notification.ts';
 import { refusal } from '../network-query/prepare.ts';
 import type { AccountTx } from '../store/database.ts';
 import { insertEvent } from '../store/events.ts';
-import { endFollowUps, openFollowUp } from '../store/follow-ups.ts';
+import { endFollowUps, openFollowUp, readAskable } from '../store/follow-ups.ts';
 import { isMonitored } from '../store/notification-candidates.ts';
 import { insertNotification, settleNotifications } from '../store/notifications.ts';
 import { readExternalId } from '../store/patient-facts.ts';
-import type { AccountSettings } from '../store/schema.ts';
 import type { Fact, SubjectState } from './subject-state.ts';
 
 /** A discharge that became known later than that is not followed up: what there is, is there. */
@@ -118,20 +117,4 @@ async function isWorthFollowing(tx: AccountTx, patientId: string, fact: Fact): P
   if (fact.at !== undefined && Date.now() - Date.parse(fact.at) > FOLLOW_UP_AGE_MAX_MS) return false;
   const subject = await readAskable(tx, patientId);
   return subject !== undefined && refusal('hie', subject) === undefined;
-}
-
-/** What decides whether a source may be asked about a patient. */
-export async function readAskable(
-  tx: AccountTx,
-  patientId: string,
-): Promise<
-  { account: { settings: AccountSettings }; patient: { id: string; hieOptOut: boolean } } | undefined
-> {
-  const row = await tx.db
-    .selectFrom('patient as p')
-    .innerJoin('account as a', 'a.id', 'p.account_id')
-    .select(['a.settings', 'p.id', 'p.hie_opt_out'])
-    .where('p.id', '=', patientId)
-    .executeTakeFirst();
-  return row && { account: { settings: row.settings }, patient: { id: row.id, hieOptOut: row.hie_opt_out } };
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { AccountTx, SystemTx } from './database.ts';
+import type { AccountSettings } from './schema.ts';
 
 export interface StoredFollowUp {
   notificationId: string;
@@ -17,6 +18,8 @@ export async function openFollowUp(
   tx: AccountTx,
   of: { notificationId: string; patientId: string },
 ): Promise<string[]> {
+  // Two discharges of one patient that come at once take turns.
+  await tx.db.selectFrom('patient').select('id').where('id', '=', of.patientId).forNoKeyUpdate().execute();
   const ended = await tx.db
     .updateTable('discharge_follow_up')
     .set({ state: 'cancelled', reason: 'A later discharge is followed up instead', ended_at: new Date() })
@@ -150,4 +153,20 @@ export async function followUpsToEnsure(
     .limit(options.limit)
     .execute();
   return rows.map((row) => ({ accountId: row.account_id, notificationId: row.notification_id }));
+}
+
+/** What decides whether a source may be asked about a patient. */
+export async function readAskable(
+  tx: AccountTx,
+  patientId: string,
+): Promise<
+  { account: { settings: AccountSettings }; patient: { id: string; hieOptOut: boolean } } | undefined
+> {
+  const row = await tx.db
+    .selectFrom('patient as p')
+    .innerJoin('account as a', 'a.id', 'p.account_id')
+    .select(['a.settings', 'p.id', 'p.hie_opt_out'])
+    .where('p.id', '=', patientId)
+    .executeTakeFirst();
+  return row && { account: { settings: row.settings }, patient: { id: row.id, hieOptOut: row.hie_opt_out } };
 }

@@ -7,9 +7,9 @@ import {
   lockFollowUp,
   noteRound,
   outcomeOfQueries,
+  readAskable,
   type StoredFollowUp,
 } from '../../store/follow-ups.ts';
-import { readAskable } from '../tell.ts';
 
 /** The account's limit of queries leaves no room just now; nothing was written. */
 export class NoRoomError extends Error {
