@@ -8,9 +8,13 @@ import {
 } from '../patient.ts';
 import { dobSchema, idSchema, namesSchema, splitNames, usStateSchema } from '../primitives.ts';
 
-export type Judged<T> = { value: T; message?: undefined } | { value?: undefined; message: string };
+/** What breaks a rule, in words. A value of its own kind, for most cells are right and need no wrapping. */
+export class Wrong {
+  constructor(readonly message: string) {}
+}
+
 /** Judges the text of a cell that is not empty and has no blanks at its ends. */
-export type CellRule<T = string> = (text: string) => Judged<T>;
+export type CellRule<T = string> = (text: string) => T | Wrong;
 
 /**
  * The rules of E4's fields, for cells. Most cells of 100,000 rows are plain, so each rule first tries an expression
@@ -20,9 +24,9 @@ const bySchema =
   <T>(schema: z.ZodType<T>, quick?: (text: string) => T | undefined): CellRule<T> =>
   (text) => {
     const value = quick?.(text);
-    if (value !== undefined) return { value };
+    if (value !== undefined) return value;
     const parsed = schema.safeParse(text);
-    return parsed.success ? { value: parsed.data } : { message: tell(parsed.error) };
+    return parsed.success ? parsed.data : new Wrong(tell(parsed.error));
   };
 
 /** The first rule that the cell breaks; what it says of the others would confuse. */
@@ -37,25 +41,23 @@ export const line2Rule = bySchema(addressLine2.unwrap(), shortText);
 export const cityRule = bySchema(city, shortText);
 export const externalIdRule = line1Rule;
 
-/** State codes as they were found, so that each spelling is judged once. */
+const judgeState = bySchema(usStateSchema);
+/** State codes as they were found, so that each spelling is judged once; a valid one has two letters, so they are few. */
 const knownStates = new Map<string, string>();
 export const stateRule: CellRule = (text) => {
   const known = knownStates.get(text);
-  if (known !== undefined) return { value: known };
-  const judged = bySchema(usStateSchema)(text);
-  // A valid code has two letters, so there are few spellings of them.
-  if (judged.value !== undefined) knownStates.set(text, judged.value);
+  if (known !== undefined) return known;
+  const judged = judgeState(text);
+  if (!(judged instanceof Wrong)) knownStates.set(text, judged);
   return judged;
 };
 
 /** Exactly 5 digits, more narrow than E4 (interface.md, E5). */
 export const zipRule: CellRule = (text) => {
-  if (/^\d{5}$/.test(text)) return { value: text };
+  if (/^\d{5}$/.test(text)) return text;
   const digits = text.replaceAll(/\D/g, '').length;
   const hint = digits === 4 ? '; a leading zero may have been lost in a spreadsheet' : '';
-  return {
-    message: `"${text}" has ${digits} digits, 5 expected${digits === 5 ? ' and nothing else' : hint}`,
-  };
+  return new Wrong(`"${text}" has ${digits} digits, 5 expected${digits === 5 ? ' and nothing else' : hint}`);
 };
 
 export const phoneRule = bySchema(phoneSchema, plain(/^\d{10}$/));
@@ -64,17 +66,20 @@ export const emailRule = bySchema(
   plain(/^(?=.{1,254}$)[A-Za-z][A-Za-z0-9._%+-]*@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$/),
 );
 
-/** Within days that every month has, and before this year: neither the calendar nor the clock matters. */
-export const dobRule: CellRule = (text) => {
-  const isPlain = /^(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])$/.test(text);
-  if (isPlain && Number(text.slice(0, 4)) < new Date().getFullYear() - 1) return { value: text };
-  return bySchema(dobSchema)(text);
-};
+const EARLIEST_YEAR_TO_LOOK_UP = new Date().getUTCFullYear() - 1;
+/** Within days that every month has, and long before now: neither the calendar nor the clock matters. */
+export const dobRule = bySchema(dobSchema, (text) =>
+  /^(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])$/.test(text) &&
+  Number(text.slice(0, 4)) < EARLIEST_YEAR_TO_LOOK_UP
+    ? text
+    : undefined,
+);
 
-export const genderRule: CellRule<z.output<typeof genderSchema>> = (text) =>
-  bySchema(genderSchema)(text.toUpperCase());
+const judgeGender = bySchema(genderSchema, (text) => (text === 'F' || text === 'M' ? text : undefined));
+export const genderRule: CellRule<z.output<typeof genderSchema>> = (text) => judgeGender(text.toUpperCase());
 
-export const namesRule: CellRule<string[]> = bySchema(namesSchema as z.ZodType<string[]>, (text) => {
+export const namesRule: CellRule<string[]> = bySchema<string[]>(namesSchema, (text) => {
+  if (/^[A-Za-z]+$/.test(text)) return [text];
   const names = splitNames(text);
   return names.length > 0 ? names : undefined;
 });
@@ -83,16 +88,18 @@ const [licenceSchema, ssnSchema] = personalIdentifierSchema.options;
 export const licenceNumberRule = bySchema(licenceSchema.shape.value, shortText);
 export const ssnRule = bySchema(ssnSchema.shape.value, plain(/^\d{9}$/));
 
+const judgeId = bySchema(idSchema);
 /** A UUID in lower case. */
 export const idRule: CellRule = (text) => {
-  const judged = bySchema(idSchema)(text);
-  if (judged.value === undefined) return { message: `"${text.slice(0, 60)}" is not an id in UUID form` };
-  return { value: judged.value.toLowerCase() };
+  const judged = judgeId(text);
+  return judged instanceof Wrong
+    ? new Wrong(`"${text.slice(0, 60)}" is not an id in UUID form`)
+    : judged.toLowerCase();
 };
 
 export const flagRule: CellRule<boolean> = (text) => {
   const plainText = text.toLowerCase();
-  if (plainText === 'true') return { value: true };
-  if (plainText === 'false') return { value: false };
-  return { message: `"${text.slice(0, 60)}" is neither true nor false` };
+  if (plainText === 'true') return true;
+  if (plainText === 'false') return false;
+  return new Wrong(`"${text.slice(0, 60)}" is neither true nor false`);
 };

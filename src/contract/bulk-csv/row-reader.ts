@@ -141,25 +141,27 @@ class Cells {
   /** Undefined when the cell is empty or wrong; what is wrong is kept. */
   optional<T>(place: Place, rule: rules.CellRule<T>): T | undefined {
     const text = this.text(place);
-    return text === '' ? undefined : this.#judge(place, rule(text));
+    return text === '' ? undefined : this.#take(place, rule(text));
   }
 
   required<T>(place: Place, rule: rules.CellRule<T>, whenEmpty = 'is required'): T | undefined {
     const text = this.text(place);
-    return this.#judge(place, text === '' ? { message: whenEmpty } : rule(text));
+    return this.#take(place, text === '' ? new rules.Wrong(whenEmpty) : rule(text));
   }
 
-  #judge<T>({ column }: Place, judged: rules.Judged<T>): T | undefined {
-    if (judged.message !== undefined) this.errors.push({ column, message: judged.message });
-    return judged.value;
+  #take<T>({ column }: Place, judged: T | rules.Wrong): T | undefined {
+    if (!(judged instanceof rules.Wrong)) return judged;
+    this.errors.push({ column, message: judged.message });
+    return undefined;
   }
 }
 
 /** Any field of an index asks for all of it but line 2; index 1 is always asked for. */
 function readAddress(
   row: Cells,
-  { index, ...places }: { index: number } & Record<AddressField, Place>,
+  places: { index: number } & Record<AddressField, Place>,
 ): PatientDemographics['address'][number] | undefined {
+  const { index } = places;
   if (index > 1 && ADDRESS_FIELDS.every((field) => row.text(places[field]) === '')) return undefined;
   const whenEmpty =
     index === 1 ? 'is required' : `is required, because another field of address ${index} is given`;

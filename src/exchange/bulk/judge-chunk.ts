@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { type FoldedPerson, foldRows, type KnownPerson, type RowOutcome } from '../domain/bulk-fold.ts';
 import type { OpenChunk } from '../store/bulk-chunks.ts';
@@ -52,14 +53,15 @@ export async function judgeChunk(tx: AccountTx, job: BulkJob, chunk: PreparedChu
   );
   const rows = matched.map(({ row, person, cohorts }) => ({
     row,
-    keys: person.keys.map(asText),
+    keys: person.keys,
     wantsTreatment: cohorts.some(({ id }) => references.treatmentCohorts.has(id)),
   }));
   const { trialRows } = known;
+  const newId = createIdSource(rows.length);
   const folded = foldRows(rows, known.persons, ({ row }) => {
-    const id = uuidv7();
+    const id = newId();
     if (job.dryRun) trialRows.set(id, row);
-    return { id, name: job.dryRun ? nameOfRow(row) : nameOfPatient(id) };
+    return id;
   });
   return { ...chunk, ...folded, lines, matched, patients: known.patients, trialRows };
 }
@@ -73,20 +75,16 @@ async function findKnown(tx: AccountTx, { requestId, dryRun }: BulkJob, persons:
   const keysOf = new Map<string, string[]>();
   const trialRows = new Map<string, number>();
   for (const { personId, key } of [...holders, ...trialHolders])
-    keysOf.set(personId, [...(keysOf.get(personId) ?? []), asText(key)]);
+    keysOf.set(personId, [...(keysOf.get(personId) ?? []), key]);
   for (const { personId, firstRow } of trialHolders) if (firstRow !== null) trialRows.set(personId, firstRow);
 
   const patientIds = [...keysOf.keys()].filter((id) => !trialRows.has(id));
   const patients = await readPatients(tx, patientIds, dryRun ? 'look' : 'hold');
   const everybody: KnownPerson[] = [
-    ...patients.map(({ id, treatmentRelationship }) => ({
-      id,
-      treatmentRelationship,
-      name: nameOfPatient(id),
-    })),
+    ...patients,
     ...[...trialRows]
       .sort(([, left], [, right]) => left - right)
-      .map(([id, row]) => ({ id, treatmentRelationship: true, name: nameOfRow(row) })),
+      .map(([id]) => ({ id, treatmentRelationship: true })),
   ];
   return {
     persons: everybody.map((person) => ({ person, keys: keysOf.get(person.id) ?? [] })),
@@ -95,9 +93,15 @@ async function findKnown(tx: AccountTx, { requestId, dryRun }: BulkJob, persons:
   };
 }
 
-const nameOfPatient = (id: string): string => `patient ${id}`;
-const nameOfRow = (row: number): string => `the patient of row ${row}`;
-
-/** A key as text that is equal when the bytes are. */
-export const asText = (key: Buffer): string => key.toString('latin1');
-export const asKey = (text: string): Buffer => Buffer.from(text, 'latin1');
+/** Up to `count` ids in the order of time, each after the one before; of one clock reading and one draw of randomness. */
+function createIdSource(count: number): () => string {
+  const random = randomBytes(16 * count);
+  const msecs = Date.now();
+  const firstSeq = count === 0 ? 0 : random.readUInt32BE(0) >>> 1;
+  let used = 0;
+  return () => {
+    const id = uuidv7({ msecs, seq: firstSeq + used, random: random.subarray(16 * used, 16 * used + 16) });
+    used += 1;
+    return id;
+  };
+}

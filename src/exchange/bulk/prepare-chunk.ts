@@ -31,7 +31,8 @@ export interface PreparedRow {
 export interface PreparedPerson {
   given: Demographics;
   facts: StatedFacts;
-  keys: Buffer[];
+  /** Identity keys, as `KeyHolder` has them. */
+  keys: string[];
   lockId: bigint;
 }
 
@@ -57,6 +58,7 @@ function prepareRow({ readRow, hmacKey, accountId }: ChunkReader, cells: string[
   const { value, errors, facility, cohorts } = readRow(cells);
   if (value === undefined) return { row, cells, errors, facility, cohorts };
   const given = normaliseDemographics(value.patient);
-  const person = { given, facts: value.patient, ...personIdentity(hmacKey, accountId, given) };
+  const { keys, lockId } = personIdentity(hmacKey, accountId, given);
+  const person = { given, facts: value.patient, keys: keys.map((key) => key.toString('latin1')), lockId };
   return { row, cells, errors, facility, cohorts, person };
 }

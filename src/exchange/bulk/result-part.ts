@@ -26,9 +26,10 @@ export function resultPart(
         : resultOf(outcomes.next().value ?? unaccounted(), job.dryRun, chunk);
     counts[COUNTED_AS[result.status]] += 1;
     // One cell for each column of the header, so that what follows stands in its column.
-    const input = cells.slice(0, layout.columns.length);
-    while (input.length < layout.columns.length) input.push('');
-    return csvLine([...input, result.patientId, result.patientId, result.status, result.reason], layout);
+    const line = cells.slice(0, layout.columns.length);
+    while (line.length < layout.columns.length) line.push('');
+    line.push(result.patientId, result.patientId, result.status, result.reason);
+    return csvLine(line, layout);
   });
   return { counts, csv: Buffer.from(lines.join(''), 'utf8') };
 }
@@ -50,11 +51,14 @@ const failed = (reason: string): RowResult => ({ status: 'failed', patientId: ''
 function resultOf(outcome: RowOutcome, dryRun: boolean, chunk: JudgedChunk): RowResult {
   if (outcome.kind === 'no-consent')
     return failed(
-      `a cohort of this row is for treatment, and ${outcome.person.name} has no treatment relationship`,
+      `a cohort of this row is for treatment, and patient ${outcome.person.id} has no treatment relationship`,
     );
   const { id } = outcome.person;
-  const others = outcome.alsoMatches.join(', ');
-  const reason = others === '' ? '' : `also matches ${others}; the oldest was updated`;
+  const others = outcome.alsoMatches.map((person) => {
+    const trialRow = chunk.trialRows.get(person.id);
+    return trialRow === undefined ? `patient ${person.id}` : `the patient of row ${trialRow}`;
+  });
+  const reason = others.length === 0 ? '' : `also matches ${others.join(', ')}; the oldest was updated`;
   if (!dryRun) return { status: outcome.kind, patientId: id, reason };
   const status = outcome.kind === 'created' ? 'would-create' : 'would-update';
   return { status, patientId: chunk.patients.has(id) ? id : '', reason };

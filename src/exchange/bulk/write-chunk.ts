@@ -10,12 +10,21 @@ import {
 } from '../store/bulk-patients.ts';
 import { insertTrialKeys } from '../store/bulk-trials.ts';
 import type { AccountTx } from '../store/database.ts';
-import { asKey, type BulkJob, type JudgedChunk, type MatchedRow } from './judge-chunk.ts';
+import type { BulkJob, JudgedChunk, MatchedRow } from './judge-chunk.ts';
+
+/** A person of the chunk with its rows, at least one. */
+interface ToldPerson extends FoldedPerson {
+  told: MatchedRow[];
+}
 
 /** Writes what was decided about a chunk's rows: patients, keys, cohorts; in a dry run only who would hold which key. */
 export async function writeChunk(tx: AccountTx, job: BulkJob, chunk: JudgedChunk): Promise<void> {
-  const told = chunk.persons.filter(({ rows }) => rows.length > 0);
-  const claims = told.flatMap(({ id, newKeys }) => newKeys.map((key) => ({ personId: id, key: asKey(key) })));
+  const persons: ToldPerson[] = [];
+  for (const person of chunk.persons) {
+    const told = person.rows.flatMap((place) => chunk.matched[place] ?? []);
+    if (told.length > 0) persons.push({ ...person, told });
+  }
+  const claims = persons.flatMap(({ id, newKeys }) => newKeys.map((key) => ({ personId: id, key })));
   if (job.dryRun) {
     const trials = claims.map((claim) => ({
       ...claim,
@@ -24,48 +33,41 @@ export async function writeChunk(tx: AccountTx, job: BulkJob, chunk: JudgedChunk
     await insertTrialKeys(tx, job.requestId, trials);
     return;
   }
-  const { created, changed } = contentsOf(chunk, told, job.facilityId);
+  const { created, changed } = contentsOf(chunk, persons, job.facilityId);
   await insertPatients(tx, created);
   await updatePatients(tx, changed);
   await claimNewKeys(tx, claims);
-  await addAllMemberships(tx, membershipsOf(chunk, told));
+  await addAllMemberships(tx, persons.flatMap(membershipsOf));
   await noteBulkPatients(
     tx,
     job.requestId,
-    told.map((person) => ({
-      patientId: person.id,
-      firstRow: rowsOf(chunk, person)[0]?.row ?? chunk.firstRow,
-    })),
+    persons.map(({ id, told }) => ({ patientId: id, firstRow: told[0]?.row ?? chunk.firstRow })),
   );
 }
 
 /** The rows of a person, merged in the order of the file. Patients to whom nothing is new are left as they are. */
-function contentsOf(chunk: JudgedChunk, persons: readonly FoldedPerson[], defaultFacilityId: string) {
+function contentsOf(chunk: JudgedChunk, persons: readonly ToldPerson[], defaultFacilityId: string) {
   const created: IdentifiedContent[] = [];
   const changed: IdentifiedContent[] = [];
-  for (const person of persons) {
-    const patient = chunk.patients.get(person.id);
+  for (const { id, told } of persons) {
+    const patient = chunk.patients.get(id);
     let content: PatientContent | undefined = patient;
-    for (const { person: row, facility } of rowsOf(chunk, person)) {
+    for (const { person, facility } of told) {
       const facilityId = facility?.id ?? defaultFacilityId;
       content =
         content === undefined
-          ? newContent(row.given, row.facts, facilityId)
-          : mergedContent(content, row.given, row.facts, facilityId);
+          ? newContent(person.given, person.facts, facilityId)
+          : mergedContent(content, person.given, person.facts, facilityId);
     }
     if (content === undefined) continue;
-    if (patient === undefined) created.push({ ...content, id: person.id });
-    else if (!isSameContent(patient, content)) changed.push({ ...content, id: person.id });
+    if (patient === undefined) created.push({ id, content });
+    else if (!isSameContent(patient, content)) changed.push({ id, content });
   }
   return { created, changed };
 }
 
-function membershipsOf(chunk: JudgedChunk, persons: readonly FoldedPerson[]) {
-  return persons.flatMap((person) => {
-    const ids = new Set(rowsOf(chunk, person).flatMap(({ cohorts }) => cohorts.map(({ id }) => id)));
-    return [...ids].map((cohortId) => ({ cohortId, patientId: person.id }));
-  });
+function membershipsOf({ id, told }: ToldPerson) {
+  const cohortIds = new Set<string>();
+  for (const { cohorts } of told) for (const cohort of cohorts) cohortIds.add(cohort.id);
+  return [...cohortIds].map((cohortId) => ({ cohortId, patientId: id }));
 }
-
-const rowsOf = (chunk: JudgedChunk, { rows }: FoldedPerson): MatchedRow[] =>
-  rows.flatMap((place) => chunk.matched[place] ?? []);

@@ -12,13 +12,10 @@ export interface MatchableRow {
 export interface KnownPerson {
   id: string;
   treatmentRelationship: boolean;
-  /** How a row that matches it beside another names it. */
-  name: string;
 }
 
 export interface FoldedPerson {
   id: string;
-  name: string;
   isNew: boolean;
   treatmentRelationship: boolean;
   /** Places of its rows in the list that was folded, in their order. */
@@ -28,8 +25,10 @@ export interface FoldedPerson {
 }
 
 export type RowOutcome =
-  | { kind: 'created' | 'updated'; person: FoldedPerson; alsoMatches: string[] }
+  | { kind: 'created' | 'updated'; person: FoldedPerson; alsoMatches: readonly FoldedPerson[] }
   | { kind: 'no-consent'; person: FoldedPerson };
+
+const NOBODY: readonly FoldedPerson[] = [];
 
 /**
  * What creating or matching the rows one after the other would do (save-patient.ts), without doing it: who is new, who
@@ -40,20 +39,26 @@ export type RowOutcome =
 export function foldRows(
   rows: readonly MatchableRow[],
   known: readonly { person: KnownPerson; keys: readonly string[] }[],
-  newPerson: (row: MatchableRow) => { id: string; name: string },
+  newId: (row: MatchableRow) => string,
 ): { outcomes: RowOutcome[]; persons: FoldedPerson[] } {
   const persons: FoldedPerson[] = [];
   /** Place in `persons` of who holds a key; lower is older. */
   const holders = new Map<string, number>();
   for (const { person, keys } of known) {
     for (const key of keys) if (!holders.has(key)) holders.set(key, persons.length);
-    persons.push({ ...person, isNew: false, rows: [], newKeys: [] });
+    const { id, treatmentRelationship } = person;
+    persons.push({ id, isNew: false, treatmentRelationship, rows: [], newKeys: [] });
   }
   const outcomes = rows.map((row, place): RowOutcome => {
-    const found = [...new Set(row.keys.flatMap((key) => holders.get(key) ?? []))].sort((a, b) => a - b);
+    const found: number[] = [];
+    for (const key of row.keys) {
+      const holder = holders.get(key);
+      if (holder !== undefined && !found.includes(holder)) found.push(holder);
+    }
+    found.sort((left, right) => left - right);
     const isNew = found.length === 0;
     const at = found[0] ?? persons.length;
-    if (isNew) persons.push({ ...newPerson(row), isNew, treatmentRelationship: true, rows: [], newKeys: [] });
+    if (isNew) persons.push({ id: newId(row), isNew, treatmentRelationship: true, rows: [], newKeys: [] });
     const person = persons[at] as FoldedPerson;
     if (row.wantsTreatment && !person.treatmentRelationship) return { kind: 'no-consent', person };
     person.rows.push(place);
@@ -62,7 +67,7 @@ export function foldRows(
       holders.set(key, at);
       person.newKeys.push(key);
     }
-    const alsoMatches = found.slice(1).flatMap((other) => persons[other]?.name ?? []);
+    const alsoMatches = found.length > 1 ? found.slice(1).flatMap((other) => persons[other] ?? []) : NOBODY;
     return { kind: isNew ? 'created' : 'updated', person, alsoMatches };
   });
   return { outcomes, persons };

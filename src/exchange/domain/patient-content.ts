@@ -1,6 +1,7 @@
 import type { PatientDemographics } from '../../contract/patient.ts';
 import type { Demographics } from './demographics.ts';
 import { mergeDemographics } from './patient-normalisation.ts';
+import { isSame } from './same-value.ts';
 
 /** All of a patient that a change may set. */
 export interface PatientContent extends Demographics {
@@ -60,20 +61,7 @@ const MEMBERS = Object.keys({
   treatmentRelationship: true,
 } satisfies Record<keyof PatientContent, true>) as (keyof PatientContent)[];
 
-/** Whether both would be stored alike: the order of members does not matter, one that is undefined is not there. */
+/** Whether both would be stored alike. */
 export function isSameContent(left: PatientContent, right: PatientContent): boolean {
   return MEMBERS.every((member) => isSame(left[member], right[member]));
 }
-
-function isSame(left: unknown, right: unknown): boolean {
-  if (left === right) return true;
-  if (Array.isArray(left) && Array.isArray(right))
-    return left.length === right.length && left.every((item, index) => isSame(item, right[index]));
-  if (!isMembers(left) || !isMembers(right)) return false;
-  for (const name in left) if (!isSame(left[name], right[name])) return false;
-  for (const name in right) if (right[name] !== undefined && left[name] === undefined) return false;
-  return true;
-}
-
-const isMembers = (value: unknown): value is Record<string, unknown> =>
-  value !== null && typeof value === 'object' && !Array.isArray(value);

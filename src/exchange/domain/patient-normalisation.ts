@@ -1,5 +1,6 @@
 import type { PatientDemographics } from '../../contract/patient.ts';
 import type { Address, Contact, Demographics, PersonalIdentifier } from './demographics.ts';
+import { isSame } from './same-value.ts';
 
 /** What a caller sent, as the exchange keeps it: one spelling of blanks and of composed letters, no doubles. */
 export function normaliseDemographics(input: PatientDemographics): Demographics {
@@ -8,11 +9,11 @@ export function normaliseDemographics(input: PatientDemographics): Demographics 
     lastNames: input.lastName.map(normaliseText),
     dob: input.dob,
     gender: input.genderAtBirth,
-    addresses: withoutDoubles(input.address.map(normaliseAddress), addressIdentity),
-    contacts: withoutDoubles((input.contact ?? []).map(normaliseContact), contactIdentity),
+    addresses: withoutDoubles(input.address.map(normaliseAddress), ADDRESS),
+    contacts: withoutDoubles((input.contact ?? []).map(normaliseContact), CONTACT),
     personalIdentifiers: withoutDoubles(
       (input.personalIdentifiers ?? []).map(normaliseIdentifier),
-      identifierIdentity,
+      IDENTIFIER,
     ),
   };
 }
@@ -25,12 +26,13 @@ export function mergeDemographics(known: Demographics, update: Demographics): De
     lastNames: known.lastNames,
     dob: known.dob,
     gender: known.gender,
-    addresses: withoutDoubles([...update.addresses, ...known.addresses], addressIdentity),
-    contacts: withoutDoubles([...update.contacts, ...known.contacts], contactIdentity),
-    personalIdentifiers: withoutDoubles(
-      [...known.personalIdentifiers, ...update.personalIdentifiers],
-      identifierIdentity,
-    ),
+    addresses: newFirst(update.addresses, known.addresses, ADDRESS),
+    contacts: newFirst(update.contacts, known.contacts, CONTACT),
+    personalIdentifiers: update.personalIdentifiers.every((item, index) =>
+      isSame(item, known.personalIdentifiers[index]),
+    )
+      ? known.personalIdentifiers
+      : withoutDoubles([...known.personalIdentifiers, ...update.personalIdentifiers], IDENTIFIER),
   };
 }
 
@@ -50,23 +52,25 @@ export function casefold(text: string): string {
   return normaliseText(text).toUpperCase().toLowerCase().normalize('NFC');
 }
 
+/** The address itself when it is as it should be, like most are. */
 function normaliseAddress(address: PatientDemographics['address'][number]): Address {
-  const line2 = normaliseText(address.addressLine2 ?? '');
-  return {
-    addressLine1: normaliseText(address.addressLine1),
-    ...(line2 === '' ? {} : { addressLine2: line2 }),
-    city: normaliseText(address.city),
-    state: address.state,
-    zip: address.zip,
-    country: address.country,
-  };
+  const line1 = normaliseText(address.addressLine1);
+  const line2 = address.addressLine2 && normaliseText(address.addressLine2);
+  const city = normaliseText(address.city);
+  if (
+    line1 === address.addressLine1 &&
+    line2 === address.addressLine2 &&
+    line2 !== '' &&
+    city === address.city
+  )
+    return address;
+  const { state, zip, country } = address;
+  return { addressLine1: line1, ...(line2 ? { addressLine2: line2 } : {}), city, state, zip, country };
 }
 
 function normaliseContact({ phone, email }: Contact): Contact {
-  return {
-    ...(phone === undefined ? {} : { phone }),
-    ...(email === undefined ? {} : { email: normaliseText(email) }),
-  };
+  if (email === undefined) return { phone };
+  return phone === undefined ? { email: normaliseText(email) } : { phone, email: normaliseText(email) };
 }
 
 function normaliseIdentifier(identifier: PersonalIdentifier): PersonalIdentifier {
@@ -80,20 +84,38 @@ function normaliseIdentifier(identifier: PersonalIdentifier): PersonalIdentifier
   };
 }
 
-function addressIdentity(address: Address): string {
-  const { addressLine1, addressLine2, city, state, zip } = address;
-  return JSON.stringify([casefold(addressLine1), casefold(addressLine2 ?? ''), casefold(city), state, zip]);
+/** When two things of a kind are the same. */
+interface Kind<T> {
+  /** Equal for the same things; cheap, and mostly enough to tell others apart. */
+  clue(item: T): string;
+  identity(item: T): string;
 }
 
-const contactIdentity = ({ phone, email }: Contact): string =>
-  JSON.stringify([phone ?? '', casefold(email ?? '')]);
+const ADDRESS: Kind<Address> = {
+  clue: ({ zip }) => zip,
+  identity: ({ addressLine1, addressLine2, city, state, zip }) =>
+    JSON.stringify([casefold(addressLine1), casefold(addressLine2 ?? ''), casefold(city), state, zip]),
+};
 
-const identifierIdentity = ({ type, value, state }: PersonalIdentifier): string =>
-  JSON.stringify([type, casefold(value), state ?? '']);
+const CONTACT: Kind<Contact> = {
+  clue: ({ phone }) => phone ?? '',
+  identity: ({ phone, email }) => JSON.stringify([phone ?? '', casefold(email ?? '')]),
+};
+
+const IDENTIFIER: Kind<PersonalIdentifier> = {
+  clue: ({ type }) => type,
+  identity: ({ type, value, state }) => JSON.stringify([type, casefold(value), state ?? '']),
+};
+
+function newFirst<T>(update: readonly T[], known: T[], kind: Kind<T>): T[] {
+  // Mostly nothing is new: the known ones, which have no doubles, begin with these already.
+  if (update.every((item, index) => isSame(item, known[index]))) return known;
+  return withoutDoubles([...update, ...known], kind);
+}
 
 /** The first of each that are the same. */
-function withoutDoubles<T>(items: readonly T[], identity: (item: T) => string): T[] {
-  if (items.length < 2) return [...items];
+function withoutDoubles<T>(items: readonly T[], { clue, identity }: Kind<T>): T[] {
+  if (items.length < 2 || new Set(items.map(clue)).size === items.length) return [...items];
   const seen = new Map<string, T>();
   for (const item of items) {
     const key = identity(item);

@@ -27,12 +27,13 @@ export async function lockPersons(tx: AccountTx, lockIds: Iterable<bigint>): Pro
 }
 
 export interface KeyHolder {
-  key: Buffer;
+  /** An identity key, its bytes as Latin-1 text: a text is quick to compare and to look up. */
+  key: string;
   personId: string;
 }
 
 /** Who holds which of the keys. */
-export async function findKeyHolders(tx: AccountTx, keys: readonly Buffer[]): Promise<KeyHolder[]> {
+export async function findKeyHolders(tx: AccountTx, keys: readonly string[]): Promise<KeyHolder[]> {
   // By index for each key, whatever the planner thinks of a table that has just grown.
   const { rows } = await sql<{ place: number; person_id: string }>`
     select wanted.place, held.patient_id as person_id
@@ -42,7 +43,7 @@ export async function findKeyHolders(tx: AccountTx, keys: readonly Buffer[]): Pr
       where account_id = ${tx.accountId} and key = wanted.key offset 0
     ) as held
   `.execute(tx.db);
-  return rows.map(({ place, person_id }) => ({ key: keys[place - 1] as Buffer, personId: person_id }));
+  return rows.map(({ place, person_id }) => ({ key: keys[place - 1] as string, personId: person_id }));
 }
 
 /**
@@ -69,7 +70,10 @@ export async function readPatients(
     .map(toPatient);
 }
 
-export type IdentifiedContent = PatientContent & { id: string };
+export interface IdentifiedContent {
+  id: string;
+  content: PatientContent;
+}
 
 export async function insertPatients(tx: AccountTx, patients: readonly IdentifiedContent[]): Promise<void> {
   if (patients.length === 0) return;
@@ -91,7 +95,7 @@ export async function updatePatients(tx: AccountTx, patients: readonly Identifie
 /** Gives patients keys that nobody holds. Throws OvertakenError when somebody took one meanwhile. */
 export async function claimNewKeys(tx: AccountTx, claims: readonly KeyHolder[]): Promise<void> {
   if (claims.length === 0) return;
-  const sorted = [...claims].sort((left, right) => Buffer.compare(left.key, right.key));
+  const sorted = [...claims].sort((left, right) => (left.key < right.key ? -1 : 1));
   const { numAffectedRows } = await sql`
     insert into patient_identity_key (account_id, key, patient_id)
     select ${tx.accountId}, key, patient_id
@@ -152,9 +156,9 @@ const CONTENT_VALUES = sql.raw(
 
 /** Names hold no blanks (they are what a blank separates), so a list of them travels as one text. */
 function contentRows(patients: readonly IdentifiedContent[]) {
-  const all = <T>(part: (patient: IdentifiedContent) => T): T[] => patients.map(part);
+  const all = <T>(part: (content: PatientContent) => T): T[] => patients.map(({ content }) => part(content));
   return sql`unnest(
-    ${uuidArray(all(({ id }) => id))}::uuid[],
+    ${uuidArray(patients.map(({ id }) => id))}::uuid[],
     ${textArray(all(({ externalId }) => externalId))}::text[],
     ${textArray(all(({ firstNames }) => firstNames.join(' ')))}::text[],
     ${textArray(all(({ lastNames }) => lastNames.join(' ')))}::text[],

@@ -12,7 +12,7 @@ export interface TrialKeyHolder extends KeyHolder {
 export async function findTrialKeyHolders(
   tx: AccountTx,
   requestId: string,
-  keys: readonly Buffer[],
+  keys: readonly string[],
 ): Promise<TrialKeyHolder[]> {
   const { rows } = await sql<{ place: number; person_id: string; first_row: number | null }>`
     select wanted.place, held.person_id, held.first_row
@@ -23,7 +23,7 @@ export async function findTrialKeyHolders(
     ) as held
   `.execute(tx.db);
   return rows.map(({ place, person_id, first_row }) => ({
-    key: keys[place - 1] as Buffer,
+    key: keys[place - 1] as string,
     personId: person_id,
     firstRow: first_row,
   }));

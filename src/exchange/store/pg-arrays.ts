@@ -3,55 +3,86 @@
  * Buffer as it is, so that neither side quotes, escapes or parses thousands of values.
  */
 export const uuidArray = (ids: readonly string[]): Buffer =>
-  binaryArray(2950, ids, (id) => Buffer.from(id.replaceAll('-', ''), 'hex'));
+  binaryArray(
+    2950,
+    ids,
+    () => 16,
+    (array, place, id) => array.write(id.replaceAll('-', ''), place, 16, 'hex'),
+  );
 
 export const textArray = (texts: readonly (string | null)[]): Buffer =>
-  binaryArray(25, texts, (text) => Buffer.from(text, 'utf8'));
+  binaryArray(25, texts, longestUtf8, (array, place, text) => array.write(text, place, 'utf8'));
 
 /** The values as jsonb. */
 export const jsonbArray = (values: readonly unknown[]): Buffer =>
-  binaryArray(3802, values, (value) => Buffer.from(JSONB_VERSION + JSON.stringify(value), 'utf8'));
+  binaryArray(
+    3802,
+    values.map((value) => JSONB_VERSION + JSON.stringify(value)),
+    longestUtf8,
+    (array, place, text) => array.write(text, place, 'utf8'),
+  );
 
-export const byteaArray = (values: readonly Buffer[]): Buffer => binaryArray(17, values, (value) => value);
+/** The bytes of each as Latin-1 text (`toString('latin1')`). */
+export const byteaArray = (values: readonly string[]): Buffer =>
+  binaryArray(
+    17,
+    values,
+    (value) => value.length,
+    (array, place, value) => array.write(value, place, 'latin1'),
+  );
 
 export const bigintArray = (values: readonly bigint[]): Buffer =>
-  binaryArray(20, values, (value) => {
-    const bytes = Buffer.allocUnsafe(8);
-    bytes.writeBigInt64BE(value);
-    return bytes;
-  });
+  binaryArray(
+    20,
+    values,
+    () => 8,
+    (array, place, value) => array.writeBigInt64BE(value, place) - place,
+  );
 
 export const integerArray = (values: readonly number[]): Buffer =>
-  binaryArray(23, values, (value) => {
-    const bytes = Buffer.allocUnsafe(4);
-    bytes.writeInt32BE(value);
-    return bytes;
-  });
+  binaryArray(
+    23,
+    values,
+    () => 4,
+    (array, place, value) => array.writeInt32BE(value, place) - place,
+  );
 
 export const booleanArray = (values: readonly boolean[]): Buffer =>
-  binaryArray(16, values, (value) => Buffer.of(value ? 1 : 0));
+  binaryArray(
+    16,
+    values,
+    () => 1,
+    (array, place, value) => array.writeUInt8(value ? 1 : 0, place) - place,
+  );
 
 const JSONB_VERSION = '\x01';
 const HEADER_BYTES = 20;
 
-/** array_recv of PostgreSQL: dimensions, "has nulls", type, length, lower bound; then length and bytes of each. */
+const longestUtf8 = (text: string): number => text.length * 3;
+
+/**
+ * array_recv of PostgreSQL: dimensions, "has nulls", type, length, lower bound; then length and bytes of each. `write`
+ * answers how many bytes it wrote, at most `sizeOf`.
+ */
 function binaryArray<T>(
   elementType: number,
   values: readonly (T | null)[],
-  toBytes: (value: T) => Buffer,
+  sizeOf: (value: T) => number,
+  write: (array: Buffer, place: number, value: T) => number,
 ): Buffer {
-  const elements = values.map((value) => (value === null ? null : toBytes(value)));
-  const sizeBytes = elements.reduce((total, element) => total + 4 + (element?.length ?? 0), HEADER_BYTES);
-  const array = Buffer.allocUnsafe(sizeBytes);
-  array.writeInt32BE(1, 0);
-  array.writeInt32BE(elements.includes(null) ? 1 : 0, 4);
-  array.writeInt32BE(elementType, 8);
-  array.writeInt32BE(elements.length, 12);
-  array.writeInt32BE(1, 16);
-  let place = HEADER_BYTES;
-  for (const element of elements) {
-    place = array.writeInt32BE(element?.length ?? -1, place);
-    place += element?.copy(array, place) ?? 0;
+  let longest = HEADER_BYTES;
+  let hasNulls = 0;
+  for (const value of values) {
+    longest += 4 + (value === null ? 0 : sizeOf(value));
+    if (value === null) hasNulls = 1;
   }
-  return array;
+  const array = Buffer.allocUnsafe(longest);
+  let place = 0;
+  for (const field of [1, hasNulls, elementType, values.length, 1]) place = array.writeInt32BE(field, place);
+  for (const value of values) {
+    const sizeBytes = value === null ? -1 : write(array, place + 4, value);
+    array.writeInt32BE(sizeBytes, place);
+    place += 4 + Math.max(0, sizeBytes);
+  }
+  return array.subarray(0, place);
 }
