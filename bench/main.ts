@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { loadSamplePatients } from '../src/simulator/samples.ts';
 import { benchBulk } from './bulk/run.ts';
+import { benchMerge, type MergeBenchOptions } from './merge/run.ts';
 import { benchQueries } from './query/run.ts';
 
 const whole = (text: string): number => {
@@ -87,6 +88,33 @@ program
         `${options.rows} rows, median of ${options.rounds} rounds: ${(firstMs / 1000).toFixed(1)} s, ${Math.round((options.rows / firstMs) * 1000)} rows/s`,
         `first import: ${summary.ratios.firstToFloor.toFixed(2)} of the floor's time`,
         `the same file again: ${summary.ratios.againToFirst.toFixed(2)} of the first's`,
+        `peak memory of the process: ${Math.round(result.peakMemoryBytes / 2 ** 20)} MiB`,
+        '',
+      ].join('\n'),
+    );
+  });
+program
+  .command('merge')
+  .description('merging and reading a record against reading its deliveries; C-CDA against the bare library')
+  .option('--sample <key>', 'patient', 'dannie-bogisich')
+  .option('--copies <n>', 'how many times over, each time as other things', whole, 10)
+  .option('--rounds <n>', 'rounds', whole, 3)
+  .option('--bundle <file>', 'a Synthea bundle (.json.gz) instead of the sample')
+  .option('--json', 'print the result as one JSON line')
+  .action(async ({ json, ...options }: MergeBenchOptions & { json?: true }) => {
+    const result = await benchMerge(options, (line) => process.stderr.write(`${line}\n`));
+    if (json === true) {
+      process.stdout.write(`${JSON.stringify(result)}\n`);
+      return;
+    }
+    const of = (pick: (round: (typeof result.rounds)[number]) => number) => median(result.rounds.map(pick));
+    process.stdout.write(
+      [
+        `${of((round) => round.deliveries)} deliveries, ${Math.round(of((round) => round.sizeBytes) / 1e6)} MB, median of ${options.rounds} rounds`,
+        `merged: ${Math.round(of((round) => (round.deliveries / round.mergeMs) * 1000))} a second, ${of((round) => round.mergeMs / round.floorMs).toFixed(2)} of the floor's time (read, to text and back)`,
+        `merged again with nothing new: ${Math.round(of((round) => round.againMs))} ms`,
+        `as a Bundle with Provenance: ${of((round) => round.bundleMs / round.floorMs).toFixed(2)} of the floor's time`,
+        `C-CDA: ${median(result.ccda.map(({ oursMs }) => oursMs)).toFixed(0)} ms a document, ${median(result.ccda.map(({ oursMs, bareMs }) => oursMs / bareMs)).toFixed(2)} of the bare library's`,
         `peak memory of the process: ${Math.round(result.peakMemoryBytes / 2 ** 20)} MiB`,
         '',
       ].join('\n'),

@@ -49,10 +49,8 @@ export async function stillPending(
   const { rows } = await sql<DeliveryPlace>`
     select place.source, place.resource_type as "resourceType", place.source_id as "sourceId"
     from ${placesOf(places)}
-    left join patient_resource p on p.patient_id = ${patientId} and p.source = place.source
-      and p.resource_type = place.resource_type and p.source_id = place.source_id
-    left join record_origin o on o.patient_id = ${patientId} and o.source = place.source
-      and o.resource_type = place.resource_type and o.source_id = place.source_id
+    left join lateral (select sha256 from patient_resource where ${atPlace(patientId)} limit 1) p on true
+    left join lateral (select sha256, rules from record_origin where ${atPlace(patientId)} limit 1) o on true
     where p.sha256 is distinct from o.sha256 or o.rules <> ${rules}`.execute(tx.db);
   return rows;
 }
@@ -100,11 +98,10 @@ export async function readDeliveries(
   places: readonly DeliveryPlace[],
 ): Promise<Delivery[]> {
   const { rows } = await sql<Delivery>`
-    select source, resource_type as "resourceType", source_id as "sourceId", encode(sha256, 'hex') as sha256,
-      converted_from is not null as "isConverted", content
-    from patient_resource
-    join ${placesOf(places)} using (source, resource_type, source_id)
-    where patient_id = ${patientId}`.execute(tx.db);
+    select p.source, p.resource_type as "resourceType", p.source_id as "sourceId", encode(p.sha256, 'hex') as sha256,
+      p.converted_from is not null as "isConverted", p.content
+    from ${placesOf(places)}
+    cross join lateral (select * from patient_resource where ${atPlace(patientId)} limit 1) p`.execute(tx.db);
   return rows;
 }
 
@@ -115,9 +112,8 @@ export async function readOrigins(
   places: readonly DeliveryPlace[],
 ): Promise<KnownOrigin[]> {
   const { rows } = await sql<KnownOrigin>`
-    select ${ORIGIN_COLUMNS} from record_origin
-    join ${placesOf(places)} using (source, resource_type, source_id)
-    where patient_id = ${patientId}`.execute(tx.db);
+    select ${ORIGIN_COLUMNS} from ${placesOf(places)}
+    cross join lateral (select * from record_origin where ${atPlace(patientId)} limit 1) o`.execute(tx.db);
   return rows;
 }
 
@@ -147,12 +143,12 @@ export async function readAffected(
     with affected as (
       select unnest(${resourceIds}::uuid[]) as resource_id
       union
-      select k.resource_id from record_key k
-      join json_to_recordset(${JSON.stringify(keys)}::json) as n("resourceType" text, key text)
-        on k.resource_type = n."resourceType" and k.key = n.key
-      where k.patient_id = ${patientId})
-    select ${ORIGIN_COLUMNS} from record_origin join affected using (resource_id)
-    where patient_id = ${patientId}`.execute(tx.db);
+      select k.resource_id from json_to_recordset(${JSON.stringify(keys)}::json) as n("resourceType" text, key text)
+      cross join lateral (select resource_id from record_key
+        where patient_id = ${patientId} and resource_type = n."resourceType" and key = n.key limit 1) k)
+    select ${ORIGIN_COLUMNS} from affected
+    cross join lateral (select * from record_origin
+      where patient_id = ${patientId} and resource_id = affected.resource_id offset 0) o`.execute(tx.db);
   return rows;
 }
 
@@ -164,9 +160,9 @@ export interface KnownOrigin extends Omit<Facts, 'days' | 'source'>, DeliveryPla
   dateTo: string | null;
 }
 
-const ORIGIN_COLUMNS = sql`source, resource_type as "resourceType", source_id as "sourceId",
-  encode(sha256, 'hex') as sha256, resource_id as "resourceId", aside, keys, rank, leads,
-  medication_id as "medicationId", sort_date as "sortDate", date_from as "dateFrom", date_to as "dateTo"`;
+const ORIGIN_COLUMNS = sql`o.source, o.resource_type as "resourceType", o.source_id as "sourceId",
+  encode(o.sha256, 'hex') as sha256, o.resource_id as "resourceId", o.aside, o.keys, o.rank, o.leads,
+  o.medication_id as "medicationId", o.sort_date as "sortDate", o.date_from as "dateFrom", o.date_to as "dateTo"`;
 
 export async function upsertOrigins(
   tx: AccountTx,
@@ -230,6 +226,14 @@ export async function writeKeys(
       tx.db,
     );
 }
+
+/**
+ * Looked up place by place through the primary key. A plain join leaves the choice to a planner that takes a patient
+ * whom it has no statistics of for one with a single row, and then compares everything with everything.
+ */
+const atPlace = (patientId: string) =>
+  sql`patient_id = ${patientId} and source = place.source and resource_type = place.resource_type
+    and source_id = place.source_id`;
 
 const placesOf = (places: readonly DeliveryPlace[]) =>
   sql`(select source, "resourceType" as resource_type, "sourceId" as source_id

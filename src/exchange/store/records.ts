@@ -91,11 +91,13 @@ export async function readMembers(
   const { rows } = await sql<RecordMember>`
     select o.resource_id as "resourceId", p.source, p.source_id as "sourceId", d.file_name as "fileName",
       p.collected_at as "collectedAt", p.converted_from is not null as "isConverted", p.content
-    from record_origin o
-    join patient_resource p on p.patient_id = o.patient_id and p.source = o.source
-      and p.resource_type = o.resource_type and p.source_id = o.source_id
-    join document d on d.id = p.document_id
-    where o.patient_id = ${patientId} and o.resource_id = any(${[...resourceIds]}::uuid[])
+    from unnest(${[...resourceIds]}::uuid[]) as wanted(id)
+    cross join lateral (select * from record_origin
+      where patient_id = ${patientId} and resource_id = wanted.id offset 0) o
+    cross join lateral (select * from patient_resource
+      where patient_id = ${patientId} and source = o.source and resource_type = o.resource_type
+        and source_id = o.source_id limit 1) p
+    cross join lateral (select file_name from document where id = p.document_id limit 1) d
     order by o.rank desc`.execute(tx.db);
   return rows;
 }
@@ -116,8 +118,9 @@ export async function resolveTargets(
   const { rows } = await sql<SourceTarget & { resourceId: string }>`
     select n.source, n.type, n.id, o.resource_id as "resourceId"
     from json_to_recordset(${JSON.stringify(targets)}::json) as n(source text, type text, id text)
-    join record_origin o on o.patient_id = ${patientId} and o.source = n.source and o.resource_type = n.type
-      and o.source_id = n.id
+    cross join lateral (select resource_id from record_origin
+      where patient_id = ${patientId} and source = n.source and resource_type = n.type and source_id = n.id
+      limit 1) o
     where o.resource_id is not null`.execute(tx.db);
   return rows;
 }

@@ -1,0 +1,253 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { convertCcdaToFhir, convertXmlToCcda } from '@medplum/ccda';
+import { v7 as uuidv7 } from 'uuid';
+import { startPostgres } from '../../src/embedded/postgres.ts';
+import { openFileBlobStore } from '../../src/exchange/blobs/file-blob-store.ts';
+import { generateApiKey } from '../../src/exchange/domain/api-key.ts';
+import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
+import { convertCcda } from '../../src/exchange/records/ccda/convert.ts';
+import { consolidatedBundle } from '../../src/exchange/records/consolidated-bundle.ts';
+import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
+import { insertDocuments, upsertResources } from '../../src/exchange/store/collected.ts';
+import { createStore, type Store } from '../../src/exchange/store/database.ts';
+import { insertPatient } from '../../src/exchange/store/patients.ts';
+import { insertSourcePatientIds } from '../../src/exchange/store/record-merge.ts';
+import { seedDemoAccount } from '../../src/exchange/store/seed.ts';
+import { parseKeyRing } from '../../src/lib/key-ring.ts';
+import { loadCcda, loadSamplePatients } from '../../src/simulator/samples.ts';
+import { copyOf, deliveriesOfBundle, deliveriesOfSample, type SourceDelivery } from './deliveries.ts';
+
+export interface MergeBenchOptions {
+  sample: string;
+  /** How many times over, each time as other things. */
+  copies: number;
+  rounds: number;
+  /** A Synthea bundle (.json.gz) instead of the sample. */
+  bundle?: string;
+}
+
+export interface MergeRound {
+  deliveries: number;
+  sizeBytes: number;
+  /** Every delivery read from the database, to text and back. */
+  floorMs: number;
+  mergeMs: number;
+  /** Merged again with nothing new. */
+  againMs: number;
+  /** The whole record as a Bundle. */
+  bundleMs: number;
+}
+
+export interface MergeBenchResult {
+  options: MergeBenchOptions;
+  rounds: MergeRound[];
+  /** Of one document, by sample: the bare library's two calls, and ours. */
+  ccda: { sizeBytes: number; bareMs: number; oursMs: number }[];
+  /** Highest resident memory of this process while it merged and wrote bundles. */
+  peakMemoryBytes: number;
+}
+
+const PAGE = 500;
+
+/** Merging and reading a record against reading its deliveries and nothing else, on one server. */
+export async function benchMerge(
+  options: MergeBenchOptions,
+  tell: (line: string) => void,
+): Promise<MergeBenchResult> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'bench-merge-'));
+  const postgres = await startPostgres({
+    dataDir: join(dataDir, 'postgres'),
+    logFile: join(dataDir, 'postgres.log'),
+  });
+  const store = createStore({ databaseUrl: postgres.databaseUrl });
+  try {
+    await store.migrate();
+    const { accountId } = await seedDemoAccount(store, { apiKey: generateApiKey() });
+    const keyRing = parseKeyRing(`bench:${randomBytes(32).toString('base64')}`);
+    const blobs = await openFileBlobStore(join(dataDir, 'blobs'), keyRing);
+    const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter() });
+    const deliveries =
+      options.bundle === undefined
+        ? deliveriesOfSample(sampleOf(options.sample))
+        : deliveriesOfBundle(options.bundle);
+    const result: MergeBenchResult = { options, rounds: [], ccda: [], peakMemoryBytes: 0 };
+    for (let round = 0; round <= options.rounds; round += 1) {
+      const isWarmUp = round === 0;
+      const patientId = await addPatient(store, accountId, sampleOf(options.sample));
+      await deliver(store, accountId, patientId, deliveries, isWarmUp ? 1 : options.copies);
+      const memory = watchMemory();
+      const floor = await timed(() => readAll(store, accountId, patientId));
+      const merge = await timed(() => records.merge(accountId, patientId));
+      const again = await timed(() => records.merge(accountId, patientId));
+      const bundle = await timed(() => writeBundle(store, accountId, patientId));
+      result.peakMemoryBytes = Math.max(result.peakMemoryBytes, memory.stop());
+      if (isWarmUp) continue;
+      const measured = {
+        ...floor.value,
+        floorMs: floor.ms,
+        mergeMs: merge.ms,
+        againMs: again.ms,
+        bundleMs: bundle.ms,
+      };
+      result.rounds.push(measured);
+      tell(`round ${round}: ${JSON.stringify(measured)}`);
+    }
+    for (const sample of loadSamplePatients()) result.ccda.push(convertBoth(loadCcda(sample)));
+    return result;
+  } finally {
+    await store.close();
+    await postgres.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+function sampleOf(key: string) {
+  const sample = loadSamplePatients().find((each) => each.key === key);
+  if (sample === undefined) throw new Error(`there is no sample ${key}`);
+  return sample;
+}
+
+async function addPatient(
+  store: Store,
+  accountId: string,
+  { createBody }: ReturnType<typeof sampleOf>,
+): Promise<string> {
+  const patientId = uuidv7();
+  const person = {
+    firstNames: [createBody.firstName],
+    lastNames: [createBody.lastName],
+    dob: createBody.dob,
+    gender: createBody.genderAtBirth,
+    addresses: createBody.address,
+    contacts: createBody.contact,
+    personalIdentifiers: [],
+    externalId: null,
+    facilityIds: [],
+    hieOptOut: false,
+    treatmentRelationship: true,
+  };
+  await store.asAccount(accountId, (tx) => insertPatient(tx, patientId, person, []));
+  return patientId;
+}
+
+async function deliver(
+  store: Store,
+  accountId: string,
+  patientId: string,
+  deliveries: readonly SourceDelivery[],
+  copies: number,
+): Promise<void> {
+  for (let copy = 0; copy < copies; copy += 1) {
+    for (const { source, patientIds, resources } of deliveries) {
+      const documentId = uuidv7();
+      await store.asAccount(accountId, async (tx) => {
+        await insertDocuments(tx, [
+          {
+            id: documentId,
+            patientId,
+            queryId: uuidv7(),
+            source,
+            kind: 'page',
+            fileName: `${source}-${documentId}.json`,
+            contentType: 'application/fhir+json',
+            sizeBytes: 1,
+            sha256: createHash('sha256').digest(),
+            blobRef: 'x',
+          },
+        ]);
+        await insertSourcePatientIds(tx, patientId, source, patientIds);
+        for (let from = 0; from < resources.length; from += PAGE) {
+          const page = copyOf(resources.slice(from, from + PAGE), copy);
+          await upsertResources(tx, { patientId, source, documentId }, page);
+        }
+      });
+    }
+  }
+}
+
+/** The floor: every delivery once through the driver, to text and back. */
+async function readAll(store: Store, accountId: string, patientId: string) {
+  let [deliveries, sizeBytes] = [0, 0];
+  let after = { source: '', resource_type: '', source_id: '' };
+  for (;;) {
+    const rows = await store.asAccount(accountId, (tx) =>
+      tx.db
+        .selectFrom('patient_resource')
+        .select(['source', 'resource_type', 'source_id', 'content'])
+        .where('patient_id', '=', patientId)
+        .where(({ eb, refTuple, tuple }) =>
+          eb(
+            refTuple('source', 'resource_type', 'source_id'),
+            '>',
+            tuple(after.source as 'hie', after.resource_type, after.source_id),
+          ),
+        )
+        .orderBy('source')
+        .orderBy('resource_type')
+        .orderBy('source_id')
+        .limit(PAGE)
+        .execute(),
+    );
+    for (const { content } of rows) {
+      const text = JSON.stringify(content);
+      JSON.parse(text);
+      sizeBytes += text.length;
+    }
+    deliveries += rows.length;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE) return { deliveries, sizeBytes };
+    after = last;
+  }
+}
+
+async function writeBundle(store: Store, accountId: string, patientId: string): Promise<number> {
+  let length = 0;
+  for await (const part of consolidatedBundle(store, {
+    accountId,
+    patientId,
+    fullUrlBase: 'https://exchange.example.org/fhir',
+  }))
+    length += part.length;
+  return length;
+}
+
+/** The median of five, the library and ours by turns. */
+function convertBoth(bytes: Buffer) {
+  const xml = bytes.toString('utf8');
+  const [bare, ours]: [number[], number[]] = [[], []];
+  const once = (times: number[], work: () => unknown) => {
+    const start = performance.now();
+    work();
+    times.push(performance.now() - start);
+  };
+  for (let turn = 0; turn < 5; turn += 1) {
+    once(bare, () => convertCcdaToFhir(convertXmlToCcda(xml)));
+    once(ours, () => convertCcda(bytes, { unit: 'bench', patientId: 'p' }));
+  }
+  const median = (times: number[]) => times.sort((left, right) => left - right)[2] ?? Number.NaN;
+  return { sizeBytes: bytes.length, bareMs: median(bare), oursMs: median(ours) };
+}
+
+async function timed<T>(work: () => Promise<T>): Promise<{ value: T; ms: number }> {
+  const start = performance.now();
+  const value = await work();
+  return { value, ms: performance.now() - start };
+}
+
+function watchMemory() {
+  let peak = 0;
+  const look = () => {
+    peak = Math.max(peak, process.memoryUsage().rss);
+  };
+  const timer = setInterval(look, 50);
+  return {
+    stop() {
+      clearInterval(timer);
+      look();
+      return peak;
+    },
+  };
+}
