@@ -138,12 +138,12 @@ describe('a delivery that changes', () => {
     expect(await contents(patientId, 'Observation')).toMatchObject([{ valueString: 'third' }]);
   });
 
-  test('goes with its document', async () => {
+  test('that is deleted goes from the record', async () => {
     const patientId = await environment.addPatient(person);
-    const fileName = await environment.deliver(patientId, 'hie', [of('a', { valueString: 'x' })], ['p']);
+    await environment.deliver(patientId, 'hie', [of('a', { valueString: 'x' })], ['p']);
     await merge(patientId);
     await environment.store.asAccount(environment.accountId, (tx) =>
-      tx.db.deleteFrom('document').where('file_name', '=', fileName).execute(),
+      tx.db.deleteFrom('patient_resource').where('patient_id', '=', patientId).execute(),
     );
     expect(await merge(patientId)).toEqual({ changed: 1 });
     expect(await contents(patientId, 'Observation')).toEqual([]);
