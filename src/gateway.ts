@@ -31,6 +31,7 @@ await runProcess('gateway', async (logger) => {
     blobs: exchange.blobs,
     links: exchange.links,
     records: exchange.records,
+    documentRenditions: exchange.documentRenditions,
     courier: exchange.courier,
     destinationPing: exchange.destinationPing,
     notificationSenders: config.NOTIFICATION_SENDERS,

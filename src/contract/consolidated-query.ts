@@ -48,15 +48,18 @@ export const recordFilter = {
 
 /** A query with `recordFilter` and more; refuses days in the wrong order. */
 export const recordQuery = <S extends z.ZodRawShape>(shape: S) =>
-  z.object({ ...recordFilter, ...shape }).superRefine((query, context) => {
-    const { dateFrom, dateTo } = query as { dateFrom?: string; dateTo?: string };
-    if (dateFrom === undefined || dateTo === undefined || dateFrom <= dateTo) return;
-    context.addIssue({
-      code: 'custom',
-      path: ['dateTo'],
-      message: `is ${dateTo}, before dateFrom (${dateFrom}); give the same day or a later one`,
-    });
+  z.object({ ...recordFilter, ...shape }).superRefine(daysInOrder);
+
+/** Of a schema with `dateFrom` and `dateTo`: refuses a last day before the first. */
+export function daysInOrder(query: object, context: z.RefinementCtx): void {
+  const { dateFrom, dateTo } = query as { dateFrom?: string; dateTo?: string };
+  if (dateFrom === undefined || dateTo === undefined || dateFrom <= dateTo) return;
+  context.addIssue({
+    code: 'custom',
+    path: ['dateTo'],
+    message: `is ${dateTo}, before dateFrom (${dateFrom}); give the same day or a later one`,
   });
+}
 
 export const consolidatedQuerySchema = z
   .object({

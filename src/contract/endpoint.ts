@@ -15,6 +15,7 @@ export interface Endpoint {
     | 'notification'
     | 'network query'
     | 'consolidated data'
+    | 'document'
     | 'cohort'
     | 'facility'
     | 'settings'

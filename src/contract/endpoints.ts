@@ -1,6 +1,7 @@
 import { bulkCreateEndpoints } from './endpoints/bulk-create.ts';
 import { cohortEndpoints } from './endpoints/cohort.ts';
 import { consolidatedEndpoints } from './endpoints/consolidated.ts';
+import { documentEndpoints } from './endpoints/document.ts';
 import { facilityEndpoints } from './endpoints/facility.ts';
 import { networkQueryEndpoints } from './endpoints/network-query.ts';
 import { notificationEndpoints } from './endpoints/notification.ts';
@@ -17,6 +18,7 @@ export const endpoints = {
   ...networkQueryEndpoints,
   ...notificationEndpoints,
   ...consolidatedEndpoints,
+  ...documentEndpoints,
   ...facilityEndpoints,
   ...settingsEndpoints,
 } as const;

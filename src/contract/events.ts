@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { bulkCreateEventSchema } from './bulk-create.ts';
 import { consolidatedDataEventSchema } from './consolidated-query.ts';
+import { documentUrlsEventSchema } from './document.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { encounterEventSchema, laboratoryEventSchema, pharmacyEventSchema } from './notification.ts';
 import { idSchema, instantSchema, SOURCE_TYPES, type SourceType, sourceTypeSchema } from './primitives.ts';
@@ -54,6 +55,7 @@ export const webhookEventSchema = z.union([
   laboratoryEventSchema,
   bulkCreateEventSchema,
   consolidatedDataEventSchema,
+  documentUrlsEventSchema,
 ]);
 export type WebhookEvent = z.output<typeof webhookEventSchema>;
 

@@ -8,6 +8,7 @@ import { bulkCreatesLeftOver, uploadRetention } from './bulk/left-over.ts';
 import { createBulkCreateService } from './bulk/service.ts';
 import { createConsolidatedBuilder } from './consolidated/build.ts';
 import { createConsolidatedLauncher } from './consolidated/launcher.ts';
+import { createDocumentRenditions } from './documents/renditions.ts';
 import type { LeftOverWork } from './left-over-work.ts';
 import { createLinkMaker } from './links/signed-link.ts';
 import { createCohortSchedules } from './monitoring/cohort-schedules.ts';
@@ -63,6 +64,7 @@ export async function assembleExchange(
   const destinationPing = createDestinationPing({ store, sender, logger });
   const courier = createCourier({ store, delivery, temporal, logger });
   const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter() });
+  const documentRenditions = createDocumentRenditions({ store, blobs });
   const networkQueries = createNetworkQueryService({
     store,
     temporal,
@@ -80,6 +82,7 @@ export async function assembleExchange(
     blobs,
     links,
     records,
+    documentRenditions,
     delivery,
     courier,
     destinationPing,
@@ -106,6 +109,7 @@ export async function assembleExchange(
       bulkCreatesLeftOver(bulkLeftOver),
       uploadRetention(bulkLeftOver),
       ...consolidatedQueries.leftOver,
+      documentRenditions.leftOver,
       sweepsLeftOver({ store, temporal }),
       cohortSchedules.leftOver,
       followUps.leftOver,
@@ -121,6 +125,7 @@ export async function assembleExchange(
         courier.drain(),
         destinationPing.drain(),
       ]);
+      await documentRenditions.close();
       await store.close();
     },
   };

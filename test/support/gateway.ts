@@ -7,6 +7,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { BlobStore } from '../../src/exchange/blobs/blob-store.ts';
 import { openFileBlobStore } from '../../src/exchange/blobs/file-blob-store.ts';
 import { createUploadReceiver } from '../../src/exchange/bulk/receive-upload.ts';
+import { createDocumentRenditions } from '../../src/exchange/documents/renditions.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/domain/api-key.ts';
 import { ConflictError } from '../../src/exchange/errors.ts';
 import { createGateway } from '../../src/exchange/gateway/app.ts';
@@ -65,6 +66,7 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
   const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 12 });
   const blobFolder = await mkdtemp(join(tmpdir(), 'gateway-blobs-'));
   const blobs = await openFileBlobStore(blobFolder, testKeyRing());
+  const documentRenditions = createDocumentRenditions({ store, blobs });
   const launched: string[] = [];
   const logLines: string[] = [];
   const app = await createGateway({
@@ -77,6 +79,7 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
     querySweeps: endedSweeps,
     links: createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY),
     records: createRecordKeeper({ store, blobs, converter: createCcdaConverter() }),
+    documentRenditions,
     courier: { send: () => undefined },
     destinationPing: { ping: () => undefined },
     followUps: { launch: () => undefined, wake: () => undefined },
@@ -104,6 +107,7 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
     addAccount: (options) => addAccount(app, store, options),
     async close() {
       await app.close();
+      await documentRenditions.close();
       await store.close();
       await database.drop();
       await rm(blobFolder, { recursive: true, force: true });

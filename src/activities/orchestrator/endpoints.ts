@@ -58,6 +58,12 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     listConsolidatedQueries: operation('listConsolidatedQueries', whole),
     getConsolidated: operation('getConsolidated', ({ entry }) => ({ entries: entry?.length ?? 0 })),
     countConsolidated: operation('countConsolidated', whole),
+    listDocuments: operation('listDocuments', ({ documents }) => ({
+      documentIds: documents.map(({ id }) => id),
+    })),
+    // The link itself is left out: whoever holds it may read, and it lives a minute.
+    getDocumentUrl: operation('getDocumentUrl', () => undefined),
+    startBulkDocumentUrls: operation('startBulkDocumentUrls', whole),
     startNetworkQuery: operation('startNetworkQuery', whole),
     getNetworkQuery: operation('getNetworkQuery', whole),
     listNetworkQueries: operation('listNetworkQueries', ({ queries, meta }) => ({

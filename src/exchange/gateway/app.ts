@@ -17,6 +17,7 @@ import { addBulkUploadRoute } from './routes/bulk-upload.ts';
 import { addCohortPatientRoutes } from './routes/cohort-patients.ts';
 import { addCohortRoutes } from './routes/cohorts.ts';
 import { addConsolidatedResultRoute, addConsolidatedRoutes } from './routes/consolidated.ts';
+import { addDocumentLinkRoute, addDocumentRoutes } from './routes/documents.ts';
 import { addFacilityRoutes } from './routes/facilities.ts';
 import { addHealthRoutes } from './routes/health.ts';
 import { addInboundNotificationRoutes } from './routes/inbound-notifications.ts';
@@ -69,6 +70,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
     addNotificationLinkRoute(scope, deps);
     addBulkResultRoute(scope, deps);
     addConsolidatedResultRoute(scope, deps);
+    addDocumentLinkRoute(scope, deps);
   });
   return app;
 }
@@ -85,6 +87,7 @@ async function addInterface(app: FastifyInstance, deps: GatewayDeps): Promise<vo
   addNetworkQueryRoutes(operations, deps);
   addNotificationRoutes(operations, deps);
   addConsolidatedRoutes(operations, deps);
+  addDocumentRoutes(operations, deps);
   addQuerySweepRoutes(operations, deps);
   addSettingsRoutes(operations, deps);
   await app.register(async (scope) => {

@@ -3,6 +3,7 @@ import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { BulkCreateService } from '../bulk/service.ts';
 import type { ConsolidatedLauncher } from '../consolidated/launcher.ts';
+import type { DocumentRenditions } from '../documents/renditions.ts';
 import type { LinkMaker } from '../links/signed-link.ts';
 import type { NetworkQueryService } from '../network-query/service.ts';
 import type { FollowUps } from '../notifications/follow-up/follow-ups.ts';
@@ -26,6 +27,7 @@ export interface GatewayDeps {
   links: LinkMaker;
   /** Brings a record up to date before it is read. */
   records: RecordKeeper;
+  documentRenditions: Pick<DocumentRenditions, 'render'>;
   /** Address at which callers reach this gateway, without a slash at the end. */
   publicBaseUrl: string;
   /** Hashes idempotency keys and identity keys. */

@@ -39,7 +39,7 @@ export interface Operations {
   /** Changes something in one transaction, with audit and idempotency key. */
   write<N extends OperationName>(name: N, handler: TransactionHandler<N>, alias?: Alias): void;
   /** Has something changed by waiting for somebody else, with audit and idempotency key. */
-  act<N extends OperationName>(name: N, handler: ActionHandler<N>): void;
+  act<N extends OperationName>(name: N, handler: ActionHandler<N>, alias?: Alias): void;
 }
 
 export function createOperations(app: FastifyInstance, deps: WriteDeps & { store: Store }): Operations {
@@ -86,9 +86,11 @@ export function createOperations(app: FastifyInstance, deps: WriteDeps & { store
         (request) => runWrite(deps, name, request, (tx) => handler(tx, operationRequest(request))),
         alias,
       ),
-    act: (name, handler) =>
-      registerAll(name, (request) =>
-        runAction(deps, name, request, () => handler(operationRequest(request))),
+    act: (name, handler, alias) =>
+      registerAll(
+        name,
+        (request) => runAction(deps, name, request, () => handler(operationRequest(request))),
+        alias,
       ),
   };
 }

@@ -6,6 +6,7 @@ import type { Address, Contact, Gender, PersonalIdentifier } from '../domain/dem
 import type { BulkTables } from './schema/bulk.ts';
 import type { DefaultJson, Instant, Json, NullableJson } from './schema/columns.ts';
 import type { ConsolidatedTables } from './schema/consolidated.ts';
+import type { DocumentTables } from './schema/documents.ts';
 import type { MonitoringTables } from './schema/monitoring.ts';
 import type { NotificationTables } from './schema/notifications.ts';
 import type { QuerySweepTables } from './schema/query-sweep.ts';
@@ -15,6 +16,7 @@ import type { RecordTables } from './schema/records.ts';
 export interface Database
   extends BulkTables,
     ConsolidatedTables,
+    DocumentTables,
     QuerySweepTables,
     MonitoringTables,
     NotificationTables,

@@ -1,9 +1,11 @@
 import { BULK_CREATE_EVENT_TYPE, type BulkCreateEvent } from '../../contract/bulk-create.ts';
 import { CONSOLIDATED_DATA_EVENT_TYPE } from '../../contract/consolidated-query.ts';
+import { DOCUMENT_URLS_EVENT_TYPE } from '../../contract/document.ts';
 import { NETWORK_QUERY_EVENT_TYPES } from '../../contract/events.ts';
 import { NOTIFICATION_TYPES } from '../../contract/notification.ts';
 import { bulkResultUrl } from '../bulk/result-link.ts';
 import { withConsolidatedResult } from '../consolidated/event-link.ts';
+import { withDocumentUrls } from '../documents/document-link.ts';
 import { consolidatedDataUrl, type LinkMaker } from '../links/signed-link.ts';
 import { notificationUrl } from '../notifications/notification-link.ts';
 import type { OpenEvent } from '../store/events.ts';
@@ -50,6 +52,7 @@ const LINK_RULES: Readonly<Record<string, LinkRule>> = {
   [BULK_CREATE_EVENT_TYPE]: withBulkResult,
   [CONSOLIDATED_DATA_EVENT_TYPE]: (links, accountId, { body }) =>
     withConsolidatedResult(links, accountId, body),
+  [DOCUMENT_URLS_EVENT_TYPE]: (links, accountId, { body }) => withDocumentUrls(links, accountId, body),
 };
 
 /** The body of an event as it is sent. */

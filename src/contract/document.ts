@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { eventMetaOf } from './event-meta.ts';
+import { idSchema, sourceTypeSchema } from './primitives.ts';
+
+/** What a C-CDA document is converted to (E14, `conversionType`). */
+export const DOCUMENT_FORMATS = ['html', 'pdf'] as const;
+export type DocumentFormat = (typeof DOCUMENT_FORMATS)[number];
+
+/** How documents are listed (`output`). */
+export const DOCUMENT_OUTPUTS = ['fhir', 'dto'] as const;
+
+export const documentReferenceSchema = z
+  .looseObject({ resourceType: z.literal('DocumentReference'), id: idSchema })
+  .meta({
+    id: 'DocumentReference',
+    description:
+      'A FHIR R4 DocumentReference; `content[0].attachment.title` is the file name that E14 takes.',
+  });
+
+export const documentDtoSchema = z
+  .object({
+    id: idSchema,
+    fileName: z.string().meta({ description: 'What "get document URL" (E14) takes.' }),
+    description: z.string().optional(),
+    status: z.string().optional(),
+    indexed: z.string().optional().meta({ description: 'When its source filed it.' }),
+    mimeType: z.string(),
+    size: z.number().int().meta({ description: 'Bytes' }),
+    type: z.looseObject({}).optional().meta({ description: 'FHIR CodeableConcept' }),
+    source: sourceTypeSchema,
+  })
+  .meta({ id: 'Document' });
+export type DocumentDto = z.output<typeof documentDtoSchema>;
+
+export const DOCUMENT_URLS_EVENT_TYPE = 'medical.document-bulk-download-urls';
+
+/** Links to all documents of a patient (interface-decisions.md, Webhooks out). */
+export const documentUrlsEventSchema = z
+  .object({
+    meta: eventMetaOf(z.literal(DOCUMENT_URLS_EVENT_TYPE)),
+    patients: z.array(
+      z.object({
+        patientId: idSchema,
+        externalId: z.string().optional(),
+        additionalIds: z.record(z.string(), z.array(z.string())).optional(),
+        status: z.enum(['completed', 'failed']),
+        documents: z.array(
+          z.object({
+            id: idSchema,
+            fileName: z.string(),
+            mimeType: z.string(),
+            size: z.number().int(),
+            url: z.string().meta({ description: 'Good for an hour from the sending of this webhook.' }),
+          }),
+        ),
+      }),
+    ),
+  })
+  .meta({ id: 'DocumentUrlsEvent' });
+export type DocumentUrlsEvent = z.output<typeof documentUrlsEventSchema>;

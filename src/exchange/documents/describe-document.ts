@@ -1,0 +1,73 @@
+import { clinicalTime } from '../domain/merge/dates.ts';
+import { type Json, objectsOf, textOf } from '../domain/merge/json.ts';
+import type { ListedDocument } from '../store/documents.ts';
+
+/** What is wanted of a patient's documents. */
+export interface DocumentFilter {
+  /** YYYY-MM-DD, inclusive; of the document's own date. What has none is kept. */
+  dateFrom?: string;
+  /** YYYY-MM-DD, inclusive. */
+  dateTo?: string;
+  /** To be found in title, description, type or category; case does not count. */
+  content?: string;
+}
+
+/** Those that the filter lets through, newest first, undated last. The dates are those of the consolidated record. */
+export function selectDocuments(
+  documents: readonly ListedDocument[],
+  { dateFrom, dateTo, content }: DocumentFilter,
+): ListedDocument[] {
+  const wanted = content?.toLowerCase();
+  return documents
+    .map((document) => ({ document, time: clinicalTime(document.reference ?? {}) }))
+    .filter(({ time: { days } }) => {
+      if (days === undefined) return true;
+      const isBefore = dateFrom !== undefined && days.to !== 'infinity' && days.to < dateFrom;
+      return !isBefore && (dateTo === undefined || days.from <= dateTo);
+    })
+    .filter(({ document }) => wanted === undefined || wordsOf(document).includes(wanted))
+    .sort(
+      (left, right) =>
+        compare(right.time.sortDate, left.time.sortDate) || compare(right.document.id, left.document.id),
+    )
+    .map(({ document }) => document);
+}
+
+const compare = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0);
+
+function wordsOf(document: ListedDocument): string {
+  const reference = document.reference ?? {};
+  const concepts = [...objectsOf(reference.type), ...objectsOf(reference.category)];
+  return [
+    titleOf(document),
+    textOf(reference.description),
+    ...concepts.flatMap((concept) => [
+      textOf(concept.text),
+      ...objectsOf(concept.coding).map(({ display }) => textOf(display)),
+    ]),
+  ]
+    .filter((text) => text !== undefined)
+    .join('\n')
+    .toLowerCase();
+}
+
+/** What the source calls the file. */
+export function titleOf({ reference, contentType }: ListedDocument): string | undefined {
+  const attachments = objectsOf(reference?.content).flatMap(({ attachment }) => objectsOf(attachment));
+  const own = attachments.find((attachment) => attachment.contentType === contentType) ?? attachments[0];
+  return textOf(own?.title)?.trim() || undefined;
+}
+
+/** What a person would call the document: its description, title, or kind. */
+export function descriptionOf(document: ListedDocument): string | undefined {
+  const [type] = objectsOf(document.reference?.type);
+  return (
+    textOf(document.reference?.description)?.trim() ||
+    titleOf(document) ||
+    (type && conceptText(type)) ||
+    undefined
+  );
+}
+
+const conceptText = (concept: Json): string | undefined =>
+  textOf(concept.text) ?? objectsOf(concept.coding).flatMap(({ display }) => textOf(display) ?? [])[0];

@@ -1,0 +1,34 @@
+import type { DocumentUrlsEvent } from '../../contract/document.ts';
+import type { LinkMaker } from '../links/signed-link.ts';
+
+/** interface.md, E14 */
+export const DOWNLOAD_LINK_MS = 60_000;
+/** A receiver has many documents to fetch one after another (decision 34). */
+export const WEBHOOK_LINK_MS = 3_600_000;
+
+/** @param targetId id of a document, or of its rendition */
+export const documentUrl = (
+  links: LinkMaker,
+  accountId: string,
+  targetId: string,
+  lifetimeMs = DOWNLOAD_LINK_MS,
+): string => links.url('document', { accountId, targetId }, lifetimeMs);
+
+/** Puts a link to each document into the event. */
+export function withDocumentUrls(
+  links: LinkMaker,
+  accountId: string,
+  body: Record<string, unknown>,
+): Record<string, unknown> {
+  const { patients } = body as Pick<DocumentUrlsEvent, 'patients'>;
+  return {
+    ...body,
+    patients: patients.map((patient) => ({
+      ...patient,
+      documents: patient.documents.map((document) => ({
+        ...document,
+        url: documentUrl(links, accountId, document.id, WEBHOOK_LINK_MS),
+      })),
+    })),
+  };
+}

@@ -1,0 +1,50 @@
+import { v7 as uuidv7 } from 'uuid';
+import { DOCUMENT_URLS_EVENT_TYPE, type DocumentUrlsEvent } from '../../contract/document.ts';
+import type { AccountTx } from '../store/database.ts';
+import { listDocuments } from '../store/documents.ts';
+import { insertEvent } from '../store/events.ts';
+import type { StoredPatient } from '../store/patients.ts';
+
+/**
+ * Announces links to all documents of a patient. What they lead to is known at once, so there is nothing to run: the
+ * webhook is the whole work (decision 34). Links are put in when it is sent.
+ */
+export async function announceDocumentUrls(
+  tx: AccountTx,
+  { id: patientId, externalId, additionalIdentifiers }: StoredPatient,
+): Promise<{ requestId: string; eventIds: string[] }> {
+  const requestId = uuidv7();
+  const type = DOCUMENT_URLS_EVENT_TYPE;
+  const documents = await listDocuments(tx, patientId);
+  const occurredAt = new Date();
+  const told: Omit<DocumentUrlsEvent['patients'][number], 'documents'> = {
+    patientId,
+    externalId: externalId ?? undefined,
+    ...(Object.keys(additionalIdentifiers ?? {}).length === 0
+      ? {}
+      : { additionalIds: additionalIdentifiers }),
+    status: 'completed',
+  };
+  const eventId = await insertEvent(tx, {
+    type,
+    factKey: `${type}/${requestId}`,
+    patientId,
+    requestId,
+    occurredAt,
+    body: {
+      meta: { requestId, when: occurredAt.toISOString(), type },
+      patients: [
+        {
+          ...told,
+          documents: documents.map(({ id, fileName, contentType, sizeBytes }) => ({
+            id,
+            fileName,
+            mimeType: contentType,
+            size: sizeBytes,
+          })),
+        },
+      ],
+    },
+  });
+  return { requestId, eventIds: eventId === undefined ? [] : [eventId] };
+}

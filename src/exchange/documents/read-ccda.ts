@@ -1,0 +1,129 @@
+import { readNarrative } from './read-narrative.ts';
+import type { Block, Fact, ReadableDocument, Section } from './readable-document.ts';
+import { elementAt, elementsAt, textWithin, type XmlElement } from './xml-tree.ts';
+
+/** A CDA document (root `ClinicalDocument`) as a person reads it: its header and the narrative of its sections. */
+export function readCcda(root: XmlElement): ReadableDocument {
+  const patients = elementsAt(root, 'recordTarget', 'patientRole');
+  const names = patients.flatMap((role) => namesOf(elementAt(role, 'patient')));
+  return {
+    title: textWithin(elementAt(root, 'title')) || codeText(elementAt(root, 'code')) || 'Clinical document',
+    patient: names.join(', '),
+    facts: [...patients.flatMap(patientFacts), ...documentFacts(root)],
+    sections: [
+      ...elementsAt(root, 'component', 'structuredBody', 'component', 'section').map(toSection),
+      ...elementsAt(root, 'component', 'nonXMLBody', 'text').map(otherBody),
+    ],
+  };
+}
+
+function toSection(section: XmlElement): Section {
+  return {
+    title: textWithin(elementAt(section, 'title')) || codeText(elementAt(section, 'code')) || 'Section',
+    blocks: elementsAt(section, 'text').flatMap(readNarrative),
+    sections: elementsAt(section, 'component', 'section').map(toSection),
+  };
+}
+
+/** A body that is no C-CDA: text is shown, anything else is named. */
+function otherBody(text: XmlElement): Section {
+  const type = text.attributes.mediaType ?? 'text/plain';
+  const isText = type.startsWith('text/plain');
+  const content = textWithin(text);
+  const shown =
+    isText && text.attributes.representation === 'B64'
+      ? Buffer.from(content, 'base64').toString('utf8')
+      : content;
+  const note = `The content of this document is a file of the type ${type}, which is not shown here; the document itself holds it.`;
+  const paragraph: Block = { kind: 'paragraph', runs: [{ text: isText ? shown : note }] };
+  return { title: 'Content', blocks: [paragraph], sections: [] };
+}
+
+function patientFacts(role: XmlElement): Fact[] {
+  const patient = elementAt(role, 'patient');
+  return facts([
+    ['Patient', namesOf(patient).join(', ')],
+    ['Born', timeText(elementAt(patient, 'birthTime')?.attributes.value, 'date')],
+    ['Sex', sexText(elementAt(patient, 'administrativeGenderCode'))],
+    ['Address', elementsAt(role, 'addr').map(addressText).filter(isThere).join('; ')],
+    ['Phone, e-mail', elementsAt(role, 'telecom').map(telecomText).filter(isThere).join('; ')],
+    [
+      'Record numbers',
+      elementsAt(role, 'id')
+        .flatMap(({ attributes }) => attributes.extension ?? [])
+        .join(', '),
+    ],
+  ]);
+}
+
+function documentFacts(root: XmlElement): Fact[] {
+  const custodian = elementAt(root, 'custodian', 'assignedCustodian', 'representedCustodianOrganization');
+  const care = elementAt(root, 'documentationOf', 'serviceEvent', 'effectiveTime');
+  const visit = elementAt(root, 'componentOf', 'encompassingEncounter', 'effectiveTime');
+  return facts([
+    ['Kind', codeText(elementAt(root, 'code'))],
+    ['Created', timeText(elementAt(root, 'effectiveTime')?.attributes.value)],
+    ['Period of care', periodText(care)],
+    ['Encounter', periodText(visit)],
+    ['Author', elementsAt(root, 'author', 'assignedAuthor').map(authorText).filter(isThere).join('; ')],
+    [
+      'Custodian',
+      [textWithin(elementAt(custodian, 'name')), addressText(elementAt(custodian, 'addr'))]
+        .filter(isThere)
+        .join(', '),
+    ],
+  ]);
+}
+
+const facts = (pairs: readonly (readonly [string, string])[]): Fact[] =>
+  pairs.flatMap(([label, value]) => (value === '' ? [] : [{ label, value }]));
+const isThere = (text: string): boolean => text !== '';
+
+const namesOf = (person: XmlElement | undefined): string[] =>
+  elementsAt(person, 'name').slice(0, 1).map(textWithin).filter(isThere);
+
+function authorText(author: XmlElement): string {
+  const person = namesOf(elementAt(author, 'assignedPerson'))[0];
+  const device = textWithin(elementAt(author, 'assignedAuthoringDevice', 'softwareName'));
+  const organization = textWithin(elementAt(author, 'representedOrganization', 'name'));
+  return [person ?? device, organization].filter(isThere).join(', ');
+}
+
+function addressText(address: XmlElement | undefined): string {
+  const part = (name: string) => elementsAt(address, name).map(textWithin).filter(isThere).join(', ');
+  const region = [part('state'), part('postalCode')].filter(isThere).join(' ');
+  return [part('streetAddressLine'), part('city'), region, part('country')].filter(isThere).join(', ');
+}
+
+const telecomText = ({ attributes }: XmlElement): string =>
+  (attributes.value ?? '').replace(/^(?:tel|mailto):/i, '').trim();
+
+function codeText(code: XmlElement | undefined): string {
+  return code?.attributes.displayName ?? textWithin(elementAt(code, 'originalText'));
+}
+
+function sexText(code: XmlElement | undefined): string {
+  const known: Record<string, string> = { M: 'Male', F: 'Female', UN: 'Undifferentiated' };
+  const { displayName, code: value = '' } = code?.attributes ?? {};
+  return displayName ?? known[value] ?? value;
+}
+
+function periodText(time: XmlElement | undefined): string {
+  const [low, high] = ['low', 'high'].map((name) =>
+    timeText(elementAt(time, name)?.attributes.value, 'date'),
+  );
+  if (!low && !high) return timeText(time?.attributes.value, 'date');
+  return low === high ? (low ?? '') : [low || '…', high || '…'].join(' – ');
+}
+
+/** An HL7 time (`YYYYMMDDHHMMSS[.s][±ZZZZ]`) as far as it was given; what is none is shown as it is. */
+function timeText(value: string | undefined, precision: 'date' | 'time' = 'time'): string {
+  if (value === undefined) return '';
+  const match = /^(\d{4})(\d{2})?(\d{2})?(?:(\d{2})(\d{2})?[\d.]*)?([+-]\d{4})?$/.exec(value.trim());
+  if (match === null) return value.trim();
+  const [, year, month, day, hour, minute, zone] = match;
+  const date = [year, month, day].filter((part) => part !== undefined).join('-');
+  if (precision === 'date' || hour === undefined) return date;
+  const offset = zone === undefined ? '' : ` (UTC${zone.slice(0, 3)}:${zone.slice(3)})`;
+  return `${date} ${hour}:${minute ?? '00'}${offset}`;
+}

@@ -1,0 +1,15 @@
+import { parentPort } from 'node:worker_threads';
+import type { DocumentFormat } from '../../contract/document.ts';
+import { type Rendering, renderDocument } from './render.ts';
+
+/** What the thread is asked; it answers each with one `Rendering`, in order. */
+export interface RenderJob {
+  bytes: Uint8Array;
+  format: DocumentFormat;
+}
+
+parentPort?.on('message', ({ bytes, format }: RenderJob) => {
+  void renderDocument(bytes, format)
+    .catch((): Rendering => ({ kind: 'refused', reason: 'it is not as C-CDA documents are' }))
+    .then((rendering) => parentPort?.postMessage(rendering));
+});

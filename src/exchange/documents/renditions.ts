@@ -1,0 +1,117 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { DocumentFormat } from '../../contract/document.ts';
+import { BlobNotFoundError, type BlobStore } from '../blobs/blob-store.ts';
+import { ExchangeError, InvalidRequestError, NotFoundError, UnavailableError } from '../errors.ts';
+import type { LeftOverWork } from '../left-over-work.ts';
+import type { Store } from '../store/database.ts';
+import {
+  deleteRendition,
+  findRendition,
+  insertRendition,
+  oldRenditions,
+  type StoredDocument,
+} from '../store/documents.ts';
+import { createDocumentRenderer, type DocumentRenderer } from './renderer.ts';
+
+/** Largest document that is converted; a source's files are collected up to the same size. */
+export const CONVERTED_BYTES_MAX = 20_000_000;
+
+export const RENDITION_TYPES: Readonly<Record<DocumentFormat, string>> = {
+  html: 'text/html; charset=utf-8',
+  pdf: 'application/pdf',
+};
+
+/** Documents converted for people. */
+export interface DocumentRenditions {
+  /**
+   * The id of a rendition to link to: made now, or within the last hours. Throws 400 for what is no XML, 422 with the
+   * reason for what cannot be converted, 503 when too many are being converted.
+   */
+  render(accountId: string, document: StoredDocument, format: DocumentFormat): Promise<string>;
+  /** Old renditions. */
+  leftOver: LeftOverWork;
+  close(): Promise<void>;
+}
+
+export function createDocumentRenditions({
+  store,
+  blobs,
+  renderer = createDocumentRenderer(),
+}: {
+  store: Store;
+  blobs: BlobStore;
+  renderer?: DocumentRenderer;
+}): DocumentRenditions {
+  return {
+    async render(accountId, document, format) {
+      if (!mayBeXml(document.contentType)) throw notXml(document.contentType);
+      const known = await store.asAccount(accountId, (tx) => findRendition(tx, document.id, format));
+      if (known !== undefined) return known.id;
+      const rendered = await convert(document, format);
+      const { ref: blobRef, sizeBytes } = await blobs.put('document', rendered, RENDITION_TYPES[format]);
+      const id = uuidv7();
+      await store.asAccount(accountId, (tx) =>
+        insertRendition(tx, document.id, { id, format, sizeBytes, blobRef }),
+      );
+      return id;
+    },
+    leftOver: {
+      name: 'old renditions of documents',
+      async takeUp(limit) {
+        const old = await store.asSystem((tx) => oldRenditions(tx, limit));
+        for (const { id, blobRef } of old) {
+          await blobs.delete(blobRef);
+          await store.asSystem((tx) => deleteRendition(tx, id));
+        }
+        return old.length;
+      },
+    },
+    close: () => renderer.close(),
+  };
+
+  async function convert(document: StoredDocument, format: DocumentFormat): Promise<Uint8Array> {
+    if (document.sizeBytes > CONVERTED_BYTES_MAX) {
+      const [size, max] = [document.sizeBytes, CONVERTED_BYTES_MAX].map((bytes) =>
+        Math.round(bytes / 1_000_000),
+      );
+      throw unconvertible(`it has ${size} MB, and at most ${max} MB are converted`);
+    }
+    const rendering = await renderer.render(await contentOf(document), format);
+    switch (rendering.kind) {
+      case 'rendered':
+        return rendering.bytes;
+      case 'not-xml':
+        throw notXml(document.contentType);
+      case 'refused':
+        throw unconvertible(rendering.reason);
+      case 'busy':
+        throw new UnavailableError('Too many documents are being converted; try again in a few seconds');
+    }
+  }
+
+  async function contentOf(document: StoredDocument): Promise<Buffer> {
+    try {
+      return await blobs.read(document.blobRef);
+    } catch (error) {
+      throw error instanceof BlobNotFoundError ? new NotFoundError('Document') : error;
+    }
+  }
+}
+
+/** Sources label C-CDA documents in several ways; the bytes decide where the label leaves it open. */
+const mayBeXml = (contentType: string): boolean =>
+  /xml/i.test(contentType) || /^(?:application\/octet-stream|text\/plain)\b/i.test(contentType);
+
+const notXml = (contentType: string) =>
+  new InvalidRequestError([
+    {
+      path: 'conversionType',
+      message: `is for XML/CDA files only, and this file is ${contentType}; leave it out to get the file as it is`,
+    },
+  ]);
+
+const unconvertible = (reason: string) =>
+  new ExchangeError(
+    422,
+    `This document cannot be converted: ${reason}. Leave conversionType out to get the file as it is`,
+  );

@@ -1,0 +1,138 @@
+import { sql } from 'kysely';
+import type { DocumentFormat } from '../../contract/document.ts';
+import type { SourceType } from '../../contract/primitives.ts';
+import type { AccountTx, SystemTx } from './database.ts';
+
+/** A file as it was collected: an attachment of a source, or an answer that resources came in. */
+export interface StoredDocument {
+  id: string;
+  patientId: string;
+  source: SourceType;
+  fileName: string;
+  contentType: string;
+  sizeBytes: number;
+  blobRef: string;
+}
+
+/** A document and what its source says of it. */
+export interface ListedDocument extends StoredDocument {
+  collectedAt: Date;
+  /** The DocumentReference as it was delivered; null when there is none. */
+  reference: Record<string, unknown> | null;
+}
+
+/**
+ * A patient's documents, each as the newest query that brought it did; files of the same content once. Answers of
+ * sources are not among them.
+ */
+export async function listDocuments(tx: AccountTx, patientId: string): Promise<ListedDocument[]> {
+  const { rows } = await sql<ListedDocument>`
+    select id, patient_id as "patientId", source, file_name as "fileName", content_type as "contentType",
+      size_bytes as "sizeBytes", blob_ref as "blobRef", created_at as "collectedAt", reference
+    from (
+      select d.*, r.content as reference,
+        first_value(d.query_id) over (
+          partition by d.source, coalesce(d.source_document_id, encode(d.sha256, 'hex'))
+          order by d.created_at desc, d.id desc) as newest_query_id,
+        row_number() over (
+          partition by d.source, coalesce(d.source_document_id, ''), d.query_id, d.sha256
+          order by d.created_at desc, d.id desc) as nth
+      from document d
+      left join patient_resource r on r.patient_id = d.patient_id and r.source = d.source
+        and r.resource_type = 'DocumentReference' and r.source_id = d.source_document_id
+      where d.patient_id = ${patientId} and d.kind = 'attachment'
+    ) as delivered
+    where query_id = newest_query_id and nth = 1`.execute(tx.db);
+  return rows;
+}
+
+const DOCUMENT = [
+  'id',
+  'patient_id as patientId',
+  'source',
+  'file_name as fileName',
+  'content_type as contentType',
+  'size_bytes as sizeBytes',
+  'blob_ref as blobRef',
+] as const;
+
+export const findDocumentByName = (tx: AccountTx, fileName: string): Promise<StoredDocument | undefined> =>
+  tx.db.selectFrom('document').select(DOCUMENT).where('file_name', '=', fileName).executeTakeFirst();
+
+export const findDocument = (tx: AccountTx, id: string): Promise<StoredDocument | undefined> =>
+  tx.db.selectFrom('document').select(DOCUMENT).where('id', '=', id).executeTakeFirst();
+
+/** A document converted for people. */
+export interface Rendition {
+  id: string;
+  format: DocumentFormat;
+  sizeBytes: number;
+  blobRef: string;
+}
+
+const RENDITION = ['id', 'format', 'size_bytes as sizeBytes', 'blob_ref as blobRef'] as const;
+
+/** One that is not about to be deleted. */
+export async function findRendition(
+  tx: AccountTx,
+  documentId: string,
+  format: DocumentFormat,
+): Promise<Rendition | undefined> {
+  return tx.db
+    .selectFrom('document_rendition')
+    .select(RENDITION)
+    .where('document_id', '=', documentId)
+    .where('format', '=', format)
+    .where('created_at', '>', sql<Date>`now() - interval '12 hours'`)
+    .orderBy('created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+}
+
+export async function insertRendition(
+  tx: AccountTx,
+  documentId: string,
+  { id, format, sizeBytes, blobRef }: Rendition,
+): Promise<void> {
+  await tx.db
+    .insertInto('document_rendition')
+    .values({
+      id,
+      account_id: tx.accountId,
+      document_id: documentId,
+      format,
+      size_bytes: sizeBytes,
+      blob_ref: blobRef,
+    })
+    .execute();
+}
+
+/** A rendition and the document it was made of. */
+export async function findRenditionById(
+  tx: AccountTx,
+  id: string,
+): Promise<{ rendition: Rendition; document: StoredDocument } | undefined> {
+  const row = await tx.db
+    .selectFrom('document_rendition')
+    .select([...RENDITION, 'document_id'])
+    .where('id', '=', id)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const { document_id, ...rendition } = row;
+  const document = await findDocument(tx, document_id);
+  return document && { rendition, document };
+}
+
+/** Renditions that were made more than a day ago; over all accounts, oldest first. */
+export const oldRenditions = (tx: SystemTx, limit: number): Promise<Pick<Rendition, 'id' | 'blobRef'>[]> =>
+  tx.db
+    .selectFrom('document_rendition')
+    .select(['id', 'blob_ref as blobRef'])
+    .where('created_at', '<', sql<Date>`now() - interval '1 day'`)
+    .orderBy('created_at')
+    .limit(limit)
+    .execute();
+
+export async function deleteRendition(tx: SystemTx, id: string): Promise<void> {
+  await tx.db.deleteFrom('document_rendition').where('id', '=', id).execute();
+}

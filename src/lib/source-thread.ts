@@ -1,0 +1,26 @@
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
+
+/** A thread knows no TypeScript of its own, whatever its process was started with: it registers tsx first. */
+const TSX = pathToFileURL(
+  createRequire(import.meta.url)
+    .resolve('tsx/esm/api')
+    .replace(/\.cjs$/, '.mjs'),
+);
+
+/**
+ * Starts a thread on one of our own source files, with a JavaScript heap of its own: what outgrows it ends the thread
+ * with ERR_WORKER_OUT_OF_MEMORY and not the process.
+ */
+export const startSourceThread = (file: URL, options: { heapMb: number; workerData?: unknown }): Worker =>
+  new Worker(
+    `import(${JSON.stringify(TSX.href)})
+      .then(({ register }) => { register(); return import(${JSON.stringify(file.href)}); });`,
+    {
+      eval: true,
+      workerData: options.workerData,
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
+    },
+  );
