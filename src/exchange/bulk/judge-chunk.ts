@@ -37,10 +37,17 @@ export interface JudgedChunk extends OpenChunk {
 /**
  * Decides what becomes of each row, holding everybody concerned until the transaction ends. Takes what save-patient.ts
  * takes for one patient, in its order: the persons, their patients, the cohorts. A dry run looks and holds no patient.
+ * `onLocked`: all persons are held.
  */
-export async function judgeChunk(tx: AccountTx, job: BulkJob, chunk: PreparedChunk): Promise<JudgedChunk> {
+export async function judgeChunk(
+  tx: AccountTx,
+  job: BulkJob,
+  chunk: PreparedChunk,
+  onLocked: () => void,
+): Promise<JudgedChunk> {
   const persons = chunk.lines.flatMap(({ person }) => person ?? []);
   if (!job.dryRun) await lockPersons(tx, new Set(persons.map(({ lockId }) => lockId)));
+  onLocked();
   const known = await findKnown(tx, job, persons);
   const references = await checkReferences(tx, job.facilityId, chunk.lines);
 
