@@ -36,6 +36,7 @@ await runProcess('gateway', async (logger) => {
     destinationPing: exchange.destinationPing,
     notificationSenders: config.NOTIFICATION_SENDERS,
     followUps: exchange.followUps,
+    erasures: exchange.erasures,
     handleSourceCallback: (token, headers, rawBody) =>
       exchange.sourceCallbacks.handle(token, headers, rawBody),
     cohortChanged: exchange.cohortSchedules.cohortChanged,

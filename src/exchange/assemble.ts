@@ -15,6 +15,7 @@ import { createCohortSchedules } from './monitoring/cohort-schedules.ts';
 import { createNetworkQueryService } from './network-query/service.ts';
 import { createSourceCallbacks } from './network-query/source-callback.ts';
 import { createFollowUps } from './notifications/follow-up/follow-ups.ts';
+import { createErasures, workflowStopper } from './patients/erasures.ts';
 import { createSweepControl } from './query-sweep/control.ts';
 import { sweepsLeftOver } from './query-sweep/launcher.ts';
 import { createCcdaConverter } from './records/ccda/ccda-converter.ts';
@@ -76,6 +77,7 @@ export async function assembleExchange(
   const consolidatedQueries = createConsolidatedLauncher({ store, blobs, temporal, courier, logger });
   const cohortSchedules = createCohortSchedules({ store, temporal, logger });
   const followUps = createFollowUps({ store, temporal, logger });
+  const erasures = createErasures({ store, blobs, stopWorkflow: workflowStopper(temporal), logger });
   const secrets = callbackSecrets(config);
   return {
     store,
@@ -99,6 +101,7 @@ export async function assembleExchange(
     querySweeps: createSweepControl({ store, temporal }),
     cohortSchedules,
     followUps,
+    erasures,
     sourceCallbacks: createSourceCallbacks({ store, temporal, logger, secrets }),
     /** Where a source may call back, without the token; undefined when it has no key to sign with. */
     callbackBaseUrl: (source: SourceType) =>
@@ -113,6 +116,7 @@ export async function assembleExchange(
       sweepsLeftOver({ store, temporal }),
       cohortSchedules.leftOver,
       followUps.leftOver,
+      erasures.leftOver,
     ] as LeftOverWork[],
     /** Finishes what runs in the background, then closes the database. */
     async close(): Promise<void> {
@@ -122,6 +126,7 @@ export async function assembleExchange(
         consolidatedQueries.drain(),
         cohortSchedules.drain(),
         followUps.drain(),
+        erasures.drain(),
         courier.drain(),
         destinationPing.drain(),
       ]);

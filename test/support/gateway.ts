@@ -14,6 +14,7 @@ import { createGateway } from '../../src/exchange/gateway/app.ts';
 import type { GatewayDeps } from '../../src/exchange/gateway/deps.ts';
 import { createLinkMaker } from '../../src/exchange/links/signed-link.ts';
 import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
+import { createErasures, type Erasures } from '../../src/exchange/patients/erasures.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { type Dialect, insertAccount } from '../../src/exchange/store/accounts.ts';
@@ -52,6 +53,9 @@ export interface TestGateway {
   blobCount(): Promise<number>;
   /** Request ids of the queries and bulk creates that were started after their commit, and of uploads that were announced. */
   launched: string[];
+  /** Ids of the workflows that were to be stopped. */
+  stopped: string[];
+  erasures: Erasures;
   /** Every line that was logged. */
   logLines: string[];
   addAccount(options?: { dialect?: Dialect; settings?: AccountSettings }): Promise<TestAccount>;
@@ -69,6 +73,13 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
   const documentRenditions = createDocumentRenditions({ store, blobs });
   const launched: string[] = [];
   const logLines: string[] = [];
+  const stopped: string[] = [];
+  const erasures = createErasures({
+    store,
+    blobs,
+    stopWorkflow: async (workflowId) => void stopped.push(workflowId),
+    logger: pino({ level: 'silent' }),
+  });
   const app = await createGateway({
     store,
     logger: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),
@@ -83,6 +94,7 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
     courier: { send: () => undefined },
     destinationPing: { ping: () => undefined },
     followUps: { launch: () => undefined, wake: () => undefined },
+    erasures,
     publicBaseUrl: TEST_BASE_URL,
     idHmacKey: TEST_ID_HMAC_KEY,
     linkSigningKey: TEST_LINK_KEY,
@@ -103,10 +115,13 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
       return entries.filter((entry) => entry.isFile()).length;
     },
     launched,
+    stopped,
+    erasures,
     logLines,
     addAccount: (options) => addAccount(app, store, options),
     async close() {
       await app.close();
+      await erasures.drain();
       await documentRenditions.close();
       await store.close();
       await database.drop();

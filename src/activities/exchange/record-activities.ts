@@ -3,7 +3,7 @@ import type { SourceType } from '../../contract/primitives.ts';
 import type { FailedAttempt, SourceStepInput } from '../../contract/source-steps.ts';
 import { callbackHash, callbackToken } from '../../exchange/network-query/callback-token.ts';
 import { failAttempt } from '../../exchange/network-query/endings.ts';
-import { openAttempt } from '../../exchange/network-query/open-attempt.ts';
+import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
 import type { SourceConnector } from '../../exchange/sources/connector.ts';
 import { newestAttempt, readAttempt } from '../../exchange/store/attempts.ts';
 import type { Store } from '../../exchange/store/database.ts';
@@ -43,13 +43,18 @@ export function createRecordActivities(deps: {
 
     /** Writes the attempt that follows the source's newest one, so that readers see it at once. */
     async openNextAttempt(of: SourceStepInput): Promise<{ attempt: number }> {
-      return store.asAccount(of.accountId, async (tx) => {
+      const opened = store.asAccount(of.accountId, async (tx) => {
         const newest = await newestAttempt(tx, of.requestId, of.source);
         // One that runs was opened by an earlier call of this step.
         const attempt = newest?.status === 'running' ? newest.attempt : (newest?.attempt ?? 0) + 1;
         const token = callbackToken(deps.callbackKey, of.requestId, of.source, attempt);
         await openAttempt(tx, { ...of, attempt }, callbackHash(token));
         return { attempt };
+      });
+      // The attempt's first step finds the query gone too, and ends the source.
+      return opened.catch((error: unknown) => {
+        if (error instanceof QueryGone) return { attempt: of.attempt };
+        throw error;
       });
     },
   };

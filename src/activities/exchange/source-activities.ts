@@ -10,7 +10,7 @@ import type { BlobStore } from '../../exchange/blobs/blob-store.ts';
 import { callbackHash, callbackToken } from '../../exchange/network-query/callback-token.ts';
 import { AttemptSuperseded, collectPages, completeCollected } from '../../exchange/network-query/collect.ts';
 import { completeAttempt } from '../../exchange/network-query/endings.ts';
-import { openAttempt } from '../../exchange/network-query/open-attempt.ts';
+import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
 import type { RecordKeeper } from '../../exchange/records/record-keeper.ts';
 import { type Page, type SourceConnector, SourceFailure } from '../../exchange/sources/connector.ts';
 import { type AttemptWork, saveJob } from '../../exchange/store/attempts.ts';
@@ -127,6 +127,8 @@ export function createSourceActivities(deps: SourceActivityDeps) {
       return await work(step, context.cancellationSignal);
     } catch (error) {
       if (context.cancellationSignal.aborted) throw new CancelledFailure('Stopped on request');
+      if (error instanceof QueryGone)
+        throw ApplicationFailure.nonRetryable(error.message, SOURCE_FAILURE_TYPES.superseded);
       // The next call finds in PostgreSQL where the attempt stands now.
       if (error instanceof AttemptSuperseded)
         throw ApplicationFailure.retryable(error.message, SOURCE_FAILURE_TYPES.superseded);

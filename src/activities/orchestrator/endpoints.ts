@@ -32,6 +32,7 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     })),
     getPatient: operation('getPatient', whole),
     updatePatient: operation('updatePatient', ({ id, eTag }) => ({ patientId: id, eTag })),
+    deletePatient: operation('deletePatient', () => undefined),
     addPatientToCohorts: operation('addPatientToCohorts', ({ cohorts }) => ({
       cohortIds: cohorts.map(({ id }) => id),
     })),

@@ -55,6 +55,19 @@ export const patientEndpoints = {
     responses: { 200: patientSchema },
     errors: [404, 409, 412],
   }),
+  deletePatient: endpoint({
+    method: 'DELETE',
+    path: '/medical/v1/patient/:id',
+    reference: 'Operations around E1–E14',
+    tag: 'patient',
+    summary: 'Delete patient',
+    description:
+      'For good, with all that was collected; what runs for the patient is cancelled, and no webhook about the patient is sent any more. The audit stays.',
+    params: byId,
+    headers: ifMatch,
+    responses: { 204: null },
+    errors: [404, 412],
+  }),
   listPatients: endpoint({
     method: 'GET',
     path: '/medical/v1/patient',

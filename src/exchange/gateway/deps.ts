@@ -8,6 +8,7 @@ import type { LinkMaker } from '../links/signed-link.ts';
 import type { NetworkQueryService } from '../network-query/service.ts';
 import type { FollowUps } from '../notifications/follow-up/follow-ups.ts';
 import type { NotificationSender } from '../notifications/senders.ts';
+import type { Erasures } from '../patients/erasures.ts';
 import type { SweepControl } from '../query-sweep/control.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
 import type { Store } from '../store/database.ts';
@@ -47,6 +48,7 @@ export interface GatewayDeps {
   courier: Pick<Courier, 'send'>;
   /** Who may tell us of people unasked; none: nobody. */
   notificationSenders?: readonly NotificationSender[];
+  erasures: Pick<Erasures, 'start'>;
   followUps: Pick<FollowUps, 'launch' | 'wake'>;
   /** Asks a new webhook destination whether it is one. */
   destinationPing: Pick<DestinationPing, 'ping'>;

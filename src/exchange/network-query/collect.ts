@@ -79,15 +79,20 @@ async function keepPage(
   const documents = await keepBytes(deps.blobs, step, patientId, page);
   const collected = identify(page, documents[0]?.fileName ?? '');
   const counts = { resources: collected.length, strays: page.strayCount, documents: documents.length };
-  await deps.store.asAccount(step.accountId, async (tx) => {
-    if (!(await savePage(tx, step, pageCount, counts, page.next)))
-      throw new AttemptSuperseded('The attempt was ended or taken over meanwhile');
+  const isKept = await deps.store.asAccount(step.accountId, async (tx) => {
+    if (!(await savePage(tx, step, pageCount, counts, page.next))) return false;
     await insertDocuments(tx, documents);
     await insertSourcePatientIds(tx, patientId, step.source, page.patientIds);
     const documentId = documents[0]?.id ?? '';
     await upsertResources(tx, { patientId, source: step.source, documentId }, collected);
     await tellOmissions(tx, step, page);
+    return true;
   });
+  if (!isKept) {
+    // Nobody knows of these; the attempt, and perhaps the patient, is gone.
+    for (const { blobRef } of documents) await deps.blobs.delete(blobRef);
+    throw new AttemptSuperseded('The attempt was ended or taken over meanwhile');
+  }
   return collected.length;
 }
 

@@ -4,7 +4,16 @@ import type { AccountTx } from '../store/database.ts';
 import { lockQuery, settleQuery } from '../store/network-queries.ts';
 import { tell } from '../store/timeline.ts';
 
-/** Reads where an attempt stands; the first step of a further attempt writes it. */
+/** The query is gone, with its patient: nothing is left to do. */
+export class QueryGone extends Error {
+  override readonly name = 'QueryGone';
+
+  constructor() {
+    super('The patient was deleted');
+  }
+}
+
+/** Reads where an attempt stands; the first step of a further attempt writes it. Throws QueryGone. */
 export async function openAttempt(
   tx: AccountTx,
   step: SourceStepInput,
@@ -13,12 +22,12 @@ export async function openAttempt(
   const { source, attempt } = step;
   let work = await readAttempt(tx, step);
   if (work === undefined) {
-    await lockQuery(tx, step.requestId);
+    if ((await lockQuery(tx, step.requestId)) === undefined) throw new QueryGone();
     await insertNextAttempt(tx, step, callbackHash);
     await settleQuery(tx, step.requestId);
     work = await readAttempt(tx, step);
   }
-  if (work === undefined) throw new Error('The query of this attempt is gone');
+  if (work === undefined) throw new QueryGone();
   if (work.status === 'running' && work.job === null && work.cursor === null) {
     const onceKey = `asked/${source}/${attempt}`;
     await tell(tx, step.requestId, {

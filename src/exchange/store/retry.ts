@@ -7,7 +7,10 @@ export class OvertakenError extends Error {
   override readonly name = 'OvertakenError';
 }
 
-/** Runs a whole transaction again when the database ended it in favour of another (dead lock, serialisation). */
+/**
+ * Runs a whole transaction again when the database ended it in favour of another: dead lock, serialisation, or a row that
+ * it refers to was deleted.
+ */
 export async function retryOvertaken<T>(transaction: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -22,5 +25,6 @@ export async function retryOvertaken<T>(transaction: () => Promise<T>): Promise<
 function wasOvertaken(error: unknown): boolean {
   if (error instanceof OvertakenError) return true;
   const code = (error as { code?: unknown } | null)?.code;
-  return code === '40001' || code === '40P01';
+  // 23503: a row that was there when it was read is not any more, so a foreign key leads nowhere.
+  return code === '40001' || code === '40P01' || code === '23503';
 }

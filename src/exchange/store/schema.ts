@@ -7,6 +7,7 @@ import type { BulkTables } from './schema/bulk.ts';
 import type { DefaultJson, Instant, Json, NullableJson } from './schema/columns.ts';
 import type { ConsolidatedTables } from './schema/consolidated.ts';
 import type { DocumentTables } from './schema/documents.ts';
+import type { ErasureTables } from './schema/erasure.ts';
 import type { MonitoringTables } from './schema/monitoring.ts';
 import type { NotificationTables } from './schema/notifications.ts';
 import type { QuerySweepTables } from './schema/query-sweep.ts';
@@ -18,6 +19,7 @@ export interface Database
     ConsolidatedTables,
     DocumentTables,
     QuerySweepTables,
+    ErasureTables,
     MonitoringTables,
     NotificationTables,
     RecordTables {

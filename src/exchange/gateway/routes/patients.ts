@@ -1,4 +1,5 @@
 import { assignToCohorts } from '../../patients/consent.ts';
+import { deletePatient } from '../../patients/delete-patient.ts';
 import {
   changeStatus,
   createOrMatchPatient,
@@ -10,14 +11,17 @@ import { findNewestByExternalId, findPatient, type StoredPatient } from '../../s
 import { patientAnswer } from '../answers.ts';
 import type { GatewayDeps } from '../deps.ts';
 import { checkETag, eTagHeader } from '../etag.ts';
-import { created, found, ok } from '../operation.ts';
+import { created, found, noContent, ok } from '../operation.ts';
 import type { Operations } from '../operations.ts';
 import { openPage } from '../paging.ts';
 import { startQuery } from './start-query.ts';
 
 export function addPatientRoutes(
   operations: Operations,
-  deps: Pick<GatewayDeps, 'idHmacKey' | 'networkQueries' | 'publicBaseUrl' | 'linkSigningKey'>,
+  deps: Pick<
+    GatewayDeps,
+    'idHmacKey' | 'networkQueries' | 'erasures' | 'publicBaseUrl' | 'linkSigningKey'
+  >,
 ): void {
   operations.write('createPatient', async (tx, { query, body, caller }) => {
     const context = { tx, hmacKey: deps.idHmacKey };
@@ -57,6 +61,13 @@ export function addPatientRoutes(
       headers: eTagHeader(patient),
       patientId: patient.id,
     });
+  });
+
+  operations.write('deletePatient', async (tx, { params, headers }) => {
+    const patientId = await deletePatient(tx, params.id, (known) =>
+      checkETag('The patient', known, headers['if-match']),
+    );
+    return noContent({ patientId, afterCommit: () => deps.erasures.start() });
   });
 
   operations.read('listPatients', async (tx, { query, caller }) => {

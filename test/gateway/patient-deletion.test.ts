@@ -1,0 +1,221 @@
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createRecordActivities } from '../../src/activities/exchange/record-activities.ts';
+import { createSourceActivities } from '../../src/activities/exchange/source-activities.ts';
+import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import { SOURCE_FAILURE_TYPES } from '../../src/contract/source-steps.ts';
+import { consolidatedQueryWorkflowId, networkQueryWorkflowId } from '../../src/contract/temporal.ts';
+import { createErasures } from '../../src/exchange/patients/erasures.ts';
+import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
+import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
+import type { Page, SourceConnector } from '../../src/exchange/sources/connector.ts';
+import { insertEvent } from '../../src/exchange/store/events.ts';
+import { observation, page, runActivity, stepOf } from '../store/network-query-environment.ts';
+import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+
+let gateway: TestGateway;
+let account: TestAccount;
+beforeAll(async () => {
+  gateway = await createTestGateway();
+  account = await gateway.addAccount();
+});
+afterAll(() => gateway.close());
+
+/** Steps of workers on the gateway's own database; the source's pages are the test's. */
+function workerOf(pages: () => AsyncGenerator<Page>) {
+  const { store, blobs } = gateway;
+  const connector = { begin: async () => ({ kind: 'ready', pages: pages() }) } as Partial<SourceConnector>;
+  const connectors = Object.fromEntries(SOURCE_TYPES.map((source) => [source, connector])) as Record<
+    SourceType,
+    SourceConnector
+  >;
+  const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter() });
+  const courier = { send: () => undefined };
+  const deps = {
+    store,
+    blobs,
+    records,
+    courier,
+    connectors,
+    callbackKey: 'key',
+    callbackBaseUrl: () => undefined,
+  };
+  return { ...createSourceActivities(deps), ...createRecordActivities(deps) };
+}
+
+async function newPatient(): Promise<{ id: string; eTag: string }> {
+  const cohort = (await account.call('POST', 'cohort', { name: uuidv7() })).json();
+  const person = newPerson({ externalId: uuidv7(), cohorts: [cohort.id] });
+  const url = `patient?facilityId=${account.facilityId}`;
+  return (await account.call('POST', url, person, { 'idempotency-key': uuidv7() })).json();
+}
+const startQuery = async (patientId: string): Promise<string> => {
+  const body = { sources: { hie: { enabled: true } } };
+  return (await account.call('POST', `network/query?patientId=${patientId}`, body)).json().requestId;
+};
+const remove = (id: string, headers?: Record<string, string>) =>
+  account.call('DELETE', `patient/${id}`, undefined, headers);
+
+/** Tables of accounts with a row in which the text stands. */
+async function tablesWith(text: string): Promise<string[]> {
+  return gateway.store.asSystem(async (tx) => {
+    const { rows: tables } = await sql<{ name: string }>`
+      select distinct table_name as name from information_schema.columns
+      where table_schema = 'public' and column_name = 'account_id' order by 1`.execute(tx.db);
+    const found: string[] = [];
+    for (const { name } of tables) {
+      const like = `%${text}%`;
+      const { rows } =
+        await sql`select from ${sql.table(name)} as t where t::text like ${like} limit 1`.execute(tx.db);
+      if (rows.length > 0) found.push(name);
+    }
+    return found;
+  });
+}
+
+describe('a patient that is deleted', () => {
+  it('leaves no row but the audit, no blob, and nothing that runs', async () => {
+    const blobsBefore = await gateway.blobCount();
+    const patient = await newPatient();
+    const requestId = await startQuery(patient.id);
+    const worker = workerOf(async function* () {
+      yield page([observation('one')], { attachments: [attachment] });
+    });
+    await runActivity(worker.askSource, stepOf(account.accountId, requestId, 'hie'));
+    const running = await startQuery(patient.id);
+    const consolidated = (await account.call('POST', `patient/${patient.id}/consolidated/query`)).json();
+    await gateway.store.asAccount(account.accountId, (tx) =>
+      insertEvent(tx, {
+        type: 'patient.admit',
+        factKey: uuidv7(),
+        patientId: patient.id,
+        occurredAt: new Date(),
+        body: { meta: {}, payload: { patientId: patient.id } },
+      }),
+    );
+    expect(await gateway.blobCount()).toBe(blobsBefore + 2);
+    expect((await tablesWith(patient.id)).length).toBeGreaterThan(9);
+
+    const answer = await remove(patient.id, { 'if-match': patient.eTag });
+    expect([answer.statusCode, answer.body]).toEqual([204, '']);
+    await gateway.erasures.drain();
+    expect(await tablesWith(patient.id)).toEqual(['audit_entry']);
+    expect(await gateway.blobCount()).toBe(blobsBefore);
+    expect([...gateway.stopped].sort()).toEqual(
+      [networkQueryWorkflowId(running), consolidatedQueryWorkflowId(consolidated.requestId)].sort(),
+    );
+    const { rows } = await gateway.store.asSystem((tx) =>
+      sql`select operation, outcome from audit_entry where patient_id = ${patient.id} order by id desc limit 1`.execute(
+        tx.db,
+      ),
+    );
+    expect(rows).toEqual([{ operation: 'deletePatient', outcome: '204' }]);
+
+    for (const url of [`patient/${patient.id}`, `network/query/${running}`, `patient/${patient.id}/cohort`])
+      expect((await account.call('GET', url)).statusCode).toBe(404);
+    expect((await remove(patient.id)).statusCode).toBe(404);
+  });
+
+  it('is refused when it has changed, and not found when it is another account’s', async () => {
+    const patient = await newPatient();
+    await account.call('PUT', `patient/${patient.id}/hie-opt-out?hieOptOut=true`);
+    expect((await remove(patient.id, { 'if-match': patient.eTag })).statusCode).toBe(412);
+    const other = await gateway.addAccount();
+    const answer = await other.call('DELETE', `patient/${patient.id}`);
+    expect([answer.statusCode, answer.json().detail]).toEqual([404, 'Patient not found']);
+    expect((await account.call('GET', `patient/${patient.id}`)).statusCode).toBe(200);
+    expect((await account.call('DELETE', 'patient/none')).statusCode).toBe(400);
+  });
+
+  it('while a source’s answer is collected leaves nothing of it; the steps that follow end at once', async () => {
+    const patient = await newPatient();
+    const requestId = await startQuery(patient.id);
+    const before = await gateway.blobCount();
+    const worker = workerOf(async function* () {
+      yield page([observation('one')], { next: { page: 1 } });
+      expect((await remove(patient.id)).statusCode).toBe(204);
+      yield page([observation('two')], { attachments: [attachment] });
+    });
+    const step = stepOf(account.accountId, requestId, 'hie');
+    await expect(runActivity(worker.askSource, step)).rejects.toMatchObject({
+      type: SOURCE_FAILURE_TYPES.superseded,
+      nonRetryable: false,
+    });
+    await gateway.erasures.drain();
+    expect(await gateway.blobCount()).toBe(before);
+    for (const late of [worker.askSource, worker.collectSource]) {
+      await expect(runActivity(late, step)).rejects.toMatchObject({
+        type: SOURCE_FAILURE_TYPES.superseded,
+        nonRetryable: true,
+      });
+    }
+    await runActivity(worker.recordFailedAttempt, {
+      ...step,
+      reason: 'The patient was deleted',
+      abandoned: true,
+    });
+    expect(await runActivity(worker.openNextAttempt, { ...step, attempt: 2 })).toEqual({ attempt: 2 });
+    expect(await tablesWith(patient.id)).toEqual(['audit_entry']);
+    expect(await tablesWith(requestId)).toEqual(['audit_entry']);
+  });
+
+  it('at the same time as it is changed, asked about and put into a cohort makes no fault', async () => {
+    const cohort = (await account.call('POST', 'cohort', { name: uuidv7() })).json();
+    for (let round = 0; round < 3; round++) {
+      const { id } = await newPatient();
+      const answers = await Promise.all([
+        account.call('PUT', `patient/${id}/treatment-relationship?treatmentRelationship=false`),
+        account.call('POST', `network/query?patientId=${id}`, { sources: { lab: { enabled: true } } }),
+        remove(id),
+        account.call('POST', `cohort/${cohort.id}/patient`, { allPatients: true }),
+        account.call('POST', `patient/${id}/consolidated/query`),
+        account.call('DELETE', `cohort/${cohort.id}/patient`, { patientIds: [id] }),
+      ]);
+      expect(answers.map(({ statusCode }) => statusCode).filter((status) => status >= 500)).toEqual([]);
+      expect(answers[2]?.statusCode).toBe(204);
+      expect(await tablesWith(id)).toEqual(['audit_entry']);
+    }
+  });
+
+  it('is erased by reconcile when that failed at first, and what fails keeps nothing else waiting', async () => {
+    const patient = await newPatient();
+    const requestId = await startQuery(patient.id);
+    const before = await gateway.blobCount();
+    const worker = workerOf(async function* () {
+      yield page([observation('one')], { attachments: [attachment] });
+    });
+    await runActivity(worker.askSource, stepOf(account.accountId, requestId, 'hie'));
+    const running = await startQuery(patient.id);
+    const { store, blobs } = gateway;
+    const parts = { store, logger: pino({ level: 'silent' }) };
+    const failing = async () => Promise.reject(new Error('down'));
+    // The request's own background work comes to nothing, as when its process dies.
+    const cut = createErasures({ ...parts, blobs: { delete: failing }, stopWorkflow: failing });
+    const dying = await createTestGateway({ store, erasures: cut });
+    await dying.app.inject({
+      method: 'DELETE',
+      url: `/medical/v1/patient/${patient.id}`,
+      headers: { 'x-api-key': account.apiKey },
+    });
+    await cut.drain();
+    await dying.close();
+    expect(await gateway.blobCount()).toBe(before + 2);
+
+    const stopped: string[] = [];
+    const stopWorkflow = async (id: string) => void stopped.push(id);
+    const half = createErasures({ ...parts, blobs: { delete: failing }, stopWorkflow });
+    await expect(half.leftOver.takeUp(10)).rejects.toThrow('down');
+    expect(stopped).toEqual([networkQueryWorkflowId(running)]);
+    const whole = createErasures({ ...parts, blobs, stopWorkflow });
+    expect(await whole.leftOver.takeUp(10)).toBe(2);
+    expect([await gateway.blobCount(), await whole.leftOver.takeUp(10)]).toEqual([before, 0]);
+  });
+});
+
+const attachment: Page['attachments'][number] = {
+  bytes: Buffer.from('a letter'),
+  contentType: 'text/plain',
+  documentReferenceId: 'letter-1',
+};
