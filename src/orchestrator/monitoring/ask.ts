@@ -9,11 +9,18 @@ import { Period } from './period.ts';
 export type Turn = 'started' | 'alreadyAsked' | 'gone' | 'refused' | 'failed';
 
 /** Newest queries of a patient that are looked at. */
-const LOOK_AT = 50;
+const LOOK_AT = 20;
 /** Keys that are tried in one turn: an exchange tells a refusal again under its key, and some are another cohort's. */
 const KEYS_MAX = 20;
+/** When so many keys were used up by others: their refusals are over soon. */
+const KEYS_WAIT_MS = 1_000;
 /** A service that has no list of queries, or not with these filters. */
 const CANNOT_LIST: ReadonlySet<number> = new Set([400, 404, 405, 501]);
+
+/** What the list of queries says about a patient. */
+type Seen = { turn: 'started' | 'alreadyAsked' } | { turn?: undefined; newest: string };
+
+const NONE: Seen = { newest: '' };
 
 /** Starts the query of one patient unless the source was asked in this period. */
 export class Asker {
@@ -33,47 +40,49 @@ export class Asker {
    * patient for want of room: as many keys are used up
    */
   async ask(patientId: string, refusalsBefore: number): Promise<Turn> {
-    const known = await this.#look(patientId);
-    if (known !== undefined) return known;
-    let refusals = refusalsBefore;
+    const seen = await this.#look(patientId);
+    if (seen.turn !== undefined) return seen.turn;
+    let { newest } = seen;
     for (let key = refusalsBefore; key < refusalsBefore + KEYS_MAX; key += 1) {
-      const turn = await this.#start(patientId, key);
+      const turn = await this.#start(patientId, newest, key);
       if (turn === 'key-taken') {
         // Another cohort's run got there first with this key: with a start, or with a refusal.
-        const taken = await this.#look(patientId);
-        if (taken !== undefined) return taken;
+        const now = await this.#look(patientId);
+        if (now.turn !== undefined) return now.turn;
+        newest = now.newest;
       } else if (typeof turn !== 'object') return turn;
-      refusals += 1;
-      if (typeof turn === 'object' && !turn.isOld) {
-        this.calls.page.next = { ...(this.calls.page.next ?? this.input.place), refusals };
-        throw new NoRoom(turn.waitMs);
-      }
+      else if (!turn.isOld) throw this.#noRoom(turn.waitMs, key + 1);
     }
-    return 'failed';
+    throw this.#noRoom(KEYS_WAIT_MS, refusalsBefore + KEYS_MAX);
   }
 
-  /** What the list of queries says; undefined when the patient has not been asked about. */
-  async #look(patientId: string): Promise<'started' | 'alreadyAsked' | undefined> {
-    if (!this.calls.page.canList) return undefined;
+  #noRoom(waitMs: number, refusals: number): NoRoom {
+    this.calls.page.next = { ...(this.calls.page.next ?? this.input.place), refusals };
+    return new NoRoom(waitMs);
+  }
+
+  async #look(patientId: string): Promise<Seen> {
+    if (!this.calls.page.canList) return NONE;
     const { kind } = this.input;
     try {
       const { answer } = await this.calls.call('listNetworkQueries', {
-        query: { patientId, source: kind, startedAfter: this.#period.startedAfter, count: LOOK_AT },
+        query: { patientId, source: kind, count: LOOK_AT },
       });
       // A service that ignores the filter would tell of others.
       const own = answer.queries.filter((query) => (query.patientId ?? patientId) === patientId);
       const asked = this.#period.askedBy(own);
-      if (asked === 'nobody') return undefined;
-      return asked === 'own' ? 'started' : 'alreadyAsked';
+      if (asked === 'nobody') return { newest: own[0]?.requestId ?? '' };
+      return { turn: asked === 'own' ? 'started' : 'alreadyAsked' };
     } catch (error) {
       if (!(error instanceof ExchangeError) || !CANNOT_LIST.has(error.httpStatus ?? 0)) throw error;
       this.calls.page.canList = false;
-      return undefined;
+      return NONE;
     }
   }
 
   async #start(
     patientId: string,
+    newest: string,
     key: number,
   ): Promise<Turn | 'key-taken' | { waitMs: number; isOld: boolean }> {
     const { kind, cohortId, dueAt } = this.input;
@@ -91,7 +100,7 @@ export class Asker {
             },
           },
         },
-        { background: true, idempotencyKey: this.#idempotencyKey(patientId, key) },
+        { background: true, idempotencyKey: this.#idempotencyKey(patientId, newest, key) },
       );
       if (answer.sources.some(({ type }) => type === kind)) return 'started';
       const error = answer.errors.find(({ source }) => source === kind);
@@ -111,19 +120,19 @@ export class Asker {
         return 'gone';
       case 'ambiguous':
         // No answer, and an exchange without idempotency keys: only the list can tell; it is not sent again.
-        return (await this.#look(patientId)) ?? 'failed';
+        return (await this.#look(patientId)).turn ?? 'failed';
       default:
         return error.kind === 'rejected' ? 'refused' : 'failed';
     }
   }
 
   /**
-   * The same for all cohorts of a day, so that of two runs that come to one patient at the same moment one is told
-   * that the key is taken. Where the list cannot tell why, each cohort has keys of its own.
+   * Names the newest query that was seen, so that of two runs that both found nothing at the same moment one is told that
+   * the key is taken, whatever their cohorts and times. Where nothing can be seen, each cohort has keys of its own.
    */
-  #idempotencyKey(patientId: string, key: number): string {
+  #idempotencyKey(patientId: string, newest: string, key: number): string {
     const { kind, cohortId, dueAt } = this.input;
-    const scope = this.calls.page.canList ? dueAt.slice(0, 10) : `${cohortId} ${dueAt}`;
+    const scope = this.calls.page.canList ? newest : `${cohortId} ${dueAt}`;
     return opaqueId(this.hmacKey, 'monitoring-query', [kind, scope, patientId, key].join(' '));
   }
 }

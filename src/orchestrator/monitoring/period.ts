@@ -45,11 +45,6 @@ export class Period {
     this.#lengthMs = PERIOD_MS[run.frequency];
   }
 
-  /** ISO 8601: nothing that was started earlier counts. */
-  get startedAfter(): string {
-    return new Date(this.#dueMs - this.#lengthMs + CLOCK_CHANGE_MS).toISOString();
-  }
-
   /** `own`: this run has started it, before its worker was cut off. */
   askedBy(queries: readonly ListedQuery[]): 'own' | 'another' | 'nobody' {
     if (queries.some((query) => this.#isOwn(query))) return 'own';

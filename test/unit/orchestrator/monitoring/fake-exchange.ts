@@ -89,10 +89,10 @@ export async function startFakeExchange(): Promise<FakeExchange> {
 
   function list(url: URL): StubAnswer {
     if (!exchange.hasList) return { status: 405, body: {} };
-    const { patientId, source, startedAfter = '' } = Object.fromEntries(url.searchParams);
+    const { patientId, source } = Object.fromEntries(url.searchParams);
     const queries = exchange.queries
       .filter((query) => query.patientId === patientId && query.source === source)
-      .filter((query) => Date.parse(query.startedAt) > Date.parse(startedAfter))
+      .reverse()
       .map(({ metadata, ...query }) => ({
         ...query,
         status: 'completed',

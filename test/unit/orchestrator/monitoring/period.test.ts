@@ -42,9 +42,7 @@ function simulate(frequency: MonitoringFrequency, cohorts: { slotMs: number; lat
   const queries: ListedQuery[] = [];
   const dues: number[] = [];
   for (const { cohortId, due, late } of runs) {
-    const period = run(cohortId, due, frequency);
-    const listed = queries.filter(({ startedAt }) => startedAt > period.startedAfter);
-    if (period.askedBy(listed) !== 'nobody') continue;
+    if (run(cohortId, due, frequency).askedBy(queries) !== 'nobody') continue;
     queries.push(asked(cohortId, due, due + late));
     dues.push(due);
   }

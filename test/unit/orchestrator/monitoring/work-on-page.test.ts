@@ -90,21 +90,27 @@ describe('a cohort', () => {
     expect(pharmacy).toMatchObject({ started: 3, skipped: { optedOut: 0 } });
   });
 
-  test('that shares patients with another asks about them once, also when both run at the same moment', async () => {
-    const patients = patientsOf(30);
-    exchange.cohorts.set('cohort-a', patients);
-    exchange.cohorts.set('cohort-b', [...patients]);
-    const both = await Promise.all(
-      ['cohort-a', 'cohort-b'].map((cohortId, hour) =>
-        workAll(input({ cohortId, dueAt: `2026-11-21T0${hour + 1}:00:00.000Z`, pageSize: 7 })),
-      ),
-    );
-    expect(notOnce(exchange, patients)).toEqual([]);
-    const pages = both.flat();
-    expect(sum(pages, ({ started }) => started)).toBe(30);
-    expect(sum(pages, ({ skipped }) => skipped.alreadyAsked)).toBe(30);
-    expect(sum(pages, ({ failed }) => failed)).toBe(0);
-  });
+  test.each([
+    ['of one night', ['2026-11-21T01:00:00.000Z', '2026-11-21T02:00:00.000Z']],
+    ['days apart, both made up for now', ['2026-11-17T02:00:00.000Z', '2026-11-21T02:00:00.000Z']],
+  ])(
+    'that shares patients with another asks about them once, also in runs at the same moment, %s',
+    async (_, dues) => {
+      const patients = patientsOf(30);
+      exchange.cohorts.set('cohort-a', patients);
+      exchange.cohorts.set('cohort-b', [...patients]);
+      const both = await Promise.all(
+        ['cohort-a', 'cohort-b'].map((cohortId, of) =>
+          workAll(input({ cohortId, dueAt: dues[of], pageSize: 7 })),
+        ),
+      );
+      expect(notOnce(exchange, patients)).toEqual([]);
+      const pages = both.flat();
+      expect(sum(pages, ({ started }) => started)).toBe(30);
+      expect(sum(pages, ({ skipped }) => skipped.alreadyAsked)).toBe(30);
+      expect(sum(pages, ({ failed }) => failed)).toBe(0);
+    },
+  );
 
   test('counts who was deleted meanwhile, and goes on after one whom the exchange cannot take', async () => {
     exchange.cohorts.set('cohort-a', patientsOf(4));
@@ -167,6 +173,16 @@ describe('limits', () => {
     expect(await work(input())).toMatchObject({ started: 1 });
     expect(await work(input())).toMatchObject({ started: 1 });
     expect(exchange.startedFor('p-00')).toBe(1);
+  });
+
+  test('of a source: whoever meets many refusals of another cohort waits and starts in the end', async () => {
+    for (const cohortId of ['cohort-a', 'cohort-b']) exchange.cohorts.set(cohortId, patientsOf(1));
+    exchange.room = 0;
+    let place: PageInput['place'] = { handled: [], refusals: 0 };
+    for (let refusals = 0; refusals < 25; refusals += 1) place = (await work(input({ place }))).next ?? place;
+    exchange.room = undefined;
+    const pages = await workAll(input({ cohortId: 'cohort-b' }));
+    expect(pages).toMatchObject([{ started: 0, failed: 0, waitMs: 1_000 }, { started: 1 }]);
   });
 
   test('of requests: a 429 leaves the page where it stands', async () => {
