@@ -2,6 +2,10 @@ import type { ConsolidatedEnd } from '../../contract/consolidated-workflow.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import { consolidatedBundle } from '../records/consolidated-bundle.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
+import { openRecordReader } from '../records/summary/record-reader.ts';
+import { renderHtml } from '../records/summary/render-html.ts';
+import { renderPdf } from '../records/summary/render-pdf.ts';
+import { summarise } from '../records/summary/summarise.ts';
 import { readConsolidatedQuery, type StoredConsolidatedQuery } from '../store/consolidated-queries.ts';
 import type { Store } from '../store/database.ts';
 import type { Courier } from '../webhooks/courier.ts';
@@ -56,24 +60,20 @@ export function createConsolidatedBuilder(deps: BuilderDeps): ConsolidatedBuilde
   };
 }
 
-function contentOf(
+/** @throws NotFoundError when the patient is gone */
+async function* contentOf(
   { store, publicBaseUrl }: BuilderDeps,
   accountId: string,
   query: StoredConsolidatedQuery,
-): AsyncIterable<string | Uint8Array> {
+): AsyncGenerator<string | Uint8Array> {
   const { patientId, resources, dateFrom, dateTo, conversionType } = query;
-  const filter = { types: resources, dateFrom, dateTo };
-  switch (conversionType) {
-    case 'json':
-      return consolidatedBundle(store, {
-        accountId,
-        patientId,
-        filter,
-        fullUrlBase: `${publicBaseUrl}/fhir`,
-      });
-    default:
-      throw new Error(`no conversion to ${conversionType} yet`);
+  const of = { accountId, patientId, filter: { types: resources, dateFrom, dateTo } };
+  if (conversionType === 'json') {
+    yield* consolidatedBundle(store, { ...of, fullUrlBase: `${publicBaseUrl}/fhir` });
+    return;
   }
+  const summary = summarise(await openRecordReader(store, of), { filter: of.filter, madeAt: new Date() });
+  yield* conversionType === 'html' ? renderHtml(summary) : renderPdf(summary);
 }
 
 /** Gathered to pieces of some size, for a blob is not written resource by resource. Stops when the signal is raised. */

@@ -1,0 +1,44 @@
+/** Dark on white throughout, at least 7:1; nothing is told by colour alone. */
+export const HTML_STYLE = `
+:root { --ink: #16202a; --soft: #45525f; --line: #cdd5dd; --band: #eef2f6; --alert: #9b1c1c; --accent: #0b4a78; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 76rem; padding: 1.5rem; color: var(--ink); background: #fff;
+  font: 15px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+.skip { position: absolute; left: -100rem; }
+.skip:focus { position: static; }
+header { border-bottom: 3px solid var(--accent); padding-bottom: 1rem; }
+.kind { margin: 0; color: var(--soft); }
+h1 { margin: 0 0 .6rem; font-size: 1.9rem; line-height: 1.15; }
+h2 { margin: 2.2rem 0 .6rem; font-size: 1.3rem; color: var(--accent); border-bottom: 1px solid var(--line); }
+dl { display: flex; flex-wrap: wrap; gap: .5rem 2rem; margin: 0; }
+dt { color: var(--soft); font-size: .8rem; }
+dd { margin: 0; font-weight: 600; overflow-wrap: anywhere; }
+.notes { color: var(--soft); font-size: .87rem; max-width: 60rem; }
+.notes p { margin: .3rem 0; }
+nav ul { display: flex; flex-wrap: wrap; gap: .35rem .5rem; list-style: none; margin: .8rem 0 0; padding: 0; }
+nav a { display: block; padding: .2rem .6rem; border: 1px solid var(--line); border-radius: 1rem; color: var(--accent);
+  text-decoration: none; }
+nav a:hover, nav a:focus { background: var(--band); text-decoration: underline; }
+.scroll { overflow-x: auto; margin-bottom: 1.2rem; }
+table { width: 100%; border-collapse: collapse; font-size: .9rem; }
+caption { text-align: left; font-weight: 600; padding: .3rem 0; }
+.count { color: var(--soft); font-weight: 400; }
+th, td { text-align: left; vertical-align: top; padding: .28rem .5rem; border-bottom: 1px solid var(--line);
+  overflow-wrap: anywhere; }
+thead th { background: var(--band); border-bottom: 2px solid var(--line); white-space: normal; overflow-wrap: normal; }
+tbody th { font-weight: 500; }
+tbody th[scope="rowgroup"] { padding-top: .7rem; font-weight: 600; color: var(--accent); background: #f8fafc; }
+.number { text-align: right; font-variant-numeric: tabular-nums; }
+.alert { color: var(--alert); font-weight: 700; }
+.muted { color: var(--soft); }
+footer { margin-top: 2rem; color: var(--soft); font-size: .85rem; border-top: 1px solid var(--line); }
+@page { size: letter; margin: 15mm 12mm 16mm; @bottom-right { content: counter(page) " / " counter(pages); } }
+@media print {
+  body { max-width: none; padding: 0; font-size: 9.5pt; }
+  nav, .skip { display: none; }
+  h2 { break-after: avoid; }
+  thead { display: table-header-group; }
+  tr { break-inside: avoid; }
+  .scroll { overflow: visible; }
+  thead th, tbody th[scope="rowgroup"] { -webkit-print-color-adjust: exact; print-color-adjust: exact; }
+}`;

@@ -1,0 +1,115 @@
+import { isJson, type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import {
+  amountText,
+  codesOf,
+  conceptText,
+  momentText,
+  numberText,
+  periodText,
+  quantityText,
+  statusText,
+  unique,
+  unitText,
+} from './words.ts';
+
+/** Value and unit of an Observation or of one of its components; the unit is empty where there is none. */
+export function valueIn(of: Json): { value: string; unit: string } | undefined {
+  const quantity = quantityText(of.valueQuantity);
+  if (quantity !== undefined) return quantity;
+  const text =
+    conceptText(of.valueCodeableConcept) ??
+    textOf(of.valueString) ??
+    (typeof of.valueBoolean === 'boolean' ? (of.valueBoolean ? 'Yes' : 'No') : undefined) ??
+    numberText(of.valueInteger) ??
+    rangeText(of.valueRange) ??
+    ratioText(of.valueRatio) ??
+    momentText(of.valueDateTime) ??
+    textOf(of.valueTime) ??
+    (isJson(of.valuePeriod) ? periodText(of.valuePeriod) : undefined) ??
+    (isJson(of.valueSampledData) ? 'A recorded curve; see the FHIR form' : undefined) ??
+    absence(of.dataAbsentReason);
+  return text === undefined ? undefined : { value: text, unit: '' };
+}
+
+const absence = (reason: unknown): string | undefined => {
+  const text = conceptText(reason);
+  return text && `No value: ${text}`;
+};
+
+export function rangeText(range: unknown): string | undefined {
+  if (!isJson(range)) return undefined;
+  const [low, high] = [quantityText(range.low), quantityText(range.high)];
+  const unit = high?.unit || low?.unit || '';
+  const text =
+    low !== undefined && high !== undefined
+      ? `${low.value} – ${high.value}`
+      : low !== undefined
+        ? `≥ ${low.value}`
+        : high !== undefined
+          ? `≤ ${high.value}`
+          : undefined;
+  return text && `${text} ${unit}`.trim();
+}
+
+function ratioText(ratio: unknown): string | undefined {
+  if (!isJson(ratio)) return undefined;
+  const [over, under] = [amountText(ratio.numerator), amountText(ratio.denominator)];
+  return over !== undefined && under !== undefined ? `${over} / ${under}` : undefined;
+}
+
+export const referenceRanges = (of: Json): string =>
+  unique(objectsOf(of.referenceRange).map((range) => rangeText(range) ?? textOf(range.text))).join('; ');
+
+const FLAGS: Readonly<Record<string, string>> = {
+  H: 'High',
+  HH: 'Critically high',
+  HU: 'Significantly high',
+  '>': 'Above scale',
+  L: 'Low',
+  LL: 'Critically low',
+  LU: 'Significantly low',
+  '<': 'Below scale',
+  A: 'Abnormal',
+  AA: 'Critically abnormal',
+  POS: 'Positive',
+  DET: 'Detected',
+  R: 'Resistant',
+  I: 'Intermediate',
+};
+const NORMAL: Readonly<Record<string, string>> = {
+  N: 'Normal',
+  NEG: 'Negative',
+  ND: 'Not detected',
+  S: 'Susceptible',
+};
+
+/** The source's own flag; where it gave none, one that its reference range tells, in brackets. */
+export function flagOf(of: Json): { text: string; isAlert: boolean } | undefined {
+  const concepts = objectsOf(of.interpretation);
+  const codes = concepts.flatMap(codesOf);
+  const alert = codes.map((code) => FLAGS[code]).find((text) => text !== undefined);
+  if (alert !== undefined) return { text: alert, isAlert: true };
+  const normal = codes.map((code) => NORMAL[code]).find((text) => text !== undefined);
+  if (normal !== undefined) return { text: normal, isAlert: false };
+  const told = concepts.map(conceptText).find((text) => text !== undefined);
+  if (told !== undefined) return { text: statusText(told) ?? told, isAlert: false };
+  return flagByRange(of);
+}
+
+/** Only by one plain range in the value's own unit: anything else needs somebody who knows. */
+function flagByRange(of: Json): { text: string; isAlert: boolean } | undefined {
+  const ranges = objectsOf(of.referenceRange);
+  const [range] = ranges;
+  if (range === undefined || ranges.length > 1 || !isJson(of.valueQuantity)) return undefined;
+  const { value, comparator } = of.valueQuantity;
+  const unit = unitText(of.valueQuantity.unit ?? of.valueQuantity.code);
+  const bound = (of: unknown): number | undefined =>
+    isJson(of) && typeof of.value === 'number' && unitText(of.unit ?? of.code) === unit
+      ? of.value
+      : undefined;
+  const [low, high] = [bound(range.low), bound(range.high)];
+  if (typeof value !== 'number' || comparator !== undefined) return undefined;
+  if (high !== undefined && value > high) return { text: '[High]', isAlert: true };
+  if (low !== undefined && value < low) return { text: '[Low]', isAlert: true };
+  return undefined;
+}

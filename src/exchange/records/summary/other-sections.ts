@@ -1,0 +1,190 @@
+import { isJson, objectsOf, textOf } from '../../domain/merge/json.ts';
+import { row } from './parts.ts';
+import { ORIGIN, type SectionRule } from './section.ts';
+import {
+  conceptText,
+  conceptTexts,
+  dayText,
+  firstDay,
+  momentText,
+  periodText,
+  referenceText,
+  statusText,
+  unique,
+} from './words.ts';
+
+export const documents: SectionRule = {
+  id: 'documents',
+  title: 'Documents',
+  empty: 'The sources have delivered no documents.',
+  tables: [
+    {
+      caption: 'Documents, newest first',
+      types: ['DocumentReference'],
+      columns: [
+        { title: 'Date', width: 18 },
+        { title: 'Document', width: 30 },
+        { title: 'Status', width: 10 },
+        { title: 'By', width: 20 },
+        { title: 'Format', width: 10 },
+        ORIGIN,
+      ],
+      row: ({ content, origin }) => {
+        const attachments = objectsOf(content.content).map(({ attachment }) =>
+          isJson(attachment) ? attachment : {},
+        );
+        return row(
+          momentText(content.date) ??
+            (isJson(content.context) ? periodText(content.context.period) : undefined),
+          unique([
+            conceptText(content.type) ?? textOf(content.description),
+            ...attachments.map(({ title }) => textOf(title)),
+          ]).join('; '),
+          statusText(content.status),
+          unique([...objectsOf(content.author).map(referenceText), referenceText(content.custodian)]).join(
+            '; ',
+          ),
+          unique(attachments.map(({ contentType }) => formatName(textOf(contentType)))).join(', '),
+          origin,
+        );
+      },
+    },
+  ],
+};
+
+const FORMATS: Readonly<Record<string, string>> = {
+  'text/plain': 'Text',
+  'text/html': 'HTML',
+  'application/pdf': 'PDF',
+  'application/xml': 'XML',
+  'text/xml': 'XML',
+};
+function formatName(contentType: string | undefined): string | undefined {
+  const plain = contentType?.split(';', 1)[0]?.trim();
+  return plain && (FORMATS[plain] ?? plain);
+}
+
+export const carePlans: SectionRule = {
+  id: 'care-plans',
+  title: 'Care plans, goals and care teams',
+  empty: 'The sources have delivered no care plans.',
+  tables: [
+    {
+      caption: 'Care plans',
+      types: ['CarePlan'],
+      columns: [
+        { title: 'Period', width: 20 },
+        { title: 'Plan', width: 24 },
+        { title: 'Status', width: 10 },
+        { title: 'Activities', width: 34 },
+        ORIGIN,
+      ],
+      row: ({ content, origin }) =>
+        row(
+          periodText(content.period, content.status === 'active'),
+          unique([
+            textOf(content.title),
+            ...objectsOf(content.category).map((each) => textOf(each.text)),
+          ]).join('; '),
+          statusText(content.status),
+          unique(
+            objectsOf(content.activity).map(({ detail }) =>
+              isJson(detail) ? (conceptText(detail.code) ?? textOf(detail.description)) : undefined,
+            ),
+          ).join('; '),
+          origin,
+        ),
+    },
+    {
+      caption: 'Goals',
+      types: ['Goal'],
+      columns: [
+        { title: 'Since', width: 14 },
+        { title: 'Goal', width: 54 },
+        { title: 'Status', width: 20 },
+        ORIGIN,
+      ],
+      row: ({ content, origin }) =>
+        row(
+          dayText(content.startDate),
+          conceptText(content.description),
+          statusText(content.lifecycleStatus),
+          origin,
+        ),
+    },
+    {
+      caption: 'Care teams',
+      types: ['CareTeam'],
+      columns: [
+        { title: 'Period', width: 20 },
+        { title: 'For', width: 22 },
+        { title: 'Status', width: 10 },
+        { title: 'Members', width: 36 },
+        ORIGIN,
+      ],
+      row: ({ content, origin }) =>
+        row(
+          periodText(content.period, content.status === 'active'),
+          textOf(content.name) ?? conceptTexts(content.reasonCode),
+          statusText(content.status),
+          unique(objectsOf(content.participant).map(({ member }) => referenceText(member))).join('; '),
+          origin,
+        ),
+    },
+  ],
+};
+
+export const background: SectionRule = {
+  id: 'background',
+  title: 'Family history, devices and coverage',
+  empty: 'The sources have delivered nothing of this.',
+  tables: [
+    {
+      caption: 'Family history',
+      types: ['FamilyMemberHistory'],
+      columns: [{ title: 'Relative', width: 30 }, { title: 'Conditions', width: 58 }, ORIGIN],
+      row: ({ content, origin }) =>
+        row(
+          conceptText(content.relationship) ?? textOf(content.name),
+          unique(objectsOf(content.condition).map(({ code }) => conceptText(code))).join('; '),
+          origin,
+        ),
+    },
+    {
+      caption: 'Devices',
+      types: ['Device'],
+      columns: [
+        { title: 'Device', width: 44 },
+        { title: 'Made', width: 14 },
+        { title: 'Status', width: 14 },
+        { title: 'Serial number', width: 16 },
+        ORIGIN,
+      ],
+      row: ({ content, origin }) =>
+        row(
+          conceptText(content.type) ?? objectsOf(content.deviceName).map(({ name }) => textOf(name))[0],
+          dayText(content.manufactureDate),
+          statusText(content.status),
+          textOf(content.serialNumber),
+          origin,
+        ),
+    },
+    {
+      caption: 'Coverage',
+      types: ['Coverage'],
+      columns: [
+        { title: 'Payer', width: 34 },
+        { title: 'Kind', width: 26 },
+        { title: 'Period', width: 28 },
+        ORIGIN,
+      ],
+      row: ({ content, origin }) =>
+        row(
+          unique(objectsOf(content.payor).map(referenceText)).join('; '),
+          conceptText(content.type),
+          firstDay(content, 'period'),
+          origin,
+        ),
+    },
+  ],
+};

@@ -1,0 +1,188 @@
+import PDFDocument from 'pdfkit';
+import type { SummaryHead } from './parts.ts';
+import { LineBreaker, showable } from './pdf-text.ts';
+
+/** US letter, in points. */
+const PAGE = { width: 612, height: 792, left: 40, right: 572, top: 66, bottom: 748 } as const;
+export const INK = '#16202a';
+export const SOFT = '#45525f';
+export const ACCENT = '#0b4a78';
+export const ALERT = '#9b1c1c';
+export const BAND = '#eef2f6';
+const RULE = '#cdd5dd';
+
+export type Font = 'Helvetica' | 'Helvetica-Bold';
+type Doc = InstanceType<typeof PDFDocument>;
+export type Element = ReturnType<Doc['struct']>;
+
+export interface TextStyle {
+  font?: Font;
+  size?: number;
+  color?: string;
+}
+
+/**
+ * The pages of a summary: name and date of birth on each, their number of how many, tags for those who hear it. What is
+ * written goes out at once: only what tags refer to is kept.
+ */
+export class PdfPages {
+  readonly left = PAGE.left;
+  readonly width = PAGE.right - PAGE.left;
+  /** Where the next thing goes. */
+  y: number = PAGE.top;
+  /** False once a letter could not be shown. */
+  isWhole = true;
+  readonly #doc: Doc;
+  readonly #pieces: Uint8Array[] = [];
+  readonly #breakers = new Map<string, LineBreaker>();
+  readonly #root: Element;
+  readonly #total: PDFKit.PDFKitReference;
+  readonly #head: SummaryHead;
+  #pages = 0;
+
+  constructor(head: SummaryHead) {
+    this.#head = head;
+    this.#doc = new PDFDocument({
+      size: 'LETTER',
+      margin: 0,
+      autoFirstPage: false,
+      pdfVersion: '1.7',
+      tagged: true,
+      lang: 'en-US',
+      displayTitle: true,
+      info: { Title: this.#show(`${head.title}: ${head.patient.name}`), Producer: 'Medical data exchange' },
+    });
+    this.#doc.on('data', (piece: Uint8Array) => this.#pieces.push(piece));
+    const font = this.#doc.ref({
+      Type: 'Font',
+      Subtype: 'Type1',
+      BaseFont: 'Helvetica',
+      Encoding: 'WinAnsiEncoding',
+    });
+    font.end(undefined);
+    // How many pages there are is known at the end: each page refers to this one thing that is drawn then.
+    this.#total = this.#doc.ref({
+      Type: 'XObject',
+      Subtype: 'Form',
+      BBox: [0, -4, 60, 12],
+      Resources: { Font: { F1: font } },
+    });
+    this.#root = this.#doc.struct('Document', {});
+    this.#doc.addStructure(this.#root);
+    this.newPage();
+  }
+
+  /** What has been written since the last time. */
+  takePieces(): Uint8Array[] {
+    return this.#pieces.splice(0);
+  }
+
+  get pageHeight(): number {
+    return PAGE.bottom - PAGE.top;
+  }
+
+  get room(): number {
+    return PAGE.bottom - this.y;
+  }
+
+  newPage(): void {
+    this.#doc.addPage();
+    this.#pages += 1;
+    this.y = PAGE.top;
+    this.artifact('Pagination', () => this.#pageFrame());
+  }
+
+  /** An element of the tags, under `parent` or the document; to be ended by `end()`. */
+  element(type: string, parent?: Element, options: { scope?: 'Row' | 'Column' } = {}): Element {
+    const element = this.#doc.struct(type, options as PDFKit.Mixins.StructureElementOptions);
+    (parent ?? this.#root).add(element);
+    return element;
+  }
+
+  /** Draws what an element of its own stands for. */
+  tagged(type: string, parent: Element, draw: () => void, options?: { scope?: 'Row' | 'Column' }): void {
+    const element = this.element(type, parent, options);
+    element.add(draw);
+    element.end();
+  }
+
+  /** Draws what is no content: lines, repeated heads. */
+  artifact(type: 'Pagination' | 'Layout', draw: () => void): void {
+    this.#doc.markContent('Artifact', { type });
+    draw();
+    this.#doc.endMarkedContent();
+  }
+
+  lines(text: string, width: number, { font = 'Helvetica', size = 8.5 }: TextStyle = {}): string[] {
+    const breaker = this.#breaker(font, size);
+    return text.split('\n').flatMap((line) => breaker.lines(this.#show(line), width));
+  }
+
+  /** One line, as `lines` gave it. */
+  line(text: string, x: number, y: number, style: TextStyle & { rightEdge?: number } = {}): void {
+    const { font = 'Helvetica', size = 8.5, color = INK, rightEdge } = style;
+    const at = rightEdge === undefined ? x : rightEdge - this.#measure(text, font, size);
+    this.#doc.font(font).fontSize(size).fillColor(color).text(text, at, y, { lineBreak: false });
+  }
+
+  rule(y: number, color = RULE): void {
+    this.#doc.moveTo(PAGE.left, y).lineTo(PAGE.right, y).lineWidth(0.5).strokeColor(color).stroke();
+  }
+
+  band(y: number, height: number, color = BAND): void {
+    this.#doc.rect(PAGE.left, y, this.width, height).fill(color);
+  }
+
+  bookmark(title: string): void {
+    this.#doc.outline.addItem(this.#show(title));
+  }
+
+  /** Everything left goes out; the pieces are whole once this resolves. */
+  async end(): Promise<void> {
+    const ended = new Promise<void>((resolve, reject) => {
+      this.#doc.once('end', resolve).once('error', reject);
+    });
+    this.#total.end(Buffer.from(`BT /F1 7.5 Tf 0.27 0.32 0.37 rg (of ${this.#pages}) Tj ET`));
+    this.#root.end();
+    this.#doc.end();
+    await ended;
+  }
+
+  #show(text: string): string {
+    const shown = showable(text);
+    this.isWhole &&= shown.isWhole;
+    return shown.text;
+  }
+
+  #measure(text: string, font: Font, size: number): number {
+    return this.#doc.font(font).fontSize(size).widthOfString(text);
+  }
+
+  #breaker(font: Font, size: number): LineBreaker {
+    const name = `${font} ${size}`;
+    const known = this.#breakers.get(name);
+    if (known !== undefined) return known;
+    const breaker = new LineBreaker((text) => this.#measure(text, font, size));
+    this.#breakers.set(name, breaker);
+    return breaker;
+  }
+
+  #pageFrame(): void {
+    const { patient, title } = this.#head;
+    const who = this.lines(`${patient.name}, born ${patient.birthDate}`, 340, {
+      font: 'Helvetica-Bold',
+      size: 9,
+    });
+    this.line(who[0] ?? '', PAGE.left, 32, { font: 'Helvetica-Bold', size: 9 });
+    this.line(title, 0, 33, { size: 8, color: SOFT, rightEdge: PAGE.right });
+    this.rule(48, ACCENT);
+    const number = `Page ${this.#pages}`;
+    const x = PAGE.right - 62;
+    this.line(number, x, 762, { size: 7.5, color: SOFT });
+    const { page } = this.#doc as Doc & { page: { xobjects: Record<string, unknown> } };
+    page.xobjects.Total = this.#total;
+    // The page's own coordinates run downwards; the form's do not.
+    const after = x + this.#measure(`${number} `, 'Helvetica', 7.5);
+    this.#doc.addContent(`q 1 0 0 -1 ${after.toFixed(2)} 767.39 cm /Total Do Q`);
+  }
+}

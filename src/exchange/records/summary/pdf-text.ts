@@ -1,0 +1,104 @@
+/** What Windows-1252 has beyond Latin-1: the letters that a PDF's built-in fonts can show. */
+const FURTHER = new Set('€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ');
+
+const WRITTEN_AS: Readonly<Record<string, string>> = {
+  '≥': '>=',
+  '≤': '<=',
+  '≠': '<>',
+  '→': '->',
+  '←': '<-',
+  '−': '-',
+  '‐': '-',
+  '‑': '-',
+  '‒': '-',
+  '―': '—',
+  μ: 'µ',
+  ł: 'l',
+  Ł: 'L',
+  đ: 'd',
+  Đ: 'D',
+  ħ: 'h',
+  ı: 'i',
+  '′': "'",
+  '″': '"',
+  ʻ: '‘',
+  ʼ: '’',
+  '\u2009': ' ',
+  '\u200a': ' ',
+  '\u202f': ' ',
+};
+
+const isShown = (character: string): boolean => {
+  const code = character.codePointAt(0) ?? 0;
+  return (code >= 0x20 && code < 0x7f) || (code >= 0xa0 && code <= 0xff) || FURTHER.has(character);
+};
+
+/** A text in the letters that the built-in fonts have: accents go where need be; what is left is a question mark. */
+export function showable(text: string): { text: string; isWhole: boolean } {
+  // Nearly every text is plain.
+  if (/^[ -~]*$/.test(text)) return { text, isWhole: true };
+  let isWhole = true;
+  const shown = [...text.normalize('NFC').replaceAll(/\s+/gu, ' ')].map((character) => {
+    if (isShown(character)) return character;
+    const known = WRITTEN_AS[character];
+    if (known !== undefined) return known;
+    if (/\p{Cc}|\p{Cf}/u.test(character)) return '';
+    const plain = [...character.normalize('NFKD').replaceAll(/\p{M}/gu, '')];
+    if (plain.length > 0 && plain.every(isShown)) return plain.join('');
+    isWhole = false;
+    return '?';
+  });
+  return { text: shown.join(''), isWhole };
+}
+
+/** Breaks texts into lines by the widths of their words, which are measured once. */
+export class LineBreaker {
+  readonly #widths = new Map<string, number>();
+
+  constructor(readonly measure: (text: string) => number) {}
+
+  lines(text: string, width: number): string[] {
+    if (this.#width(text) <= width) return [text];
+    const lines: string[] = [];
+    let line = '';
+    let used = 0;
+    const space = this.#width(' ');
+    for (const word of text.split(' ').flatMap((each) => this.#pieces(each, width))) {
+      const wide = this.#width(word);
+      if (line !== '' && used + space + wide > width) {
+        lines.push(line);
+        line = word;
+        used = wide;
+      } else {
+        line = line === '' ? word : `${line} ${word}`;
+        used += wide + (used === 0 ? 0 : space);
+      }
+    }
+    return [...lines, line];
+  }
+
+  /** A word that is wider than a line is cut. */
+  #pieces(word: string, width: number): string[] {
+    const pieces: string[] = [];
+    let rest = word;
+    while (rest.length > 1 && this.#width(rest) > width) {
+      let length = Math.max(1, Math.floor((rest.length * width) / this.#width(rest)));
+      while (length > 1 && this.#width(rest.slice(0, length)) > width) length -= 1;
+      pieces.push(rest.slice(0, length));
+      rest = rest.slice(length);
+    }
+    return [...pieces, rest];
+  }
+
+  #width(text: string): number {
+    const known = this.#widths.get(text);
+    if (known !== undefined) return known;
+    if (this.#widths.size >= KEPT_WIDTHS) this.#widths.clear();
+    const width = this.measure(text);
+    if (text.length <= LONGEST_KEPT) this.#widths.set(text, width);
+    return width;
+  }
+}
+
+const KEPT_WIDTHS = 20_000;
+const LONGEST_KEPT = 60;

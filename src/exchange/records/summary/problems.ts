@@ -1,0 +1,108 @@
+import { objectsOf } from '../../domain/merge/json.ts';
+import { row } from './parts.ts';
+import { type Entry, ORIGIN, type SectionRule } from './section.ts';
+import { codesOf, conceptText, conceptTexts, firstDay, statusText, unique } from './words.ts';
+
+const OVER = ['inactive', 'remission', 'resolved'];
+const NOT_SO = ['refuted', 'entered-in-error'];
+
+/** Without a word to the contrary a condition goes on. */
+function isActive({ content }: Entry): boolean {
+  const codes = [...codesOf(content.clinicalStatus), ...codesOf(content.verificationStatus)];
+  const hasEnded = Object.keys(content).some((element) => element.startsWith('abatement'));
+  return !hasEnded && !codes.some((code) => OVER.includes(code) || NOT_SO.includes(code));
+}
+
+function conditionStatus({ content }: Entry): string {
+  const verification = codesOf(content.verificationStatus).find((code) => code !== 'confirmed');
+  return unique([
+    conceptText(content.clinicalStatus),
+    verification === undefined ? undefined : conceptText(content.verificationStatus),
+  ])
+    .map((text) => statusText(text) ?? '')
+    .join(', ');
+}
+
+const onset = ({ content }: Entry) => firstDay(content, 'onsetDateTime', 'onsetPeriod', 'recordedDate');
+
+export const problems: SectionRule = {
+  id: 'problems',
+  title: 'Problems',
+  empty: 'The sources have delivered no problems.',
+  tables: [
+    {
+      caption: 'Active problems',
+      types: ['Condition'],
+      columns: [
+        { title: 'Problem', width: 46 },
+        { title: 'Since', width: 16 },
+        { title: 'Status', width: 26 },
+        ORIGIN,
+      ],
+      row: (entry) =>
+        isActive(entry)
+          ? row(conceptText(entry.content.code), onset(entry), conditionStatus(entry), entry.origin)
+          : undefined,
+    },
+    {
+      caption: 'Past problems',
+      types: ['Condition'],
+      columns: [
+        { title: 'Problem', width: 40 },
+        { title: 'From', width: 16 },
+        { title: 'Until', width: 16 },
+        { title: 'Status', width: 16 },
+        ORIGIN,
+      ],
+      row: (entry) =>
+        isActive(entry)
+          ? undefined
+          : row(
+              conceptText(entry.content.code),
+              onset(entry),
+              firstDay(entry.content, 'abatementDateTime', 'abatementPeriod'),
+              conditionStatus(entry),
+              entry.origin,
+            ),
+    },
+  ],
+};
+
+export const allergies: SectionRule = {
+  id: 'allergies',
+  title: 'Allergies and intolerances',
+  empty: 'The sources have delivered no allergies; that does not mean that there are none.',
+  tables: [
+    {
+      caption: 'Allergies and intolerances',
+      types: ['AllergyIntolerance'],
+      columns: [
+        { title: 'Substance', width: 26 },
+        { title: 'Reactions', width: 28 },
+        { title: 'Criticality', width: 12 },
+        { title: 'Status', width: 12 },
+        { title: 'Noted', width: 12 },
+        ORIGIN,
+      ],
+      row: ({ content, origin }) => {
+        const criticality = statusText(content.criticality);
+        return row(
+          conceptText(content.code),
+          objectsOf(content.reaction)
+            .map((reaction) =>
+              unique([
+                conceptTexts(reaction.manifestation),
+                statusText(reaction.severity)?.toLowerCase(),
+              ]).join(', '),
+            )
+            .filter((text) => text !== '')
+            .join('; '),
+          content.criticality === 'high' ? { text: 'High', tone: 'alert' } : criticality,
+          statusText(conceptText(content.clinicalStatus)),
+          firstDay(content, 'onsetDateTime', 'onsetPeriod', 'recordedDate'),
+          origin,
+        );
+      },
+    },
+  ],
+};

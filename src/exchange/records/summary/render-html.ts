@@ -1,0 +1,107 @@
+import { HTML_STYLE } from './html-style.ts';
+import type { Cell, Column, SummaryHead, SummaryPart } from './parts.ts';
+
+/**
+ * A summary as one HTML page, piece by piece: no script, nothing loaded, every text of a source escaped. Headings,
+ * captions and scopes for those who hear it; repeated table heads and page numbers when it is printed.
+ */
+export async function* renderHtml(parts: AsyncIterable<SummaryPart>): AsyncGenerator<string> {
+  let columns: readonly Column[] = [];
+  let isInSection = false;
+  for await (const part of parts) {
+    switch (part.kind) {
+      case 'head':
+        yield headHtml(part.head);
+        break;
+      case 'section':
+        yield `${isInSection ? '</section>\n' : ''}<section aria-labelledby="${escapeHtml(part.id)}">\n<h2 id="${escapeHtml(part.id)}">${escapeHtml(part.title)}</h2>\n`;
+        isInSection = true;
+        break;
+      case 'note':
+        yield `<p>${escapeHtml(part.text)}</p>\n`;
+        break;
+      case 'table':
+        columns = part.columns;
+        yield tableHtml(part.caption, columns);
+        break;
+      case 'group':
+        yield `</tbody>\n<tbody>\n<tr><th scope="rowgroup" colspan="${columns.length}">${escapeHtml(part.title)}</th></tr>\n`;
+        break;
+      case 'row':
+        yield `<tr>${part.cells.map((cell, index) => cellHtml(cell, columns[index], index === 0)).join('')}</tr>\n`;
+        break;
+      case 'tableEnd':
+        yield `</tbody>\n</table></div>\n<p class="count">${part.rows} ${part.rows === 1 ? 'entry' : 'entries'}</p>\n`;
+        break;
+    }
+  }
+  yield `${isInSection ? '</section>\n' : ''}</main>\n<footer><p>End of the summary.</p></footer>\n</body>\n</html>\n`;
+}
+
+function headHtml({ title, patient, facts, notes, sections }: SummaryHead): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>${escapeHtml(`${title}: ${patient.name}`)}</title>
+<style>${HTML_STYLE}
+</style>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<header>
+<p class="kind">${escapeHtml(title)}</p>
+<h1 dir="auto">${escapeHtml(patient.name)}</h1>
+<dl>
+${facts.map(([label, value]) => `<div><dt>${escapeHtml(label)}</dt><dd dir="auto">${escapeHtml(value)}</dd></div>`).join('\n')}
+</dl>
+<nav aria-label="Contents"><ul>
+${sections.map(({ id, title: name, count }) => `<li><a href="#${escapeHtml(id)}">${escapeHtml(name)}${count === undefined ? '' : ` (${count})`}</a></li>`).join('\n')}
+</ul></nav>
+<div class="notes">
+${notes.map((note) => `<p>${escapeHtml(note)}</p>`).join('\n')}
+</div>
+</header>
+<main id="content">
+`;
+}
+
+function tableHtml(caption: string, columns: readonly Column[]): string {
+  const total = columns.reduce((sum, { width }) => sum + width, 0);
+  const share = ({ width }: Column) => `${((width * 100) / total).toFixed(1)}%`;
+  const heads = columns.map(
+    (column) =>
+      `<th scope="col"${column.isNumeric ? ' class="number"' : ''}>${escapeHtml(column.title)}</th>`,
+  );
+  return `<div class="scroll"><table>
+<caption>${escapeHtml(caption)}</caption>
+<colgroup>${columns.map((column) => `<col style="width:${share(column)}">`).join('')}</colgroup>
+<thead><tr>${heads.join('')}</tr></thead>
+<tbody>
+`;
+}
+
+function cellHtml({ text, tone }: Cell, column: Column | undefined, isFirst: boolean): string {
+  const classes = [...(column?.isNumeric ? ['number'] : []), ...(tone === undefined ? [] : [tone])];
+  const attributes = classes.length === 0 ? '' : ` class="${classes.join(' ')}"`;
+  return isFirst
+    ? `<th scope="row"${attributes}>${escapeHtml(text)}</th>`
+    : `<td${attributes}>${escapeHtml(text)}</td>`;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** For text and for quoted attributes; characters that HTML knows no meaning of are left out. */
+export const escapeHtml = (text: string): string =>
+  text
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are to go
+    .replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, '')
+    .replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');

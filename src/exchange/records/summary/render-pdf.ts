@@ -1,0 +1,123 @@
+import type { Column, SummaryBodyPart, SummaryHead, SummaryPart } from './parts.ts';
+import { ACCENT, type Element, PdfPages, SOFT } from './pdf-document.ts';
+import { PdfTable } from './pdf-table.ts';
+
+export const NOT_WHOLE =
+  'This form has Western letters only: a question mark may stand for another one. The html form has them all.';
+
+/**
+ * A summary as a tagged PDF, piece by piece: name and date of birth and page number on each page, table heads repeated,
+ * bookmarks. It draws no faster than it is read.
+ */
+export async function* renderPdf(parts: AsyncIterable<SummaryPart>): AsyncGenerator<Uint8Array> {
+  let writer: SummaryWriter | undefined;
+  for await (const part of parts) {
+    if (part.kind === 'head') writer = new SummaryWriter(part.head);
+    else writer?.write(part);
+    if (writer !== undefined) yield* writer.pages.takePieces();
+  }
+  if (writer === undefined) throw new Error('a summary begins with its head');
+  await writer.end();
+  yield* writer.pages.takePieces();
+}
+
+class SummaryWriter {
+  readonly pages: PdfPages;
+  #section: Element;
+  #table: PdfTable | undefined;
+
+  constructor(head: SummaryHead) {
+    this.pages = new PdfPages(head);
+    this.#section = this.pages.element('Sect');
+    this.#writeHead(head);
+  }
+
+  write(part: SummaryBodyPart): void {
+    switch (part.kind) {
+      case 'section':
+        this.#beginSection(part.title);
+        break;
+      case 'note':
+        this.#paragraph(part.text);
+        break;
+      case 'table':
+        this.#beginTable(part.caption, part.columns);
+        break;
+      case 'group':
+        this.#table?.group(part.title);
+        break;
+      case 'row':
+        this.#table?.row(part.cells);
+        break;
+      case 'tableEnd':
+        this.#table?.end();
+        this.#table = undefined;
+        this.#paragraph(`${part.rows} ${part.rows === 1 ? 'entry' : 'entries'}`);
+        break;
+    }
+  }
+
+  async end(): Promise<void> {
+    if (!this.pages.isWhole) this.#paragraph(NOT_WHOLE);
+    this.#section.end();
+    await this.pages.end();
+  }
+
+  #writeHead({ patient, facts, notes }: SummaryHead): void {
+    const { pages } = this;
+    const big = { font: 'Helvetica-Bold', size: 18 } as const;
+    pages.tagged('H1', this.#section, () => {
+      for (const line of pages.lines(patient.name, pages.width, big)) {
+        pages.line(line, pages.left, pages.y, big);
+        pages.y += 22;
+      }
+    });
+    pages.y += 2;
+    const labelWidth = 70;
+    for (const [label, value] of facts) {
+      const lines = pages.lines(value, pages.width - labelWidth, { font: 'Helvetica-Bold', size: 9 });
+      if (pages.room < lines.length * 12) pages.newPage();
+      pages.tagged('P', this.#section, () => {
+        pages.line(label, pages.left, pages.y, { size: 9, color: SOFT });
+        for (const line of lines) {
+          pages.line(line, pages.left + labelWidth, pages.y, { font: 'Helvetica-Bold', size: 9 });
+          pages.y += 12;
+        }
+      });
+    }
+    pages.y += 4;
+    for (const note of notes) this.#paragraph(note);
+  }
+
+  #beginSection(title: string): void {
+    const { pages } = this;
+    this.#section.end();
+    this.#section = pages.element('Sect');
+    // A heading alone at the end of a page helps nobody.
+    if (pages.room < 90) pages.newPage();
+    pages.y += 8;
+    pages.bookmark(title);
+    const style = { font: 'Helvetica-Bold', size: 13, color: ACCENT } as const;
+    pages.tagged('H2', this.#section, () => pages.line(title, pages.left, pages.y, style));
+    pages.y += 18;
+    pages.artifact('Layout', () => pages.rule(pages.y - 2));
+    pages.y += 4;
+  }
+
+  #paragraph(text: string): void {
+    const { pages } = this;
+    const lines = pages.lines(text, pages.width, { size: 8 });
+    if (pages.room < lines.length * 10) pages.newPage();
+    pages.tagged('P', this.#section, () => {
+      for (const line of lines) {
+        pages.line(line, pages.left, pages.y, { size: 8, color: SOFT });
+        pages.y += 10;
+      }
+    });
+    pages.y += 4;
+  }
+
+  #beginTable(caption: string, columns: readonly Column[]): void {
+    this.#table = new PdfTable(this.pages, this.#section, caption, columns);
+  }
+}

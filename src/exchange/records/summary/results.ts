@@ -1,0 +1,96 @@
+import { type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import { categoryOf } from './observation-kind.ts';
+import { flagOf, referenceRanges, valueIn } from './observation-value.ts';
+import { NOTHING, row, type SummaryRow } from './parts.ts';
+import { type Entry, type Lookup, ORIGIN, type SectionRule } from './section.ts';
+import { conceptText, momentText, statusText } from './words.ts';
+
+const time = ({ effectiveDateTime, effectivePeriod, effectiveInstant, issued }: Json): unknown =>
+  effectiveDateTime ?? (effectivePeriod as Json | undefined)?.start ?? effectiveInstant ?? issued;
+
+interface Held {
+  report: string;
+  place: number;
+  rows: SummaryRow[];
+}
+
+/** Results of one moment, by the report that they came with, in its order; a moment is held at once, not more. */
+async function* byMomentAndReport(entries: AsyncIterable<Entry>, lookup: Lookup): AsyncGenerator<SummaryRow> {
+  let moment: string | undefined;
+  let held: Held[] = [];
+  for await (const entry of entries) {
+    if (categoryOf(entry.content) !== 'laboratory') continue;
+    const at = momentText(time(entry.content)) ?? 'Undated';
+    if (at !== moment) {
+      yield* grouped(moment, held);
+      held = [];
+    }
+    moment = at;
+    const { name, place } = lookup.reports.get(textOf(entry.content.id) ?? '') ?? { name: '', place: 0 };
+    held.push({ report: name, place, rows: resultRows(entry) });
+  }
+  yield* grouped(moment, held);
+}
+
+function* grouped(moment = '', held: readonly Held[]): Generator<SummaryRow> {
+  // What came with no report stands last.
+  const reports = [...new Set(held.map(({ report }) => report))].sort((left, right) =>
+    left === '' ? 1 : right === '' ? -1 : 0,
+  );
+  for (const report of reports) {
+    yield { kind: 'group', title: report === '' ? moment : `${moment} · ${report}` };
+    const own = held.filter((each) => each.report === report);
+    for (const { rows } of own.sort((left, right) => left.place - right.place)) yield* rows;
+  }
+}
+
+function resultRows({ content, origin }: Entry): SummaryRow[] {
+  const name = conceptText(content.code) ?? NOTHING;
+  const components = objectsOf(content.component);
+  const whole =
+    valueIn(content) !== undefined || components.length === 0
+      ? [resultRow(name, content, content, origin)]
+      : [];
+  return [
+    ...whole,
+    ...components.map((part) =>
+      resultRow(`${name}: ${conceptText(part.code) ?? NOTHING}`, part, content, origin),
+    ),
+  ];
+}
+
+/** @param part the observation itself, or one of its components */
+function resultRow(name: string, part: Json, { status }: Json, origin: string): SummaryRow {
+  const { value = '', unit = '' } = valueIn(part) ?? {};
+  const flag = flagOf(part);
+  const isFinal = status === 'final' || status === undefined;
+  return row(
+    isFinal ? name : `${name} (${statusText(status)?.toLowerCase()})`,
+    flag?.isAlert ? { text: value, tone: 'alert' } : value,
+    unit,
+    referenceRanges(part),
+    flag?.isAlert ? { text: flag.text, tone: 'alert' } : flag?.text,
+    origin,
+  );
+}
+
+export const results: SectionRule = {
+  id: 'results',
+  title: 'Laboratory results',
+  empty: 'The sources have delivered no laboratory results.',
+  tables: [
+    {
+      caption: 'Results by day and report, newest first',
+      types: ['Observation'],
+      columns: [
+        { title: 'Test', width: 38 },
+        { title: 'Value', width: 14, isNumeric: true },
+        { title: 'Unit', width: 12 },
+        { title: 'Reference range', width: 14 },
+        { title: 'Flag', width: 10 },
+        ORIGIN,
+      ],
+      rows: byMomentAndReport,
+    },
+  ],
+};

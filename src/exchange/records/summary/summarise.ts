@@ -1,0 +1,167 @@
+import { type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import type { ConsolidatedFilter, ConsolidatedResource } from '../read-consolidated.ts';
+import { encounters, otherObservations, procedures, reports } from './care.ts';
+import { headOf } from './head.ts';
+import { immunizations, medications } from './medications.ts';
+import { background, carePlans, documents } from './other-sections.ts';
+import type { SummaryPart, SummaryRow } from './parts.ts';
+import { allergies, problems } from './problems.ts';
+import { results } from './results.ts';
+import { type Entry, entryOf, idOf, type Lookup, type SectionRule, type TableRule } from './section.ts';
+import { vitalSigns } from './vital-signs.ts';
+import { conceptText } from './words.ts';
+
+/** A record as the summary reads it: once for each table, a page at a time. */
+export interface RecordReader {
+  /** Resources of each type that the filter lets through. */
+  counts: Readonly<Record<string, number>>;
+  /** In the days of the filter, by type, newest first. */
+  read(types: readonly string[]): AsyncIterable<ConsolidatedResource>;
+}
+
+const SECTIONS: readonly SectionRule[] = [
+  problems,
+  medications,
+  allergies,
+  immunizations,
+  results,
+  vitalSigns,
+  reports,
+  procedures,
+  encounters,
+  documents,
+  carePlans,
+  otherObservations,
+  background,
+];
+
+/** Shown through what refers to them. */
+const SUPPORTING = [
+  'Medication',
+  'Patient',
+  'Practitioner',
+  'PractitionerRole',
+  'Organization',
+  'Location',
+  'Provenance',
+];
+
+/**
+ * The summary of a consolidated record, part by part, in bounded memory: of what it reads it keeps the names of
+ * medications and of reports. Whatever it has no section for is told at its end, with counts; nothing is cut.
+ */
+export async function* summarise(
+  reader: RecordReader,
+  options: { filter: ConsolidatedFilter; madeAt: Date },
+): AsyncGenerator<SummaryPart> {
+  const { types } = options.filter;
+  const isWanted = (type: string): boolean => types === undefined || types.includes(type);
+  const sections = SECTIONS.flatMap((section) => {
+    const tables = section.tables
+      .map((table) => ({ ...table, types: table.types.filter(isWanted) }))
+      .filter((table) => table.types.length > 0);
+    return tables.length === 0 ? [] : [{ ...section, tables }];
+  });
+  const rest = leftOver(reader.counts);
+  yield {
+    kind: 'head',
+    head: {
+      ...headOf(await patientOf(reader), options),
+      sections: [
+        ...sections.map((section) => ({
+          id: section.id,
+          title: section.title,
+          count: countOf(section, reader),
+        })),
+        ...(rest.length === 0 ? [] : [{ id: 'rest', title: REST_TITLE }]),
+      ],
+    },
+  };
+  const lookup = await lookUp(reader);
+  for (const section of sections) yield* sectionParts(section, reader, lookup);
+  if (rest.length === 0) return;
+  yield { kind: 'section', id: 'rest', title: REST_TITLE };
+  yield {
+    kind: 'note',
+    text: `The FHIR form of this record (json) also holds: ${rest.map(([type, count]) => `${type} (${count})`).join(', ')}.`,
+  };
+}
+
+const REST_TITLE = 'Not in this summary';
+
+async function patientOf(reader: RecordReader): Promise<Json> {
+  for await (const { content } of reader.read(['Patient'])) return content as unknown as Json;
+  return {};
+}
+
+/** Observations are told apart only when they are read, so sections of them have no count beforehand. */
+function countOf({ tables }: SectionRule, { counts }: RecordReader): number | undefined {
+  const types = [...new Set(tables.flatMap((table) => table.types))];
+  if (types.includes('Observation')) return undefined;
+  return types.reduce((sum, type) => sum + (counts[type] ?? 0), 0);
+}
+
+function leftOver(counts: RecordReader['counts']): [string, number][] {
+  const shown = new Set([
+    ...SUPPORTING,
+    ...SECTIONS.flatMap(({ tables }) => tables.flatMap(({ types }) => types)),
+  ]);
+  return Object.entries(counts).filter(([type, count]) => count > 0 && !shown.has(type));
+}
+
+async function* sectionParts(
+  { id, title, empty, tables }: SectionRule,
+  reader: RecordReader,
+  lookup: Lookup,
+): AsyncGenerator<SummaryPart> {
+  yield { kind: 'section', id, title };
+  let isEmpty = true;
+  for (const table of tables) {
+    let rows = 0;
+    let hasBegun = false;
+    for await (const each of rowsOf(table, reader, lookup)) {
+      if (!hasBegun) yield { kind: 'table', caption: table.caption, columns: table.columns };
+      hasBegun = true;
+      if (each.kind === 'row') rows += 1;
+      yield each;
+    }
+    if (!hasBegun) continue;
+    isEmpty = false;
+    yield { kind: 'tableEnd', rows };
+  }
+  if (isEmpty) yield { kind: 'note', text: empty };
+}
+
+async function* rowsOf(table: TableRule, reader: RecordReader, lookup: Lookup): AsyncGenerator<SummaryRow> {
+  const entries = entriesOf(reader.read(table.types));
+  if (table.rows !== undefined) {
+    yield* table.rows(entries, lookup);
+    return;
+  }
+  for await (const entry of entries) {
+    const each = table.row?.(entry, lookup);
+    if (each !== undefined) yield each;
+  }
+}
+
+async function* entriesOf(resources: AsyncIterable<ConsolidatedResource>): AsyncGenerator<Entry> {
+  for await (const resource of resources) yield entryOf(resource);
+}
+
+async function lookUp(reader: RecordReader): Promise<Lookup> {
+  const medicationNames = new Map<string, string>();
+  for await (const { id, content } of reader.read(['Medication'])) {
+    const name = conceptText((content as unknown as Json).code);
+    if (name !== undefined) medicationNames.set(id, name);
+  }
+  const reportPlaces = new Map<string, { name: string; place: number }>();
+  for await (const { content } of reader.read(['DiagnosticReport'])) {
+    const report = content as unknown as Json;
+    const name = conceptText(report.code) ?? textOf(report.conclusion);
+    for (const [place, result] of objectsOf(report.result).entries()) {
+      const id = idOf(result);
+      if (id !== undefined && name !== undefined) reportPlaces.set(id, { name, place });
+    }
+  }
+  return { medications: medicationNames, reports: reportPlaces };
+}

@@ -1,0 +1,115 @@
+import { type Json, objectsOf } from '../../domain/merge/json.ts';
+import { BLOOD_PRESSURE, categoryOf, VITAL_SIGNS } from './observation-kind.ts';
+import { flagOf, valueIn } from './observation-value.ts';
+import { type Cell, NOTHING, row, type SummaryRow } from './parts.ts';
+import type { Entry, SectionRule } from './section.ts';
+import { codesOf, conceptText, momentText, unique } from './words.ts';
+
+/** One moment's measurements: a line of the flow sheet. */
+class Line {
+  readonly #cells = new Map<string, string[]>();
+  readonly #others: string[] = [];
+  readonly #origins: string[] = [];
+  #isAlert = new Set<string>();
+
+  constructor(readonly moment: string | undefined) {}
+
+  take({ content, origin }: Entry): void {
+    this.#origins.push(origin);
+    const [systolic, diastolic] = [BLOOD_PRESSURE.systolic, BLOOD_PRESSURE.diastolic].map((code) =>
+      componentOf(content, code),
+    );
+    if (systolic !== undefined || diastolic !== undefined) {
+      const [over, under] = [systolic, diastolic].map((part) => (part && valueIn(part)?.value) ?? '?');
+      this.#put('bp', `${over}/${under}`, [systolic, diastolic].some(isAlert));
+      const known = [systolic, diastolic];
+      for (const part of objectsOf(content.component).filter((each) => !known.includes(each)))
+        this.#others.push(textOf(part));
+      return;
+    }
+    const codes = codesOf(content.code);
+    const column = VITAL_SIGNS.find((each) => each.codes.some((code) => codes.includes(code)));
+    const value = valueIn(content);
+    if (column === undefined || value === undefined) this.#others.push(textOf(content));
+    else
+      this.#put(
+        column.title,
+        value.unit === column.unit ? value.value : `${value.value} ${value.unit}`,
+        isAlert(content),
+      );
+  }
+
+  #put(name: string, text: string, alert: boolean): void {
+    const texts = this.#cells.get(name) ?? [];
+    if (!texts.includes(text)) this.#cells.set(name, [...texts, text]);
+    if (alert) this.#isAlert.add(name);
+  }
+
+  toRow(): SummaryRow {
+    const cell = (name: string): Cell => ({
+      text: this.#cells.get(name)?.join('; ') ?? NOTHING,
+      ...(this.#isAlert.has(name) && { tone: 'alert' }),
+    });
+    return row(
+      this.moment ?? 'Undated',
+      cell('bp'),
+      ...VITAL_SIGNS.map(({ title }) => cell(title)),
+      this.#others.join('; '),
+      unique(this.#origins).join(', '),
+    );
+  }
+}
+
+const componentOf = (content: Json, code: string): Json | undefined =>
+  objectsOf(content.component).find((part) => codesOf(part.code).includes(code));
+
+const isAlert = (of: Json | undefined): boolean => of !== undefined && flagOf(of)?.isAlert === true;
+
+/** A measurement without a column of its own, with all that it is made of. */
+function textOf(content: Json): string {
+  const parts = objectsOf(content.component);
+  const { value = '', unit = '' } = valueIn(content) ?? {};
+  const own = `${conceptText(content.code) ?? NOTHING}: ${`${value} ${unit}`.trim() || (parts.length > 0 ? '' : NOTHING)}`;
+  const flag = flagOf(content);
+  return [flag?.isAlert ? `${own} (${flag.text})` : own.trim(), ...parts.map(textOf)].join(' ');
+}
+
+async function* flowSheet(entries: AsyncIterable<Entry>): AsyncGenerator<SummaryRow> {
+  let line: Line | undefined;
+  for await (const entry of entries) {
+    const { content } = entry;
+    if (categoryOf(content) !== 'vital-signs') continue;
+    const period = content.effectivePeriod as Json | undefined;
+    const moment = momentText(content.effectiveDateTime ?? period?.start ?? content.issued);
+    if (line === undefined || line.moment !== moment) {
+      if (line !== undefined) yield line.toRow();
+      line = new Line(moment);
+    }
+    line.take(entry);
+  }
+  if (line !== undefined) yield line.toRow();
+}
+
+export const vitalSigns: SectionRule = {
+  id: 'vital-signs',
+  title: 'Vital signs',
+  empty: 'The sources have delivered no vital signs.',
+  tables: [
+    {
+      caption: 'Vital signs, newest first',
+      types: ['Observation'],
+      columns: [
+        { title: 'Date', width: 13 },
+        { title: 'BP (mmHg)', width: 8, isNumeric: true },
+        ...VITAL_SIGNS.map(({ title, unit }) => ({
+          title: `${title} (${unit.replace('m2', 'm²')})`,
+          width: 7.5,
+          isNumeric: true,
+        })),
+        { title: 'Other', width: 18 },
+        { title: 'Origin', width: 9 },
+      ],
+      rows: flowSheet,
+    },
+  ],
+};

@@ -1,0 +1,130 @@
+import { isJson, type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+
+/** What FHIR elements say, in words. Sources deliver all kinds of content: whatever is not as expected says nothing. */
+
+/** SNOMED CT names end in their hierarchy, which tells a reader nothing. */
+const SEMANTIC_TAG =
+  / \((?:disorder|finding|procedure|situation|person|occupation|physical object|substance|observable entity|regime\/therapy|record artifact|event|qualifier value|morphologic abnormality|medicinal product|product|clinical drug|environment|body structure|assessment scale|navigational concept|context-dependent category)\)$/;
+
+/** Without the hierarchy at its end. */
+export const plainName = (name: string | undefined): string | undefined =>
+  name?.trim().replace(SEMANTIC_TAG, '');
+
+/** A CodeableConcept: its text, else the first name of a code, else the code. */
+export function conceptText(concept: unknown): string | undefined {
+  if (!isJson(concept)) return undefined;
+  const codings = objectsOf(concept.coding);
+  const name =
+    textOf(concept.text) ??
+    codings.map(({ display }) => textOf(display)).find((display) => display !== undefined) ??
+    codings.map(({ code }) => textOf(code)).find((code) => code !== undefined);
+  return plainName(name) || undefined;
+}
+
+export const conceptTexts = (concepts: unknown): string =>
+  unique(objectsOf(concepts).map(conceptText)).join('; ');
+
+export const codesOf = (concept: unknown): string[] =>
+  isJson(concept) ? objectsOf(concept.coding).flatMap(({ code }) => textOf(code) ?? []) : [];
+
+/** How a reference calls what it leads to. */
+export const referenceText = (reference: unknown): string | undefined =>
+  isJson(reference) ? textOf(reference.display) : undefined;
+
+export function unique(texts: readonly (string | undefined)[]): string[] {
+  return [...new Set(texts.filter((text): text is string => text !== undefined && text !== ''))];
+}
+
+/** `entered-in-error` → `Entered in error` */
+export function statusText(status: unknown): string | undefined {
+  const text = textOf(status)?.replaceAll('-', ' ');
+  return text === undefined || text === '' ? undefined : text[0]?.toUpperCase() + text.slice(1);
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const DATE = /^(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T(\d{2}:\d{2})(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?)?)?/;
+
+/** The day as its source wrote it, as far as it is given: `7 Mar 2024`, `Mar 2024`, `2024`. */
+export function dayText(value: unknown): string | undefined {
+  const [, year, month, date] = DATE.exec(textOf(value) ?? '') ?? [];
+  if (year === undefined) return undefined;
+  const name = month === undefined ? undefined : MONTHS[Number(month) - 1];
+  return [date === undefined ? undefined : String(Number(date)), name, year].filter(Boolean).join(' ');
+}
+
+/** Day and time as the source wrote them, with its zone: no clock is moved. */
+export function momentText(value: unknown): string | undefined {
+  const [, , , , time, zone] = DATE.exec(textOf(value) ?? '') ?? [];
+  const day = dayText(value);
+  if (day === undefined || time === undefined) return day;
+  const zoneText = zone === undefined ? '' : zone === 'Z' || zone === '+00:00' ? ' UTC' : ` UTC${zone}`;
+  return `${day}, ${time}${zoneText}`;
+}
+
+/** `7 Mar 2024`, `7 Mar 2024 to 9 Mar 2024`, `since 7 Mar 2024`. */
+export function periodText(value: unknown, isOngoing = false): string | undefined {
+  if (!isJson(value)) return dayText(value);
+  const [start, end] = [dayText(value.start), dayText(value.end)];
+  if (start === undefined) return end === undefined ? undefined : `until ${end}`;
+  if (end === undefined) return isOngoing ? `since ${start}` : start;
+  return start === end ? start : `${start} to ${end}`;
+}
+
+/** The first of these elements that is a date or a period. */
+export function firstDay(resource: Json, ...elements: string[]): string | undefined {
+  return elements.map((element) => periodText(resource[element])).find((text) => text !== undefined);
+}
+
+const UNITS: Readonly<Record<string, string>> = {
+  'mm[Hg]': 'mmHg',
+  Cel: '°C',
+  '[degF]': '°F',
+  '[in_i]': 'in',
+  '[lb_av]': 'lb',
+  '[iU]/L': 'IU/L',
+  '10*3/uL': '10^3/µL',
+  '10*6/uL': '10^6/µL',
+  d: 'days',
+};
+
+/** A unit of UCUM as people write it; annotations in braces say nothing that the name does not. */
+export function unitText(unit: unknown): string {
+  const text = textOf(unit) ?? '';
+  return UNITS[text] ?? text.replaceAll(/\{[^}]*\}/g, '').replace(/^1$/, '');
+}
+
+const DIGITS = 5;
+
+/** To five significant digits; whole numbers in full. */
+export function numberText(value: unknown): string | undefined {
+  if (typeof value !== 'number' || !Number.isFinite(value)) return textOf(value);
+  return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(DIGITS)));
+}
+
+/** Value and unit of a Quantity. */
+export function quantityText(quantity: unknown): { value: string; unit: string } | undefined {
+  if (!isJson(quantity)) return undefined;
+  const value = numberText(quantity.value);
+  if (value === undefined) return undefined;
+  return {
+    value: `${textOf(quantity.comparator) ?? ''}${value}`,
+    unit: unitText(quantity.unit ?? quantity.code),
+  };
+}
+
+export function amountText(quantity: unknown): string | undefined {
+  const amount = quantityText(quantity);
+  return amount && `${amount.value} ${amount.unit}`.trim();
+}
+
+/** The official name, else the first one. */
+export function nameText(names: unknown): string | undefined {
+  const all = objectsOf(names);
+  const name = all.find(({ use }) => use === 'official') ?? all[0];
+  if (name === undefined) return undefined;
+  const given = Array.isArray(name.given) ? name.given.flatMap((part) => textOf(part) ?? []) : [];
+  const parts = [...given, textOf(name.family) ?? ''].filter((part) => part !== '');
+  return parts.length === 0 ? textOf(name.text) : parts.join(' ');
+}
+
+export const NO_NAME = 'Name unknown';

@@ -1,0 +1,193 @@
+import { describe, expect, test } from 'vitest';
+import { gather, PATIENT, partsOf, readerOf, rowsOf, sampleReader } from './reader.ts';
+
+const loinc = (code: string, text: string) => ({ coding: [{ system: 'http://loinc.org', code }], text });
+const category = (code: string) => [{ coding: [{ code }] }];
+const result = (id: string, rest: object) => ({
+  resourceType: 'Observation',
+  id,
+  status: 'final',
+  category: category('laboratory'),
+  effectiveDateTime: '2024-05-01T08:30:00-05:00',
+  code: loinc('2345-7', 'Glucose'),
+  ...rest,
+});
+const mgDl = (value: number) => ({ value, unit: 'mg/dL' });
+const range = [{ low: mgDl(70), high: mgDl(99) }];
+
+describe('laboratory results', () => {
+  test("carry the source's flag, else one in brackets that the range tells, else none", async () => {
+    const flags = async (rest: object) => (await rowsOf([result('a', rest)], 'results'))[1]?.[4];
+    const valueQuantity = mgDl(180);
+    const interpretation = (code: string) => [{ coding: [{ code }] }];
+    expect(await flags({ valueQuantity, referenceRange: range })).toBe('[High]');
+    expect(await flags({ valueQuantity: mgDl(50), referenceRange: range })).toBe('[Low]');
+    expect(await flags({ valueQuantity, referenceRange: range, interpretation: interpretation('HH') })).toBe(
+      'Critically high',
+    );
+    expect(await flags({ valueQuantity, referenceRange: range, interpretation: interpretation('N') })).toBe(
+      'Normal',
+    );
+    // Another unit, a bound, or several ranges: for somebody who knows.
+    expect(await flags({ valueQuantity: { value: 180, unit: 'mmol/L' }, referenceRange: range })).toBe('–');
+    expect(await flags({ valueQuantity: { ...valueQuantity, comparator: '<' }, referenceRange: range })).toBe(
+      '–',
+    );
+    expect(await flags({ valueQuantity, referenceRange: [...range, ...range] })).toBe('–');
+  });
+
+  test('stand under their moment and report, in its order, with the time as the source wrote it', async () => {
+    const report = {
+      resourceType: 'DiagnosticReport',
+      id: 'r',
+      code: { text: 'Metabolic panel' },
+      result: [{ reference: 'Observation/second' }, { reference: 'Observation/first' }],
+    };
+    const rows = await rowsOf(
+      [
+        report,
+        result('alone', { valueString: 'clear' }),
+        result('first', { valueQuantity: mgDl(90.123456) }),
+        result('second', { valueQuantity: mgDl(80), status: 'preliminary' }),
+        result('old', { valueQuantity: mgDl(70), effectiveDateTime: '2023-01-02' }),
+      ],
+      'results',
+    );
+    expect(rows.map((cells) => cells.slice(0, 3))).toEqual([
+      ['1 May 2024, 08:30 UTC-05:00 · Metabolic panel'],
+      ['Glucose (preliminary)', '80', 'mg/dL'],
+      ['Glucose', '90.123', 'mg/dL'],
+      ['1 May 2024, 08:30 UTC-05:00'],
+      ['Glucose', 'clear', '–'],
+      ['2 Jan 2023'],
+      ['Glucose', '70', 'mg/dL'],
+    ]);
+  });
+});
+
+test('vital signs of one moment are one line; what has no column is named', async () => {
+  const vital = (id: string, code: string, rest: object) =>
+    result(id, { category: category('vital-signs'), code: loinc(code, `of ${code}`), ...rest });
+  const rows = await rowsOf(
+    [
+      vital('a', '85354-9', {
+        component: [
+          { code: loinc('8480-6', 'Systolic'), valueQuantity: { value: 128, unit: 'mm[Hg]' } },
+          { code: loinc('8462-4', 'Diastolic'), valueQuantity: { value: 81, unit: 'mm[Hg]' } },
+        ],
+      }),
+      vital('b', '8867-4', { valueQuantity: { value: 72, unit: '/min' } }),
+      vital('c', '29463-7', { valueQuantity: { value: 150, unit: '[lb_av]' } }),
+      vital('d', '72514-3', { valueQuantity: { value: 2, unit: '{score}' } }),
+    ],
+    'vital-signs',
+  );
+  const moment = '1 May 2024, 08:30 UTC-05:00';
+  expect(rows).toEqual([[moment, '128/81', '72', '–', '–', '–', '–', '150 lb', '–', 'of 72514-3: 2', 'HIE']]);
+});
+
+describe('problems and medications', () => {
+  test('are told apart by whether they go on; doubtful ones say so', async () => {
+    const condition = (id: string, rest: object) => ({
+      resourceType: 'Condition',
+      id,
+      code: { text: `${id} (disorder)` },
+      ...rest,
+    });
+    const rows = await rowsOf(
+      [
+        condition('Anemia', { onsetDateTime: '2019-03' }),
+        condition('Asthma', { clinicalStatus: { coding: [{ code: 'resolved' }] } }),
+        condition('Gout', { verificationStatus: { coding: [{ code: 'entered-in-error' }] } }),
+        condition('Flu', { abatementDateTime: '2020-01-09' }),
+      ],
+      'problems',
+    );
+    expect(rows[0]).toEqual(['Anemia', 'Mar 2019', '–', 'HIE']);
+    expect(
+      rows
+        .slice(1)
+        .map(([name]) => name)
+        .sort(),
+    ).toEqual(['Asthma', 'Flu', 'Gout']);
+    expect(rows.find(([name]) => name === 'Gout')?.[3]).toBe('Entered in error');
+  });
+
+  test('names the medication that is only referred to, and says how to take it', async () => {
+    const rows = await rowsOf(
+      [
+        { resourceType: 'Medication', id: 'm', code: { text: 'Metformin 500 MG' } },
+        {
+          resourceType: 'MedicationRequest',
+          id: 'a',
+          status: 'active',
+          medicationReference: { reference: 'Medication/m' },
+          authoredOn: '2024-05-01',
+          dosageInstruction: [
+            {
+              doseAndRate: [{ doseQuantity: { value: 1, unit: 'tablet' } }],
+              timing: { repeat: { frequency: 2, period: 1, periodUnit: 'd' } },
+            },
+          ],
+        },
+      ],
+      'medications',
+    );
+    expect(rows).toEqual([
+      ['Metformin 500 MG', '1 tablet, 2 times every day', '1 May 2024', 'Active', '–', 'HIE'],
+    ]);
+  });
+});
+
+test('a section without anything says so, and not that there is nothing', async () => {
+  expect(await rowsOf([], 'allergies')).toEqual([
+    ['The sources have delivered no allergies; that does not mean that there are none.'],
+  ]);
+});
+
+test('what has no section is told at the end with its count', async () => {
+  const claim = { resourceType: 'Claim', id: 'c' };
+  expect(await rowsOf([claim, claim], 'rest')).toEqual([
+    ['The FHIR form of this record (json) also holds: Claim (2).'],
+  ]);
+});
+
+test('a filter shows its sections only, and says what was asked for', async () => {
+  const parts = await gather(
+    partsOf(readerOf([PATIENT]), { types: ['Condition'], dateFrom: '2024-01-01', dateTo: '2024-06-30' }),
+  );
+  expect(parts.flatMap((part) => (part.kind === 'section' ? [part.id] : []))).toEqual(['problems']);
+  expect(parts[0]).toMatchObject({
+    head: {
+      patient: { name: 'Ann Marie Sample', birthDate: '5 Apr 1980' },
+      notes: expect.arrayContaining([
+        'Only these types were asked for: Condition.',
+        'Only what counts from 1 Jan 2024 to 30 Jun 2024, and what has no date.',
+      ]),
+    },
+  });
+});
+
+test('nothing of a sample patient is left out: each resource is in a row, behind a name, or counted at the end', async () => {
+  const reader = sampleReader('tamica-murazik');
+  const shown = { Observation: 0, Procedure: 0, Encounter: 0, Condition: 0 };
+  const sections: Record<string, keyof typeof shown> = {
+    results: 'Observation',
+    observations: 'Observation',
+    procedures: 'Procedure',
+    encounters: 'Encounter',
+    problems: 'Condition',
+  };
+  let section = '';
+  for await (const part of partsOf(reader)) {
+    if (part.kind === 'section') section = part.id;
+    const type = sections[section];
+    if (part.kind === 'row' && type !== undefined) shown[type] += 1;
+  }
+  const { Observation: observations = 0, Procedure, Encounter, Condition } = reader.counts;
+  expect(shown).toMatchObject({ Procedure, Encounter, Condition });
+  let vitals = 0;
+  for await (const { content } of reader.read(['Observation']))
+    if (JSON.stringify(content).includes('"vital-signs"')) vitals += 1;
+  expect(shown.Observation + vitals).toBeGreaterThanOrEqual(observations);
+});
