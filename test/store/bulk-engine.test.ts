@@ -127,6 +127,18 @@ describe('a bulk create', () => {
     expect(versions.map(({ version }) => version)).toEqual([1, 1, 1]);
   });
 
+  test('creates again whoever was deleted: a patient takes its identity keys along', async () => {
+    const account = await env.addAccount();
+    const csv = csvOf([person('Ann'), person('Bea')]);
+    await env.run(account.accountId, await env.upload(account, csv));
+    await env.store.asAccount(account.accountId, (tx) =>
+      tx.db.deleteFrom('patient').where('first_names', '@>', sql<string[]>`array['Ann']`).execute(),
+    );
+    expect(statuses(await env.run(account.accountId, await env.upload(account, csv)))).toBe(
+      'created updated',
+    );
+  });
+
   test('where the zips of a row lead to several patients updates the oldest and tells of the others', async () => {
     const account = await env.addAccount();
     const both = { 'addressLine1-2': '2 Oak', 'city-2': 'Boston', 'state-2': 'MA', 'zip-2': '02118' };

@@ -58,6 +58,8 @@ export function beginTurn(
         if (held.stop !== undefined) return { stop: held.stop };
         const judged = await judgeChunk(tx, job, chunk, tellLocked);
         const writing = writeChunk(tx, job, judged);
+        // Awaited below; until then a failure is nobody's.
+        writing.catch(() => undefined);
         const { counts, csv } = resultPart(job, judged, job.layout);
         const [written, kept] = await Promise.allSettled([writing, blobs.put('result', csv, 'text/csv')]);
         if (kept.status === 'fulfilled') part = kept.value;
