@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Scope } from './scope.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -9,6 +10,8 @@ export interface Endpoint {
   path: string;
   /** Section of interface.md, or the row of interface-decisions.md. */
   reference: string;
+  /** What an API key needs, where it is not what `scopeOf` derives of the method. */
+  scope?: Scope;
   tag:
     | 'patient'
     | 'bulk create'

@@ -85,6 +85,7 @@ export const patientEndpoints = {
     path: '/medical/v1/patient/match',
     reference: 'Operations around E1–E14',
     tag: 'patient',
+    scope: 'read',
     summary: 'Find the patient whom demographics match',
     description:
       'By the rule of create patient: same names, date of birth, gender and a zip. Creates and changes nothing.',

@@ -11,6 +11,7 @@ import { limitBodyTime } from './plugins/body-time.ts';
 import { addErrorAnswers, sendError } from './plugins/error-answers.ts';
 import { addRequestLimit } from './plugins/limits.ts';
 import { observeRequests } from './plugins/observe.ts';
+import { addScopeCheck } from './plugins/scopes.ts';
 import { addBulkCreateRoutes } from './routes/bulk-creates.ts';
 import { addBulkResultRoute } from './routes/bulk-results.ts';
 import { addBulkUploadRoute } from './routes/bulk-upload.ts';
@@ -79,6 +80,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
 async function addInterface(app: FastifyInstance, deps: GatewayDeps): Promise<void> {
   addAuthentication(app, deps);
   addRequestLimit(app, deps.store);
+  addScopeCheck(app, deps);
   const operations = createOperations(app, deps);
   addPatientRoutes(operations, deps);
   addCohortRoutes(operations, deps);

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Endpoint, HttpMethod } from '../../contract/endpoint.ts';
 import { endpoints } from '../../contract/endpoints.ts';
 import { type ErrorStatus, errorBodySchema } from '../../contract/errors.ts';
+import { scopeOf } from '../../contract/scope.ts';
 import type { Store } from '../store/database.ts';
 import { ERROR_TITLES } from './errors.ts';
 import type {
@@ -25,7 +26,7 @@ declare module 'fastify' {
 /** Largest JSON body, in bytes; the largest sensible patient is a few kilobytes. */
 const BODY_BYTES_MAX = 256 * 1024;
 /** What every operation may answer beside its own errors. */
-const COMMON_ERRORS = [400, 401, 429, 500, 503] as const;
+const COMMON_ERRORS = [400, 401, 403, 429, 500, 503] as const;
 /** How the document's maker is told that an answer has no body. */
 const NO_CONTENT = z.null().meta({ description: 'No content' });
 
@@ -123,7 +124,9 @@ function schemaOf(name: OperationName, operationId: string): FastifySchema {
   return {
     operationId,
     summary: endpoint.summary,
-    description: endpoint.description,
+    description: [endpoint.description, `Scope of the API key: \`${scopeOf(endpoint)}\`.`]
+      .filter((text) => text !== undefined)
+      .join('\n\n'),
     tags: [endpoint.tag],
     security: [{ apiKey: [] }],
     ...(params && { params }),

@@ -86,13 +86,23 @@ async function audited(
   try {
     return await work();
   } catch (error) {
-    const { status } = errorAnswer(error, request.id);
-    const refused: AnyAnswer = { status, body: undefined, targetId: targetOf(request) };
-    await deps.store
-      .asAccount(callerOf(request).account.id, (tx) => audit(tx, operation, request, refused))
-      .catch((err: unknown) => deps.logger.error({ err, requestId: request.id }, 'audit entry not written'));
+    await auditRefusal(deps, operation, request, error);
     throw error;
   }
+}
+
+/** An entry of its own for what was refused or failed. Never throws: the refusal is what the caller shall hear of. */
+export async function auditRefusal(
+  deps: WriteDeps,
+  operation: string,
+  request: FastifyRequest,
+  error: unknown,
+): Promise<void> {
+  const { status } = errorAnswer(error, request.id);
+  const refused: AnyAnswer = { status, body: undefined, targetId: targetOf(request) };
+  await deps.store
+    .asAccount(callerOf(request).account.id, (tx) => audit(tx, operation, request, refused))
+    .catch((err: unknown) => deps.logger.error({ err, requestId: request.id }, 'audit entry not written'));
 }
 
 async function audit(

@@ -127,7 +127,16 @@ async function readNotifications(tx: AccountTx, ids: readonly string[]): Promise
     .selectFrom('notification as n')
     .innerJoin('patient as p', 'p.id', 'n.patient_id')
     .leftJoin('discharge_follow_up as f', 'f.notification_id', 'n.id')
-    .select(['n.id', 'n.patient_id', 'p.external_id', 'n.subject_id', 'n.fact_key', 'n.type', 'n.sender', 'n.occurred_at'])
+    .select([
+      'n.id',
+      'n.patient_id',
+      'p.external_id',
+      'n.subject_id',
+      'n.fact_key',
+      'n.type',
+      'n.sender',
+      'n.occurred_at',
+    ])
     .select(['n.sent_at', 'n.told_at', 'n.withdrawn_at', 'f.state', 'f.reason', 'f.query_ids'])
     .select(['f.started_at', 'f.ended_at'])
     .where('n.id', 'in', [...ids])

@@ -2,7 +2,9 @@ import type { ColumnType, Generated } from 'kysely';
 import type { CohortSettings } from '../../contract/cohort.ts';
 import type { RequestedSource, SourceError } from '../../contract/network-query.ts';
 import type { SourceType } from '../../contract/primitives.ts';
+import type { Scope } from '../../contract/scope.ts';
 import type { Address, Contact, Gender, PersonalIdentifier } from '../domain/demographics.ts';
+import type { AuditTables } from './schema/audit.ts';
 import type { BulkTables } from './schema/bulk.ts';
 import type { DefaultJson, Instant, Json, NullableJson } from './schema/columns.ts';
 import type { ConsolidatedTables } from './schema/consolidated.ts';
@@ -15,7 +17,8 @@ import type { RecordTables } from './schema/records.ts';
 
 /** The tables of `migrations/`, as Kysely sees them. */
 export interface Database
-  extends BulkTables,
+  extends AuditTables,
+    BulkTables,
     ConsolidatedTables,
     DocumentTables,
     QuerySweepTables,
@@ -31,7 +34,6 @@ export interface Database
   cohort: CohortTable;
   cohort_member: { account_id: string; cohort_id: string; patient_id: string; added_at: Generated<Date> };
   idempotency_key: IdempotencyKeyTable;
-  audit_entry: AuditEntryTable;
   network_query: NetworkQueryTable;
   rate_window: { account_id: string; name: string; window_start: Date; used: number };
   network_query_run: NetworkQueryRunTable;
@@ -55,6 +57,8 @@ export interface AccountSettings {
   bulk?: { sources?: SourceType[] };
   /** When scheduled monitoring may run: hours of the day in an IANA time zone; default 1 to 5 in America/New_York. */
   monitoring?: { timeZone?: string; fromHour?: number; toHour?: number };
+  /** Origins whose pages may embed the patient view; default none. */
+  embed?: { frameAncestors?: string[] };
 }
 
 interface AccountTable {
@@ -70,6 +74,8 @@ interface ApiKeyTable {
   account_id: string;
   prefix: string;
   hash: Buffer;
+  label: string | null;
+  scopes: Generated<Scope[]>;
   created_at: Instant;
   expires_at: Date | null;
   revoked_at: Date | null;
@@ -129,18 +135,6 @@ interface IdempotencyKeyTable {
   status: number | null;
   answer: ColumnType<unknown, string | null | undefined, string | null>;
   created_at: Instant;
-}
-
-interface AuditEntryTable {
-  id: Generated<string>;
-  account_id: string;
-  at: Instant;
-  actor: string;
-  operation: string;
-  patient_id: string | null;
-  target_id: string | null;
-  outcome: string;
-  remote_address: string | null;
 }
 
 export type QueryState = 'running' | 'completed' | 'partial' | 'failed';

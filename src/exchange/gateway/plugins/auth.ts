@@ -1,17 +1,21 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { jwtVerify } from 'jose';
+import { SCOPES, type Scope } from '../../../contract/scope.ts';
 import { ExpiringCache } from '../../../lib/expiring-cache.ts';
 import { parseApiKey } from '../../domain/api-key.ts';
 import { ExchangeError } from '../../errors.ts';
 import { type Account, findAccount } from '../../store/accounts.ts';
-import { findKeyHolder } from '../../store/api-keys.ts';
 import type { Store } from '../../store/database.ts';
+import { createKeyCheck } from '../key-check.ts';
 
 /** Who makes a request. */
 export interface Caller {
   account: Account;
   /** As the audit names it. */
   actor: string;
+  /** The API key that was shown; none for our own orchestrator. */
+  keyId?: string;
+  scopes: readonly Scope[];
 }
 
 declare module 'fastify' {
@@ -23,7 +27,7 @@ declare module 'fastify' {
 
 /** Audience of the tokens by which our own orchestrator acts for an account. */
 export const INTERNAL_AUDIENCE = 'exchange-internal';
-/** A revoked key may go on working this long. */
+/** Settings of an account that were changed may go on this long for its internal tokens. */
 const CACHE_MS = 5_000;
 const CACHE_ENTRIES_MAX = 10_000;
 
@@ -51,7 +55,7 @@ export function callerOf(request: FastifyRequest): Caller {
 }
 
 function createAuthenticator({ store, internalTokenKey }: AuthOptions) {
-  // Refusals are remembered too, so that a client in a loop with a bad key does not load the database.
+  const keys = createKeyCheck(store);
   const cache = new ExpiringCache<Caller | 'unknown'>({ ttlMs: CACHE_MS, entriesMax: CACHE_ENTRIES_MAX });
   const signingKey = new TextEncoder().encode(internalTokenKey);
 
@@ -67,10 +71,8 @@ function createAuthenticator({ store, internalTokenKey }: AuthOptions) {
   const byApiKey = async (apiKey: string): Promise<Caller | undefined> => {
     const parts = parseApiKey(apiKey);
     if (parts === undefined) return undefined;
-    return remembered(`key:${parts.hash.toString('base64')}`, async () => {
-      const holder = await store.asSystem((tx) => findKeyHolder(tx, parts.hash));
-      return holder && { account: holder.account, actor: `key:${holder.keyId}` };
-    });
+    const holder = await keys.byHash(parts.hash);
+    return holder && { ...holder, actor: `key:${holder.keyId}` };
   };
 
   const byInternalToken = async (token: string): Promise<Caller | undefined> => {
@@ -78,7 +80,7 @@ function createAuthenticator({ store, internalTokenKey }: AuthOptions) {
     if (accountId === undefined) return undefined;
     return remembered(`account:${accountId}`, async () => {
       const account = await store.asSystem((tx) => findAccount(tx, accountId));
-      return account && { account, actor: 'internal' };
+      return account && { account, actor: 'internal', scopes: SCOPES };
     });
   };
 
