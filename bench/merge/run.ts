@@ -13,8 +13,8 @@ import { consolidatedBundle } from '../../src/exchange/records/consolidated-bund
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { insertDocuments, upsertResources } from '../../src/exchange/store/collected.ts';
 import { createStore, type Store } from '../../src/exchange/store/database.ts';
+import { insertSourcePatientIds } from '../../src/exchange/store/patient-at-source.ts';
 import { insertPatient } from '../../src/exchange/store/patients.ts';
-import { insertSourcePatientIds } from '../../src/exchange/store/record-merge.ts';
 import { seedDemoAccount } from '../../src/exchange/store/seed.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { loadCcda, loadSamplePatients } from '../../src/simulator/samples.ts';

@@ -19,8 +19,8 @@ import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts'
 import { insertAccount } from '../../src/exchange/store/accounts.ts';
 import { insertDocuments, upsertResources } from '../../src/exchange/store/collected.ts';
 import { createStore } from '../../src/exchange/store/database.ts';
+import { insertSourcePatientIds } from '../../src/exchange/store/patient-at-source.ts';
 import { insertPatient } from '../../src/exchange/store/patients.ts';
-import { insertSourcePatientIds } from '../../src/exchange/store/record-merge.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 

@@ -2,8 +2,10 @@ import { fc, test as property } from '@fast-check/vitest';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import { type Delivered, mergeDeliveries } from '../../src/exchange/domain/merge/merge.ts';
+import { consolidatedBundle } from '../../src/exchange/records/consolidated-bundle.ts';
 import { countConsolidated } from '../../src/exchange/records/read-consolidated.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../unit/records/deliveries.ts';
+import { fhirIssues } from '../unit/records/fhir-issues.ts';
 import { createRecordEnvironment, type RecordEnvironment } from './record-environment.ts';
 
 let environment: RecordEnvironment;
@@ -73,6 +75,19 @@ describe('a record', () => {
     const names = new Set(resources.map(({ resourceType, id }) => `${resourceType}/${id}`));
     const referred = JSON.stringify(resources).matchAll(/"reference":"([^"]+)"/g);
     for (const [, reference = ''] of referred) expect(names).toContain(reference);
+    let text = '';
+    for await (const part of consolidatedBundle(environment.store, {
+      accountId: environment.accountId,
+      patientId,
+      fullUrlBase: 'https://exchange.example.org/fhir',
+    }))
+      text += part;
+    const bundle = JSON.parse(text) as { entry: { fullUrl: string; resource: { resourceType: string } }[] };
+    expect(fhirIssues(bundle)).toEqual([]);
+    expect(new Set(bundle.entry.map(({ fullUrl }) => fullUrl)).size).toBe(bundle.entry.length);
+    expect(bundle.entry.filter(({ resource }) => resource.resourceType === 'Provenance')).toHaveLength(
+      resources.length,
+    );
     const counts = await environment.store.asAccount(environment.accountId, (tx) =>
       countConsolidated(tx, patientId, {}),
     );

@@ -14,7 +14,7 @@ import {
   upsertResources,
 } from '../store/collected.ts';
 import type { AccountTx, Store } from '../store/database.ts';
-import { insertSourcePatientIds } from '../store/record-merge.ts';
+import { insertSourcePatientIds } from '../store/patient-at-source.ts';
 import { tell } from '../store/timeline.ts';
 import { announceFirstData, completeAttempt } from './endings.ts';
 

@@ -14,8 +14,9 @@ import {
   type UnconvertedDocument,
   unconvertedDocuments,
 } from '../store/document-conversions.ts';
+import { readSourcePatientIds } from '../store/patient-at-source.ts';
 import { findPatient } from '../store/patients.ts';
-import { lockRecord, readSourcePatientIds } from '../store/record-merge.ts';
+import { lockRecord } from '../store/record-merge.ts';
 import { CCDA_BYTES_MAX, type CcdaConverter, type CcdaOutcome } from './ccda/ccda-converter.ts';
 
 export interface ConvertDeps {

@@ -2,6 +2,7 @@ import { meaningOf } from '../domain/merge/codes.ts';
 import { type Delivery, type Facts, factsOf } from '../domain/merge/facts.ts';
 import { groupByKeys } from '../domain/merge/grouping.ts';
 import type { AccountTx } from '../store/database.ts';
+import { readSourcePatientIds } from '../store/patient-at-source.ts';
 import {
   type DeliveryPlace,
   deleteOrigins,
@@ -11,7 +12,6 @@ import {
   readAffected,
   readDeliveries,
   readOrigins,
-  readSourcePatientIds,
   upsertOrigins,
   writeKeys,
 } from '../store/record-merge.ts';

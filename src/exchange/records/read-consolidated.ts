@@ -1,12 +1,13 @@
 import type { FhirResource } from 'fhir/r4.js';
 import type { SourceType } from '../../contract/primitives.ts';
-import { foldGroup, type Member, type Resolve } from '../domain/merge/fold.ts';
+import { foldGroup, type Member } from '../domain/merge/fold.ts';
 import { foldPatient } from '../domain/merge/fold-patient.ts';
 import { localTarget, referencesIn } from '../domain/merge/references.ts';
+import type { Resolve } from '../domain/merge/rewritten.ts';
 import { NotFoundError } from '../errors.ts';
 import type { AccountTx } from '../store/database.ts';
+import { readSourcePatientIds } from '../store/patient-at-source.ts';
 import { findPatient } from '../store/patients.ts';
-import { readSourcePatientIds } from '../store/record-merge.ts';
 import {
   countLeading,
   type RecordMember,

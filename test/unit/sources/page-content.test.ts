@@ -160,3 +160,35 @@ it('a laboratory brings results: by category, by report, or for want of a catego
   // A type that the lab is not asked for is left out; a foreign patient is told all the same.
   expect(page.strayCount).toBe(1);
 });
+
+describe('references within an answer', () => {
+  it('are written as type and id where the answer or the address tells what they mean', async () => {
+    const { resources, patientIds } = await pageWith([
+      { fullUrl: 'urn:uuid:0f1d1fb4-0000-4000-8000-000000000001', resource: adaAtSource },
+      {
+        fullUrl: 'urn:uuid:0f1d1fb4-0000-4000-8000-000000000002',
+        resource: { resourceType: 'Practitioner', id: 'doctor' },
+      },
+      entry(
+        observation('o1', {
+          subject: { reference: 'urn:uuid:0f1d1fb4-0000-4000-8000-000000000001' },
+          performer: [
+            { reference: 'urn:uuid:0f1d1fb4-0000-4000-8000-000000000002' },
+            // The address is known once the source has started.
+            { reference: { toJSON: () => new URL('Organization/o', `${source.baseUrl}/`).href } },
+            { reference: 'https://elsewhere.example/fhir/Organization/o' },
+          ],
+        }),
+      ),
+    ]);
+    expect(patientIds).toEqual(['p1']);
+    expect(resources.find(({ id }) => id === 'o1')).toMatchObject({
+      subject: { reference: 'Patient/p1' },
+      performer: [
+        { reference: 'Practitioner/doctor' },
+        { reference: 'Organization/o' },
+        { reference: 'https://elsewhere.example/fhir/Organization/o' },
+      ],
+    });
+  });
+});

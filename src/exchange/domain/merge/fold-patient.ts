@@ -1,6 +1,7 @@
 import type { Demographics, Gender, PersonalIdentifier } from '../demographics.ts';
-import { labelsOf, type Member, type Resolve, rewritten } from './fold.ts';
+import { labelsOf, type Member } from './fold.ts';
 import { canonical, canonicalJson, type Json, objectsOf, plainText, textOf } from './json.ts';
+import { type Resolve, rewritten } from './rewritten.ts';
 
 /** The person as our caller describes them. */
 export type Person = Demographics & { patientId: string; externalId?: string };

@@ -1,9 +1,10 @@
 import { meaningOf } from './codes.ts';
 import { type Delivery, type Facts, factsOf, revisionOf } from './facts.ts';
-import { foldGroup, type Member, type Resolve } from './fold.ts';
+import { foldGroup, type Member } from './fold.ts';
 import { foldPatient, type Person } from './fold-patient.ts';
 import { type Group, groupByKeys } from './grouping.ts';
 import type { Json } from './json.ts';
+import type { Resolve } from './rewritten.ts';
 
 /** A delivery and the document that it came in. */
 export interface Delivered extends Delivery {

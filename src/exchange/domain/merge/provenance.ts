@@ -1,6 +1,6 @@
-import { sourceSystem } from './fold.ts';
 import { derivedUuid } from './ids.ts';
 import { canonical, type Json } from './json.ts';
+import { sourceSystem } from './rewritten.ts';
 
 export interface ProvenanceOrigin {
   source: string;
