@@ -9,6 +9,7 @@ import {
   type SingleField,
   usualName,
 } from './columns.ts';
+import { unescapeFormula } from './formula.ts';
 import type { CsvLayout } from './layout.ts';
 import type { CellId, ReadRow, RowError, RowReader } from './row.ts';
 
@@ -118,8 +119,6 @@ function readRow({ single, addresses, contacts, cohorts }: Plan, cells: readonly
   return { value, errors, facility, cohorts: cohortIds };
 }
 
-const ESCAPED_FORMULA = /^'[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20]/;
-
 /** The cells of one row, by the rules asked for; keeps what broke them. */
 class Cells {
   readonly errors: RowError[] = [];
@@ -134,8 +133,8 @@ class Cells {
    * cell from being run as a formula: rows of a result may come back corrected.
    */
   text({ position }: Place): string {
-    const text = this.#cells[position]?.trim() ?? '';
-    return ESCAPED_FORMULA.test(text) ? text.slice(1) : text;
+    const cell = this.#cells[position];
+    return cell === undefined ? '' : unescapeFormula(cell.trim());
   }
 
   /** Undefined when the cell is empty or wrong; what is wrong is kept. */

@@ -1,3 +1,4 @@
+import { escapeFormula } from '../../contract/bulk-csv/formula.ts';
 import type { CsvLayout } from '../../contract/bulk-csv/layout.ts';
 import { RESULT_COLUMNS, type RowStatus } from '../../contract/bulk-csv/result.ts';
 import { rowReason } from '../../contract/bulk-csv/row.ts';
@@ -72,11 +73,9 @@ function csvLine(cells: readonly string[], { recordDelimiter }: CsvLayout): stri
   return cells.map(csvCell).join(',') + recordDelimiter;
 }
 
-/** What a spreadsheet would run as a formula (OWASP, CSV Injection), also in full-width letters. */
-const FORMULA = /^[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20]/;
 const NEEDS_QUOTES = /[",\r\n]/;
 
 function csvCell(cell: string): string {
-  const text = FORMULA.test(cell) ? `'${cell}` : cell;
+  const text = escapeFormula(cell);
   return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
