@@ -134,7 +134,7 @@ class Cells {
    */
   text({ position }: Place): string {
     const cell = this.#cells[position];
-    return cell === undefined ? '' : unescapeFormula(cell.trim());
+    return cell === undefined ? '' : unescapeFormula(cell.trim()).trim();
   }
 
   /** Undefined when the cell is empty or wrong; what is wrong is kept. */
