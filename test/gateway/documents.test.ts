@@ -112,7 +112,7 @@ describe('E14', () => {
     expect((await open(answer.json().url)).body).toBe('{}');
   });
 
-  it.each(['html'])('converts a C-CDA document to %s, once', async (format) => {
+  it.each(['html', 'pdf'])('converts a C-CDA document to %s, once', async (format) => {
     const fileName = await deliver({ bytes: CCDA });
     const before = await gateway.blobCount();
     const first = await urlOf(fileName, format);

@@ -1,3 +1,4 @@
+import { dayText, momentText, periodText } from '../records/summary/words.ts';
 import { readNarrative } from './read-narrative.ts';
 import type { Block, Fact, ReadableDocument, Section } from './readable-document.ts';
 import { elementAt, elementsAt, textWithin, type XmlElement } from './xml-tree.ts';
@@ -6,9 +7,11 @@ import { elementAt, elementsAt, textWithin, type XmlElement } from './xml-tree.t
 export function readCcda(root: XmlElement): ReadableDocument {
   const patients = elementsAt(root, 'recordTarget', 'patientRole');
   const names = patients.flatMap((role) => namesOf(elementAt(role, 'patient')));
+  const births = patients.flatMap((role) => dayText(isoTime(elementAt(role, 'patient', 'birthTime'))) ?? []);
   return {
     title: textWithin(elementAt(root, 'title')) || codeText(elementAt(root, 'code')) || 'Clinical document',
-    patient: names.join(', '),
+    patient: names.join(', ') || 'Nobody named',
+    birthDate: births[0] ?? 'not given',
     facts: [...patients.flatMap(patientFacts), ...documentFacts(root)],
     sections: [
       ...elementsAt(root, 'component', 'structuredBody', 'component', 'section').map(toSection),
@@ -43,7 +46,7 @@ function patientFacts(role: XmlElement): Fact[] {
   const patient = elementAt(role, 'patient');
   return facts([
     ['Patient', namesOf(patient).join(', ')],
-    ['Born', timeText(elementAt(patient, 'birthTime')?.attributes.value, 'date')],
+    ['Born', dayText(isoTime(elementAt(patient, 'birthTime'))) ?? ''],
     ['Sex', sexText(elementAt(patient, 'administrativeGenderCode'))],
     ['Address', elementsAt(role, 'addr').map(addressText).filter(isThere).join('; ')],
     ['Phone, e-mail', elementsAt(role, 'telecom').map(telecomText).filter(isThere).join('; ')],
@@ -62,9 +65,9 @@ function documentFacts(root: XmlElement): Fact[] {
   const visit = elementAt(root, 'componentOf', 'encompassingEncounter', 'effectiveTime');
   return facts([
     ['Kind', codeText(elementAt(root, 'code'))],
-    ['Created', timeText(elementAt(root, 'effectiveTime')?.attributes.value)],
-    ['Period of care', periodText(care)],
-    ['Encounter', periodText(visit)],
+    ['Created', momentText(isoTime(elementAt(root, 'effectiveTime'))) ?? ''],
+    ['Period of care', periodOf(care)],
+    ['Encounter', periodOf(visit)],
     ['Author', elementsAt(root, 'author', 'assignedAuthor').map(authorText).filter(isThere).join('; ')],
     [
       'Custodian',
@@ -108,22 +111,19 @@ function sexText(code: XmlElement | undefined): string {
   return displayName ?? known[value] ?? value;
 }
 
-function periodText(time: XmlElement | undefined): string {
-  const [low, high] = ['low', 'high'].map((name) =>
-    timeText(elementAt(time, name)?.attributes.value, 'date'),
-  );
-  if (!low && !high) return timeText(time?.attributes.value, 'date');
-  return low === high ? (low ?? '') : [low || '…', high || '…'].join(' – ');
+function periodOf(time: XmlElement | undefined): string {
+  const [start, end] = ['low', 'high'].map((name) => isoTime(elementAt(time, name)));
+  return periodText({ start, end }) ?? dayText(isoTime(time)) ?? '';
 }
 
-/** An HL7 time (`YYYYMMDDHHMMSS[.s][±ZZZZ]`) as far as it was given; what is none is shown as it is. */
-function timeText(value: string | undefined, precision: 'date' | 'time' = 'time'): string {
-  if (value === undefined) return '';
-  const match = /^(\d{4})(\d{2})?(\d{2})?(?:(\d{2})(\d{2})?[\d.]*)?([+-]\d{4})?$/.exec(value.trim());
-  if (match === null) return value.trim();
-  const [, year, month, day, hour, minute, zone] = match;
+/** An HL7 time (`YYYYMMDDHHMMSS[.s][±ZZZZ]`) as FHIR writes it, as far as it is given; what is none says nothing. */
+function isoTime(time: XmlElement | undefined): string | undefined {
+  const match = /^(\d{4})(\d{2})?(\d{2})?(?:(\d{2})(\d{2})?[\d.]*)?(?:([+-]\d{2})(\d{2}))?$/.exec(
+    time?.attributes.value?.trim() ?? '',
+  );
+  if (match === null) return undefined;
+  const [, year, month, day, hour, minute = '00', zoneHours, zoneMinutes] = match;
   const date = [year, month, day].filter((part) => part !== undefined).join('-');
-  if (precision === 'date' || hour === undefined) return date;
-  const offset = zone === undefined ? '' : ` (UTC${zone.slice(0, 3)}:${zone.slice(3)})`;
-  return `${date} ${hour}:${minute ?? '00'}${offset}`;
+  if (hour === undefined) return date;
+  return `${date}T${hour}:${minute}${zoneHours === undefined ? '' : `${zoneHours}:${zoneMinutes}`}`;
 }

@@ -3,6 +3,7 @@ export interface ReadableDocument {
   title: string;
   /** Whom it is about, for the head of each page. */
   patient: string;
+  birthDate: string;
   /** What its header says, in the order it is shown. */
   facts: Fact[];
   sections: Section[];

@@ -23,6 +23,6 @@ export async function renderDocument(bytes: Uint8Array, format: DocumentFormat):
   const root = parseXml(xml.text);
   if (root?.name !== 'ClinicalDocument') return { kind: 'refused', reason: 'it is not well-formed XML' };
   const document = readCcda(root);
-  if (format === 'pdf') return ccdaPdf(document);
+  if (format === 'pdf') return { kind: 'rendered', bytes: await ccdaPdf(document) };
   return { kind: 'rendered', bytes: Buffer.concat([...ccdaHtml(document)].map((part) => Buffer.from(part))) };
 }

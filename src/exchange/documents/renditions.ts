@@ -5,10 +5,9 @@ import { ExchangeError, InvalidRequestError, NotFoundError, UnavailableError } f
 import type { LeftOverWork } from '../left-over-work.ts';
 import type { Store } from '../store/database.ts';
 import {
-  deleteRendition,
+  deleteOldRenditions,
   findRendition,
   insertRendition,
-  oldRenditions,
   type StoredDocument,
 } from '../store/documents.ts';
 import { createDocumentRenderer, type DocumentRenderer } from './renderer.ts';
@@ -49,22 +48,19 @@ export function createDocumentRenditions({
       if (known !== undefined) return known.id;
       const rendered = await convert(document, format);
       const { ref: blobRef, sizeBytes } = await blobs.put('document', rendered, RENDITION_TYPES[format]);
-      const id = uuidv7();
-      await store.asAccount(accountId, (tx) =>
-        insertRendition(tx, document.id, { id, format, sizeBytes, blobRef }),
-      );
-      return id;
+      const rendition = { id: uuidv7(), format, sizeBytes, blobRef };
+      try {
+        const isKept = await store.asAccount(accountId, (tx) => insertRendition(tx, document.id, rendition));
+        if (!isKept) throw new NotFoundError('Document');
+      } catch (error) {
+        await blobs.delete(blobRef);
+        throw error;
+      }
+      return rendition.id;
     },
     leftOver: {
       name: 'old renditions of documents',
-      async takeUp(limit) {
-        const old = await store.asSystem((tx) => oldRenditions(tx, limit));
-        for (const { id, blobRef } of old) {
-          await blobs.delete(blobRef);
-          await store.asSystem((tx) => deleteRendition(tx, id));
-        }
-        return old.length;
-      },
+      takeUp: (limit) => store.asSystem((tx) => deleteOldRenditions(tx, limit)),
     },
     close: () => renderer.close(),
   };

@@ -89,22 +89,18 @@ export async function findRendition(
     .executeTakeFirst();
 }
 
+/** False when the document has been deleted meanwhile. */
 export async function insertRendition(
   tx: AccountTx,
   documentId: string,
   { id, format, sizeBytes, blobRef }: Rendition,
-): Promise<void> {
-  await tx.db
-    .insertInto('document_rendition')
-    .values({
-      id,
-      account_id: tx.accountId,
-      document_id: documentId,
-      format,
-      size_bytes: sizeBytes,
-      blob_ref: blobRef,
-    })
-    .execute();
+): Promise<boolean> {
+  const { rows } = await sql`
+    insert into document_rendition (id, account_id, document_id, format, size_bytes, blob_ref)
+    select ${id}::uuid, ${tx.accountId}::uuid, d.id, ${format}, ${sizeBytes}, ${blobRef}
+    from document d where d.id = ${documentId} for key share
+    returning id`.execute(tx.db);
+  return rows.length > 0;
 }
 
 /** A rendition and the document it was made of. */
@@ -123,16 +119,14 @@ export async function findRenditionById(
   return document && { rendition, document };
 }
 
-/** Renditions that were made more than a day ago; over all accounts, oldest first. */
-export const oldRenditions = (tx: SystemTx, limit: number): Promise<Pick<Rendition, 'id' | 'blobRef'>[]> =>
-  tx.db
-    .selectFrom('document_rendition')
-    .select(['id', 'blob_ref as blobRef'])
-    .where('created_at', '<', sql<Date>`now() - interval '1 day'`)
-    .orderBy('created_at')
-    .limit(limit)
-    .execute();
-
-export async function deleteRendition(tx: SystemTx, id: string): Promise<void> {
-  await tx.db.deleteFrom('document_rendition').where('id', '=', id).execute();
+/**
+ * Deletes renditions that were made more than a day ago, over all accounts; their blobs are noted for erasure as they
+ * go. Returns how many.
+ */
+export async function deleteOldRenditions(tx: SystemTx, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from document_rendition where id in (
+      select id from document_rendition where created_at < now() - interval '1 day'
+      order by created_at limit ${limit})`.execute(tx.db);
+  return Number(numAffectedRows ?? 0);
 }

@@ -1,6 +1,4 @@
-import { createRequire } from 'node:module';
-import { pathToFileURL } from 'node:url';
-import { Worker } from 'node:worker_threads';
+import { startSourceThread } from '../../../lib/source-thread.ts';
 import type { CcdaThreadInput } from './ccda-thread.ts';
 import { type CcdaConversion, type CcdaNames, convertCcda } from './convert.ts';
 
@@ -53,23 +51,9 @@ function convertHere(bytes: Uint8Array, names: CcdaNames): CcdaOutcome {
 }
 
 const THREAD = new URL('./ccda-thread.ts', import.meta.url);
-/** A thread knows no TypeScript of its own, whatever its process was started with: it registers tsx first. */
-const TSX = pathToFileURL(
-  createRequire(import.meta.url)
-    .resolve('tsx/esm/api')
-    .replace(/\.cjs$/, '.mjs'),
-);
-const START = `import(${JSON.stringify(TSX.href)})
-  .then(({ register }) => { register(); return import(${JSON.stringify(THREAD.href)}); });`;
-
 function convertInThread(bytes: Uint8Array, names: CcdaNames, limits: CcdaLimits): Promise<CcdaOutcome> {
   const workerData: CcdaThreadInput = { ...names, bytes };
-  const thread = new Worker(START, {
-    eval: true,
-    workerData,
-    execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: limits.heapMb },
-  });
+  const thread = startSourceThread(THREAD, { heapMb: limits.heapMb, workerData });
   return new Promise((resolve) => {
     const end = (outcome: CcdaOutcome) => {
       clearTimeout(timer);
