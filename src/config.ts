@@ -130,6 +130,20 @@ export const VARIABLES = {
     .describe(
       'Who may send notifications (ADT, fills, results): "name=secret", with "@America/New_York" behind it where the sender’s times carry no offset and are not UTC; separated by blanks',
     ),
+  IDENTITY_PARTNER_BASE_URL: httpUrl
+    .optional()
+    .describe('Who verifies people for individual access; none: nobody is verified'),
+  IDENTITY_PARTNER_SECRET: z
+    .string()
+    .optional()
+    .describe('Key that the identity partner and we sign with (Standard Webhooks)'),
+  MESSAGE_PARTNER_BASE_URL: httpUrl
+    .optional()
+    .describe('Who carries messages by XDR and Direct; none: no messages are sent'),
+  MESSAGE_PARTNER_SECRET: z
+    .string()
+    .optional()
+    .describe('Key that the transport partner of messages and we sign with (Standard Webhooks)'),
   RECONCILE_INTERVAL_SECONDS: z.coerce
     .number()
     .int()

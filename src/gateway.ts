@@ -1,6 +1,7 @@
 import { readConfig } from './config.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from './exchange/assemble.ts';
 import { createGateway } from './exchange/gateway/app.ts';
+import { openIdentityPartner } from './exchange/partners/open-partners.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { runProcess } from './lib/process.ts';
 import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';
@@ -13,6 +14,8 @@ const VARIABLES = [
   'GATEWAY_HOST',
   'GATEWAY_PORT',
   'NOTIFICATION_SENDERS',
+  'IDENTITY_PARTNER_BASE_URL',
+  'IDENTITY_PARTNER_SECRET',
 ] as const;
 
 /** Serves the interface. Starts and answers while Temporal is down; accepted work then starts when it is back. */
@@ -33,9 +36,12 @@ await runProcess('gateway', async (logger) => {
     records: exchange.records,
     documentRenditions: exchange.documentRenditions,
     courier: exchange.courier,
+    webhookKeys: exchange.webhookKeys,
     destinationPing: exchange.destinationPing,
     notificationSenders: config.NOTIFICATION_SENDERS,
     followUps: exchange.followUps,
+    identityPartner: openIdentityPartner(config),
+    identitySecret: config.IDENTITY_PARTNER_SECRET,
     erasures: exchange.erasures,
     handleSourceCallback: (token, headers, rawBody) =>
       exchange.sourceCallbacks.handle(token, headers, rawBody),

@@ -39,6 +39,8 @@ const SECRETS: Readonly<Record<string, (earlier: ReadonlyMap<string, string>) =>
   'lab-bearer-token': token,
   'lab-client-secret': empty,
   'lab-callback-secret': generateWebhookKey,
+  'identity-partner-secret': generateWebhookKey,
+  'message-partner-secret': generateWebhookKey,
   'notification-senders': () => `simulator=${token()}`,
 };
 

@@ -17,6 +17,8 @@ const config = readConfig([
   'SIMULATOR_DATA',
   'SIMULATOR_NOTIFY_URL',
   'NOTIFICATION_SENDERS',
+  'IDENTITY_PARTNER_SECRET',
+  'MESSAGE_PARTNER_SECRET',
   'HIE_BEARER_TOKEN',
   'HIE_CLIENT_ID',
   'HIE_CLIENT_SECRET',
@@ -38,6 +40,7 @@ const simulator = await createSimulator({
   requestLogPath: config.SIMULATOR_LOG,
   dataDir: config.SIMULATOR_DATA,
   notify: notifyTarget(),
+  partnerSecrets: { identity: config.IDENTITY_PARTNER_SECRET, messages: config.MESSAGE_PARTNER_SECRET },
   access: { hie: accessTo('HIE'), pharmacy: accessTo('PHARMACY'), lab: accessTo('LAB') },
   callbackSecrets: {
     hie: config.HIE_CALLBACK_SECRET,

@@ -21,6 +21,7 @@ export interface Endpoint {
     | 'document'
     | 'cohort'
     | 'facility'
+    | 'identity'
     | 'settings'
     | 'system';
   summary: string;

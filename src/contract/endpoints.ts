@@ -3,11 +3,13 @@ import { cohortEndpoints } from './endpoints/cohort.ts';
 import { consolidatedEndpoints } from './endpoints/consolidated.ts';
 import { documentEndpoints } from './endpoints/document.ts';
 import { facilityEndpoints } from './endpoints/facility.ts';
+import { identityEndpoints } from './endpoints/identity.ts';
 import { networkQueryEndpoints } from './endpoints/network-query.ts';
 import { notificationEndpoints } from './endpoints/notification.ts';
 import { patientEndpoints } from './endpoints/patient.ts';
 import { querySweepEndpoints } from './endpoints/query-sweep.ts';
 import { settingsEndpoints } from './endpoints/settings.ts';
+import { webhookEndpoints } from './endpoints/webhook.ts';
 
 /** Every operation this service answers, by resource. A new one is a row in its resource's file and nowhere else. */
 export const endpoints = {
@@ -16,11 +18,13 @@ export const endpoints = {
   ...querySweepEndpoints,
   ...cohortEndpoints,
   ...networkQueryEndpoints,
+  ...identityEndpoints,
   ...notificationEndpoints,
   ...consolidatedEndpoints,
   ...documentEndpoints,
   ...facilityEndpoints,
   ...settingsEndpoints,
+  ...webhookEndpoints,
 } as const;
 
 export type EndpointName = keyof typeof endpoints;

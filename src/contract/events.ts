@@ -3,8 +3,10 @@ import { bulkCreateEventSchema } from './bulk-create.ts';
 import { consolidatedDataEventSchema } from './consolidated-query.ts';
 import { documentUrlsEventSchema } from './document.ts';
 import { eventMetaOf } from './event-meta.ts';
+import { identityVerifiedEventSchema } from './identity.ts';
 import { encounterEventSchema, laboratoryEventSchema, pharmacyEventSchema } from './notification.ts';
 import { idSchema, instantSchema, SOURCE_TYPES, type SourceType, sourceTypeSchema } from './primitives.ts';
+import { testEventSchema } from './webhook-test.ts';
 
 /** One source of a query has ended; sent for a failed source too (interface-decisions.md, Webhooks out). */
 export const networkQueryEventSchema = z
@@ -50,11 +52,13 @@ export const webhookEventSchema = z.union([
   networkQueryEventSchema,
   firstDataReadyEventSchema,
   pingEventSchema,
+  testEventSchema,
   encounterEventSchema,
   pharmacyEventSchema,
   laboratoryEventSchema,
   bulkCreateEventSchema,
   consolidatedDataEventSchema,
+  identityVerifiedEventSchema,
   documentUrlsEventSchema,
 ]);
 export type WebhookEvent = z.output<typeof webhookEventSchema>;

@@ -45,6 +45,8 @@ export const simulatorEnvironment = ({
   SIMULATOR_DATA: join(dataDir, 'simulator'),
   SIMULATOR_NOTIFY_URL: gatewayUrl(ports),
   NOTIFICATION_SENDERS: notificationSenders(secrets),
+  IDENTITY_PARTNER_SECRET: secrets.identityPartnerSecret,
+  MESSAGE_PARTNER_SECRET: secrets.messagePartnerSecret,
   ...simulatedSource('HIE', ports, secrets),
   ...simulatedSource('PHARMACY', ports, secrets),
   ...simulatedSource('LAB', ports, secrets),
@@ -54,6 +56,8 @@ export const gatewayEnvironment = (facts: StackFacts): Environment => ({
   ...exchangeEnvironment(facts),
   GATEWAY_PORT: String(facts.ports.gateway),
   NOTIFICATION_SENDERS: notificationSenders(facts.secrets),
+  IDENTITY_PARTNER_BASE_URL: `${simulatorUrl(facts.ports)}/identity`,
+  IDENTITY_PARTNER_SECRET: facts.secrets.identityPartnerSecret,
 });
 
 export const workerEnvironment = (facts: StackFacts): Environment => ({

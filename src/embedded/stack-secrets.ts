@@ -22,6 +22,8 @@ const GENERATORS = {
   labBearerToken: token,
   labCallbackSecret: generateWebhookKey,
   notificationSecret: token,
+  identityPartnerSecret: generateWebhookKey,
+  messagePartnerSecret: generateWebhookKey,
 } as const satisfies Record<string, () => string>;
 
 export type StackSecrets = Readonly<Record<keyof typeof GENERATORS, string>>;

@@ -2,6 +2,7 @@ import { request } from 'undici';
 import { z } from 'zod';
 import type { FaultRuleInput } from './faults/rules.ts';
 import { type NotifyInput, type SentMessage, sentMessage } from './notifications/request.ts';
+import type { PartnerSettingsChange } from './partners/settings.ts';
 import { type LogFilter, type RequestLogEntry, requestLogEntry } from './request-log.ts';
 import type { SettingsChange } from './settings.ts';
 
@@ -13,6 +14,8 @@ export interface SimulatorAdmin {
   changeSettings(change: SettingsChange): Promise<void>;
   /** Back to the settings the simulator was started with. */
   resetSettings(): Promise<void>;
+  /** How the identity and the transport partner behave from now on. */
+  changePartners(change: PartnerSettingsChange): Promise<void>;
   /** What the sources were asked, in the order of the answers. */
   requests(filter?: LogFilter): Promise<RequestLogEntry[]>;
   /** Tells the exchange of a sample person; how each message was answered, in the order of sending. */
@@ -43,6 +46,7 @@ export function createSimulatorAdmin(simulatorUrl: string, token?: string): Simu
     changeSettings: async (change) => void (await call('PUT', 'settings', change)),
     notify: async (notification) =>
       z.array(sentMessage).parse(JSON.parse(await call('POST', 'notifications', notification))),
+    changePartners: async (change) => void (await call('PUT', 'partners', change)),
     resetSettings: async () => void (await call('DELETE', 'settings')),
     requests: async (filter = {}) => {
       const query = new URLSearchParams();

@@ -5,6 +5,7 @@ import type { FaultBook } from './faults/fault-book.ts';
 import { faultRule } from './faults/rules.ts';
 import { CannotNotifyError, type Notifier } from './notifications/notifier.ts';
 import { notifyRequest } from './notifications/request.ts';
+import { type PartnerSettings, partnerSettingsChange } from './partners/settings.ts';
 import { SOURCE_NAMES } from './protocol.ts';
 import type { RequestLog } from './request-log.ts';
 import { type Settings, settingsChange } from './settings.ts';
@@ -14,6 +15,7 @@ export interface AdminOptions {
   settings: Settings;
   log: RequestLog;
   notifier: Notifier;
+  partners: PartnerSettings;
   /** Bearer token the admin routes ask for; without it they are open to this machine. */
   token?: string;
 }
@@ -29,7 +31,7 @@ const logFilter = z.object({
 
 /** Routes by which tests and the demo steer the sources and read what they saw. Only for this machine. */
 export async function adminRoutes(app: FastifyInstance, options: AdminOptions): Promise<void> {
-  const { faults, settings, log, notifier, token } = options;
+  const { faults, settings, log, notifier, partners, token } = options;
   app.addHook('onRequest', async (request, reply) => {
     const refused = refusalOf(request, token);
     if (refused) await reply.code(refused.status).send({ error: refused.error });
@@ -57,6 +59,13 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
   app.delete('/settings', (_, reply) => {
     settings.reset();
     return reply.code(204).send();
+  });
+
+  app.put('/partners', (request, reply) => {
+    const change = partnerSettingsChange.safeParse(request.body);
+    if (!change.success) return invalid(reply, change.error);
+    partners.change(change.data);
+    return { identity: partners.identity, messages: partners.messages };
   });
 
   app.post('/notifications', async (request, reply) => {

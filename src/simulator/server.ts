@@ -10,6 +10,8 @@ import { type FaultRuleInput, faultRule } from './faults/rules.ts';
 import { type CallbackSecrets, createCallBack } from './jobs/callback.ts';
 import { Jobs } from './jobs/jobs.ts';
 import { Notifier, type NotifyTarget } from './notifications/notifier.ts';
+import { identityRoutes } from './partners/identity.ts';
+import { PartnerSettings } from './partners/settings.ts';
 import { serveSource } from './pipeline.ts';
 import { SOURCE_NAMES, type SourceName } from './protocol.ts';
 import { RequestLog } from './request-log.ts';
@@ -43,6 +45,8 @@ export interface SimulatorOptions {
   rules?: readonly FaultRuleInput[];
   /** Whom the simulator tells of people unasked (`POST /admin/notifications`). */
   notify?: NotifyTarget;
+  /** Keys that each partner and the exchange sign with; a partner without one is not there. */
+  partnerSecrets?: { identity?: string; messages?: string };
 }
 
 export interface Simulator {
@@ -63,6 +67,7 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
   const jobs = new Jobs(createCallBack(options.callbackSecrets, log), jobsPath);
   const data = createSourceData();
   const notifier = new Notifier(options.notify);
+  const partners = new PartnerSettings();
 
   const app = createApp();
   app.get('/health', () => ({ status: 'ok' }));
@@ -72,8 +77,19 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
     settings,
     log,
     notifier,
+    partners,
     token: options.adminToken,
   });
+  const { identity: identitySecret } = options.partnerSecrets ?? {};
+  if (identitySecret !== undefined) {
+    const { publicUrl } = options;
+    await app.register(identityRoutes, {
+      prefix: '/identity',
+      secret: identitySecret,
+      settings: partners,
+      publicUrl,
+    });
+  }
   for (const name of SOURCE_NAMES) {
     const access = options.access[name];
     const tokenPath = access.kind === 'client-credentials' ? `/${name}/oauth/token` : undefined;

@@ -27,6 +27,8 @@ export interface SourceActivityDeps {
   /** Where sources may call back, without the token; undefined for a source that we only poll. */
   callbackBaseUrl: (source: SourceType) => string | undefined;
   callbackKey: string;
+  /** Of tests; default the machine's. */
+  clock?: () => Date;
 }
 
 export type SourceActivities = ReturnType<typeof createSourceActivities>;
@@ -50,6 +52,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal));
     if (work.job !== null) return { state: 'waiting' };
 
+    checkAccess(work, deps.clock?.() ?? new Date());
     const base = deps.callbackBaseUrl(step.source);
     const callbackUrl = base === undefined ? undefined : `${base}/${token}`;
     const begun = await connector.begin(work.demographics, { callbackUrl, realtime: work.realtime }, signal);
@@ -156,6 +159,18 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     /** Asks for the state of an accepted request; collects the data when it is ready. */
     collectSource: (step: SourceStepInput): Promise<SourceStep> => asStep(step, collectAccepted),
   };
+}
+
+/**
+ * Individual access lasts as long as the session that the query was started under: it is looked at again before each call,
+ * which may come days later. What a source took up in time is still collected.
+ */
+function checkAccess({ accessEndsAt }: AttemptWork, now: Date): void {
+  if (accessEndsAt === undefined || (accessEndsAt !== null && accessEndsAt > now)) return;
+  throw new SourceFailure(
+    'refused',
+    'The AAL2 session of this query has expired; start a query with an active session',
+  );
 }
 
 /**

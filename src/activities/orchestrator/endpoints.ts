@@ -75,6 +75,8 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     retrySource: operation('retrySource', whole),
     giveUpSource: operation('giveUpSource', whole),
     cancelNetworkQuery: operation('cancelNetworkQuery', whole),
+    createIdentitySession: operation('createIdentitySession', whole),
+    createAal2Challenge: operation('createAal2Challenge', whole),
     listNotifications: operation('listNotifications', ({ notifications, meta }) => ({
       notifications: notifications.map(({ id, type, patientId }) => ({ id, type, patientId })),
       meta,
@@ -103,6 +105,14 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     updateSettings: operation('updateSettings', withoutKey),
     getWebhookStatus: operation('getWebhookStatus', whole),
     retryWebhooks: operation('retryWebhooks', ({ events }) => ({ events })),
+    testWebhook: operation('testWebhook', ({ eventId }) => ({ eventId })),
+    rotateSettingsKey: operation('rotateSettingsKey', validUntil),
+    listWebhooks: operation('listWebhooks', ({ webhooks }) => ({ webhooks: webhooks.map(withoutSecret) })),
+    createWebhook: operation('createWebhook', withoutSecret),
+    getWebhook: operation('getWebhook', withoutSecret),
+    updateWebhook: operation('updateWebhook', withoutSecret),
+    deleteWebhook: operation('deleteWebhook', () => undefined),
+    rotateWebhookKey: operation('rotateWebhookKey', validUntil),
   } satisfies Record<EndpointName, unknown>;
 }
 
@@ -119,4 +129,7 @@ const pageOf = ({ patients, meta }: AnswerOf<'listCohortPatients'>) => ({
 });
 /** Whoever holds the link may read. */
 const withoutLink = ({ url: _, ...rest }: AnswerOf<'getNotification'>) => rest;
+const withoutSecret = ({ webhookKey: _, ...rest }: AnswerOf<'getWebhook'>) => rest;
+/** The key itself stays out of the history: read it from the settings. */
+const validUntil = ({ previousKeyUntil }: AnswerOf<'rotateWebhookKey'>) => ({ previousKeyUntil });
 const withoutKey = ({ id, webhookUrl }: AnswerOf<'getSettings'>) => ({ id, webhookUrl });

@@ -21,6 +21,11 @@ import { addConsolidatedResultRoute, addConsolidatedRoutes } from './routes/cons
 import { addDocumentLinkRoute, addDocumentRoutes } from './routes/documents.ts';
 import { addFacilityRoutes } from './routes/facilities.ts';
 import { addHealthRoutes } from './routes/health.ts';
+import {
+  addIdentityCallbackRoute,
+  addIdentityReturnRoutes,
+  addIdentityRoutes,
+} from './routes/identity.ts';
 import { addInboundNotificationRoutes } from './routes/inbound-notifications.ts';
 import { addLinkRoutes } from './routes/links.ts';
 import { addNetworkQueryRoutes } from './routes/network-queries.ts';
@@ -29,6 +34,7 @@ import { addPatientRoutes } from './routes/patients.ts';
 import { addQuerySweepRoutes } from './routes/query-sweeps.ts';
 import { addSettingsRoutes } from './routes/settings.ts';
 import { addSourceCallbackRoute } from './routes/source-callbacks.ts';
+import { addWebhookRoutes } from './routes/webhooks.ts';
 import { zodValidator } from './validator.ts';
 
 /** A client that has not sent its headers by then is cut off; its body: plugins/body-time.ts. */
@@ -66,9 +72,11 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
   await app.register(async (scope) => addInterface(scope, deps));
   await app.register(async (scope) => addSourceCallbackRoute(scope, deps));
   await app.register(async (scope) => addInboundNotificationRoutes(scope, deps));
+  await app.register(async (scope) => addIdentityCallbackRoute(scope, deps));
   await app.register(async (scope) => {
     addLinkRoutes(scope, deps);
     addNotificationLinkRoute(scope, deps);
+    addIdentityReturnRoutes(scope, deps);
     addBulkResultRoute(scope, deps);
     addConsolidatedResultRoute(scope, deps);
     addDocumentLinkRoute(scope, deps);
@@ -87,11 +95,13 @@ async function addInterface(app: FastifyInstance, deps: GatewayDeps): Promise<vo
   addCohortPatientRoutes(operations, deps);
   addFacilityRoutes(operations);
   addNetworkQueryRoutes(operations, deps);
+  addIdentityRoutes(operations, deps);
   addNotificationRoutes(operations, deps);
   addConsolidatedRoutes(operations, deps);
   addDocumentRoutes(operations, deps);
   addQuerySweepRoutes(operations, deps);
   addSettingsRoutes(operations, deps);
+  addWebhookRoutes(operations, deps);
   await app.register(async (scope) => {
     ignoreBodies(scope);
     addBulkCreateRoutes(createOperations(scope, deps), deps);

@@ -4,6 +4,7 @@ import type { BlobStore } from '../blobs/blob-store.ts';
 import type { BulkCreateService } from '../bulk/service.ts';
 import type { ConsolidatedLauncher } from '../consolidated/launcher.ts';
 import type { DocumentRenditions } from '../documents/renditions.ts';
+import type { IdentityPartner } from '../identity/partner.ts';
 import type { LinkMaker } from '../links/signed-link.ts';
 import type { NetworkQueryService } from '../network-query/service.ts';
 import type { FollowUps } from '../notifications/follow-up/follow-ups.ts';
@@ -14,6 +15,7 @@ import type { RecordKeeper } from '../records/record-keeper.ts';
 import type { Store } from '../store/database.ts';
 import type { Courier } from '../webhooks/courier.ts';
 import type { DestinationPing } from '../webhooks/ping.ts';
+import type { WebhookKeys } from '../webhooks/webhook-key.ts';
 
 /** What a gateway is built from. */
 export interface GatewayDeps {
@@ -45,11 +47,18 @@ export interface GatewayDeps {
     headers: IncomingHttpHeaders,
     rawBody: Buffer,
   ): Promise<{ status: number }>;
-  courier: Pick<Courier, 'send'>;
+  courier: Pick<Courier, 'send' | 'resume'>;
+  webhookKeys: WebhookKeys;
   /** Who may tell us of people unasked; none: nobody. */
   notificationSenders?: readonly NotificationSender[];
   erasures: Pick<Erasures, 'start'>;
   followUps: Pick<FollowUps, 'launch' | 'wake'>;
+  /** Verifies people for individual access; none: nobody does. */
+  identityPartner?: IdentityPartner;
+  /** What the identity partner signs its callbacks with. */
+  identitySecret?: string;
+  /** Of tests that let sessions expire; default the machine's. */
+  clock?: () => Date;
   /** Asks a new webhook destination whether it is one. */
   destinationPing: Pick<DestinationPing, 'ping'>;
   /** A cohort was created, changed or deleted, and that is committed: its schedules follow. Must not throw. */

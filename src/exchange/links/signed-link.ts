@@ -15,6 +15,10 @@ export const LINK_KINDS = [
   'consolidated-result',
   /** The encounter that a notification tells of; the target is the notification. */
   'encounter',
+  /** Where the identity partner sends a person back; the target is the identity session. */
+  'identity-session',
+  /** Where the identity partner sends a person back; the target is the AAL2 challenge. */
+  'aal2-challenge',
 ] as const;
 export type LinkKind = (typeof LINK_KINDS)[number];
 

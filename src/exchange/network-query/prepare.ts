@@ -14,6 +14,8 @@ export interface PrepareInput {
   patient: { id: string; hieOptOut: boolean };
   request: NetworkQueryRequest;
   purposeOfUse: 'treatment' | 'ias';
+  /** With purpose ias: the challenge whose session is active; without one no source is asked. */
+  aal2ChallengeId?: string;
   /** All but `interactive` is background work: it starts only while less than 80 % of a minute's limit is used. */
   origin: 'interactive' | 'monitoring' | 'bulk';
 }
@@ -55,6 +57,7 @@ export async function prepareQuery(
     id: requestId,
     patientId: input.patient.id,
     purposeOfUse: input.purposeOfUse,
+    aal2ChallengeId: input.aal2ChallengeId,
     origin: input.origin,
     metadata: input.request.metadata ?? null,
     requested: input.request.sources,

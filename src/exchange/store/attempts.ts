@@ -10,6 +10,8 @@ export interface AttemptWork {
   patientId: string;
   demographics: Demographics;
   realtime: boolean;
+  /** With purpose ias: until when a source may be asked; `null` when its session is gone. Undefined for treatment. */
+  accessEndsAt?: Date | null;
   status: 'running' | 'completed' | 'failed';
   reason: string | null;
   resources: number;
@@ -25,8 +27,9 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
     .selectFrom('network_query_attempt as a')
     .innerJoin('network_query as q', 'q.id', 'a.query_id')
     .innerJoin('patient as p', 'p.id', 'q.patient_id')
+    .leftJoin('aal2_challenge as c', 'c.id', 'q.aal2_challenge_id')
     .select(['a.status', 'a.reason', 'a.resources', 'a.pages', 'a.collected', 'a.job', 'a.cursor'])
-    .select(['q.patient_id', 'q.requested'])
+    .select(['q.patient_id', 'q.requested', 'q.purpose_of_use', 'c.session_expires_at'])
     .select([
       'p.first_names',
       'p.last_names',
@@ -53,6 +56,7 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
       personalIdentifiers: row.personal_identifiers,
     },
     realtime: row.requested.some(({ source, realtime }) => source === step.source && realtime),
+    accessEndsAt: row.purpose_of_use === 'ias' ? row.session_expires_at : undefined,
     status: row.status,
     reason: row.reason,
     resources: row.resources,

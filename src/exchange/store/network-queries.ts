@@ -11,6 +11,7 @@ export interface NewQuery {
   id: string;
   patientId: string;
   purposeOfUse: 'treatment' | 'ias';
+  aal2ChallengeId?: string;
   origin: 'interactive' | 'monitoring' | 'bulk';
   metadata: Record<string, string> | null;
   requested: RequestedSource[];
@@ -54,6 +55,7 @@ export async function insertQuery(tx: AccountTx, query: NewQuery): Promise<void>
       account_id: tx.accountId,
       patient_id: query.patientId,
       purpose_of_use: query.purposeOfUse,
+      aal2_challenge_id: query.aal2ChallengeId ?? null,
       origin: query.origin,
       metadata: query.metadata === null ? null : JSON.stringify(query.metadata),
       requested: JSON.stringify(query.requested),

@@ -10,6 +10,8 @@ import type { DefaultJson, Instant, Json, NullableJson } from './schema/columns.
 import type { ConsolidatedTables } from './schema/consolidated.ts';
 import type { DocumentTables } from './schema/documents.ts';
 import type { ErasureTables } from './schema/erasure.ts';
+import type { IdentityTables } from './schema/identity.ts';
+import type { MessageTables } from './schema/messages.ts';
 import type { MonitoringTables } from './schema/monitoring.ts';
 import type { NotificationTables } from './schema/notifications.ts';
 import type { QuerySweepTables } from './schema/query-sweep.ts';
@@ -23,6 +25,8 @@ export interface Database
     DocumentTables,
     QuerySweepTables,
     ErasureTables,
+    IdentityTables,
+    MessageTables,
     MonitoringTables,
     NotificationTables,
     RecordTables {
@@ -52,6 +56,7 @@ export interface AccountSettings {
     requestsPerMinute?: number;
     networkQueriesPerMinute?: number;
     consolidatedQueriesPerMinute?: number;
+    messagesPerMinute?: number;
   };
   /** Sources that the queries after a bulk create ask; default hie. */
   bulk?: { sources?: SourceType[] };
@@ -152,6 +157,8 @@ interface NetworkQueryTable {
   status: QueryState;
   started_at: Instant;
   ended_at: Date | null;
+  /** Of a query with purpose ias: the session it was started under. */
+  aal2_challenge_id: string | null;
 }
 
 interface NetworkQueryRunTable {

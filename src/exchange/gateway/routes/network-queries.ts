@@ -1,10 +1,11 @@
 import { isBackground } from '../../../contract/query-limits.ts';
-import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../errors.ts';
+import { NotFoundError } from '../../errors.ts';
+import { requireAal2Session } from '../../identity/aal2-session.ts';
 import { QUERY_ORDER, type QueryView } from '../../store/network-queries.ts';
 import { findPatient } from '../../store/patients.ts';
 import { queryStatusAnswer } from '../answers.ts';
 import type { GatewayDeps } from '../deps.ts';
-import { type Endpoints, type OperationRequest, ok } from '../operation.ts';
+import { ok } from '../operation.ts';
 import type { Operations } from '../operations.ts';
 import { openPage } from '../paging.ts';
 import type { Caller } from '../plugins/auth.ts';
@@ -12,18 +13,36 @@ import { startQuery } from './start-query.ts';
 
 export function addNetworkQueryRoutes(
   operations: Operations,
-  deps: Pick<GatewayDeps, 'networkQueries' | 'publicBaseUrl' | 'linkSigningKey'>,
+  deps: Pick<GatewayDeps, 'networkQueries' | 'publicBaseUrl' | 'linkSigningKey' | 'clock'>,
 ): void {
   const { networkQueries } = deps;
 
   operations.write('startNetworkQuery', async (tx, request) => {
-    if (request.query.purposeOfUse === 'ias') refuseIas(request);
-    const patient = await findPatient(tx, request.query.patientId);
+    const { caller, body, headers } = request;
+    const { purposeOfUse, patientId } = request.query;
+    const aal2ChallengeId =
+      purposeOfUse === 'ias'
+        ? await requireAal2Session(
+            tx,
+            {
+              sessionId: headers['x-aal2-session'],
+              proofedIdentityId: body.proofedIdentityId,
+              patientId,
+            },
+            deps.clock?.() ?? new Date(),
+          )
+        : undefined;
+    const patient = await findPatient(tx, patientId);
     if (patient === undefined) throw new NotFoundError('Patient');
-    const { caller, body } = request;
-    const { purposeOfUse } = request.query;
-    const background = isBackground(request.headers.priority);
-    const started = await startQuery(tx, deps, { caller, patient, request: body, purposeOfUse, background });
+    const background = isBackground(headers.priority);
+    const started = await startQuery(tx, deps, {
+      caller,
+      patient,
+      request: body,
+      purposeOfUse,
+      aal2ChallengeId,
+      background,
+    });
     return ok(started.answer, {
       headers: started.headers,
       patientId: patient.id,
@@ -72,22 +91,6 @@ export function addNetworkQueryRoutes(
 
 const controlled = (query: QueryView, { account }: Caller) =>
   ok(queryStatusAnswer(query, account.dialect), { patientId: query.patientId, targetId: query.requestId });
-
-/**
- * Individual access needs a verified identity and an active session of it (E2). No sessions are given out yet, so
- * none that a caller shows can be known.
- */
-function refuseIas({ headers, body }: OperationRequest<Endpoints['startNetworkQuery']>): never {
-  const missing = [];
-  if (body.proofedIdentityId === undefined) {
-    missing.push({ path: 'proofedIdentityId', message: 'is required when purposeOfUse is ias' });
-  }
-  if (headers['x-aal2-session'] === undefined) {
-    missing.push({ path: 'x-aal2-session', message: 'this header is required when purposeOfUse is ias' });
-  }
-  if (missing.length > 0) throw new InvalidRequestError(missing);
-  throw new ForbiddenError('The session is unknown, has expired or belongs to somebody else');
-}
 
 async function found(query: ReturnType<GatewayDeps['networkQueries']['readQuery']>): Promise<QueryView> {
   const view = await query;

@@ -22,17 +22,20 @@ export async function startQuery(
     patient: StoredPatient;
     request: NetworkQueryRequest;
     purposeOfUse: 'treatment' | 'ias';
+    /** With purpose ias: the challenge whose session is active. */
+    aal2ChallengeId?: string;
     /** Nobody waits for it (RFC 9218). */
     background?: boolean;
   },
 ): Promise<{ answer: NetworkQueryStatus; headers: Record<string, string>; launch: () => void }> {
   const { account } = input.caller;
-  const { patient, request, purposeOfUse, background = false } = input;
+  const { patient, request, purposeOfUse, aal2ChallengeId, background = false } = input;
   const prepared = await networkQueries.prepareQuery(tx, {
     account,
     patient,
     request,
     purposeOfUse,
+    aal2ChallengeId,
     origin: background ? 'monitoring' : 'interactive',
   });
   const query =

@@ -1,0 +1,39 @@
+import { endpoint } from '../endpoint.ts';
+import {
+  aal2ChallengeRequestSchema,
+  aal2ChallengeSchema,
+  identitySessionRequestSchema,
+  identitySessionSchema,
+} from '../identity.ts';
+import { idempotency } from './common.ts';
+
+const reference = 'Operations around E1–E14';
+
+export const identityEndpoints = {
+  createIdentitySession: endpoint({
+    method: 'POST',
+    path: '/medical/v1/identity/session',
+    reference,
+    tag: 'identity',
+    summary: 'Create identity session',
+    description:
+      'Has the identity partner verify that a person is this patient. The answer’s `sessionUrl` is for that person alone and works for 7 days; the webhook `ias.identity.verified` brings the `proofedIdentityId`.',
+    headers: idempotency,
+    body: identitySessionRequestSchema,
+    responses: { 200: identitySessionSchema },
+    errors: [404, 409, 422],
+  }),
+  createAal2Challenge: endpoint({
+    method: 'POST',
+    path: '/medical/v1/identity/aal2/challenge',
+    reference,
+    tag: 'identity',
+    summary: 'Create AAL2 challenge',
+    description:
+      'Asks a verified identity for two factors. Passed within the hour, it has a session of 12 hours: the `aal2SessionId` is what "start network query" with `purposeOfUse=ias` wants in `x-aal2-session`.',
+    headers: idempotency,
+    body: aal2ChallengeRequestSchema,
+    responses: { 200: aal2ChallengeSchema },
+    errors: [404, 409, 422],
+  }),
+} as const;

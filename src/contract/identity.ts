@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { eventMetaOf } from './event-meta.ts';
+import { metadataSchema } from './network-query.ts';
+import { idSchema, instantSchema } from './primitives.ts';
+
+/** Individual access (IAS): who verified themselves as a patient, and has shown so again just now. */
+const redirectUrlSchema = z
+  .string()
+  .max(2_000, { error: 'redirectUrl has at most 2,000 characters' })
+  .meta({ description: 'https address at which the person is received afterwards, in their browser.' });
+
+export const identitySessionRequestSchema = z
+  .object({ patientId: idSchema, redirectUrl: redirectUrlSchema, metadata: metadataSchema.optional() })
+  .meta({ id: 'IdentitySessionRequest' });
+
+export const identitySessionSchema = z
+  .object({
+    sessionId: idSchema,
+    sessionUrl: z.string().meta({
+      description:
+        'Where the person verifies who they are. Then `redirectUrl` is opened with `sessionId` and `status` (verified or failed), and `ias.identity.verified` is sent.',
+    }),
+    expiresAt: instantSchema,
+    status: z.enum(['pending', 'verified', 'failed']),
+  })
+  .meta({ id: 'IdentitySession' });
+
+export const aal2ChallengeRequestSchema = z
+  .object({ proofedIdentityId: idSchema, redirectUrl: redirectUrlSchema })
+  .meta({ id: 'Aal2ChallengeRequest' });
+
+export const aal2ChallengeSchema = z
+  .object({
+    challengeId: idSchema,
+    challengeUrl: z.string().meta({
+      description:
+        'Where the person shows two factors. Then `redirectUrl` is opened with `aal2SessionId` and `status=verified`, or with `status=failed`.',
+    }),
+    expiresAt: instantSchema,
+    method: z.string().meta({ description: 'How the identity partner asks, such as `otp` or `passkey`.' }),
+  })
+  .meta({ id: 'Aal2Challenge' });
+
+export const IDENTITY_VERIFIED_EVENT_TYPE = 'ias.identity.verified';
+
+/** A patient's identity is verified (interface-decisions.md, Webhooks out). */
+export const identityVerifiedEventSchema = z
+  .object({
+    meta: eventMetaOf(z.literal(IDENTITY_VERIFIED_EVENT_TYPE)),
+    payload: z.object({
+      patientId: idSchema,
+      externalId: z.string().optional(),
+      proofedIdentityId: idSchema,
+      sessionId: idSchema,
+      status: z.literal('verified'),
+      verifiedAt: instantSchema,
+    }),
+  })
+  .meta({ id: 'IdentityVerifiedEvent' });
+export type IdentityVerifiedEvent = z.output<typeof identityVerifiedEventSchema>;
+
+/** Name of the header that carries the active session of an ias query (interface-decisions.md, Requests). */
+export const AAL2_SESSION_HEADER = 'x-aal2-session';

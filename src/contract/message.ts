@@ -1,0 +1,117 @@
+import { z } from 'zod';
+import { eventMetaOf } from './event-meta.ts';
+import { idSchema, instantSchema } from './primitives.ts';
+
+/** interface.md, Message. */
+export const MESSAGE_DIRECTIONS = ['outbound', 'inbound'] as const;
+export type MessageDirection = (typeof MESSAGE_DIRECTIONS)[number];
+export const MESSAGE_STATUSES = ['processing', 'completed', 'failed'] as const;
+export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
+export const TRANSPORT_METHODS = ['xdr', 'direct'] as const;
+export type TransportMethod = (typeof TRANSPORT_METHODS)[number];
+export const MESSAGE_NETWORKS = ['EHEX', 'CAREQUALITY', 'COMMONWELL'] as const;
+export type MessageNetwork = (typeof MESSAGE_NETWORKS)[number];
+
+/** Sends of an account in a minute (interface-decisions.md, Limits). */
+export const MESSAGES_PER_MINUTE = 60;
+export const MESSAGE_BODY_LENGTH_MAX = 100_000;
+export const MESSAGE_ATTACHMENTS_MAX = 50;
+
+/** How the list may be ordered; newest first when nothing is said. */
+export const MESSAGE_SORT = ['sentAt', 'id'] as const;
+
+export const messageSchema = z
+  .object({
+    id: idSchema,
+    patientId: idSchema
+      .optional()
+      .meta({ description: 'Absent where an inbound message names no known patient.' }),
+    direction: z.enum(MESSAGE_DIRECTIONS),
+    status: z.enum(MESSAGE_STATUSES),
+    transportMethod: z.enum(TRANSPORT_METHODS),
+    network: z.enum(MESSAGE_NETWORKS).optional().meta({ description: 'Of a message by XDR.' }),
+    destination: z.string(),
+    subject: z.string(),
+    body: z.string().optional(),
+    attachments: z.array(idSchema).optional().meta({ description: 'Ids of documents of the patient.' }),
+    intendedRecipientNpi: z.array(z.string()).optional(),
+    sentAt: instantSchema,
+    updatedAt: instantSchema,
+    reason: z.string().optional().meta({ description: 'Why it failed.' }),
+  })
+  .meta({ id: 'Message' });
+export type Message = z.output<typeof messageSchema>;
+
+const OID = /^[0-2](\.(0|[1-9]\d*))+$/;
+const DIRECT_ADDRESS = /^[^\s@<>"(),:;]+@([a-z0-9](-*[a-z0-9])*\.)+[a-z]{2,}$/i;
+
+/** The way a destination is reached; undefined when it is neither an OID nor a Direct address. */
+export function transportOf(destination: string): TransportMethod | undefined {
+  if (OID.test(destination)) return 'xdr';
+  return DIRECT_ADDRESS.test(destination) ? 'direct' : undefined;
+}
+
+const npiSchema = z.string().refine(isNpi, {
+  error: (issue) => `${JSON.stringify(issue.input)} is no NPI: 10 digits, of which the last is a check digit`,
+});
+
+/** Luhn over 80840 and the number (45 CFR 162.406). */
+function isNpi(text: string): boolean {
+  if (!/^\d{10}$/.test(text)) return false;
+  const sum = [...`80840${text}`].reverse().reduce((total, digit, index) => {
+    const value = Number(digit) * (index % 2 === 1 ? 2 : 1);
+    return total + (value > 9 ? value - 9 : value);
+  }, 0);
+  return sum % 10 === 0;
+}
+
+export const messageRequestSchema = z
+  .object({
+    destination: z
+      .string()
+      .trim()
+      .max(320)
+      .transform((value) => value.replace(/^urn:oid:/i, ''))
+      .refine((value) => transportOf(value) !== undefined, {
+        error: 'is neither an OID (2.16.840…) nor a Direct address (name@direct.example.org)',
+      })
+      .meta({ description: 'An OID (sent by XDR), or a Direct address.' }),
+    network: z.enum(MESSAGE_NETWORKS).optional().meta({
+      description: 'Over which an OID is reached; default CAREQUALITY. Not for a Direct address.',
+    }),
+    subject: z
+      .string()
+      .trim()
+      .min(1, { error: 'is required' })
+      .max(250, { error: 'has at most 250 characters' }),
+    body: z
+      .string()
+      .max(MESSAGE_BODY_LENGTH_MAX, { error: `has at most ${MESSAGE_BODY_LENGTH_MAX} characters` })
+      .optional(),
+    attachments: z
+      .array(idSchema)
+      .max(MESSAGE_ATTACHMENTS_MAX, { error: `at most ${MESSAGE_ATTACHMENTS_MAX} documents` })
+      .transform((ids) => [...new Set(ids.map((id) => id.toLowerCase()))])
+      .optional(),
+    intendedRecipientNpi: z.array(npiSchema).max(20, { error: 'at most 20 recipients' }).optional(),
+  })
+  .superRefine(({ destination, network, body, attachments }, context) => {
+    if ((body ?? '').trim() === '' && (attachments ?? []).length === 0)
+      context.addIssue({
+        code: 'custom',
+        path: ['body'],
+        message: 'a message has a body, attachments or both',
+      });
+    if (network !== undefined && transportOf(destination) === 'direct')
+      context.addIssue({ code: 'custom', path: ['network'], message: 'is for an OID only' });
+  })
+  .meta({ id: 'SendMessage' });
+export type MessageRequest = z.output<typeof messageRequestSchema>;
+
+export const MESSAGE_EVENT_TYPES = ['message.received', 'message.status'] as const;
+export type MessageEventType = (typeof MESSAGE_EVENT_TYPES)[number];
+
+/** A message has come in, or one that was sent has ended (interface-decisions.md, Webhooks out). */
+export const messageEventSchema = z
+  .object({ meta: eventMetaOf(z.enum(MESSAGE_EVENT_TYPES)), payload: messageSchema })
+  .meta({ id: 'MessageEvent' });

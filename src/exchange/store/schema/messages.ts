@@ -1,0 +1,32 @@
+import type { Generated } from 'kysely';
+import type {
+  MessageDirection,
+  MessageNetwork,
+  MessageStatus,
+  TransportMethod,
+} from '../../../contract/message.ts';
+import type { Instant } from './columns.ts';
+
+export interface MessageTables {
+  message: MessageTable;
+}
+
+interface MessageTable {
+  id: string;
+  account_id: string;
+  patient_id: string | null;
+  direction: MessageDirection;
+  status: MessageStatus;
+  transport_method: TransportMethod;
+  network: MessageNetwork | null;
+  destination: string;
+  subject: string;
+  body: string | null;
+  attachments: Generated<string[]>;
+  intended_recipient_npi: Generated<string[]>;
+  reason: string | null;
+  partner_key: Buffer | null;
+  sent_at: Instant;
+  updated_at: Instant;
+  workflow_started_at: Date | null;
+}

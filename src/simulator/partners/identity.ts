@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { z } from 'zod';
+import type { PartnerSettings } from './settings.ts';
+import { SignedCalls } from './signed-call.ts';
+
+const opening = z.object({
+  reference: z.uuid(),
+  callbackUrl: z.url(),
+  returnUrl: z.url(),
+  expiresAt: z.iso.datetime(),
+});
+const sessionOpening = opening.extend({
+  person: z.object({
+    firstNames: z.array(z.string()).min(1),
+    lastNames: z.array(z.string()).min(1),
+    dob: z.iso.date(),
+  }),
+});
+const challengeOpening = opening.extend({ subject: z.string() });
+
+interface Verification {
+  kind: 'session' | 'challenge';
+  opened: z.output<typeof opening>;
+  person?: z.output<typeof sessionOpening>['person'];
+}
+
+/**
+ * The stand-in identity partner: whoever presses the button is the person. Knows sessions until it is restarted. Nothing
+ * here is a real verification.
+ */
+export async function identityRoutes(
+  app: FastifyInstance,
+  options: { secret: string; settings: PartnerSettings; publicUrl?: string },
+): Promise<void> {
+  const calls = new SignedCalls(options.secret);
+  const verifications = new Map<string, Verification>();
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+
+  const open = (kind: Verification['kind'], schema: typeof opening) =>
+    app.post(`/${kind}s`, (request, reply) => {
+      const text = String(request.body ?? '');
+      if (options.settings.identity.down) return reply.code(503).send({ error: 'down' });
+      if (!calls.isGenuine(request.headers, text)) return reply.code(401).send({ error: 'not signed' });
+      const parsed = schema.safeParse(JSON.parse(text));
+      if (!parsed.success) return reply.code(400).send({ error: z.prettifyError(parsed.error) });
+      const id = randomUUID();
+      const { person } = parsed.data as Partial<z.output<typeof sessionOpening>>;
+      const verification = { kind, opened: parsed.data, person };
+      verifications.set(id, verification);
+      if (options.settings.identity.verifies === 'at-once') void tellLater(verification);
+      const origin = options.publicUrl ?? `http://${request.headers.host}`;
+      return { url: `${origin}/identity/verify/${id}`, ...(kind === 'challenge' && { method: 'otp' }) };
+    });
+  open('session', sessionOpening);
+  open('challenge', challengeOpening);
+
+  async function tellLater(verification: Verification): Promise<void> {
+    await sleep(options.settings.identity.delayMs, undefined, { ref: false });
+    await tell(verification, options.settings.identity.outcome);
+  }
+
+  async function tell({ kind, opened, person }: Verification, outcome: string): Promise<void> {
+    const { reference, callbackUrl } = opened;
+    const isVerified = outcome !== 'failed';
+    const shown = outcome === 'somebody-else' ? ELSE : { ...person, dob: person?.dob };
+    const content = {
+      type: `${kind}.${isVerified ? 'verified' : 'failed'}`,
+      reference,
+      ...(kind === 'session' &&
+        isVerified && {
+          subject: `subject-${reference}`,
+          person: { firstName: shown.firstNames?.[0], lastName: shown.lastNames?.[0], dob: shown.dob },
+        }),
+    };
+    for (let times = 0; times < options.settings.identity.callbacks; times++)
+      await calls.post(callbackUrl, `msg_${reference}`, content);
+  }
+
+  const page = (reply: FastifyReply, body: string) =>
+    reply
+      .header('referrer-policy', 'no-referrer')
+      .type('text/html; charset=utf-8')
+      .send(
+        `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>Identity (simulated)</title><h1>Simulated identity partner</h1>${body}</html>`,
+      );
+
+  app.get<{ Params: { id: string } }>('/verify/:id', (request, reply) => {
+    const verification = verifications.get(request.params.id);
+    if (verification === undefined) return page(reply.code(404), '<p>There is no such verification.</p>');
+    const what =
+      verification.kind === 'session' ? 'I am the person who was asked for' : 'Here are my two factors';
+    return page(
+      reply,
+      `<form method="post"><button name="outcome" value="verified">${what}</button> <button name="outcome" value="failed">Fail</button></form>`,
+    );
+  });
+
+  app.post<{ Params: { id: string } }>('/verify/:id', async (request, reply) => {
+    const verification = verifications.get(request.params.id);
+    if (verification === undefined) return page(reply.code(404), '<p>There is no such verification.</p>');
+    const chosen = new URLSearchParams(String(request.body ?? '')).get('outcome');
+    await tell(verification, chosen === 'failed' ? 'failed' : options.settings.identity.outcome);
+    return reply.redirect(verification.opened.returnUrl, 303);
+  });
+}
+
+const ELSE = { firstNames: ['Somebody'], lastNames: ['Else'], dob: '1950-01-01' };

@@ -1,0 +1,352 @@
+import { Webhook } from 'standardwebhooks';
+import { request } from 'undici';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createSourceActivities } from '../../src/activities/exchange/source-activities.ts';
+import { webhookEventSchema } from '../../src/contract/events.ts';
+import type { IdentityVerifiedEvent } from '../../src/contract/identity.ts';
+import { createIdentityPartner } from '../../src/exchange/identity/partner.ts';
+import { createLinkMaker } from '../../src/exchange/links/signed-link.ts';
+import type { SourceConnector } from '../../src/exchange/sources/connector.ts';
+import { setDestination } from '../../src/exchange/store/settings.ts';
+import { generateWebhookKey } from '../../src/exchange/webhooks/webhook-key.ts';
+import { freePort } from '../../src/lib/free-port.ts';
+import { runActivity } from '../store/network-query-environment.ts';
+import {
+  createTestGateway,
+  newPerson,
+  TEST_LINK_KEY,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
+import { startTestSimulator, type TestSimulator } from '../support/simulator.ts';
+
+const SECRET = generateWebhookKey();
+const HOUR_MS = 3_600_000;
+const REDIRECT = 'https://app.example.org/back?tab=records';
+
+let simulator: TestSimulator;
+let gateway: TestGateway;
+let account: TestAccount;
+let baseUrl: string;
+/** Milliseconds by which the exchange's clock is ahead. */
+let aheadMs = 0;
+const clock = () => new Date(Date.now() + aheadMs);
+
+beforeAll(async () => {
+  simulator = await startTestSimulator({ partnerSecrets: { identity: SECRET } });
+  const port = await freePort();
+  baseUrl = `http://127.0.0.1:${port}`;
+  gateway = await createTestGateway({
+    publicBaseUrl: baseUrl,
+    links: createLinkMaker(baseUrl, TEST_LINK_KEY),
+    identityPartner: createIdentityPartner({ baseUrl: `${simulator.url}/identity`, secret: SECRET }),
+    identitySecret: SECRET,
+    clock,
+  });
+  await gateway.app.listen({ host: '127.0.0.1', port });
+  account = await gateway.addAccount();
+  await gateway.store.asAccount(account.accountId, (tx) =>
+    setDestination(tx, { id: uuidv7(), url: 'https://receiver.example.org/', key: generateWebhookKey() }),
+  );
+});
+afterAll(async () => {
+  await gateway.close();
+  await simulator.close();
+});
+beforeEach(async () => {
+  aheadMs = 0;
+  await simulator.admin.changePartners({ identity: { outcome: 'verified', callbacks: 1, down: false } });
+});
+
+async function addPatient(of = account): Promise<string> {
+  const body = { ...newPerson(), externalId: 'record-7' };
+  return (await of.call('POST', `patient?facilityId=${of.facilityId}`, body)).json().id;
+}
+
+const openSession = async (patientId: string, changes: object = {}) =>
+  (await account.call('POST', 'identity/session', { patientId, redirectUrl: REDIRECT, ...changes })).json();
+
+/** Where a person lands who presses the button on the partner's page. */
+async function pass(pageUrl: string, outcome: 'verified' | 'failed' = 'verified'): Promise<URL> {
+  const pressed = await request(pageUrl, { method: 'POST', body: `outcome=${outcome}` });
+  await pressed.body.dump();
+  const returned = await request(String(pressed.headers.location));
+  await returned.body.dump();
+  expect(returned.statusCode).toBe(303);
+  return new URL(String(returned.headers.location));
+}
+
+async function tell(content: object, { secret = SECRET } = {}): Promise<number> {
+  const body = JSON.stringify(content);
+  const now = new Date();
+  const answer = await gateway.app.inject({
+    method: 'POST',
+    url: '/identity/callback',
+    payload: body,
+    headers: {
+      'content-type': 'application/json',
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+      'webhook-signature': new Webhook(secret).sign('msg_1', now, body),
+    },
+  });
+  return answer.statusCode;
+}
+
+const eventsOf = (patientId: string) =>
+  gateway.store.asAccount(account.accountId, (tx) =>
+    tx.db.selectFrom('event').selectAll().where('patient_id', '=', patientId).execute(),
+  );
+
+/** A patient whose identity is verified, from its webhook. */
+async function verified(): Promise<{ patientId: string; proofedIdentityId: string }> {
+  const patientId = await addPatient();
+  await pass((await openSession(patientId)).sessionUrl);
+  const [event] = await eventsOf(patientId);
+  const { payload } = webhookEventSchema.parse(event?.body) as IdentityVerifiedEvent;
+  return { patientId, proofedIdentityId: payload.proofedIdentityId };
+}
+
+async function activeSession() {
+  const identity = await verified();
+  const { proofedIdentityId } = identity;
+  const challenge = await account.call('POST', 'identity/aal2/challenge', {
+    proofedIdentityId,
+    redirectUrl: REDIRECT,
+  });
+  const aal2SessionId = (await pass(challenge.json().challengeUrl)).searchParams.get('aal2SessionId') ?? '';
+  return { ...identity, aal2SessionId };
+}
+
+const queryAs = (
+  { patientId, proofedIdentityId, aal2SessionId }: Record<string, string | undefined>,
+  of = account,
+) =>
+  of.call(
+    'POST',
+    `network/query?patientId=${patientId}&purposeOfUse=ias`,
+    { sources: { hie: { enabled: true } }, proofedIdentityId },
+    aal2SessionId === undefined ? {} : { 'x-aal2-session': aal2SessionId },
+  );
+
+describe('identity session', () => {
+  test('a verified person comes back to the caller, who is told by webhook', async () => {
+    const patientId = await addPatient();
+    const session = await openSession(patientId, { metadata: { job: '7' } });
+    expect(session).toMatchObject({ sessionId: expect.any(String), status: 'pending' });
+    expect(Date.parse(session.expiresAt)).toBeGreaterThan(Date.now() + 6 * 24 * HOUR_MS);
+
+    const page = await request(session.sessionUrl);
+    expect(await page.body.text()).toContain('<form method="post">');
+    const landed = await pass(session.sessionUrl);
+    expect(landed.origin).toBe('https://app.example.org');
+    expect(Object.fromEntries(landed.searchParams)).toEqual({
+      tab: 'records',
+      sessionId: session.sessionId,
+      status: 'verified',
+    });
+
+    const [event, ...others] = await eventsOf(patientId);
+    expect(others).toEqual([]);
+    expect(webhookEventSchema.parse(event?.body)).toMatchObject({
+      meta: { type: 'ias.identity.verified', requestId: session.sessionId, data: { job: '7' } },
+      payload: { patientId, externalId: 'record-7', sessionId: session.sessionId, status: 'verified' },
+    });
+  });
+
+  test('whoever is verified as somebody else, or not at all, is not the patient', async () => {
+    for (const outcome of ['somebody-else', 'failed'] as const) {
+      await simulator.admin.changePartners({ identity: { outcome } });
+      const patientId = await addPatient();
+      const landed = await pass((await openSession(patientId)).sessionUrl);
+      expect(landed.searchParams.get('status')).toBe('failed');
+      expect(await eventsOf(patientId)).toEqual([]);
+    }
+  });
+
+  test('an outcome that is told again is told to the caller once', async () => {
+    await simulator.admin.changePartners({ identity: { callbacks: 3 } });
+    const { patientId } = await verified();
+    expect(await eventsOf(patientId)).toHaveLength(1);
+  });
+
+  test('only the partner’s signed word counts: a browser that comes before it waits', async () => {
+    await simulator.admin.changePartners({ identity: { callbacks: 0 } });
+    const { sessionUrl } = await openSession(await addPatient());
+    const pressed = await request(sessionUrl, { method: 'POST', body: 'outcome=verified' });
+    await pressed.body.dump();
+    const waiting = await request(String(pressed.headers.location));
+    expect(waiting.statusCode).toBe(200);
+    expect(waiting.headers.refresh).toBe('2');
+    await waiting.body.dump();
+    aheadMs = 7 * 24 * HOUR_MS;
+    const over = await request(String(pressed.headers.location));
+    await over.body.dump();
+    expect(new URL(String(over.headers.location)).searchParams.get('status')).toBe('failed');
+  });
+
+  test('callbacks that are not signed, not known, not readable or too late change nothing', async () => {
+    const patientId = await addPatient();
+    const { sessionId: reference } = await openSession(patientId);
+    const person = { firstName: 'Pat', lastName: 'Sample', dob: '1980-04-05' };
+    const told = { type: 'session.verified', reference, subject: 's', person };
+    expect(await tell(told, { secret: generateWebhookKey() })).toBe(401);
+    expect(await tell({ ...told, reference: uuidv7() })).toBe(404);
+    expect(await tell({ ...told, subject: '' })).toBe(400);
+    aheadMs = 7 * 24 * HOUR_MS;
+    expect(await tell(told)).toBe(410);
+    expect(await eventsOf(patientId)).toEqual([]);
+  });
+
+  test.each([
+    'javascript:alert(1)',
+    'http://app.example.org/back',
+    'http://127.0.0.1:3000/back',
+    'myapp://back',
+    'https://user:word@app.example.org/',
+    'https://app.example.org/#x',
+    'nowhere',
+  ])('refuses to send a person to %s', async (redirectUrl) => {
+    const body = { patientId: await addPatient(), redirectUrl };
+    const answer = await account.call('POST', 'identity/session', body);
+    expect(answer.statusCode).toBe(400);
+    expect(answer.json().errors).toMatchObject([{ path: 'redirectUrl' }]);
+  });
+
+  test('another account’s patient is unknown', async () => {
+    const patientId = await addPatient(await gateway.addAccount());
+    const answer = await account.call('POST', 'identity/session', { patientId, redirectUrl: REDIRECT });
+    expect(answer.statusCode).toBe(404);
+  });
+
+  test('nothing is kept of a session that the partner could not open', async () => {
+    await simulator.admin.changePartners({ identity: { down: true } });
+    const patientId = await addPatient();
+    const answer = await account.call('POST', 'identity/session', { patientId, redirectUrl: REDIRECT });
+    expect(answer.statusCode).toBe(503);
+    const kept = await gateway.store.asAccount(account.accountId, (tx) =>
+      tx.db.selectFrom('identity_session').select('id').where('patient_id', '=', patientId).execute(),
+    );
+    expect(kept).toEqual([]);
+  });
+});
+
+describe('AAL2 challenge', () => {
+  test('passed, it comes back with a session, the same each time the page is opened', async () => {
+    const { proofedIdentityId } = await verified();
+    const challenge = await account.call('POST', 'identity/aal2/challenge', {
+      proofedIdentityId,
+      redirectUrl: REDIRECT,
+    });
+    expect(challenge.json()).toMatchObject({ challengeId: expect.any(String), method: 'otp' });
+    const landed = await pass(challenge.json().challengeUrl);
+    expect(landed.searchParams.get('status')).toBe('verified');
+    const sessionId = landed.searchParams.get('aal2SessionId');
+    expect(sessionId).toMatch(/^aal2_\S{40,}$/);
+    expect((await pass(challenge.json().challengeUrl)).searchParams.get('aal2SessionId')).toBe(sessionId);
+  });
+
+  test('failed, it comes back without one', async () => {
+    const { proofedIdentityId } = await verified();
+    const challenge = await account.call('POST', 'identity/aal2/challenge', {
+      proofedIdentityId,
+      redirectUrl: REDIRECT,
+    });
+    const landed = await pass(challenge.json().challengeUrl, 'failed');
+    expect(Object.fromEntries(landed.searchParams)).toEqual({ tab: 'records', status: 'failed' });
+  });
+
+  test('an identity that nobody has verified, or another account has, is unknown', async () => {
+    const { proofedIdentityId } = await verified();
+    const other = await gateway.addAccount();
+    for (const [of, id] of [
+      [account, uuidv7()],
+      [other, proofedIdentityId],
+    ] as const) {
+      const body = { proofedIdentityId: id, redirectUrl: REDIRECT };
+      expect((await of.call('POST', 'identity/aal2/challenge', body)).statusCode).toBe(404);
+    }
+  });
+});
+
+describe('network query with purpose ias', () => {
+  test('starts with an active session of the patient’s verified identity', async () => {
+    const answer = await queryAs(await activeSession());
+    expect(answer.statusCode, answer.body).toBe(200);
+    expect(answer.json()).toMatchObject({ status: 'processing', sources: [{ type: 'hie' }] });
+    expect(gateway.launched).toContain(answer.json().requestId);
+  });
+
+  test('names what is missing: header, proofedIdentityId or both', async () => {
+    const shown = await activeSession();
+    const paths = async (of: Record<string, string | undefined>) => {
+      const answer = await queryAs(of);
+      expect(answer.statusCode).toBe(400);
+      return answer.json().errors.map(({ path }: { path: string }) => path);
+    };
+    expect(await paths({ ...shown, aal2SessionId: undefined })).toEqual(['x-aal2-session']);
+    expect(await paths({ ...shown, proofedIdentityId: undefined })).toEqual(['proofedIdentityId']);
+    expect(await paths({ patientId: shown.patientId })).toEqual(['proofedIdentityId', 'x-aal2-session']);
+  });
+
+  test('a session that is unknown, somebody else’s or another account’s is refused', async () => {
+    const [shown, others] = [await activeSession(), await activeSession()];
+    const stranger = await gateway.addAccount();
+    const refused = [
+      await queryAs({ ...shown, aal2SessionId: 'aal2_unknown' }),
+      await queryAs({ ...shown, proofedIdentityId: 'no-such-identity' }),
+      await queryAs({ ...shown, aal2SessionId: others.aal2SessionId }),
+      await queryAs({ ...shown, proofedIdentityId: others.proofedIdentityId }),
+      await queryAs({ ...others, patientId: shown.patientId }),
+      await queryAs({ ...shown, patientId: await addPatient(stranger) }, stranger),
+    ];
+    expect(refused.map(({ statusCode }) => statusCode)).toEqual(refused.map(() => 403));
+  });
+
+  test('a session lasts twelve hours', async () => {
+    const shown = await activeSession();
+    aheadMs = 11.9 * HOUR_MS;
+    expect((await queryAs(shown)).statusCode).toBe(200);
+    aheadMs = 12.1 * HOUR_MS;
+    expect((await queryAs(shown)).statusCode).toBe(403);
+  });
+
+  test('a source that would be asked after the session’s end is not asked, and the timeline says why', async () => {
+    const shown = await activeSession();
+    const { requestId } = (await queryAs(shown)).json();
+    const asked: string[] = [];
+    const connector = {
+      begin: async () => {
+        asked.push('begun');
+        return { kind: 'accepted', job: { id: 'job' } };
+      },
+    } as unknown as SourceConnector;
+    const { askSource } = createSourceActivities({
+      store: gateway.store,
+      blobs: gateway.blobs,
+      records: { merge: async () => undefined } as never,
+      courier: { send: () => undefined },
+      connectors: { hie: connector, pharmacy: connector, lab: connector },
+      callbackBaseUrl: () => undefined,
+      callbackKey: TEST_LINK_KEY,
+      clock,
+    });
+    const step = { accountId: account.accountId, requestId, run: 0, source: 'hie' as const, attempt: 1 };
+    aheadMs = 12.1 * HOUR_MS;
+    await expect(runActivity(askSource, step)).rejects.toMatchObject({
+      type: 'SourceRefused',
+      nonRetryable: true,
+      message: expect.stringContaining('AAL2 session of this query has expired'),
+    });
+    expect(asked).toEqual([]);
+    const { timeline } = (await account.call('GET', `network/query/${requestId}/timeline`)).json();
+    expect(timeline.at(-1)).toMatchObject({
+      kind: 'call-failed',
+      message: expect.stringContaining('has expired'),
+    });
+    aheadMs = 0;
+    expect(await runActivity(askSource, step)).toMatchObject({ state: 'waiting' });
+    expect(asked).toEqual(['begun']);
+  });
+});
