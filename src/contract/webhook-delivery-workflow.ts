@@ -1,6 +1,7 @@
 /** What starts a `webhookDelivery` workflow. */
 export interface WebhookDeliveryInput {
   accountId: string;
+  /** Of the event's row for one destination; for the destination of the settings it is the message's id. */
   eventId: string;
   /** Attempts made before this workflow (the courier's); the first wait follows from it. */
   attemptsMade: number;

@@ -1,6 +1,7 @@
 import { createStore } from '../exchange/store/database.ts';
 import { DEMO_ACCOUNT_ID, type SeededAccount, seedDemoAccount } from '../exchange/store/seed.ts';
 import { findDestination } from '../exchange/store/settings.ts';
+import type { WebhookKeys } from '../exchange/webhooks/webhook-key.ts';
 
 /**
  * Brings the schema up to date and makes sure of the demo account. Its webhooks go to the stack's own receiver, unless
@@ -8,7 +9,7 @@ import { findDestination } from '../exchange/store/settings.ts';
  */
 export async function prepareDatabase(
   databaseUrl: string,
-  seed: { apiKey: string; webhookUrl: string; webhookKey: string },
+  seed: { apiKey: string; webhookUrl: string; webhookKey: string; webhookKeys?: WebhookKeys },
 ): Promise<SeededAccount> {
   const store = createStore({ databaseUrl, poolMax: 2 });
   try {

@@ -1,5 +1,7 @@
 import { mkdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createWebhookKeys } from '../exchange/webhooks/webhook-key.ts';
+import { parseKeyRing } from '../lib/key-ring.ts';
 import { removeConnection, type StackConnection, writeConnection } from './connection-file.ts';
 import { startNodeProcess } from './node-process.ts';
 import { stopLeftOverNodeProcesses } from './pid-files.ts';
@@ -105,6 +107,7 @@ async function startParts(
   const account = await prepareDatabase(databaseUrl, {
     apiKey: secrets.apiKey,
     webhookKey: secrets.webhookKey,
+    webhookKeys: createWebhookKeys(parseKeyRing(secrets.dataKeys)),
     webhookUrl: `${receiverUrl(ports)}/webhooks`,
   });
   const facts: StackFacts = {

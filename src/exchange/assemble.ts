@@ -24,7 +24,9 @@ import { createStore } from './store/database.ts';
 import { createCourier } from './webhooks/courier.ts';
 import { createDelivery } from './webhooks/delivery.ts';
 import { createDestinationPing } from './webhooks/ping.ts';
+import { keysToSeal } from './webhooks/seal-keys.ts';
 import { createWebhookSender } from './webhooks/sender.ts';
+import { createWebhookKeys } from './webhooks/webhook-key.ts';
 
 /** What every process of the exchange reads: the gateway and the workers. */
 export const EXCHANGE_VARIABLES = [
@@ -47,14 +49,17 @@ export async function assembleExchange(
   temporal: Client,
   logger: Logger,
 ) {
-  const blobs = await openBlobStore(config.BLOB_STORE, parseKeyRing(config.DATA_KEYS));
+  const keyRing = parseKeyRing(config.DATA_KEYS);
+  const blobs = await openBlobStore(config.BLOB_STORE, keyRing);
   const links = createLinkMaker(config.PUBLIC_BASE_URL, config.LINK_SIGNING_KEY);
   const store = createStore({
     databaseUrl: config.DATABASE_URL,
     poolMax: config.DATABASE_POOL_MAX,
     onIdleError: (err) => logger.warn({ err }, 'lost a database connection'),
   });
+  const webhookKeys = createWebhookKeys(keyRing);
   const sender = createWebhookSender({
+    webhookKeys,
     destinations: {
       allowLoopback: config.ALLOW_LOOPBACK_WEBHOOKS,
       trustedOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
@@ -87,6 +92,7 @@ export async function assembleExchange(
     documentRenditions,
     delivery,
     courier,
+    webhookKeys,
     destinationPing,
     networkQueries,
     bulkCreates,
@@ -117,6 +123,7 @@ export async function assembleExchange(
       cohortSchedules.leftOver,
       followUps.leftOver,
       erasures.leftOver,
+      keysToSeal({ store, webhookKeys }),
     ] as LeftOverWork[],
     /** Finishes what runs in the background, then closes the database. */
     async close(): Promise<void> {

@@ -7,7 +7,8 @@ let gateway: TestGateway;
 let account: TestAccount;
 const sent: string[] = [];
 beforeAll(async () => {
-  gateway = await createTestGateway({ courier: { send: (_account, ids) => void sent.push(...ids) } });
+  const note = (_account: string, ids: readonly string[]) => void sent.push(...ids);
+  gateway = await createTestGateway({ courier: { send: note, resume: note } });
   account = await gateway.addAccount();
 });
 afterAll(() => gateway.close());

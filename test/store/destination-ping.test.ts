@@ -9,8 +9,9 @@ import { createStore, type Store } from '../../src/exchange/store/database.ts';
 import { findDestination, setDestination } from '../../src/exchange/store/settings.ts';
 import { createDestinationPing } from '../../src/exchange/webhooks/ping.ts';
 import { createWebhookSender } from '../../src/exchange/webhooks/sender.ts';
-import { generateWebhookKey } from '../../src/exchange/webhooks/webhook-key.ts';
+import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/webhooks/webhook-key.ts';
 import { createTestDatabase } from '../support/postgres.ts';
+import { testKeyRing } from '../support/test-keys.ts';
 
 let store: Store;
 const servers = new Set<Server>();
@@ -41,7 +42,11 @@ async function healthOf(url: string, key = generateWebhookKey(), allowLoopback =
   const accountId = uuidv7();
   await store.asSystem((tx) => insertAccount(tx, { id: accountId, name: 'Pinged', settings: {} }));
   await store.asAccount(accountId, (tx) => setDestination(tx, { id: uuidv7(), url, key }));
-  const sender = createWebhookSender({ destinations: { allowLoopback }, links: { url: () => '' } });
+  const sender = createWebhookSender({
+    destinations: { allowLoopback },
+    links: { url: () => '' },
+    webhookKeys: createWebhookKeys(testKeyRing()),
+  });
   const pings = createDestinationPing({ store, sender, logger: pino({ level: 'silent' }) });
   pings.ping(accountId);
   await pings.drain();

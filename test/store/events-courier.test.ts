@@ -8,7 +8,8 @@ import { createReconcileActivities } from '../../src/activities/exchange/reconci
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-activities.ts';
 import { networkQueryEventSchema } from '../../src/contract/events.ts';
 import { webhookDeliveryWorkflowId } from '../../src/contract/temporal.ts';
-import { claimEvent, recordDelivery, reopenUndelivered } from '../../src/exchange/store/events.ts';
+import { reopenUndelivered } from '../../src/exchange/store/event-replay.ts';
+import { claimEvent, recordDelivery } from '../../src/exchange/store/events.ts';
 import { findDestination, setDestination } from '../../src/exchange/store/settings.ts';
 import {
   addEvent,

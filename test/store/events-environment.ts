@@ -11,7 +11,9 @@ import { createCourier } from '../../src/exchange/webhooks/courier.ts';
 import { createDelivery } from '../../src/exchange/webhooks/delivery.ts';
 import type { DestinationRules } from '../../src/exchange/webhooks/destination-guard.ts';
 import { createWebhookSender } from '../../src/exchange/webhooks/sender.ts';
+import { createWebhookKeys } from '../../src/exchange/webhooks/webhook-key.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
+import { testKeyRing } from '../support/test-keys.ts';
 
 export interface Received {
   id: string;
@@ -64,6 +66,7 @@ export function createDeliveries(
   const sender = createWebhookSender({
     destinations: options.destinations ?? { allowLoopback: true },
     links: { url: (_kind, { targetId }) => `https://exchange.example.org/links/${targetId}` },
+    webhookKeys: createWebhookKeys(testKeyRing()),
     answerTimeoutMs: options.answerTimeoutMs,
   });
   const delivery = createDelivery({ store, sender });

@@ -24,6 +24,7 @@ import { insertFacility } from '../../src/exchange/store/facilities.ts';
 import { listQueries, readQuery } from '../../src/exchange/store/network-queries.ts';
 import type { AccountSettings } from '../../src/exchange/store/schema.ts';
 import { readTimeline } from '../../src/exchange/store/timeline.ts';
+import { createWebhookKeys } from '../../src/exchange/webhooks/webhook-key.ts';
 import { createTestDatabase } from './postgres.ts';
 import { TEST_ID_HMAC_KEY, testKeyRing } from './test-keys.ts';
 
@@ -91,7 +92,8 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
     links: createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY),
     records: createRecordKeeper({ store, blobs, converter: createCcdaConverter() }),
     documentRenditions,
-    courier: { send: () => undefined },
+    courier: { send: () => undefined, resume: () => undefined },
+    webhookKeys: createWebhookKeys(testKeyRing()),
     destinationPing: { ping: () => undefined },
     followUps: { launch: () => undefined, wake: () => undefined },
     erasures,

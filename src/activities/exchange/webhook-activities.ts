@@ -8,7 +8,7 @@ export type WebhookActivities = ReturnType<typeof createWebhookActivities>;
 
 export function createWebhookActivities(deps: {
   delivery: Delivery;
-  courier: Pick<Courier, 'send'>;
+  courier: Pick<Courier, 'resume'>;
   temporal: Client;
 }) {
   return {
@@ -22,7 +22,7 @@ export function createWebhookActivities(deps: {
           .getHandle(webhookDeliveryWorkflowId(next))
           .signal(WEBHOOK_DELIVERY_MESSAGES.deliverNow)
           // It has no workflow that waits for its turn.
-          .catch(() => deps.courier.send(event.accountId, [next]));
+          .catch(() => deps.courier.resume(event.accountId, [next]));
       }
       return outcome;
     },

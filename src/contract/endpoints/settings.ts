@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { endpoint } from '../endpoint.ts';
+import { idSchema } from '../primitives.ts';
 import { settingsBodySchema, settingsSchema, webhookStatusSchema } from '../settings.ts';
+import {
+  retryWebhooksBodySchema,
+  rotatedKeySchema,
+  rotateKeyBodySchema,
+  testWebhookBodySchema,
+} from '../webhook.ts';
 import { idempotency } from './common.ts';
 
 export const settingsEndpoints = {
@@ -38,9 +45,35 @@ export const settingsEndpoints = {
     path: '/medical/v1/settings/webhook/retry',
     reference: 'Operations around E1–E14',
     tag: 'settings',
-    scope: 'webhooks-admin',
-    summary: 'Send undelivered webhooks again',
+    summary: 'Send webhooks again',
+    description:
+      'Without a body what is undelivered. With `eventId`, or `from` and `to`, those events, delivered or not, under the ids they had. At most 10,000 at a time.',
     headers: idempotency,
+    body: retryWebhooksBodySchema,
     responses: { 200: z.object({ message: z.string(), events: z.number().int() }) },
+    errors: [404, 409, 422],
+  }),
+  testWebhook: endpoint({
+    method: 'POST',
+    path: '/medical/v1/settings/webhook/test',
+    reference: 'Webhooks out',
+    tag: 'settings',
+    summary: 'Send a test event',
+    headers: idempotency,
+    body: testWebhookBodySchema,
+    responses: { 200: z.object({ message: z.string(), eventId: idSchema }) },
+    errors: [404, 409, 422],
+  }),
+  rotateSettingsKey: endpoint({
+    method: 'POST',
+    path: '/medical/v1/settings/webhook/key',
+    reference: 'Webhooks out',
+    tag: 'settings',
+    summary: 'Give the webhook destination of the settings a new key',
+    description: 'Until the overlap ends `webhook-signature` carries a signature of each key.',
+    headers: idempotency,
+    body: rotateKeyBodySchema,
+    responses: { 200: rotatedKeySchema },
+    errors: [409, 422],
   }),
 } as const;

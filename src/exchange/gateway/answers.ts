@@ -7,10 +7,11 @@ import type { SettingsAnswer } from '../../contract/settings.ts';
 import { lastAttempts } from '../domain/query-status.ts';
 import type { Dialect } from '../store/accounts.ts';
 import type { StoredCohort } from '../store/cohorts.ts';
+import type { StoredDestination } from '../store/destinations.ts';
 import type { StoredFacility } from '../store/facilities.ts';
 import type { AttemptView, QueryView } from '../store/network-queries.ts';
 import type { StoredPatient } from '../store/patients.ts';
-import type { StoredDestination } from '../store/settings.ts';
+import type { WebhookKeys } from '../webhooks/webhook-key.ts';
 import { eTagOf } from './etag.ts';
 
 /**
@@ -92,11 +93,12 @@ function sourceStatus(attempt: AttemptView, dialect: Dialect, running: Running):
 export function settingsAnswer(
   accountId: string,
   destination: StoredDestination | undefined,
+  keys: Pick<WebhookKeys, 'open'>,
 ): SettingsAnswer {
   const isSet = destination !== undefined && destination.url !== null;
   return {
     id: accountId,
     webhookUrl: isSet ? destination.url : null,
-    webhookKey: isSet ? destination.key : null,
+    webhookKey: isSet && destination.key !== null ? keys.open(destination.key) : null,
   };
 }

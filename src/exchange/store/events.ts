@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { AccountTx, SystemTx } from './database.ts';
 
@@ -14,31 +14,76 @@ export interface NewEvent {
   body: { meta: Record<string, unknown> } & Record<string, unknown>;
 }
 
-/** An event and where it goes. */
+/** An event on its way to a destination. */
 export interface OpenEvent {
   id: string;
+  /** What every destination sees as the message's id. */
+  messageId: string;
   type: string;
   patientId: string | null;
   body: Record<string, unknown>;
   attempts: number;
   url: string;
-  key: string;
+  /** As stored (`WebhookKeys`): the one in force, then the one before it while that is valid. */
+  keys: string[];
   destinationId: string;
 }
 
-/** Writes an event into the outbox; returns its id, or undefined when the fact has been told before. */
-export async function insertEvent(tx: AccountTx, event: NewEvent): Promise<string | undefined> {
+/**
+ * Writes an event into the outbox, with a copy for each further destination whose filter it passes; returns its id, or
+ * undefined when the fact has been told before. With `onlyTo` it goes to that destination and no other.
+ */
+export async function insertEvent(
+  tx: AccountTx,
+  event: NewEvent,
+  onlyTo?: { destinationId: string },
+): Promise<string | undefined> {
   const id = uuidv7();
   const body = { ...event.body, meta: { messageId: id, ...event.body.meta } };
+  const first = onlyTo === undefined ? sql`d.of_settings` : sql`d.id = ${onlyTo.destinationId}`;
   const { rows } = await sql<{ id: string }>`
-    insert into event (id, account_id, patient_id, destination_id, type, fact_key, request_id, body, occurred_at, status)
-    select ${id}, ${tx.accountId}, ${event.patientId ?? null}::uuid, d.id, ${event.type}, ${event.factKey}, ${event.requestId ?? null}::uuid,
-           ${JSON.stringify(body)}, ${event.occurredAt}, case when d.url is null or d.health = 'disabled' then 'unrouted' else 'pending' end
-    from (select 1) as one left join webhook_destination d on d.account_id = ${tx.accountId}
-    on conflict (account_id, fact_key) do nothing
-    returning id
+    with message as (
+      insert into event (id, account_id, patient_id, destination_id, type, fact_key, request_id, body, occurred_at, status)
+      select ${id}, ${tx.accountId}, ${event.patientId ?? null}::uuid, d.id, ${event.type}, ${event.factKey}, ${event.requestId ?? null}::uuid,
+             ${JSON.stringify(body)}, ${event.occurredAt}, ${STATUS_AT_FIRST}
+      from (select 1) as one left join webhook_destination d on d.account_id = ${tx.accountId} and ${first}
+      on conflict (account_id, fact_key) where copy_of is null do nothing
+      returning *
+    ), copies as (${copiesOf(sql`message`, onlyTo === undefined)})
+    select id from message
   `.execute(tx.db);
   return rows[0]?.id;
+}
+
+/** Of a row for destination `d`, which may be none. */
+const STATUS_AT_FIRST = sql`case when d.url is null or d.health = 'disabled' then 'unrouted' else 'pending' end`;
+
+/** Inserts the copies of messages for the further destinations whose filter they pass, where they are not there yet. */
+function copiesOf(messages: RawBuilder<unknown>, wanted = true): RawBuilder<unknown> {
+  return sql`
+    insert into event (id, account_id, patient_id, destination_id, copy_of, type, fact_key, request_id, occurred_at, status)
+    select gen_random_uuid(), m.account_id, m.patient_id, d.id, m.id, m.type, m.fact_key, m.request_id, m.occurred_at, ${STATUS_AT_FIRST}
+    from ${messages} as m join webhook_destination d on d.account_id = m.account_id
+    where ${wanted}::boolean and not d.of_settings and exists (
+      select from unnest(d.types) as wanted (type)
+      where m.type = wanted.type or (wanted.type like '%*' and starts_with(m.type, rtrim(wanted.type, '*'))))
+    on conflict (copy_of, destination_id) where copy_of is not null do nothing`;
+}
+
+/** Gives messages to further destinations that they have not been given to, by the filters as they are now. */
+export async function routeCopies(tx: AccountTx, messageIds: readonly string[]): Promise<void> {
+  const messages = sql`(select * from event where id = any(${[...messageIds]}::uuid[]) and copy_of is null)`;
+  await copiesOf(messages).execute(tx.db);
+}
+
+/** The copies of messages beside themselves: all that is on its way because of them, in the order in which it goes. */
+export async function withCopies(tx: AccountTx, messageIds: readonly string[]): Promise<string[]> {
+  const ids = [...messageIds];
+  const { rows } = await sql<{ id: string }>`
+    select id from event where id = any(${ids}::uuid[]) or copy_of = any(${ids}::uuid[])
+    order by array_position(${ids}::uuid[], coalesce(copy_of, id)), seq
+  `.execute(tx.db);
+  return rows.map(({ id }) => id);
 }
 
 /** How long a claimed event is left to whoever claimed it; more than a receiver has for its answer. */
@@ -46,7 +91,7 @@ const IN_HAND_MS = 25_000;
 
 export type Claim =
   | { kind: 'claimed'; event: OpenEvent }
-  /** An earlier event of the same patient has not gone out yet, or somebody is just sending this one. */
+  /** An earlier event of the same patient has not gone there yet, or somebody is just sending this one. */
   | { kind: 'blocked'; attempts: number }
   /** Delivered, dead or without a destination. */
   | { kind: 'closed' };
@@ -56,17 +101,10 @@ export async function claimEvent(tx: AccountTx, eventId: string): Promise<Claim>
   const event = await tx.db
     .selectFrom('event as e')
     .innerJoin('webhook_destination as d', 'd.id', 'e.destination_id')
-    .select([
-      'e.id',
-      'e.seq',
-      'e.type',
-      'e.patient_id',
-      'e.body',
-      'e.attempts',
-      'e.status',
-      'e.last_attempt_at',
-    ])
-    .select(['d.url', 'd.key', 'd.id as destinationId'])
+    .innerJoin('event as m', (join) => join.on('m.id', '=', sql`coalesce(e.copy_of, e.id)`))
+    .select(['e.id', 'e.seq', 'e.type', 'e.patient_id', 'e.attempts', 'e.status', 'e.last_attempt_at'])
+    .select(['m.id as messageId', 'm.body'])
+    .select(['d.id as destinationId', 'd.url', 'd.key', 'd.previous_key', 'd.previous_key_until'])
     .where('e.id', '=', eventId)
     .forUpdate('e')
     .executeTakeFirst();
@@ -75,7 +113,7 @@ export async function claimEvent(tx: AccountTx, eventId: string): Promise<Claim>
   if (event.url === null || event.key === null) return { kind: 'closed' };
   const isInHand =
     event.status === 'delivering' && Date.now() - (event.last_attempt_at?.getTime() ?? 0) < IN_HAND_MS;
-  if (isInHand || (event.patient_id !== null && (await hasEarlierOpen(tx, event.patient_id, event.seq)))) {
+  if (isInHand || (event.patient_id !== null && (await hasEarlierOpen(tx, event, event.patient_id)))) {
     return { kind: 'blocked', attempts: event.attempts };
   }
   const attempts = event.attempts + 1;
@@ -84,17 +122,19 @@ export async function claimEvent(tx: AccountTx, eventId: string): Promise<Claim>
     .set({ status: 'delivering', attempts, last_attempt_at: new Date() })
     .where('id', '=', eventId)
     .execute();
-  const { url, key, destinationId } = event;
+  const { url, key, destinationId, messageId } = event;
+  const isOverlap = (event.previous_key_until?.getTime() ?? 0) > Date.now();
   return {
     kind: 'claimed',
     event: {
       id: event.id,
+      messageId,
       type: event.type,
       patientId: event.patient_id,
       body: event.body,
       attempts,
       url,
-      key,
+      keys: isOverlap && event.previous_key !== null ? [key, event.previous_key] : [key],
       destinationId,
     },
   };
@@ -104,12 +144,17 @@ export async function claimEvent(tx: AccountTx, eventId: string): Promise<Claim>
  * Waits for whoever is just writing how the earlier event went: either this sees it closed, or that one sees this
  * event waiting (`recordDelivery`). So none of two that meet is left behind.
  */
-async function hasEarlierOpen(tx: AccountTx, patientId: string, seq: string): Promise<boolean> {
+async function hasEarlierOpen(
+  tx: AccountTx,
+  event: { seq: string; destinationId: string },
+  patientId: string,
+): Promise<boolean> {
   const earlier = await tx.db
     .selectFrom('event')
     .select('id')
     .where('patient_id', '=', patientId)
-    .where('seq', '<', seq)
+    .where('destination_id', '=', event.destinationId)
+    .where('seq', '<', event.seq)
     .where('status', 'in', ['pending', 'delivering'])
     .orderBy('seq')
     .limit(1)
@@ -126,20 +171,16 @@ export interface AttemptResult {
   note: string;
 }
 
-/** Writes how an attempt ended. Returns the patient's next open event, which may go out now. */
+/** Writes how an attempt ended. Returns the patient's next open event for the destination, which may go out now. */
 export async function recordDelivery(tx: AccountTx, result: AttemptResult): Promise<string | undefined> {
-  await tx.db
-    .insertInto('event_attempt')
-    .values({
-      event_id: result.eventId,
-      // Counted on when the event is sent anew, though its schedule then begins from the start.
-      attempt: sql<number>`(select count(*) + 1 from event_attempt where event_id = ${result.eventId})`,
-      account_id: tx.accountId,
-      http_status: result.httpStatus ?? null,
-      outcome: result.note,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
+  // Counted on when the event is sent anew, though its schedule then begins from the start; none when the event is gone.
+  await sql`
+    insert into event_attempt (event_id, attempt, account_id, http_status, outcome)
+    select id, (select count(*) + 1 from event_attempt where event_id = event.id), account_id,
+      ${result.httpStatus ?? null}::int, ${result.note}
+    from event where id = ${result.eventId}
+    on conflict do nothing
+  `.execute(tx.db);
   const status = result.outcome === 'failed' ? 'pending' : result.outcome;
   const event = await tx.db
     .updateTable('event')
@@ -161,6 +202,7 @@ export async function recordDelivery(tx: AccountTx, result: AttemptResult): Prom
     .selectFrom('event')
     .select('id')
     .where('patient_id', '=', event.patient_id)
+    .where('destination_id', '=', event.destination_id)
     .where('seq', '>', event.seq)
     .where('status', '=', 'pending')
     .orderBy('seq')
@@ -182,22 +224,6 @@ export async function disableDestination(tx: AccountTx, destinationId: string): 
     .where('destination_id', '=', destinationId)
     .where('status', 'in', ['pending', 'delivering'])
     .execute();
-}
-
-/** Opens what was dead-lettered or had no destination; returns all events that are open now, oldest first. */
-export async function reopenUndelivered(tx: AccountTx): Promise<string[]> {
-  await sql`
-    update event set status = 'pending', attempts = 0, destination_id = d.id
-    from webhook_destination d
-    where d.account_id = event.account_id and d.url is not null and event.status in ('dead', 'unrouted')
-  `.execute(tx.db);
-  const open = await tx.db
-    .selectFrom('event')
-    .select('id')
-    .where('status', '=', 'pending')
-    .orderBy('seq')
-    .execute();
-  return open.map(({ id }) => id);
 }
 
 /** A workflow has been asked to bring the event out. */

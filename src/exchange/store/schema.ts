@@ -16,6 +16,7 @@ import type { MonitoringTables } from './schema/monitoring.ts';
 import type { NotificationTables } from './schema/notifications.ts';
 import type { QuerySweepTables } from './schema/query-sweep.ts';
 import type { RecordTables } from './schema/records.ts';
+import type { WebhookTables } from './schema/webhooks.ts';
 
 /** The tables of `migrations/`, as Kysely sees them. */
 export interface Database
@@ -29,7 +30,8 @@ export interface Database
     MessageTables,
     MonitoringTables,
     NotificationTables,
-    RecordTables {
+    RecordTables,
+    WebhookTables {
   account: AccountTable;
   api_key: ApiKeyTable;
   facility: FacilityTable;
@@ -45,9 +47,6 @@ export interface Database
   network_query_timeline: NetworkQueryTimelineTable;
   document: DocumentTable;
   patient_resource: PatientResourceTable;
-  webhook_destination: WebhookDestinationTable;
-  event: EventTable;
-  event_attempt: EventAttemptTable;
 }
 
 export interface AccountSettings {
@@ -235,43 +234,4 @@ interface PatientResourceTable {
   /** The source's id of the C-CDA document that it was made of. */
   converted_from: string | null;
   collected_at: Instant;
-}
-
-interface WebhookDestinationTable {
-  id: string;
-  account_id: string;
-  url: string | null;
-  key: string | null;
-  health: Generated<'healthy' | 'failing' | 'disabled' | 'unknown'>;
-  health_at: Date | null;
-  updated_at: Instant;
-}
-
-export type EventState = 'pending' | 'delivering' | 'delivered' | 'dead' | 'unrouted';
-
-interface EventTable {
-  id: string;
-  seq: Generated<string>;
-  account_id: string;
-  patient_id: string | null;
-  destination_id: string | null;
-  type: string;
-  fact_key: string;
-  request_id: string | null;
-  body: Json<Record<string, unknown>>;
-  occurred_at: Date;
-  status: EventState;
-  attempts: Generated<number>;
-  last_attempt_at: Date | null;
-  handed_over_at: Date | null;
-  delivered_at: Date | null;
-}
-
-interface EventAttemptTable {
-  event_id: string;
-  attempt: number;
-  account_id: string;
-  at: Instant;
-  http_status: number | null;
-  outcome: string;
 }

@@ -1,6 +1,6 @@
 import { v5 as uuidv5, v7 as uuidv7 } from 'uuid';
 import { parseApiKey } from '../domain/api-key.ts';
-import { generateWebhookKey } from '../webhooks/webhook-key.ts';
+import { generateWebhookKey, type WebhookKeys } from '../webhooks/webhook-key.ts';
 import { insertAccount } from './accounts.ts';
 import { insertApiKey } from './api-keys.ts';
 import type { Store } from './database.ts';
@@ -33,7 +33,13 @@ const LIMITS = {
  */
 export async function seedDemoAccount(
   store: Store,
-  options: { apiKey: string; webhookUrl?: string; webhookKey?: string },
+  options: {
+    apiKey: string;
+    webhookUrl?: string;
+    webhookKey?: string;
+    /** Seals the key; without, it stands in clear until `reconcile` seals it, and is answered as it stands. */
+    webhookKeys?: WebhookKeys;
+  },
 ): Promise<SeededAccount> {
   const key = parseApiKey(options.apiKey);
   if (key === undefined) throw new Error('the demo key is not an API key; generate it with generateApiKey()');
@@ -64,9 +70,11 @@ export async function seedDemoAccount(
     });
     const known = await findDestination(tx);
     const url = options.webhookUrl ?? known?.url ?? null;
-    if (known !== undefined && known.key !== null && known.url === url) return known.key;
-    const key = options.webhookKey ?? generateWebhookKey();
-    return (await setDestination(tx, { id: known?.id ?? uuidv7(), url, key })).key ?? key;
+    const open = (stored: string) => options.webhookKeys?.open(stored) ?? stored;
+    if (known !== undefined && known.key !== null && known.url === url) return open(known.key);
+    const fresh = options.webhookKey ?? generateWebhookKey();
+    const key = options.webhookKeys?.seal(fresh) ?? fresh;
+    return open((await setDestination(tx, { id: known?.id ?? uuidv7(), url, key })).key ?? key);
   });
   return { accountId: DEMO_ACCOUNT_ID, apiKey: options.apiKey, facilityId: FACILITY_ID, webhookKey };
 }

@@ -10,7 +10,7 @@ import type { WebhookDeliveryInput } from '../../contract/webhook-delivery-workf
 import type { Logger } from '../../lib/logger.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import type { Store } from '../store/database.ts';
-import { markHandedOver } from '../store/events.ts';
+import { markHandedOver, withCopies } from '../store/events.ts';
 import type { Delivery } from './delivery.ts';
 
 /**
@@ -19,14 +19,23 @@ import type { Delivery } from './delivery.ts';
  * finds.
  */
 export interface Courier {
-  /** In the background; one after the other for one call. */
+  /** Committed events, to every destination that they go to. In the background; one after the other for one call. */
   send(accountId: string, eventIds: readonly string[]): void;
+  /** The same for single rows of the outbox: each goes to its own destination only. */
+  resume(accountId: string, eventIds: readonly string[]): void;
   /** Hands an event to a workflow of its own. Doing it twice is harmless. */
   handOver(accountId: string, eventId: string, attempts: AttemptsMade): Promise<void>;
   drain(): Promise<void>;
 }
 
 export type AttemptsMade = Pick<WebhookDeliveryInput, 'attemptsMade' | 'retryAfterMs'>;
+
+/** Rows of the outbox, or whole events: the rows of all their destinations. */
+interface Batch {
+  accountId: string;
+  eventIds: readonly string[];
+  areWhole: boolean;
+}
 
 /** First attempts under way at a time; the rest waits in memory, and in the outbox. */
 const SENDING_MAX = 50;
@@ -38,7 +47,7 @@ export function createCourier(deps: {
   temporal: Client;
   logger: Logger;
 }): Courier {
-  const waiting: { accountId: string; eventIds: readonly string[] }[] = [];
+  const waiting: Batch[] = [];
   const underWay = new Set<Promise<void>>();
 
   async function handOver(accountId: string, eventId: string, attempts: AttemptsMade): Promise<void> {
@@ -72,7 +81,7 @@ export function createCourier(deps: {
         return handOver(accountId, eventId, outcome);
       case 'delivered':
       case 'dead':
-        if (outcome.nextEventId !== undefined) send(accountId, [outcome.nextEventId]);
+        if (outcome.nextEventId !== undefined) resume(accountId, [outcome.nextEventId]);
         return;
       // Whoever brings out the earlier event goes on with this one; if that takes long, reconcile hands it over.
       case 'blocked':
@@ -84,30 +93,43 @@ export function createCourier(deps: {
     if (underWay.size >= SENDING_MAX) return;
     const batch = waiting.shift();
     if (batch === undefined) return;
-    const work = sendAll(batch.accountId, batch.eventIds).finally(() => {
+    const work = sendAll(batch).finally(() => {
       underWay.delete(work);
       next();
     });
     underWay.add(work);
   }
 
-  async function sendAll(accountId: string, eventIds: readonly string[]): Promise<void> {
-    for (const eventId of eventIds) {
+  async function sendAll({ accountId, eventIds, areWhole }: Batch): Promise<void> {
+    const rows = areWhole ? await routesOf(accountId, eventIds) : eventIds;
+    for (const eventId of rows) {
       await deliver(accountId, eventId).catch((error: unknown) =>
         deps.logger.warn({ err: error, eventId }, 'webhook not sent yet; reconcile will see to it'),
       );
     }
   }
 
-  function send(accountId: string, eventIds: readonly string[]): void {
-    if (eventIds.length === 0) return;
-    waiting.push({ accountId, eventIds });
+  async function routesOf(accountId: string, eventIds: readonly string[]): Promise<readonly string[]> {
+    try {
+      return await deps.store.asAccount(accountId, (tx) => withCopies(tx, eventIds));
+    } catch (error) {
+      deps.logger.warn({ err: error, eventIds }, 'webhooks not sent yet; reconcile will see to them');
+      return [];
+    }
+  }
+
+  function add(batch: Batch): void {
+    if (batch.eventIds.length === 0) return;
+    waiting.push(batch);
     next();
   }
+  const send: Courier['send'] = (accountId, eventIds) => add({ accountId, eventIds, areWhole: true });
+  const resume: Courier['resume'] = (accountId, eventIds) => add({ accountId, eventIds, areWhole: false });
 
   return {
     handOver,
     send,
+    resume,
     async drain() {
       while (underWay.size > 0) await Promise.all(underWay);
     },

@@ -1,11 +1,15 @@
 import type { Logger } from '../../lib/logger.ts';
 import type { Store } from '../store/database.ts';
-import { findDestination, setHealth } from '../store/settings.ts';
+import { findDestinationById, setHealth } from '../store/destinations.ts';
+import { findDestination } from '../store/settings.ts';
 import type { WebhookSender } from './sender.ts';
 
 export interface DestinationPing {
-  /** Asks the account's destination, in the background, whether it is one; its health is seen in the settings. */
-  ping(accountId: string): void;
+  /**
+   * Asks a destination, in the background, whether it is one; its health is seen in its answers. None named: the one of
+   * the settings.
+   */
+  ping(accountId: string, destinationId?: string): void;
   drain(): Promise<void>;
 }
 
@@ -16,17 +20,19 @@ export function createDestinationPing(deps: {
 }): DestinationPing {
   const underWay = new Set<Promise<void>>();
 
-  async function check(accountId: string): Promise<void> {
-    const destination = await deps.store.asAccount(accountId, findDestination);
+  async function check(accountId: string, destinationId?: string): Promise<void> {
+    const destination = await deps.store.asAccount(accountId, (tx) =>
+      destinationId === undefined ? findDestination(tx) : findDestinationById(tx, destinationId),
+    );
     if (destination === undefined || destination.url === null || destination.key === null) return;
     const { id, url, key } = destination;
-    const health = (await deps.sender.ping({ url, key })) ? 'healthy' : 'failing';
+    const health = (await deps.sender.ping({ url, keys: [key] })) ? 'healthy' : 'failing';
     await deps.store.asAccount(accountId, (tx) => setHealth(tx, { id, url }, health));
   }
 
   return {
-    ping(accountId) {
-      const work = check(accountId)
+    ping(accountId, destinationId) {
+      const work = check(accountId, destinationId)
         .catch((error: unknown) => deps.logger.warn({ err: error }, 'ping of a webhook destination not made'))
         .finally(() => underWay.delete(work));
       underWay.add(work);

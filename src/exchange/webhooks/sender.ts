@@ -12,6 +12,7 @@ import {
   refusedDestination,
 } from './destination-guard.ts';
 import { linkedBody } from './event-links.ts';
+import type { WebhookKeys } from './webhook-key.ts';
 
 export type SendResult =
   | { kind: 'delivered'; httpStatus: number; note: string }
@@ -23,7 +24,7 @@ export interface WebhookSender {
   /** Sends an event once. Never throws. */
   send(accountId: string, event: OpenEvent): Promise<SendResult>;
   /** Whether the destination answers a ping as it must: `{ping}` by `{pong}` within 4 s. Never throws. */
-  ping(destination: { url: string; key: string }): Promise<boolean>;
+  ping(destination: Pick<OpenEvent, 'url' | 'keys'>): Promise<boolean>;
 }
 
 /** A receiver has 15 s for its answer (interface-decisions.md, "Delivery"). */
@@ -37,6 +38,7 @@ export function createWebhookSender(deps: {
   /** Where webhooks may go; checked at each attempt, for a name may have turned private since it was set. */
   destinations: DestinationRules;
   links: LinkMaker;
+  webhookKeys: Pick<WebhookKeys, 'open'>;
   answerTimeoutMs?: number;
 }): WebhookSender {
   const answerTimeoutMs = deps.answerTimeoutMs ?? ANSWER_TIMEOUT_MS;
@@ -53,11 +55,14 @@ export function createWebhookSender(deps: {
   const trusted = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS }, ...limits });
 
   /** Resolves with the answer's head; whoever wants the body reads it. */
-  const post = ({ url, key, id }: Signed & { url: string }, body: string, timeoutMs: number) =>
+  const post = ({ url, keys, messageId }: Signed & { url: string }, body: string, timeoutMs: number) =>
     request(url, {
       method: 'POST',
       dispatcher: isTrustedDestination(url, deps.destinations) ? trusted : guarded,
-      headers: { 'content-type': 'application/json', ...signatures({ key, id }, body) },
+      headers: {
+        'content-type': 'application/json',
+        ...signatures(messageId, keys.map(deps.webhookKeys.open), body),
+      },
       body,
       signal: AbortSignal.timeout(timeoutMs),
     });
@@ -77,15 +82,15 @@ export function createWebhookSender(deps: {
       }
     },
 
-    async ping({ url, key }) {
+    async ping({ url, keys }) {
       if (refusedDestination(url, deps.destinations) !== undefined) return false;
-      const [id, ping] = [uuidv7(), uuidv7()];
+      const [messageId, ping] = [uuidv7(), uuidv7()];
       const body = JSON.stringify({
         ping,
-        meta: { messageId: id, when: new Date().toISOString(), type: 'ping' },
+        meta: { messageId, when: new Date().toISOString(), type: 'ping' },
       });
       try {
-        const answer = await post({ url, key, id }, body, PONG_TIMEOUT_MS);
+        const answer = await post({ url, keys, messageId }, body, PONG_TIMEOUT_MS);
         const { pong } = (await answer.body.json()) as { pong?: unknown };
         return answer.statusCode < 300 && pong === ping;
       } catch {
@@ -95,8 +100,8 @@ export function createWebhookSender(deps: {
   };
 }
 
-/** Whose key signs a message of which id. */
-type Signed = Pick<OpenEvent, 'id' | 'key'>;
+/** Which keys sign a message of which id. */
+type Signed = Pick<OpenEvent, 'messageId' | 'keys'>;
 
 function classify(httpStatus: number, retryAfter: string | string[] | undefined): SendResult {
   const note = String(httpStatus);
@@ -107,14 +112,19 @@ function classify(httpStatus: number, retryAfter: string | string[] | undefined)
   return { kind: 'failed', httpStatus, note, retryAfterMs: retryAfterMs(retryAfter) };
 }
 
-/** Standard Webhooks, and for existing receivers the hex HMAC of the raw body. */
-function signatures({ id, key }: Signed, body: string): Record<string, string> {
+/**
+ * Standard Webhooks, and for existing receivers the hex HMAC of the raw body. While two keys are valid both sign; the
+ * second header has place for one, and is made by the older key until that ends.
+ */
+function signatures(messageId: string, keys: readonly string[], body: string): Record<string, string> {
   const now = new Date();
   return {
-    'webhook-id': id,
+    'webhook-id': messageId,
     'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-    'webhook-signature': new Webhook(key).sign(id, now, body),
-    'x-metriport-signature': createHmac('sha256', key).update(body).digest('hex'),
+    'webhook-signature': keys.map((key) => new Webhook(key).sign(messageId, now, body)).join(' '),
+    'x-metriport-signature': createHmac('sha256', keys.at(-1) ?? '')
+      .update(body)
+      .digest('hex'),
   };
 }
 

@@ -2,7 +2,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWebhookSender } from '../../../src/exchange/webhooks/sender.ts';
-import { generateWebhookKey } from '../../../src/exchange/webhooks/webhook-key.ts';
+import { createWebhookKeys, generateWebhookKey } from '../../../src/exchange/webhooks/webhook-key.ts';
+import { testKeyRing } from '../../support/test-keys.ts';
 
 describe('a webhook to a private address', () => {
   const server = createServer((_request, response) => response.writeHead(204).end());
@@ -20,10 +21,12 @@ describe('a webhook to a private address', () => {
     createWebhookSender({
       destinations: { allowLoopback: false, trustedOrigins },
       links: { url: () => '' },
+      webhookKeys: createWebhookKeys(testKeyRing()),
     }).send('0191d2b4-0000-7000-8000-000000000001', {
       id: '0191d2b4-0000-7000-8000-000000000002',
       url: `${origin}/webhooks`,
-      key: generateWebhookKey(),
+      messageId: '0191d2b4-0000-7000-8000-000000000002',
+      keys: [generateWebhookKey()],
       type: 'network-query.lab',
       patientId: null,
       body: {},

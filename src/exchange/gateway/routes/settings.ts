@@ -1,8 +1,14 @@
 import { v7 as uuidv7 } from 'uuid';
-import { InvalidRequestError } from '../../errors.ts';
-import { reopenUndelivered } from '../../store/events.ts';
-import { countUndelivered, findDestination, setDestination } from '../../store/settings.ts';
-import { refusedDestination } from '../../webhooks/destination-guard.ts';
+import { countUndelivered } from '../../store/event-replay.ts';
+import { findDestination, setDestination } from '../../store/settings.ts';
+import {
+  checkAddress,
+  giveNewKey,
+  openReplay,
+  requireDestination,
+  requireSettingsDestination,
+  writeTestEvent,
+} from '../../webhooks/destinations.ts';
 import { generateWebhookKey } from '../../webhooks/webhook-key.ts';
 import { settingsAnswer } from '../answers.ts';
 import type { GatewayDeps } from '../deps.ts';
@@ -14,13 +20,17 @@ const AT_ROOT = '/settings';
 
 export function addSettingsRoutes(
   operations: Operations,
-  deps: Pick<GatewayDeps, 'allowLoopbackWebhooks' | 'trustedWebhookOrigins' | 'courier' | 'destinationPing'>,
+  deps: Pick<
+    GatewayDeps,
+    'allowLoopbackWebhooks' | 'trustedWebhookOrigins' | 'courier' | 'destinationPing' | 'webhookKeys'
+  >,
 ): void {
   const rules = { allowLoopback: deps.allowLoopbackWebhooks, trustedOrigins: deps.trustedWebhookOrigins };
+  const keys = deps.webhookKeys;
 
   operations.read(
     'getSettings',
-    async (tx) => ok(settingsAnswer(tx.accountId, await findDestination(tx))),
+    async (tx) => ok(settingsAnswer(tx.accountId, await findDestination(tx), keys)),
     AT_ROOT,
   );
 
@@ -28,15 +38,14 @@ export function addSettingsRoutes(
     'updateSettings',
     async (tx, { body }) => {
       const url = body.webhookUrl ?? null;
-      const refused = url === null ? undefined : refusedDestination(url, rules);
-      if (refused !== undefined) throw new InvalidRequestError([{ path: 'webhookUrl', message: refused }]);
+      if (url !== null) checkAddress('webhookUrl', url, rules);
       // Nothing said about the address changes nothing; null takes it away.
       const destination =
         body.webhookUrl === undefined
           ? await findDestination(tx)
-          : await setDestination(tx, { id: uuidv7(), url, key: generateWebhookKey() });
+          : await setDestination(tx, { id: uuidv7(), url, key: keys.seal(generateWebhookKey()) });
       const afterCommit = url === null ? undefined : () => deps.destinationPing.ping(tx.accountId);
-      return ok(settingsAnswer(tx.accountId, destination), { targetId: destination?.id, afterCommit });
+      return ok(settingsAnswer(tx.accountId, destination, keys), { targetId: destination?.id, afterCommit });
     },
     AT_ROOT,
   );
@@ -44,7 +53,10 @@ export function addSettingsRoutes(
   operations.read(
     'getWebhookStatus',
     async (tx) => {
-      const [destination, counts] = [await findDestination(tx), await countUndelivered(tx)];
+      const destination = await findDestination(tx);
+      const counts = destination
+        ? await countUndelivered(tx, destination.id)
+        : { pending: 0, deadLettered: 0 };
       const url = destination?.url ?? null;
       return ok({
         webhookUrl: url,
@@ -59,12 +71,45 @@ export function addSettingsRoutes(
 
   operations.write(
     'retryWebhooks',
-    async (tx) => {
-      const eventIds = await reopenUndelivered(tx);
+    async (tx, { body }) => {
+      const eventIds = await openReplay(tx, body);
       const events = eventIds.length;
-      const message = events === 0 ? 'Nothing is undelivered' : 'What is undelivered is sent again';
-      return ok({ message, events }, { afterCommit: () => deps.courier.send(tx.accountId, eventIds) });
+      const isReplay = (body.eventId ?? body.from) !== undefined;
+      const message = isReplay
+        ? events === 0
+          ? 'There is nothing to send'
+          : 'What was asked for is sent again'
+        : events === 0
+          ? 'Nothing is undelivered'
+          : 'What is undelivered is sent again';
+      return ok({ message, events }, { afterCommit: () => deps.courier.resume(tx.accountId, eventIds) });
     },
     `${AT_ROOT}/webhook/retry`,
+  );
+
+  operations.write(
+    'testWebhook',
+    async (tx, { body }) => {
+      const destination =
+        body.webhookId === undefined
+          ? await requireSettingsDestination(tx)
+          : await requireDestination(tx, body.webhookId);
+      const eventId = await writeTestEvent(tx, destination);
+      return ok(
+        { message: 'A test event is on its way', eventId },
+        { targetId: destination.id, afterCommit: () => deps.courier.send(tx.accountId, [eventId]) },
+      );
+    },
+    `${AT_ROOT}/webhook/test`,
+  );
+
+  operations.write(
+    'rotateSettingsKey',
+    async (tx, { body }) => {
+      const destination = await requireSettingsDestination(tx);
+      const answer = await giveNewKey(tx, deps.webhookKeys, destination, body.overlapHours);
+      return ok(answer, { targetId: destination.id });
+    },
+    `${AT_ROOT}/webhook/key`,
   );
 }

@@ -1,0 +1,12 @@
+import { z } from 'zod';
+import { eventMetaOf } from './event-meta.ts';
+
+export const TEST_EVENT_TYPE = 'webhook.test';
+
+/** Sent on request, so that a receiver can be tried out (POST /settings/webhook/test). */
+export const testEventSchema = z
+  .object({
+    meta: eventMetaOf(z.literal(TEST_EVENT_TYPE)),
+    payload: z.object({ message: z.string() }),
+  })
+  .meta({ id: 'TestEvent' });
