@@ -13,10 +13,11 @@ import {
   type NewDocument,
   upsertResources,
 } from '../store/collected.ts';
-import type { AccountTx, Store } from '../store/database.ts';
+import type { Store } from '../store/database.ts';
+import { lockQuery } from '../store/network-queries.ts';
 import { insertSourcePatientIds } from '../store/patient-at-source.ts';
-import { tell } from '../store/timeline.ts';
 import { announceFirstData, completeAttempt } from './endings.ts';
+import { tellOmissions, tellPutAside } from './omissions.ts';
 
 /**
  * A page came too late: the attempt has ended (given up, or completed by a twin of this step), or a twin has kept a
@@ -104,10 +105,12 @@ export async function completeCollected(
   onEvent: (eventId: string) => void,
 ): Promise<void> {
   await deps.records.merge(step.accountId, patientId, { documentsOf: step.source });
-  const { event, status } = await deps.store.asAccount(step.accountId, async (tx) => ({
-    event: await completeAttempt(tx, step),
-    status: (await readAttempt(tx, step))?.status,
-  }));
+  const { event, status } = await deps.store.asAccount(step.accountId, async (tx) => {
+    await lockQuery(tx, step.requestId);
+    await tellPutAside(tx, step, patientId);
+    const event = await completeAttempt(tx, step);
+    return { event, status: (await readAttempt(tx, step))?.status };
+  });
   if (event !== undefined) onEvent(event);
   // Somebody may give an attempt up while its last pages are merged.
   if (status !== 'completed') throw new AttemptSuperseded('The attempt was ended meanwhile');
@@ -122,18 +125,6 @@ async function announceMerged(
   await deps.records.merge(step.accountId, patientId, { documentsOf: step.source });
   const event = await deps.store.asAccount(step.accountId, (tx) => announceFirstData(tx, step));
   if (event !== undefined) onEvent(event);
-}
-
-/** What the source could not bring in full is told, not passed over. */
-async function tellOmissions(tx: AccountTx, step: SourceStepInput, page: Page): Promise<void> {
-  const { source, attempt } = step;
-  const omissions = [
-    page.strayCount > 0 ? `${page.strayCount} resources of other patients put aside` : undefined,
-    page.skippedAttachments > 0 ? `${page.skippedAttachments} documents could not be fetched` : undefined,
-    page.reportedErrors > 0 ? `the source reports ${page.reportedErrors} errors of its own` : undefined,
-  ].filter((omission) => omission !== undefined);
-  if (omissions.length === 0) return;
-  await tell(tx, step.requestId, { source, attempt, kind: 'incomplete', message: omissions.join('; ') });
 }
 
 /** The answer itself comes first; its name is what `meta.source` of its resources will say. */

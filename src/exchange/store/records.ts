@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { SourceType } from '../../contract/primitives.ts';
+import type { AsideReason } from '../domain/merge/facts.ts';
 import type { AccountTx } from './database.ts';
 
 export interface RecordFilter {
@@ -125,15 +126,20 @@ export async function resolveTargets(
   return rows;
 }
 
-/** How many deliveries are put aside, by reason. */
+/** How many of a source's deliveries are put aside, by reason. */
 export async function countAside(
   tx: AccountTx,
   patientId: string,
-): Promise<{ reason: string; count: number }[]> {
+  source: SourceType,
+): Promise<{ reason: AsideReason; count: number }[]> {
   return tx.db
     .selectFrom('record_origin')
-    .select(({ fn, ref }) => [ref('aside').$castTo<string>().as('reason'), fn.countAll<number>().as('count')])
+    .select(({ fn, ref }) => [
+      ref('aside').$castTo<AsideReason>().as('reason'),
+      fn.countAll<number>().as('count'),
+    ])
     .where('patient_id', '=', patientId)
+    .where('source', '=', source)
     .where('aside', 'is not', null)
     .groupBy('aside')
     .orderBy('aside')

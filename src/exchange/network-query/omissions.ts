@@ -1,0 +1,37 @@
+import type { SourceStepInput } from '../../contract/source-steps.ts';
+import type { AsideReason } from '../domain/merge/facts.ts';
+import type { Page } from '../sources/connector.ts';
+import type { AccountTx } from '../store/database.ts';
+import { countAside } from '../store/records.ts';
+import { tell } from '../store/timeline.ts';
+
+/** What the source could not bring in full is told, not passed over. */
+export async function tellOmissions(tx: AccountTx, step: SourceStepInput, page: Page): Promise<void> {
+  const { source, attempt } = step;
+  const omissions = [
+    page.strayCount > 0 ? `${page.strayCount} resources of other patients put aside` : undefined,
+    page.skippedAttachments > 0 ? `${page.skippedAttachments} documents could not be fetched` : undefined,
+    page.reportedErrors > 0 ? `the source reports ${page.reportedErrors} errors of its own` : undefined,
+  ].filter((omission) => omission !== undefined);
+  if (omissions.length === 0) return;
+  await tell(tx, step.requestId, { source, attempt, kind: 'incomplete', message: omissions.join('; ') });
+}
+
+/** What is kept and yet no part of the record is told as well. */
+export async function tellPutAside(tx: AccountTx, step: SourceStepInput, patientId: string): Promise<void> {
+  const counts = await countAside(tx, patientId, step.source);
+  if (counts.length === 0) return;
+  const { source, attempt } = step;
+  const reasons = counts.map(({ reason, count }) => `${count} ${ASIDE_REASONS[reason]}`);
+  const message = `Kept, but no part of the record: ${reasons.join(', ')}`;
+  const onceKey = `put-aside/${source}/${attempt}`;
+  await tell(tx, step.requestId, { source, attempt, kind: 'incomplete', message, onceKey });
+}
+
+const ASIDE_REASONS: Record<AsideReason, string> = {
+  type: 'of types that no record holds',
+  incomplete: 'that say too little',
+  'names-nobody': 'about nobody',
+  'names-another': 'about another person',
+  unreadable: 'nested too deep to be read',
+};
