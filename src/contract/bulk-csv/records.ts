@@ -16,12 +16,6 @@ export function parseRecords(bytes: Uint8Array): string[][] {
     .map((line) => line.split(','));
 }
 
-/** All records of a small file, with or without a byte order mark; the first one is its header. */
-export function parseWholeFile(bytes: Uint8Array): string[][] {
-  const hasBom = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  return parseRecords(hasBom ? bytes.subarray(3) : bytes);
-}
-
 const isBlank = (line: string): boolean => /^[ \t]*$/.test(line);
 
 const LINE_END = /[\r\n]/g;
