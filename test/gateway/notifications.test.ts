@@ -511,6 +511,23 @@ describe('a sender', () => {
     expect([empty.statusCode, empty.json().issue[0].code]).toEqual([400, 'not-supported']);
   });
 
+  it('gets its answer also for dates that are none, and is found with the right ones', async () => {
+    const person = newPerson();
+    const patientId = await addPatient(person);
+    const visit = 'not-a-day';
+    for (const dob of ['1980-13-45', '1981-02-29', '0000-01-01'])
+      await send(adt({ ...person, dob } as Person, { visit, pv1: { 44: '00000101' } }));
+    await sendFhir(
+      fhir([
+        { ...fhirPatient(person), birthDate: '1980-13-45' },
+        { resourceType: 'Encounter', id: 'not-a-day', status: 'arrived', period: { start: '0000-01-01' } },
+      ]),
+    );
+    expect(await typesOf(patientId)).toEqual([]);
+    await send(adt(person, { visit }));
+    expect(await typesOf(patientId)).toEqual(['patient.admit']);
+  });
+
   it('leaves no person in logs, in the tables without account, nor in the clear on disk', async () => {
     const person = newPerson({ dob: '1931-12-24' });
     await send(

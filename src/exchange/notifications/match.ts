@@ -1,6 +1,7 @@
 import type { Patient } from 'fhir/r4.js';
 import { agreesWithPerson, describesPerson, words } from '../domain/patient-matching.ts';
 import type { Candidate } from '../store/notification-candidates.ts';
+import { isDay } from './message-time.ts';
 
 export interface Match {
   accountId: string;
@@ -12,7 +13,7 @@ export function describesEnough(person: Patient): boolean {
   const hasName = (person.name ?? []).some(({ family, given, text }) =>
     Boolean((family && given?.length) || text),
   );
-  return hasName && /^\d{4}-\d{2}-\d{2}$/.test(person.birthDate ?? '') && zipsOf(person).length > 0;
+  return hasName && isDay(person.birthDate) && zipsOf(person).length > 0;
 }
 
 export function zipsOf(person: Patient): string[] {

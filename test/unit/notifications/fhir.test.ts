@@ -154,6 +154,12 @@ describe('a Bundle', () => {
     ],
     ['no id', () => read([{ ...encounter, id: undefined }, patient]), 'invalid', 'Encounter.id'],
     [
+      'the character U+0000',
+      () => read([{ ...encounter, class: { code: 'I\0' } }, patient]),
+      'invalid',
+      'Bundle.entry[0].resource.class.code',
+    ],
+    [
       'a broken part',
       () => read([{ ...encounter, period: { start: 77 } }, patient]),
       'invalid',

@@ -80,6 +80,11 @@ describe('an ADT message', () => {
       expect(readAdt(parseHl7(bytes), ZONE).person.name?.[0]?.given).toEqual(['Zoë']);
   });
 
+  test('is read without the character U+0000, which no table holds', () => {
+    const PV1 = segment('PV1', { 3: 'W\\X00\\1\0', 19: 'V1' });
+    expect(read({ PV1 }).content).toMatchObject({ event: { location: 'W1' } });
+  });
+
   test('may have separators of its own', () => {
     const bytes = Buffer.from(lines().join('\r').replaceAll('|', '#').replaceAll('^', '*'));
     expect(readAdt(parseHl7(bytes), ZONE)).toMatchObject({
@@ -165,7 +170,10 @@ describe('a time', () => {
     expect(utc('20260308033000')).toBe('2026-03-08T07:30:00.000Z');
   });
 
-  test.each(['', '2026', '20260231', '20261301', '2026-05-01', '20260501 1200'])('%j is none', (text) => {
+  test.each([
+    ...['', '2026', '20260231', '20261301', '2026-05-01', '20260501 1200'],
+    ...['00000101', '99991231235959-1200'],
+  ])('%j is none', (text) => {
     expect(utc(text)).toBeUndefined();
   });
 });

@@ -1,3 +1,4 @@
+import { messageTime } from '../message-time.ts';
 import type { Read, ReadBundle, ReadResource, ReadType } from './schemas.ts';
 
 /** The resources of a Bundle, found by type and by how they refer to each other. */
@@ -40,8 +41,7 @@ export class BundleContents {
 /** A FHIR date or time as ISO 8601 in UTC; a date alone is its midnight. */
 export function toInstant(value: string | undefined): string | undefined {
   if (value === undefined || !/^\d{4}-\d{2}-\d{2}/.test(value)) return undefined;
-  const ms = Date.parse(value);
-  return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
+  return messageTime(Date.parse(value));
 }
 
 /** How a sender names a thing, over its versions. */

@@ -1,7 +1,11 @@
 import { z } from 'zod';
 
 /** What is read of a sender's FHIR R4 resources; everything else in them may be as it likes. */
-const text = z.string().min(1).max(1_000);
+const text = z
+  .string()
+  .min(1)
+  .max(1_000)
+  .refine((value) => !value.includes('\0'), { error: 'the character U+0000 is not allowed' });
 const reference = z.looseObject({ reference: text.optional(), display: text.optional() });
 const period = z.looseObject({ start: text.optional(), end: text.optional() });
 const coding = z.looseObject({ system: text.optional(), code: text.optional(), display: text.optional() });

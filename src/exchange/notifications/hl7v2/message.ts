@@ -43,7 +43,10 @@ export class Hl7Segment {
       const components = text.split(betweenComponents);
       return (component, subcomponent = 1) => {
         const part = components[component - 1]?.split(betweenSubcomponents)[subcomponent - 1];
-        const value = withoutEscapes(part ?? '', this.#separators).trim();
+        // PostgreSQL takes every character but this one, which says nothing.
+        const value = withoutEscapes(part ?? '', this.#separators)
+          .replaceAll('\0', '')
+          .trim();
         return value === '' || value === '""' ? undefined : value;
       };
     });

@@ -1,3 +1,5 @@
+import { messageTime } from '../message-time.ts';
+
 /** How the times of one message are read. */
 export interface TimeReading {
   /** IANA zone of the sender, for times that carry no offset of their own. */
@@ -20,7 +22,7 @@ export function parseHl7Time(text: string | undefined, reading: TimeReading): st
   if (Number.isNaN(asUtcMs) || !new Date(asUtcMs).toISOString().startsWith(wall)) return undefined;
   const given = offset ?? reading.offset;
   const offsetMs = given === undefined ? zoneOffsetMs(reading.zone, asUtcMs) : parseOffset(given);
-  return new Date(asUtcMs - offsetMs).toISOString();
+  return messageTime(asUtcMs - offsetMs);
 }
 
 export const offsetOf = (text: string | undefined): string | undefined => TIME.exec(text ?? '')?.[8];
