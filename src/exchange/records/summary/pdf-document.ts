@@ -11,6 +11,9 @@ export const ALERT = '#9b1c1c';
 export const BAND = '#eef2f6';
 const RULE = '#cdd5dd';
 
+/** About 5,000 rows. */
+const CELL_TAGS_MAX = 40_000;
+
 export type Font = 'Helvetica' | 'Helvetica-Bold';
 type Doc = InstanceType<typeof PDFDocument>;
 export type Element = ReturnType<Doc['struct']>;
@@ -39,6 +42,7 @@ export class PdfPages {
   readonly #total: PDFKit.PDFKitReference;
   readonly #head: SummaryHead;
   #pages = 0;
+  #elements = 0;
 
   constructor(head: SummaryHead) {
     this.#head = head;
@@ -92,8 +96,14 @@ export class PdfPages {
     this.artifact('Pagination', () => this.#pageFrame());
   }
 
+  /** Tags are kept in memory to the end: in a very large record, rows further back are tagged as a whole. */
+  get canTagCells(): boolean {
+    return this.#elements < CELL_TAGS_MAX;
+  }
+
   /** An element of the tags, under `parent` or the document; to be ended by `end()`. */
   element(type: string, parent?: Element, options: { scope?: 'Row' | 'Column' } = {}): Element {
+    this.#elements += 1;
     const element = this.#doc.struct(type, options as PDFKit.Mixins.StructureElementOptions);
     (parent ?? this.#root).add(element);
     return element;

@@ -17,6 +17,7 @@ interface PlacedColumn extends Column {
 /** A table over as many pages as it needs: its head again on each, no row torn that a page can hold. */
 export class PdfTable {
   readonly #pages: PdfPages;
+  readonly #parent: Element;
   readonly #element: Element;
   readonly #columns: readonly PlacedColumn[];
   readonly #caption: string;
@@ -25,6 +26,7 @@ export class PdfTable {
 
   constructor(pages: PdfPages, parent: Element, caption: string, columns: readonly Column[]) {
     this.#pages = pages;
+    this.#parent = parent;
     this.#caption = caption;
     const total = columns.reduce((sum, { width }) => sum + width, 0);
     let x = pages.left;
@@ -79,20 +81,27 @@ export class PdfTable {
   #part(cells: readonly Cell[], lines: readonly (readonly string[])[]): void {
     const height = Math.max(1, ...lines.map(({ length }) => length));
     this.#makeRoom(height * LINE + 2 * PADDING);
-    const tr = this.#pages.element('TR', this.#element);
     const top = this.#pages.y + TOP;
-    for (const [index, column] of this.#columns.entries()) {
-      const own = lines[index] ?? [];
-      const isHead = index === 0;
-      this.#pages.tagged(
-        isHead ? 'TH' : 'TD',
-        tr,
-        () => this.#draw(own, column, top, styleOf(cells[index])),
-        isHead ? { scope: 'Row' } : {},
-      );
-    }
-    tr.end();
+    const draw = (column: PlacedColumn, index: number) =>
+      this.#draw(lines[index] ?? [], column, top, styleOf(cells[index]));
+    if (this.#pages.canTagCells) this.#tagCells(draw);
+    else
+      this.#pages.tagged('P', this.#parent, () => {
+        for (const [index, column] of this.#columns.entries()) draw(column, index);
+      });
     this.#close(height);
+  }
+
+  #tagCells(draw: (column: PlacedColumn, index: number) => void): void {
+    const tr = this.#pages.element('TR', this.#element);
+    for (const [index, column] of this.#columns.entries())
+      this.#pages.tagged(
+        index === 0 ? 'TH' : 'TD',
+        tr,
+        () => draw(column, index),
+        index === 0 ? { scope: 'Row' } : {},
+      );
+    tr.end();
   }
 
   #draw(

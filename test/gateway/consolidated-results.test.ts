@@ -1,0 +1,231 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  type ConsolidatedDataEvent,
+  consolidatedDataEventSchema,
+} from '../../src/contract/consolidated-query.ts';
+import { openFileBlobStore } from '../../src/exchange/blobs/file-blob-store.ts';
+import {
+  type ConsolidatedBuilder,
+  createConsolidatedBuilder,
+} from '../../src/exchange/consolidated/build.ts';
+import { createLinkMaker, signLink } from '../../src/exchange/links/signed-link.ts';
+import {
+  type ConsolidatedParameters,
+  openConsolidatedQuery,
+  readConsolidatedQuery,
+} from '../../src/exchange/store/consolidated-queries.ts';
+import { linkedBody } from '../../src/exchange/webhooks/event-links.ts';
+import { createRecordEnvironment, type RecordEnvironment } from '../store/record-environment.ts';
+import { createTestGateway, TEST_BASE_URL, TEST_LINK_KEY, type TestGateway } from '../support/gateway.ts';
+import { testKeyRing } from '../support/test-keys.ts';
+import { deliveriesOf, patientIdsOf, personOf, samples } from '../unit/records/deliveries.ts';
+import { fhirIssues } from '../unit/records/fhir-issues.ts';
+
+const [sample] = samples.filter(({ key }) => key === 'keith-kiehn');
+if (sample === undefined) throw new Error('the sample is gone');
+
+let environment: RecordEnvironment;
+let gateway: TestGateway;
+let builder: ConsolidatedBuilder;
+let folder: string;
+let patientId: string;
+let accountId: string;
+const sent: string[] = [];
+
+beforeAll(async () => {
+  environment = await createRecordEnvironment();
+  ({ accountId } = environment);
+  folder = await mkdtemp(join(tmpdir(), 'consolidated-'));
+  const blobs = await openFileBlobStore(folder, testKeyRing());
+  gateway = await createTestGateway({ store: environment.store, blobs });
+  builder = createConsolidatedBuilder({
+    store: environment.store,
+    blobs,
+    records: environment.records,
+    courier: { send: (_accountId, eventIds) => void sent.push(...eventIds) },
+    publicBaseUrl: TEST_BASE_URL,
+  });
+  patientId = await environment.addPatient(personOf(sample));
+  for (const source of ['hie', 'lab', 'pharmacy'] as const)
+    await environment.deliver(
+      patientId,
+      source,
+      deliveriesOf(sample, [source]),
+      patientIdsOf(sample).get(source) ?? [],
+    );
+});
+afterAll(async () => {
+  await gateway.close().catch(() => undefined);
+  await environment.close().catch(() => undefined);
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function open(parameters: ConsolidatedParameters, metadata?: Record<string, string>): Promise<string> {
+  const { query } = await environment.store.asAccount(accountId, (tx) =>
+    openConsolidatedQuery(tx, uuidv7(), patientId, { ...parameters, metadata }),
+  );
+  return query.requestId;
+}
+
+/** The one event of a query, as its webhook carries it. */
+async function eventOf(requestId: string): Promise<ConsolidatedDataEvent> {
+  const [event, ...others] = await environment.store.asAccount(accountId, (tx) =>
+    tx.db
+      .selectFrom('event')
+      .select(['id', 'type', 'body', 'patient_id as patientId'])
+      .where('request_id', '=', requestId)
+      .execute(),
+  );
+  if (event === undefined || others.length > 0) throw new Error('there is not exactly one event');
+  expect(sent).toContain(event.id);
+  expect(JSON.stringify(event.body)).not.toContain('/links/');
+  const links = createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY);
+  return consolidatedDataEventSchema.parse(linkedBody(links, accountId, event));
+}
+
+interface Attachment {
+  url: string;
+  contentType: string;
+  size: number;
+}
+function attachmentOf({ patients: [patient] }: ConsolidatedDataEvent): Attachment {
+  const resource = patient?.bundle?.entry?.[0]?.resource as { content: { attachment: Attachment }[] };
+  const attachment = resource.content[0]?.attachment;
+  if (attachment === undefined) throw new Error('there is no attachment');
+  return attachment;
+}
+const follow = (url: string) => gateway.app.inject({ url: url.replace(TEST_BASE_URL, '') });
+
+async function build(parameters: ConsolidatedParameters) {
+  const requestId = await open(parameters, { visit: '7' });
+  expect(await builder.build({ accountId, requestId })).toMatchObject({ state: 'completed' });
+  const event = await eventOf(requestId);
+  const attachment = attachmentOf(event);
+  const answer = await follow(attachment.url);
+  expect(answer.statusCode).toBe(200);
+  expect(answer.rawPayload).toHaveLength(attachment.size);
+  expect(answer.headers).toMatchObject({
+    'content-type': attachment.contentType,
+    'cache-control': 'no-store',
+    'content-disposition': expect.stringMatching(/^inline; filename="medical-record-[\da-f-]{36}\.\w+"$/),
+  });
+  return { requestId, event, attachment, answer };
+}
+
+describe('a completed consolidated query', () => {
+  test('leads by its webhook to the whole record as valid FHIR', async () => {
+    const { event, answer, requestId } = await build({ conversionType: 'json' });
+    expect(event).toMatchObject({
+      meta: { requestId, data: { visit: '7' } },
+      patients: [{ patientId, status: 'completed', filters: { conversionType: 'json' } }],
+    });
+    const bundle = answer.json();
+    expect(bundle).toMatchObject({ resourceType: 'Bundle', type: 'collection' });
+    const whole: { resource: { resourceType: string } }[] = bundle.entry;
+    expect(whole[0]?.resource.resourceType).toBe('Patient');
+    expect(whole.length).toBeGreaterThan(300);
+    const delivered = new Set(deliveriesOf(sample).flatMap(({ content }) => fhirIssues(content)));
+    const issues = new Set(whole.flatMap(({ resource }) => fhirIssues(resource)));
+    expect([...issues].filter((issue) => !delivered.has(issue))).toEqual([]);
+    expect(fhirIssues({ ...bundle, entry: undefined })).toEqual([]);
+    expect(fhirIssues(event.patients[0]?.bundle?.entry?.[0]?.resource as object)).toEqual([]);
+  });
+
+  test('gives only the types and days that were asked for', async () => {
+    const { answer, event } = await build({
+      conversionType: 'json',
+      resources: ['Immunization', 'Observation'],
+      dateFrom: '2020-01-01',
+      dateTo: '2021-12-31',
+    });
+    expect(event.patients[0]?.filters).toEqual({
+      conversionType: 'json',
+      resources: 'Immunization,Observation',
+      dateFrom: '2020-01-01',
+      dateTo: '2021-12-31',
+    });
+    const resources = (answer.json().entry as { resource: Record<string, string> }[]).map(
+      (each) => each.resource,
+    );
+    const days = resources.map((each) =>
+      (each.effectiveDateTime ?? each.occurrenceDateTime ?? '').slice(0, 4),
+    );
+    expect(new Set(resources.map((each) => each.resourceType))).toEqual(
+      new Set(['Immunization', 'Observation']),
+    );
+    expect(new Set(days)).toEqual(new Set(['2020', '2021']));
+  });
+
+  test('as html is a page by itself, which may run and load nothing', async () => {
+    const { answer } = await build({ conversionType: 'html' });
+    expect(answer.headers['content-security-policy']).toMatch(
+      /^default-src 'none'; style-src 'unsafe-inline';.*sandbox$/,
+    );
+    expect(answer.body).toMatch(/^<!doctype html>\n<html lang="en">/);
+    expect(answer.body).toContain('Kiehn');
+    expect(answer.body).toMatch(/<\/html>\n$/);
+  });
+
+  test('as pdf is a whole, tagged document', async () => {
+    const { answer } = await build({ conversionType: 'pdf' });
+    const text = answer.rawPayload.toString('latin1');
+    expect(text).toMatch(/^%PDF-1\.7/);
+    expect(text).toContain('/MarkInfo');
+    expect(text).toMatch(/%%EOF\s*$/);
+  });
+
+  test('is built and told once, however often its step runs', async () => {
+    const requestId = await open({ conversionType: 'json', resources: ['Goal'] });
+    const ends = await Promise.all([1, 2].map(() => builder.build({ accountId, requestId })));
+    expect(await builder.build({ accountId, requestId })).toEqual(ends[0]);
+    expect(ends[1]).toEqual(ends[0]);
+    expect(await builder.fail({ accountId, requestId }, 'too late')).toEqual(ends[0]);
+    await eventOf(requestId);
+  });
+});
+
+describe('a link to a result', () => {
+  test('is refused when it is expired, of another kind, of another account, or its result is past its time', async () => {
+    const { attachment, requestId } = await build({ conversionType: 'json', resources: ['Device'] });
+    const target = { accountId, targetId: requestId };
+    const path = (token: string) => `/links/consolidated-result/${token}`;
+    const soon = Date.now() + 60_000;
+    const sign = (kind: 'document' | 'consolidated-result', of: typeof target, atMs = soon) =>
+      path(signLink(TEST_LINK_KEY, kind, of, atMs));
+    expect((await follow(sign('consolidated-result', target, Date.now() - 1))).statusCode).toBe(410);
+    expect((await follow(sign('document', target))).statusCode).toBe(404);
+    expect((await follow(sign('consolidated-result', { ...target, accountId: uuidv7() }))).statusCode).toBe(
+      404,
+    );
+    await environment.store.asAccount(accountId, (tx) =>
+      sql`update consolidated_query set result_deleted_at = now() where id = ${requestId}`.execute(tx.db),
+    );
+    expect((await follow(attachment.url)).statusCode).toBe(404);
+  });
+});
+
+describe('a consolidated query that fails', () => {
+  test('says so by its webhook, without a bundle', async () => {
+    const requestId = await open({ conversionType: 'pdf', resources: ['Goal'] });
+    expect(await builder.fail({ accountId, requestId }, 'cannot be')).toEqual({
+      state: 'failed',
+      reason: 'cannot be',
+    });
+    const event = await eventOf(requestId);
+    expect(event.patients).toEqual([
+      expect.objectContaining({ patientId, status: 'failed', filters: expect.anything() }),
+    ]);
+    expect(event.patients[0]).not.toHaveProperty('bundle');
+    const query = await environment.store.asAccount(accountId, (tx) => readConsolidatedQuery(tx, requestId));
+    expect(query).toMatchObject({ status: 'failed', reason: 'cannot be' });
+  });
+
+  test('is gone with its patient', async () => {
+    expect(await builder.build({ accountId, requestId: uuidv7() })).toEqual({ state: 'gone' });
+  });
+});

@@ -1,0 +1,124 @@
+import { inflateSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import type { SummaryPart } from '../../../../src/exchange/records/summary/parts.ts';
+import { LineBreaker, showable } from '../../../../src/exchange/records/summary/pdf-text.ts';
+import { renderHtml } from '../../../../src/exchange/records/summary/render-html.ts';
+import { renderPdf } from '../../../../src/exchange/records/summary/render-pdf.ts';
+import { gather, PATIENT, partsOf, readerOf, sampleReader } from './reader.ts';
+
+const html = async (parts: AsyncIterable<SummaryPart>) => (await gather(renderHtml(parts))).join('');
+const pdf = async (parts: AsyncIterable<SummaryPart>) => Buffer.concat(await gather(renderPdf(parts)));
+
+/** The texts of a PDF's pages; our fonts write one byte a letter, kerned. */
+function textsOf(document: Buffer): string {
+  const source = document.toString('latin1');
+  const streams = source.matchAll(/\/Filter \/FlateDecode[^>]*>>\s*stream\n([\s\S]*?)\nendstream/g);
+  return [...streams]
+    .map(([, stream = '']) => inflateSync(Buffer.from(stream, 'latin1')).toString('latin1'))
+    .join('\n')
+    .replaceAll(/\[([^\]]*)\] TJ/g, (_, pieces: string) =>
+      [...pieces.matchAll(/<([0-9a-f]*)>/g)]
+        .map(([, hex = '']) => Buffer.from(hex, 'hex').toString('latin1'))
+        .join(''),
+    );
+}
+
+const HOSTILE = `<script>alert("x")</script> & 'quoted' \u0000\u0008`;
+const hostile = () =>
+  partsOf(
+    readerOf([
+      { ...PATIENT, id: HOSTILE, name: [{ given: [HOSTILE], family: '"><img src=x onerror=y>' }] },
+      { resourceType: 'Condition', id: 'c', code: { text: HOSTILE }, onsetDateTime: HOSTILE },
+      {
+        resourceType: 'Observation',
+        id: 'o',
+        code: { text: HOSTILE },
+        valueString: HOSTILE,
+        interpretation: 7,
+        component: [null, 3],
+      },
+      { resourceType: 'Encounter', id: 'e', type: 'no list', period: [], class: HOSTILE, location: {} },
+    ]),
+  );
+
+describe('the html form', () => {
+  test("lets no text of a source become markup, and says nothing of what is not FHIR's", async () => {
+    const page = await html(hostile());
+    expect(page).not.toMatch(/<script|<img|onerror=y>(?!&)/);
+    expect(page).toContain('&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; &amp; &#39;quoted&#39;');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+    expect(page).not.toMatch(/[\u0000-\u0008]|undefined|\[object/);
+  });
+
+  test('runs and loads nothing, and can be read by ear: one h1, captions, scopes, a language, no id twice', async () => {
+    const page = await html(partsOf(sampleReader('keith-kiehn')));
+    expect(page).not.toMatch(/<script|<link|<img|<iframe|\son\w+=|javascript:|url\(|@import|https?:\/\//);
+    expect(page).toMatch(/^<!doctype html>\n<html lang="en">/);
+    expect(page.match(/<h1/g)).toHaveLength(1);
+    expect(page.match(/<table>/g)?.length).toBe(page.match(/<caption>/g)?.length);
+    expect(page).not.toMatch(/<th(?! scope=|ead)/);
+    const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const [, target] of page.matchAll(/href="#([^"]+)"/g)) expect(ids).toContain(target);
+    for (const tag of ['section', 'table', 'tbody', 'tr', 'main', 'header'])
+      expect(page.match(new RegExp(`<${tag}[ >]`, 'g'))?.length, tag).toBe(
+        page.match(new RegExp(`</${tag}>`, 'g'))?.length,
+      );
+  });
+});
+
+describe('the pdf form', () => {
+  test('names the patient and the page of how many on each page, and repeats the heads of tables', async () => {
+    const document = await pdf(partsOf(sampleReader('keith-kiehn')));
+    const source = document.toString('latin1');
+    const pages = source.match(/\/Type \/Page\n/g)?.length ?? 0;
+    expect(pages).toBeGreaterThan(5);
+    const texts = textsOf(document);
+    for (let page = 1; page <= pages; page += 1) expect(texts).toContain(`Page ${page}`);
+    expect(texts).toContain(`of ${pages}`);
+    expect(texts.match(/, born /g)).toHaveLength(pages);
+    expect(texts).toContain('(continued)');
+    expect(source).toContain('/Marked true');
+    expect(source).toMatch(/\/Lang \(en-US\)/);
+  });
+
+  test('takes any text', async () => {
+    const texts = textsOf(await pdf(hostile()));
+    expect(texts).toContain('<script>');
+    expect(texts).toContain('Active problems');
+  });
+
+  test('goes on on the next page with a text that no page can hold', async () => {
+    const words = Array.from({ length: 6_000 }, (_, index) => `word${index}`);
+    const report = {
+      resourceType: 'DiagnosticReport',
+      id: 'r',
+      code: { text: 'CT' },
+      conclusion: words.join(' '),
+    };
+    const texts = textsOf(await pdf(partsOf(readerOf([PATIENT, report]))));
+    for (const index of [0, 1_000, 2_999, 5_999]) expect(texts).toContain(`word${index}`);
+  });
+
+  test('says when a letter could not be shown', async () => {
+    const named = (family: string) => partsOf(readerOf([{ ...PATIENT, name: [{ family }] }]));
+    expect(textsOf(await pdf(named('Нестеров')))).toContain('The html form has them all');
+    expect(textsOf(await pdf(named('Nguyễn')))).not.toContain('The html form has them all');
+  });
+});
+
+test.each([
+  ['Zoë Žižková – “5 µg”', 'Zoë Žižková – “5 µg”', true],
+  ['Nguyễn Łukasz ≥ 5 μg', 'Nguyen Lukasz >= 5 µg', true],
+  ['a\u200bb\tc\nd', 'ab c d', true],
+  ['李 Sample', '? Sample', false],
+])('%j is written %j with the letters that a pdf has', (text, shown, isWhole) => {
+  expect(showable(text)).toEqual({ text: shown, isWhole });
+});
+
+test('lines hold as many words as fit, and cut a word only when no line can hold it', () => {
+  const breaker = new LineBreaker((text) => text.length);
+  expect(breaker.lines('one two three', 7)).toEqual(['one two', 'three']);
+  expect(breaker.lines('a extraordinarily b', 7)).toEqual(['a', 'extraor', 'dinaril', 'y b']);
+  expect(breaker.lines('', 7)).toEqual(['']);
+});
