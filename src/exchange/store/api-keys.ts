@@ -125,6 +125,19 @@ export async function listApiKeys(tx: SystemTx, accountId: string): Promise<Stor
     .execute();
 }
 
+/** The key of this id, or those of this prefix. */
+export async function findApiKeys(
+  tx: SystemTx,
+  idOrPrefix: string,
+): Promise<{ id: string; prefix: string; accountId: string }[]> {
+  return tx.db
+    .selectFrom('api_key')
+    .select(['id', 'prefix', 'account_id as accountId'])
+    .where((or) => or.or([or(sql<string>`id::text`, '=', idOrPrefix), or('prefix', '=', idOrPrefix)]))
+    .limit(2)
+    .execute();
+}
+
 /** In force for every request that comes after the commit. False when the key is unknown or was revoked before. */
 export async function revokeApiKey(tx: SystemTx, keyId: string): Promise<boolean> {
   const { numUpdatedRows } = await tx.db

@@ -1,0 +1,101 @@
+import { SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
+import type { AccountSettings } from '../store/schema.ts';
+import { AdminError } from './command.ts';
+
+/** The options of `accounts create` and `accounts set`, as commander gives them. */
+export interface SettingOptions {
+  /** Names separated by commas, or `none`. */
+  sources?: string;
+  bulkSources?: string;
+  requestsPerMinute?: string;
+  networkQueriesPerMinute?: string;
+  consolidatedQueriesPerMinute?: string;
+  messagesPerMinute?: string;
+  /** `1-5`: from one hour of the day to another, `22-4` on the next day. */
+  monitoringHours?: string;
+  monitoringTimeZone?: string;
+  /** Origins separated by commas, or `none`. */
+  frameAncestors?: string;
+}
+
+const PER_MINUTE_MAX = 1_000_000;
+
+/** The settings with what the options name changed, and everything else kept. Throws AdminError. */
+export function changedSettings(settings: AccountSettings, options: SettingOptions): AccountSettings {
+  const limits = {
+    ...limit('requestsPerMinute', options.requestsPerMinute),
+    ...limit('networkQueriesPerMinute', options.networkQueriesPerMinute),
+    ...limit('consolidatedQueriesPerMinute', options.consolidatedQueriesPerMinute),
+    ...limit('messagesPerMinute', options.messagesPerMinute),
+  };
+  const monitoring = { ...hours(options.monitoringHours), ...timeZone(options.monitoringTimeZone) };
+  return {
+    ...settings,
+    ...(options.sources !== undefined && { sources: enabledSources(options.sources) }),
+    ...(options.bulkSources !== undefined && { bulk: { sources: sourceList(options.bulkSources) } }),
+    ...(hasMembers(limits) && { limits: { ...settings.limits, ...limits } }),
+    ...(hasMembers(monitoring) && { monitoring: { ...settings.monitoring, ...monitoring } }),
+    ...(options.frameAncestors !== undefined && {
+      embed: { ...settings.embed, frameAncestors: origins(options.frameAncestors) },
+    }),
+  };
+}
+
+const hasMembers = (value: object): boolean => Object.keys(value).length > 0;
+
+const words = (text: string): string[] =>
+  text === 'none'
+    ? []
+    : text
+        .split(',')
+        .map((word) => word.trim())
+        .filter(Boolean);
+
+function sourceList(text: string): SourceType[] {
+  return words(text).map((word) => {
+    const source = SOURCE_TYPES.find((type) => type === word);
+    if (source === undefined)
+      throw new AdminError(`"${word}" is no source; there are: ${SOURCE_TYPES.join(', ')} (or none)`);
+    return source;
+  });
+}
+
+const enabledSources = (text: string): AccountSettings['sources'] => {
+  const enabled = sourceList(text);
+  return Object.fromEntries(SOURCE_TYPES.map((type) => [type, { enabled: enabled.includes(type) }]));
+};
+
+function limit(name: string, text: string | undefined): Record<string, number> {
+  if (text === undefined) return {};
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > PER_MINUTE_MAX)
+    throw new AdminError(`"${text}" is no limit: a whole number from 1 to ${PER_MINUTE_MAX} a minute`);
+  return { [name]: value };
+}
+
+function hours(text: string | undefined): { fromHour?: number; toHour?: number } {
+  if (text === undefined) return {};
+  const [, from, to] = /^(\d{1,2})-(\d{1,2})$/.exec(text) ?? [];
+  const [fromHour, toHour] = [Number(from), Number(to)];
+  if (fromHour <= 23 && toHour <= 24) return { fromHour, toHour };
+  throw new AdminError(`"${text}" are no hours of monitoring: two hours of the day, as in 1-5 or 22-4`);
+}
+
+function timeZone(name: string | undefined): { timeZone?: string } {
+  if (name === undefined) return {};
+  try {
+    return { timeZone: new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone };
+  } catch {
+    throw new AdminError(`"${name}" is no time zone; one is America/New_York`);
+  }
+}
+
+function origins(text: string): string[] {
+  return words(text).map((word) => {
+    const url = URL.canParse(word) ? new URL(word) : undefined;
+    const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
+    if (url === undefined || !isWeb || url.origin !== word.replace(/\/$/, ''))
+      throw new AdminError(`"${word}" is no origin; one is https://ehr.example.org`);
+    return url.origin;
+  });
+}

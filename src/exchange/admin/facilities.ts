@@ -1,0 +1,54 @@
+import { createFacilityBodySchema } from '../../contract/facility.ts';
+import { InvalidRequestError } from '../errors.ts';
+import { createFacility } from '../facilities/change-facility.ts';
+import { withinAccount } from '../store/database.ts';
+import { listFacilities } from '../store/facilities.ts';
+import { auditAdmin, requireAccount } from './accounts.ts';
+import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
+
+export interface CreateFacilityOptions {
+  account: string;
+  name: string;
+  npi: string;
+  tin?: string;
+  addressLine1: string;
+  addressLine2?: string;
+  city: string;
+  state: string;
+  zip: string;
+}
+
+/** By the rules of "create facility". */
+export async function createFacilityCommand(
+  { store }: AdminTarget,
+  { account: accountId, name, npi, tin, ...address }: CreateFacilityOptions,
+): Promise<AdminResult> {
+  const body = createFacilityBodySchema.safeParse({ name, npi, tin, address });
+  if (!body.success)
+    throw new AdminError(
+      body.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n'),
+    );
+  const facility = await store.asSystem(async (tx) => {
+    await requireAccount(tx, accountId);
+    const made = await withinAccount(tx, accountId, (own) => createFacility(own, body.data)).catch(
+      (error: unknown) => {
+        throw error instanceof InvalidRequestError ? new AdminError(error.message) : error;
+      },
+    );
+    await auditAdmin(tx, accountId, 'createFacility', made.id);
+    return made;
+  });
+  return { document: { facility }, lines: [`Facility ${facility.id} (${facility.name}) is there.`] };
+}
+
+export async function listFacilitiesCommand({ store }: AdminTarget, accountId: string): Promise<AdminResult> {
+  await store.asSystem((tx) => requireAccount(tx, accountId));
+  const facilities = await store.asAccount(accountId, (tx) => listFacilities(tx));
+  return {
+    document: { accountId, facilities },
+    table: {
+      head: ['facility', 'name', 'npi', 'active'],
+      rows: facilities.map(({ id, name, npi, active }) => [id, name, npi, active ? 'yes' : 'no']),
+    },
+  };
+}

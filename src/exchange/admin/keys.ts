@@ -1,0 +1,111 @@
+import { v7 as uuidv7 } from 'uuid';
+import { SCOPES, type Scope } from '../../contract/scope.ts';
+import { generateApiKey, parseApiKey } from '../domain/api-key.ts';
+import { findApiKeys, insertApiKey, listApiKeys, revokeApiKey, type StoredKey } from '../store/api-keys.ts';
+import { auditAdmin, requireAccount } from './accounts.ts';
+import { AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
+
+export interface CreateKeyOptions {
+  account: string;
+  label?: string;
+  /** Separated by commas. */
+  scopes: string;
+  /** `90d`, or a day or time of ISO 8601. */
+  expires?: string;
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** The key is in the answer and nowhere else: only its hash is stored. An account may have any number of keys. */
+export async function createKeyCommand(
+  { store }: AdminTarget,
+  { account: accountId, label, scopes, expires }: CreateKeyOptions,
+): Promise<AdminResult> {
+  const [id, key] = [uuidv7(), generateApiKey()];
+  const parts = parseApiKey(key);
+  if (parts === undefined) throw new Error('made a key that is none');
+  const granted = parseScopes(scopes);
+  const expiresAt = expires === undefined ? undefined : parseExpiry(expires);
+  await store.asSystem(async (tx) => {
+    await requireAccount(tx, accountId);
+    await insertApiKey(tx, { id, accountId, ...parts, label, scopes: granted, expiresAt });
+    await auditAdmin(tx, accountId, 'createKey', id);
+  });
+  return {
+    document: { key, id, prefix: parts.prefix, accountId, scopes: granted, expiresAt },
+    lines: [key, '', 'Keep it now: it is not stored and cannot be shown again.'],
+  };
+}
+
+export async function listKeysCommand({ store }: AdminTarget, accountId: string): Promise<AdminResult> {
+  const keys = await store.asSystem(async (tx) => {
+    await requireAccount(tx, accountId);
+    return listApiKeys(tx, accountId);
+  });
+  return {
+    document: { accountId, keys: keys.map((key) => ({ ...key, state: stateOf(key) })) },
+    table: {
+      head: ['prefix', 'id', 'label', 'scopes', 'created', 'expires', 'last used', 'state'],
+      rows: keys.map((key) => [
+        key.prefix,
+        key.id,
+        key.label ?? '–',
+        key.scopes.join(' '),
+        shortTime(key.createdAt),
+        shortTime(key.expiresAt),
+        shortTime(key.lastUsedAt),
+        stateOf(key),
+      ]),
+    },
+  };
+}
+
+/** By id, or by the prefix that stands before the second `_` of the key. Embed tokens that it made die with it. */
+export async function revokeKeyCommand({ store }: AdminTarget, idOrPrefix: string): Promise<AdminResult> {
+  const { prefix, id } = await store.asSystem(async (tx) => {
+    const [key, another] = await findApiKeys(tx, idOrPrefix);
+    if (key === undefined)
+      throw new AdminError(
+        'There is no such key. Give its id, or its prefix (mdx_ and eight characters): npm run admin -- keys list',
+      );
+    if (another !== undefined) throw new AdminError('Several keys have this prefix: give the id');
+    if (!(await revokeApiKey(tx, key.id))) throw new AdminError(`The key ${key.prefix} is revoked already`);
+    await auditAdmin(tx, key.accountId, 'revokeKey', key.id);
+    return key;
+  });
+  return {
+    document: { id, prefix, revoked: true },
+    lines: [`The key ${prefix} is revoked, from this moment on.`],
+  };
+}
+
+function stateOf({ revokedAt, expiresAt }: StoredKey): 'active' | 'expired' | 'revoked' {
+  if (revokedAt !== null) return 'revoked';
+  return expiresAt !== null && expiresAt.getTime() <= Date.now() ? 'expired' : 'active';
+}
+
+function parseScopes(text: string): Scope[] {
+  const scopes = text.split(',').map((word) => {
+    const scope = SCOPES.find((known) => known === word.trim());
+    if (scope === undefined)
+      throw new AdminError(`"${word.trim()}" is no scope; there are: ${SCOPES.join(', ')}`);
+    return scope;
+  });
+  return [...new Set(scopes)];
+}
+
+function parseExpiry(text: string): Date {
+  const days = /^(\d{1,4})d$/.exec(text)?.[1];
+  const time =
+    days === undefined
+      ? /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text)
+        ? Date.parse(text)
+        : Number.NaN
+      : Date.now() + Number(days) * DAY_MS;
+  if (time > Date.now()) return new Date(time);
+  throw new AdminError(
+    Number.isNaN(time)
+      ? `"${text}" is no time: 90d, 2027-01-31 (UTC) or 2027-01-31T12:00:00Z`
+      : `${text} has passed already`,
+  );
+}

@@ -1,0 +1,57 @@
+import { ConfigError } from '../../config.ts';
+import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
+import { type CommonOptions, createAdminProgram, isUsageError } from './program.ts';
+
+export interface AdminSurroundings {
+  write(text: string): void;
+  writeError(text: string): void;
+  /** Where the commands work. Throws ConfigError or AdminError with what to do. */
+  open(options: CommonOptions): Promise<AdminTarget>;
+  renderTable(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[];
+}
+
+const EXIT = { done: 0, error: 1, refused: 2, notWhole: 3 } as const;
+
+/** Runs one command line (without `node` and the script) and answers the exit code. Never rejects. */
+export async function runAdmin(argv: readonly string[], surroundings: AdminSurroundings): Promise<number> {
+  const json = argv.includes('--json');
+  const { write, writeError } = surroundings;
+  let exitCode: number = EXIT.done;
+  const run = async (options: CommonOptions, command: (target: AdminTarget) => Promise<AdminResult>) => {
+    const target = await surroundings.open(options);
+    try {
+      const result = await command(target);
+      write(json ? `${JSON.stringify(result.document)}\n` : textOf(result, surroundings));
+      if (result.failed === true) exitCode = EXIT.notWhole;
+    } finally {
+      await target.store.close();
+    }
+  };
+  try {
+    const program = createAdminProgram(run, { out: write, err: writeError });
+    await program.parseAsync([...argv], { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    if (isUsageError(error)) return error.exitCode === 0 ? EXIT.done : EXIT.refused;
+    const isAsked = error instanceof AdminError || error instanceof ConfigError;
+    writeError(`${isAsked ? error.message : faultOf(error)}\n`);
+    return isAsked ? EXIT.refused : EXIT.error;
+  }
+}
+
+function textOf(
+  { lines = [], table }: AdminResult,
+  { renderTable }: Pick<AdminSurroundings, 'renderTable'>,
+): string {
+  const shown = table === undefined ? lines : [...renderTable(table.head, table.rows), ...lines];
+  return shown.map((line) => `${line}\n`).join('');
+}
+
+function faultOf(error: unknown): string {
+  const code = (error as { code?: unknown }).code;
+  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'ETIMEDOUT')
+    return `The database cannot be reached (${code}).`;
+  if (code === '42P01' || code === '42703')
+    return 'The schema is not up to date; bring it up with: npm run migrate';
+  return error instanceof Error ? error.message : 'Something went wrong';
+}

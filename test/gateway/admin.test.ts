@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runAdmin } from '../../src/exchange/admin/run.ts';
+import { renderTable } from '../../src/starter/table.ts';
+import { createTestGateway, newPerson, type TestGateway } from '../support/gateway.ts';
+
+let gateway: TestGateway;
+let accountId: string;
+beforeAll(async () => {
+  gateway = await createTestGateway();
+  const created = await admin('accounts', 'create', '--name', 'Harborview', '--sources', 'hie,lab');
+  accountId = created.document.account.id;
+});
+afterAll(() => gateway.close());
+
+interface Ran {
+  exitCode: number;
+  out: string;
+  err: string;
+  /** biome-ignore lint/suspicious/noExplicitAny: what a program reads */
+  document: any;
+}
+
+/** One command line, as a program gives it. */
+async function admin(...argv: string[]): Promise<Ran> {
+  const [out, err]: [string[], string[]] = [[], []];
+  const exitCode = await runAdmin([...argv, '--json'], {
+    write: (text) => void out.push(text),
+    writeError: (text) => void err.push(text),
+    open: async () => ({ store: { ...gateway.store, close: async () => undefined } }),
+    renderTable,
+  });
+  const text = out.join('');
+  return {
+    exitCode,
+    out: text,
+    err: err.join(''),
+    document: text.startsWith('{') ? JSON.parse(text) : undefined,
+  };
+}
+
+const makeKey = async (...options: string[]) =>
+  (await admin('keys', 'create', '--account', accountId, ...options)).document as {
+    key: string;
+    id: string;
+    prefix: string;
+  };
+const call = (key: string, url = '/medical/v1/facility') =>
+  gateway.app.inject({ url, headers: { 'x-api-key': key } });
+
+describe('an account made by the CLI', () => {
+  it('works with its first key and facility: a patient is created', async () => {
+    const { key } = await makeKey();
+    const address = ['--address-line1', '1 Main St', '--city', 'Boston', '--state', 'ma', '--zip', '02108'];
+    const { document } = await admin(
+      ...['facilities', 'create', '--account', accountId, '--name', 'Clinic', '--npi', '1234567893'],
+      ...address,
+    );
+    const answer = await gateway.app.inject({
+      method: 'POST',
+      url: `/medical/v1/patient?facilityId=${document.facility.id}`,
+      headers: { 'x-api-key': key },
+      payload: newPerson(),
+    });
+    expect(answer.statusCode).toBe(201);
+  });
+
+  it('has the settings it was given, and keeps those that a change does not name', async () => {
+    const changed = await admin(
+      ...['accounts', 'set', accountId, '--requests-per-minute', '500', '--dialect', 'published'],
+      ...['--monitoring-hours', '22-4', '--frame-ancestors', 'https://ehr.example.org'],
+    );
+    expect(changed.document.account).toMatchObject({
+      name: 'Harborview',
+      dialect: 'published',
+      settings: {
+        sources: { hie: { enabled: true }, pharmacy: { enabled: false }, lab: { enabled: true } },
+        limits: { requestsPerMinute: 500 },
+        monitoring: { fromHour: 22, toHour: 4 },
+        embed: { frameAncestors: ['https://ehr.example.org'] },
+      },
+    });
+    const answer = await call((await makeKey()).key);
+    expect(answer.headers['ratelimit-policy']).toContain('q=500');
+  });
+});
+
+describe('a key made by the CLI', () => {
+  it('is shown once and stored nowhere', async () => {
+    const { key, prefix } = await makeKey('--label', 'EHR');
+    expect(key).toMatch(/^mdx_[0-9a-f]{8}_/);
+    const listed = await admin('keys', 'list', '--account', accountId);
+    expect(listed.out).toContain(prefix);
+    expect(listed.out).not.toContain(key.slice(-43));
+  });
+
+  it('is replaced without a gap, and refused from the moment of its revocation', async () => {
+    const [old, successor] = [await makeKey('--scopes', 'read'), await makeKey('--expires', '90d')];
+    expect([(await call(old.key)).statusCode, (await call(successor.key)).statusCode]).toEqual([200, 200]);
+    expect((await admin('keys', 'revoke', old.prefix)).exitCode).toBe(0);
+    expect([(await call(old.key)).statusCode, (await call(successor.key)).statusCode]).toEqual([401, 200]);
+    const { document } = await admin('keys', 'list', '--account', accountId);
+    const states = document.keys.map(({ id, state }: { id: string; state: string }) => [id, state]);
+    expect(Object.fromEntries(states)).toMatchObject({ [old.id]: 'revoked', [successor.id]: 'active' });
+  });
+
+  it('is audited with its making and its end', async () => {
+    const { id } = await makeKey();
+    await admin('keys', 'revoke', id);
+    const entries = await gateway.store.asAccount(accountId, (tx) =>
+      tx.db
+        .selectFrom('audit_entry')
+        .select(['actor', 'operation'])
+        .where('target_id', '=', id)
+        .orderBy('id')
+        .execute(),
+    );
+    expect(entries).toEqual([
+      { actor: 'admin', operation: 'createKey' },
+      { actor: 'admin', operation: 'revokeKey' },
+    ]);
+  });
+});
+
+describe('what the CLI cannot do', () => {
+  it.each([
+    [['keys', 'revoke', 'mdx_00000000'], 'There is no such key'],
+    [['keys', 'list', '--account', 'nonsense'], 'There is no account nonsense'],
+    [['accounts', 'create', '--name', ' '], '1 to 200 characters'],
+    [['accounts', 'create', '--name', 'X', '--sources', 'fax'], '"fax" is no source; there are: hie'],
+    [['accounts', 'create', '--name', 'X', '--frame-ancestors', 'ehr.example.org'], 'is no origin'],
+    [['accounts', 'create', '--name', 'X', '--monitoring-hours', '25-3'], 'no hours of monitoring'],
+    [['accounts', 'create', '--name', 'X', '--requests-per-minute', '-1'], '"-1" is no limit'],
+  ])('%j is refused with what would be right', async (argv, message) => {
+    const { exitCode, err } = await admin(...argv);
+    expect(err).toContain(message);
+    expect(exitCode).toBe(2);
+  });
+
+  it.each([
+    [['--scopes', 'everything'], '"everything" is no scope; there are: read, write'],
+    [['--expires', 'soon'], '"soon" is no time'],
+    [['--expires', '2020-01-31'], 'has passed already'],
+  ])('a key with %j is not made', async (options, message) => {
+    const { exitCode, err } = await admin('keys', 'create', '--account', accountId, ...options);
+    expect(err).toContain(message);
+    expect(exitCode).toBe(2);
+  });
+});
