@@ -12,8 +12,8 @@ export type Turn = 'started' | 'alreadyAsked' | 'gone' | 'refused' | 'failed';
 const LOOK_AT = 20;
 /** Keys that are tried in one turn: an exchange tells a refusal again under its key, and some are another cohort's. */
 const KEYS_MAX = 20;
-/** When so many keys were used up by others: their refusals are over soon. */
-const KEYS_WAIT_MS = 1_000;
+/** The wait for what another run is about, or has left behind. */
+const SOON_MS = 1_000;
 /** A service that has no list of queries, or not with these filters. */
 const CANNOT_LIST: ReadonlySet<number> = new Set([400, 404, 405, 501]);
 
@@ -53,7 +53,7 @@ export class Asker {
       } else if (typeof turn !== 'object') return turn;
       else if (!turn.isOld) throw this.#noRoom(turn.waitMs, key + 1);
     }
-    throw this.#noRoom(KEYS_WAIT_MS, refusalsBefore + KEYS_MAX);
+    throw this.#noRoom(SOON_MS, refusalsBefore + KEYS_MAX);
   }
 
   #noRoom(waitMs: number, refusals: number): NoRoom {
@@ -107,12 +107,14 @@ export class Asker {
       if (error?.httpStatus === 429) return { waitMs: waitOf(pace), isOld: pace.isReplay === true };
       return error?.httpStatus === 400 ? 'refused' : 'failed';
     } catch (error) {
-      return this.#turnOf(error, patientId);
+      return this.#turnOf(error, patientId, key);
     }
   }
 
-  async #turnOf(error: unknown, patientId: string): Promise<Turn | 'key-taken'> {
+  async #turnOf(error: unknown, patientId: string, key: number): Promise<Turn | 'key-taken'> {
     if (!(error instanceof ExchangeError)) throw error;
+    // Another run is at this patient right now; what comes of it is known in a moment.
+    if (error.kind === 'conflict' && error.retryable) throw this.#noRoom(SOON_MS, key);
     if (error.httpStatus === 422) return 'key-taken';
     if (error.retryable || error.kind === 'unauthorized') throw error;
     switch (error.kind) {

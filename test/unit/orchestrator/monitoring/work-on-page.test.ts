@@ -112,6 +112,13 @@ describe('a cohort', () => {
     },
   );
 
+  test('waits a moment where another run is at the same patient, and asks about nobody twice', async () => {
+    exchange.cohorts.set('cohort-a', patientsOf(1));
+    exchange.instead = ({ method }) => (method === 'POST' ? { status: 409, body: {} } : undefined);
+    const page = await work(input({ place: { handled: [], refusals: 3 } }));
+    expect(page).toMatchObject({ started: 0, failed: 0, waitMs: 1_000, next: { refusals: 3 } });
+  });
+
   test('counts who was deleted meanwhile, and goes on after one whom the exchange cannot take', async () => {
     exchange.cohorts.set('cohort-a', patientsOf(4));
     exchange.instead = ({ method, url }) => {
