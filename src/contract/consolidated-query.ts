@@ -75,6 +75,15 @@ export const consolidatedQuerySchema = z
   .meta({ id: 'ConsolidatedQuery' });
 export type ConsolidatedQuery = z.output<typeof consolidatedQuerySchema>;
 
+/** "Get one" also gives a link, so that a lost webhook is no loss (decision 31). */
+export const oneConsolidatedQuerySchema = consolidatedQuerySchema
+  .extend({
+    result: z.string().optional().meta({
+      description: 'Of a completed query: link to the result, good for 72 h; every call gives a fresh one.',
+    }),
+  })
+  .meta({ id: 'OneConsolidatedQuery' });
+
 /** The body of a start may be left out. */
 export const startConsolidatedBodySchema = z
   .object({ metadata: metadataSchema.optional() })

@@ -35,6 +35,11 @@ export const examples = {
     'npm run starter -- cancel 0198f1c2-… --source hie',
     'npm run starter -- cancel admission-4711',
   ],
+  records: [
+    'npm run starter -- records 0198f1c2-… --format pdf --out record.pdf',
+    'npm run starter -- records 0198f1c2-… --format html --from 2024-01-01 --out since-2024.html',
+    'npm run starter -- records 0198f1c2-… --format json --resources Condition,Observation --out record.json',
+  ],
   bulk: [
     'npm run starter -- bulk samples/panel.csv --dry-run',
     'npm run starter -- bulk panel.csv --job spring-panel --out results',

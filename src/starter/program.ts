@@ -14,6 +14,7 @@ import { parseSource, parseSources } from './input/sources.ts';
 import { SUBJECT_KINDS } from './input/subject.ts';
 import { addMonitorCommands } from './monitor-commands.ts';
 import { addNotificationCommands } from './notification-commands.ts';
+import { addRecordCommands } from './record-commands.ts';
 import type { Env } from './target/target.ts';
 import { type CommandResult, openTerminal, type Streams, writeError, writeResult } from './terminal.ts';
 
@@ -132,6 +133,12 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
     .action((id, options) => run(options, (context) => cancel(id, options, context)));
 
   addBulkCommands({
+    run,
+    subcommand: (name, description) => subcommand(program, name, description),
+    following,
+  });
+
+  addRecordCommands({
     run,
     subcommand: (name, description) => subcommand(program, name, description),
     following,

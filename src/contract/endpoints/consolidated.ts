@@ -4,6 +4,7 @@ import {
   CONVERSION_TYPES,
   consolidatedQuerySchema,
   fhirBundleSchema,
+  oneConsolidatedQuerySchema,
   recordQuery,
   startConsolidatedBodySchema,
 } from '../consolidated-query.ts';
@@ -55,9 +56,10 @@ export const consolidatedEndpoints = {
     reference,
     tag: 'consolidated data',
     summary: 'Get one consolidated query',
-    description: 'Its status; its data goes out by the webhook `medical.consolidated-data`.',
+    description:
+      'Its status and, when it is completed, a link to its result, as the webhook `medical.consolidated-data` gave one. Results are kept for a week.',
     params: z.object({ id: idSchema, requestId: idSchema }),
-    responses: { 200: consolidatedQuerySchema },
+    responses: { 200: oneConsolidatedQuerySchema },
     errors: [404],
   }),
   getConsolidated: endpoint({

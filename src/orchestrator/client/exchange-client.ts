@@ -41,10 +41,11 @@ export interface ExchangeClientOptions {
 
 /**
  * POSTs that say how it shall be, so that a second one changes nothing (E6 skips known cohorts; of two bulk creates the
- * one that gets no file expires).
+ * one that gets no file expires; what is put together of a record is what is there).
  */
 const NATURALLY_REPEATABLE: ReadonlySet<EndpointName> = new Set([
   'startBulkCreate',
+  'startConsolidatedQuery',
   'addPatientToCohorts',
   'addPatientsToCohort',
   'updateSettings',

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
-import { RESULT_FORMATS } from '../../consolidated/result-link.ts';
+import { consolidatedResultUrl, RESULT_FORMATS } from '../../consolidated/result-link.ts';
 import { ExchangeError, NotFoundError } from '../../errors.ts';
 import { consolidatedBundle } from '../../records/consolidated-bundle.ts';
 import { type ConsolidatedFilter, countConsolidated } from '../../records/read-consolidated.ts';
@@ -41,7 +41,7 @@ const filterOf = ({ resources, dateFrom, dateTo }: FilterQuery): ConsolidatedFil
 /** E13 and the operations around it. */
 export function addConsolidatedRoutes(
   operations: Operations,
-  deps: Pick<GatewayDeps, 'store' | 'records' | 'consolidatedQueries' | 'publicBaseUrl'>,
+  deps: Pick<GatewayDeps, 'store' | 'records' | 'consolidatedQueries' | 'publicBaseUrl' | 'links'>,
 ): void {
   operations.write('startConsolidatedQuery', async (tx, { params, query, body, caller }) => {
     await checkLimit(tx, caller);
@@ -73,7 +73,12 @@ export function addConsolidatedRoutes(
   operations.read('getConsolidatedQuery', async (tx, { params }) => {
     const query = await readConsolidatedQuery(tx, params.requestId);
     if (query?.patientId !== params.id) throw new NotFoundError('Consolidated query');
-    return ok(consolidatedQueryAnswer(query));
+    const { requestId, result } = query;
+    const { accountId } = tx;
+    return ok({
+      ...consolidatedQueryAnswer(query),
+      ...(result && { result: consolidatedResultUrl(deps.links, { accountId, requestId }) }),
+    });
   });
 
   // Not in one transaction: the record is brought up to date first, and a slow reader holds no connection.
