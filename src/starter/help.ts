@@ -49,6 +49,11 @@ export const examples = {
   'bulk-pause': ['npm run starter -- bulk-pause spring-panel'],
   'bulk-resume': ['npm run starter -- bulk-resume spring-panel'],
   'bulk-cancel': ['npm run starter -- bulk-cancel spring-panel'],
+  documents: [
+    'npm run starter -- documents 0198f1c2-…',
+    'npm run starter -- documents 0198f1c2-… --out papers --format pdf',
+    'npm run starter -- documents 0198f1c2-… --from 2024-01-01 --content discharge --json',
+  ],
   'notifications list': [
     'npm run starter -- notifications list',
     'npm run starter -- notifications list --patient 0198f1c2-… --json',

@@ -1,8 +1,10 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { DOCUMENT_FORMATS } from '../contract/document.ts';
 import { SOURCE_TYPES } from '../contract/primitives.ts';
 import { addBulkCommands } from './bulk-commands.ts';
 import { cancel } from './commands/cancel.ts';
 import { type CommandContext, type CommonOptions, withTarget } from './commands/command.ts';
+import { documents } from './commands/documents.ts';
 import { onboard } from './commands/onboard.ts';
 import { query } from './commands/query.ts';
 import { retry } from './commands/retry.ts';
@@ -131,6 +133,19 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
     .addOption(new Option('--source <source>', 'give up this source only').argParser(parseSource))
     .addOption(asOption())
     .action((id, options) => run(options, (context) => cancel(id, options, context)));
+
+  subcommand(program, 'documents', "A patient's documents; with --out they are downloaded")
+    .argument('<patientId>', 'id of the patient')
+    .option('--out <folder>', 'download them into this folder')
+    .addOption(
+      new Option('--format <format>', 'have C-CDA documents converted; others come as they are').choices(
+        DOCUMENT_FORMATS,
+      ),
+    )
+    .option('--from <date>', 'of this day or later (YYYY-MM-DD)')
+    .option('--to <date>', 'of this day or earlier')
+    .option('--content <text>', 'with this text in title, description, type or category')
+    .action((patientId, options) => run(options, (context) => documents(patientId, options, context)));
 
   addBulkCommands({
     run,

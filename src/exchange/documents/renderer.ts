@@ -14,7 +14,7 @@ export interface RenderLimits {
   idleMs: number;
 }
 
-const LIMITS: RenderLimits = { heapMb: 384, timeoutMs: 60_000, waitingMax: 20, idleMs: 60_000 };
+const LIMITS: RenderLimits = { heapMb: 384, timeoutMs: 30_000, waitingMax: 8, idleMs: 60_000 };
 
 /** Makes html and pdf of documents, one after another. */
 export interface DocumentRenderer {

@@ -108,6 +108,20 @@ const queryListSchema = z.object({
   meta: z.object({ itemsInTotal: z.number().nullish(), nextPage: z.string().max(4_000).nullish() }).nullish(),
 });
 
+/** What a list of documents says of each; only the form `dto` names its file so. */
+const documentListSchema = z.object({
+  documents: z.array(
+    z.object({
+      id,
+      fileName: z.string().min(1).max(500),
+      mimeType: z.string().max(200).nullish(),
+      size: z.number().nullish(),
+      indexed: z.string().max(50).nullish(),
+      description: z.string().max(4_000).nullish(),
+    }),
+  ),
+});
+
 /** Operations that are ours alone are read by the contract itself. */
 const tolerantAnswers = {
   createPatient: patientAnswerSchema,
@@ -124,6 +138,7 @@ const tolerantAnswers = {
   setTreatmentRelationship: z.object({ id }),
   startBulkCreate: bulkStartSchema,
   getBulkCreate: bulkStatusSchema,
+  listDocuments: documentListSchema,
   pauseBulkCreate: bulkStatusSchema,
   resumeBulkCreate: bulkStatusSchema,
   cancelBulkCreate: bulkStatusSchema,

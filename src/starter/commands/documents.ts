@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { Readable } from 'node:stream';
+import type { DocumentFormat } from '../../contract/document.ts';
+import { ExchangeError } from '../../orchestrator/client/failures.ts';
+import { mapAtMost } from '../at-most.ts';
+import { EXIT } from '../exit-codes.ts';
+import { saveAside } from '../output/save-aside.ts';
+import { renderTable } from '../table.ts';
+import { download } from '../target/download.ts';
+import type { Target } from '../target/target.ts';
+import type { CommandResult } from '../terminal.ts';
+import type { CommandContext, CommonOptions } from './command.ts';
+
+export interface DocumentsOptions extends CommonOptions {
+  out?: string;
+  format?: DocumentFormat;
+  from?: string;
+  to?: string;
+  content?: string;
+}
+
+const AT_ONCE = 4;
+const HEAD = ['file', 'type', 'bytes', 'filed', 'description'];
+
+/** A patient's documents; with `out` they are fetched into that folder, C-CDA documents as `format`. */
+export async function documents(
+  patientId: string,
+  { out, format, from, to, content }: DocumentsOptions,
+  { target, terminal }: CommandContext,
+): Promise<CommandResult> {
+  const { answer } = await target.exchange.call('listDocuments', {
+    query: { patientId, output: 'dto', dateFrom: from, dateTo: to, content },
+  });
+  const found = answer.documents;
+  if (found.length === 0) {
+    const lines = ['The exchange holds no such documents of this patient.'];
+    return { exitCode: EXIT.done, lines, document: { command: 'documents', patientId, documents: [] } };
+  }
+  if (out !== undefined) await mkdir(out, { recursive: true, mode: 0o700 });
+  let done = 0;
+  const saved = await mapAtMost(out === undefined ? [] : found, AT_ONCE, async ({ fileName }) => {
+    const path = await fetchOne(target, fileName, out ?? '', format);
+    done += 1;
+    terminal.live.set('documents', [`${done} of ${found.length} documents fetched`]);
+    return path;
+  });
+  const rows = found.map(({ fileName, mimeType, size, indexed, description }, index) => [
+    ...[fileName, mimeType ?? '', String(size ?? ''), indexed?.slice(0, 10) ?? '', description ?? ''],
+    ...(out === undefined ? [] : [saved[index] ?? '']),
+  ]);
+  return {
+    exitCode: EXIT.done,
+    lines: renderTable(out === undefined ? HEAD : [...HEAD, 'saved as'], rows),
+    document: {
+      command: 'documents',
+      patientId,
+      documents: found.map((each, index) => ({ ...each, savedAs: saved[index] })),
+    },
+  };
+}
+
+/** As it came, where it cannot be converted. Returns the path. */
+async function fetchOne(
+  target: Target,
+  fileName: string,
+  folder: string,
+  format?: DocumentFormat,
+): Promise<string> {
+  const urlOf = async (conversionType?: DocumentFormat) =>
+    (await target.exchange.call('getDocumentUrl', { query: { fileName, conversionType } })).answer.url;
+  const converted = format && (await urlOf(format).catch(undefinedIfUnconvertible));
+  const bytes = await download(converted ?? (await urlOf()));
+  // Named by somebody else: nothing but a name in this folder.
+  const name =
+    basename(fileName)
+      .replaceAll(/[^\w.-]/g, '_')
+      .replace(/^\.+/, '') || 'document';
+  const path = join(folder, converted === undefined ? name : `${name.replace(/\.\w+$/, '')}.${format}`);
+  return saveAside(path, Readable.from([bytes]), createHash('sha256').update(bytes).digest('hex'));
+}
+
+function undefinedIfUnconvertible(error: unknown): undefined {
+  if (error instanceof ExchangeError && (error.httpStatus === 400 || error.httpStatus === 422))
+    return undefined;
+  throw error;
+}
