@@ -45,6 +45,7 @@ export const settingsEndpoints = {
     path: '/medical/v1/settings/webhook/retry',
     reference: 'Operations around E1–E14',
     tag: 'settings',
+    scope: 'webhooks-admin',
     summary: 'Send webhooks again',
     description:
       'Without a body what is undelivered. With `eventId`, or `from` and `to`, those events, delivered or not, under the ids they had. At most 10,000 at a time.',
@@ -58,6 +59,7 @@ export const settingsEndpoints = {
     path: '/medical/v1/settings/webhook/test',
     reference: 'Webhooks out',
     tag: 'settings',
+    scope: 'webhooks-admin',
     summary: 'Send a test event',
     headers: idempotency,
     body: testWebhookBodySchema,
@@ -69,6 +71,7 @@ export const settingsEndpoints = {
     path: '/medical/v1/settings/webhook/key',
     reference: 'Webhooks out',
     tag: 'settings',
+    scope: 'webhooks-admin',
     summary: 'Give the webhook destination of the settings a new key',
     description: 'Until the overlap ends `webhook-signature` carries a signature of each key.',
     headers: idempotency,

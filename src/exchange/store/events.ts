@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
+import { TEST_EVENT_TYPE } from '../../contract/webhook-test.ts';
 import type { AccountTx, SystemTx } from './database.ts';
 
 export interface NewEvent {
@@ -58,13 +59,13 @@ export async function insertEvent(
 /** Of a row for destination `d`, which may be none. */
 const STATUS_AT_FIRST = sql`case when d.url is null or d.health = 'disabled' then 'unrouted' else 'pending' end`;
 
-/** Inserts the copies of messages for the further destinations whose filter they pass, where they are not there yet. */
+/** Inserts the copies of messages for the further destinations whose filter they pass, where they are not there yet; a test is for one alone. */
 function copiesOf(messages: RawBuilder<unknown>, wanted = true): RawBuilder<unknown> {
   return sql`
     insert into event (id, account_id, patient_id, destination_id, copy_of, type, fact_key, request_id, occurred_at, status)
     select gen_random_uuid(), m.account_id, m.patient_id, d.id, m.id, m.type, m.fact_key, m.request_id, m.occurred_at, ${STATUS_AT_FIRST}
     from ${messages} as m join webhook_destination d on d.account_id = m.account_id
-    where ${wanted}::boolean and not d.of_settings and exists (
+    where ${wanted}::boolean and not d.of_settings and m.type <> ${TEST_EVENT_TYPE} and exists (
       select from unnest(d.types) as wanted (type)
       where m.type = wanted.type or (wanted.type like '%*' and starts_with(m.type, rtrim(wanted.type, '*'))))
     on conflict (copy_of, destination_id) where copy_of is not null do nothing`;

@@ -1,0 +1,202 @@
+import { createHmac } from 'node:crypto';
+import type { Client, Connection } from '@temporalio/client';
+import { Webhook } from 'standardwebhooks';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createWebhookActivities } from '../../src/activities/exchange/webhook-activities.ts';
+import { webhookDeliveryWorkflowId } from '../../src/contract/temporal.ts';
+import { insertDestination, rotateKey } from '../../src/exchange/store/destinations.ts';
+import { reopenMessages } from '../../src/exchange/store/event-replay.ts';
+import { withCopies } from '../../src/exchange/store/events.ts';
+import { keysToSeal } from '../../src/exchange/webhooks/seal-keys.ts';
+import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/webhooks/webhook-key.ts';
+import { testKeyRing } from '../support/test-keys.ts';
+import {
+  addEvent,
+  connectTestTemporal,
+  createDeliveries,
+  eventRow,
+  type Received,
+  startReceiver,
+  workflowsOf,
+} from './events-environment.ts';
+import { createQueryEnvironment, type QueryEnvironment, runActivity } from './network-query-environment.ts';
+
+let environment: QueryEnvironment;
+let temporal: Client & { connection: Connection };
+const closing: (() => Promise<unknown>)[] = [];
+beforeAll(async () => {
+  [environment, temporal] = await Promise.all([createQueryEnvironment(), connectTestTemporal()]);
+});
+afterAll(async () => {
+  await Promise.all(closing.map((close) => close()));
+  await Promise.all([environment.close(), temporal.connection.close()]);
+});
+const keys = createWebhookKeys(testKeyRing());
+
+/** An account with a destination in its settings and a further one, which may fail. */
+async function accountWithTwo() {
+  const { store } = environment;
+  let failing = false;
+  const main = await startReceiver();
+  const further = await startReceiver((_, response) => void response.writeHead(failing ? 503 : 200).end());
+  closing.push(main.close, further.close);
+  const { accountId, webhookKey } = await environment.addAccount({}, main.url);
+  const key = generateWebhookKey();
+  const { id: destinationId } = await store.asAccount(accountId, (tx) =>
+    insertDestination(tx, {
+      id: uuidv7(),
+      url: further.url,
+      types: ['network-query.*'],
+      key: keys.seal(key),
+    }),
+  );
+  return {
+    ...createDeliveries(store, temporal),
+    store,
+    accountId,
+    webhookKey,
+    key,
+    destinationId,
+    main,
+    further,
+    fail: (value: boolean) => {
+      failing = value;
+    },
+    event: (patientId = uuidv7()) => addEvent(store, accountId, patientId),
+    copyOf: async (messageId: string) =>
+      (await store.asAccount(accountId, (tx) => withCopies(tx, [messageId])))[1] ?? '',
+    row: (id: string) => eventRow(store, accountId, id),
+  };
+}
+const verified = (key: string, { raw, headers }: Received) =>
+  new Webhook(key).verify(raw, headers as Record<string, string>) as { meta: { messageId: string } };
+
+test('each destination gets the message under the same id, signed with its own key', async () => {
+  const { accountId, courier, main, further, event, copyOf, row, ...of } = await accountWithTwo();
+  const messageId = await event();
+  courier.send(accountId, [messageId]);
+  await courier.drain();
+  for (const [receiver, key] of [
+    [main, of.webhookKey],
+    [further, of.key],
+  ] as const) {
+    expect(receiver.received).toHaveLength(1);
+    const [one] = receiver.received;
+    if (one === undefined) throw new Error('nothing came');
+    expect([one.id, verified(key, one).meta.messageId]).toEqual([messageId, messageId]);
+    expect(one.headers['x-metriport-signature']).toBe(
+      createHmac('sha256', key).update(one.raw).digest('hex'),
+    );
+  }
+  expect(() => verified(of.webhookKey, further.received[0] as Received)).toThrow();
+  expect([(await row(messageId)).status, (await row(await copyOf(messageId))).status]).toEqual([
+    'delivered',
+    'delivered',
+  ]);
+});
+
+test('one that fails holds back what follows for itself alone, and is tried again by a workflow of its own', async () => {
+  const { accountId, courier, delivery, main, further, event, copyOf, row, fail } = await accountWithTwo();
+  const { deliverEvent } = createWebhookActivities({ delivery, courier, temporal });
+  fail(true);
+  const patientId = uuidv7();
+  const [first, second] = [await event(patientId), await event(patientId)];
+  courier.send(accountId, [first, second]);
+  await courier.drain();
+  expect(main.received.map(({ id }) => id)).toEqual([first, second]);
+  expect(further.received.map(({ id }) => id)).toEqual([first]);
+  const [late, later] = [await copyOf(first), await copyOf(second)];
+  expect([await workflowsOf(temporal, late), await workflowsOf(temporal, first)]).toEqual([1, 0]);
+  expect(webhookDeliveryWorkflowId(late)).not.toBe(webhookDeliveryWorkflowId(first));
+
+  fail(false);
+  expect(await runActivity(deliverEvent, { accountId, eventId: later })).toMatchObject({ state: 'blocked' });
+  expect(await runActivity(deliverEvent, { accountId, eventId: late })).toEqual({
+    state: 'delivered',
+    nextEventId: later,
+  });
+  await courier.drain();
+  expect(further.received.map(({ id }) => id)).toEqual([first, first, second]);
+  expect(main.received).toHaveLength(2);
+  expect((await row(later)).status).toBe('delivered');
+});
+
+test('one that answers 410 is disabled alone', async () => {
+  const { store, accountId, courier, main, event, destinationId, ...of } = await accountWithTwo();
+  await of.further.close();
+  const gone = await startReceiver((_, response) => void response.writeHead(410).end());
+  closing.push(gone.close);
+  await store.asAccount(accountId, (tx) =>
+    tx.db.updateTable('webhook_destination').set({ url: gone.url }).where('id', '=', destinationId).execute(),
+  );
+  courier.send(accountId, [await event()]);
+  await courier.drain();
+  courier.send(accountId, [await event()]);
+  await courier.drain();
+  expect([main.received.length, gone.received.length]).toEqual([2, 1]);
+  const healths = await store.asAccount(accountId, (tx) =>
+    tx.db.selectFrom('webhook_destination').select('health').orderBy('of_settings', 'desc').execute(),
+  );
+  expect(healths.map(({ health }) => health)).toEqual(['healthy', 'disabled']);
+});
+
+test('while two keys are valid both sign; after that the new one alone', async () => {
+  const { store, accountId, courier, further, destinationId, event, key } = await accountWithTwo();
+  const next = generateWebhookKey();
+  const send = async () => {
+    courier.send(accountId, [await event()]);
+    await courier.drain();
+    const one = further.received.at(-1);
+    if (one === undefined) throw new Error('nothing came');
+    return one;
+  };
+  const rotate = (previousUntil: Date) =>
+    store.asAccount(accountId, (tx) => rotateKey(tx, destinationId, { key: keys.seal(next), previousUntil }));
+  await rotate(new Date(Date.now() + 60_000));
+  const both = await send();
+  for (const each of [key, next]) expect(verified(each, both)).toBeDefined();
+  expect(both.headers['x-metriport-signature']).toBe(
+    createHmac('sha256', key).update(both.raw).digest('hex'),
+  );
+  await rotate(new Date());
+  const after = await send();
+  expect(verified(next, after)).toBeDefined();
+  expect(() => verified(key, after)).toThrow();
+});
+
+test('a message that is sent again keeps its id, and one in hand is left in hand', async () => {
+  const { store, accountId, courier, main, further, event } = await accountWithTwo();
+  const messageId = await event();
+  courier.send(accountId, [messageId]);
+  await courier.drain();
+  courier.resume(accountId, await store.asAccount(accountId, (tx) => reopenMessages(tx, [messageId])));
+  await courier.drain();
+  for (const receiver of [main, further])
+    expect(receiver.received.map(({ id }) => id)).toEqual([messageId, messageId]);
+});
+
+test('a destination that is deleted while an event is on its way to it takes that along; nothing fails', async () => {
+  const { store, accountId, delivery, event, copyOf, destinationId } = await accountWithTwo();
+  const copy = await copyOf(await event());
+  const remove = () =>
+    store.asAccount(accountId, (tx) =>
+      tx.db.deleteFrom('webhook_destination').where('id', '=', destinationId).execute(),
+    );
+  await remove();
+  expect(await delivery.attempt(accountId, copy)).toEqual({ state: 'closed' });
+});
+
+test('reconcile seals a key that stands there in clear, and it goes on signing', async () => {
+  const { store, accountId, courier, main, webhookKey, event } = await accountWithTwo();
+  const work = keysToSeal({ store, webhookKeys: keys });
+  expect(await work.takeUp(1000)).toBeGreaterThan(0);
+  expect(await work.takeUp(1000)).toBe(0);
+  const stored = await store.asAccount(accountId, (tx) =>
+    tx.db.selectFrom('webhook_destination').select('key').execute(),
+  );
+  expect(stored.every(({ key }) => key?.startsWith('sealed:'))).toBe(true);
+  courier.send(accountId, [await event()]);
+  await courier.drain();
+  expect(verified(webhookKey, main.received[0] as Received)).toBeDefined();
+});
