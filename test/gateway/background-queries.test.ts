@@ -47,6 +47,15 @@ const origins = () =>
   );
 
 describe('a query that nobody waits for', () => {
+  it('whose transaction began in the minute before does not make the minute forget its uses', async () => {
+    await startMany(1, undefined);
+    await gateway.store.asAccount(account.accountId, (tx) =>
+      sql`update rate_window set used = 8, window_start = window_start + interval '1 minute'
+          where account_id = ${account.accountId} and name = 'network-query/hie'`.execute(tx.db),
+    );
+    expect((await start(BACKGROUND_PRIORITY)).json().errors).toMatchObject([{ httpStatus: 429 }]);
+  });
+
   it('starts while less than 80 % of the minute is used, whoever used it', async () => {
     await startMany(3, undefined);
     const answers = await startMany(6, BACKGROUND_PRIORITY);

@@ -8,6 +8,9 @@ import type { EndpointActivityDeps } from './endpoints.ts';
 export type MonitoringActivities = ReturnType<typeof createMonitoringActivities>;
 export type { MonitoredPage, PageInput };
 
+/** Also while one patient takes long: a killed worker is noticed by missing it. */
+const HEARTBEAT_EVERY_MS = 2_000;
+
 /** What `cohortMonitoring` does at the exchange. */
 export function createMonitoringActivities({ clientFor, idHmacKey }: EndpointActivityDeps) {
   return {
@@ -17,22 +20,29 @@ export function createMonitoringActivities({ clientFor, idHmacKey }: EndpointAct
      */
     async monitorPage(input: PageInput): Promise<MonitoredPage> {
       const details: unknown = activityInfo().heartbeatDetails;
+      let noted = isPage(details) ? details : undefined;
       const stopped = cancellationSignal();
+      const timer = setInterval(() => heartbeat(noted), HEARTBEAT_EVERY_MS);
       try {
         return await workOnPage(
           {
             client: clientFor(input.exchange),
             hmacKey: idHmacKey,
-            // It is encoded later, when the page may have gone on.
-            note: (page) => heartbeat(structuredClone(page)),
+            note: (page) => {
+              // It is encoded later, when the page may have gone on.
+              noted = structuredClone(page);
+              heartbeat(noted);
+            },
             isStopped: () => stopped.aborted,
           },
           input,
-          isPage(details) ? details : undefined,
+          noted,
         );
       } catch (error) {
         if (error instanceof ExchangeError) throw asApplicationFailure(error);
         throw error;
+      } finally {
+        clearInterval(timer);
       }
     },
   };

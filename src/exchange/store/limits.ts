@@ -11,7 +11,8 @@ export interface LimitUse {
 
 /**
  * Counts one use (or `uses`) of each named limit in the present minute. Part of the caller's transaction, so that a request
- * that is rolled back uses nothing, and shared by all gateways.
+ * that is rolled back uses nothing, and shared by all gateways. A transaction that began in the minute before and had to
+ * wait for its turn counts in the minute that has begun: it must not begin the old one anew and forget its uses.
  */
 export async function countUse(tx: AccountTx, names: readonly string[], uses = 1): Promise<LimitUse[]> {
   if (names.length === 0) return [];
@@ -20,8 +21,8 @@ export async function countUse(tx: AccountTx, names: readonly string[], uses = 1
     insert into rate_window as w (account_id, name, window_start, used)
     select ${tx.accountId}::uuid, name, date_trunc('minute', now()), ${uses}::int from unnest(${sorted}::text[]) as name
     on conflict (account_id, name) do update set
-      used = case when w.window_start = excluded.window_start then w.used + excluded.used else excluded.used end,
-      window_start = excluded.window_start
+      used = case when w.window_start < excluded.window_start then excluded.used else w.used + excluded.used end,
+      window_start = greatest(w.window_start, excluded.window_start)
     returning name, used,
       extract(epoch from window_start + interval '1 minute' - clock_timestamp())::float * 1000 as reset_ms
   `.execute(tx.db);

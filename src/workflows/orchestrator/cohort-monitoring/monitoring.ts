@@ -41,7 +41,7 @@ const CANNOT_LIST =
 const { monitorPage } = proxyActivities<MonitoringActivities>({
   startToCloseTimeout: '30 minutes',
   scheduleToCloseTimeout: '23 hours',
-  heartbeatTimeout: '1 minute',
+  heartbeatTimeout: '15 seconds',
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   retry: { initialInterval: '2 seconds', maximumInterval: '2 minutes' },
   summary: 'Ask for the patients of a page',
