@@ -1,0 +1,111 @@
+import PDFDocument from 'pdfkit';
+import { clinicalTime } from '../../src/exchange/domain/merge/dates.ts';
+import type { Json } from '../../src/exchange/domain/merge/json.ts';
+import type { ConsolidatedResource } from '../../src/exchange/records/read-consolidated.ts';
+import type { SummaryPart } from '../../src/exchange/records/summary/parts.ts';
+import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
+import { renderPdf } from '../../src/exchange/records/summary/render-pdf.ts';
+import { type RecordReader, summarise } from '../../src/exchange/records/summary/summarise.ts';
+import { loadSamplePatients, type SamplePatient } from '../../src/simulator/samples.ts';
+import { deliveriesOfSample } from '../merge/deliveries.ts';
+
+export interface RecordsBenchOptions {
+  rounds: number;
+}
+
+/** Of one sample's summary; medians in milliseconds. */
+export interface RecordsBenchResult {
+  sample: string;
+  resources: number;
+  rows: number;
+  /** Making the parts of the resources; the floor: the same resources to text. */
+  partsMs: number;
+  partsFloorMs: number;
+  htmlMs: number;
+  pdfMs: number;
+  /** The bare library: the same texts, one below the other, with no table, tag or heading. */
+  pdfFloorMs: number;
+}
+
+/** Each sample's record as html and pdf, against the bare calls that any conversion has to make. */
+export async function benchRecords(
+  { rounds }: RecordsBenchOptions,
+  tell: (line: string) => void,
+): Promise<RecordsBenchResult[]> {
+  const results: RecordsBenchResult[] = [];
+  for (const sample of loadSamplePatients()) {
+    const resources = resourcesOf(sample);
+    const parts = await gather(partsOf(resources));
+    const taken = async (work: () => Promise<unknown>): Promise<number> => {
+      const times: number[] = [];
+      // The first is to warm up.
+      for (let round = 0; round <= rounds; round += 1) {
+        const startedMs = performance.now();
+        await work();
+        if (round > 0) times.push(performance.now() - startedMs);
+      }
+      return times.sort((left, right) => left - right)[Math.floor(times.length / 2)] ?? Number.NaN;
+    };
+    results.push({
+      sample: sample.key,
+      resources: resources.length,
+      rows: parts.filter(({ kind }) => kind === 'row').length,
+      partsMs: await taken(() => gather(partsOf(resources))),
+      partsFloorMs: await taken(async () => JSON.stringify(resources)),
+      htmlMs: await taken(() => gather(renderHtml(each(parts)))),
+      pdfMs: await taken(() => gather(renderPdf(each(parts)))),
+      pdfFloorMs: await taken(() => barePdf(parts)),
+    });
+    tell(`${sample.key} done`);
+  }
+  return results;
+}
+
+const partsOf = (resources: readonly ConsolidatedResource[]): AsyncIterable<SummaryPart> =>
+  summarise(readerOf(resources), { filter: {}, madeAt: new Date() });
+
+/** What the sources hold, as the record would give it; nothing is merged. */
+function resourcesOf(sample: SamplePatient): ConsolidatedResource[] {
+  const all = deliveriesOfSample(sample).flatMap(({ source, resources }) =>
+    resources.map((content) => ({
+      id: String(content.id),
+      resourceType: content.resourceType,
+      content,
+      origins: [{ source, sourceId: '', fileName: '', collectedAt: new Date(), isConverted: false }],
+      sortDate: clinicalTime(content as unknown as Json).sortDate,
+    })),
+  );
+  return all.sort((left, right) => (left.sortDate < right.sortDate ? 1 : -1));
+}
+
+function readerOf(resources: readonly ConsolidatedResource[]): RecordReader {
+  return {
+    counts: {},
+    async *read(types) {
+      yield* resources.filter(({ resourceType }) => types.includes(resourceType));
+    },
+  };
+}
+
+async function barePdf(parts: readonly SummaryPart[]): Promise<void> {
+  const document = new PDFDocument({ size: 'LETTER' });
+  const ended = new Promise((resolve) => document.once('end', resolve));
+  document.on('data', () => undefined);
+  document.fontSize(8);
+  for (const part of parts) {
+    if (part.kind === 'row') for (const { text } of part.cells) document.text(text);
+    else if (part.kind === 'group' || part.kind === 'section') document.text(part.title);
+  }
+  document.end();
+  await ended;
+}
+
+async function* each<T>(items: readonly T[]): AsyncGenerator<T> {
+  yield* items;
+}
+
+async function gather<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
