@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
 import { consolidatedResultUrl, RESULT_FORMATS } from '../../consolidated/result-link.ts';
-import { ExchangeError, NotFoundError } from '../../errors.ts';
+import { NotFoundError } from '../../errors.ts';
 import { consolidatedBundle } from '../../records/consolidated-bundle.ts';
 import { type ConsolidatedFilter, countConsolidated } from '../../records/read-consolidated.ts';
 import {
@@ -12,7 +12,6 @@ import {
   readConsolidatedQuery,
 } from '../../store/consolidated-queries.ts';
 import type { AccountTx } from '../../store/database.ts';
-import { countUse } from '../../store/limits.ts';
 import { findPatient, lockPatient, type StoredPatient } from '../../store/patients.ts';
 import { consolidatedQueryAnswer } from '../answers/consolidated.ts';
 import type { GatewayDeps } from '../deps.ts';
@@ -20,6 +19,7 @@ import { found, ok } from '../operation.ts';
 import type { Operations } from '../operations.ts';
 import type { Caller } from '../plugins/auth.ts';
 import { addSignedLinkRoute, auditLink } from '../signed-link-route.ts';
+import { countStart, type StartLimit } from '../start-limit.ts';
 
 /** Starts of an account in a minute (interface-decisions.md, Limits). */
 export const CONSOLIDATED_STARTS_PER_MINUTE = 120;
@@ -44,7 +44,7 @@ export function addConsolidatedRoutes(
   deps: Pick<GatewayDeps, 'store' | 'records' | 'consolidatedQueries' | 'publicBaseUrl' | 'links'>,
 ): void {
   operations.write('startConsolidatedQuery', async (tx, { params, query, body, caller }) => {
-    await checkLimit(tx, caller);
+    await countStart(tx, limitOf(caller));
     const { id: patientId } = found('Patient', await lockPatient(tx, params.id));
     const { query: opened, isNew } = await openConsolidatedQuery(tx, uuidv7(), patientId, {
       ...query,
@@ -124,17 +124,11 @@ export function addConsolidatedRoutes(
 const patientOf = async (tx: AccountTx, id: string): Promise<StoredPatient> =>
   found('Patient', await findPatient(tx, id));
 
-async function checkLimit(tx: AccountTx, { account }: Caller): Promise<void> {
-  const limit = account.settings.limits?.consolidatedQueriesPerMinute ?? CONSOLIDATED_STARTS_PER_MINUTE;
-  const [use] = await countUse(tx, ['consolidated-query']);
-  if (use === undefined || use.used <= limit) return;
-  const seconds = Math.max(1, Math.ceil(use.resetMs / 1000));
-  throw new ExchangeError(
-    429,
-    `Rate limit of ${limit} consolidated queries per minute exceeded; try again in ${seconds} s`,
-    { headers: { 'retry-after': String(seconds) } },
-  );
-}
+const limitOf = ({ account }: Caller): StartLimit => ({
+  name: 'consolidated-query',
+  what: 'consolidated queries',
+  perMinute: account.settings.limits?.consolidatedQueriesPerMinute ?? CONSOLIDATED_STARTS_PER_MINUTE,
+});
 
 const OPERATION = 'readConsolidatedResult';
 /** A summary is shown by itself: nothing runs in it, and nothing is loaded. */
