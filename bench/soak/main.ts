@@ -1,66 +1,32 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Command } from 'commander';
-import color from 'picocolors';
-import { KILLABLE, type Killable } from '../../test/faults/kill/holds.ts';
-import { type RoundReport, runRound, runUndisturbed } from '../../test/faults/kill/round.ts';
-import { seededRandom } from '../../test/faults/kill/seeded.ts';
-import { KILL_WINDOWS, planKills } from '../../test/faults/kill/windows.ts';
-import { startTestStack } from '../../test/support/stack.ts';
-import { renderCoverage, renderRound, renderSummary } from './report.ts';
+import { KILLABLE } from '../../test/faults/kill/holds.ts';
+import { type KillSoakOptions, soakKills } from './kills.ts';
+import { type MonitoringSoakOptions, soakMonitoring } from './monitoring.ts';
 
-/** `npm run soak`: kills parts of a working stack at seeded moments and judges what comes of the work. */
-const program = new Command('npm run soak --')
+const program = new Command('npm run soak --').description(
+  'Long runs of a whole stack while parts of it are killed.',
+);
+
+program
+  .command('kills', { isDefault: true })
   .description('SIGKILL parts of a running stack at seeded moments; every query must end as it would have.')
   .option('--rounds <n>', 'kills of each part', '20')
   .option('--part <name>', `${KILLABLE.join(', ')} or all`, 'all')
   .option('--seed <n>', 'the same seed plans the same kills', '1')
   .option('--window <text>', 'only moments whose name contains this')
   .option('--keep', 'leave the data folder, with all logs, behind')
-  .parse();
+  .action((options: KillSoakOptions) => soakKills(options, (why) => program.error(why)));
 
-interface SoakOptions {
-  rounds: string;
-  part: string;
-  seed: string;
-  window?: string;
-  keep?: true;
-}
-const options = program.opts<SoakOptions>();
-const parts = KILLABLE.filter((part) => options.part === 'all' || options.part === part);
-const windows = KILL_WINDOWS.filter(({ name }) => name.includes(options.window ?? ''));
-if (parts.length === 0 || windows.length === 0) program.error('no such part, or no such moment');
-const kills = planKills(seededRandom(Number(options.seed)), {
-  parts,
-  windows,
-  rounds: Number(options.rounds),
-});
+program
+  .command('monitoring')
+  .description(
+    'Two cohorts with common patients are monitored while the worker is killed; each patient once.',
+  )
+  .option('--patients <n>', 'patients of the larger cohort', '10000')
+  .option('--per-minute <n>', 'limit of queries per minute; monitoring may use 80 % of it', '12000')
+  .option('--kills <n>', 'of the worker', '2')
+  .option('--minutes <n>', 'give up after', '60')
+  .option('--keep', 'leave the data folder, with all logs, behind')
+  .action((options: MonitoringSoakOptions) => soakMonitoring(options));
 
-const print = (line = ''): void => void process.stdout.write(`${line}\n`);
-const dataDir = await mkdtemp(join(tmpdir(), 'exchange-soak-'));
-const interrupted = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
-
-print(color.bold(`Starting the stack in ${dataDir} …`));
-const stack = await startTestStack({ dataDir });
-const reports: RoundReport[] = [];
-try {
-  const undisturbed = await runUndisturbed(stack);
-  print(`Undisturbed: all ended after ${undisturbed.seconds} s`);
-  for (const [index, kill] of kills.entries()) {
-    if (interrupted.signal.aborted) break;
-    const report = await runRound(stack, kill, undisturbed);
-    reports.push(report);
-    print(renderRound(index + 1, kills.length, report));
-    for (const fault of report.faults) print(color.red(`     ✗ ${fault}`));
-  }
-} finally {
-  await stack.stop();
-  if (options.keep !== true) await rm(dataDir, { recursive: true, force: true });
-}
-
-const faulty = reports.filter(({ faults }) => faults.length > 0).length;
-print(`\n${renderCoverage(reports, parts as readonly Killable[], windows)}\n`);
-print(renderSummary(reports));
-process.exitCode = faulty === 0 && reports.length === kills.length ? 0 : 1;
+await program.parseAsync();

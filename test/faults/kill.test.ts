@@ -9,6 +9,7 @@ import { readOutcome } from './kill/outcome.ts';
 import { type RoundReport, runRound, runUndisturbed } from './kill/round.ts';
 import { seededRandom } from './kill/seeded.ts';
 import { KILL_WINDOWS, planKills } from './kill/windows.ts';
+import { runMonitoringRound } from './monitoring/round.ts';
 
 // The short form of `npm run soak`: one moment for each part, chosen so that all four kinds that issue 3 names are
 // there. The soak takes every moment with every part.
@@ -40,6 +41,13 @@ describe('work in progress', { timeout: 200_000 }, () => {
     const { hit, faults } = await runRound(stack, kill, undisturbed);
     expect(faults).toEqual([]);
     expect(hit).toBe(true);
+  });
+
+  it('asks about each patient of two monitored cohorts once when the worker is killed', async () => {
+    const round = { patients: 200, queriesPerMinute: 12_000, kills: 1, timeoutMs: 60_000 };
+    const { faults, queries } = await runMonitoringRound(stack, round);
+    expect(faults).toEqual([]);
+    expect(queries).toBe(200);
   });
 
   it('is judged by what would show a fault: planted ones are seen', async () => {

@@ -9,10 +9,10 @@ import {
   expectedIn,
 } from './check.ts';
 import { createHolds, type Killable } from './holds.ts';
+import { killPart } from './kill-part.ts';
 import { type PersonOutcome, readOutcome } from './outcome.ts';
 import { seededRandom } from './seeded.ts';
 import { badlyEnded, settle } from './settle.ts';
-import { until } from './until.ts';
 import type { PlannedKill } from './windows.ts';
 import {
   FAILS_ITS_FIRST_JOB,
@@ -24,7 +24,6 @@ import {
 
 /** From the kill on: everything must have ended by then. */
 const END_TIMEOUT_MS = 120_000;
-const RESTART_TIMEOUT_MS = 60_000;
 
 export interface RoundReport {
   account: StackAccount;
@@ -116,14 +115,4 @@ export async function runRound(
     requests,
     faults,
   };
-}
-
-/** SIGKILL; resolves when the supervisor has the part running again. */
-async function killPart({ stack }: TestStack, part: Killable, afterKill: () => Promise<void>): Promise<void> {
-  const pid = stack.pids()[part];
-  if (pid === undefined) throw new Error(`${part} is not running`);
-  process.kill(pid, 'SIGKILL');
-  await afterKill();
-  const runs = await until(async () => stack.pids()[part] !== pid, { timeoutMs: RESTART_TIMEOUT_MS });
-  if (!runs) throw new Error(`${part} was not started again`);
 }
