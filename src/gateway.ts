@@ -16,6 +16,8 @@ const VARIABLES = [
   'NOTIFICATION_SENDERS',
   'IDENTITY_PARTNER_BASE_URL',
   'IDENTITY_PARTNER_SECRET',
+  'MESSAGE_PARTNER_BASE_URL',
+  'MESSAGE_PARTNER_SECRET',
 ] as const;
 
 /** Serves the interface. Starts and answers while Temporal is down; accepted work then starts when it is back. */
@@ -42,6 +44,8 @@ await runProcess('gateway', async (logger) => {
     followUps: exchange.followUps,
     identityPartner: openIdentityPartner(config),
     identitySecret: config.IDENTITY_PARTNER_SECRET,
+    messages: config.MESSAGE_PARTNER_BASE_URL === undefined ? undefined : exchange.messages,
+    messageSecret: config.MESSAGE_PARTNER_SECRET,
     erasures: exchange.erasures,
     handleSourceCallback: (token, headers, rawBody) =>
       exchange.sourceCallbacks.handle(token, headers, rawBody),

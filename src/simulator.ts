@@ -40,6 +40,7 @@ const simulator = await createSimulator({
   requestLogPath: config.SIMULATOR_LOG,
   dataDir: config.SIMULATOR_DATA,
   notify: notifyTarget(),
+  exchangeUrl: config.SIMULATOR_NOTIFY_URL,
   partnerSecrets: { identity: config.IDENTITY_PARTNER_SECRET, messages: config.MESSAGE_PARTNER_SECRET },
   access: { hie: accessTo('HIE'), pharmacy: accessTo('PHARMACY'), lab: accessTo('LAB') },
   callbackSecrets: {

@@ -4,6 +4,7 @@ import { consolidatedEndpoints } from './endpoints/consolidated.ts';
 import { documentEndpoints } from './endpoints/document.ts';
 import { facilityEndpoints } from './endpoints/facility.ts';
 import { identityEndpoints } from './endpoints/identity.ts';
+import { messageEndpoints } from './endpoints/message.ts';
 import { networkQueryEndpoints } from './endpoints/network-query.ts';
 import { notificationEndpoints } from './endpoints/notification.ts';
 import { patientEndpoints } from './endpoints/patient.ts';
@@ -19,6 +20,7 @@ export const endpoints = {
   ...cohortEndpoints,
   ...networkQueryEndpoints,
   ...identityEndpoints,
+  ...messageEndpoints,
   ...notificationEndpoints,
   ...consolidatedEndpoints,
   ...documentEndpoints,

@@ -4,6 +4,7 @@ import { consolidatedDataEventSchema } from './consolidated-query.ts';
 import { documentUrlsEventSchema } from './document.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { identityVerifiedEventSchema } from './identity.ts';
+import { messageEventSchema } from './message.ts';
 import { encounterEventSchema, laboratoryEventSchema, pharmacyEventSchema } from './notification.ts';
 import { idSchema, instantSchema, SOURCE_TYPES, type SourceType, sourceTypeSchema } from './primitives.ts';
 import { testEventSchema } from './webhook-test.ts';
@@ -59,6 +60,7 @@ export const webhookEventSchema = z.union([
   bulkCreateEventSchema,
   consolidatedDataEventSchema,
   identityVerifiedEventSchema,
+  messageEventSchema,
   documentUrlsEventSchema,
 ]);
 export type WebhookEvent = z.output<typeof webhookEventSchema>;

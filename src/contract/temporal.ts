@@ -25,6 +25,7 @@ export const WORKFLOW_TYPES = {
   dischargeFollowUp: 'dischargeFollowUp',
   cohortMonitoring: 'cohortMonitoring',
   bulkOnboarding: 'bulkOnboarding',
+  messageTransmission: 'messageTransmission',
 } as const;
 
 export const SCHEDULE_IDS = { reconcile: 'reconcile' } as const;

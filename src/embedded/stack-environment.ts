@@ -93,6 +93,8 @@ const exchangeEnvironment = (facts: StackFacts): Environment => ({
   INTERNAL_TOKEN_KEY: facts.secrets.internalTokenKey,
   PUBLIC_BASE_URL: gatewayUrl(facts.ports),
   ALLOW_LOOPBACK_WEBHOOKS: 'true',
+  MESSAGE_PARTNER_BASE_URL: `${simulatorUrl(facts.ports)}/messages`,
+  MESSAGE_PARTNER_SECRET: facts.secrets.messagePartnerSecret,
   ...(facts.sources.HIE ?? simulatedSource('HIE', facts.ports, facts.secrets)),
   ...(facts.sources.PHARMACY ?? simulatedSource('PHARMACY', facts.ports, facts.secrets)),
   ...(facts.sources.LAB ?? simulatedSource('LAB', facts.ports, facts.secrets)),

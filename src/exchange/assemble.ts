@@ -11,6 +11,7 @@ import { createConsolidatedLauncher } from './consolidated/launcher.ts';
 import { createDocumentRenditions } from './documents/renditions.ts';
 import type { LeftOverWork } from './left-over-work.ts';
 import { createLinkMaker } from './links/signed-link.ts';
+import { createMessageLauncher } from './messages/launcher.ts';
 import { createCohortSchedules } from './monitoring/cohort-schedules.ts';
 import { createNetworkQueryService } from './network-query/service.ts';
 import { createSourceCallbacks } from './network-query/source-callback.ts';
@@ -81,6 +82,7 @@ export async function assembleExchange(
   const bulkLeftOver = { store, blobs, launcher: bulkCreates.launcher, courier, logger };
   const consolidatedQueries = createConsolidatedLauncher({ store, blobs, temporal, courier, logger });
   const cohortSchedules = createCohortSchedules({ store, temporal, logger });
+  const messages = createMessageLauncher({ store, temporal, courier, logger });
   const followUps = createFollowUps({ store, temporal, logger });
   const erasures = createErasures({ store, blobs, stopWorkflow: workflowStopper(temporal), logger });
   const secrets = callbackSecrets(config);
@@ -107,6 +109,7 @@ export async function assembleExchange(
     querySweeps: createSweepControl({ store, temporal }),
     cohortSchedules,
     followUps,
+    messages,
     erasures,
     sourceCallbacks: createSourceCallbacks({ store, temporal, logger, secrets }),
     /** Where a source may call back, without the token; undefined when it has no key to sign with. */
@@ -122,6 +125,7 @@ export async function assembleExchange(
       sweepsLeftOver({ store, temporal }),
       cohortSchedules.leftOver,
       followUps.leftOver,
+      messages.leftOver,
       erasures.leftOver,
       keysToSeal({ store, webhookKeys }),
     ] as LeftOverWork[],
@@ -133,6 +137,7 @@ export async function assembleExchange(
         consolidatedQueries.drain(),
         cohortSchedules.drain(),
         followUps.drain(),
+        messages.drain(),
         erasures.drain(),
         courier.drain(),
         destinationPing.drain(),

@@ -16,6 +16,8 @@ export interface SimulatorAdmin {
   resetSettings(): Promise<void>;
   /** How the identity and the transport partner behave from now on. */
   changePartners(change: PartnerSettingsChange): Promise<void>;
+  /** Brings a message to the exchange, as its transport partner; the status that it answered. */
+  deliverMessage(message: { messageId: string; [member: string]: unknown }): Promise<number>;
   /** What the sources were asked, in the order of the answers. */
   requests(filter?: LogFilter): Promise<RequestLogEntry[]>;
   /** Tells the exchange of a sample person; how each message was answered, in the order of sending. */
@@ -47,6 +49,8 @@ export function createSimulatorAdmin(simulatorUrl: string, token?: string): Simu
     notify: async (notification) =>
       z.array(sentMessage).parse(JSON.parse(await call('POST', 'notifications', notification))),
     changePartners: async (change) => void (await call('PUT', 'partners', change)),
+    deliverMessage: async (message) =>
+      z.object({ status: z.int() }).parse(JSON.parse(await call('POST', 'messages', message))).status,
     resetSettings: async () => void (await call('DELETE', 'settings')),
     requests: async (filter = {}) => {
       const query = new URLSearchParams();

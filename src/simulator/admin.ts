@@ -5,6 +5,7 @@ import type { FaultBook } from './faults/fault-book.ts';
 import { faultRule } from './faults/rules.ts';
 import { CannotNotifyError, type Notifier } from './notifications/notifier.ts';
 import { notifyRequest } from './notifications/request.ts';
+import type { Deliver } from './partners/messages.ts';
 import { type PartnerSettings, partnerSettingsChange } from './partners/settings.ts';
 import { SOURCE_NAMES } from './protocol.ts';
 import type { RequestLog } from './request-log.ts';
@@ -16,6 +17,8 @@ export interface AdminOptions {
   log: RequestLog;
   notifier: Notifier;
   partners: PartnerSettings;
+  /** Brings a message to the exchange; none without an exchange. */
+  deliver?: Deliver;
   /** Bearer token the admin routes ask for; without it they are open to this machine. */
   token?: string;
 }
@@ -31,7 +34,7 @@ const logFilter = z.object({
 
 /** Routes by which tests and the demo steer the sources and read what they saw. Only for this machine. */
 export async function adminRoutes(app: FastifyInstance, options: AdminOptions): Promise<void> {
-  const { faults, settings, log, notifier, partners, token } = options;
+  const { faults, settings, log, notifier, partners, deliver, token } = options;
   app.addHook('onRequest', async (request, reply) => {
     const refused = refusalOf(request, token);
     if (refused) await reply.code(refused.status).send({ error: refused.error });
@@ -66,6 +69,14 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
     if (!change.success) return invalid(reply, change.error);
     partners.change(change.data);
     return { identity: partners.identity, messages: partners.messages };
+  });
+
+  app.post('/messages', async (request, reply) => {
+    const message = z.looseObject({ messageId: z.string() }).safeParse(request.body);
+    if (!message.success) return invalid(reply, message.error);
+    if (deliver === undefined)
+      return reply.code(409).send({ error: 'Set SIMULATOR_NOTIFY_URL and MESSAGE_PARTNER_SECRET' });
+    return { status: await deliver(message.data) };
   });
 
   app.post('/notifications', async (request, reply) => {

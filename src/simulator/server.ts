@@ -11,6 +11,7 @@ import { type CallbackSecrets, createCallBack } from './jobs/callback.ts';
 import { Jobs } from './jobs/jobs.ts';
 import { Notifier, type NotifyTarget } from './notifications/notifier.ts';
 import { identityRoutes } from './partners/identity.ts';
+import { createDeliver, messageRoutes } from './partners/messages.ts';
 import { PartnerSettings } from './partners/settings.ts';
 import { serveSource } from './pipeline.ts';
 import { SOURCE_NAMES, type SourceName } from './protocol.ts';
@@ -47,6 +48,8 @@ export interface SimulatorOptions {
   notify?: NotifyTarget;
   /** Keys that each partner and the exchange sign with; a partner without one is not there. */
   partnerSecrets?: { identity?: string; messages?: string };
+  /** Exchange to which the transport partner brings messages and receipts. */
+  exchangeUrl?: string;
 }
 
 export interface Simulator {
@@ -68,6 +71,8 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
   const data = createSourceData();
   const notifier = new Notifier(options.notify);
   const partners = new PartnerSettings();
+  const messageCallbackUrl =
+    options.exchangeUrl === undefined ? undefined : `${options.exchangeUrl}/messages/callback`;
 
   const app = createApp();
   app.get('/health', () => ({ status: 'ok' }));
@@ -78,9 +83,10 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
     log,
     notifier,
     partners,
+    deliver: createDeliver({ secret: options.partnerSecrets?.messages, callbackUrl: messageCallbackUrl }),
     token: options.adminToken,
   });
-  const { identity: identitySecret } = options.partnerSecrets ?? {};
+  const { identity: identitySecret, messages: messageSecret } = options.partnerSecrets ?? {};
   if (identitySecret !== undefined) {
     const { publicUrl } = options;
     await app.register(identityRoutes, {
@@ -88,6 +94,14 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
       secret: identitySecret,
       settings: partners,
       publicUrl,
+    });
+  }
+  if (messageSecret !== undefined) {
+    await app.register(messageRoutes, {
+      prefix: '/messages',
+      secret: messageSecret,
+      settings: partners,
+      callbackUrl: messageCallbackUrl,
     });
   }
   for (const name of SOURCE_NAMES) {

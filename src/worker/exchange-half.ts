@@ -1,6 +1,7 @@
 import { createBulkActivities } from '../activities/exchange/bulk-activities.ts';
 import { createConsolidatedActivities } from '../activities/exchange/consolidated-activities.ts';
 import { createFollowUpActivities } from '../activities/exchange/follow-up-activities.ts';
+import { createMessageActivities } from '../activities/exchange/message-activities.ts';
 import { createReconcileActivities } from '../activities/exchange/reconcile-activities.ts';
 import { createRecordActivities } from '../activities/exchange/record-activities.ts';
 import { createSourceActivities } from '../activities/exchange/source-activities.ts';
@@ -11,14 +12,23 @@ import { SOURCE_TYPES } from '../contract/primitives.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from '../exchange/assemble.ts';
 import { createBulkEngine } from '../exchange/bulk/engine.ts';
+import { createTransmission } from '../exchange/messages/transmission.ts';
 import { createFollowUpRounds } from '../exchange/notifications/follow-up/rounds.ts';
+import { openMessagePartner } from '../exchange/partners/open-partners.ts';
 import { createConnectors } from '../exchange/sources/fhir-connector.ts';
 import type { Half, HalfDeps } from './half.ts';
 import { SOURCE_VARIABLES, sourceConfigs } from './source-configs.ts';
 
 /** Activities of the exchange's own queue and of each source's. Throws ConfigError. */
 export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<Half> {
-  const config = readConfig([...EXCHANGE_VARIABLES, ...SOURCE_VARIABLES, 'ID_HMAC_KEY']);
+  const config = readConfig([
+    ...EXCHANGE_VARIABLES,
+    ...SOURCE_VARIABLES,
+    'ID_HMAC_KEY',
+    'MESSAGE_PARTNER_BASE_URL',
+    'MESSAGE_PARTNER_SECRET',
+  ]);
+  const messagePartner = openMessagePartner(config);
   const connectors = createConnectors(sourceConfigs(config));
   const exchange = await assembleExchange(config, temporal, logger);
   const { store, blobs, courier, callbackBaseUrl, callbackKey } = exchange;
@@ -42,6 +52,9 @@ export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<
         ...createSweepActivities({ store, launcher: exchange.networkQueries.launcher, callbackKey }),
         ...createFollowUpActivities({
           rounds: createFollowUpRounds({ store, networkQueries: exchange.networkQueries }),
+        }),
+        ...createMessageActivities({
+          transmission: createTransmission({ store, blobs, courier, partner: messagePartner }),
         }),
         ...createWebhookActivities({ delivery: exchange.delivery, courier, temporal }),
         ...createReconcileActivities({

@@ -2,6 +2,7 @@
 export { bulkPatientCreate } from './exchange/bulk-patient-create/workflow.ts';
 export { consolidatedQuery } from './exchange/consolidated-query/workflow.ts';
 export { dischargeFollowUp } from './exchange/discharge-follow-up/workflow.ts';
+export { messageTransmission } from './exchange/message-transmission/workflow.ts';
 export { networkQuery } from './exchange/network-query/workflow.ts';
 export { querySweep } from './exchange/query-sweep/workflow.ts';
 export { reconcile } from './exchange/reconcile/workflow.ts';

@@ -10,6 +10,7 @@ export const bulkPatientCreate = withOneStepMore(workflows.bulkPatientCreate);
 export const consolidatedQuery = withOneStepMore(workflows.consolidatedQuery);
 export const cohortMonitoring = withOneStepMore(workflows.cohortMonitoring);
 export const dischargeFollowUp = withOneStepMore(workflows.dischargeFollowUp);
+export const messageTransmission = withOneStepMore(workflows.messageTransmission);
 export const networkQuery = withOneStepMore(workflows.networkQuery);
 export const patientOnboarding = withOneStepMore(workflows.patientOnboarding);
 export const querySweep = withOneStepMore(workflows.querySweep);

@@ -19,6 +19,7 @@ import { bulkPatientCreateScenarios } from './scenarios/bulk-patient-create.ts';
 import { cohortMonitoringScenarios } from './scenarios/cohort-monitoring.ts';
 import { consolidatedQueryScenarios } from './scenarios/consolidated-query.ts';
 import { dischargeFollowUpScenarios } from './scenarios/discharge-follow-up.ts';
+import { messageTransmissionScenarios } from './scenarios/message-transmission.ts';
 import { networkQueryScenarios } from './scenarios/network-query.ts';
 import { patientOnboardingScenarios } from './scenarios/patient-onboarding.ts';
 import { querySweepScenarios } from './scenarios/query-sweep.ts';
@@ -37,6 +38,7 @@ const scenarios: Record<string, Scenario> = {
   ...dischargeFollowUpScenarios,
   ...bulkPatientCreateScenarios,
   ...consolidatedQueryScenarios,
+  ...messageTransmissionScenarios,
   ...webhookAndReconcileScenarios,
   ...querySweepScenarios,
   ...cohortMonitoringScenarios,

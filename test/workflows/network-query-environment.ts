@@ -3,6 +3,7 @@ import type { WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { FollowUpActivities } from '../../src/activities/exchange/follow-up-activities.ts';
+import type { MessageActivities } from '../../src/activities/exchange/message-activities.ts';
 import type { ReconcileActivities } from '../../src/activities/exchange/reconcile-activities.ts';
 import type { RecordActivities } from '../../src/activities/exchange/record-activities.ts';
 import type { SourceActivities } from '../../src/activities/exchange/source-activities.ts';
@@ -32,7 +33,8 @@ type ExchangeActivities = RecordActivities &
   SourceActivities &
   WebhookActivities &
   ReconcileActivities &
-  FollowUpActivities;
+  FollowUpActivities &
+  MessageActivities;
 const ACTIVITY_NAMES = [
   'askSource',
   'collectSource',
@@ -43,6 +45,9 @@ const ACTIVITY_NAMES = [
   'askAfterDischarge',
   'lookAfterDischarge',
   'endFollowUp',
+  'transmitMessage',
+  'checkTransmission',
+  'failTransmission',
 ] as const satisfies (keyof ExchangeActivities)[];
 type Answer = SourceStep | Error | ((step: SourceStepInput) => Promise<SourceStep>);
 export type QueryRun = WorkflowHandleWithFirstExecutionRunId<

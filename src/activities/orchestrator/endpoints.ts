@@ -77,6 +77,12 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     cancelNetworkQuery: operation('cancelNetworkQuery', whole),
     createIdentitySession: operation('createIdentitySession', whole),
     createAal2Challenge: operation('createAal2Challenge', whole),
+    listMessages: operation('listMessages', ({ messages, meta }) => ({
+      messages: messages.map(withoutContent),
+      meta,
+    })),
+    getMessage: operation('getMessage', withoutContent),
+    sendMessage: operation('sendMessage', withoutContent),
     listNotifications: operation('listNotifications', ({ notifications, meta }) => ({
       notifications: notifications.map(({ id, type, patientId }) => ({ id, type, patientId })),
       meta,
@@ -126,6 +132,13 @@ const pageOf = ({ patients, meta }: AnswerOf<'listCohortPatients'>) => ({
   patients: patients.map(({ id, status }) => ({ id, hieOptOut: status?.hieOptOut ?? false })),
   itemsInTotal: meta.itemsInTotal ?? undefined,
   nextPage: meta.nextPage ?? undefined,
+});
+/** What was written to whom is no matter of a history. */
+const withoutContent = ({ id, patientId, status, reason }: AnswerOf<'getMessage'>) => ({
+  id,
+  patientId,
+  status,
+  reason,
 });
 /** Whoever holds the link may read. */
 const withoutLink = ({ url: _, ...rest }: AnswerOf<'getNotification'>) => rest;

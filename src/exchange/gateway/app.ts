@@ -21,13 +21,10 @@ import { addConsolidatedResultRoute, addConsolidatedRoutes } from './routes/cons
 import { addDocumentLinkRoute, addDocumentRoutes } from './routes/documents.ts';
 import { addFacilityRoutes } from './routes/facilities.ts';
 import { addHealthRoutes } from './routes/health.ts';
-import {
-  addIdentityCallbackRoute,
-  addIdentityReturnRoutes,
-  addIdentityRoutes,
-} from './routes/identity.ts';
+import { addIdentityCallbackRoute, addIdentityReturnRoutes, addIdentityRoutes } from './routes/identity.ts';
 import { addInboundNotificationRoutes } from './routes/inbound-notifications.ts';
 import { addLinkRoutes } from './routes/links.ts';
+import { addMessageCallbackRoute, addMessageRoutes } from './routes/messages.ts';
 import { addNetworkQueryRoutes } from './routes/network-queries.ts';
 import { addNotificationLinkRoute, addNotificationRoutes } from './routes/notifications.ts';
 import { addPatientRoutes } from './routes/patients.ts';
@@ -73,6 +70,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
   await app.register(async (scope) => addSourceCallbackRoute(scope, deps));
   await app.register(async (scope) => addInboundNotificationRoutes(scope, deps));
   await app.register(async (scope) => addIdentityCallbackRoute(scope, deps));
+  await app.register(async (scope) => addMessageCallbackRoute(scope, deps));
   await app.register(async (scope) => {
     addLinkRoutes(scope, deps);
     addNotificationLinkRoute(scope, deps);
@@ -96,6 +94,7 @@ async function addInterface(app: FastifyInstance, deps: GatewayDeps): Promise<vo
   addFacilityRoutes(operations);
   addNetworkQueryRoutes(operations, deps);
   addIdentityRoutes(operations, deps);
+  addMessageRoutes(operations, deps);
   addNotificationRoutes(operations, deps);
   addConsolidatedRoutes(operations, deps);
   addDocumentRoutes(operations, deps);

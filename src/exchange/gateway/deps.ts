@@ -6,6 +6,7 @@ import type { ConsolidatedLauncher } from '../consolidated/launcher.ts';
 import type { DocumentRenditions } from '../documents/renditions.ts';
 import type { IdentityPartner } from '../identity/partner.ts';
 import type { LinkMaker } from '../links/signed-link.ts';
+import type { MessageLauncher } from '../messages/launcher.ts';
 import type { NetworkQueryService } from '../network-query/service.ts';
 import type { FollowUps } from '../notifications/follow-up/follow-ups.ts';
 import type { NotificationSender } from '../notifications/senders.ts';
@@ -57,6 +58,10 @@ export interface GatewayDeps {
   identityPartner?: IdentityPartner;
   /** What the identity partner signs its callbacks with. */
   identitySecret?: string;
+  /** Brings messages out; none: nobody does. */
+  messages?: Pick<MessageLauncher, 'launch' | 'receiptCame'>;
+  /** What the transport partner of messages signs its callbacks with. */
+  messageSecret?: string;
   /** Of tests that let sessions expire; default the machine's. */
   clock?: () => Date;
   /** Asks a new webhook destination whether it is one. */

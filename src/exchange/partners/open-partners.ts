@@ -1,5 +1,6 @@
 import { type Config, ConfigError } from '../../config.ts';
 import { createIdentityPartner, type IdentityPartner } from '../identity/partner.ts';
+import { createMessagePartner, type MessagePartner } from '../messages/partner.ts';
 import type { PartnerConfig } from './partner-http.ts';
 
 /** Undefined when none is configured. Throws ConfigError when half of it is. */
@@ -9,6 +10,15 @@ export function openIdentityPartner(
   const { IDENTITY_PARTNER_BASE_URL: baseUrl, IDENTITY_PARTNER_SECRET: secret } = config;
   const partner = both('IDENTITY_PARTNER', baseUrl, secret);
   return partner && createIdentityPartner(partner);
+}
+
+/** Undefined when none is configured. Throws ConfigError when half of it is. */
+export function openMessagePartner(
+  config: Config<'MESSAGE_PARTNER_BASE_URL' | 'MESSAGE_PARTNER_SECRET'>,
+): MessagePartner | undefined {
+  const { MESSAGE_PARTNER_BASE_URL: baseUrl, MESSAGE_PARTNER_SECRET: secret } = config;
+  const partner = both('MESSAGE_PARTNER', baseUrl, secret);
+  return partner && createMessagePartner(partner);
 }
 
 function both(

@@ -61,6 +61,8 @@ export interface AccountSettings {
   bulk?: { sources?: SourceType[] };
   /** When scheduled monitoring may run: hours of the day in an IANA time zone; default 1 to 5 in America/New_York. */
   monitoring?: { timeZone?: string; fromHour?: number; toHour?: number };
+  /** Direct addresses, in lower case, at which the account receives messages; by XDR it does at its facilities' OIDs. */
+  messages?: { directAddresses?: string[] };
   /** Origins whose pages may embed the patient view; default none. */
   embed?: { frameAncestors?: string[] };
 }

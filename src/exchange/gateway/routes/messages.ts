@@ -1,0 +1,134 @@
+import type { FastifyInstance } from 'fastify';
+import { v7 as uuidv7 } from 'uuid';
+import { MESSAGES_PER_MINUTE, type MessageRequest, transportOf } from '../../../contract/message.ts';
+import { ExchangeError, InvalidRequestError } from '../../errors.ts';
+import { takeMessageCallback } from '../../messages/inbound.ts';
+import { messageAnswer } from '../../messages/message-answer.ts';
+import { verifySourceCallback } from '../../sources/callback.ts';
+import type { AccountTx } from '../../store/database.ts';
+import { countUse } from '../../store/limits.ts';
+import {
+  documentsOfPatient,
+  findMessage,
+  insertMessage,
+  listMessages,
+  MESSAGE_ORDER,
+} from '../../store/messages.ts';
+import { findPatient } from '../../store/patients.ts';
+import type { GatewayDeps } from '../deps.ts';
+import { found, ok } from '../operation.ts';
+import type { Operations } from '../operations.ts';
+import { openPage } from '../paging.ts';
+import type { Caller } from '../plugins/auth.ts';
+
+/** Of all attachments of one message: they are sent in one piece. */
+const ATTACHMENT_BYTES_MAX = 20_000_000;
+
+/** E12 and the operations around it. */
+export function addMessageRoutes(
+  operations: Operations,
+  deps: Pick<GatewayDeps, 'messages' | 'publicBaseUrl' | 'linkSigningKey'>,
+): void {
+  operations.read('listMessages', async (tx, { query }) => {
+    const { direction, patientId, destination, status } = query;
+    const opened = openPage(deps, 'listMessages', { query }, MESSAGE_ORDER);
+    const filter = { direction, patientId, destination, status };
+    const page = await listMessages(tx, filter, opened.request);
+    return ok({ messages: page.items.map(messageAnswer), meta: opened.meta(page) });
+  });
+
+  operations.read('getMessage', async (tx, { params }) =>
+    ok(messageAnswer(found('Message', await findMessage(tx, params.id)))),
+  );
+
+  operations.write('sendMessage', async (tx, { query, body, caller }) => {
+    const { messages } = deps;
+    if (messages === undefined)
+      throw new ExchangeError(503, 'This service has no transport partner for messages; ask its operator');
+    await checkLimit(tx, caller);
+    const patient = found('Patient', await findPatient(tx, query.patientId));
+    const attachments = body.attachments ?? [];
+    await checkAttachments(tx, patient.id, attachments);
+    const message = await insertMessage(tx, {
+      id: uuidv7(),
+      patientId: patient.id,
+      direction: 'outbound',
+      status: 'processing',
+      ...wayOf(body),
+      subject: body.subject,
+      body: body.body ?? null,
+      attachments,
+      intendedRecipientNpi: body.intendedRecipientNpi ?? [],
+    });
+    if (message === undefined) throw new Error('a message that was just made was there before');
+    const { accountId } = tx;
+    return ok(messageAnswer(message), {
+      patientId: patient.id,
+      targetId: message.id,
+      afterCommit: () => messages.launch(accountId, message.id),
+    });
+  });
+}
+
+function wayOf({ destination, network }: MessageRequest) {
+  const transportMethod = transportOf(destination);
+  if (transportMethod === undefined) throw new Error('a destination that passed validation is none');
+  return {
+    destination,
+    transportMethod,
+    network: transportMethod === 'xdr' ? (network ?? ('CAREQUALITY' as const)) : null,
+  };
+}
+
+/** Throws InvalidRequestError: what is another patient's is not told from what is not there. */
+async function checkAttachments(tx: AccountTx, patientId: string, ids: readonly string[]): Promise<void> {
+  const documents = await documentsOfPatient(tx, patientId, ids);
+  const known = new Set(documents.map(({ id }) => id));
+  const unknown = ids.flatMap((id, index) =>
+    known.has(id) ? [] : [{ path: `attachments[${index}]`, message: 'is not a document of this patient' }],
+  );
+  if (unknown.length > 0) throw new InvalidRequestError(unknown);
+  const sizeBytes = documents.reduce((sum, document) => sum + document.sizeBytes, 0);
+  if (sizeBytes <= ATTACHMENT_BYTES_MAX) return;
+  const message = `have ${sizeBytes} bytes together, ${ATTACHMENT_BYTES_MAX} at most; send several messages`;
+  throw new InvalidRequestError([{ path: 'attachments', message }]);
+}
+
+async function checkLimit(tx: AccountTx, { account }: Caller): Promise<void> {
+  const limit = account.settings.limits?.messagesPerMinute ?? MESSAGES_PER_MINUTE;
+  const [use] = await countUse(tx, ['message']);
+  if (use === undefined || use.used <= limit) return;
+  const seconds = Math.max(1, Math.ceil(use.resetMs / 1000));
+  throw new ExchangeError(
+    429,
+    `Rate limit of ${limit} messages per minute exceeded; try again in ${seconds} s`,
+    { headers: { 'retry-after': String(seconds) } },
+  );
+}
+
+const BODY_BYTES_MAX = 1024 * 1024;
+
+/** Where the transport partner brings messages and receipts. No API key: it signs its body, kept as it came. */
+export function addMessageCallbackRoute(
+  app: FastifyInstance,
+  deps: Pick<GatewayDeps, 'store' | 'courier' | 'idHmacKey' | 'messageSecret' | 'messages'>,
+): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
+    done(null, body),
+  );
+  app.post(
+    '/messages/callback',
+    { schema: { hide: true }, config: { operation: 'messageCallback' } },
+    async (request, reply) => {
+      const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+      const { messageSecret, store, courier, idHmacKey, messages } = deps;
+      if (messageSecret === undefined) return reply.code(404).send();
+      if (!verifySourceCallback(messageSecret, request.headers, body).isGenuine)
+        return reply.code(401).send();
+      const receiptCame = (messageId: string): void => messages?.receiptCame(messageId);
+      const { status } = await takeMessageCallback({ store, courier, idHmacKey, receiptCame }, body);
+      return reply.code(status).send();
+    },
+  );
+}

@@ -1,0 +1,23 @@
+import type { Message } from '../../contract/message.ts';
+import type { StoredMessage } from '../store/messages.ts';
+
+/** A message as answers and webhooks have it. */
+export function messageAnswer(message: StoredMessage): Message {
+  const { attachments, intendedRecipientNpi } = message;
+  return {
+    id: message.id,
+    patientId: message.patientId ?? undefined,
+    direction: message.direction,
+    status: message.status,
+    transportMethod: message.transportMethod,
+    network: message.network ?? undefined,
+    destination: message.destination,
+    subject: message.subject,
+    body: message.body ?? undefined,
+    attachments: attachments.length === 0 ? undefined : attachments,
+    intendedRecipientNpi: intendedRecipientNpi.length === 0 ? undefined : intendedRecipientNpi,
+    sentAt: message.sentAt.toISOString(),
+    updatedAt: message.updatedAt.toISOString(),
+    reason: message.reason ?? undefined,
+  };
+}

@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import type { MESSAGE_END_REASONS } from '../../contract/message-workflow.ts';
+import { createPartnerHttp, type PartnerConfig, PartnerFailure } from '../partners/partner-http.ts';
+import type { StoredMessage } from '../store/messages.ts';
+
+export interface SentAttachment {
+  id: string;
+  fileName: string;
+  contentType: string;
+  content: Buffer;
+}
+
+export type DeliveryState =
+  | { state: 'accepted' | 'delivered' }
+  | { state: 'failed'; reason: keyof typeof MESSAGE_END_REASONS };
+
+/** Whoever carries messages by XDR and Direct (docs/decisions/0042-the-transport-partner.md). Throws PartnerFailure. */
+export interface MessagePartner {
+  /** Hands a message over. The same id again is the same message. */
+  send(
+    message: StoredMessage,
+    attachments: readonly SentAttachment[],
+    signal?: AbortSignal,
+  ): Promise<DeliveryState>;
+  /** What became of a message that was handed over. */
+  ask(messageId: string, signal?: AbortSignal): Promise<DeliveryState>;
+}
+
+const answerSchema = z.object({
+  status: z.enum(['accepted', 'delivered', 'failed']),
+  /** A code; what the network says in its own words is not passed on. */
+  reason: z.enum(['unknown-recipient', 'rejected', 'undelivered']).optional().catch('undelivered'),
+});
+/** Attachments of 20 MB are sent in one piece. */
+const SEND_TIMEOUT_MS = 60_000;
+
+export function createMessagePartner(config: PartnerConfig): MessagePartner {
+  const http = createPartnerHttp('transport partner', config);
+  return {
+    async send(message, attachments, signal) {
+      const { id, transportMethod, network, destination, subject, body, intendedRecipientNpi } = message;
+      const sent = {
+        ...{ id, transportMethod, network, destination, subject, body, intendedRecipientNpi },
+        attachments: attachments.map(({ content, ...rest }) => ({
+          ...rest,
+          content: content.toString('base64'),
+        })),
+      };
+      try {
+        const answer = await http.call('POST', '/messages', {
+          body: sent,
+          signal,
+          timeoutMs: SEND_TIMEOUT_MS,
+        });
+        return read(answer);
+      } catch (error) {
+        if (error instanceof PartnerFailure && error.kind === 'refused')
+          return { state: 'failed', reason: 'refused' };
+        throw error;
+      }
+    },
+    ask: async (messageId, signal) => read(await http.call('GET', `/messages/${messageId}`, { signal })),
+  };
+}
+
+function read(answer: unknown): DeliveryState {
+  const parsed = answerSchema.safeParse(answer);
+  if (!parsed.success)
+    throw new PartnerFailure('bad-answer', 'The transport partner answered without a status');
+  const { status, reason = 'undelivered' } = parsed.data;
+  return status === 'failed' ? { state: 'failed', reason } : { state: status };
+}

@@ -1,0 +1,112 @@
+import {
+  MESSAGE_END_REASONS,
+  type MessageTransmissionInput,
+  type TransmissionStep,
+} from '../../contract/message-workflow.ts';
+import { BlobNotFoundError, type BlobStore } from '../blobs/blob-store.ts';
+import { PartnerFailure } from '../partners/partner-http.ts';
+import type { Store } from '../store/database.ts';
+import { documentsOfPatient, findMessage, type StoredMessage } from '../store/messages.ts';
+import type { Courier } from '../webhooks/courier.ts';
+import type { DeliveryState, MessagePartner, SentAttachment } from './partner.ts';
+import { endTransmission } from './transitions.ts';
+
+/** The steps of bringing a message out. Each goes by the message's row, so each may run twice. */
+export interface Transmission {
+  /** Hands the message over. Throws PartnerFailure while the partner does not take it. */
+  transmit(of: MessageTransmissionInput, signal?: AbortSignal): Promise<TransmissionStep>;
+  /** Asks what became of it. Throws PartnerFailure while the partner does not say. */
+  check(of: MessageTransmissionInput, signal?: AbortSignal): Promise<TransmissionStep>;
+  /** Ends it as failed, unless it has ended. @param reason shown to the caller */
+  fail(of: MessageTransmissionInput, reason: string): Promise<TransmissionStep>;
+}
+
+export function createTransmission(deps: {
+  store: Store;
+  blobs: Pick<BlobStore, 'read'>;
+  courier: Pick<Courier, 'send'>;
+  /** Undefined: nobody carries messages for this service. */
+  partner: MessagePartner | undefined;
+}): Transmission {
+  const { store, courier } = deps;
+  const read = ({ accountId, messageId }: MessageTransmissionInput) =>
+    store.asAccount(accountId, (tx) => findMessage(tx, messageId));
+
+  async function end(
+    of: MessageTransmissionInput,
+    how: { status: 'completed' } | { status: 'failed'; reason: string },
+  ): Promise<TransmissionStep> {
+    const { message, eventIds } = await store.asAccount(of.accountId, (tx) =>
+      endTransmission(tx, of.messageId, how),
+    );
+    courier.send(of.accountId, eventIds);
+    return stepOf(message ?? (await read(of)));
+  }
+
+  function ended(of: MessageTransmissionInput, delivery: DeliveryState): Promise<TransmissionStep> {
+    switch (delivery.state) {
+      case 'accepted':
+        return Promise.resolve({ state: 'waiting' });
+      case 'delivered':
+        return end(of, { status: 'completed' });
+      case 'failed':
+        return end(of, { status: 'failed', reason: MESSAGE_END_REASONS[delivery.reason] });
+    }
+  }
+
+  /** Undefined when one of them is gone. */
+  async function attachmentsOf(
+    accountId: string,
+    { patientId, attachments }: StoredMessage,
+  ): Promise<SentAttachment[] | undefined> {
+    if (patientId === null) return attachments.length === 0 ? [] : undefined;
+    const documents = await store.asAccount(accountId, (tx) =>
+      documentsOfPatient(tx, patientId, attachments),
+    );
+    if (documents.length < attachments.length) return undefined;
+    const sent: SentAttachment[] = [];
+    for (const { id, fileName, contentType, blobRef } of documents) {
+      const content = await deps.blobs.read(blobRef).catch((error: unknown) => {
+        if (error instanceof BlobNotFoundError) return undefined;
+        throw error;
+      });
+      if (content === undefined) return undefined;
+      sent.push({ id, fileName, contentType, content });
+    }
+    return sent;
+  }
+
+  const partner = (): MessagePartner => {
+    if (deps.partner !== undefined) return deps.partner;
+    throw new PartnerFailure('transport', 'This service has no transport partner');
+  };
+
+  return {
+    async transmit(of, signal) {
+      const message = await read(of);
+      if (message?.status !== 'processing') return stepOf(message);
+      const attachments = await attachmentsOf(of.accountId, message);
+      if (attachments === undefined)
+        return end(of, { status: 'failed', reason: MESSAGE_END_REASONS.attachmentGone });
+      return ended(of, await partner().send(message, attachments, signal));
+    },
+    async check(of, signal) {
+      const message = await read(of);
+      if (message?.status !== 'processing') return stepOf(message);
+      return ended(of, await partner().ask(of.messageId, signal));
+    },
+    fail: (of, reason) => end(of, { status: 'failed', reason }),
+  };
+}
+
+function stepOf(message: StoredMessage | undefined): TransmissionStep {
+  if (message === undefined) return { state: 'gone' };
+  switch (message.status) {
+    case 'processing':
+      return { state: 'waiting' };
+    case 'completed':
+      return { state: 'completed' };
+    case 'failed':
+      return { state: 'failed', reason: message.reason ?? '' };
+  }
+}

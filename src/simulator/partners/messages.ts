@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import type { PartnerSettings } from './settings.ts';
+import { SignedCalls } from './signed-call.ts';
+
+const sentMessage = z.looseObject({
+  id: z.uuid(),
+  destination: z.string(),
+  attachments: z.array(z.looseObject({ id: z.string(), content: z.base64() })),
+});
+
+interface Carried {
+  status: 'accepted' | 'delivered' | 'failed';
+  reason?: 'undelivered';
+}
+
+const BODY_BYTES_MAX = 40 * 1024 * 1024;
+
+/** Brings a message of somebody's to the exchange; answers the exchange's status, 0 for none. */
+export type Deliver = (message: object) => Promise<number>;
+
+/**
+ * The stand-in transport partner of messages (XDR and Direct): takes them, confirms or fails them as its settings say.
+ * Knows messages until it is restarted.
+ * @param callbackUrl of the exchange; without one it tells nothing unasked
+ */
+export async function messageRoutes(
+  app: FastifyInstance,
+  options: { secret: string; settings: PartnerSettings; callbackUrl?: string },
+): Promise<void> {
+  const calls = new SignedCalls(options.secret);
+  const carried = new Map<string, Carried>();
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'string', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
+    done(null, body),
+  );
+
+  app.post('/messages', (request, reply) => {
+    const { messages: settings } = options.settings;
+    if (settings.downTimes > 0) {
+      options.settings.change({ messages: { downTimes: settings.downTimes - 1 } });
+      return reply.code(503).send({ error: 'down' });
+    }
+    const text = String(request.body ?? '');
+    if (!calls.isGenuine(request.headers, text)) return reply.code(401).send({ error: 'not signed' });
+    const message = sentMessage.safeParse(JSON.parse(text));
+    if (!message.success) return reply.code(400).send({ error: z.prettifyError(message.error) });
+    if (settings.outcome === 'refused') return reply.code(422).send({ error: 'refused' });
+    const { id } = message.data;
+    const known = carried.get(id);
+    if (known !== undefined) return known;
+    const end: Carried =
+      settings.outcome === 'failed' ? { status: 'failed', reason: 'undelivered' } : { status: 'delivered' };
+    carried.set(id, settings.delivers === 'at-once' ? end : { status: 'accepted' });
+    if (settings.delivers !== 'at-once') void endLater(id, end);
+    return carried.get(id);
+  });
+
+  app.get<{ Params: { id: string } }>('/messages/:id', (request, reply) => {
+    if (!calls.isGenuine(request.headers, '')) return reply.code(401).send({ error: 'not signed' });
+    return carried.get(request.params.id) ?? reply.code(404).send({ error: 'unknown' });
+  });
+
+  async function endLater(id: string, end: Carried): Promise<void> {
+    const { delayMs, delivers, callbacks } = options.settings.messages;
+    await sleep(delayMs, undefined, { ref: false });
+    carried.set(id, end);
+    if (delivers !== 'later' || options.callbackUrl === undefined) return;
+    for (let times = 0; times < callbacks; times++)
+      await calls.post(options.callbackUrl, `msg_${id}`, { type: 'receipt', reference: id });
+  }
+}
+
+/** Undefined without an exchange to bring messages to. */
+export function createDeliver(options: { secret?: string; callbackUrl?: string }): Deliver | undefined {
+  const { secret, callbackUrl } = options;
+  if (secret === undefined || callbackUrl === undefined) return undefined;
+  const calls = new SignedCalls(secret);
+  return (message) => calls.post(callbackUrl, `msg_${Date.now()}`, { ...message, type: 'message' });
+}
