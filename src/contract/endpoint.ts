@@ -22,6 +22,7 @@ export interface Endpoint {
     | 'cohort'
     | 'facility'
     | 'identity'
+    | 'embedding'
     | 'message'
     | 'settings'
     | 'system';

@@ -2,6 +2,7 @@ import { bulkCreateEndpoints } from './endpoints/bulk-create.ts';
 import { cohortEndpoints } from './endpoints/cohort.ts';
 import { consolidatedEndpoints } from './endpoints/consolidated.ts';
 import { documentEndpoints } from './endpoints/document.ts';
+import { embedTokenEndpoints } from './endpoints/embed-token.ts';
 import { facilityEndpoints } from './endpoints/facility.ts';
 import { identityEndpoints } from './endpoints/identity.ts';
 import { messageEndpoints } from './endpoints/message.ts';
@@ -25,6 +26,7 @@ export const endpoints = {
   ...consolidatedEndpoints,
   ...documentEndpoints,
   ...facilityEndpoints,
+  ...embedTokenEndpoints,
   ...settingsEndpoints,
   ...webhookEndpoints,
 } as const;

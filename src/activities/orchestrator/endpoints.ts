@@ -107,6 +107,8 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     deleteFacility: operation('deleteFacility', () => undefined),
     getPatientFacilities: operation('getPatientFacilities', namesOf),
     setPatientFacilities: operation('setPatientFacilities', namesOf),
+    // The token is a secret of whoever has a page to embed; only API keys make one.
+    createEmbedToken: operation('createEmbedToken', () => undefined),
     getSettings: operation('getSettings', withoutKey),
     updateSettings: operation('updateSettings', withoutKey),
     getWebhookStatus: operation('getWebhookStatus', whole),

@@ -19,6 +19,7 @@ import { addCohortPatientRoutes } from './routes/cohort-patients.ts';
 import { addCohortRoutes } from './routes/cohorts.ts';
 import { addConsolidatedResultRoute, addConsolidatedRoutes } from './routes/consolidated.ts';
 import { addDocumentLinkRoute, addDocumentRoutes } from './routes/documents.ts';
+import { addEmbedTokenRoutes } from './routes/embed-tokens.ts';
 import { addFacilityRoutes } from './routes/facilities.ts';
 import { addHealthRoutes } from './routes/health.ts';
 import { addIdentityCallbackRoute, addIdentityReturnRoutes, addIdentityRoutes } from './routes/identity.ts';
@@ -92,6 +93,7 @@ async function addInterface(app: FastifyInstance, deps: GatewayDeps): Promise<vo
   addCohortRoutes(operations, deps);
   addCohortPatientRoutes(operations, deps);
   addFacilityRoutes(operations);
+  addEmbedTokenRoutes(operations, deps);
   addNetworkQueryRoutes(operations, deps);
   addIdentityRoutes(operations, deps);
   addMessageRoutes(operations, deps);

@@ -10,6 +10,7 @@ import type { DefaultJson, Instant, Json, NullableJson } from './schema/columns.
 import type { ConsolidatedTables } from './schema/consolidated.ts';
 import type { DocumentTables } from './schema/documents.ts';
 import type { ErasureTables } from './schema/erasure.ts';
+import type { EmbedTables } from './schema/embed.ts';
 import type { IdentityTables } from './schema/identity.ts';
 import type { MessageTables } from './schema/messages.ts';
 import type { MonitoringTables } from './schema/monitoring.ts';
@@ -24,6 +25,7 @@ export interface Database
     BulkTables,
     ConsolidatedTables,
     DocumentTables,
+    EmbedTables,
     QuerySweepTables,
     ErasureTables,
     IdentityTables,

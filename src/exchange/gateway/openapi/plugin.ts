@@ -24,6 +24,7 @@ const TAGS = [
   { name: 'consolidated data', description: 'A patient’s merged record: as FHIR, html or pdf' },
   { name: 'cohort', description: 'Groups of patients' },
   { name: 'facility', description: 'Where patients receive care' },
+  { name: 'embedding', description: 'Tokens for the embedded patient page' },
   { name: 'settings', description: 'Where webhooks go' },
 ];
 

@@ -1,11 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { jwtVerify } from 'jose';
+import { decodeJwt, jwtVerify } from 'jose';
 import { SCOPES, type Scope } from '../../../contract/scope.ts';
 import { ExpiringCache } from '../../../lib/expiring-cache.ts';
 import { parseApiKey } from '../../domain/api-key.ts';
+import { EMBED_AUDIENCE, type EmbedToken } from '../../embed/embed-token.ts';
 import { ExchangeError } from '../../errors.ts';
 import { type Account, findAccount } from '../../store/accounts.ts';
 import type { Store } from '../../store/database.ts';
+import { createEmbedTokenCheck } from '../embed-token-check.ts';
 import { createKeyCheck } from '../key-check.ts';
 
 /** Who makes a request. */
@@ -13,9 +15,11 @@ export interface Caller {
   account: Account;
   /** As the audit names it. */
   actor: string;
-  /** The API key that was shown; none for our own orchestrator. */
+  /** The API key that was shown, or that made the embed token shown; none for our own orchestrator. */
   keyId?: string;
   scopes: readonly Scope[];
+  /** The embed token that was shown: good for a few operations only, whatever the scopes. */
+  embedToken?: EmbedToken;
 }
 
 declare module 'fastify' {
@@ -37,7 +41,7 @@ export interface AuthOptions {
   internalTokenKey: string;
 }
 
-/** Refuses with 401 whoever shows neither a valid `x-api-key` nor a valid internal bearer token. */
+/** Refuses with 401 whoever shows neither a valid `x-api-key` nor a valid bearer token, internal or of E1. */
 export function addAuthentication(app: FastifyInstance, options: AuthOptions): void {
   const authenticate = createAuthenticator(options);
   app.addHook('onRequest', async (request) => {
@@ -56,6 +60,7 @@ export function callerOf(request: FastifyRequest): Caller {
 
 function createAuthenticator({ store, internalTokenKey }: AuthOptions) {
   const keys = createKeyCheck(store);
+  const embedTokens = createEmbedTokenCheck({ store, keys, internalTokenKey });
   const cache = new ExpiringCache<Caller | 'unknown'>({ ttlMs: CACHE_MS, entriesMax: CACHE_ENTRIES_MAX });
   const signingKey = new TextEncoder().encode(internalTokenKey);
 
@@ -84,12 +89,30 @@ function createAuthenticator({ store, internalTokenKey }: AuthOptions) {
     });
   };
 
+  const byEmbedToken = async (text: string): Promise<Caller | undefined> => {
+    const known = await embedTokens.byToken(text);
+    if (known === undefined) return undefined;
+    const { token, holder } = known;
+    const { account, keyId } = holder;
+    return { account, keyId, actor: `embed:${token.tokenId}`, scopes: ['read'], embedToken: token };
+  };
+
   return async (request: FastifyRequest): Promise<Caller | undefined> => {
     const apiKey = request.headers['x-api-key'];
     if (typeof apiKey === 'string') return byApiKey(apiKey);
     const bearer = /^Bearer ([\w.-]+)$/i.exec(request.headers.authorization ?? '')?.[1];
-    return bearer === undefined ? undefined : byInternalToken(bearer);
+    if (bearer === undefined) return undefined;
+    return isForEmbedding(bearer) ? byEmbedToken(bearer) : byInternalToken(bearer);
   };
+}
+
+/** By what it says of itself; either way its signature is asked for. */
+function isForEmbedding(token: string): boolean {
+  try {
+    return decodeJwt(token).aud === EMBED_AUDIENCE;
+  } catch {
+    return false;
+  }
 }
 
 async function accountOfToken(token: string, signingKey: Uint8Array): Promise<string | undefined> {
@@ -106,8 +129,13 @@ async function accountOfToken(token: string, signingKey: Uint8Array): Promise<st
 }
 
 function unauthorized(request: FastifyRequest): ExchangeError {
-  const hasKey = request.headers['x-api-key'] !== undefined || request.headers.authorization !== undefined;
-  const message = hasKey ? 'The API key is not valid' : 'The header x-api-key with your API key is required';
+  const { 'x-api-key': apiKey, authorization } = request.headers;
+  const message =
+    apiKey !== undefined
+      ? 'The API key is not valid'
+      : authorization !== undefined
+        ? 'The token is not valid, or not any more'
+        : 'The header x-api-key with your API key is required';
   return new ExchangeError(401, message, {
     headers: { 'www-authenticate': 'ApiKey realm="medical-data-exchange"' },
   });
