@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import type { DocumentFormat } from '../../contract/document.ts';
 import { ExchangeError } from '../../orchestrator/client/failures.ts';
 import { mapAtMost } from '../at-most.ts';
 import { EXIT } from '../exit-codes.ts';
 import { saveAside } from '../output/save-aside.ts';
 import { renderTable } from '../table.ts';
-import { download } from '../target/download.ts';
+import { createDownloads } from '../target/download.ts';
 import type { Target } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { CommandContext, CommonOptions } from './command.ts';
@@ -71,7 +72,7 @@ async function fetchOne(
   const urlOf = async (conversionType?: DocumentFormat) =>
     (await target.exchange.call('getDocumentUrl', { query: { fileName, conversionType } })).answer.url;
   const converted = format && (await urlOf(format).catch(undefinedIfUnconvertible));
-  const bytes = await download(converted ?? (await urlOf()));
+  const bytes = await buffer(await createDownloads().download(converted ?? (await urlOf())));
   // Named by somebody else: nothing but a name in this folder.
   const name =
     basename(fileName)

@@ -8,12 +8,12 @@ import type { ConversionType } from '../../contract/consolidated-query.ts';
 import { consolidatedQueryWorkflowId } from '../../contract/temporal.ts';
 import type { AnswerOf } from '../../orchestrator/client/answers.ts';
 import { ExchangeError } from '../../orchestrator/client/failures.ts';
-import { createFileTransfer } from '../../orchestrator/client/file-transfer.ts';
 import { RefusedError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';
 import { isPassing } from '../progress/follow-query.ts';
 import { nextDelayMs, pause } from '../progress/pace.ts';
+import { createDownloads } from '../target/download.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
 import { type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
 
@@ -90,15 +90,10 @@ async function follow(
 async function download({ result }: View, out: string): Promise<number> {
   if (result === undefined)
     throw new RefusedError('This exchange gives the result by webhook only (medical.consolidated-data).');
-  const transfer = createFileTransfer({
-    stallMs: 60_000,
-    // A link carries its own authority; this is for uploads.
-    credential: () => Promise.reject(new Error('a download needs no credential')),
-  });
   const unfinished = join(dirname(out), `.${basename(out)}.${process.pid}.part`);
   let sizeBytes = 0;
   try {
-    const content = await transfer.download(result, {
+    const content = await createDownloads().download(result, {
       onProgress: (moved) => {
         sizeBytes = moved;
       },
