@@ -1,10 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { loadSamplePatients } from '../src/simulator/samples.ts';
 import { benchBulk } from './bulk/run.ts';
-import { benchDocuments } from './documents/run.ts';
+import { benchPublicBulk, type PublicBulkOptions } from './bulk/through-the-interface.ts';
 import { benchMerge, type MergeBenchOptions } from './merge/run.ts';
 import { benchQueries } from './query/run.ts';
-import { benchRecords, type RecordsBenchOptions } from './records/run.ts';
 
 const whole = (text: string): number => {
   const value = Number(text);
@@ -67,7 +66,36 @@ program
   );
 program
   .command('bulk')
-  .description('the import of a CSV file against the bare floor: parse, COPY, stringify')
+  .description(
+    'bulk creates through the public interface of a whole stack against the bare floor: parse, COPY, stringify',
+  )
+  .option('--rows <n>', 'rows of the file', whole, 100_000)
+  .option('--rounds <n>', 'rounds, each with other people', whole, 2)
+  .option('--profile <folder>', 'write a CPU profile of the worker')
+  .option('--json', 'print the result as one JSON line')
+  .action(async ({ json, ...options }: PublicBulkOptions & { json?: true }) => {
+    const result = await benchPublicBulk(options, (line) => process.stderr.write(`${line}\n`));
+    if (json === true) {
+      process.stdout.write(`${JSON.stringify(result)}\n`);
+      return;
+    }
+    const of = (pick: (round: (typeof result.rounds)[number]) => number) => median(result.rounds.map(pick));
+    const mebibytes = (bytes: number | undefined) =>
+      bytes === undefined ? 'unknown' : `${Math.round(bytes / 2 ** 20)} MiB`;
+    process.stdout.write(
+      [
+        `${options.rows} rows, median of ${options.rounds} rounds: upload to result ${(of(({ first }) => first.totalMs) / 1000).toFixed(1)} s`,
+        `first import: ${of(({ first, floorMs }) => first.totalMs / floorMs).toFixed(2)} of the floor's time`,
+        `the same file again: ${of(({ first, again }) => again.totalMs / first.totalMs).toFixed(2)} of the first's`,
+        `history events: ${of(({ first }) => first.historyEvents)}`,
+        `peak memory: worker ${mebibytes(result.peakBytes.worker)}, gateway ${mebibytes(result.peakBytes.gateway)}`,
+        '',
+      ].join('\n'),
+    );
+  });
+program
+  .command('bulk-engine')
+  .description('the steps of a bulk create alone, in one process, against the same floor')
   .option('--rows <n>', 'rows of the file', whole, 20_000)
   .option('--rounds <n>', 'rounds, each with other people', whole, 3)
   .option('--json', 'print the result as one JSON line')
@@ -121,42 +149,6 @@ program
         '',
       ].join('\n'),
     );
-  });
-program
-  .command('records')
-  .description('a record as html and pdf against the bare calls: to text, and pdfkit with the same texts')
-  .option('--rounds <n>', 'rounds', whole, 5)
-  .option('--json', 'print the result as one JSON line')
-  .action(async ({ json, ...options }: RecordsBenchOptions & { json?: true }) => {
-    const results = await benchRecords(options, (line) => process.stderr.write(`${line}\n`));
-    if (json === true) {
-      process.stdout.write(`${JSON.stringify(results)}\n`);
-      return;
-    }
-    const lines = results.map(
-      ({ sample, rows, partsMs, partsFloorMs, htmlMs, pdfMs, pdfFloorMs }) =>
-        `${sample}: ${rows} rows; read ${partsMs.toFixed(0)} ms (${(partsMs / partsFloorMs).toFixed(1)} of JSON.stringify's time), html ${htmlMs.toFixed(0)} ms, pdf ${pdfMs.toFixed(0)} ms (${(pdfMs / pdfFloorMs).toFixed(2)} of bare pdfkit's)`,
-    );
-    process.stdout.write(`${lines.join('\n')}\n`);
-  });
-program
-  .command('documents')
-  .description('C-CDA documents to html and pdf against the bare calls of the libraries')
-  .option('--rounds <n>', 'rounds', whole, 5)
-  .option('--json', 'print the result as one JSON line')
-  .action(async ({ json, ...options }: { rounds: number; json?: true }) => {
-    const documents = await benchDocuments(options, (line) => process.stderr.write(`${line}\n`));
-    if (json === true) {
-      process.stdout.write(`${JSON.stringify(documents)}\n`);
-      return;
-    }
-    for (const format of ['html', 'pdf'] as const) {
-      const oursMs = median(documents.map((each) => each[format].oursMs));
-      const ratio = median(documents.map((each) => each[format].oursMs / each[format].bareMs));
-      process.stdout.write(
-        `${format}: ${oursMs.toFixed(0)} ms a document, ${ratio.toFixed(2)} of the bare libraries'\n`,
-      );
-    }
   });
 await program.parseAsync();
 

@@ -1,0 +1,154 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { bulkPatientCreateWorkflowId } from '../../src/contract/temporal.ts';
+import {
+  downloadResult,
+  hasEnded,
+  putCsv,
+  startBulkCreate,
+  untilStatus,
+} from '../../test/support/bulk-create.ts';
+import { callGateway, type StackAccount, startTestStack, type TestStack } from '../../test/support/stack.ts';
+import { runFloor } from './floor.ts';
+import { generateCsv } from './generate.ts';
+import { readHistoryTimes } from './history-times.ts';
+
+export interface PublicBulkOptions {
+  rows: number;
+  rounds: number;
+  /** Folder for a CPU profile of the worker (.cpuprofile). */
+  profile?: string;
+}
+
+/** Milliseconds by phase, from the first byte of the upload to the last one of the result at the caller. */
+export interface PublicImport {
+  /** The PUT, until its answer. */
+  uploadMs: number;
+  checkMs: number;
+  rowsMs: number;
+  joinMs: number;
+  downloadMs: number;
+  /** What is left of the total: between the steps, and until the caller asks the next time. */
+  betweenMs: number;
+  totalMs: number;
+  historyEvents: number;
+  created: number;
+  updated: number;
+}
+
+export interface PublicRound {
+  floorMs: number;
+  first: PublicImport;
+  again: PublicImport;
+}
+
+export interface PublicBulkResult {
+  options: PublicBulkOptions;
+  rounds: PublicRound[];
+  /** Highest resident memory of each process after the warm-up began; undefined where /proc does not tell. */
+  peakBytes: { worker?: number; gateway?: number };
+}
+
+const ASK_EVERY_MS = 50;
+const END_TIMEOUT_MS = 600_000;
+
+/**
+ * Bulk creates through the public interface of a whole stack (gateway, worker, PostgreSQL, Temporal as processes),
+ * against the bare floor on the same PostgreSQL, by turns; each round imports other people, then the same again.
+ */
+export async function benchPublicBulk(
+  options: PublicBulkOptions,
+  tell: (line: string) => void,
+): Promise<PublicBulkResult> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'bench-bulk-'));
+  const { profile } = options;
+  const nodeArgs = profile === undefined ? {} : { worker: ['--cpu-prof', `--cpu-prof-dir=${profile}`] };
+  const stack = await startTestStack({ dataDir, nodeArgs });
+  const client = new pg.Client({ connectionString: stack.connection.databaseUrl });
+  try {
+    await client.connect();
+    const account = await stack.addAccount();
+    const csvFile = join(dataDir, 'panel.csv');
+    const result: PublicBulkResult = { options, rounds: [], peakBytes: {} };
+    const { worker, gateway } = stack.stack.pids();
+    await Promise.all([forgetPeakOf(worker), forgetPeakOf(gateway)]);
+    for (let round = 0; round <= options.rounds; round += 1) {
+      const isWarmUp = round === 0;
+      const rows = isWarmUp ? Math.min(3_000, options.rows) : options.rows;
+      await writeFile(csvFile, generateCsv({ rows, seed: round + 1 }));
+      const floorMs = await runFloor(client, csvFile, join(dataDir, 'floor.csv'));
+      const first = await importFile(stack, account, csvFile);
+      const again = await importFile(stack, account, csvFile);
+      if (first.created !== rows || again.updated !== rows) throw new Error('not every row was imported');
+      if (isWarmUp) continue;
+      result.rounds.push({ floorMs, first, again });
+      tell(`round ${round}: floor ${seconds(floorMs)}; first ${phases(first)}; again ${phases(again)}`);
+    }
+    result.peakBytes = { worker: await peakOf(worker), gateway: await peakOf(gateway) };
+    return result;
+  } finally {
+    await client.end();
+    await stack.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+async function importFile(stack: TestStack, account: StackAccount, csvFile: string): Promise<PublicImport> {
+  const { requestId, uploadUrl } = await startBulkCreate(stack, account);
+  const began = performance.now();
+  await putCsv(account, uploadUrl, csvFile);
+  const uploadMs = performance.now() - began;
+  const end = await untilStatus(stack, account, requestId, hasEnded, {
+    timeoutMs: END_TIMEOUT_MS,
+    everyMs: ASK_EVERY_MS,
+  });
+  const endedAt = performance.now();
+  await downloadResult(end, `${csvFile}.result`);
+  const now = performance.now();
+  await stopSweep(stack, account, requestId);
+  const { activityMs, events } = await readHistoryTimes(
+    stack.temporal,
+    bulkPatientCreateWorkflowId(requestId),
+  );
+  const { checkUpload = 0, handleRows = 0, finishBulkCreate = 0 } = activityMs;
+  return {
+    uploadMs,
+    checkMs: checkUpload,
+    rowsMs: handleRows,
+    joinMs: finishBulkCreate,
+    downloadMs: now - endedAt,
+    betweenMs: endedAt - began - uploadMs - checkUpload - handleRows - finishBulkCreate,
+    totalMs: now - began,
+    historyEvents: events,
+    created: end.counts.created,
+    updated: end.counts.updated,
+  };
+}
+
+/** The queries that follow are another matter, and would take time from the next import. */
+async function stopSweep(stack: TestStack, account: StackAccount, requestId: string): Promise<void> {
+  const hasBegun = ({ sweep }: { sweep?: unknown }) => sweep !== undefined;
+  await untilStatus(stack, account, requestId, hasBegun, { timeoutMs: 60_000, everyMs: ASK_EVERY_MS });
+  await callGateway(stack.connection, account, 'POST', `patient/bulk/${requestId}/sweep/cancel`);
+  const running = `AccountId = "${account.accountId}" and ExecutionStatus = "Running"`;
+  const deadlineAt = Date.now() + 60_000;
+  while ((await stack.temporal.workflow.count(running)).count > 0 && Date.now() < deadlineAt)
+    await new Promise((resolve) => setTimeout(resolve, 500));
+}
+
+/** A start may have made the bundle of the workflow code, which takes more memory than any work. */
+const forgetPeakOf = (pid: number | undefined): Promise<void> =>
+  writeFile(`/proc/${pid}/clear_refs`, '5').catch(() => undefined);
+
+/** Linux keeps the highest resident size of a process. */
+async function peakOf(pid: number | undefined): Promise<number | undefined> {
+  const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  const kibibytes = /^VmHWM:\s+(\d+) kB$/m.exec(text)?.[1];
+  return kibibytes === undefined ? undefined : Number(kibibytes) * 1024;
+}
+
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(2)} s`;
+const phases = (times: PublicImport): string =>
+  `${seconds(times.totalMs)} (upload ${seconds(times.uploadMs)}, check ${seconds(times.checkMs)}, rows ${seconds(times.rowsMs)}, join ${seconds(times.joinMs)}, download ${seconds(times.downloadMs)}, between ${seconds(times.betweenMs)}; ${times.historyEvents} history events)`;
