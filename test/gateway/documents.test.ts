@@ -3,7 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { webhookEventSchema } from '../../src/contract/events.ts';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import { createLinkMaker, signLink } from '../../src/exchange/links/signed-link.ts';
+import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
+import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { insertDocuments, upsertResources } from '../../src/exchange/store/collected.ts';
+import { insertSourcePatientIds } from '../../src/exchange/store/patient-at-source.ts';
 import { linkedBody } from '../../src/exchange/webhooks/event-links.ts';
 import { loadCcda, loadSamplePatients } from '../../src/simulator/samples.ts';
 import {
@@ -41,6 +44,8 @@ interface Delivery {
   /** Of the DocumentReference that names it. */
   reference?: { id: string } & Record<string, unknown>;
   of?: string;
+  /** What came in it. */
+  resources?: readonly ({ resourceType: string; id: string } & Record<string, unknown>)[];
 }
 
 /** Keeps a file as the collection does; returns its name. */
@@ -65,11 +70,18 @@ async function deliver(delivery: Delivery): Promise<string> {
         blobRef: blob.ref,
       },
     ]);
-    if (reference === undefined) return;
-    const json = JSON.stringify({ resourceType: 'DocumentReference', status: 'current', ...reference });
-    await upsertResources(tx, { patientId: delivery.of ?? patientId, source, documentId: id }, [
-      { resourceType: 'DocumentReference', sourceId: reference.id, sha256: blob.sha256, json, revision: '' },
-    ]);
+    const named = reference && { resourceType: 'DocumentReference', status: 'current', ...reference };
+    await upsertResources(
+      tx,
+      { patientId: delivery.of ?? patientId, source, documentId: id },
+      [...(delivery.resources ?? []), ...(named ? [named] : [])].map((resource) => ({
+        resourceType: resource.resourceType,
+        sourceId: resource.id,
+        sha256: blob.sha256,
+        json: JSON.stringify(resource),
+        revision: '',
+      })),
+    );
   });
   return fileName;
 }
@@ -286,6 +298,54 @@ describe('the list of documents', () => {
     expect(await names('&content=%25')).toEqual([]);
     const wrong = await account.call('GET', `document?patientId=${of}&dateFrom=2024-01-02&dateTo=2024-01-01`);
     expect(wrong.statusCode).toBe(400);
+  });
+});
+
+describe('meta.source', () => {
+  it('of every resource of a record names a file that E14 gives, pages and C-CDA documents alike', async () => {
+    const created = await account.call('POST', `patient?facilityId=${account.facilityId}`, sample.createBody);
+    const of: string = created.json().id;
+    const queryId = uuidv7();
+    const page = await deliver({
+      of,
+      queryId,
+      kind: 'page',
+      bytes: '{"resourceType":"Bundle"}',
+      contentType: 'application/fhir+json',
+      resources: [
+        {
+          resourceType: 'Condition',
+          id: 'c1',
+          subject: { reference: 'Patient/p1' },
+          code: { text: 'Asthma' },
+          onsetDateTime: '2011-02-03',
+        },
+      ],
+    });
+    const subject = { reference: 'Patient/p1' };
+    const ccda = await deliver({ of, queryId, bytes: CCDA, reference: { ...CCD, subject } });
+    await gateway.store.asAccount(account.accountId, (tx) => insertSourcePatientIds(tx, of, 'hie', ['p1']));
+    const { store, blobs } = gateway;
+    await createRecordKeeper({ store, blobs, converter: createCcdaConverter() }).merge(
+      account.accountId,
+      of,
+      {
+        documentsOf: 'hie',
+      },
+    );
+    const { entry } = (await account.call('GET', `patient/${of}/consolidated`)).json();
+    const resources: { resourceType: string; meta?: { source?: string } }[] = entry.map(
+      ({ resource }: { resource: object }) => resource,
+    );
+    const ownOf = (type: string) => resources.filter(({ resourceType }) => resourceType === type);
+    expect(ownOf('Condition').map(({ meta }) => meta?.source)).toContain(page);
+    expect(ownOf('Immunization').map(({ meta }) => meta?.source)).toContain(ccda);
+    const collected = resources.filter(
+      ({ resourceType }) => !['Patient', 'Provenance'].includes(resourceType),
+    );
+    for (const { meta } of collected) expect(meta?.source).toEqual(expect.any(String));
+    const names = new Set(collected.map(({ meta }) => meta?.source ?? ''));
+    for (const name of names) expect((await open((await urlOf(name)).json().url)).statusCode, name).toBe(200);
   });
 });
 
