@@ -6,7 +6,11 @@ import { createRecordActivities } from '../../src/activities/exchange/record-act
 import { createSourceActivities } from '../../src/activities/exchange/source-activities.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { SOURCE_FAILURE_TYPES } from '../../src/contract/source-steps.ts';
-import { consolidatedQueryWorkflowId, networkQueryWorkflowId } from '../../src/contract/temporal.ts';
+import {
+  consolidatedQueryWorkflowId,
+  messageTransmissionWorkflowId,
+  networkQueryWorkflowId,
+} from '../../src/contract/temporal.ts';
 import { createErasures } from '../../src/exchange/patients/erasures.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
@@ -55,6 +59,17 @@ const startQuery = async (patientId: string): Promise<string> => {
   const body = { sources: { hie: { enabled: true } } };
   return (await account.call('POST', `network/query?patientId=${patientId}`, body)).json().requestId;
 };
+/** One that is being sent. */
+async function newMessage(patientId: string): Promise<string> {
+  const id = uuidv7();
+  await gateway.store.asAccount(account.accountId, (tx) =>
+    sql`insert into message (id, account_id, patient_id, direction, status, transport_method, destination, subject)
+      values (${id}, ${account.accountId}, ${patientId}, 'outbound', 'processing', 'direct', 'a@example.org', 'Note')`.execute(
+      tx.db,
+    ),
+  );
+  return id;
+}
 const remove = (id: string, headers?: Record<string, string>) =>
   account.call('DELETE', `patient/${id}`, undefined, headers);
 
@@ -95,6 +110,7 @@ describe('a patient that is deleted', () => {
         body: { meta: {}, payload: { patientId: patient.id } },
       }),
     );
+    const messageId = await newMessage(patient.id);
     expect(await gateway.blobCount()).toBe(blobsBefore + 2);
     expect((await tablesWith(patient.id)).length).toBeGreaterThan(9);
 
@@ -104,7 +120,11 @@ describe('a patient that is deleted', () => {
     expect(await tablesWith(patient.id)).toEqual(['audit_entry']);
     expect(await gateway.blobCount()).toBe(blobsBefore);
     expect([...gateway.stopped].sort()).toEqual(
-      [networkQueryWorkflowId(running), consolidatedQueryWorkflowId(consolidated.requestId)].sort(),
+      [
+        networkQueryWorkflowId(running),
+        consolidatedQueryWorkflowId(consolidated.requestId),
+        messageTransmissionWorkflowId(messageId),
+      ].sort(),
     );
     const { rows } = await gateway.store.asSystem((tx) =>
       sql`select operation, outcome from audit_entry where patient_id = ${patient.id} order by id desc limit 1`.execute(

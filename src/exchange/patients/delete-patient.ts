@@ -1,6 +1,7 @@
 import {
   consolidatedQueryWorkflowId,
   dischargeFollowUpWorkflowId,
+  messageTransmissionWorkflowId,
   networkQueryWorkflowId,
 } from '../../contract/temporal.ts';
 import { NotFoundError } from '../errors.ts';
@@ -33,6 +34,7 @@ export async function deletePatient(
     ...open.queryRuns.map(({ requestId, run }) => networkQueryWorkflowId(requestId, run)),
     ...open.consolidatedQueries.map(consolidatedQueryWorkflowId),
     ...open.followUps.map(dischargeFollowUpWorkflowId),
+    ...open.messages.map(messageTransmissionWorkflowId),
   ]);
   await deletePatientRows(tx, patient.id);
   return patient.id;

@@ -19,6 +19,8 @@ export interface OpenWork {
   consolidatedQueries: string[];
   /** Notifications of the discharges. */
   followUps: string[];
+  /** Messages that are being sent. */
+  messages: string[];
 }
 
 export async function findOpenWork(tx: AccountTx, patientId: string): Promise<OpenWork> {
@@ -41,10 +43,18 @@ export async function findOpenWork(tx: AccountTx, patientId: string): Promise<Op
     .where('patient_id', '=', patientId)
     .where('state', '=', 'open')
     .execute();
+  const messages = await tx.db
+    .selectFrom('message')
+    .select('id')
+    .where('patient_id', '=', patientId)
+    .where('direction', '=', 'outbound')
+    .where('status', '=', 'processing')
+    .execute();
   return {
     queryRuns,
     consolidatedQueries: consolidated.map(({ id }) => id),
     followUps: followUps.map((row) => row.notification_id),
+    messages: messages.map(({ id }) => id),
   };
 }
 
