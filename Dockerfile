@@ -26,7 +26,7 @@ ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=build /app /app
 # Where the volumes go; a new named volume takes the owner over.
-RUN install -d -o node -g node -m 0700 /var/lib/exchange/blobs /var/lib/exchange/orchestrator /var/lib/exchange/receiver /var/lib/exchange/simulator
+RUN install -d -o node -g node -m 0700 /var/lib/exchange/audit-heads /var/lib/exchange/blobs /var/lib/exchange/orchestrator /var/lib/exchange/receiver /var/lib/exchange/simulator
 USER node
 # No shell and no npm in front of the process, so that SIGTERM reaches it; run with an init (compose: init: true).
 ENTRYPOINT ["node", "--import", "tsx"]

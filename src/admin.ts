@@ -1,8 +1,12 @@
 import { givenVariables, readConfig } from './config.ts';
 import { readConnection } from './embedded/connection-file.ts';
+import { auditHeads } from './embedded/stack-environment.ts';
+import { ensureSecrets } from './embedded/stack-secrets.ts';
 import type { AdminTarget } from './exchange/admin/command.ts';
 import type { CommonOptions } from './exchange/admin/program.ts';
 import { runAdmin } from './exchange/admin/run.ts';
+import { createAuditChain } from './exchange/audit/chain.ts';
+import { openAuditHeads } from './exchange/audit/heads.ts';
 import { createStore } from './exchange/store/database.ts';
 import { renderTable } from './starter/table.ts';
 
@@ -17,7 +21,23 @@ process.exitCode = await runAdmin(process.argv.slice(2), {
 async function open({ dataDir }: CommonOptions): Promise<AdminTarget> {
   // A data folder that is named counts more than a database that happens to be in the environment.
   const { DATABASE_URL } = dataDir === undefined ? givenVariables(['DATABASE_URL']) : {};
-  if (DATABASE_URL !== undefined) return { store: createStore({ databaseUrl: DATABASE_URL, poolMax: 2 }) };
-  const connection = await readConnection(dataDir ?? readConfig(['DATA_DIR']).DATA_DIR);
-  return { store: createStore({ databaseUrl: connection.databaseUrl, poolMax: 2 }) };
+  if (DATABASE_URL !== undefined)
+    return {
+      store: createStore({ databaseUrl: DATABASE_URL, poolMax: 2 }),
+      openAudit: async () => {
+        const { AUDIT_KEY, AUDIT_HEADS } = readConfig(['AUDIT_KEY', 'AUDIT_HEADS']);
+        return openAudit(AUDIT_KEY, AUDIT_HEADS);
+      },
+    };
+  const folder = dataDir ?? readConfig(['DATA_DIR']).DATA_DIR;
+  const { databaseUrl } = await readConnection(folder);
+  return {
+    store: createStore({ databaseUrl, poolMax: 2 }),
+    openAudit: async () => openAudit([(await ensureSecrets(folder)).auditKey], auditHeads(folder)),
+  };
 }
+
+const openAudit = async (keys: readonly string[], headsAddress: string | undefined) => ({
+  chain: createAuditChain(keys),
+  heads: headsAddress === undefined ? undefined : await openAuditHeads(headsAddress),
+});

@@ -26,6 +26,10 @@ const sender = z
     return { name, secret: key, timeZone: zone };
   })
   .pipe(z.object({ name: z.string(), secret, timeZone }));
+const secrets = z
+  .string()
+  .transform((value) => value.split(/\s+/).filter(Boolean))
+  .pipe(z.array(secret).min(1));
 const senders = z
   .string()
   .transform((value) => value.split(/\s+/).filter(Boolean))
@@ -113,6 +117,14 @@ export const VARIABLES = {
   INTERNAL_TOKEN_KEY: secret.describe(
     'Signs the short-lived tokens by which our orchestrator calls our exchange',
   ),
+
+  AUDIT_KEY: secrets.describe(
+    'Chains the audit, by workers only; several, separated by blanks: the first seals, all verify',
+  ),
+  AUDIT_HEADS: z
+    .url()
+    .optional()
+    .describe('Where the signed ends of the audit chains are kept: file:///a/folder; none: in the log only'),
 
   GATEWAY_HOST: z.string().default('127.0.0.1').describe('Address the gateway listens on'),
   GATEWAY_PORT: port.default(0).describe('Port of the gateway; 0 takes a free one'),

@@ -25,6 +25,7 @@ const SECRETS: Readonly<Record<string, (earlier: ReadonlyMap<string, string>) =>
   'id-hmac-key': token,
   'link-signing-key': token,
   'internal-token-key': token,
+  'audit-key': token,
   'codec-path-secret': token,
   'api-key': generateApiKey,
   'webhook-key': generateWebhookKey,

@@ -29,6 +29,9 @@ export const gatewayUrl = (ports: StackPorts): string => loopback(ports.gateway)
 export const receiverUrl = (ports: StackPorts): string => loopback(ports.receiver);
 export const simulatorUrl = (ports: StackPorts): string => loopback(ports.simulator);
 
+/** Shared by the worker and the admin CLI. */
+export const auditHeads = (dataDir: string): string => pathToFileURL(join(dataDir, 'audit-heads')).href;
+
 /** Shared by the worker and the starter. */
 export const orchestratorFiles = (dataDir: string): string =>
   pathToFileURL(join(dataDir, 'orchestrator-files')).href;
@@ -65,6 +68,8 @@ export const workerEnvironment = (facts: StackFacts): Environment => ({
   WORKER_PORT: String(facts.ports.worker),
   EXCHANGE_BASE_URL: gatewayUrl(facts.ports),
   EXCHANGE_ACCOUNT_ID: facts.accountId,
+  AUDIT_KEY: facts.secrets.auditKey,
+  AUDIT_HEADS: auditHeads(facts.dataDir),
   ORCHESTRATOR_FILES: orchestratorFiles(facts.dataDir),
   RECONCILE_INTERVAL_SECONDS,
 });

@@ -11,6 +11,7 @@ const GENERATORS = {
   idHmacKey: token,
   linkSigningKey: token,
   internalTokenKey: token,
+  auditKey: token,
   codecPathSecret: token,
   apiKey: generateApiKey,
   webhookKey: generateWebhookKey,

@@ -11,6 +11,9 @@ import { readConfig } from '../config.ts';
 import { SOURCE_TYPES } from '../contract/primitives.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from '../exchange/assemble.ts';
+import { createAuditChain } from '../exchange/audit/chain.ts';
+import { openAuditHeads } from '../exchange/audit/heads.ts';
+import { auditSealing } from '../exchange/audit/sealer.ts';
 import { createBulkEngine } from '../exchange/bulk/engine.ts';
 import { createTransmission } from '../exchange/messages/transmission.ts';
 import { createFollowUpRounds } from '../exchange/notifications/follow-up/rounds.ts';
@@ -19,12 +22,16 @@ import { createConnectors } from '../exchange/sources/fhir-connector.ts';
 import type { Half, HalfDeps } from './half.ts';
 import { SOURCE_VARIABLES, sourceConfigs } from './source-configs.ts';
 
+/** Not of the gateways: who takes one over cannot seal. */
+const AUDIT_VARIABLES = ['AUDIT_KEY', 'AUDIT_HEADS'] as const;
+
 /** Activities of the exchange's own queue and of each source's. Throws ConfigError. */
 export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<Half> {
   const config = readConfig([
     ...EXCHANGE_VARIABLES,
     ...SOURCE_VARIABLES,
     'ID_HMAC_KEY',
+    ...AUDIT_VARIABLES,
     'MESSAGE_PARTNER_BASE_URL',
     'MESSAGE_PARTNER_SECRET',
   ]);
@@ -41,6 +48,12 @@ export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<
     connectors,
     callbackBaseUrl,
     callbackKey,
+  });
+  const sealing = auditSealing({
+    store,
+    chain: createAuditChain(config.AUDIT_KEY),
+    heads: config.AUDIT_HEADS === undefined ? undefined : await openAuditHeads(config.AUDIT_HEADS),
+    logger,
   });
   const engine = createBulkEngine({ store, blobs, hmacKey: config.ID_HMAC_KEY });
   return {
@@ -61,7 +74,7 @@ export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<
           store,
           courier,
           launcher: exchange.networkQueries.launcher,
-          others: exchange.leftOverWork,
+          others: [...exchange.leftOverWork, sealing],
         }),
       },
       ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), ofSources])),

@@ -26,7 +26,10 @@ async function admin(...argv: string[]): Promise<Ran> {
   const exitCode = await runAdmin([...argv, '--json'], {
     write: (text) => void out.push(text),
     writeError: (text) => void err.push(text),
-    open: async () => ({ store: { ...gateway.store, close: async () => undefined } }),
+    open: async () => ({
+      store: { ...gateway.store, close: async () => undefined },
+      openAudit: () => Promise.reject(new Error('not asked for here')),
+    }),
     renderTable,
   });
   const text = out.join('');

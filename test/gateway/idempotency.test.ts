@@ -99,7 +99,7 @@ describe('an idempotency key', () => {
 });
 
 describe('the audit', () => {
-  it('has one entry for every write, refused and replayed ones too, in the order they were made', async () => {
+  it('has one entry for every write, refused and replayed ones too, and for every look at a patient, in order', async () => {
     const owner = await gateway.addAccount();
     const key = newKey();
     const body = newPerson();
@@ -108,6 +108,7 @@ describe('the audit', () => {
     await owner.call('POST', url, body, { 'idempotency-key': key });
     await owner.call('PUT', `patient/${patient.id}`, body, { 'if-match': '"v99"' });
     await owner.call('GET', `patient/${patient.id}`);
+    await owner.call('GET', 'cohort');
     const { rows } = await gateway.store.asAccount(owner.accountId, (tx) =>
       sql<{ operation: string; outcome: string; patient_id: string; actor: string }>`
         select * from audit_entry order by id`.execute(tx.db),
@@ -116,8 +117,9 @@ describe('the audit', () => {
       ['createPatient', '201'],
       ['createPatient', '201 replayed'],
       ['updatePatient', '412'],
+      ['getPatient', '200'],
     ]);
-    expect(rows[0]?.patient_id).toBe(patient.id);
+    expect([rows[0]?.patient_id, rows[3]?.patient_id]).toEqual([patient.id, patient.id]);
     expect(rows.every(({ actor }) => actor.startsWith('key:'))).toBe(true);
   });
 

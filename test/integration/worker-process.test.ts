@@ -30,6 +30,7 @@ describe('the worker as a process', () => {
       ID_HMAC_KEY: TEST_ID_HMAC_KEY,
       LINK_SIGNING_KEY: 'link-signing-key-of-the-tests',
       INTERNAL_TOKEN_KEY: 'internal-token-key-of-the-tests',
+      AUDIT_KEY: 'audit-key-of-the-tests-only',
       DATABASE_URL: (await createTestDatabase()).databaseUrl,
       BLOB_STORE: pathToFileURL(join(folder, 'blobs')).href,
       ORCHESTRATOR_FILES: pathToFileURL(join(folder, 'orchestrator-files')).href,

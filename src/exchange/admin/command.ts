@@ -1,3 +1,5 @@
+import type { AuditChain } from '../audit/chain.ts';
+import type { AuditHeads } from '../audit/heads.ts';
 import type { Store } from '../store/database.ts';
 
 /** What a command leaves behind: lines or a table for people, a document for programs. */
@@ -6,6 +8,8 @@ export interface AdminResult {
   document: Readonly<Record<string, unknown>>;
   lines?: readonly string[];
   table?: { head: readonly string[]; rows: readonly (readonly string[])[] };
+  /** Written as it comes, whatever else is asked for: NDJSON. */
+  stream?: AsyncIterable<string>;
   /** The command did its work, and what it found is bad: the process ends with 3. */
   failed?: boolean;
 }
@@ -13,6 +17,8 @@ export interface AdminResult {
 /** Where the commands work. */
 export interface AdminTarget {
   store: Store;
+  /** Key and place of the audit's chains; throws ConfigError when they are not given. */
+  openAudit(): Promise<{ chain: AuditChain; heads?: AuditHeads }>;
 }
 
 /** What was asked for makes no sense, or is not there. The message says what would be right. */

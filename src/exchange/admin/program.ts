@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { SCOPES } from '../../contract/scope.ts';
 import { changeAccountCommand, createAccountCommand, listAccountsCommand } from './accounts.ts';
+import { exportAuditCommand, verifyAuditCommand } from './audit.ts';
 import type { AdminResult, AdminTarget } from './command.ts';
 import { createFacilityCommand, listFacilitiesCommand } from './facilities.ts';
 import { createKeyCommand, listKeysCommand, revokeKeyCommand } from './keys.ts';
@@ -39,6 +40,7 @@ export function createAdminProgram(run: RunCommand, { out, err }: ProgramStreams
   addAccountCommands(group(program, 'accounts', 'Who may use the exchange, and how'), run);
   addFacilityCommands(group(program, 'facilities', 'Where patients of an account receive care'), run);
   addKeyCommands(group(program, 'keys', 'API keys of an account'), run);
+  addAuditCommands(group(program, 'audit', 'Who did what to which patient'), run);
   return program;
 }
 
@@ -117,6 +119,17 @@ function addKeyCommands(keys: Command, run: RunCommand): void {
   subcommand(keys, 'revoke', 'End a key at once, and the embed tokens made with it')
     .argument('<key>', 'its id, or its prefix (mdx_ and eight characters)')
     .action((key, options) => run(options, (target) => revokeKeyCommand(target, key)));
+}
+
+function addAuditCommands(audit: Command, run: RunCommand): void {
+  ofAccount(subcommand(audit, 'export', 'FHIR AuditEvents, one a line, oldest first'))
+    .option('--from <time>', '2026-11-21 (UTC) or 2026-11-21T12:00:00Z, included')
+    .option('--to <time>', 'the same, not included')
+    .option('--out <file>', 'a new file instead of stdout')
+    .action((options) => run(options, (target) => exportAuditCommand(target, options)));
+  subcommand(audit, 'verify', 'Whether every entry is as it was written; tells the first that is not')
+    .option('--account <id>', 'of this account only')
+    .action((options) => run(options, (target) => verifyAuditCommand(target, options.account)));
 }
 
 export const isUsageError = (error: unknown): error is CommanderError => error instanceof CommanderError;

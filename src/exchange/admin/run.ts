@@ -21,7 +21,8 @@ export async function runAdmin(argv: readonly string[], surroundings: AdminSurro
     const target = await surroundings.open(options);
     try {
       const result = await command(target);
-      write(json ? `${JSON.stringify(result.document)}\n` : textOf(result, surroundings));
+      if (result.stream !== undefined) for await (const line of result.stream) write(line);
+      else write(json ? `${JSON.stringify(result.document)}\n` : textOf(result, surroundings));
       if (result.failed === true) exitCode = EXIT.notWhole;
     } finally {
       await target.store.close();

@@ -4,7 +4,8 @@ import type { Endpoint, HttpMethod } from '../../contract/endpoint.ts';
 import { endpoints } from '../../contract/endpoints.ts';
 import { type ErrorStatus, errorBodySchema } from '../../contract/errors.ts';
 import { scopeOf } from '../../contract/scope.ts';
-import type { Store } from '../store/database.ts';
+import type { AccountTx, Store } from '../store/database.ts';
+import { isAuditedRead } from './audited-reads.ts';
 import { ERROR_TITLES } from './errors.ts';
 import type {
   ActionHandler,
@@ -14,7 +15,7 @@ import type {
   TransactionHandler,
 } from './operation.ts';
 import { callerOf } from './plugins/auth.ts';
-import { runAction, runWrite, type WriteDeps } from './write.ts';
+import { runAction, runAuditedRead, runWrite, type WriteDeps } from './write.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -35,7 +36,7 @@ export type Alias = string | { method: HttpMethod };
 
 /** Registers operations of the endpoint table: path, validation, types and documentation all come from there. */
 export interface Operations {
-  /** Reads in one transaction of the account. */
+  /** Reads in one transaction of the account, with audit where it shows patients' data. */
   read<N extends OperationName>(name: N, handler: TransactionHandler<N>, alias?: Alias): void;
   /** Changes something in one transaction, with audit and idempotency key. */
   write<N extends OperationName>(name: N, handler: TransactionHandler<N>, alias?: Alias): void;
@@ -77,8 +78,11 @@ export function createOperations(app: FastifyInstance, deps: WriteDeps & { store
     read: (name, handler, alias) =>
       registerAll(
         name,
-        (request) =>
-          deps.store.asAccount(callerOf(request).account.id, (tx) => handler(tx, operationRequest(request))),
+        (request) => {
+          const read = (tx: AccountTx) => handler(tx, operationRequest(request));
+          if (isAuditedRead(name)) return runAuditedRead(deps, name, request, read);
+          return deps.store.asAccount(callerOf(request).account.id, read);
+        },
         alias,
       ),
     write: (name, handler, alias) =>

@@ -6,6 +6,7 @@ import { insertAuditEntry } from '../store/audit.ts';
 import type { AccountTx, Store } from '../store/database.ts';
 import { type Claim, claimIdempotencyKey, releaseIdempotencyKey, storeAnswer } from '../store/idempotency.ts';
 import { retryOvertaken } from '../store/retry.ts';
+import { patientNamedBy } from './audited-reads.ts';
 import { errorAnswer } from './errors.ts';
 import type { AnyAnswer } from './operation.ts';
 import { callerOf } from './plugins/auth.ts';
@@ -43,6 +44,23 @@ export async function runWrite(
     answer.afterCommit?.();
     return answer;
   });
+}
+
+/** A read of a patient's data in one transaction with its audit entry: nothing is shown that is not in the audit. */
+export function runAuditedRead(
+  deps: WriteDeps,
+  operation: string,
+  request: FastifyRequest,
+  read: (tx: AccountTx) => Promise<AnyAnswer>,
+): Promise<AnyAnswer> {
+  return audited(deps, operation, request, () =>
+    deps.store.asAccount(callerOf(request).account.id, async (tx) => {
+      const answer = await read(tx);
+      const { patientId = patientNamedBy(request), targetId = targetOf(request) } = answer;
+      await audit(tx, operation, request, { ...answer, patientId, targetId });
+      return answer;
+    }),
+  );
 }
 
 /**

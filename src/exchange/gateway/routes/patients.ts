@@ -18,10 +18,7 @@ import { startQuery } from './start-query.ts';
 
 export function addPatientRoutes(
   operations: Operations,
-  deps: Pick<
-    GatewayDeps,
-    'idHmacKey' | 'networkQueries' | 'erasures' | 'publicBaseUrl' | 'linkSigningKey'
-  >,
+  deps: Pick<GatewayDeps, 'idHmacKey' | 'networkQueries' | 'erasures' | 'publicBaseUrl' | 'linkSigningKey'>,
 ): void {
   operations.write('createPatient', async (tx, { query, body, caller }) => {
     const context = { tx, hmacKey: deps.idHmacKey };

@@ -1,0 +1,33 @@
+import type { FastifyRequest } from 'fastify';
+import type { OperationName } from './operation.ts';
+
+/**
+ * Reads that show nothing of a patient, or only how far some work is: they are asked again and again, and nobody has to
+ * answer for them. Every other read is audited, so a new one is until somebody decides otherwise here.
+ */
+const NOT_AUDITED: ReadonlySet<string> = new Set([
+  'listCohorts',
+  'getCohort',
+  'listFacilities',
+  'getFacility',
+  'getPatientCohorts',
+  'getPatientFacilities',
+  'getNetworkQuery',
+  'listNetworkQueries',
+  'getNetworkQueryTimeline',
+  'getBulkCreate',
+  'listBulkCreates',
+  'listConsolidatedQueries',
+  'getConsolidatedQuery',
+  'getSettings',
+  'getWebhookStatus',
+] satisfies OperationName[]);
+
+export const isAuditedRead = (operation: OperationName): boolean => !NOT_AUDITED.has(operation);
+
+/** The patient whom a request names in its address. */
+export function patientNamedBy(request: FastifyRequest): string | undefined {
+  const { id } = request.params as { id?: string };
+  if (request.routeOptions.url?.includes('/patient/:id') === true) return id;
+  return (request.query as { patientId?: string }).patientId;
+}

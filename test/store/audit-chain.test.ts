@@ -1,0 +1,227 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import pg from 'pg';
+import { pino } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runAdmin } from '../../src/exchange/admin/run.ts';
+import { createAuditChain } from '../../src/exchange/audit/chain.ts';
+import { type AuditHeads, openAuditHeads } from '../../src/exchange/audit/heads.ts';
+import { auditSealing } from '../../src/exchange/audit/sealer.ts';
+import { verifyChain } from '../../src/exchange/audit/verify.ts';
+import { insertAccount } from '../../src/exchange/store/accounts.ts';
+import { insertAuditEntry } from '../../src/exchange/store/audit.ts';
+import { createStore, type Store } from '../../src/exchange/store/database.ts';
+import { renderTable } from '../../src/starter/table.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { fhirIssues } from '../unit/records/fhir-issues.ts';
+
+const KEY = 'audit-key-of-the-tests-only';
+const chain = createAuditChain([KEY]);
+const PATIENT = '0198a000-0000-7000-8000-00000000000a';
+
+let database: TestDatabase;
+let store: Store;
+/** Somebody who may do everything in the database. */
+let intruder: pg.Client;
+let folder: string;
+let heads: AuditHeads;
+const logged: string[] = [];
+beforeAll(async () => {
+  database = await createTestDatabase();
+  store = createStore({ databaseUrl: database.databaseUrl, poolMax: 6 });
+  intruder = new pg.Client({ connectionString: database.databaseUrl });
+  await intruder.connect();
+  folder = await mkdtemp(join(tmpdir(), 'audit-heads-'));
+  heads = await openAuditHeads(pathToFileURL(folder).href);
+});
+afterAll(async () => {
+  await intruder.end();
+  await store.close();
+  await database.drop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const sealing = () =>
+  auditSealing({
+    store,
+    chain,
+    heads,
+    logger: pino({}, { write: (line: string) => void logged.push(line) }),
+  });
+const seal = () => sealing().takeUp(500);
+const verify = (accountId: string, by = chain) => verifyChain({ store, chain: by, heads }, accountId);
+
+const entry = (n: number) => ({
+  actor: `key:${n}`,
+  operation: 'updatePatient',
+  patientId: PATIENT,
+  outcome: '200',
+  remoteAddress: '192.0.2.7',
+});
+
+async function addAccount(entries: number): Promise<string> {
+  const accountId = uuidv7();
+  await store.asSystem((tx) => insertAccount(tx, { id: accountId, name: 'Audited', settings: {} }));
+  await Promise.all(
+    Array.from({ length: entries }, (_, n) =>
+      store.asAccount(accountId, (tx) => insertAuditEntry(tx, entry(n))),
+    ),
+  );
+  return accountId;
+}
+
+async function sealedAccount(entries = 5): Promise<string> {
+  const accountId = await addAccount(entries);
+  await seal();
+  return accountId;
+}
+const tamper = (text: string, accountId: string) => intruder.query(text, [accountId]);
+
+describe('an audit that nobody touched', () => {
+  it('is whole, though entries were written at once and sealed by two', async () => {
+    const accountId = await addAccount(30);
+    await Promise.all([seal(), seal()]);
+    expect(await verify(accountId)).toMatchObject({ verified: 30, unsealed: 0, headPosition: 30 });
+    expect((await verify(accountId)).fault).toBeUndefined();
+  });
+
+  it('is whole when a transaction commits after later ones were sealed', async () => {
+    const accountId = await addAccount(0);
+    await store.asAccount(accountId, async (tx) => {
+      await insertAuditEntry(tx, entry(1));
+      await store.asAccount(accountId, (later) => insertAuditEntry(later, entry(2)));
+      await seal();
+    });
+    expect(await verify(accountId)).toMatchObject({ verified: 1, unsealed: 1 });
+    await seal();
+    expect(await verify(accountId)).toMatchObject({ verified: 2, unsealed: 0 });
+  });
+
+  it('is still whole after the key was changed, while the old one is kept', async () => {
+    const accountId = await sealedAccount();
+    const rotated = createAuditChain(['the-next-key-of-the-tests', KEY]);
+    await store.asAccount(accountId, (tx) => insertAuditEntry(tx, entry(9)));
+    await auditSealing({ store, chain: rotated, heads, logger: pino({ level: 'silent' }) }).takeUp(500);
+    expect((await verify(accountId, rotated)).fault).toBeUndefined();
+    expect((await verify(accountId)).fault).toBeDefined();
+  });
+});
+
+describe('verifying tells the first entry that', () => {
+  it.each([
+    ["actor = 'key:someone-else'", 3],
+    ["at = at + interval '1 microsecond'", 3],
+    ['patient_id = null', 3],
+    ["target_id = ''", 3],
+    ['mac = sha256(mac)', 3],
+  ])('was changed: %s', async (change, position) => {
+    const accountId = await sealedAccount();
+    await tamper(`update audit_entry set ${change} where account_id = $1 and position = 3`, accountId);
+    expect(await verify(accountId)).toMatchObject({ verified: 2, fault: { what: 'changed', position } });
+  });
+
+  it('was removed, also when the ones behind it closed up', async () => {
+    const accountId = await sealedAccount();
+    await tamper('delete from audit_entry where account_id = $1 and position = 2', accountId);
+    expect((await verify(accountId)).fault).toEqual({ what: 'removed', position: 2 });
+    await tamper(
+      'update audit_entry set position = position - 1 where account_id = $1 and position = 3',
+      accountId,
+    );
+    expect((await verify(accountId)).fault).toMatchObject({ what: 'changed', position: 2 });
+  });
+
+  it('is missing at the end, also when the head in the database was set back', async () => {
+    const accountId = await sealedAccount();
+    await tamper('delete from audit_entry where account_id = $1 and position > 3', accountId);
+    expect((await verify(accountId)).fault).toEqual({ what: 'cut-off', position: 4 });
+    await tamper(
+      `update audit_head h set position = 3, mac = e.mac from audit_entry e
+       where h.account_id = $1 and e.account_id = $1 and e.position = 3`,
+      accountId,
+    );
+    expect((await verify(accountId)).fault).toEqual({ what: 'cut-off', position: 4 });
+    // What is written and sealed after the cut does not cover it up.
+    for (const n of [1, 2, 3]) await store.asAccount(accountId, (tx) => insertAuditEntry(tx, entry(n)));
+    await seal();
+    expect((await verify(accountId)).fault).toMatchObject({ what: 'changed', position: 5 });
+    expect(logged.join('')).toContain('does not continue the head kept elsewhere');
+    expect((await heads.read(accountId))?.position).toBe(5);
+  });
+
+  it('is of an account that was removed as a whole', async () => {
+    const accountId = await sealedAccount(2);
+    await tamper('delete from audit_entry where account_id = $1', accountId);
+    await tamper('delete from audit_head where account_id = $1', accountId);
+    expect((await verify(accountId)).fault).toEqual({ what: 'cut-off', position: 1 });
+  });
+
+  it('or that the head kept elsewhere is not ours', async () => {
+    const accountId = await sealedAccount(2);
+    const head = await heads.read(accountId);
+    await writeFile(join(folder, `${accountId}.json`), JSON.stringify({ ...head, position: 1 }));
+    expect((await verify(accountId)).fault).toMatchObject({ what: 'head not ours' });
+  });
+});
+
+describe('the application', () => {
+  it.each(['delete from audit_entry', "update audit_entry set actor = 'x'"])(
+    'cannot %s, as itself or as the system',
+    async (text) => {
+      for (const role of ['exchange_app', 'exchange_system']) {
+        await intruder.query('begin');
+        await intruder.query(`set local role ${role}`);
+        await intruder.query(`set local app.account_id = '${PATIENT}'`);
+        await expect(intruder.query(text)).rejects.toMatchObject({ code: '42501' });
+        await intruder.query('rollback');
+      }
+    },
+  );
+});
+
+describe('the CLI', () => {
+  const run = async (...argv: string[]) => {
+    const out: string[] = [];
+    const exitCode = await runAdmin(argv, {
+      write: (text) => void out.push(text),
+      writeError: (text) => void out.push(text),
+      open: async () => ({
+        store: { ...store, close: async () => undefined },
+        openAudit: async () => ({ chain, heads }),
+      }),
+      renderTable,
+    });
+    return { exitCode, out: out.join('') };
+  };
+
+  it('exits with 3 and names the entry when an audit is not whole', async () => {
+    const accountId = await sealedAccount();
+    expect(await run('audit', 'verify', '--account', accountId)).toMatchObject({ exitCode: 0 });
+    await tamper("update audit_entry set outcome = '404' where account_id = $1 and position = 4", accountId);
+    const { exitCode, out } = await run('audit', 'verify', '--account', accountId);
+    expect(exitCode).toBe(3);
+    expect(out).toMatch(/NOT WHOLE: entry 4 \(id \d+\) is not the one that was written; 3 entries before/);
+  });
+
+  it('exports valid FHIR AuditEvents of a time, in order, with ids only', async () => {
+    const accountId = await sealedAccount(3);
+    const { out } = await run('audit', 'export', '--account', accountId, '--from', '2020-01-01');
+    const events = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(events).toHaveLength(3);
+    for (const event of events) expect(fhirIssues(event)).toEqual([]);
+    expect(events[0]).toMatchObject({
+      action: 'U',
+      outcome: '0',
+      agent: [{ requestor: true, network: { address: '192.0.2.7' } }],
+      entity: [{ what: { reference: `Patient/${PATIENT}` } }, { detail: [{ valueString: '1' }, {}] }],
+    });
+    const none = await run('audit', 'export', '--account', accountId, '--to', '2020-01-01');
+    expect(none).toEqual({ exitCode: 0, out: '' });
+  });
+});
