@@ -2,8 +2,10 @@ import { Command, InvalidArgumentError } from 'commander';
 import { loadSamplePatients } from '../src/simulator/samples.ts';
 import { benchBulk } from './bulk/run.ts';
 import { benchPublicBulk, type PublicBulkOptions } from './bulk/through-the-interface.ts';
+import { benchDocuments } from './documents/run.ts';
 import { benchMerge, type MergeBenchOptions } from './merge/run.ts';
 import { benchQueries } from './query/run.ts';
+import { benchRecords, type RecordsBenchOptions } from './records/run.ts';
 
 const whole = (text: string): number => {
   const value = Number(text);
@@ -149,6 +151,42 @@ program
         '',
       ].join('\n'),
     );
+  });
+program
+  .command('records')
+  .description('a record as html and pdf against the bare calls: to text, and pdfkit with the same texts')
+  .option('--rounds <n>', 'rounds', whole, 5)
+  .option('--json', 'print the result as one JSON line')
+  .action(async ({ json, ...options }: RecordsBenchOptions & { json?: true }) => {
+    const results = await benchRecords(options, (line) => process.stderr.write(`${line}\n`));
+    if (json === true) {
+      process.stdout.write(`${JSON.stringify(results)}\n`);
+      return;
+    }
+    const lines = results.map(
+      ({ sample, rows, partsMs, partsFloorMs, htmlMs, pdfMs, pdfFloorMs }) =>
+        `${sample}: ${rows} rows; read ${partsMs.toFixed(0)} ms (${(partsMs / partsFloorMs).toFixed(1)} of JSON.stringify's time), html ${htmlMs.toFixed(0)} ms, pdf ${pdfMs.toFixed(0)} ms (${(pdfMs / pdfFloorMs).toFixed(2)} of bare pdfkit's)`,
+    );
+    process.stdout.write(`${lines.join('\n')}\n`);
+  });
+program
+  .command('documents')
+  .description('C-CDA documents to html and pdf against the bare calls of the libraries')
+  .option('--rounds <n>', 'rounds', whole, 5)
+  .option('--json', 'print the result as one JSON line')
+  .action(async ({ json, ...options }: { rounds: number; json?: true }) => {
+    const documents = await benchDocuments(options, (line) => process.stderr.write(`${line}\n`));
+    if (json === true) {
+      process.stdout.write(`${JSON.stringify(documents)}\n`);
+      return;
+    }
+    for (const format of ['html', 'pdf'] as const) {
+      const oursMs = median(documents.map((each) => each[format].oursMs));
+      const ratio = median(documents.map((each) => each[format].oursMs / each[format].bareMs));
+      process.stdout.write(
+        `${format}: ${oursMs.toFixed(0)} ms a document, ${ratio.toFixed(2)} of the bare libraries'\n`,
+      );
+    }
   });
 await program.parseAsync();
 
