@@ -150,7 +150,7 @@ export const immunizations: SectionRule = {
   empty: 'The sources have delivered no immunizations.',
   tables: [
     {
-      caption: 'Immunizations',
+      caption: 'Immunizations, newest first',
       types: ['Immunization'],
       columns: [
         { title: 'Date', width: 14 },

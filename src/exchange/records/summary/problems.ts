@@ -74,7 +74,7 @@ export const allergies: SectionRule = {
   empty: 'The sources have delivered no allergies; that does not mean that there are none.',
   tables: [
     {
-      caption: 'Allergies and intolerances',
+      caption: 'Allergies and intolerances, newest first',
       types: ['AllergyIntolerance'],
       columns: [
         { title: 'Substance', width: 26 },

@@ -29,7 +29,7 @@ export const codesOf = (concept: unknown): string[] =>
 
 /** How a reference calls what it leads to. */
 export const referenceText = (reference: unknown): string | undefined =>
-  isJson(reference) ? textOf(reference.display) : undefined;
+  isJson(reference) ? plainName(textOf(reference.display)) : undefined;
 
 export function unique(texts: readonly (string | undefined)[]): string[] {
   return [...new Set(texts.filter((text): text is string => text !== undefined && text !== ''))];
