@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { webhookEventSchema } from '../../src/contract/events.ts';
 import type { SourceType } from '../../src/contract/primitives.ts';
+import { createDocumentRenditions } from '../../src/exchange/documents/renditions.ts';
 import { createLinkMaker, signLink } from '../../src/exchange/links/signed-link.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
@@ -144,6 +145,25 @@ describe('E14', () => {
       expect(file.headers['content-type']).toBe('application/pdf');
       expect(file.rawPayload.subarray(0, 5).toString()).toBe('%PDF-');
     }
+  });
+
+  it('keeps a conversion for a day', async () => {
+    const fileName = await deliver({ bytes: CCDA });
+    const { url } = (await urlOf(fileName, 'html')).json();
+    const { store, blobs } = gateway;
+    const { leftOver } = createDocumentRenditions({ store, blobs });
+    expect(await leftOver.takeUp(100)).toBe(0);
+    await store.asSystem((tx) =>
+      tx.db
+        .updateTable('document_rendition')
+        .set({ created_at: new Date(Date.now() - 25 * 3_600_000) })
+        .where('id', '=', uuidOf(url.split('/').at(-1) ?? ''))
+        .execute(),
+    );
+    expect(await leftOver.takeUp(100)).toBe(1);
+    expect((await open(url)).statusCode).toBe(404);
+    const noted = await store.asSystem((tx) => tx.db.selectFrom('erasure').selectAll().execute());
+    expect(noted).toMatchObject([{ kind: 'blob', ref: expect.stringMatching(/^document\//) }]);
   });
 
   it('says why a document cannot be converted, and that it can be had as it is', async () => {
