@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { z } from 'zod';
 
 /**
@@ -26,6 +27,20 @@ const sender = z
     return { name, secret: key, timeZone: zone };
   })
   .pipe(z.object({ name: z.string(), secret, timeZone }));
+const PROXY_RANGES = ['loopback', 'linklocal', 'uniquelocal'];
+const proxies = z
+  .string()
+  .transform((value) => value.split(/\s+/).filter(Boolean))
+  .refine((all) => all.every(isProxy), {
+    error: `each is an address, a range as in 10.0.0.0/8, or one of: ${PROXY_RANGES.join(', ')}`,
+  });
+
+function isProxy(text: string): boolean {
+  if (PROXY_RANGES.includes(text)) return true;
+  const [, address = '', bits] = /^([\da-f:.]+?)(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
+  return isIP(address) !== 0 && Number(bits ?? 0) <= (isIP(address) === 4 ? 32 : 128);
+}
+
 const secrets = z
   .string()
   .transform((value) => value.split(/\s+/).filter(Boolean))
@@ -128,6 +143,11 @@ export const VARIABLES = {
 
   GATEWAY_HOST: z.string().default('127.0.0.1').describe('Address the gateway listens on'),
   GATEWAY_PORT: port.default(0).describe('Port of the gateway; 0 takes a free one'),
+  TRUSTED_PROXIES: proxies
+    .default([])
+    .describe(
+      'Proxies in front of the gateway, whose X-Forwarded-For is believed: addresses or ranges, separated by blanks',
+    ),
   PUBLIC_BASE_URL: httpUrl.describe('Address at which callers and sources reach the gateway'),
   ALLOW_LOOPBACK_WEBHOOKS: flag
     .default(false)

@@ -14,6 +14,7 @@ const VARIABLES = [
   'GATEWAY_HOST',
   'GATEWAY_PORT',
   'NOTIFICATION_SENDERS',
+  'TRUSTED_PROXIES',
   'IDENTITY_PARTNER_BASE_URL',
   'IDENTITY_PARTNER_SECRET',
   'MESSAGE_PARTNER_BASE_URL',
@@ -59,6 +60,7 @@ await runProcess('gateway', async (logger) => {
     internalTokenKey: config.INTERNAL_TOKEN_KEY,
     allowLoopbackWebhooks: config.ALLOW_LOOPBACK_WEBHOOKS,
     trustedWebhookOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
+    trustedProxies: config.TRUSTED_PROXIES,
   });
   const url = await app.listen({ host: config.GATEWAY_HOST, port: config.GATEWAY_PORT });
   logger.info({ url }, 'gateway is ready');

@@ -43,6 +43,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
   const app = Fastify({
     genReqId: () => uuidv7(),
     requestTimeout: 0,
+    trustProxy: deps.trustedProxies?.length ? [...deps.trustedProxies] : false,
     http: { headersTimeout: HEADERS_TIMEOUT_MS },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
     // Fastify's own log lines carry addresses with their queries; plugins/observe.ts writes ours.

@@ -42,6 +42,8 @@ export interface GatewayDeps {
   allowLoopbackWebhooks: boolean;
   /** Origins that the operator vouches for: webhooks may go there, private or not. */
   trustedWebhookOrigins?: readonly string[];
+  /** Addresses and ranges whose `X-Forwarded-For` tells where a request came from; none: nobody's does. */
+  trustedProxies?: readonly string[];
   /** A source announces that its answer is ready; the body is as it came. */
   handleSourceCallback(
     token: string,

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import type { AccountTx } from './database.ts';
 
 /** Who did what, to which patient, from where, and how it ended. Ids only. */
@@ -10,6 +11,7 @@ export interface AuditRecord {
   targetId?: string;
   /** HTTP status of the answer, with `replayed` when an idempotency key gave the first answer again. */
   outcome: string;
+  /** What is no IP address (a proxy passes on whatever it was told) is left out. */
   remoteAddress?: string;
 }
 
@@ -24,7 +26,7 @@ export async function insertAuditEntry(tx: AccountTx, record: AuditRecord): Prom
       patient_id: record.patientId ?? null,
       target_id: record.targetId ?? null,
       outcome: record.outcome,
-      remote_address: record.remoteAddress ?? null,
+      remote_address: isIP(record.remoteAddress ?? '') === 0 ? null : (record.remoteAddress ?? null),
     })
     .execute();
 }
