@@ -1,6 +1,6 @@
 import { isJson, type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
 import { categoryOf } from './observation-kind.ts';
-import { flagOf, valueIn } from './observation-value.ts';
+import { flagOf, observationName, valueIn } from './observation-value.ts';
 import { row } from './parts.ts';
 import { ORIGIN, type SectionRule } from './section.ts';
 import {
@@ -127,7 +127,7 @@ export const otherObservations: SectionRule = {
         ]).join('; ');
         return row(
           firstDay(content, 'effectiveDateTime', 'effectivePeriod', 'issued'),
-          conceptText(content.code),
+          observationName(content),
           alert ? { text, tone: 'alert' } : text,
           categories(content),
           origin,

@@ -1,4 +1,5 @@
 import { isJson, type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import { NOTHING } from './parts.ts';
 import {
   amountText,
   codesOf,
@@ -112,4 +113,11 @@ function flagByRange(of: Json): { text: string; isAlert: boolean } | undefined {
   if (high !== undefined && value > high) return { text: '[High]', isAlert: true };
   if (low !== undefined && value < low) return { text: '[Low]', isAlert: true };
   return undefined;
+}
+
+/** An Observation's name; with its status, unless it is final: a value that was taken back must not look like one. */
+export function observationName({ code, status }: Json): string {
+  const name = conceptText(code) ?? NOTHING;
+  const isPlain = status === undefined || status === 'final';
+  return isPlain ? name : `${name} (${statusText(status)?.toLowerCase() ?? 'status unknown'})`;
 }

@@ -98,7 +98,7 @@ export const allergies: SectionRule = {
             .filter((text) => text !== '')
             .join('; '),
           content.criticality === 'high' ? { text: 'High', tone: 'alert' } : criticality,
-          statusText(conceptText(content.clinicalStatus)),
+          conditionStatus({ content, origin }),
           firstDay(content, 'onsetDateTime', 'onsetPeriod', 'recordedDate'),
           origin,
         );

@@ -1,9 +1,9 @@
 import { type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
 import { categoryOf } from './observation-kind.ts';
-import { flagOf, referenceRanges, valueIn } from './observation-value.ts';
+import { flagOf, observationName, referenceRanges, valueIn } from './observation-value.ts';
 import { NOTHING, row, type SummaryRow } from './parts.ts';
 import { type Entry, type Lookup, ORIGIN, type SectionRule } from './section.ts';
-import { conceptText, momentText, statusText } from './words.ts';
+import { conceptText, momentText } from './words.ts';
 
 const time = ({ effectiveDateTime, effectivePeriod, effectiveInstant, issued }: Json): unknown =>
   effectiveDateTime ?? (effectivePeriod as Json | undefined)?.start ?? effectiveInstant ?? issued;
@@ -45,27 +45,21 @@ function* grouped(moment = '', held: readonly Held[]): Generator<SummaryRow> {
 }
 
 function resultRows({ content, origin }: Entry): SummaryRow[] {
-  const name = conceptText(content.code) ?? NOTHING;
+  const name = observationName(content);
   const components = objectsOf(content.component);
-  const whole =
-    valueIn(content) !== undefined || components.length === 0
-      ? [resultRow(name, content, content, origin)]
-      : [];
+  const isWhole = valueIn(content) !== undefined || components.length === 0;
   return [
-    ...whole,
-    ...components.map((part) =>
-      resultRow(`${name}: ${conceptText(part.code) ?? NOTHING}`, part, content, origin),
-    ),
+    ...(isWhole ? [resultRow(name, content, origin)] : []),
+    ...components.map((part) => resultRow(`${name}: ${conceptText(part.code) ?? NOTHING}`, part, origin)),
   ];
 }
 
 /** @param part the observation itself, or one of its components */
-function resultRow(name: string, part: Json, { status }: Json, origin: string): SummaryRow {
+function resultRow(name: string, part: Json, origin: string): SummaryRow {
   const { value = '', unit = '' } = valueIn(part) ?? {};
   const flag = flagOf(part);
-  const isFinal = status === 'final' || status === undefined;
   return row(
-    isFinal ? name : `${name} (${statusText(status)?.toLowerCase()})`,
+    name,
     flag?.isAlert ? { text: value, tone: 'alert' } : value,
     unit,
     referenceRanges(part),

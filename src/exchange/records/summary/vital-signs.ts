@@ -1,9 +1,9 @@
 import { type Json, objectsOf } from '../../domain/merge/json.ts';
 import { BLOOD_PRESSURE, categoryOf, VITAL_SIGNS } from './observation-kind.ts';
-import { flagOf, valueIn } from './observation-value.ts';
+import { flagOf, observationName, valueIn } from './observation-value.ts';
 import { type Cell, NOTHING, row, type SummaryRow } from './parts.ts';
 import type { Entry, SectionRule } from './section.ts';
-import { codesOf, conceptText, momentText, unique } from './words.ts';
+import { codesOf, momentText, unique } from './words.ts';
 
 /** One moment's measurements: a line of the flow sheet. */
 class Line {
@@ -16,6 +16,11 @@ class Line {
 
   take({ content, origin }: Entry): void {
     this.#origins.push(origin);
+    // What was taken back, or never came about, stands in no column.
+    if (content.status === 'entered-in-error' || content.status === 'cancelled') {
+      this.#others.push(textOf(content));
+      return;
+    }
     const [systolic, diastolic] = [BLOOD_PRESSURE.systolic, BLOOD_PRESSURE.diastolic].map((code) =>
       componentOf(content, code),
     );
@@ -69,7 +74,7 @@ const isAlert = (of: Json | undefined): boolean => of !== undefined && flagOf(of
 function textOf(content: Json): string {
   const parts = objectsOf(content.component);
   const { value = '', unit = '' } = valueIn(content) ?? {};
-  const own = `${conceptText(content.code) ?? NOTHING}: ${`${value} ${unit}`.trim() || (parts.length > 0 ? '' : NOTHING)}`;
+  const own = `${observationName(content)}: ${`${value} ${unit}`.trim() || (parts.length > 0 ? '' : NOTHING)}`;
   const flag = flagOf(content);
   return [flag?.isAlert ? `${own} (${flag.text})` : own.trim(), ...parts.map(textOf)].join(' ');
 }

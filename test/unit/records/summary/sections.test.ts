@@ -86,6 +86,29 @@ test('vital signs of one moment are one line; what has no column is named', asyn
   expect(rows).toEqual([[moment, '128/81', '72', '–', '–', '–', '–', '150 lb', '–', 'of 72514-3: 2', 'HIE']]);
 });
 
+test('what was taken back says so, and stands in no column of vital signs', async () => {
+  const status = 'entered-in-error';
+  const observation = (id: string, kind: string) =>
+    result(id, {
+      status,
+      category: category(kind),
+      code: loinc('8867-4', 'Pulse'),
+      valueQuantity: { value: 7, unit: '/min' },
+    });
+  const observations = ['laboratory', 'vital-signs', 'survey'].map((kind) => observation(kind, kind));
+  expect((await rowsOf(observations, 'results'))[1]?.[0]).toBe('Pulse (entered in error)');
+  const [vital] = await rowsOf(observations, 'vital-signs');
+  expect([vital?.[2], vital?.[9]]).toEqual(['–', 'Pulse (entered in error): 7 /min']);
+  expect((await rowsOf(observations, 'observations'))[0]?.[1]).toBe('Pulse (entered in error)');
+  const allergy = {
+    resourceType: 'AllergyIntolerance',
+    id: 'a',
+    code: { text: 'Penicillin' },
+    verificationStatus: { coding: [{ code: 'refuted' }] },
+  };
+  expect((await rowsOf([allergy], 'allergies'))[0]?.[3]).toBe('Refuted');
+});
+
 describe('problems and medications', () => {
   test('are told apart by whether they go on; doubtful ones say so', async () => {
     const condition = (id: string, rest: object) => ({
