@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-activities.ts';
 import { webhookDeliveryWorkflowId } from '../../src/contract/temporal.ts';
 import { insertDestination, rotateKey } from '../../src/exchange/store/destinations.ts';
+import { routesOf } from '../../src/exchange/store/event-copies.ts';
 import { reopenMessages } from '../../src/exchange/store/event-replay.ts';
-import { withCopies } from '../../src/exchange/store/events.ts';
 import { keysToSeal } from '../../src/exchange/webhooks/seal-keys.ts';
 import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/webhooks/webhook-key.ts';
 import { testKeyRing } from '../support/test-keys.ts';
@@ -65,7 +65,7 @@ async function accountWithTwo() {
     },
     event: (patientId = uuidv7()) => addEvent(store, accountId, patientId),
     copyOf: async (messageId: string) =>
-      (await store.asAccount(accountId, (tx) => withCopies(tx, [messageId])))[1] ?? '',
+      (await store.asAccount(accountId, (tx) => routesOf(tx, [messageId])))[1]?.[0] ?? '',
     row: (id: string) => eventRow(store, accountId, id),
   };
 }

@@ -3,7 +3,7 @@ import type { LeftOverWork } from '../../exchange/left-over-work.ts';
 import { failOpenAttempts } from '../../exchange/network-query/endings.ts';
 import type { Launcher } from '../../exchange/network-query/launcher.ts';
 import type { Store } from '../../exchange/store/database.ts';
-import { overdueEvents } from '../../exchange/store/events.ts';
+import { overdueEvents } from '../../exchange/store/event-hand-over.ts';
 import { deleteOldIdempotencyKeys } from '../../exchange/store/idempotency.ts';
 import { runsToEnsure } from '../../exchange/store/left-over.ts';
 import type { Courier } from '../../exchange/webhooks/courier.ts';

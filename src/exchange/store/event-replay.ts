@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { AccountTx } from './database.ts';
-import { routeCopies } from './events.ts';
+import { routeCopies } from './event-copies.ts';
 
 /** Where events may go: a destination that has an address and does not refuse everything. */
 const TAKES_EVENTS = sql`d.url is not null and d.health <> 'disabled'`;

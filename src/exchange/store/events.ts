@@ -1,7 +1,7 @@
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import { TEST_EVENT_TYPE } from '../../contract/webhook-test.ts';
-import type { AccountTx, SystemTx } from './database.ts';
+import type { AccountTx } from './database.ts';
+import { copiesOf, STATUS_AT_FIRST } from './event-copies.ts';
 
 export interface NewEvent {
   type: string;
@@ -50,41 +50,10 @@ export async function insertEvent(
       from (select 1) as one left join webhook_destination d on d.account_id = ${tx.accountId} and ${first}
       on conflict (account_id, fact_key) where copy_of is null do nothing
       returning *
-    ), copies as (${copiesOf(sql`message`, onlyTo === undefined)})
+    )${onlyTo === undefined ? sql`, copies as (${copiesOf(sql`message`)})` : sql``}
     select id from message
   `.execute(tx.db);
   return rows[0]?.id;
-}
-
-/** Of a row for destination `d`, which may be none. */
-const STATUS_AT_FIRST = sql`case when d.url is null or d.health = 'disabled' then 'unrouted' else 'pending' end`;
-
-/** Inserts the copies of messages for the further destinations whose filter they pass, where they are not there yet; a test is for one alone. */
-function copiesOf(messages: RawBuilder<unknown>, wanted = true): RawBuilder<unknown> {
-  return sql`
-    insert into event (id, account_id, patient_id, destination_id, copy_of, type, fact_key, request_id, occurred_at, status)
-    select gen_random_uuid(), m.account_id, m.patient_id, d.id, m.id, m.type, m.fact_key, m.request_id, m.occurred_at, ${STATUS_AT_FIRST}
-    from ${messages} as m join webhook_destination d on d.account_id = m.account_id
-    where ${wanted}::boolean and not d.of_settings and m.type <> ${TEST_EVENT_TYPE} and exists (
-      select from unnest(d.types) as wanted (type)
-      where m.type = wanted.type or (wanted.type like '%*' and starts_with(m.type, rtrim(wanted.type, '*'))))
-    on conflict (copy_of, destination_id) where copy_of is not null do nothing`;
-}
-
-/** Gives messages to further destinations that they have not been given to, by the filters as they are now. */
-export async function routeCopies(tx: AccountTx, messageIds: readonly string[]): Promise<void> {
-  const messages = sql`(select * from event where id = any(${[...messageIds]}::uuid[]) and copy_of is null)`;
-  await copiesOf(messages).execute(tx.db);
-}
-
-/** The copies of messages beside themselves: all that is on its way because of them, in the order in which it goes. */
-export async function withCopies(tx: AccountTx, messageIds: readonly string[]): Promise<string[]> {
-  const ids = [...messageIds];
-  const { rows } = await sql<{ id: string }>`
-    select id from event where id = any(${ids}::uuid[]) or copy_of = any(${ids}::uuid[])
-    order by array_position(${ids}::uuid[], coalesce(copy_of, id)), seq
-  `.execute(tx.db);
-  return rows.map(({ id }) => id);
 }
 
 /** How long a claimed event is left to whoever claimed it; more than a receiver has for its answer. */
@@ -225,37 +194,4 @@ export async function disableDestination(tx: AccountTx, destinationId: string): 
     .where('destination_id', '=', destinationId)
     .where('status', 'in', ['pending', 'delivering'])
     .execute();
-}
-
-/** A workflow has been asked to bring the event out. */
-export async function markHandedOver(tx: AccountTx, eventId: string): Promise<void> {
-  await tx.db.updateTable('event').set({ handed_over_at: new Date() }).where('id', '=', eventId).execute();
-}
-
-/** How long a hand-over is trusted before it is made again; making it again is harmless. */
-const HAND_OVER_AGAIN_MS = 15 * 60_000;
-
-/** Open events that no courier has brought out in time and that no workflow has in hand; over all accounts. */
-export async function overdueEvents(
-  tx: SystemTx,
-  options: { olderThanMs: number; limit: number },
-): Promise<{ accountId: string; eventId: string; attempts: number }[]> {
-  const now = Date.now();
-  const rows = await tx.db
-    .selectFrom('event')
-    .innerJoin('webhook_destination as d', 'd.id', 'event.destination_id')
-    .select(['event.account_id', 'event.id', 'event.attempts'])
-    .where('event.status', 'in', ['pending', 'delivering'])
-    // While the address is taken away, what is open waits for the next one.
-    .where('d.url', 'is not', null)
-    .where(({ eb, fn }) =>
-      eb(fn.coalesce('last_attempt_at', 'occurred_at'), '<', new Date(now - options.olderThanMs)),
-    )
-    .where(({ eb, or }) =>
-      or([eb('handed_over_at', 'is', null), eb('handed_over_at', '<', new Date(now - HAND_OVER_AGAIN_MS))]),
-    )
-    .orderBy('seq')
-    .limit(options.limit)
-    .execute();
-  return rows.map((row) => ({ accountId: row.account_id, eventId: row.id, attempts: row.attempts }));
 }

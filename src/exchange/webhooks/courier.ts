@@ -10,7 +10,8 @@ import type { WebhookDeliveryInput } from '../../contract/webhook-delivery-workf
 import type { Logger } from '../../lib/logger.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import type { Store } from '../store/database.ts';
-import { markHandedOver, withCopies } from '../store/events.ts';
+import { routesOf } from '../store/event-copies.ts';
+import { markHandedOver } from '../store/event-hand-over.ts';
 import type { Delivery } from './delivery.ts';
 
 /**
@@ -101,20 +102,22 @@ export function createCourier(deps: {
   }
 
   async function sendAll({ accountId, eventIds, areWhole }: Batch): Promise<void> {
-    const rows = areWhole ? await routesOf(accountId, eventIds) : eventIds;
-    for (const eventId of rows) {
+    if (areWhole) return route(accountId, eventIds);
+    for (const eventId of eventIds) {
       await deliver(accountId, eventId).catch((error: unknown) =>
         deps.logger.warn({ err: error, eventId }, 'webhook not sent yet; reconcile will see to it'),
       );
     }
   }
 
-  async function routesOf(accountId: string, eventIds: readonly string[]): Promise<readonly string[]> {
+  /** One destination keeps no other waiting. */
+  async function route(accountId: string, eventIds: readonly string[]): Promise<void> {
     try {
-      return await deps.store.asAccount(accountId, (tx) => withCopies(tx, eventIds));
+      const [first = [], ...others] = await deps.store.asAccount(accountId, (tx) => routesOf(tx, eventIds));
+      for (const rows of others) resume(accountId, rows);
+      await sendAll({ accountId, eventIds: first, areWhole: false });
     } catch (error) {
       deps.logger.warn({ err: error, eventIds }, 'webhooks not sent yet; reconcile will see to them');
-      return [];
     }
   }
 
