@@ -38,7 +38,7 @@ let worker: Worker;
 let running: Promise<void>;
 let account: TestAccount;
 /** Called after each page; one that throws stands for a worker that was killed there. */
-let afterPage: (page: number) => void;
+let afterPage: (page: number) => void | Promise<void>;
 let pages = 0;
 
 beforeAll(async () => {
@@ -55,7 +55,7 @@ beforeAll(async () => {
   const activities: MonitoringActivities = {
     async monitorPage(input) {
       const page = await real.monitorPage(input);
-      afterPage(++pages);
+      await afterPage(++pages);
       return page;
     },
   };
@@ -181,6 +181,18 @@ describe('the monitoring of a cohort', () => {
     await expect(run.result()).rejects.toThrow();
     expect(await statusOf(run)).toMatchObject({ state: 'cancelled', started: 3, patients: 9 });
     expect(pages).toBe(1);
+  });
+
+  test('ends in peace when its cohort is deleted meanwhile', async () => {
+    const patients = await addPatients(6);
+    const cohortId = await addCohort('closing', patients);
+    afterPage = async () => {
+      await account.call('DELETE', `cohort/${cohortId}/patient`, { allPatients: true });
+      expect((await account.call('DELETE', `cohort/${cohortId}`)).statusCode).toBe(204);
+    };
+    const run = await start(inputOf(cohortId, { pace: { pageSize: 4 } }));
+    const note = expect.stringContaining('was deleted');
+    expect(await run.result()).toMatchObject({ state: 'completed', started: 4, notes: [note] });
   });
 
   test('tells plainly why it cannot be done', async () => {

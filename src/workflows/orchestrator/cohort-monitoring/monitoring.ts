@@ -31,6 +31,7 @@ export interface MonitoringState {
 
 /** Of the requests that an exchange allows an account; the rest is for others. */
 const SHARE_OF_REQUESTS = 1 / 3;
+const COHORT_GONE = 'The cohort was deleted while its patients were asked about; the rest is left out';
 const CANNOT_LIST =
   'This exchange lists no queries: a patient of several cohorts is asked about once for each of them';
 
@@ -68,7 +69,7 @@ export class Monitoring {
   async nextPage(): Promise<PageDone> {
     const { exchange, cohortId, kind, frequency, queriesPerMinute } = this.input;
     const { place, canList } = this.state;
-    const page = await monitorPage({
+    const page = await this.#askPage({
       exchange,
       cohortId,
       kind,
@@ -77,9 +78,8 @@ export class Monitoring {
       place,
       canList,
       pageSize: pageWithin(this.pace.pageSize, queriesPerMinute),
-    }).catch((error: unknown) => {
-      throw asFailure(error);
     });
+    if (page === undefined) return { isLast: true, uses: [] };
     this.#add(page);
     if (page.refused === true && this.status.started === 0) throw refused(kind);
     return {
@@ -93,6 +93,21 @@ export class Monitoring {
           ? undefined
           : { ms: page.waitMs, why: 'The exchange has no room now: wait as long as it says' },
     };
+  }
+
+  /** Undefined when the cohort, known until then, is there no more: what its owner wanted is no failure. */
+  async #askPage(input: PageInput): Promise<MonitoredPage | undefined> {
+    try {
+      return await monitorPage(input);
+    } catch (error) {
+      const failure = callFailure(error);
+      if (failure === undefined) throw error;
+      const wasThere = this.status.patients > 0;
+      if (failure.kind !== 'not-found' || !wasThere)
+        throw ApplicationFailure.nonRetryable(failure.message, failure.kind);
+      this.status.notes.push(COHORT_GONE);
+      return undefined;
+    }
   }
 
   get #requestsPerMinute(): number {
@@ -155,12 +170,6 @@ const beginning = ({ cohortId, kind }: CohortMonitoringInput, dueAt: string): Mo
   place: { handled: [], refusals: 0 },
   canList: true,
 });
-
-/** The reason why a page could not be done, as the run's own failure; what else was thrown stays what it is. */
-function asFailure(error: unknown): unknown {
-  const failure = callFailure(error);
-  return failure === undefined ? error : ApplicationFailure.nonRetryable(failure.message, failure.kind);
-}
 
 const refused = (kind: string): ApplicationFailure =>
   ApplicationFailure.nonRetryable(
