@@ -11,6 +11,10 @@ export const PATIENT_ONBOARDING_MESSAGES = {
   networkQueryEvent: 'networkQueryEvent',
   /** Signal: the EHR or form sent the same job again. */
   intakeReceived: 'intakeReceived',
+  /** Signal: the person is verified (from the verified webhook `ias.identity.verified`). */
+  identityVerified: 'identityVerified',
+  /** Signal: the person has shown two factors; with the session that came back to the redirect address. */
+  aal2Confirmed: 'aal2Confirmed',
   /** Query: the one public snapshot, `PatientOnboardingStatus`. */
   status: 'status',
 } as const;
@@ -43,6 +47,12 @@ export const DEFAULT_ONBOARDING_TIMING: OnboardingTiming = {
   deadlineMs: 35 * 24 * 3_600_000,
 };
 
+/** Individual access: the patient asks for their own records, and proves who they are before a source is asked. */
+export interface IdentityRequest {
+  /** Where the person is received after each of the two pages. */
+  redirectUrl: string;
+}
+
 export interface PatientOnboardingInput {
   /** Opaque; goes into the query's metadata, so that its webhooks find their way back. */
   orchestrationId: string;
@@ -51,6 +61,8 @@ export interface PatientOnboardingInput {
   patient: OnboardedPatient;
   cohortIds?: string[];
   sources: NetworkQueryInput['sources'];
+  /** The query has purpose ias; without it treatment. */
+  ias?: IdentityRequest;
   /** The caller's own pairs; one of the 50 is taken by the orchestration id. */
   metadata?: Metadata;
   timing?: Partial<OnboardingTiming>;
@@ -66,6 +78,14 @@ export interface NetworkQuerySignal {
   consolidatedDataUrl?: string;
 }
 
+export interface IdentityVerifiedSignal {
+  proofedIdentityId: string;
+}
+
+export interface Aal2ConfirmedSignal {
+  aal2SessionId: string;
+}
+
 export interface IntakeSignal {
   messageId: string;
 }
@@ -74,7 +94,7 @@ export interface IntakeSignal {
 export type LearnedBy = 'webhook' | 'poll';
 
 export interface PatientOnboardingStatus {
-  phase: 'creating-patient' | 'assigning-cohorts' | 'querying' | 'cancelling' | 'ended';
+  phase: 'creating-patient' | 'assigning-cohorts' | 'proving-identity' | 'querying' | 'cancelling' | 'ended';
   patientId?: string;
   /** False when the demographics matched a patient that the exchange knew. */
   created?: boolean;
@@ -87,6 +107,12 @@ export interface PatientOnboardingStatus {
     requestId?: string;
     via?: LearnedBy;
   }[];
+  /** Of individual access: what the person is to open next, and until when it works. */
+  identity?: {
+    state: 'to-verify' | 'to-confirm' | 'confirmed';
+    url?: string;
+    expiresAt?: string;
+  };
   webhooksReceived: number;
   polls: number;
   intakes: number;

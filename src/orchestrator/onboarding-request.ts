@@ -17,6 +17,8 @@ export const onboardingRequestSchema = z.object({
   patient: patientDemographicsSchema,
   cohortIds: z.array(z.string().min(1).max(200)).max(100).optional(),
   sources: networkQueryRequestSchema.shape.sources.optional(),
+  /** The patient asks for their own records: they prove who they are first, and come back here. */
+  ias: z.object({ redirectUrl: z.url({ protocol: /^https?$/ }).max(2_000) }).optional(),
   metadata: metadataSchema
     .refine((pairs) => Object.keys(pairs).length < METADATA_KEYS_MAX, {
       error: `metadata has at most ${METADATA_KEYS_MAX - 1} entries here: one is ours`,
@@ -51,10 +53,15 @@ export function readOnboardingRequest(
 
 /** Anything else that a body holds does not get into a workflow's input. */
 function onlyKnownMembers(body: unknown): OnboardingRequest {
-  const { jobId, facilityId, patient, cohortIds, sources, metadata } = body as OnboardingRequest;
+  const { jobId, facilityId, patient, cohortIds, sources, ias, metadata } = body as OnboardingRequest;
   const known = patientDemographicsSchema.keyof().options;
   const cleaned = Object.fromEntries(known.map((name) => [name, patient[name]]));
-  return { jobId, facilityId, patient: cleaned as OnboardedPatient, cohortIds, sources, metadata };
+  return {
+    ...{ jobId, facilityId, patient: cleaned as OnboardedPatient, cohortIds, sources },
+    // A body may carry more than the address.
+    ...(ias === undefined ? {} : { ias: { redirectUrl: ias.redirectUrl } }),
+    metadata,
+  };
 }
 
 export const sourcesOf = (request: OnboardingRequest) => request.sources ?? ALL_SOURCES;

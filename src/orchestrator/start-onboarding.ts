@@ -74,7 +74,7 @@ function startOptions(
   request: OnboardingRequest,
   { exchange, orchestrationId }: { exchange: ExchangeAccess; orchestrationId: string },
 ) {
-  const { facilityId, patient, cohortIds, metadata, timing } = request;
+  const { facilityId, patient, cohortIds, ias, metadata, timing } = request;
   const sources = sourcesOf(request);
   const types = sourceNames(sources);
   const accountId = accountOf(exchange);
@@ -85,6 +85,7 @@ function startOptions(
     patient,
     cohortIds,
     sources,
+    ias,
     metadata,
     timing,
   };

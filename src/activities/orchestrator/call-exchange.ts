@@ -17,7 +17,7 @@ const RESULT_SIZE_MAX_BYTES = 50_000;
 export async function callExchange<N extends EndpointName, R>(
   { clientFor, idHmacKey }: EndpointActivityDeps,
   name: N,
-  { exchange, ...request }: EndpointInput<N>,
+  { exchange, aal2Session, ...request }: EndpointInput<N>,
   pick: (answer: AnswerOf<N>, status: number) => R,
 ): Promise<R> {
   const { workflowExecution, activityId } = activityInfo();
@@ -29,6 +29,7 @@ export async function callExchange<N extends EndpointName, R>(
         'idempotency-key',
         `${workflowExecution?.workflowId ?? ''} ${activityId}`,
       ),
+      aal2Session,
       // A POST is let finish: aborted, nobody would know whether it was carried out. The time limit bounds it.
       signal: endpoints[name].method === 'POST' ? undefined : cancellationSignal(),
     });

@@ -11,7 +11,11 @@ export interface EndpointActivityDeps {
 }
 
 /** `{exchange, params?, query?, body?}` */
-export type EndpointInput<N extends EndpointName> = { exchange: ExchangeAccess } & RequestOf<N>;
+export type EndpointInput<N extends EndpointName> = {
+  exchange: ExchangeAccess;
+  /** Of a query with purpose ias. */
+  aal2Session?: string;
+} & RequestOf<N>;
 
 /**
  * One activity for each operation of the contract. Each returns what a workflow decides by, not all that came:

@@ -1,6 +1,7 @@
 import { type Dispatcher, request as send } from 'undici';
 import type { Endpoint, EndpointRequest } from '../../contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
+import { AAL2_SESSION_HEADER } from '../../contract/identity.ts';
 import { BACKGROUND_PRIORITY } from '../../contract/query-limits.ts';
 import { type AnswerOf, answerSchema } from './answers.ts';
 import type { CredentialHeader } from './credentials.ts';
@@ -16,6 +17,8 @@ export interface CallOptions {
   idempotencyKey?: string;
   /** Nobody waits for what is started (RFC 9218): an exchange that knows of it serves others first. */
   background?: boolean;
+  /** Session of the person whose own records are asked for (purpose ias). */
+  aal2Session?: string;
   /** Aborts the call; the signal's reason is thrown. */
   signal?: AbortSignal;
 }
@@ -88,6 +91,9 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
             accept: 'application/json',
             [credential.name]: credential.value,
             ...(key === undefined ? {} : { 'idempotency-key': key }),
+            ...(callOptions.aal2Session === undefined
+              ? {}
+              : { [AAL2_SESSION_HEADER]: callOptions.aal2Session }),
             ...(callOptions.background ? { priority: BACKGROUND_PRIORITY } : {}),
             ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           },

@@ -2,6 +2,7 @@ import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import type { BulkCreateSignal } from '../../contract/bulk-onboarding.ts';
 import {
   type ExchangeAccess,
+  type IdentityVerifiedSignal,
   type NetworkQuerySignal,
   PATIENT_ONBOARDING_MESSAGES,
 } from '../../contract/patient-onboarding.ts';
@@ -17,6 +18,8 @@ const TEMPORAL_TIMEOUT_MS = 5_000;
 export interface Onboardings {
   /** False when no such onboarding is running. */
   tell(orchestrationId: string, event: NetworkQuerySignal): Promise<boolean>;
+  /** The person is verified. False when no such onboarding is running. */
+  tellVerified(orchestrationId: string, event: IdentityVerifiedSignal): Promise<boolean>;
   /** False when no running bulk onboarding is known to wait for this request; a poll then makes up for it. */
   tellBulk(event: BulkCreateSignal): Promise<boolean>;
   /** Starts the onboarding of this job, or tells the one that runs. Answers its workflow id. */
@@ -30,17 +33,21 @@ export function createOnboardings(
 ): Onboardings {
   const bounded = <R>(call: () => Promise<R>): Promise<R> =>
     client.withDeadline(Date.now() + TEMPORAL_TIMEOUT_MS, call);
+  const signal = async (orchestrationId: string, name: string, event: object): Promise<boolean> => {
+    const handle = client.workflow.getHandle(patientOnboardingWorkflowId(orchestrationId));
+    try {
+      await bounded(() => handle.signal(name, event));
+      return true;
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return false;
+      throw error;
+    }
+  };
   return {
-    async tell(orchestrationId, event) {
-      const handle = client.workflow.getHandle(patientOnboardingWorkflowId(orchestrationId));
-      try {
-        await bounded(() => handle.signal(PATIENT_ONBOARDING_MESSAGES.networkQueryEvent, event));
-        return true;
-      } catch (error) {
-        if (error instanceof WorkflowNotFoundError) return false;
-        throw error;
-      }
-    },
+    tell: (orchestrationId, event) =>
+      signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.networkQueryEvent, event),
+    tellVerified: (orchestrationId, event) =>
+      signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.identityVerified, event),
     tellBulk: (event) => bounded(() => tellBulkOnboarding(client, event)),
     async start(request, messageId) {
       const started = await bounded(() =>

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { BULK_CREATE_EVENT_TYPE } from '../../contract/bulk-create.ts';
 import type { BulkCreateSignal } from '../../contract/bulk-onboarding.ts';
-import type { NetworkQuerySignal } from '../../contract/patient-onboarding.ts';
+import { IDENTITY_VERIFIED_EVENT_TYPE } from '../../contract/identity.ts';
+import type { IdentityVerifiedSignal, NetworkQuerySignal } from '../../contract/patient-onboarding.ts';
 import { SOURCE_TYPES } from '../../contract/primitives.ts';
 import { ORCHESTRATION_METADATA_KEY } from '../../contract/temporal.ts';
 
@@ -34,6 +35,8 @@ const sourceEndSchema = z.object({
 
 const opaqueIdSchema = z.string().regex(/^[\w-]{1,64}$/);
 
+const identitySchema = z.object({ proofedIdentityId: id });
+
 const bulkCreateSchema = z.object({
   requestId: opaqueIdSchema,
   status: z.enum(['processing', 'completed', 'failed']),
@@ -50,6 +53,8 @@ export interface WebhookMessage {
   orchestrationId?: string;
   /** Only of `network-query.<source>` that names its request. */
   sourceEnd?: NetworkQuerySignal;
+  /** Only of `ias.identity.verified`. */
+  identityVerified?: IdentityVerifiedSignal;
   /** Only of `medical.bulk-patient-create`. */
   bulkCreate?: BulkCreateSignal;
 }
@@ -67,6 +72,8 @@ export function readWebhookMessage(rawBody: Buffer): WebhookMessage | undefined 
     ping,
     orchestrationId: orchestrationId.data,
     sourceEnd: readSourceEnd(meta, payload),
+    identityVerified:
+      meta.type === IDENTITY_VERIFIED_EVENT_TYPE ? identitySchema.safeParse(payload).data : undefined,
     bulkCreate: readBulkCreate(parsed.data),
   };
 }

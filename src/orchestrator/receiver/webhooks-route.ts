@@ -51,9 +51,11 @@ function takeOnce({ onboardings, messages, logger }: ReceiverDeps) {
   }
 
   async function signal(message: WebhookMessage): Promise<boolean> {
-    const { orchestrationId, sourceEnd, bulkCreate } = message;
+    const { orchestrationId, sourceEnd, identityVerified, bulkCreate } = message;
     if (bulkCreate !== undefined) return onboardings.tellBulk(bulkCreate);
-    if (orchestrationId === undefined || sourceEnd === undefined) return false;
+    if (orchestrationId === undefined) return false;
+    if (identityVerified !== undefined) return onboardings.tellVerified(orchestrationId, identityVerified);
+    if (sourceEnd === undefined) return false;
     return onboardings.tell(orchestrationId, sourceEnd);
   }
 

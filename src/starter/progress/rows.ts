@@ -35,6 +35,7 @@ export function sourceRow({ type, state, attempts, note }: SourceLine, colors: C
 const PHASES: Readonly<Record<NonNullable<OnboardingView['phase']>, string>> = {
   'creating-patient': 'creating the patient',
   'assigning-cohorts': 'adding the patient to cohorts',
+  'proving-identity': 'waiting for the person to prove who they are',
   querying: 'waiting for the sources',
   cancelling: 'cancelled; stopping the queries',
   ended: 'ended',

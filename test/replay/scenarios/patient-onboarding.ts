@@ -93,6 +93,34 @@ export const patientOnboardingScenarios: Record<string, Scenario> = {
     },
     { pollFirstMs: 500, pollMaxMs: 1_000 },
   ),
+  /** Both proofs, and one more of each. */
+  'patient-onboarding/identity-v1': {
+    ...onboarding({
+      createIdentitySession: async () => ({
+        sessionId: REQUEST_ID,
+        sessionUrl: 'https://identity.example.org/session',
+        expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
+        status: 'pending' as const,
+      }),
+      createAal2Challenge: async () => ({
+        challengeId: REQUEST_ID,
+        challengeUrl: 'https://identity.example.org/challenge',
+        expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
+        method: 'otp',
+      }),
+      startNetworkQuery: async () => query('completed', 'completed', 'completed'),
+    }),
+    args: [{ ...input, ias: { redirectUrl: 'https://app.example.org/back' } }],
+    async meanwhile(handle) {
+      const { identityVerified, aal2Confirmed } = PATIENT_ONBOARDING_MESSAGES;
+      await pause(500);
+      for (const proofedIdentityId of [PATIENT_ID, REQUEST_ID])
+        await handle.signal(identityVerified, { proofedIdentityId });
+      await pause(500);
+      for (const aal2SessionId of ['aal2_first', 'aal2_second'])
+        await handle.signal(aal2Confirmed, { aal2SessionId });
+    },
+  },
   'patient-onboarding/cancelled-v1': {
     ...onboarding({ getNetworkQuery: inTurn(running), cancelNetworkQuery: inTurn(running) }),
     async meanwhile(handle) {

@@ -21,6 +21,7 @@ export function detailsOf(status: PatientOnboardingStatus): string {
 const PHASES: Readonly<Record<PatientOnboardingStatus['phase'], string>> = {
   'creating-patient': 'Creating the patient',
   'assigning-cohorts': 'Adding the patient to cohorts',
+  'proving-identity': 'Waiting for the person to prove who they are',
   querying: 'Waiting for the sources',
   cancelling: 'Cancelled; stopping the queries',
   ended: 'Ended',

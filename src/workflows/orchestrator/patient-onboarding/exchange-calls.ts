@@ -3,6 +3,7 @@ import type { EndpointActivities } from '../../../activities/orchestrator/endpoi
 import type { PatientOnboardingInput } from '../../../contract/patient-onboarding.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { ORCHESTRATION_METADATA_KEY, TASK_QUEUES } from '../../../contract/temporal.ts';
+import type { IdentityState } from './onboarding-state.ts';
 import { onlySources } from './requested-sources.ts';
 
 const shared: ActivityOptions = {
@@ -47,16 +48,38 @@ export function exchangeCalls(input: PatientOnboardingInput) {
         { activityId: 'add-to-cohorts', summary: `Add the patient to ${cohortIds.length} cohorts` },
         [{ exchange, params: { id: patientId }, body: { cohortIds } }],
       ),
+    createIdentitySession: (patientId: string, redirectUrl: string) =>
+      writes.createIdentitySession.executeWithOptions(
+        { activityId: 'create-identity-session', summary: 'Have the person verify who they are' },
+        [
+          {
+            exchange,
+            body: {
+              patientId,
+              redirectUrl,
+              metadata: { ...input.metadata, [ORCHESTRATION_METADATA_KEY]: input.orchestrationId },
+            },
+          },
+        ],
+      ),
+    createChallenge: (body: { proofedIdentityId: string; redirectUrl: string }, challenge: number) =>
+      writes.createAal2Challenge.executeWithOptions(
+        { activityId: `create-challenge-${challenge}`, summary: 'Ask the person for two factors' },
+        [{ exchange, body }],
+      ),
     /** `start` counts the E2 calls of this onboarding from 1. */
-    startQuery: (patientId: string, types: readonly SourceType[], start: number) =>
+    startQuery: (patientId: string, types: readonly SourceType[], start: number, identity?: IdentityState) =>
       writes.startNetworkQuery.executeWithOptions(
         { activityId: `start-query-${start}`, summary: `Start the network query: ${types.join(', ')}` },
         [
           {
             exchange,
-            query: { patientId },
+            ...(identity === undefined
+              ? { query: { patientId } }
+              : { query: { patientId, purposeOfUse: 'ias' }, aal2Session: identity.aal2SessionId }),
             body: {
               sources: onlySources(sources, types),
+              ...(identity !== undefined && { proofedIdentityId: identity.proofedIdentityId }),
               metadata: { ...input.metadata, [ORCHESTRATION_METADATA_KEY]: input.orchestrationId },
             },
           },

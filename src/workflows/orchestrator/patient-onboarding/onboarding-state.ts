@@ -15,10 +15,21 @@ export interface SourceRecord {
   error?: string;
 }
 
+/** What is known of the person of an individual access. */
+export interface IdentityState {
+  session?: { url: string; expiresAtMs: number };
+  proofedIdentityId?: string;
+  challenge?: { url: string; expiresAtMs: number };
+  /** Made so far. */
+  challenges: number;
+  aal2SessionId?: string;
+}
+
 /** All that an orchestration knows; plain data of a few KB, carried over a continue-as-new. */
 export interface OnboardingState {
   phase: PatientOnboardingStatus['phase'];
   patient?: { id: string; created: boolean };
+  identity?: IdentityState;
   cohortIds: string[];
   requestIds: string[];
   sources: SourceRecord[];

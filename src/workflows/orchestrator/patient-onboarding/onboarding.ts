@@ -5,7 +5,13 @@ import {
   type PatientOnboardingInput,
 } from '../../../contract/patient-onboarding.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
-import { isOpen, newOnboardingState, type OnboardingState, type SourceRecord } from './onboarding-state.ts';
+import {
+  type IdentityState,
+  isOpen,
+  newOnboardingState,
+  type OnboardingState,
+  type SourceRecord,
+} from './onboarding-state.ts';
 import { requestedTypes } from './requested-sources.ts';
 import { attemptsOf, instantMs, laterFact, polledFact, type QueryAnswer } from './source-fact.ts';
 
@@ -83,6 +89,12 @@ export class Onboarding {
   /** The EHR or form sent the job (again). */
   intake(messageId: string): void {
     if (!this.state.intakeMessageIds.includes(messageId)) this.state.intakeMessageIds.push(messageId);
+  }
+
+  /** What is known of the person; kept from here on, for their proofs may come at any time. */
+  identity(): IdentityState {
+    this.state.identity ??= { challenges: 0 };
+    return this.state.identity;
   }
 
   polled(answer: QueryAnswer): void {

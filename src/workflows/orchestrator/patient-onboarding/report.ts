@@ -3,7 +3,7 @@ import type {
   PatientOnboardingStatus,
   PatientOnboardingSummary,
 } from '../../../contract/patient-onboarding.ts';
-import { isOpen, type OnboardingState, type SourceRecord } from './onboarding-state.ts';
+import { type IdentityState, isOpen, type OnboardingState, type SourceRecord } from './onboarding-state.ts';
 
 /** The answer to the query `status`. */
 export function statusOf(state: OnboardingState): PatientOnboardingStatus {
@@ -20,6 +20,7 @@ export function statusOf(state: OnboardingState): PatientOnboardingStatus {
       requestId: source.requestId,
       via: source.fact?.via,
     })),
+    ...(state.identity && { identity: identityOf(state.identity) }),
     webhooksReceived: state.webhooksReceived,
     polls: state.polls,
     intakes: state.intakeMessageIds.length,
@@ -29,6 +30,17 @@ export function statusOf(state: OnboardingState): PatientOnboardingStatus {
       : undefined,
     deadlineAt: new Date(state.deadlineAtMs).toISOString(),
     problem: state.problem,
+  };
+}
+
+function identityOf(identity: IdentityState): PatientOnboardingStatus['identity'] {
+  if (identity.aal2SessionId !== undefined) return { state: 'confirmed' };
+  const isVerified = identity.proofedIdentityId !== undefined;
+  const page = isVerified ? identity.challenge : identity.session;
+  return {
+    state: isVerified ? 'to-confirm' : 'to-verify',
+    url: page?.url,
+    expiresAt: instant(page?.expiresAtMs),
   };
 }
 

@@ -56,7 +56,8 @@ async function startQuery(
   types: readonly SourceType[],
 ): Promise<void> {
   try {
-    const answer = await calls.startQuery(patientId, types, onboarding.state.starts + 1);
+    const { starts, identity } = onboarding.state;
+    const answer = await calls.startQuery(patientId, types, starts + 1, identity);
     onboarding.queryStarted(types, answer, Date.now());
   } catch (error) {
     if (callFailure(error)?.kind !== 'ambiguous') throw error;

@@ -12,6 +12,8 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import {
+  type Aal2ConfirmedSignal,
+  type IdentityVerifiedSignal,
   type IntakeSignal,
   type NetworkQuerySignal,
   PATIENT_ONBOARDING_MESSAGES,
@@ -22,6 +24,7 @@ import {
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { detailsOf } from './details.ts';
 import { type ExchangeCalls, exchangeCalls } from './exchange-calls.ts';
+import { proveIdentity } from './identity.ts';
 import { Onboarding } from './onboarding.ts';
 import type { OnboardingState } from './onboarding-state.ts';
 import { overallStatus, statusOf, summaryOf } from './report.ts';
@@ -37,6 +40,8 @@ import {
 
 const networkQueryEvent = defineSignal<[NetworkQuerySignal]>(PATIENT_ONBOARDING_MESSAGES.networkQueryEvent);
 const intakeReceived = defineSignal<[IntakeSignal]>(PATIENT_ONBOARDING_MESSAGES.intakeReceived);
+const identityVerified = defineSignal<[IdentityVerifiedSignal]>(PATIENT_ONBOARDING_MESSAGES.identityVerified);
+const aal2Confirmed = defineSignal<[Aal2ConfirmedSignal]>(PATIENT_ONBOARDING_MESSAGES.aal2Confirmed);
 const status = defineQuery<PatientOnboardingStatus>(PATIENT_ONBOARDING_MESSAGES.status);
 
 /**
@@ -59,11 +64,19 @@ export async function patientOnboarding(
     show();
   });
   setHandler(intakeReceived, (intake) => onboarding.intake(intake.messageId));
+  setHandler(identityVerified, ({ proofedIdentityId }) => {
+    if (input.ias !== undefined) onboarding.identity().proofedIdentityId ??= proofedIdentityId;
+  });
+  setHandler(aal2Confirmed, ({ aal2SessionId }) => {
+    if (input.ias !== undefined) onboarding.identity().aal2SessionId ??= aal2SessionId;
+  });
   show();
 
   try {
     const patientId = onboarding.state.patient?.id ?? (await createPatient(onboarding, calls));
     if (onboarding.state.phase === 'assigning-cohorts') await addToCohorts(onboarding, calls, input);
+    if (onboarding.state.starts === 0 && input.ias !== undefined)
+      await proveIdentity(onboarding, calls, patientId, input.ias, show);
     if (onboarding.state.starts === 0) await startFirstQuery(onboarding, calls, patientId);
     await waitForSources(input, onboarding, calls, patientId, show);
     await countAttempts(onboarding, calls);
