@@ -6,7 +6,6 @@ import { takeMessageCallback } from '../../messages/inbound.ts';
 import { messageAnswer } from '../../messages/message-answer.ts';
 import { verifySourceCallback } from '../../sources/callback.ts';
 import type { AccountTx } from '../../store/database.ts';
-import { countUse } from '../../store/limits.ts';
 import {
   documentsOfPatient,
   findMessage,
@@ -20,6 +19,7 @@ import { found, ok } from '../operation.ts';
 import type { Operations } from '../operations.ts';
 import { openPage } from '../paging.ts';
 import type { Caller } from '../plugins/auth.ts';
+import { countStart, type StartLimit } from '../start-limit.ts';
 
 /** Of all attachments of one message: they are sent in one piece. */
 const ATTACHMENT_BYTES_MAX = 20_000_000;
@@ -45,7 +45,7 @@ export function addMessageRoutes(
     const { messages } = deps;
     if (messages === undefined)
       throw new ExchangeError(503, 'This service has no transport partner for messages; ask its operator');
-    await checkLimit(tx, caller);
+    await countStart(tx, limitOf(caller));
     const patient = found('Patient', await findPatient(tx, query.patientId));
     const attachments = body.attachments ?? [];
     await checkAttachments(tx, patient.id, attachments);
@@ -94,17 +94,11 @@ async function checkAttachments(tx: AccountTx, patientId: string, ids: readonly 
   throw new InvalidRequestError([{ path: 'attachments', message }]);
 }
 
-async function checkLimit(tx: AccountTx, { account }: Caller): Promise<void> {
-  const limit = account.settings.limits?.messagesPerMinute ?? MESSAGES_PER_MINUTE;
-  const [use] = await countUse(tx, ['message']);
-  if (use === undefined || use.used <= limit) return;
-  const seconds = Math.max(1, Math.ceil(use.resetMs / 1000));
-  throw new ExchangeError(
-    429,
-    `Rate limit of ${limit} messages per minute exceeded; try again in ${seconds} s`,
-    { headers: { 'retry-after': String(seconds) } },
-  );
-}
+const limitOf = ({ account }: Caller): StartLimit => ({
+  name: 'message',
+  what: 'messages',
+  perMinute: account.settings.limits?.messagesPerMinute ?? MESSAGES_PER_MINUTE,
+});
 
 const BODY_BYTES_MAX = 1024 * 1024;
 
