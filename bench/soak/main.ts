@@ -25,6 +25,7 @@ program
   .option('--patients <n>', 'patients of the larger cohort', '10000')
   .option('--per-minute <n>', 'limit of queries per minute; monitoring may use 80 % of it', '12000')
   .option('--kills <n>', 'of the worker', '2')
+  .option('--accepted-only', 'the queries are accepted but not carried out: only the runs are looked at')
   .option('--minutes <n>', 'give up after', '60')
   .option('--keep', 'leave the data folder, with all logs, behind')
   .action((options: MonitoringSoakOptions) => soakMonitoring(options));

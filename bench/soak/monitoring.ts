@@ -10,6 +10,7 @@ export interface MonitoringSoakOptions {
   perMinute: string;
   kills: string;
   minutes: string;
+  acceptedOnly?: true;
   keep?: true;
 }
 
@@ -18,13 +19,17 @@ export async function soakMonitoring(options: MonitoringSoakOptions): Promise<vo
   const print = (line: string): void => void process.stdout.write(`${line}\n`);
   const dataDir = await mkdtemp(join(tmpdir(), 'exchange-soak-'));
   print(color.bold(`Starting the stack in ${dataDir} …`));
-  const stack = await startTestStack({ dataDir });
+  const stack = await startTestStack({
+    dataDir,
+    environment: options.acceptedOnly ? { worker: { WORKER_QUEUES: 'orchestrator' } } : {},
+  });
   try {
     let lastTold = 0;
     const report = await runMonitoringRound(stack, {
       patients: Number(options.patients),
       queriesPerMinute: Number(options.perMinute),
       kills: Number(options.kills),
+      areCarriedOut: options.acceptedOnly !== true,
       timeoutMs: Number(options.minutes) * 60_000,
       onProgress(started) {
         if (Date.now() - lastTold < 10_000) return;
@@ -36,7 +41,7 @@ export async function soakMonitoring(options: MonitoringSoakOptions): Promise<vo
     for (const { patients, started, skipped, failed } of runs)
       print(`Cohort of ${patients}: ${started} started, ${skipped.alreadyAsked} skipped, ${failed} failed`);
     print(
-      `${queries} queries in ${seconds.runs} s, all ended after ${seconds.queries} s; the worker was killed ${kills} times; ` +
+      `${queries} queries in ${seconds.runs} s, ${options.acceptedOnly ? 'accepted only' : `all ended after ${seconds.queries} s`}; the worker was killed ${kills} times; ` +
         `at most ${inOneMinute} in one minute, ${allowedInOneMinute} allowed.`,
     );
     for (const fault of faults) print(color.red(`✗ ${fault}`));
