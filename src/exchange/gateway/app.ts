@@ -19,6 +19,8 @@ import { addCohortPatientRoutes } from './routes/cohort-patients.ts';
 import { addCohortRoutes } from './routes/cohorts.ts';
 import { addConsolidatedResultRoute, addConsolidatedRoutes } from './routes/consolidated.ts';
 import { addDocumentLinkRoute, addDocumentRoutes } from './routes/documents.ts';
+import { addEmbedDataRoutes } from './routes/embed-data.ts';
+import { addEmbedPageRoutes } from './routes/embed-page.ts';
 import { addEmbedTokenRoutes } from './routes/embed-tokens.ts';
 import { addFacilityRoutes } from './routes/facilities.ts';
 import { addHealthRoutes } from './routes/health.ts';
@@ -68,6 +70,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
   observeRequests(app, { logger: deps.logger, metrics: createMetrics('gateway') });
   await addOpenApi(app, deps.publicBaseUrl);
   addHealthRoutes(app, deps);
+  addEmbedPageRoutes(app, deps);
   await app.register(async (scope) => addInterface(scope, deps));
   await app.register(async (scope) => addSourceCallbackRoute(scope, deps));
   await app.register(async (scope) => addInboundNotificationRoutes(scope, deps));
@@ -95,6 +98,7 @@ async function addInterface(app: FastifyInstance, deps: GatewayDeps): Promise<vo
   addCohortPatientRoutes(operations, deps);
   addFacilityRoutes(operations);
   addEmbedTokenRoutes(operations, deps);
+  addEmbedDataRoutes(app, deps);
   addNetworkQueryRoutes(operations, deps);
   addIdentityRoutes(operations, deps);
   addMessageRoutes(operations, deps);

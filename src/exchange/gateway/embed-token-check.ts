@@ -14,6 +14,8 @@ export interface EmbedTokenHolder {
 export interface EmbedTokenCheck {
   /** None when the token is none, has expired, or was revoked, or its key was, or that may not read any more. */
   byToken(token: string): Promise<EmbedTokenHolder | undefined>;
+  /** Of a token that was verified before: whether neither it nor its key was revoked since. */
+  isGood(token: EmbedToken): Promise<boolean>;
 }
 
 export function createEmbedTokenCheck(deps: {
@@ -22,17 +24,17 @@ export function createEmbedTokenCheck(deps: {
   internalTokenKey: string;
 }): EmbedTokenCheck {
   const revoked = new BatchedLookUp((ids) => deps.store.asSystem((tx) => findRevokedEmbedTokens(tx, ids)));
+  const holderOf = async ({ keyId, tokenId, accountId }: EmbedToken): Promise<KeyHolder | undefined> => {
+    const [holder, isRevoked] = await Promise.all([deps.keys.byId(keyId), revoked.get(tokenId)]);
+    const isGood = !isRevoked && holder?.account.id === accountId && holder.scopes.includes('read');
+    return isGood ? holder : undefined;
+  };
   return {
     async byToken(text) {
       const token = await verifyEmbedToken(deps.internalTokenKey, text);
-      if (token === undefined) return undefined;
-      const [holder, isRevoked] = await Promise.all([
-        deps.keys.byId(token.keyId),
-        revoked.get(token.tokenId),
-      ]);
-      if (isRevoked || holder?.account.id !== token.accountId || !holder.scopes.includes('read'))
-        return undefined;
-      return { token, holder };
+      const holder = token && (await holderOf(token));
+      return token && holder && { token, holder };
     },
+    isGood: async (token) => (await holderOf(token)) !== undefined,
   };
 }

@@ -1,0 +1,83 @@
+import { messageOf } from './api.js';
+import { announce, contentOf, el, show } from './dom.js';
+import { counted, dayText, sizeText, sourceName } from './words.js';
+
+/** @typedef {{id: string, fileName: string, description?: string, indexed?: string, mimeType: string, size: number, source: string}} Document */
+
+/** Drawn at once; the others on demand. */
+const AT_ONCE = 20;
+
+/** @param {Document[]} documents newest first @param {import('./api.js').Api} api */
+export function showDocuments(documents, api) {
+  const content = contentOf('documents');
+  if (documents.length === 0)
+    return show(content, el('p.quiet', {}, 'The sources have delivered no documents.'));
+  const list = el('ul.documents', {}, ...documents.slice(0, AT_ONCE).map((each) => line(each, api)));
+  const rest = documents.slice(AT_ONCE);
+  const more =
+    rest.length > 0 &&
+    el(
+      'button.more',
+      {
+        type: 'button',
+        onclick: () => {
+          const added = rest.map((each) => line(each, api));
+          list.append(...added);
+          if (more) more.remove();
+          added[0]?.querySelector('button')?.focus();
+        },
+      },
+      `Show ${counted(rest.length, 'more document')}`,
+    );
+  show(content, list, ...(more ? [more] : []));
+}
+
+/** @param {Document} document @param {import('./api.js').Api} api */
+function line({ fileName, description, indexed, mimeType, size, source }, api) {
+  const title = description ?? fileName;
+  const when = dayText(indexed);
+  const problem = el('p.reason', { role: 'alert', hidden: true });
+  /** @param {string} label @param {string} [conversionType] */
+  const button = (label, conversionType) =>
+    el(
+      'button',
+      {
+        type: 'button',
+        'aria-label': [label, title, when].filter(Boolean).join(', '),
+        onclick: async (/** @type {Event} */ { currentTarget }) => {
+          const pressed = /** @type {HTMLButtonElement} */ (currentTarget);
+          pressed.setAttribute('aria-disabled', 'true');
+          problem.hidden = true;
+          try {
+            const query = new URLSearchParams({ fileName, ...(conversionType && { conversionType }) });
+            const { url } = await api.read(`document/download-url?${query}`);
+            follow(url);
+            announce(`${title}: opened`);
+          } catch (error) {
+            problem.textContent = messageOf(error, 'The document');
+            problem.hidden = false;
+          }
+          pressed.removeAttribute('aria-disabled');
+        },
+      },
+      label,
+    );
+  const isXml = /\bxml\b/.test(mimeType) || /\bxml$/.test(fileName);
+  return el(
+    'li',
+    {},
+    el(
+      'div',
+      {},
+      el('p.title', { dir: 'auto' }, title),
+      el('p.quiet.small', {}, [when, sourceName(source), sizeText(size)].filter(Boolean).join(' · ')),
+    ),
+    el('p.actions', {}, ...(isXml ? [button('Open', 'html'), button('PDF', 'pdf')] : []), button('Download')),
+    problem,
+  );
+}
+
+/** A link for a minute that names no person; in a tab of its own, which knows nothing of this one. @param {string} url */
+function follow(url) {
+  el('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }).click();
+}

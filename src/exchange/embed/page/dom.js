@@ -1,0 +1,76 @@
+// The only place where elements are made: what comes from anywhere becomes text, never markup.
+
+/**
+ * @param {string} tag with classes, as in `p.note.quiet`
+ * @param {Record<string, unknown>} [properties] attributes; `on…` listeners; false and undefined leave it out
+ * @param {...(Node | string | null | undefined | false)} children
+ * @returns {HTMLElement}
+ */
+export function el(tag, properties = {}, ...children) {
+  const [name, ...classes] = tag.split('.');
+  const element = document.createElement(name ?? 'div');
+  if (classes.length > 0) element.className = classes.join(' ');
+  for (const [key, value] of Object.entries(properties)) {
+    if (value === undefined || value === false) continue;
+    if (key.startsWith('on')) element.addEventListener(key.slice(2), /** @type {EventListener} */ (value));
+    else element.setAttribute(key, value === true ? '' : String(value));
+  }
+  element.append(...children.filter(isThere));
+  return element;
+}
+
+/** @param {Node | string | null | undefined | false} child @returns {child is Node | string} */
+const isThere = (child) => child !== null && child !== undefined && child !== false && child !== '';
+
+/** @param {string} id @returns {HTMLElement} */
+export function byId(id) {
+  const element = document.getElementById(id);
+  if (element === null) throw new Error(`the page has no #${id}`);
+  return element;
+}
+
+/** @param {string} id of a section @returns {HTMLElement} */
+export const contentOf = (id) => /** @type {HTMLElement} */ (byId(id).querySelector('.content'));
+
+/** Shows that something is on its way, in the shape of what will be there. @param {HTMLElement} content @param {string} what */
+export function showLoading(content, what) {
+  content.setAttribute('aria-busy', 'true');
+  content.replaceChildren(
+    el('p.loading', {}, `Loading ${what}…`),
+    el('div.bones', { 'aria-hidden': 'true' }, el('span'), el('span'), el('span')),
+  );
+}
+
+/** @param {HTMLElement} content @param {...Node} children */
+export function show(content, ...children) {
+  content.removeAttribute('aria-busy');
+  content.replaceChildren(...children);
+}
+
+/**
+ * Says what went wrong and offers to try again.
+ * @param {HTMLElement} content @param {string} message @param {() => void} again
+ */
+export function showError(content, message, again) {
+  show(
+    content,
+    el(
+      'div.error',
+      { role: 'alert' },
+      el('p', {}, message),
+      el('button', { type: 'button', onclick: again }, 'Try again'),
+    ),
+  );
+}
+
+let clearing = 0;
+
+/** Tells those who hear the page, once what they hear is over. @param {string} message */
+export function announce(message) {
+  const status = byId('status');
+  status.textContent = message;
+  clearTimeout(clearing);
+  clearing = setTimeout(() => {
+    status.textContent = '';
+  }, 10_000);
+}

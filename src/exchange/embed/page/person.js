@@ -1,0 +1,62 @@
+import { byId, contentOf, el, show } from './dom.js';
+import { ageOn, dayText } from './words.js';
+
+/** @type {Record<string, string>} */
+const GENDERS = { M: 'Male', F: 'Female', O: 'Other', U: 'Gender not known' };
+
+/**
+ * Who it is: the head of the page, and the section with everything.
+ * @param {any} patient as the interface answers it @param {any[]} cohorts
+ */
+export function showPerson(patient, cohorts) {
+  const name = [patient.firstName, patient.lastName].flat().join(' ');
+  document.title = name;
+  byId('name').textContent = name;
+  byId('about').replaceChildren(
+    ...[
+      `Born ${dayText(patient.dob)}`,
+      `${ageOn(patient.dob, new Date())} years`,
+      GENDERS[patient.genderAtBirth] ?? patient.genderAtBirth,
+    ].map((text) => el('span', {}, text)),
+  );
+  const phones = patient.contact.flatMap((/** @type {any} */ { phone }) => phone ?? []);
+  const emails = patient.contact.flatMap((/** @type {any} */ { email }) => email ?? []);
+  const facts = [
+    ['Address', patient.address.map(addressText)],
+    ['Phone', phones.map(phoneText)],
+    ['E-mail', emails],
+    ['Chart number', [patient.externalId]],
+    ['Networks', [patient.status?.hieOptOut ? 'Opted out' : undefined]],
+  ];
+  show(
+    contentOf('person'),
+    el('dl.facts', {}, ...facts.flatMap(([label, values]) => fact(label, values))),
+    el('h3', {}, 'Cohorts'),
+    cohorts.length === 0
+      ? el('p.quiet', {}, 'In no cohort.')
+      : el(
+          'ul.cohorts',
+          {},
+          ...cohorts.map(({ name: cohort, color }) =>
+            el(`li.tag.${colorClass(color)}`, { dir: 'auto' }, cohort),
+          ),
+        ),
+  );
+}
+
+/** @param {string} label @param {(string | undefined)[]} values */
+function fact(label, values) {
+  const known = values.filter((value) => value !== undefined && value !== '');
+  if (known.length === 0) return [];
+  return [el('div', {}, el('dt', {}, label), ...known.map((value) => el('dd', { dir: 'auto' }, value)))];
+}
+
+/** @param {any} address */
+const addressText = ({ addressLine1, addressLine2, city, state, zip }) =>
+  [addressLine1, addressLine2, `${city}, ${state} ${zip}`].filter(Boolean).join(', ');
+
+/** @param {string} phone ten digits */
+const phoneText = (phone) => phone.replace(/^(\d{3})(\d{3})(\d{4})$/, '($1) $2-$3');
+
+/** @param {unknown} color */
+const colorClass = (color) => (/^[a-z]+$/.test(String(color)) ? `color-${color}` : 'color-none');

@@ -1,0 +1,24 @@
+import { openRecordReader } from '../records/summary/record-reader.ts';
+import { summarise } from '../records/summary/summarise.ts';
+import type { Store } from '../store/database.ts';
+
+/** Of every record, collected or not. */
+const NOT_COUNTED = new Set(['Patient', 'Provenance']);
+
+/**
+ * The parts of a record's summary as JSON, one a line, for a page that draws them itself: text stays text on the way. Before
+ * them a line `{kind: 'total', resources}`, by which an empty record is known.
+ */
+export async function* summaryLines(
+  store: Pick<Store, 'asAccount'>,
+  patient: { accountId: string; patientId: string },
+): AsyncGenerator<string> {
+  const reader = await openRecordReader(store, { ...patient, filter: {} });
+  const resources = Object.entries(reader.counts)
+    .filter(([type]) => !NOT_COUNTED.has(type))
+    .reduce((sum, [, count]) => sum + count, 0);
+  yield `${JSON.stringify({ kind: 'total', resources })}\n`;
+  if (resources === 0) return;
+  for await (const part of summarise(reader, { filter: {}, madeAt: new Date() }))
+    yield `${JSON.stringify(part)}\n`;
+}
