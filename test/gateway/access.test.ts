@@ -114,46 +114,6 @@ describe('several gateways', () => {
 });
 
 describe('another account', () => {
-  it('finds nothing of ours by any operation', async () => {
-    const stranger = await gateway.addAccount();
-    const patient = (
-      await account.call('POST', `patient?facilityId=${account.facilityId}`, newPerson())
-    ).json();
-    const cohort = (await account.call('POST', 'cohort', { name: 'Ours' })).json();
-    const sources = { sources: { hie: { enabled: true } } };
-    const query = (await account.call('POST', `network/query?patientId=${patient.id}`, sources)).json();
-    await account.call('POST', 'settings', { webhookUrl: 'https://hooks.example.org/ours' });
-    const queryPath = `network/query/${query.requestId}`;
-
-    const attempts = {
-      getPatient: await stranger.call('GET', `patient/${patient.id}`),
-      updatePatient: await stranger.call('PUT', `patient/${patient.id}`, newPerson()),
-      createPatientAtOurFacility: await stranger.call(
-        'POST',
-        `patient?facilityId=${account.facilityId}`,
-        newPerson(),
-      ),
-      addPatientToCohorts: await stranger.call('POST', `patient/${patient.id}/cohort`, {
-        cohortIds: [cohort.id],
-      }),
-      startNetworkQuery: await stranger.call('POST', `network/query?patientId=${patient.id}`, sources),
-      getNetworkQuery: await stranger.call('GET', queryPath),
-      timeline: await stranger.call('GET', `${queryPath}/timeline`),
-    };
-    for (const [name, answer] of Object.entries(attempts)) expect(answer.statusCode, name).toBe(404);
-
-    const theirs = (
-      await stranger.call('POST', `patient?facilityId=${stranger.facilityId}`, newPerson())
-    ).json();
-    const borrowed = await stranger.call('POST', `patient/${theirs.id}/cohort`, { cohortIds: [cohort.id] });
-    expect(borrowed.statusCode).toBe(404);
-    expect((await stranger.call('GET', 'cohort')).json()).toEqual({ cohorts: [] });
-    expect((await stranger.call('GET', 'network/query')).json().queries).toEqual([]);
-    expect((await stranger.call('GET', 'settings')).json().webhookUrl).toBeNull();
-    const facilities = (await stranger.call('GET', 'facility')).json().facilities;
-    expect(facilities.map(({ id }: { id: string }) => id)).toEqual([stranger.facilityId]);
-  });
-
   it('may have the same person as a patient of its own', async () => {
     const [person, stranger] = [newPerson(), await gateway.addAccount()];
     const ours = await account.call('POST', `patient?facilityId=${account.facilityId}`, person);

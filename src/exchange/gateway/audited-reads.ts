@@ -21,6 +21,8 @@ const NOT_AUDITED: ReadonlySet<string> = new Set([
   'getConsolidatedQuery',
   'getSettings',
   'getWebhookStatus',
+  'listWebhooks',
+  'getWebhook',
 ] satisfies OperationName[]);
 
 export const isAuditedRead = (operation: OperationName): boolean => !NOT_AUDITED.has(operation);

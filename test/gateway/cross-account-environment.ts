@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto';
+import { Client, Connection } from '@temporalio/client';
+import pg from 'pg';
+import { pino } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import { createBulkCreateService } from '../../src/exchange/bulk/service.ts';
+import { createNetworkQueryService } from '../../src/exchange/network-query/service.ts';
+import { createSweepControl } from '../../src/exchange/query-sweep/control.ts';
+import { createStore } from '../../src/exchange/store/database.ts';
+import { createTestGateway, newPerson, TEST_LINK_KEY, type TestAccount } from '../support/gateway.ts';
+
+/** One thing of each kind, all of one account. */
+export type Owned = Readonly<
+  Record<
+    | 'patient'
+    | 'cohort'
+    | 'facility'
+    | 'query'
+    | 'bulk'
+    | 'consolidated'
+    | 'webhook'
+    | 'notification'
+    | 'message'
+    | 'document'
+    | 'fileName'
+    | 'identity'
+    | 'event'
+    | 'externalId',
+    string
+  >
+>;
+
+/**
+ * A gateway that is in the database as a deployment's is: by a login that owns nothing and may only take our two roles.
+ * Steering is the real one, before a Temporal server that nobody reaches.
+ */
+export async function createCrossAccountEnvironment() {
+  const base = await createTestGateway();
+  const admin = new pg.Client({ connectionString: base.databaseUrl });
+  await admin.connect();
+  const hashes = await hashesOfTables(admin);
+  const [login, password] = [`app_${randomBytes(4).toString('hex')}`, randomBytes(12).toString('hex')];
+  await admin.query(`create role ${login} login nosuperuser nobypassrls password '${password}'`);
+  await admin.query(`grant exchange_app, exchange_system to ${login}`);
+  const url = Object.assign(new URL(base.databaseUrl), { username: login, password });
+  const store = createStore({ databaseUrl: url.href, poolMax: 4 });
+  const temporal = new Client({ connection: Connection.lazy({ address: '127.0.0.1:1' }) });
+  const courier = { send: () => undefined, resume: () => undefined };
+  const logger = pino({ level: 'silent' });
+  const real = { store, temporal, logger, courier, blobs: base.blobs };
+  const limited = await createTestGateway({
+    store,
+    blobs: base.blobs,
+    networkQueries: createNetworkQueryService({ ...real, callbackKey: TEST_LINK_KEY }),
+    bulkCreates: { ...createBulkCreateService(real), launch: () => undefined },
+    querySweeps: createSweepControl(real),
+    identityPartner: {
+      openSession: async () => ({ url: 'https://identity.example.org/' }),
+      openChallenge: async () => ({ url: 'https://identity.example.org/', method: 'totp' }),
+    },
+    messages: { launch: () => undefined, receiptCame: () => undefined },
+  });
+  return {
+    base,
+    app: limited.app,
+    /** What the database holds of an account, table by table. */
+    async contentOf(accountId: string): Promise<Record<string, string>> {
+      const { rows } = await admin.query<{ name: string; hash: string }>(hashes, [accountId]);
+      return Object.fromEntries(rows.map(({ name, hash }) => [name, hash]));
+    },
+    addEverything: (account: TestAccount) => addEverything(admin, account),
+    async close() {
+      await limited.close();
+      await store.close();
+      await admin.query(`drop role ${login}`);
+      await admin.end();
+      await base.close();
+    },
+  };
+}
+
+/** One statement that hashes the rows of account $1 in each table. */
+async function hashesOfTables(admin: pg.Client): Promise<string> {
+  const { rows } = await admin.query<{ name: string }>(
+    `select distinct table_name as name from information_schema.columns
+     where table_schema = 'public' and column_name = 'account_id'`,
+  );
+  const hashOf = (name: string) =>
+    `select '${name}' as name, md5(coalesce(string_agg(t::text, '|' order by t::text), '')) as hash
+     from ${name} t where account_id = $1`;
+  return rows.map(({ name }) => hashOf(name)).join(' union all ');
+}
+
+async function addEverything(admin: pg.Client, account: TestAccount): Promise<Owned> {
+  const externalId = `chart-${randomBytes(4).toString('hex')}`;
+  const make = async (url: string, body?: unknown) => {
+    const answer = await account.call('POST', url, body);
+    if (answer.statusCode >= 300) throw new Error(`${url}: ${answer.body}`);
+    return answer.json();
+  };
+  const person = newPerson({ externalId });
+  const patient = (await make(`patient?facilityId=${account.facilityId}`, person)).id;
+  const cohort = (await make('cohort', { name: 'Owned' })).id;
+  await make(`patient/${patient}/cohort`, { cohortIds: [cohort] });
+  const query = (await make(`network/query?patientId=${patient}`, { sources: { hie: { enabled: true } } }))
+    .requestId;
+  const owned = {
+    externalId,
+    patient,
+    cohort,
+    query,
+    facility: account.facilityId,
+    bulk: (await make(`patient/bulk?facilityId=${account.facilityId}`)).requestId,
+    consolidated: (await make(`patient/${patient}/consolidated/query`)).requestId,
+    webhook: (await make('webhook', { url: 'https://hooks.example.org/owned', types: ['*'] })).id,
+  };
+  const rows = Object.fromEntries(
+    ['subject', 'notification', 'message', 'document', 'session', 'identity', 'event'].map((kind) => [
+      kind,
+      uuidv7(),
+    ]),
+  ) as Record<'subject' | 'notification' | 'message' | 'document' | 'session' | 'identity' | 'event', string>;
+  const fileName = `${rows.document}.xml`;
+  const insert = (table: string, row: Record<string, unknown>) => {
+    const all = { account_id: account.accountId, ...row };
+    const given = Object.entries(all).filter(([, value]) => value !== undefined);
+    return admin.query(
+      `insert into ${table} (${given.map(([name]) => name).join()}) values (${given.map((_, n) => `$${n + 1}`).join()})`,
+      given.map(([, value]) => value),
+    );
+  };
+  const now = new Date();
+  await insert('inbound_subject', {
+    account_id: undefined,
+    ...{ id: rows.subject, sender: 's', kind: 'encounter', source_key: randomBytes(8) },
+  });
+  await insert('notification', {
+    ...{ id: rows.notification, patient_id: patient, subject_id: rows.subject, type: 'patient.discharge' },
+    ...{ fact_key: 'f', sender: 's', occurred_at: now },
+  });
+  await insert('message', {
+    ...{ id: rows.message, patient_id: patient, direction: 'inbound', status: 'completed' },
+    ...{ transport_method: 'direct', destination: 'a@direct.example.org', subject: 'Owned' },
+  });
+  await insert('document', {
+    ...{ id: rows.document, patient_id: patient, query_id: query, source: 'hie', kind: 'attachment' },
+    ...{ file_name: fileName, content_type: 'application/xml', size_bytes: 1, sha256: randomBytes(32) },
+    blob_ref: `document/${randomBytes(16).toString('hex')}`,
+  });
+  await insert('identity_session', {
+    ...{ id: rows.session, patient_id: patient, redirect_url: 'https://app.example.org/', expires_at: now },
+  });
+  await insert('proofed_identity', {
+    ...{ id: rows.identity, patient_id: patient, session_id: rows.session, subject: 'p', verified_at: now },
+  });
+  await insert('event', {
+    ...{ id: rows.event, patient_id: patient, type: 'network-query.hie', fact_key: 'owned', body: '{}' },
+    ...{ occurred_at: now, status: 'dead' },
+  });
+  const { notification, message, document, identity, event } = rows;
+  return { ...owned, notification, message, document, identity, event, fileName };
+}
