@@ -1,4 +1,5 @@
 import { type FastifyInstance, fastify } from 'fastify';
+import { registerConfirmation } from './confirmation-route.ts';
 import { registerIntake } from './intake-route.ts';
 import { sendProblem } from './problem.ts';
 import type { ReceiverDeps } from './receiver-deps.ts';
@@ -18,6 +19,7 @@ export function createReceiver(deps: ReceiverDeps): FastifyInstance {
 
   registerWebhooks(app, deps);
   registerIntake(app, deps);
+  registerConfirmation(app, deps);
   app.get('/health', async () => ({ status: 'ok' }));
   app.get('/ready', async (_request, reply) => {
     if (await deps.onboardings.isReachable()) return { status: 'ready' };

@@ -1,6 +1,7 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import type { BulkCreateSignal } from '../../contract/bulk-onboarding.ts';
 import {
+  type Aal2ConfirmedSignal,
   type ExchangeAccess,
   type IdentityVerifiedSignal,
   type NetworkQuerySignal,
@@ -8,7 +9,7 @@ import {
 } from '../../contract/patient-onboarding.ts';
 import { patientOnboardingWorkflowId } from '../../contract/temporal.ts';
 import type { OnboardingRequest } from '../onboarding-request.ts';
-import { startOnboarding } from '../start-onboarding.ts';
+import { orchestrationIdOf, startOnboarding } from '../start-onboarding.ts';
 import { tellBulkOnboarding } from './tell-bulk-onboarding.ts';
 
 /** Senders wait 15 s for an answer. */
@@ -20,6 +21,8 @@ export interface Onboardings {
   tell(orchestrationId: string, event: NetworkQuerySignal): Promise<boolean>;
   /** The person is verified. False when no such onboarding is running. */
   tellVerified(orchestrationId: string, event: IdentityVerifiedSignal): Promise<boolean>;
+  /** The person of this job's onboarding has shown two factors. False when no such onboarding is running. */
+  tellConfirmed(jobId: string, event: Aal2ConfirmedSignal): Promise<boolean>;
   /** False when no running bulk onboarding is known to wait for this request; a poll then makes up for it. */
   tellBulk(event: BulkCreateSignal): Promise<boolean>;
   /** Starts the onboarding of this job, or tells the one that runs. Answers its workflow id. */
@@ -48,6 +51,12 @@ export function createOnboardings(
       signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.networkQueryEvent, event),
     tellVerified: (orchestrationId, event) =>
       signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.identityVerified, event),
+    tellConfirmed: (jobId, event) =>
+      signal(
+        orchestrationIdOf(jobId, options.exchange, options.idHmacKey),
+        PATIENT_ONBOARDING_MESSAGES.aal2Confirmed,
+        event,
+      ),
     tellBulk: (event) => bounded(() => tellBulkOnboarding(client, event)),
     async start(request, messageId) {
       const started = await bounded(() =>

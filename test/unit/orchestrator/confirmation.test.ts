@@ -1,0 +1,55 @@
+import { pino } from 'pino';
+import { Webhook } from 'standardwebhooks';
+import { expect, test } from 'vitest';
+import { createReceiver } from '../../../src/orchestrator/receiver/app.ts';
+import { MessageLog } from '../../../src/orchestrator/receiver/message-log.ts';
+import type { Onboardings } from '../../../src/orchestrator/receiver/onboardings.ts';
+
+const KEY = `whsec_${Buffer.from('intake key of the tests, long enough').toString('base64')}`;
+
+test('a signed confirmation reaches the onboarding of its job; others are refused', async () => {
+  const told: unknown[] = [];
+  const onboardings: Onboardings = {
+    tell: async () => false,
+    tellVerified: async () => false,
+    tellConfirmed: async (jobId, event) => {
+      if (jobId === 'away') throw new Error('Temporal is away');
+      told.push([jobId, event]);
+      return jobId === 'job-1';
+    },
+    tellBulk: async () => false,
+    start: async () => '',
+    isReachable: async () => true,
+  };
+  const app = createReceiver({
+    onboardings,
+    messages: await MessageLog.open(undefined),
+    webhookKeys: [],
+    intakeKeys: [KEY],
+    logger: pino({ level: 'silent' }),
+  });
+  const post = async (content: object, key = KEY) => {
+    const payload = JSON.stringify(content);
+    const now = new Date();
+    const answer = await app.inject({
+      method: 'POST',
+      url: '/intake/confirmation',
+      payload,
+      headers: {
+        'content-type': 'application/json',
+        'webhook-id': 'msg_1',
+        'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+        'webhook-signature': new Webhook(key).sign('msg_1', now, payload),
+      },
+    });
+    return answer.statusCode;
+  };
+  const aal2SessionId = 'aal2_session';
+  expect(await post({ jobId: 'job-1', aal2SessionId })).toBe(202);
+  expect(told).toEqual([['job-1', { aal2SessionId }]]);
+  expect(await post({ jobId: 'job-2', aal2SessionId })).toBe(404);
+  expect(await post({ jobId: 'away', aal2SessionId })).toBe(503);
+  expect(await post({ jobId: 'job-1' })).toBe(400);
+  const other = `whsec_${Buffer.from('a key of somebody else altogether').toString('base64')}`;
+  expect(await post({ jobId: 'job-1', aal2SessionId }, other)).toBe(401);
+});
