@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { KILLABLE } from '../../test/faults/kill/holds.ts';
+import { type BulkSoakOptions, soakBulk } from './bulk.ts';
 import { type KillSoakOptions, soakKills } from './kills.ts';
 import { type MonitoringSoakOptions, soakMonitoring } from './monitoring.ts';
 
@@ -29,5 +30,16 @@ program
   .option('--minutes <n>', 'give up after', '60')
   .option('--keep', 'leave the data folder, with all logs, behind')
   .action((options: MonitoringSoakOptions) => soakMonitoring(options));
+
+program
+  .command('bulk')
+  .description(
+    'One CSV twice: undisturbed, and while the worker and PostgreSQL are killed; the same must come of it.',
+  )
+  .option('--rows <n>', 'rows of the file', '100000')
+  .option('--to-query <n>', 'patients of it who have not opted out of queries', '500')
+  .option('--minutes <n>', 'give up a step after', '20')
+  .option('--keep', 'leave the data folder, with all logs, behind')
+  .action((options: BulkSoakOptions) => soakBulk(options));
 
 await program.parseAsync();

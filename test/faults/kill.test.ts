@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestStack, type TestStack } from '../support/stack.ts';
+import { runBulkRound } from './bulk/round.ts';
 import { checkOutcome, checkWebhooks } from './kill/check.ts';
 import { KILLABLE } from './kill/holds.ts';
 import { readOutcome } from './kill/outcome.ts';
@@ -48,6 +49,14 @@ describe('work in progress', { timeout: 200_000 }, () => {
     const { faults, queries } = await runMonitoringRound(stack, round);
     expect(faults).toEqual([]);
     expect(queries).toBe(100);
+  });
+
+  it('makes the same of a CSV, row for row, when the worker and PostgreSQL are killed in the middle of a chunk', async () => {
+    const round = { rows: 4_000, toQuery: 30, workerAfterRows: 0, postgresAfterRows: 2_000 };
+    const { faults, killedAt } = await runBulkRound(stack, { ...round, timeoutMs: 120_000 });
+    expect(faults).toEqual([]);
+    expect(killedAt).toEqual({ worker: 0, postgres: expect.any(Number) });
+    expect(killedAt.postgres).toBeLessThan(3_000);
   });
 
   it('is judged by what would show a fault: planted ones are seen', async () => {
