@@ -3,7 +3,7 @@ import type { AccountTx } from './database.ts';
 
 /** Who did what, to which patient, from where, and how it ended. Ids only. */
 export interface AuditRecord {
-  /** `key:<id of the API key>`, `internal` (ourselves), `link` or `admin` (the CLI). */
+  /** `key:<id of the API key>`, `embed:<id of the token>`, `internal` (ourselves), `link`, `admin` (the CLI). */
   actor: string;
   /** Name of the operation, as in the endpoint table. */
   operation: string;
