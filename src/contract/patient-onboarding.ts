@@ -145,5 +145,7 @@ export interface PatientOnboardingSummary {
   sources: OnboardedSource[];
   /** As the latest webhook gave it; it expires. */
   consolidatedDataUrl?: string;
+  /** Names to ask E14 for, the newest first; links to documents live a minute, so none stands here. */
+  documents?: { total: number; fileNames: string[] };
   webhooksReceived: number;
 }

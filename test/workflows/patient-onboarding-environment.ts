@@ -93,6 +93,7 @@ export const obliging = (mocks: Mocks = {}): Mocks => ({
   addPatientToCohorts: async ({ body }) => ({ cohortIds: body.cohortIds }),
   startNetworkQuery: async () => allRunning(),
   getNetworkQuery: async () => allRunning(),
+  listDocuments: async () => ({ total: 1, fileNames: ['summary.xml'] }),
   cancelNetworkQuery: async () => allRunning(),
   ...mocks,
 });

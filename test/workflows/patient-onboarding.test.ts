@@ -61,6 +61,20 @@ async function failureOf(result: Promise<unknown>): Promise<unknown> {
 }
 
 describe('an onboarding', () => {
+  test('ends as well where the exchange lists no documents', async () => {
+    const activities = obliging({
+      startNetworkQuery: async () => allCompleted,
+      listDocuments: async () => {
+        throw failure('not-found');
+      },
+    });
+    const summary = await onboardings.withWorker(activities, async () =>
+      (await onboardings.start()).result(),
+    );
+    expect(summary).toMatchObject({ status: 'completed', patientId: 'patient-1' });
+    expect(summary.documents).toBeUndefined();
+  });
+
   test('creates the patient, adds it to cohorts, and ends when a webhook has come for each source', async () => {
     let sent: StartInput | undefined;
     const activities = obliging({
@@ -89,6 +103,7 @@ describe('an onboarding', () => {
       requestIds: [REQUEST_ID],
       status: 'completed',
       consolidatedDataUrl: 'https://exchange.test/data/5',
+      documents: { total: 1, fileNames: ['summary.xml'] },
       webhooksReceived: 3,
       sources: [
         { type: 'hie', outcome: 'completed', attempts: 2, via: 'webhook' },

@@ -17,6 +17,9 @@ export type EndpointInput<N extends EndpointName> = {
   aal2Session?: string;
 } & RequestOf<N>;
 
+/** A history names no more documents than this; the list itself has them all. */
+const FILE_NAMES_MAX = 100;
+
 /**
  * One activity for each operation of the contract. Each returns what a workflow decides by, not all that came:
  * results stay in the history, so lists are cut to what names them and secrets are left out.
@@ -64,7 +67,8 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     getConsolidated: operation('getConsolidated', ({ entry }) => ({ entries: entry?.length ?? 0 })),
     countConsolidated: operation('countConsolidated', whole),
     listDocuments: operation('listDocuments', ({ documents }) => ({
-      documentIds: documents.map(({ id }) => id),
+      total: documents.length,
+      fileNames: documents.slice(0, FILE_NAMES_MAX).map(({ fileName }) => fileName),
     })),
     // The link itself is left out: whoever holds it may read, and it lives a minute.
     getDocumentUrl: operation('getDocumentUrl', () => undefined),

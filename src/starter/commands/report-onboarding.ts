@@ -59,6 +59,7 @@ function documentOf({ label, jobId, workflowId, isNew, view }: ReportedOnboardin
     requestIds: view?.requestIds,
     sources: view?.sources,
     webhooksReceived: view?.webhooksReceived,
+    documents: view?.summary?.documents,
     failure: view?.failure,
     problem: view?.problem,
   };
@@ -103,9 +104,16 @@ function linesOf(
     ...(view === undefined || view.requestIds.length === 0
       ? []
       : [`  Queries:     ${view.requestIds.join(', ')}`]),
+    ...documentsLine(view),
     `  Temporal UI: ${link ?? `workflow ${workflowId}`}`,
   ];
 }
+
+const documentsLine = (view: OnboardingView | undefined): string[] => {
+  const { documents } = view?.summary ?? {};
+  if (view?.patientId === undefined || documents === undefined || documents.total === 0) return [];
+  return [`  Documents:   ${documents.total}; get them by: npm run starter -- documents ${view.patientId}`];
+};
 
 const stateOf = (view: OnboardingView | undefined): OverallState | 'started' => view?.state ?? 'started';
 

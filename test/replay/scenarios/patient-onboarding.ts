@@ -69,6 +69,14 @@ const webhook = (
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export const patientOnboardingScenarios: Record<string, Scenario> = {
+  /** Its query had ended before the answer came; the documents are listed at the end. */
+  'patient-onboarding/documents-v1': {
+    ...onboarding({
+      startNetworkQuery: async () => query('completed', 'completed', 'completed'),
+      listDocuments: async () => ({ total: 2, fileNames: ['a.xml', 'b.pdf'] }),
+    }),
+    async meanwhile() {},
+  },
   /** One webhook comes twice and before the query's answer, the intake is repeated. */
   'patient-onboarding/webhooks-v1': {
     ...onboarding({ getNetworkQuery: inTurn(query('completed', 'failed', 'completed')) }),

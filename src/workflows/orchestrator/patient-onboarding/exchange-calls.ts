@@ -87,6 +87,10 @@ export function exchangeCalls(input: PatientOnboardingInput) {
       ),
     getQuery: (requestId: string, why: string) =>
       reads.getNetworkQuery.executeWithOptions({ summary: why }, [{ exchange, params: { requestId } }]),
+    listDocuments: (patientId: string) =>
+      reads.listDocuments.executeWithOptions({ summary: 'List the patient’s documents' }, [
+        { exchange, query: { patientId, output: 'dto' } },
+      ]),
     cancelQuery: (requestId: string) =>
       cleanUps.cancelNetworkQuery.executeWithOptions(
         { activityId: `cancel-query-${requestId}`, summary: 'Cancel the query that still runs' },

@@ -1,4 +1,8 @@
-import type { NetworkQuerySignal, PatientOnboardingStatus } from '../../../contract/patient-onboarding.ts';
+import type {
+  NetworkQuerySignal,
+  PatientOnboardingStatus,
+  PatientOnboardingSummary,
+} from '../../../contract/patient-onboarding.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { SourceFact } from './source-fact.ts';
 
@@ -39,6 +43,7 @@ export interface OnboardingState {
   webhooksReceived: number;
   intakeMessageIds: string[];
   consolidated?: { atMs: number; url: string };
+  documents?: PatientOnboardingSummary['documents'];
   /** E2 calls made. */
   starts: number;
   polls: number;

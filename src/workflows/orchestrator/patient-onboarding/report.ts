@@ -55,6 +55,7 @@ export function summaryOf(state: OnboardingState): PatientOnboardingSummary {
     status: overallStatus(state),
     sources: state.sources.map(endOf),
     consolidatedDataUrl: state.consolidated?.url,
+    documents: state.documents,
     webhooksReceived: state.webhooksReceived,
   };
 }

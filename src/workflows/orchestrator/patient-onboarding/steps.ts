@@ -112,6 +112,21 @@ export async function countAttempts(onboarding: Onboarding, calls: ExchangeCalls
   }
 }
 
+/** The summary names the documents. Not every exchange lists them; nothing is lost when they cannot be listed. */
+export async function nameDocuments(
+  onboarding: Onboarding,
+  calls: ExchangeCalls,
+  patientId: string,
+): Promise<void> {
+  try {
+    onboarding.state.documents = await calls.listDocuments(patientId);
+  } catch (error) {
+    const failure = callFailure(error);
+    if (failure === undefined) throw error;
+    log.warn('The documents could not be listed', { kind: failure.kind });
+  }
+}
+
 /** What is running at the exchange for us has no reader any more. It may have ended meanwhile: 404 and 409 are fine. */
 export async function stopQueries(onboarding: Onboarding, calls: ExchangeCalls): Promise<void> {
   for (const requestId of onboarding.openRequestIds) {

@@ -6,6 +6,7 @@ import {
   defineQuery,
   defineSignal,
   isCancellation,
+  patched,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
@@ -32,6 +33,7 @@ import {
   addToCohorts,
   countAttempts,
   createPatient,
+  nameDocuments,
   poll,
   restart,
   startFirstQuery,
@@ -80,6 +82,8 @@ export async function patientOnboarding(
     if (onboarding.state.starts === 0) await startFirstQuery(onboarding, calls, patientId);
     await waitForSources(input, onboarding, calls, patientId, show);
     await countAttempts(onboarding, calls);
+    // Onboardings that began before have no such step.
+    if (patched('documents-in-summary')) await nameDocuments(onboarding, calls, patientId);
   } catch (error) {
     // A call that failed under the cancellation is not why the workflow ends.
     if (!isCancellation(error) && !CancellationScope.current().consideredCancelled) throw error;
