@@ -1,3 +1,4 @@
+import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runAdmin } from '../../src/exchange/admin/run.ts';
 import { renderTable } from '../../src/starter/table.ts';
@@ -84,6 +85,36 @@ describe('an account made by the CLI', () => {
     });
     const answer = await call((await makeKey()).key);
     expect(answer.headers['ratelimit-policy']).toContain('q=500');
+  });
+});
+
+describe('an embed token', () => {
+  it('is ended by the CLI, by itself or by its id, once', async () => {
+    const { key } = await makeKey('--scopes', 'read');
+    const make = async (): Promise<string> =>
+      (
+        await gateway.app.inject({
+          method: 'POST',
+          url: '/medical/v1/token/embed',
+          headers: { 'x-api-key': key },
+        })
+      ).json().token;
+    const read = async (token: string) =>
+      (
+        await gateway.app.inject({
+          url: `/medical/v1/patient/${accountId}`,
+          headers: { authorization: `Bearer ${token}` },
+        })
+      ).statusCode;
+    const [first, second] = [await make(), await make()];
+    expect([await read(first), await read(second)]).toEqual([404, 404]);
+    expect((await admin('embed-tokens', 'revoke', first)).exitCode).toBe(0);
+    expect([await read(first), await read(second)]).toEqual([401, 404]);
+    const { jti = '' } = decodeJwt(second);
+    expect((await admin('embed-tokens', 'revoke', jti)).exitCode).toBe(0);
+    expect(await read(second)).toBe(401);
+    expect((await admin('embed-tokens', 'revoke', jti)).err).toContain('revoked already');
+    expect((await admin('embed-tokens', 'revoke', accountId)).exitCode).toBe(2);
   });
 });
 

@@ -234,8 +234,6 @@ describe.skipIf(!hasChromium)('the embedded page in a browser', () => {
     await page.locator('#documents li').first().waitFor();
     const width = await page.evaluate('document.documentElement.scrollWidth');
     expect(width).toBeLessThanOrEqual(320);
-    expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe(
-      'rgb(15, 21, 25)',
-    );
+    expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(15, 21, 25)');
   });
 });

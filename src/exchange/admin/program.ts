@@ -3,6 +3,7 @@ import { SCOPES } from '../../contract/scope.ts';
 import { changeAccountCommand, createAccountCommand, listAccountsCommand } from './accounts.ts';
 import { exportAuditCommand, verifyAuditCommand } from './audit.ts';
 import type { AdminResult, AdminTarget } from './command.ts';
+import { revokeEmbedTokenCommand } from './embed-tokens.ts';
 import { createFacilityCommand, listFacilitiesCommand } from './facilities.ts';
 import { createKeyCommand, listKeysCommand, revokeKeyCommand } from './keys.ts';
 
@@ -40,6 +41,7 @@ export function createAdminProgram(run: RunCommand, { out, err }: ProgramStreams
   addAccountCommands(group(program, 'accounts', 'Who may use the exchange, and how'), run);
   addFacilityCommands(group(program, 'facilities', 'Where patients of an account receive care'), run);
   addKeyCommands(group(program, 'keys', 'API keys of an account'), run);
+  addEmbedTokenCommands(group(program, 'embed-tokens', 'Tokens of the embedded patient page'), run);
   addAuditCommands(group(program, 'audit', 'Who did what to which patient'), run);
   return program;
 }
@@ -105,6 +107,12 @@ function addFacilityCommands(facilities: Command, run: RunCommand): void {
   ofAccount(subcommand(facilities, 'list', 'Its facilities')).action((options) =>
     run(options, (target) => listFacilitiesCommand(target, options.account)),
   );
+}
+
+function addEmbedTokenCommands(embedTokens: Command, run: RunCommand): void {
+  subcommand(embedTokens, 'revoke', 'End one at once; revoking its API key ends all that it made')
+    .argument('<token>', 'the token, or its id as the audit has it')
+    .action((token, options) => run(options, (target) => revokeEmbedTokenCommand(target, token)));
 }
 
 function addKeyCommands(keys: Command, run: RunCommand): void {

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
-import type { AccountTx } from './database.ts';
+import { sql } from 'kysely';
+import type { AccountTx, SystemTx } from './database.ts';
 
 /** Who did what, to which patient, from where, and how it ended. Ids only. */
 export interface AuditRecord {
@@ -13,6 +14,20 @@ export interface AuditRecord {
   outcome: string;
   /** What is no IP address (a proxy passes on whatever it was told) is left out. */
   remoteAddress?: string;
+}
+
+/** Whose embed token it is, and when it was made; tokens themselves are not stored. */
+export async function findAuditedEmbedToken(
+  tx: SystemTx,
+  tokenId: string,
+): Promise<{ accountId: string; at: Date } | undefined> {
+  return tx.db
+    .selectFrom('audit_entry')
+    .select(['account_id as accountId', 'at'])
+    .where('operation', '=', 'createEmbedToken')
+    .where(sql<string>`target_id::text`, '=', tokenId)
+    .where('outcome', '=', '200')
+    .executeTakeFirst();
 }
 
 /** Adds to the audit; in the transaction of the change it tells of, so that there is never one without the other. */

@@ -2,7 +2,7 @@ import { messageOf } from './api.js';
 import { announce, contentOf, el, show } from './dom.js';
 import { counted, dayText, sizeText, sourceName } from './words.js';
 
-/** @typedef {{id: string, fileName: string, description?: string, indexed?: string, mimeType: string, size: number, source: string}} Document */
+/** @typedef {{id: string, fileName: string, description?: string, indexed?: string, mimeType: string, size: number, source: string, type?: any}} Document */
 
 /** Drawn at once; the others on demand. */
 const AT_ONCE = 20;
@@ -33,8 +33,9 @@ export function showDocuments(documents, api) {
 }
 
 /** @param {Document} document @param {import('./api.js').Api} api */
-function line({ fileName, description, indexed, mimeType, size, source }, api) {
-  const title = description ?? fileName;
+function line({ fileName, description, type, indexed, mimeType, size, source }, api) {
+  const isXml = /\bxml\b/.test(mimeType) || /\bxml$/.test(fileName);
+  const title = description ?? nameOf(type) ?? (isXml ? 'Clinical document' : 'Document');
   const when = dayText(indexed);
   const problem = el('p.reason', { role: 'alert', hidden: true });
   /** @param {string} label @param {string} [conversionType] */
@@ -62,7 +63,6 @@ function line({ fileName, description, indexed, mimeType, size, source }, api) {
       },
       label,
     );
-  const isXml = /\bxml\b/.test(mimeType) || /\bxml$/.test(fileName);
   return el(
     'li',
     {},
@@ -76,6 +76,9 @@ function line({ fileName, description, indexed, mimeType, size, source }, api) {
     problem,
   );
 }
+
+/** Of a FHIR CodeableConcept. @param {any} type @returns {string | undefined} */
+const nameOf = (type) => type?.text ?? type?.coding?.[0]?.display;
 
 /** A link for a minute that names no person; in a tab of its own, which knows nothing of this one. @param {string} url */
 function follow(url) {

@@ -89,6 +89,7 @@ async function follow(api, queries) {
       if (failures === 0 && contentOf('queries').hasAttribute('aria-busy'))
         show(contentOf('queries'), el('p.quiet', {}, 'The connection failed; trying again…'));
       byId('queries').classList.add('stale');
+      if (failures === 1) announce('Live updates have stopped; trying to come back.');
     }
     await new Promise((wake) => setTimeout(wake, COME_BACK_MS[Math.min(failures, COME_BACK_MS.length - 1)]));
     failures += 1;

@@ -29,6 +29,8 @@ export async function showRecord(answer) {
         break;
       case 'section':
         section = el('details.part', {}, el('summary', {}, el('h3', {}, part.title)));
+        // What it says is about the whole record, rows or not.
+        if (part.id === 'rest') section.dataset.keep = '';
         made.push(section);
         break;
       case 'note':
@@ -76,7 +78,7 @@ function markCount(section, rows) {
   section.dataset.rows = String(total);
   const summary = section.querySelector('summary');
   const count = summary?.querySelector('.count') ?? el('span.count');
-  count.textContent = total.toLocaleString();
+  count.textContent = total.toLocaleString('en-US');
   count.setAttribute('aria-label', counted(total, 'entry', 'entries'));
   summary?.append(count);
 }
@@ -139,7 +141,7 @@ function table({ caption, columns }) {
             added[0]?.focus();
           },
         },
-        `Show ${rest.length.toLocaleString()} more`,
+        `Show ${rest.length.toLocaleString('en-US')} more`,
       );
       element.append(more);
     },

@@ -4,9 +4,12 @@ export const SOURCE_NAMES = { hie: 'Health networks', pharmacy: 'Pharmacies', la
 /** @param {string} source */
 export const sourceName = (source) => SOURCE_NAMES[source] ?? source;
 
-const time = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' });
+// As the summary of the record writes its days: day, month by name, year. Nobody takes one for the other.
+const DAY = /** @type {const} */ ({ day: 'numeric', month: 'short', year: 'numeric' });
+const CLOCK = /** @type {const} */ ({ hour: '2-digit', minute: '2-digit' });
+const time = new Intl.DateTimeFormat('en-GB', { ...DAY, ...CLOCK });
+const clock = new Intl.DateTimeFormat('en-GB', CLOCK);
+const day = new Intl.DateTimeFormat('en-GB', { ...DAY, timeZone: 'UTC' });
 
 /** @param {string} instant ISO 8601 */
 export const timeText = (instant) => time.format(new Date(instant));
@@ -29,7 +32,7 @@ export function ageOn(dob, now) {
 
 /** @param {number} count @param {string} one @param {string} [many] */
 export const counted = (count, one, many = `${one}s`) =>
-  `${count.toLocaleString()} ${count === 1 ? one : many}`;
+  `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
 
 /** @param {number} bytes */
 export function sizeText(bytes) {
