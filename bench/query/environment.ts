@@ -80,7 +80,6 @@ export async function startEnvironment() {
       BLOB_STORE: blobStore,
       DATA_KEYS: dataKeys,
       LINK_SIGNING_KEY: 'a link signing key for benchmarks',
-      AUDIT_KEY: 'an audit key for benchmarks',
       PUBLIC_BASE_URL: 'http://127.0.0.1:1',
       ALLOW_LOOPBACK_WEBHOOKS: true,
       WEBHOOK_TRUSTED_ORIGINS: [],
