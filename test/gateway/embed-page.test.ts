@@ -1,4 +1,5 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { findApiKeys, revokeApiKey } from '../../src/exchange/store/api-keys.ts';
 import {
@@ -7,7 +8,7 @@ import {
   hasChromium,
   launchChromium,
 } from '../support/embed-page.ts';
-import { newPerson } from '../support/gateway.ts';
+import { createTestGateway, newPerson } from '../support/gateway.ts';
 
 let environment: EmbedEnvironment;
 let patientId: string;
@@ -68,6 +69,29 @@ describe('what the page asks for beside the interface', () => {
       .map((line) => JSON.parse(line).kind);
     expect(kinds.slice(0, 2)).toEqual(['total', 'head']);
     expect(kinds).toContain('row');
+  });
+});
+
+describe('a stream of events', () => {
+  it('says how long it may last, then how things stand, and does not hold up a gateway that closes', async () => {
+    const other = await environment.gateway.addAccount();
+    const person = (await other.call('POST', `patient?facilityId=${other.facilityId}`, newPerson())).json();
+    const { token } = (await other.call('POST', 'token/embed', { expirationInSeconds: 600 })).json();
+    const second = await createTestGateway({ store: environment.gateway.store });
+    const origin = await second.app.listen({ host: '127.0.0.1', port: 0 });
+    const answer = await request(`${origin}/embed/${other.accountId}/patient/${person.id}/events`, {
+      headers: bearer(token),
+    });
+    expect(answer.headers['content-type']).toContain('text/event-stream');
+    let heard = '';
+    for await (const chunk of answer.body) {
+      heard += String(chunk);
+      if (heard.includes('event: queries')) void second.app.close();
+    }
+    expect(heard).toMatch(
+      /^event: session\ndata: {"expiresInSeconds":(600|59\d)}\n\nevent: queries\ndata: {"queries":\[\]}/,
+    );
+    await second.app.close();
   });
 });
 
@@ -143,15 +167,26 @@ describe.skipIf(!hasChromium)('the embedded page in a browser', () => {
   });
 
   it('tells before its time is over, and then forgets everything', async () => {
-    await show(await environment.token(5));
-    await page
-      .getByText(/Closes in \d seconds?/)
-      .first()
-      .waitFor();
+    await page.clock.install();
+    await show(await environment.token(1_000));
+    await page.getByText('Open until').waitFor();
+    await page.getByRole('heading', { name: 'Maribel Ortega' }).waitFor();
+    await page.clock.fastForward(800_000);
+    await page.locator('#session').getByText('Closes in').waitFor();
     await expect.poll(() => text('#status')).toContain('Open it again from your application');
+    await page.clock.fastForward(300_000);
     await page.getByRole('heading', { name: 'This view is closed' }).waitFor();
     expect(await page.content()).not.toContain('Ortega');
     expect(await page.evaluate('document.activeElement.id')).toBe('name');
+  });
+
+  it('goes on with a new token that its host sets, without loading the page anew', async () => {
+    await show('not.a.token');
+    await page.getByRole('heading', { name: 'This view is closed' }).waitFor();
+    const token = await environment.token();
+    await page.evaluate(`location.hash = 'access_token=${token}'`);
+    await page.getByRole('heading', { name: 'Maribel Ortega' }).waitFor();
+    expect(page.url()).not.toContain('access_token');
   });
 
   it('closes when the API key of its token is revoked', async () => {

@@ -32,7 +32,7 @@ export function addEmbedDataRoutes(app: FastifyInstance, deps: DataDeps): void {
 
   app.get(
     '/embed/:account/patient/:id/summary',
-    { schema: { hide: true }, config: { operation: 'getEmbedSummary' } },
+    { exposeHeadRoute: false, schema: { hide: true }, config: { operation: 'getEmbedSummary' } },
     async (request, reply) => {
       const { accountId, patientId } = await openPatient(deps, request, 'getEmbedSummary');
       await deps.records.merge(accountId, patientId);
@@ -45,12 +45,14 @@ export function addEmbedDataRoutes(app: FastifyInstance, deps: DataDeps): void {
 
   app.get(
     '/embed/:account/patient/:id/events',
-    { schema: { hide: true }, config: { operation: 'watchEmbedQueries' } },
+    { exposeHeadRoute: false, schema: { hide: true }, config: { operation: 'watchEmbedQueries' } },
     async (request, reply) => {
       const { accountId, patientId } = await openPatient(deps, request, 'watchEmbedQueries');
       const { keyId, embedToken } = callerOf(request);
       const place = places.take(accountId);
       reply.raw.once('close', () => places.leave(accountId, place));
+      // Gone before the place was taken, and nobody will tell so again.
+      if (reply.raw.destroyed) places.leave(accountId, place);
       const events = watchQueries({
         read: () =>
           deps.store.asAccount(accountId, async (tx) => {
