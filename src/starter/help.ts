@@ -54,6 +54,7 @@ export const examples = {
     'npm run starter -- documents 0198f1c2-… --out papers --format pdf',
     'npm run starter -- documents 0198f1c2-… --from 2024-01-01 --content discharge --json',
   ],
+  embed: ['npm run starter -- embed 0198f1c2-…', 'npm run starter -- embed 0198f1c2-… --seconds 600 --json'],
   'notifications list': [
     'npm run starter -- notifications list',
     'npm run starter -- notifications list --patient 0198f1c2-… --json',

@@ -5,6 +5,7 @@ import { addBulkCommands } from './bulk-commands.ts';
 import { cancel } from './commands/cancel.ts';
 import { type CommandContext, type CommonOptions, withTarget } from './commands/command.ts';
 import { documents } from './commands/documents.ts';
+import { embed } from './commands/embed.ts';
 import { onboard } from './commands/onboard.ts';
 import { query } from './commands/query.ts';
 import { retry } from './commands/retry.ts';
@@ -146,6 +147,11 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
     .option('--to <date>', 'of this day or earlier')
     .option('--content <text>', 'with this text in title, description, type or category')
     .action((patientId, options) => run(options, (context) => documents(patientId, options, context)));
+
+  subcommand(program, 'embed', "The address of a patient's embedded page, with a token")
+    .argument('<patientId>', 'id of the patient')
+    .option('--seconds <n>', 'how long it is good (default and most: 36000)', Number)
+    .action((patientId, options) => run(options, (context) => embed(patientId, options, context)));
 
   addBulkCommands({
     run,
