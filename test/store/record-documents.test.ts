@@ -130,13 +130,18 @@ describe('a C-CDA document', () => {
 
   test('is told from what is none', async () => {
     const patientId = await environment.addPatient(accountId);
-    await bring(patientId, [
+    const { told } = await bring(patientId, [
       attachment(Buffer.from('<svg/>'), 'd1', 'image/svg+xml'),
       attachment(Buffer.from('%PDF'), 'd2', 'application/pdf'),
       attachment(document(['2']), 'd3', 'application/octet-stream'),
+      attachment(Buffer.from('Feels better.'), 'd4', 'text/plain'),
+      attachment(Buffer.from([0xff, 0xd8, 0xff, 0xe0]), 'd5', 'application/octet-stream'),
     ]);
+    expect(told).toEqual([]);
     expect((await conversions(patientId)).map(({ outcome }) => outcome).sort()).toEqual([
       'converted',
+      'not-cda',
+      'not-cda',
       'not-cda',
     ]);
     expect(await codesOf(patientId)).toEqual(['1', '2']);

@@ -108,6 +108,8 @@ async function writeOutcome(
     case 'not-cda':
       await insertConversion(tx, patientId, part.id, { outcome: 'not-cda' });
       return;
+    case 'not-xml':
+      return noteUnconverted(tx, patientId, part, { kind: 'skipped', reason: outcome.reason });
     case 'skipped':
     case 'failed':
       return noteUnconverted(tx, patientId, part, outcome);
@@ -140,7 +142,9 @@ async function convertOne(
     return { kind: 'skipped', reason: `it has ${size} MB, and at most ${max} MB are converted` };
   }
   try {
-    return await converter.convert(await blobs.read(document.blobRef), names);
+    const outcome = await converter.convert(await blobs.read(document.blobRef), names);
+    // A note in plain text or a picture was never meant to be one.
+    return outcome.kind === 'not-xml' && !document.saysXml ? { kind: 'not-cda' } : outcome;
   } catch (error) {
     if (error instanceof BlobNotFoundError) return { kind: 'failed', reason: 'its content is gone' };
     throw error;

@@ -11,6 +11,8 @@ export interface UnconvertedDocument {
   source: SourceType;
   /** The source's id of the DocumentReference that names it. */
   sourceDocumentId: string;
+  /** Its content type says so; others may turn out to be. */
+  saysXml: boolean;
   sizeBytes: number;
   sha256: string;
   blobRef: string;
@@ -24,7 +26,7 @@ export async function unconvertedDocuments(
 ): Promise<UnconvertedDocument[]> {
   const { rows } = await sql<UnconvertedDocument>`
     select d.id, d.query_id as "queryId", d.source, d.source_document_id as "sourceDocumentId",
-      d.size_bytes as "sizeBytes", encode(d.sha256, 'hex') as sha256, d.blob_ref as "blobRef"
+      d.content_type like '%xml%' as "saysXml", d.size_bytes as "sizeBytes", encode(d.sha256, 'hex') as sha256, d.blob_ref as "blobRef"
     from document d
     where d.patient_id = ${patientId} and d.source = ${source} and d.kind = 'attachment'
       and d.source_document_id is not null

@@ -12,6 +12,8 @@ export type CcdaConversion =
       skippedSections: number;
     }
   | { kind: 'not-cda' }
+  /** Not even text, or text without markup. */
+  | { kind: 'not-xml'; reason: string }
   | { kind: 'skipped'; reason: string };
 
 /** What the converted resources are called and whom they are about. */
@@ -28,7 +30,10 @@ export interface CcdaNames {
  */
 export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion {
   const xml = openXml(bytes);
-  if (xml.kind === 'refused') return { kind: 'skipped', reason: `it has ${xml.reason}` };
+  if (xml.kind === 'refused') {
+    const isXml = xml.reason !== 'nothing that is XML' && xml.reason !== 'an unknown encoding';
+    return { kind: isXml ? 'skipped' : 'not-xml', reason: `it has ${xml.reason}` };
+  }
   if (!isClinicalDocument(xml.text)) return { kind: 'not-cda' };
   // The parser would take what is there of it for all.
   if (!isWhole(xml.text)) return { kind: 'skipped', reason: 'it is cut off' };
