@@ -1,11 +1,14 @@
 import { createHmac } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
 import { accountAccess } from '../../src/orchestrator/client/credentials.ts';
 import { startOnboarding } from '../../src/orchestrator/start-onboarding.ts';
 import type { FaultRuleInput } from '../../src/simulator/faults/rules.ts';
+import { hasEnded, putCsv, startBulkCreate, untilStatus } from '../support/bulk-create.ts';
 import { UNKNOWN_PERSON } from '../support/personal-words.ts';
 import { sample } from '../support/simulator.ts';
 import { callGateway, type StackAccount, type TestStack } from '../support/stack.ts';
@@ -24,6 +27,16 @@ export const TROUBLED = { firstName: 'Pebblina44', lastName: 'Troubledname33' };
 
 const keith = sample('keith-kiehn');
 const tamica = sample('tamica-murazik');
+
+/** People of a CSV: one who goes in and is queried, one whose row is wrong. */
+export const PANEL = {
+  lastName: 'Csvlastname22',
+  addressLine1: '8642 Panel Parkway',
+  email: 'csv.person@example.org',
+  phone: '6175550142',
+  wrongLastName: 'Wrongrowname11',
+  wrongDob: '1983-14-51',
+};
 
 /** Sources that fail, and quote the person when they do. */
 export const RULES: FaultRuleInput[] = [
@@ -95,6 +108,26 @@ export async function onboard(
     { exchange: accountAccess(account.accountId), idHmacKey: secrets.idHmacKey },
   );
   return handle;
+}
+
+/** A bulk create with a good row and a wrong one, after a file that is in no format at all; its request. */
+export async function importPanel(stack: TestStack, account: StackAccount): Promise<string> {
+  const person = (lastName: string, dob: string) =>
+    `${RECORD_NUMBER},Pebblina44,${lastName},${dob},F,${PANEL.addressLine1},Boston,MA,02108,${PANEL.phone},${PANEL.email}\n`;
+  const header = 'id,firstName,lastName,dob,gender,addressLine1,city,state,zip,phone,email\n';
+  const rows = person(PANEL.lastName, '1972-03-21') + person(PANEL.wrongLastName, PANEL.wrongDob);
+  const csvFile = join(stack.dataDir, 'panel-of-the-caller.csv');
+  const send = async (text: string) => {
+    await writeFile(csvFile, text);
+    const { requestId, uploadUrl } = await startBulkCreate(stack, account);
+    await putCsv(account, uploadUrl, csvFile);
+    return untilStatus(stack, account, requestId, hasEnded, { timeoutMs: 60_000 });
+  };
+  const refused = await send(rows);
+  const taken = await send(header + rows);
+  if (refused.status !== 'failed' || taken.counts.created !== 1 || taken.counts.failed !== 1)
+    throw new Error(`${refused.status}, ${JSON.stringify(taken.counts)}`);
+  return taken.requestId;
 }
 
 /** `POST /intake` as an EHR sends it. */

@@ -11,7 +11,9 @@ import { dumpTemporal } from '../support/scan-temporal.ts';
 import { sample } from '../support/simulator.ts';
 import { callGateway, type StackAccount, startTestStack, type TestStack } from '../support/stack.ts';
 import {
+  importPanel,
   onboard,
+  PANEL,
   RECORD_NUMBER,
   REFUSED,
   RULES,
@@ -63,6 +65,7 @@ describe('what a whole run leaves behind', { timeout: 60_000 }, () => {
     );
     const refused = await onboard(stack, account, 'bad', { ...UNKNOWN_PERSON, dob: REFUSED.dob });
     await expect(refused.result()).rejects.toThrow();
+    await importPanel(stack, account);
     const steered = await startQuery('dannie-bogisich', account);
     const undelivered = await startQuery('isaiah-weber', other);
 
@@ -139,6 +142,7 @@ describe('what a whole run leaves behind', { timeout: 60_000 }, () => {
     RECORD_NUMBER,
     ...Object.values(REFUSED),
     ...Object.values(TROUBLED),
+    ...Object.values(PANEL),
   ];
 
   function secretWords(): string[] {
@@ -162,7 +166,14 @@ describe('what a whole run leaves behind', { timeout: 60_000 }, () => {
   }
 
   it('shows every kind of trouble, so that it is worth looking through', async () => {
-    for (const id of ['patient-onboarding/', 'network-query/', 'webhook-delivery/', '/redrive/1'])
+    for (const id of [
+      'patient-onboarding/',
+      'network-query/',
+      'webhook-delivery/',
+      '/redrive/1',
+      'bulk-patient-create/',
+      'query-sweep/',
+    ])
       expect(left.Temporal).toContain(id);
     expect(left['log gateway.log']).toContain('database error');
     expect(left['metrics of the gateway']).toContain('operation="createPatient"');
