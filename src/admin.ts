@@ -37,7 +37,10 @@ async function open({ dataDir }: CommonOptions): Promise<AdminTarget> {
   };
 }
 
-const openAudit = async (keys: readonly string[], headsAddress: string | undefined) => ({
-  chain: createAuditChain(keys),
-  heads: headsAddress === undefined ? undefined : await openAuditHeads(headsAddress),
-});
+/** Hoisted: `runAdmin` above is awaited before the end of this file is reached. */
+async function openAudit(keys: readonly string[], headsAddress: string | undefined) {
+  return {
+    chain: createAuditChain(keys),
+    heads: headsAddress === undefined ? undefined : await openAuditHeads(headsAddress),
+  };
+}

@@ -1,15 +1,17 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import { dumpTemporal } from '../support/scan-temporal.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 import { starter } from '../unit/starter/run-starter.ts';
 
+const ADMIN = fileURLToPath(new URL('../../src/admin.ts', import.meta.url));
 const MAIN = fileURLToPath(new URL('../../src/starter/main.ts', import.meta.url));
 const PANEL = fileURLToPath(new URL('../../samples/panel.csv', import.meta.url));
 
@@ -225,5 +227,12 @@ describe('the starter on a running stack', () => {
     expect(foreign.exitCode).toBe(5);
     const [requestId = ''] = mine?.requestIds ?? [];
     expect((await starter(['status', requestId, ...target])).exitCode).toBe(5);
+  });
+
+  test('the audit of the running stack is verified by the admin command as a process', async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      ...['--import', 'tsx', ADMIN, 'audit', 'verify', '--data-dir', stack.dataDir],
+    ]);
+    expect(stdout).toMatch(/^[0-9a-f-]{36} {2}whole: /m);
   });
 });
