@@ -1,13 +1,11 @@
 import { Webhook } from 'standardwebhooks';
-import { request } from 'undici';
 import type { SourceName } from '../protocol.ts';
 import type { RequestLog } from '../request-log.ts';
+import { signedPost } from '../signed-post.ts';
 import type { CallBack } from './jobs.ts';
 
 /** Standard Webhooks secrets: base64, with or without `whsec_`. A source without one makes no callbacks. */
 export type CallbackSecrets = Partial<Record<SourceName, string>>;
-
-const TIMEOUT_MS = 10_000;
 
 /**
  * Tells the party that asked that its job has ended: one POST, signed by the rules of Standard Webhooks. It is not
@@ -25,7 +23,7 @@ export function createCallBack(secrets: CallbackSecrets, log: RequestLog): CallB
     if (!job.callback || !signer) return;
     const startedAtMs = Date.now();
     const body = JSON.stringify({ status: job.outcome === 'fails' ? 'failed' : 'completed' });
-    const status = await post(job.callback.url, body, signed(signer, `msg_${job.id}`, body));
+    const status = await signedPost(job.callback.url, signer, `msg_${job.id}`, body);
     log.add({
       at: new Date(startedAtMs).toISOString(),
       source: job.source,
@@ -38,31 +36,4 @@ export function createCallBack(secrets: CallbackSecrets, log: RequestLog): CallB
       ms: Date.now() - startedAtMs,
     });
   };
-}
-
-function signed(signer: Webhook, messageId: string, body: string): Record<string, string> {
-  const now = new Date();
-  return {
-    'content-type': 'application/json',
-    'webhook-id': messageId,
-    'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-    'webhook-signature': signer.sign(messageId, now, body),
-  };
-}
-
-/** Status of the receiver's answer, or 0 where there was none. */
-async function post(url: string, body: string, headers: Record<string, string>): Promise<number> {
-  try {
-    const response = await request(url, {
-      method: 'POST',
-      headers,
-      body,
-      headersTimeout: TIMEOUT_MS,
-      bodyTimeout: TIMEOUT_MS,
-    });
-    await response.body.dump();
-    return response.statusCode;
-  } catch {
-    return 0;
-  }
 }

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
-import { request } from 'undici';
+import { signedPost } from '../signed-post.ts';
 
-const TIMEOUT_MS = 10_000;
 const TRIES = 3;
 
 /** Both sides of a partner's protocol sign what they send, by the rules of Standard Webhooks. */
@@ -30,32 +29,9 @@ export class SignedCalls {
     let status = 0;
     for (let tries = 0; tries < TRIES; tries++) {
       if (tries > 0) await sleep(500, undefined, { ref: false });
-      const now = new Date();
-      const headers = {
-        'content-type': 'application/json',
-        'webhook-id': messageId,
-        'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-        'webhook-signature': this.#signer.sign(messageId, now, body),
-      };
-      status = await send(url, headers, body);
+      status = await signedPost(url, this.#signer, messageId, body);
       if (status > 0 && status < 500) return status;
     }
     return status;
-  }
-}
-
-async function send(url: string, headers: Record<string, string>, body: string): Promise<number> {
-  try {
-    const response = await request(url, {
-      method: 'POST',
-      headers,
-      body,
-      headersTimeout: TIMEOUT_MS,
-      bodyTimeout: TIMEOUT_MS,
-    });
-    await response.body.dump();
-    return response.statusCode;
-  } catch {
-    return 0;
   }
 }

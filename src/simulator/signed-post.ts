@@ -1,0 +1,32 @@
+import type { Webhook } from 'standardwebhooks';
+import { request } from 'undici';
+
+const TIMEOUT_MS = 10_000;
+
+/** One POST, signed by the rules of Standard Webhooks. Status of the receiver's answer, or 0 where there was none. */
+export async function signedPost(
+  url: string,
+  signer: Webhook,
+  messageId: string,
+  body: string,
+): Promise<number> {
+  const now = new Date();
+  try {
+    const response = await request(url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'webhook-id': messageId,
+        'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+        'webhook-signature': signer.sign(messageId, now, body),
+      },
+      body,
+      headersTimeout: TIMEOUT_MS,
+      bodyTimeout: TIMEOUT_MS,
+    });
+    await response.body.dump();
+    return response.statusCode;
+  } catch {
+    return 0;
+  }
+}
