@@ -111,7 +111,15 @@ export type MessageRequest = z.output<typeof messageRequestSchema>;
 export const MESSAGE_EVENT_TYPES = ['message.received', 'message.status'] as const;
 export type MessageEventType = (typeof MESSAGE_EVENT_TYPES)[number];
 
-/** A message has come in, or one that was sent has ended (interface-decisions.md, Webhooks out). */
+/**
+ * A message has come in, or one that was sent has ended (interface-decisions.md, Webhooks out). Published readers of
+ * `message.status` ask for `completedAt`, which a Message itself has not: it is the time of its end, failed or not.
+ */
 export const messageEventSchema = z
-  .object({ meta: eventMetaOf(z.enum(MESSAGE_EVENT_TYPES)), payload: messageSchema })
+  .object({
+    meta: eventMetaOf(z.enum(MESSAGE_EVENT_TYPES)),
+    payload: messageSchema.extend({
+      completedAt: instantSchema.optional().describe('Only in `message.status`'),
+    }),
+  })
   .meta({ id: 'MessageEvent' });

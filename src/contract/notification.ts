@@ -12,12 +12,13 @@ export const NOTIFICATION_TYPES = [
 ] as const;
 export type NotificationType = (typeof NOTIFICATION_TYPES)[number];
 
-const placeSchema = z.object({ name: z.string() });
+/** Published readers want both of both places; what the source did not tell is `unknown`. */
+const placeSchema = z.object({ name: z.string(), type: z.string() });
 export const transferSchema = z
   .object({
     timestamp: instantSchema,
-    sourceLocation: placeSchema.optional(),
-    destinationLocation: placeSchema.optional(),
+    sourceLocation: placeSchema,
+    destinationLocation: placeSchema,
   })
   .meta({ id: 'Transfer' });
 

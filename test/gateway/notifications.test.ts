@@ -1,3 +1,4 @@
+import { MetriportMedicalApi } from '@metriport/api-sdk';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { webhookEventSchema } from '../../src/contract/events.ts';
@@ -123,7 +124,7 @@ interface Sent {
   // biome-ignore lint/suspicious/noExplicitAny: payloads of several shapes
   payload: any;
 }
-/** Webhooks of a patient as they would be sent now, in their order; each as the contract has it. */
+/** Webhooks of a patient as they would be sent now, in their order; each as the contract and published readers have it. */
 async function eventsOf(patientId: string, of = account): Promise<Sent[]> {
   const { rows } = await gateway.store.asAccount(of.accountId, (tx) =>
     sql<{ type: string; patient_id: string; body: Record<string, unknown> }>`
@@ -133,6 +134,7 @@ async function eventsOf(patientId: string, of = account): Promise<Sent[]> {
   return rows.map(({ type, patient_id, body: stored }) => {
     const body = linkedBody(links, of.accountId, { type, patientId: patient_id, body: stored });
     expect(webhookEventSchema.safeParse(body), JSON.stringify(body)).toMatchObject({ success: true });
+    MetriportMedicalApi.parseWebhookResponse({ ...body, meta: { messageId: 'm', ...(body.meta as object) } });
     return { type, body, payload: body.payload };
   });
 }
@@ -163,8 +165,8 @@ describe('an ADT message of a monitored patient', () => {
     });
     const moved = {
       timestamp: at('09:00'),
-      sourceLocation: { name: 'W1-0800' },
-      destinationLocation: { name: 'W1-0900' },
+      sourceLocation: { name: 'W1-0800', type: 'unknown' },
+      destinationLocation: { name: 'W1-0900', type: 'unknown' },
     };
     expect(transfer).toMatchObject({ type: 'patient.transfer', payload: { transfers: [moved] } });
     expect(discharge).toMatchObject({

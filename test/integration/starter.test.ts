@@ -10,6 +10,7 @@ import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import { dumpTemporal } from '../support/scan-temporal.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 import { starter } from '../unit/starter/run-starter.ts';
+import { describePublishedClient } from './published-client.ts';
 
 const ADMIN = fileURLToPath(new URL('../../src/admin.ts', import.meta.url));
 const MAIN = fileURLToPath(new URL('../../src/starter/main.ts', import.meta.url));
@@ -236,3 +237,5 @@ describe('the starter on a running stack', () => {
     expect(stdout).toMatch(/^[0-9a-f-]{36} {2}whole: /m);
   });
 });
+
+describePublishedClient(() => stack);

@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { serializerCompiler } from 'fastify-type-provider-zod';
 import { v7 as uuidv7 } from 'uuid';
 import { createMetrics } from '../../lib/metrics.ts';
+import { ExchangeError } from '../errors.ts';
 import type { GatewayDeps } from './deps.ts';
 import { addOpenApi } from './openapi/plugin.ts';
 import { createOperations } from './operations.ts';
@@ -12,6 +13,7 @@ import { addErrorAnswers, sendError } from './plugins/error-answers.ts';
 import { addRequestLimit } from './plugins/limits.ts';
 import { observeRequests } from './plugins/observe.ts';
 import { addScopeCheck } from './plugins/scopes.ts';
+import { createRefusalAudit } from './refusals.ts';
 import { addBulkCreateRoutes } from './routes/bulk-creates.ts';
 import { addBulkResultRoute } from './routes/bulk-results.ts';
 import { addBulkUploadRoute } from './routes/bulk-upload.ts';
@@ -53,9 +55,10 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
     frameworkErrors: (error, request, reply) => sendError(error, request, reply, deps.logger),
   });
   app.decorateRequest('caller', null);
+  app.decorateRequest('refusalNotes', null);
   app.setValidatorCompiler(zodValidator);
   app.setSerializerCompiler(serializerCompiler);
-  acceptEmptyJson(app);
+  acceptEmptyBodies(app);
 
   await app.register(helmet, {
     // Answers are data; the reference page brings a policy of its own.
@@ -65,7 +68,9 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
     },
     strictTransportSecurity: deps.publicBaseUrl.startsWith('https:'),
   });
-  addErrorAnswers(app, deps.logger);
+  const refusals = createRefusalAudit(deps);
+  app.addHook('onClose', () => refusals.close());
+  addErrorAnswers(app, deps.logger, refusals);
   limitBodyTime(app);
   observeRequests(app, { logger: deps.logger, metrics: createMetrics('gateway') });
   await addOpenApi(app, deps.publicBaseUrl);
@@ -91,7 +96,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
 async function addInterface(app: FastifyInstance, deps: GatewayDeps): Promise<void> {
   addAuthentication(app, deps);
   addRequestLimit(app, deps.store);
-  addScopeCheck(app, deps);
+  addScopeCheck(app);
   const operations = createOperations(app, deps);
   addPatientRoutes(operations, deps);
   addCohortRoutes(operations, deps);
@@ -121,12 +126,19 @@ function ignoreBodies(app: FastifyInstance): void {
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null));
 }
 
-/** An empty body with a JSON content type is no body (interface-decisions.md, Empty POST bodies). */
-function acceptEmptyJson(app: FastifyInstance): void {
+/**
+ * An empty body is no body, whatever its content type says: axios, for one, calls a POST without data a form
+ * (interface-decisions.md, Empty POST bodies).
+ */
+function acceptEmptyBodies(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error');
-  app.removeContentTypeParser('application/json');
+  app.removeAllContentTypeParsers();
   app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') done(null, undefined);
     else void parse(request, body, done);
+  });
+  app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (_request, body, done) => {
+    if (body.length === 0) done(null, undefined);
+    else done(new ExchangeError(415, 'The body must be application/json'));
   });
 }

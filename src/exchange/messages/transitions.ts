@@ -29,7 +29,10 @@ export async function announceMessage(
     occurredAt: message.updatedAt,
     body: {
       meta: { requestId: message.id, when: message.updatedAt.toISOString(), type },
-      payload: messageAnswer(message),
+      payload: {
+        ...messageAnswer(message),
+        ...(type === 'message.status' ? { completedAt: message.updatedAt.toISOString() } : {}),
+      },
     },
   });
   return eventId === undefined ? [] : [eventId];

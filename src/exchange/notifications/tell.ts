@@ -88,6 +88,9 @@ async function tellFact(
   }
 }
 
+/** Senders tell the name of a place at most, not what kind of place it is. */
+const UNKNOWN = 'unknown';
+
 function payloadOf({ state, admittedAt }: Telling, fact: Fact): Record<string, unknown> {
   if (state.kind !== 'encounter')
     return state.kind === 'pharmacy'
@@ -96,7 +99,7 @@ function payloadOf({ state, admittedAt }: Telling, fact: Fact): Record<string, u
   // What was known at the time of the fact, so that a late transfer does not tell of later ones.
   const until = fact.type === 'admit' ? '' : (fact.at ?? '');
   const transfers = state.transfers.filter(({ at }) => at <= until);
-  const place = (name: string | undefined) => (name === undefined ? undefined : { name });
+  const place = (name = UNKNOWN) => ({ name, type: UNKNOWN });
   return {
     admitTimestamp: admittedAt,
     ...(fact.type === 'discharge' ? { dischargeTimestamp: fact.at } : {}),
