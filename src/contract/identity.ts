@@ -25,6 +25,21 @@ export const identitySessionSchema = z
   })
   .meta({ id: 'IdentitySession' });
 
+/** How far a verification is; past its time a pending one is expired. */
+export const VERIFICATION_STATES = ['pending', 'verified', 'failed', 'expired'] as const;
+
+export const identitySessionStateSchema = z
+  .object({
+    sessionId: idSchema,
+    patientId: idSchema,
+    status: z.enum(VERIFICATION_STATES),
+    expiresAt: instantSchema,
+    proofedIdentityId: idSchema.optional().meta({ description: 'Of a verified one.' }),
+    verifiedAt: instantSchema.optional(),
+    reason: z.string().optional().meta({ description: 'Why it failed.' }),
+  })
+  .meta({ id: 'IdentitySessionState' });
+
 export const aal2ChallengeRequestSchema = z
   .object({ proofedIdentityId: idSchema, redirectUrl: redirectUrlSchema })
   .meta({ id: 'Aal2ChallengeRequest' });
@@ -40,6 +55,20 @@ export const aal2ChallengeSchema = z
     method: z.string().meta({ description: 'How the identity partner asks, such as `otp` or `passkey`.' }),
   })
   .meta({ id: 'Aal2Challenge' });
+
+export const aal2ChallengeStateSchema = z
+  .object({
+    challengeId: idSchema,
+    status: z.enum(VERIFICATION_STATES),
+    expiresAt: instantSchema,
+    aal2SessionId: z
+      .string()
+      .optional()
+      .meta({ description: 'Of a passed one, as long as its session is active.' }),
+    sessionExpiresAt: instantSchema.optional(),
+    reason: z.string().optional().meta({ description: 'Why it failed.' }),
+  })
+  .meta({ id: 'Aal2ChallengeState' });
 
 export const IDENTITY_VERIFIED_EVENT_TYPE = 'ias.identity.verified';
 

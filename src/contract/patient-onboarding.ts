@@ -15,6 +15,8 @@ export const PATIENT_ONBOARDING_MESSAGES = {
   identityVerified: 'identityVerified',
   /** Signal: the person has shown two factors; with the session that came back to the redirect address. */
   aal2Confirmed: 'aal2Confirmed',
+  /** Signal, a hint: the person came back from a page of the identity partner. */
+  personReturned: 'personReturned',
   /** Query: the one public snapshot, `PatientOnboardingStatus`. */
   status: 'status',
 } as const;

@@ -23,12 +23,20 @@ export type Owned = Readonly<
     | 'message'
     | 'document'
     | 'fileName'
+    | 'session'
     | 'identity'
+    | 'challenge'
     | 'event'
     | 'externalId',
     string
   >
 >;
+
+/** What no operation makes by itself. */
+const MADE_BY_HAND = [
+  ...(['subject', 'notification', 'message', 'document', 'session', 'identity'] as const),
+  ...(['challenge', 'event'] as const),
+] as const;
 
 /**
  * A gateway that is in the database as a deployment's is: by a login that owns nothing and may only take our two roles.
@@ -114,12 +122,10 @@ async function addEverything(admin: pg.Client, account: TestAccount): Promise<Ow
     consolidated: (await make(`patient/${patient}/consolidated/query`)).requestId,
     webhook: (await make('webhook', { url: 'https://hooks.example.org/owned', types: ['*'] })).id,
   };
-  const rows = Object.fromEntries(
-    ['subject', 'notification', 'message', 'document', 'session', 'identity', 'event'].map((kind) => [
-      kind,
-      uuidv7(),
-    ]),
-  ) as Record<'subject' | 'notification' | 'message' | 'document' | 'session' | 'identity' | 'event', string>;
+  const rows = Object.fromEntries(MADE_BY_HAND.map((kind) => [kind, uuidv7()])) as Record<
+    (typeof MADE_BY_HAND)[number],
+    string
+  >;
   const fileName = `${rows.document}.xml`;
   const insert = (table: string, row: Record<string, unknown>) => {
     const all = { account_id: account.accountId, ...row };
@@ -153,10 +159,19 @@ async function addEverything(admin: pg.Client, account: TestAccount): Promise<Ow
   await insert('proofed_identity', {
     ...{ id: rows.identity, patient_id: patient, session_id: rows.session, subject: 'p', verified_at: now },
   });
+  await insert('aal2_challenge', {
+    ...{ id: rows.challenge, proofed_identity_id: rows.identity, redirect_url: 'https://app.example.org/' },
+    ...{
+      status: 'verified',
+      expires_at: now,
+      session_hash: randomBytes(32),
+      session_expires_at: '2100-01-01',
+    },
+  });
   await insert('event', {
     ...{ id: rows.event, patient_id: patient, type: 'network-query.hie', fact_key: 'owned', body: '{}' },
     ...{ occurred_at: now, status: 'dead' },
   });
-  const { notification, message, document, identity, event } = rows;
-  return { ...owned, notification, message, document, identity, event, fileName };
+  const { subject: _, ...others } = rows;
+  return { ...owned, ...others, fileName };
 }

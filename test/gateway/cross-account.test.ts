@@ -28,6 +28,8 @@ const IN_PATHS: readonly [RegExp, keyof Owned][] = [
   [/facility\/:id/, 'facility'],
   [/notification\/:id/, 'notification'],
   [/message\/:id/, 'message'],
+  [/identity\/session\/:id/, 'session'],
+  [/aal2\/challenge\/:id/, 'challenge'],
   [/webhook\/:id/, 'webhook'],
 ];
 /** The same for parameters, with what has no owner. */

@@ -232,6 +232,73 @@ describe('identity session', () => {
   });
 });
 
+describe('who missed the outcome', () => {
+  const read = async (path: string, of = account) => of.call('GET', `identity/${path}`);
+  const openChallenge = async (proofedIdentityId: string) =>
+    (
+      await account.call('POST', 'identity/aal2/challenge', { proofedIdentityId, redirectUrl: REDIRECT })
+    ).json();
+
+  test('asks for a session: pending, verified with the identity of the webhook, failed with why, expired', async () => {
+    const patientId = await addPatient();
+    const { sessionId, sessionUrl, expiresAt } = await openSession(patientId);
+    const pending = { sessionId, patientId, status: 'pending', expiresAt };
+    expect((await read(`session/${sessionId}`)).json()).toEqual(pending);
+    aheadMs = 7 * 24 * HOUR_MS;
+    expect((await read(`session/${sessionId}`)).json()).toEqual({ ...pending, status: 'expired' });
+    aheadMs = 0;
+    await pass(sessionUrl);
+    const [event] = await eventsOf(patientId);
+    const { payload } = webhookEventSchema.parse(event?.body) as IdentityVerifiedEvent;
+    const { proofedIdentityId, verifiedAt } = payload;
+    expect((await read(`session/${sessionId}`)).json()).toEqual({
+      ...pending,
+      ...{ status: 'verified', proofedIdentityId, verifiedAt },
+    });
+    await simulator.admin.changePartners({ identity: { outcome: 'somebody-else' } });
+    const other = await openSession(patientId);
+    await pass(other.sessionUrl);
+    expect((await read(`session/${other.sessionId}`)).json()).toMatchObject({
+      ...{ status: 'failed', reason: 'The verified person is not this patient' },
+    });
+  });
+
+  test('asks for a challenge: its session is the one that the browser brought, as long as it is active', async () => {
+    const { proofedIdentityId, patientId } = await verified();
+    const { challengeId, challengeUrl, expiresAt } = await openChallenge(proofedIdentityId);
+    const pending = { challengeId, status: 'pending', expiresAt };
+    expect((await read(`aal2/challenge/${challengeId}`)).json()).toEqual(pending);
+    const brought = (await pass(challengeUrl)).searchParams.get('aal2SessionId');
+    const passed = await read(`aal2/challenge/${challengeId}`);
+    expect(passed.json()).toMatchObject({ status: 'verified', aal2SessionId: brought });
+    expect(passed.headers['cache-control']).toBe('no-store');
+    const aal2SessionId = passed.json().aal2SessionId;
+    expect((await queryAs({ patientId, proofedIdentityId, aal2SessionId })).statusCode).toBe(200);
+    aheadMs = 12.1 * HOUR_MS;
+    expect((await read(`aal2/challenge/${challengeId}`)).json()).not.toHaveProperty('aal2SessionId');
+    aheadMs = 0;
+    const failing = await openChallenge(proofedIdentityId);
+    await pass(failing.challengeUrl, 'failed');
+    const failed = (await read(`aal2/challenge/${failing.challengeId}`)).json();
+    expect(failed).toMatchObject({ status: 'failed', reason: expect.any(String) });
+    expect(failed).not.toHaveProperty('aal2SessionId');
+  });
+
+  test('finds nothing of another account, nor what never was', async () => {
+    const { sessionId } = await openSession(await addPatient());
+    const { challengeId } = await openChallenge((await verified()).proofedIdentityId);
+    const other = await gateway.addAccount();
+    const asked = [
+      await read(`session/${sessionId}`, other),
+      await read(`session/${uuidv7()}`),
+      await read(`aal2/challenge/${challengeId}`, other),
+      await read(`aal2/challenge/${uuidv7()}`),
+    ];
+    expect(asked.map(({ statusCode }) => statusCode)).toEqual(asked.map(() => 404));
+    expect((await read('session/nonsense')).statusCode).toBe(400);
+  });
+});
+
 describe('AAL2 challenge', () => {
   test('passed, it comes back with a session, the same each time the page is opened', async () => {
     const { proofedIdentityId } = await verified();

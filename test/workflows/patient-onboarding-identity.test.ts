@@ -6,6 +6,7 @@ import {
 import { attempt, queryAnswer } from '../unit/orchestrator/onboarding-events.ts';
 import {
   createOnboardingEnvironment,
+  failure,
   type Mocks,
   type OnboardingEnvironment,
   obliging,
@@ -23,8 +24,11 @@ beforeAll(async () => {
 });
 afterAll(() => environment.close());
 
-/** An exchange whose partner's pages work for these times; what it was asked is noted. */
-function proving(asked: string[], challengeMs = 3_600_000): Mocks {
+/**
+ * An exchange whose partner's pages work for these times; what it was asked is noted. Without more it is one that tells of
+ * neither session nor challenge.
+ */
+function proving(asked: string[], more: Mocks = {}, challengeMs = 3_600_000): Mocks {
   const now = () => environment.environment.currentTimeMs();
   return obliging({
     createIdentitySession: async ({ body }) => {
@@ -37,6 +41,8 @@ function proving(asked: string[], challengeMs = 3_600_000): Mocks {
       const expiresAt = new Date((await now()) + challengeMs).toISOString();
       return { challengeId: 'c', challengeUrl: 'https://id.example.org/2', expiresAt, method: 'otp' };
     },
+    getIdentitySession: async () => Promise.reject(failure('not-found')),
+    getAal2Challenge: async () => Promise.reject(failure('not-found')),
     startNetworkQuery: async ({ query, body, aal2Session }) => {
       asked.push(`query ${query.purposeOfUse} of ${body.proofedIdentityId} under ${aal2Session}`);
       return queryAnswer(
@@ -48,8 +54,19 @@ function proving(asked: string[], challengeMs = 3_600_000): Mocks {
         { status: 'completed' },
       );
     },
+    ...more,
   });
 }
+
+const AT = '2026-11-21T12:00:00.000Z';
+const session = (status: 'pending' | 'verified' | 'failed', proofedIdentityId?: string) => ({
+  ...{ sessionId: 's', patientId: 'patient-1', expiresAt: AT },
+  ...{ status, proofedIdentityId },
+});
+const challenge = (status: 'pending' | 'verified' | 'failed', aal2SessionId?: string) => ({
+  ...{ challengeId: 'c', expiresAt: AT },
+  ...{ status, aal2SessionId },
+});
 
 test('a person who is verified days later, and shows two factors, gets their query under that session', async () => {
   const asked: string[] = [];
@@ -82,7 +99,7 @@ test('a person who is verified days later, and shows two factors, gets their que
 test('a challenge that runs out is made anew, for a day; then nothing is asked about the patient', async () => {
   const asked: string[] = [];
   await environment.withWorker(proving(asked), async () => {
-    const run = await environment.start(input);
+    const run = await environment.start({ ...input, timing: { pollFirstMs: DAY_MS } });
     await run.signal(MESSAGES.identityVerified, { proofedIdentityId: 'identity-1' });
     await expect(run.result()).rejects.toMatchObject({ cause: { type: 'identity-not-confirmed' } });
     expect(asked.filter((line) => line.startsWith('challenge'))).toHaveLength(24);
@@ -96,5 +113,75 @@ test('a person who does not come ends the onboarding when the page has run out',
     const run = await environment.start(input);
     await expect(run.result()).rejects.toMatchObject({ cause: { type: 'identity-not-verified' } });
     expect(asked).toEqual(['session for patient-1, orchestrationId']);
+  });
+});
+
+test('a webhook and a return that get lost are made up for by looks, with longer and longer pauses', async () => {
+  const asked: string[] = [];
+  const looksAt: number[] = [];
+  const answers = proving(asked, {
+    getIdentitySession: async ({ params }) => {
+      looksAt.push(await environment.environment.currentTimeMs());
+      asked.push(`look at ${params.id}`);
+      // One look that fails is nothing.
+      if (looksAt.length === 2) throw failure('rejected');
+      return looksAt.length < 4 ? session('pending') : session('verified', 'identity-1');
+    },
+    getAal2Challenge: async () => challenge('verified', 'aal2_session'),
+  });
+  await environment.withWorker(answers, async () => {
+    const run = await environment.start(input);
+    expect(await run.result()).toMatchObject({ status: 'completed' });
+  });
+  const looks = Array.from({ length: 4 }, () => 'look at s');
+  expect(asked).toEqual([
+    'session for patient-1, orchestrationId',
+    ...looks,
+    'challenge of identity-1',
+    'query ias of identity-1 under aal2_session',
+  ]);
+  const pauses = looksAt.slice(1).map((at, index) => at - (looksAt[index] ?? 0));
+  expect(pauses.every((ms, index) => index === 0 || ms > (pauses[index - 1] ?? 0))).toBe(true);
+});
+
+test('a person who comes back is looked after at once', async () => {
+  let looks = 0;
+  const answers = proving([], {
+    getIdentitySession: async () => {
+      looks += 1;
+      return session('verified', 'identity-1');
+    },
+    getAal2Challenge: async () => challenge('verified', 'aal2_session'),
+  });
+  await environment.withWorker(answers, async () => {
+    // Nobody would look by themselves before the page has run out.
+    const run = await environment.start({ ...input, timing: { pollFirstMs: 30 * DAY_MS } });
+    await run.signal(MESSAGES.personReturned);
+    await expect
+      .poll(() => statusOf(run), { timeout: 10_000 })
+      .toMatchObject({ identity: { state: 'to-confirm' } });
+    expect(looks).toBe(1);
+    await run.signal(MESSAGES.personReturned);
+    expect(await run.result()).toMatchObject({ status: 'completed' });
+  });
+});
+
+test('a person who is not the patient ends it soon, and one who fails the challenge is given another', async () => {
+  const asked: string[] = [];
+  const refusing = proving(asked, { getIdentitySession: async () => session('failed') });
+  await environment.withWorker(refusing, async () => {
+    const run = await environment.start(input);
+    await expect(run.result()).rejects.toMatchObject({ cause: { type: 'identity-not-verified' } });
+    expect(asked).toEqual(['session for patient-1, orchestrationId']);
+  });
+  const outcomes = [challenge('failed'), challenge('verified', 'aal2_session')];
+  const again = proving(asked, {
+    getIdentitySession: async () => session('verified', 'identity-1'),
+    getAal2Challenge: async () => outcomes.shift() ?? challenge('pending'),
+  });
+  await environment.withWorker(again, async () => {
+    const run = await environment.start(input);
+    expect(await run.result()).toMatchObject({ status: 'completed' });
+    expect(asked.filter((line) => line.startsWith('challenge'))).toHaveLength(2);
   });
 });

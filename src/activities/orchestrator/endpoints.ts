@@ -85,6 +85,8 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     cancelNetworkQuery: operation('cancelNetworkQuery', whole),
     createIdentitySession: operation('createIdentitySession', whole),
     createAal2Challenge: operation('createAal2Challenge', whole),
+    getIdentitySession: operation('getIdentitySession', whole),
+    getAal2Challenge: operation('getAal2Challenge', whole),
     listMessages: operation('listMessages', ({ messages, meta }) => ({
       messages: messages.map(withoutContent),
       meta,

@@ -2,10 +2,12 @@ import { endpoint } from '../endpoint.ts';
 import {
   aal2ChallengeRequestSchema,
   aal2ChallengeSchema,
+  aal2ChallengeStateSchema,
   identitySessionRequestSchema,
   identitySessionSchema,
+  identitySessionStateSchema,
 } from '../identity.ts';
-import { idempotency } from './common.ts';
+import { byId, idempotency } from './common.ts';
 
 const reference = 'Operations around E1–E14';
 
@@ -23,6 +25,17 @@ export const identityEndpoints = {
     responses: { 200: identitySessionSchema },
     errors: [404, 409, 422],
   }),
+  getIdentitySession: endpoint({
+    method: 'GET',
+    path: '/medical/v1/identity/session/:id',
+    reference: 'Ours: docs/decisions/0046',
+    tag: 'identity',
+    summary: 'Get identity session',
+    description: 'How far the verification is: for whoever missed the webhook `ias.identity.verified`.',
+    params: byId,
+    responses: { 200: identitySessionStateSchema },
+    errors: [404],
+  }),
   createAal2Challenge: endpoint({
     method: 'POST',
     path: '/medical/v1/identity/aal2/challenge',
@@ -35,5 +48,19 @@ export const identityEndpoints = {
     body: aal2ChallengeRequestSchema,
     responses: { 200: aal2ChallengeSchema },
     errors: [404, 409, 422],
+  }),
+  getAal2Challenge: endpoint({
+    method: 'GET',
+    path: '/medical/v1/identity/aal2/challenge/:id',
+    reference: 'Ours: docs/decisions/0046',
+    tag: 'identity',
+    // It hands out what a query may be started with.
+    scope: 'write',
+    summary: 'Get AAL2 challenge',
+    description:
+      'How far the challenge is, and once it is passed its session: for whoever missed the person’s way back to `redirectUrl`.',
+    params: byId,
+    responses: { 200: aal2ChallengeStateSchema },
+    errors: [404],
   }),
 } as const;

@@ -15,6 +15,7 @@ const NOT_AUDITED: ReadonlySet<string> = new Set([
   'getNetworkQuery',
   'listNetworkQueries',
   'getNetworkQueryTimeline',
+  'getIdentitySession',
   'getBulkCreate',
   'listBulkCreates',
   'listConsolidatedQueries',

@@ -8,6 +8,8 @@ export interface StoredSession {
   redirectUrl: string;
   metadata: Metadata | null;
   status: VerificationState;
+  /** Why it failed. */
+  reason: string | null;
   expiresAt: Date;
 }
 
@@ -16,6 +18,8 @@ export interface StoredChallenge {
   proofedIdentityId: string;
   redirectUrl: string;
   status: VerificationState;
+  /** Why it failed. */
+  reason: string | null;
   expiresAt: Date;
   sessionExpiresAt: Date | null;
 }
@@ -59,6 +63,7 @@ export async function findSession(
       redirectUrl: row.redirect_url,
       metadata: row.metadata,
       status: row.status,
+      reason: row.reason,
       expiresAt: row.expires_at,
     }
   );
@@ -105,6 +110,18 @@ export async function findProofedIdentity(
     .executeTakeFirst();
 }
 
+/** Who was verified by a session; undefined when nobody was. */
+export async function findIdentityOfSession(
+  tx: AccountTx,
+  sessionId: string,
+): Promise<{ id: string; verifiedAt: Date } | undefined> {
+  return tx.db
+    .selectFrom('proofed_identity')
+    .select(['id', 'verified_at as verifiedAt'])
+    .where('session_id', '=', sessionId)
+    .executeTakeFirst();
+}
+
 export async function insertChallenge(
   tx: AccountTx,
   challenge: Pick<StoredChallenge, 'id' | 'proofedIdentityId' | 'redirectUrl' | 'expiresAt'>,
@@ -142,6 +159,7 @@ export async function findChallenge(
       proofedIdentityId: row.proofed_identity_id,
       redirectUrl: row.redirect_url,
       status: row.status,
+      reason: row.reason,
       expiresAt: row.expires_at,
       sessionExpiresAt: row.session_expires_at,
     }

@@ -3,6 +3,7 @@ import { registerConfirmation } from './confirmation-route.ts';
 import { registerIntake } from './intake-route.ts';
 import { sendProblem } from './problem.ts';
 import type { ReceiverDeps } from './receiver-deps.ts';
+import { registerReturn } from './return-route.ts';
 import { registerWebhooks } from './webhooks-route.ts';
 
 const BODY_SIZE_MAX_BYTES = 1024 * 1024;
@@ -20,6 +21,7 @@ export function createReceiver(deps: ReceiverDeps): FastifyInstance {
   registerWebhooks(app, deps);
   registerIntake(app, deps);
   registerConfirmation(app, deps);
+  registerReturn(app, deps);
   app.get('/health', async () => ({ status: 'ok' }));
   app.get('/ready', async (_request, reply) => {
     if (await deps.onboardings.isReachable()) return { status: 'ready' };

@@ -21,6 +21,8 @@ export interface Onboardings {
   tell(orchestrationId: string, event: NetworkQuerySignal): Promise<boolean>;
   /** The person is verified. False when no such onboarding is running. */
   tellVerified(orchestrationId: string, event: IdentityVerifiedSignal): Promise<boolean>;
+  /** The person came back from a page; with `aal2SessionId` from the second. False when no such onboarding is running. */
+  tellReturned(orchestrationId: string, event: Partial<Aal2ConfirmedSignal>): Promise<boolean>;
   /** The person of this job's onboarding has shown two factors. False when no such onboarding is running. */
   tellConfirmed(jobId: string, event: Aal2ConfirmedSignal): Promise<boolean>;
   /** False when no running bulk onboarding is known to wait for this request; a poll then makes up for it. */
@@ -36,10 +38,10 @@ export function createOnboardings(
 ): Onboardings {
   const bounded = <R>(call: () => Promise<R>): Promise<R> =>
     client.withDeadline(Date.now() + TEMPORAL_TIMEOUT_MS, call);
-  const signal = async (orchestrationId: string, name: string, event: object): Promise<boolean> => {
+  const signal = async (orchestrationId: string, name: string, ...events: object[]): Promise<boolean> => {
     const handle = client.workflow.getHandle(patientOnboardingWorkflowId(orchestrationId));
     try {
-      await bounded(() => handle.signal(name, event));
+      await bounded(() => handle.signal(name, ...events));
       return true;
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return false;
@@ -51,6 +53,10 @@ export function createOnboardings(
       signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.networkQueryEvent, event),
     tellVerified: (orchestrationId, event) =>
       signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.identityVerified, event),
+    tellReturned: (orchestrationId, { aal2SessionId }) =>
+      aal2SessionId === undefined
+        ? signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.personReturned)
+        : signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.aal2Confirmed, { aal2SessionId }),
     tellConfirmed: (jobId, event) =>
       signal(
         orchestrationIdOf(jobId, options.exchange, options.idHmacKey),

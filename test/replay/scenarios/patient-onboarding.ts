@@ -66,6 +66,10 @@ const webhook = (
   status,
   completedAt: AT,
 });
+const verification = (status: 'pending' | 'verified', more: { proofedIdentityId?: string } = {}) => ({
+  ...{ sessionId: REQUEST_ID, patientId: PATIENT_ID, status, expiresAt: AT },
+  ...more,
+});
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export const patientOnboardingScenarios: Record<string, Scenario> = {
@@ -127,6 +131,44 @@ export const patientOnboardingScenarios: Record<string, Scenario> = {
       await pause(500);
       for (const aal2SessionId of ['aal2_first', 'aal2_second'])
         await handle.signal(aal2Confirmed, { aal2SessionId });
+    },
+  },
+  /** Neither webhook nor return came: sessions and challenges are looked at, and the first challenge fails. */
+  'patient-onboarding/identity-v2': {
+    ...onboarding({
+      createIdentitySession: async () => ({
+        sessionId: REQUEST_ID,
+        sessionUrl: 'https://identity.example.org/session',
+        expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
+        status: 'pending' as const,
+      }),
+      getIdentitySession: inTurn(
+        verification('pending'),
+        verification('verified', { proofedIdentityId: PATIENT_ID }),
+      ),
+      createAal2Challenge: async () => ({
+        challengeId: REQUEST_ID,
+        challengeUrl: 'https://identity.example.org/challenge',
+        expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
+        method: 'otp',
+      }),
+      getAal2Challenge: inTurn(
+        { challengeId: REQUEST_ID, status: 'failed' as const, expiresAt: AT },
+        { challengeId: REQUEST_ID, status: 'verified' as const, expiresAt: AT, aal2SessionId: 'aal2_first' },
+      ),
+      startNetworkQuery: async () => query('completed', 'completed', 'completed'),
+      listDocuments: async () => ({ total: 0, fileNames: [] }),
+    }),
+    args: [
+      {
+        ...input,
+        ias: { redirectUrl: 'https://app.example.org/back' },
+        timing: { pollFirstMs: 500, pollMaxMs: 1_000 },
+      },
+    ],
+    async meanwhile(handle) {
+      await pause(2_500);
+      await handle.signal(PATIENT_ONBOARDING_MESSAGES.personReturned);
     },
   },
   'patient-onboarding/cancelled-v1': {

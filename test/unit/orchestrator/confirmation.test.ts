@@ -12,6 +12,7 @@ test('a signed confirmation reaches the onboarding of its job; others are refuse
   const onboardings: Onboardings = {
     tell: async () => false,
     tellVerified: async () => false,
+    tellReturned: async () => false,
     tellConfirmed: async (jobId, event) => {
       if (jobId === 'away') throw new Error('Temporal is away');
       told.push([jobId, event]);

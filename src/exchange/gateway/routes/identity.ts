@@ -4,7 +4,12 @@ import { takeIdentityCallback } from '../../identity/callback.ts';
 import { redirectWith } from '../../identity/redirect-url.ts';
 import { createVerifications } from '../../identity/verifications.ts';
 import { verifySourceCallback } from '../../sources/callback.ts';
-import { findChallenge, findSession } from '../../store/identity.ts';
+import {
+  findChallenge,
+  findIdentityOfSession,
+  findProofedIdentity,
+  findSession,
+} from '../../store/identity.ts';
 import type { VerificationState } from '../../store/schema/identity.ts';
 import type { GatewayDeps } from '../deps.ts';
 import { found, ok } from '../operation.ts';
@@ -13,6 +18,7 @@ import { addSignedLinkRoute, auditLink } from '../signed-link-route.ts';
 
 export function addIdentityRoutes(operations: Operations, deps: GatewayDeps): void {
   const verifications = createVerifications(deps);
+  const now = (): Date => deps.clock?.() ?? new Date();
 
   operations.act('createIdentitySession', async ({ body, caller }) => {
     const session = await verifications.openSession(caller.account.id, body);
@@ -23,6 +29,20 @@ export function addIdentityRoutes(operations: Operations, deps: GatewayDeps): vo
     );
   });
 
+  operations.read('getIdentitySession', async (tx, { params }) => {
+    const session = found('Identity session', await findSession(tx, params.id));
+    const identity = await findIdentityOfSession(tx, session.id);
+    return ok({
+      sessionId: session.id,
+      patientId: session.patientId,
+      status: stateOf(session, now()),
+      expiresAt: session.expiresAt.toISOString(),
+      proofedIdentityId: identity?.id,
+      verifiedAt: identity?.verifiedAt.toISOString(),
+      reason: session.reason ?? undefined,
+    });
+  });
+
   operations.act('createAal2Challenge', async ({ body, caller }) => {
     const { patientId, expiresAt, ...challenge } = await verifications.openChallenge(caller.account.id, body);
     return ok(
@@ -30,7 +50,30 @@ export function addIdentityRoutes(operations: Operations, deps: GatewayDeps): vo
       { patientId, targetId: challenge.challengeId },
     );
   });
+
+  operations.read('getAal2Challenge', async (tx, { params }) => {
+    const challenge = found('Challenge', await findChallenge(tx, params.id));
+    const { id, status, sessionExpiresAt } = challenge;
+    const identity = await findProofedIdentity(tx, challenge.proofedIdentityId);
+    const isActive = status === 'verified' && sessionExpiresAt !== null && sessionExpiresAt > now();
+    return ok(
+      {
+        challengeId: id,
+        status: stateOf(challenge, now()),
+        expiresAt: challenge.expiresAt.toISOString(),
+        aal2SessionId: isActive ? aal2SessionId(deps.linkSigningKey, id) : undefined,
+        sessionExpiresAt: sessionExpiresAt?.toISOString(),
+        reason: challenge.reason ?? undefined,
+      },
+      { patientId: identity?.patientId, targetId: id, headers: { 'cache-control': 'no-store' } },
+    );
+  });
 }
+
+const stateOf = (
+  { status, expiresAt }: { status: VerificationState; expiresAt: Date },
+  now: Date,
+): VerificationState | 'expired' => (status === 'pending' && expiresAt <= now ? 'expired' : status);
 
 const BODY_BYTES_MAX = 64 * 1024;
 

@@ -67,6 +67,14 @@ export function exchangeCalls(input: PatientOnboardingInput) {
         { activityId: `create-challenge-${challenge}`, summary: 'Ask the person for two factors' },
         [{ exchange, body }],
       ),
+    getIdentitySession: (id: string) =>
+      reads.getIdentitySession.executeWithOptions({ summary: 'No webhook yet: look at the verification' }, [
+        { exchange, params: { id } },
+      ]),
+    getChallenge: (id: string) =>
+      reads.getAal2Challenge.executeWithOptions({ summary: 'Nobody came back yet: look at the challenge' }, [
+        { exchange, params: { id } },
+      ]),
     /** `start` counts the E2 calls of this onboarding from 1. */
     startQuery: (patientId: string, types: readonly SourceType[], start: number, identity?: IdentityState) =>
       writes.startNetworkQuery.executeWithOptions(

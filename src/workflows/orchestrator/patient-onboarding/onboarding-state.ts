@@ -21,12 +21,22 @@ export interface SourceRecord {
 
 /** What is known of the person of an individual access. */
 export interface IdentityState {
-  session?: { url: string; expiresAtMs: number };
+  session?: IdentityPage;
   proofedIdentityId?: string;
-  challenge?: { url: string; expiresAtMs: number };
+  challenge?: IdentityPage;
   /** Made so far. */
   challenges: number;
   aal2SessionId?: string;
+  /** The person came back from a page, and it was not looked what came of it yet. */
+  hasReturned?: boolean;
+}
+
+/** A page of the identity partner that the person is to open. */
+export interface IdentityPage {
+  /** Of the session or the challenge at the exchange; absent in runs that began before it was kept. */
+  id?: string;
+  url: string;
+  expiresAtMs: number;
 }
 
 /** All that an orchestration knows; plain data of a few KB, carried over a continue-as-new. */

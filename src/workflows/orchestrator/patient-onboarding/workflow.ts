@@ -44,6 +44,7 @@ const networkQueryEvent = defineSignal<[NetworkQuerySignal]>(PATIENT_ONBOARDING_
 const intakeReceived = defineSignal<[IntakeSignal]>(PATIENT_ONBOARDING_MESSAGES.intakeReceived);
 const identityVerified = defineSignal<[IdentityVerifiedSignal]>(PATIENT_ONBOARDING_MESSAGES.identityVerified);
 const aal2Confirmed = defineSignal<[Aal2ConfirmedSignal]>(PATIENT_ONBOARDING_MESSAGES.aal2Confirmed);
+const personReturned = defineSignal(PATIENT_ONBOARDING_MESSAGES.personReturned);
 const status = defineQuery<PatientOnboardingStatus>(PATIENT_ONBOARDING_MESSAGES.status);
 
 /**
@@ -72,13 +73,16 @@ export async function patientOnboarding(
   setHandler(aal2Confirmed, ({ aal2SessionId }) => {
     if (input.ias !== undefined) onboarding.identity().aal2SessionId ??= aal2SessionId;
   });
+  setHandler(personReturned, () => {
+    if (input.ias !== undefined) onboarding.identity().hasReturned = true;
+  });
   show();
 
   try {
     const patientId = onboarding.state.patient?.id ?? (await createPatient(onboarding, calls));
     if (onboarding.state.phase === 'assigning-cohorts') await addToCohorts(onboarding, calls, input);
     if (onboarding.state.starts === 0 && input.ias !== undefined)
-      await proveIdentity(onboarding, calls, patientId, input.ias, show);
+      await proveIdentity(onboarding, calls, patientId, input, show);
     if (onboarding.state.starts === 0) await startFirstQuery(onboarding, calls, patientId);
     await waitForSources(input, onboarding, calls, patientId, show);
     await countAttempts(onboarding, calls);

@@ -1,0 +1,45 @@
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { createReceiver } from '../../../src/orchestrator/receiver/app.ts';
+import { MessageLog } from '../../../src/orchestrator/receiver/message-log.ts';
+import type { Onboardings } from '../../../src/orchestrator/receiver/onboardings.ts';
+
+test('a person who comes back is thanked, and their onboarding told; the session never leaves the address', async () => {
+  const told: unknown[] = [];
+  const onboardings: Onboardings = {
+    tell: async () => false,
+    tellVerified: async () => false,
+    tellReturned: async (id, event) => {
+      if (id === 'away') throw new Error('Temporal is away');
+      told.push([id, event]);
+      return id === 'job-key';
+    },
+    tellConfirmed: async () => false,
+    tellBulk: async () => false,
+    start: async () => '',
+    isReachable: async () => true,
+  };
+  const app = createReceiver({
+    onboardings,
+    messages: await MessageLog.open(undefined),
+    webhookKeys: [],
+    intakeKeys: [],
+    logger: pino({ level: 'silent' }),
+  });
+  const open = async (path: string) => app.inject({ method: 'GET', url: `/return/${path}` });
+
+  expect((await open('job-key?sessionId=s&status=verified')).body).toContain('Thank you');
+  const second = await open('job-key?aal2SessionId=aal2_x&status=verified');
+  expect([second.statusCode, second.headers['referrer-policy']]).toEqual([200, 'no-referrer']);
+  expect(second.body).not.toContain('aal2_x');
+  expect((await open('job-key?aal2SessionId=aal2_x&status=failed')).body).toContain('Not confirmed');
+  expect(told).toEqual([
+    ['job-key', { aal2SessionId: undefined }],
+    ['job-key', { aal2SessionId: 'aal2_x' }],
+    ['job-key', {}],
+  ]);
+  expect((await open('another?status=verified')).statusCode).toBe(404);
+  expect((await open('no%20id')).statusCode).toBe(404);
+  // The onboarding looks by itself then.
+  expect((await open('away?status=verified')).statusCode).toBe(200);
+});
