@@ -1,5 +1,6 @@
 import { readConfig } from './config.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from './exchange/assemble.ts';
+import { createAnswerSeal } from './exchange/gateway/answer-seal.ts';
 import { createGateway } from './exchange/gateway/app.ts';
 import { openIdentityPartner } from './exchange/partners/open-partners.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
@@ -40,6 +41,7 @@ await runProcess('gateway', async (logger) => {
     documentRenditions: exchange.documentRenditions,
     courier: exchange.courier,
     webhookKeys: exchange.webhookKeys,
+    answerSeal: createAnswerSeal(exchange.keyRing),
     destinationPing: exchange.destinationPing,
     notificationSenders: config.NOTIFICATION_SENDERS,
     followUps: exchange.followUps,

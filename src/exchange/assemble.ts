@@ -88,6 +88,7 @@ export async function assembleExchange(
   const secrets = callbackSecrets(config);
   return {
     store,
+    keyRing,
     blobs,
     links,
     records,

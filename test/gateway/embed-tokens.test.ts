@@ -1,4 +1,5 @@
 import { decodeJwt, SignJWT } from 'jose';
+import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endpoints } from '../../src/contract/endpoints.ts';
@@ -77,6 +78,15 @@ describe('create embed token (E1)', () => {
     const headers = { 'idempotency-key': 'embed-1' };
     expect(await tokenOf({}, headers)).toBe(await tokenOf({}, headers));
     expect((await create({ expirationInSeconds: 5 }, headers)).statusCode).toBe(422);
+  });
+
+  it('stands nowhere in the database, though it is given again', async () => {
+    const token = await tokenOf({}, { 'idempotency-key': 'embed-2' });
+    const { rows } = await gateway.store.asSystem((tx) =>
+      sql<{ row: string }>`select k::text as row from idempotency_key k`.execute(tx.db),
+    );
+    expect(rows.map(({ row }) => row).join()).toContain('sealed');
+    expect(rows.map(({ row }) => row).join()).not.toContain(token.split('.')[1]);
   });
 
   it('is for keys that may read: not for others, an embed token, or our own orchestrator', async () => {

@@ -117,6 +117,9 @@ describe('verifying tells the first entry that', () => {
     ['patient_id = null', 3],
     ["target_id = ''", 3],
     ['mac = sha256(mac)', 3],
+    ['times = 2', 3],
+    ["since = 'epoch'", 3],
+    ["details = '{}'", 3],
   ])('was changed: %s', async (change, position) => {
     const accountId = await sealedAccount();
     await tamper(`update audit_entry set ${change} where account_id = $1 and position = 3`, accountId);
@@ -223,5 +226,35 @@ describe('the CLI', () => {
     });
     const none = await run('audit', 'export', '--account', accountId, '--to', '2020-01-01');
     expect(none).toEqual({ exitCode: 0, out: '' });
+  });
+
+  it('exports refusals, single and counted, and dead keys as failed logins; and verifies them', async () => {
+    const accountId = await addAccount(0);
+    const since = new Date('2026-11-21T10:00:00Z');
+    for (const record of [
+      { ...entry(1), outcome: '401 revoked' },
+      { actor: 'key:1', operation: 'getPatient', outcome: '404', many: { times: 37, since } },
+    ])
+      await store.asAccount(accountId, (tx) => insertAuditEntry(tx, record));
+    await seal();
+    expect(await verify(accountId)).toMatchObject({ verified: 2, unsealed: 0 });
+    expect((await verify(accountId)).fault).toBeUndefined();
+    const { out } = await run('audit', 'export', '--account', accountId);
+    const events = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    for (const event of events) expect(fhirIssues(event)).toEqual([]);
+    expect(events).toMatchObject([
+      { type: { code: '110114' }, action: 'E', outcome: '4', outcomeDesc: '401 revoked' },
+      {
+        action: 'R',
+        outcome: '4',
+        period: { start: '2026-11-21T10:00:00.000000Z' },
+        entity: [{ detail: [{ type: 'times', valueString: '37' }] }, { name: 'audit chain' }],
+      },
+    ]);
+    await tamper('update audit_entry set times = 1 where account_id = $1 and position = 2', accountId);
+    expect((await verify(accountId)).fault).toMatchObject({ what: 'changed', position: 2 });
   });
 });

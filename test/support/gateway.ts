@@ -10,6 +10,7 @@ import { createUploadReceiver } from '../../src/exchange/bulk/receive-upload.ts'
 import { createDocumentRenditions } from '../../src/exchange/documents/renditions.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/domain/api-key.ts';
 import { ConflictError } from '../../src/exchange/errors.ts';
+import { createAnswerSeal } from '../../src/exchange/gateway/answer-seal.ts';
 import { createGateway } from '../../src/exchange/gateway/app.ts';
 import type { GatewayDeps } from '../../src/exchange/gateway/deps.ts';
 import { createLinkMaker } from '../../src/exchange/links/signed-link.ts';
@@ -94,6 +95,7 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
     documentRenditions,
     courier: { send: () => undefined, resume: () => undefined },
     webhookKeys: createWebhookKeys(testKeyRing()),
+    answerSeal: createAnswerSeal(testKeyRing()),
     destinationPing: { ping: () => undefined },
     followUps: { launch: () => undefined, wake: () => undefined },
     erasures,

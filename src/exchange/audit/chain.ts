@@ -50,7 +50,12 @@ const rowMac = (key: string, previous: Buffer, row: ChainRow, position: number):
     previous.toString('hex'),
     ...[row.accountId, position, row.id, row.at, row.actor, row.operation],
     ...[row.patientId, row.targetId, row.outcome, row.remoteAddress],
+    ...lateMembers(row),
   ]);
+
+/** Columns that came later: rows that say nothing in them have the MAC that they had before. */
+const lateMembers = ({ times, since, details }: ChainRow): (string | number | null)[] =>
+  times === 1 && since === null && details === null ? [] : [times, since, details];
 
 const headMac = (key: string, head: AuditHead): Buffer =>
   mac(key, ['head', head.accountId, head.position, head.mac, head.sealedAt]);

@@ -3,15 +3,15 @@ import { endpoints } from '../../contract/endpoints.ts';
 import type { ChainRow } from '../store/audit-chain.ts';
 
 const TERMINOLOGY = 'http://terminology.hl7.org/CodeSystem';
+const DICOM = 'http://dicom.nema.org/resources/ontology/DCM';
 
 /** An entry of the audit as FHIR R4 has it; ids only, as the entry itself. */
 export function toAuditEvent(row: ChainRow): AuditEvent {
   return {
     resourceType: 'AuditEvent',
     id: `${row.accountId}-${row.id}`,
-    type: { system: `${TERMINOLOGY}/audit-event-type`, code: 'rest', display: 'RESTful Operation' },
-    subtype: [{ code: row.operation }],
-    action: actionOf(row.operation),
+    ...kindOf(row),
+    ...(row.since !== null && { period: { start: row.since, end: row.at } }),
     recorded: row.at,
     outcome: outcomeOf(row.outcome),
     outcomeDesc: row.outcome,
@@ -26,9 +26,23 @@ export function toAuditEvent(row: ChainRow): AuditEvent {
       observer: { display: 'medical-data-exchange' },
       site: row.accountId,
     },
-    entity: [...patientOf(row), ...targetOf(row), ...chainOf(row)],
+    entity: [...patientOf(row), ...targetOf(row), ...remarksOf(row), ...chainOf(row)],
   };
 }
+
+/** A key or token that is known and not good any more (401) is an event of authentication, as ATNA has it. */
+const kindOf = ({ operation, outcome }: ChainRow): Pick<AuditEvent, 'type' | 'subtype' | 'action'> =>
+  outcome.startsWith('401')
+    ? {
+        type: { system: DICOM, code: '110114', display: 'User Authentication' },
+        subtype: [{ system: DICOM, code: '110122', display: 'Login' }, { code: operation }],
+        action: 'E',
+      }
+    : {
+        type: { system: `${TERMINOLOGY}/audit-event-type`, code: 'rest', display: 'RESTful Operation' },
+        subtype: [{ code: operation }],
+        action: actionOf(operation),
+      };
 
 type Action = NonNullable<AuditEvent['action']>;
 const ACTIONS: Readonly<Record<string, Action>> = { GET: 'R', PUT: 'U', PATCH: 'U', DELETE: 'D' };
@@ -69,6 +83,15 @@ const targetOf = ({ targetId }: ChainRow): AuditEventEntity[] =>
           type: { system: `${TERMINOLOGY}/audit-entity-type`, code: '2', display: 'System Object' },
         },
       ];
+
+/** How many it stands for, and what an operator has said. */
+function remarksOf({ times, details }: ChainRow): AuditEventEntity[] {
+  const detail = [
+    ...(times > 1 ? [{ type: 'times', valueString: String(times) }] : []),
+    ...(details === null ? [] : [{ type: 'details', valueString: details }]),
+  ];
+  return detail.length === 0 ? [] : [{ name: 'audit entry', detail }];
+}
 
 /** Where the entry stands in the account's chain, for whoever compares an export with a later one. */
 const chainOf = ({ position, mac }: ChainRow): AuditEventEntity[] =>

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { jwtVerify, SignJWT } from 'jose';
+import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 
 /** Audience of the tokens of E1. */
 export const EMBED_AUDIENCE = 'embed';
@@ -32,24 +32,39 @@ export const signEmbedToken = (
     .setExpirationTime(Math.floor(expiresAt.getTime() / 1000))
     .sign(signingKey(internalTokenKey));
 
-/** None when it was not made by us, was changed, or has expired. Whether its key is still good is asked elsewhere. */
+/** None when it was not made by us, or was changed. Whether its key is still good is asked elsewhere. */
 export async function verifyEmbedToken(
   internalTokenKey: string,
   token: string,
   now: Date = new Date(),
-): Promise<EmbedToken | undefined> {
+): Promise<(EmbedToken & { hasExpired: boolean }) | undefined> {
   try {
-    const { payload } = await jwtVerify(token, signingKey(internalTokenKey), {
-      algorithms: ['HS256'],
-      audience: EMBED_AUDIENCE,
-      requiredClaims: ['exp', 'sub', 'jti', 'key'],
-      currentDate: now,
-    });
+    const { payload, hasExpired } = await claimsOf(internalTokenKey, token, now);
     const { sub: accountId, jti: tokenId, key: keyId, exp } = payload;
     if (!isId(accountId) || !isId(tokenId) || !isId(keyId) || exp === undefined) return undefined;
-    return { tokenId, accountId, keyId, expiresAt: new Date(exp * 1000) };
+    return { tokenId, accountId, keyId, expiresAt: new Date(exp * 1000), hasExpired };
   } catch {
     return undefined;
+  }
+}
+
+/** The expiry is judged last: a token that has only expired is known to be ours. */
+async function claimsOf(
+  internalTokenKey: string,
+  token: string,
+  currentDate: Date,
+): Promise<{ payload: JWTPayload; hasExpired: boolean }> {
+  const required = {
+    algorithms: ['HS256'],
+    audience: EMBED_AUDIENCE,
+    requiredClaims: ['exp', 'sub', 'jti', 'key'],
+  };
+  try {
+    const { payload } = await jwtVerify(token, signingKey(internalTokenKey), { ...required, currentDate });
+    return { payload, hasExpired: false };
+  } catch (error) {
+    if (error instanceof errors.JWTExpired) return { payload: error.payload, hasExpired: true };
+    throw error;
   }
 }
 

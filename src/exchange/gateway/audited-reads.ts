@@ -28,9 +28,20 @@ const NOT_AUDITED: ReadonlySet<string> = new Set([
 
 export const isAuditedRead = (operation: OperationName): boolean => !NOT_AUDITED.has(operation);
 
+/** What is no id may be anything that a caller wrote, a name too. */
+const idOrNone = (text: string | undefined): string | undefined =>
+  text !== undefined && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) ? text : undefined;
+
 /** The patient whom a request names in its address. */
 export function patientNamedBy(request: FastifyRequest): string | undefined {
-  const { id } = request.params as { id?: string };
-  if (request.routeOptions.url?.includes('/patient/:id') === true) return id;
-  return (request.query as { patientId?: string }).patientId;
+  const { id } = (request.params ?? {}) as { id?: string };
+  if (request.routeOptions.url?.includes('/patient/:id') === true) return idOrNone(id);
+  const { patientId } = (request.query ?? {}) as { patientId?: unknown };
+  return typeof patientId === 'string' ? idOrNone(patientId) : undefined;
+}
+
+/** The thing that a request is about, as its path names it. */
+export function targetNamedBy(request: FastifyRequest): string | undefined {
+  const { id, requestId } = (request.params ?? {}) as { id?: string; requestId?: string };
+  return idOrNone(id ?? requestId);
 }

@@ -17,6 +17,7 @@ import type { Store } from '../store/database.ts';
 import type { Courier } from '../webhooks/courier.ts';
 import type { DestinationPing } from '../webhooks/ping.ts';
 import type { WebhookKeys } from '../webhooks/webhook-key.ts';
+import type { AnswerSeal } from './answer-seal.ts';
 
 /** What a gateway is built from. */
 export interface GatewayDeps {
@@ -34,6 +35,8 @@ export interface GatewayDeps {
   documentRenditions: Pick<DocumentRenditions, 'render'>;
   /** Address at which callers reach this gateway, without a slash at the end. */
   publicBaseUrl: string;
+  /** Seals the answers that are kept under idempotency keys. */
+  answerSeal: AnswerSeal;
   /** Hashes idempotency keys and identity keys. */
   idHmacKey: string;
   linkSigningKey: string;

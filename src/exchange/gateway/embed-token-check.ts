@@ -5,15 +5,15 @@ import type { Store } from '../store/database.ts';
 import { findRevokedEmbedTokens } from '../store/embed-tokens.ts';
 import type { KeyCheck } from './key-check.ts';
 
-export interface EmbedTokenHolder {
-  token: EmbedToken;
-  holder: KeyHolder;
-}
+export type KnownEmbedToken =
+  | { state: 'good'; token: EmbedToken; holder: KeyHolder }
+  /** Ours, and good no more: it has expired, or was revoked, or its key was, or that may not read any more. */
+  | { state: 'expired' | 'revoked'; token: EmbedToken };
 
-/** Tells whether embed tokens are good at this moment; nothing is cached, as with keys. */
+/** Tells what embed tokens are at this moment; nothing is cached, as with keys. */
 export interface EmbedTokenCheck {
-  /** None when the token is none, has expired, or was revoked, or its key was, or that may not read any more. */
-  byToken(token: string): Promise<EmbedTokenHolder | undefined>;
+  /** None when the token is none of ours. */
+  byToken(token: string): Promise<KnownEmbedToken | undefined>;
   /** Of a token that was verified before: whether neither it nor its key was revoked since. */
   isGood(token: EmbedToken): Promise<boolean>;
 }
@@ -32,8 +32,10 @@ export function createEmbedTokenCheck(deps: {
   return {
     async byToken(text) {
       const token = await verifyEmbedToken(deps.internalTokenKey, text);
-      const holder = token && (await holderOf(token));
-      return token && holder && { token, holder };
+      if (token === undefined) return undefined;
+      if (token.hasExpired) return { state: 'expired', token };
+      const holder = await holderOf(token);
+      return holder === undefined ? { state: 'revoked', token } : { state: 'good', token, holder };
     },
     isGood: async (token) => (await holderOf(token)) !== undefined,
   };

@@ -87,7 +87,7 @@ function codeOf(thrown: unknown): string | undefined {
 }
 
 /** No connection, or one that was cut (PostgreSQL classes 08 and 57P, and the sockets' own codes). */
-function isConnectionFault(thrown: unknown): boolean {
+export function isConnectionFault(thrown: unknown): boolean {
   const code = codeOf(thrown) ?? '';
   if (/^(08|57P0)/.test(code) || /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|ETIMEDOUT)$/.test(code))
     return true;

@@ -1,12 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ExchangeError, NotFoundError } from '../errors.ts';
-import { type LinkKind, type LinkTarget, verifyLink } from '../links/signed-link.ts';
+import { type LinkKind, type LinkTarget, type VerifiedLink, verifyLink } from '../links/signed-link.ts';
 import { type AuditRecord, insertAuditEntry } from '../store/audit.ts';
 import type { AccountTx } from '../store/database.ts';
 
 /** Throws 410 for an expired link, 404 for one that is none (of this kind). */
-export function openLink(signingKey: string, kind: LinkKind, token: string): LinkTarget {
-  const link = verifyLink(signingKey, kind, token);
+function openLink(link: VerifiedLink): LinkTarget {
   if (link.kind === 'expired') throw new ExchangeError(410, 'This link has expired');
   if (link.kind === 'invalid') throw new NotFoundError('Link');
   return link;
@@ -24,7 +23,13 @@ export function addSignedLinkRoute(
     `/links/${kind}/:token`,
     { schema: { hide: true }, config: { operation } },
     async (request, reply) => {
-      const link = openLink(deps.linkSigningKey, kind, request.params.token);
+      const { token } = request.params;
+      const known = verifyLink(deps.linkSigningKey, kind, token);
+      if (known.kind !== 'invalid') {
+        const { accountId, targetId } = known;
+        request.refusalNotes = { by: { accountId, actor: 'link' }, targetId };
+      }
+      const link = openLink(known);
       return handler(link, request, reply.header('cache-control', 'no-store'));
     },
   );

@@ -6,6 +6,8 @@ import type { SystemTx } from './database.ts';
 /** An account, found by its key; `keyId` is what the audit names. */
 export interface KeyHolder {
   keyId: string;
+  /** Who is not `good` may nothing. */
+  state: 'good' | 'revoked' | 'expired';
   scopes: readonly Scope[];
   account: Account;
 }
@@ -26,21 +28,21 @@ export interface StoredKey {
 /** A use is noted when the last one noted is older than that: a busy key costs one write in this time. */
 const USE_NOTED_EVERY_MS = 5 * 60_000;
 
-/** The holders of the keys with these hashes, by hash in hex; revoked and expired keys have none. */
+/** The holders of the keys with these hashes, by hash in hex; also of keys that are revoked or have expired. */
 export const findKeyHolders = (tx: SystemTx, hashes: readonly Buffer[]): Promise<Map<string, KeyHolder>> =>
-  findValid(tx, 'hash', hashes);
+  findKnown(tx, 'hash', hashes);
 
-/** The holders of the keys with these ids, by id; revoked and expired keys have none. */
+/** The holders of the keys with these ids, by id; also of keys that are revoked or have expired. */
 export const findKeyHoldersById = (
   tx: SystemTx,
   keyIds: readonly string[],
-): Promise<Map<string, KeyHolder>> => findValid(tx, 'id', keyIds);
+): Promise<Map<string, KeyHolder>> => findKnown(tx, 'id', keyIds);
 
 export async function findKeyHolder(tx: SystemTx, hash: Buffer): Promise<KeyHolder | undefined> {
   return (await findKeyHolders(tx, [hash])).get(hash.toString('hex'));
 }
 
-async function findValid(
+async function findKnown(
   tx: SystemTx,
   by: 'hash' | 'id',
   values: readonly (Buffer | string)[],
@@ -49,28 +51,29 @@ async function findValid(
     .selectFrom('api_key')
     .innerJoin('account', 'account.id', 'api_key.account_id')
     .select(['api_key.id as keyId', 'api_key.hash', 'api_key.scopes', 'api_key.last_used_at as lastUsedAt'])
+    .select(
+      sql<KeyHolder['state']>`case when api_key.revoked_at is not null then 'revoked'
+        when api_key.expires_at <= now() then 'expired' else 'good' end`.as('state'),
+    )
     .select(['account.id', 'account.dialect', 'account.settings'])
     .where(
       by === 'hash'
         ? sql<boolean>`api_key.hash = any(${[...values]}::bytea[])`
         : sql<boolean>`api_key.id = any(${[...values]}::uuid[])`,
     )
-    .where('api_key.revoked_at', 'is', null)
-    .where((or) =>
-      or.or([or('api_key.expires_at', 'is', null), or('api_key.expires_at', '>', sql<Date>`now()`)]),
-    )
     .execute();
   const before = Date.now() - USE_NOTED_EVERY_MS;
   await noteUse(
     tx,
     rows
+      .filter(({ state }) => state === 'good')
       .filter(({ lastUsedAt }) => lastUsedAt === null || lastUsedAt.getTime() < before)
       .map(({ keyId }) => keyId),
   );
   return new Map(
-    rows.map(({ keyId, hash, scopes, lastUsedAt: _, ...account }) => [
+    rows.map(({ keyId, hash, state, scopes, lastUsedAt: _, ...account }) => [
       by === 'hash' ? hash.toString('hex') : keyId,
-      { keyId, scopes, account },
+      { keyId, state, scopes, account },
     ]),
   );
 }

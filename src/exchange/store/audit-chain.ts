@@ -13,6 +13,11 @@ export interface ChainRow {
   targetId: string | null;
   outcome: string;
   remoteAddress: string | null;
+  /** More than 1: so many of its kind in one entry, since then (as `at`). */
+  times: number;
+  since: string | null;
+  /** JSON as text. */
+  details: string | null;
   /** Null until it is sealed, and so is the MAC. */
   position: number | null;
   mac: Buffer | null;
@@ -23,12 +28,16 @@ export interface StoredHead {
   mac: Buffer;
 }
 
+const instant = <C extends 'at' | 'since'>(column: C) =>
+  sql<C extends 'at' ? string : string | null>`
+    to_char(${sql.ref(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+
 const rows = (tx: SystemTx, accountId: string) =>
   tx.db
     .selectFrom('audit_entry')
     .select(['id', 'account_id as accountId', 'actor', 'operation', 'patient_id as patientId'])
     .select(['target_id as targetId', 'outcome', 'remote_address as remoteAddress', 'position', 'mac'])
-    .select(sql<string>`to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`.as('at'))
+    .select(['times', 'details', instant('at').as('at'), instant('since').as('since')])
     .where('account_id', '=', accountId);
 
 /** Accounts that have entries which are not sealed yet. */

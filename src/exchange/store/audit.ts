@@ -10,10 +10,17 @@ export interface AuditRecord {
   operation: string;
   patientId?: string;
   targetId?: string;
-  /** HTTP status of the answer, with `replayed` when an idempotency key gave the first answer again. */
+  /**
+   * HTTP status of the answer; with `replayed` when an idempotency key gave the first answer again, with `revoked` or
+   * `expired` when that is what the key or token was. `done` for the CLI.
+   */
   outcome: string;
   /** What is no IP address (a proxy passes on whatever it was told) is left out. */
   remoteAddress?: string;
+  /** Stands for so many of its kind, since then. */
+  many?: { times: number; since: Date };
+  /** JSON as text: what an operator has said. Nothing of a patient. */
+  details?: string;
 }
 
 /** Whose embed token it is, and when it was made; tokens themselves are not stored. */
@@ -42,6 +49,9 @@ export async function insertAuditEntry(tx: AccountTx, record: AuditRecord): Prom
       target_id: record.targetId ?? null,
       outcome: record.outcome,
       remote_address: isIP(record.remoteAddress ?? '') === 0 ? null : (record.remoteAddress ?? null),
+      since: record.many?.since ?? null,
+      details: record.details ?? null,
+      ...(record.many && { times: record.many.times }),
     })
     .execute();
 }

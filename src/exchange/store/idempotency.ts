@@ -6,17 +6,12 @@ const KEEP_HOURS = 24;
 /** A request that began this long ago and left no answer was cut off; its key may be used again. */
 const RUNNING_SECONDS_MAX = 60;
 
-export interface StoredAnswer {
-  status: number;
-  body: unknown;
-  headers: Record<string, string>;
-}
-
 export type Claim =
   | { kind: 'claimed' }
   | { kind: 'running' }
   | { kind: 'other-request' }
-  | { kind: 'answered'; answer: StoredAnswer };
+  /** The answer as it was stored. */
+  | { kind: 'answered'; status: number; patientId?: string; answer: unknown };
 
 /**
  * Claims a key for a request, or tells why not. Until this transaction ends, a second claim of the key is told
@@ -34,19 +29,21 @@ export async function claimIdempotencyKey(
 
   const known = await tx.db
     .selectFrom('idempotency_key')
-    .select(['request_hash', 'status', 'answer'])
+    .select(['request_hash', 'status', 'answer', 'patient_id'])
     .select(sql<number>`extract(epoch from now() - created_at)::float8`.as('age_seconds'))
     .where('key_hash', '=', keyHash)
     .executeTakeFirst();
   if (known !== undefined && known.age_seconds < KEEP_HOURS * 3600) {
     if (!known.request_hash.equals(requestHash)) return { kind: 'other-request' };
-    if (known.status !== null) {
-      const { body, headers } = known.answer as Omit<StoredAnswer, 'status'>;
-      return { kind: 'answered', answer: { status: known.status, body, headers } };
-    }
+    const { status, answer, patient_id: patientId } = known;
+    if (status !== null) return { kind: 'answered', status, patientId: patientId ?? undefined, answer };
     if (known.age_seconds < RUNNING_SECONDS_MAX) return { kind: 'running' };
   }
-  const fresh = { request_hash: requestHash, status: null, answer: null, created_at: sql<Date>`now()` };
+  const fresh = {
+    request_hash: requestHash,
+    ...{ status: null, answer: null, patient_id: null },
+    created_at: sql<Date>`now()`,
+  };
   await tx.db
     .insertInto('idempotency_key')
     .values({ account_id: tx.accountId, key_hash: keyHash, ...fresh })
@@ -55,11 +52,15 @@ export async function claimIdempotencyKey(
   return { kind: 'claimed' };
 }
 
-export async function storeAnswer(tx: AccountTx, keyHash: Buffer, answer: StoredAnswer): Promise<void> {
-  const { status, body, headers } = answer;
+/** `sealed` is the answer as `AnswerSeal` makes it; it goes when the patient is deleted. */
+export async function storeAnswer(
+  tx: AccountTx,
+  keyHash: Buffer,
+  { status, sealed, patientId }: { status: number; sealed: string; patientId?: string },
+): Promise<void> {
   await tx.db
     .updateTable('idempotency_key')
-    .set({ status, answer: JSON.stringify({ body: body ?? null, headers }) })
+    .set({ status, answer: JSON.stringify({ sealed }), patient_id: patientId ?? null })
     .where('key_hash', '=', keyHash)
     .execute();
 }

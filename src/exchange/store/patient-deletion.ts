@@ -66,8 +66,11 @@ export async function deletePatientRows(tx: AccountTx, patientId: string): Promi
   await tx.db.deleteFrom('event').where('patient_id', '=', patientId).execute();
   await sql`
     delete from idempotency_key
-    where account_id = ${tx.accountId}
-      and (answer #>> '{body,id}' = ${patientId} or answer #>> '{body,patientId}' = ${patientId})
+    where account_id = ${tx.accountId} and (
+      patient_id = ${patientId}
+      -- In clear, as an earlier version has kept them for a day.
+      or answer #>> '{body,id}' = ${patientId} or answer #>> '{body,patientId}' = ${patientId}
+    )
   `.execute(tx.db);
   await tx.db.deleteFrom('patient').where('id', '=', patientId).execute();
 }

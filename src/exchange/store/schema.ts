@@ -141,7 +141,10 @@ interface IdempotencyKeyTable {
   key_hash: Buffer;
   request_hash: Buffer;
   status: number | null;
+  /** `{sealed}`. */
   answer: ColumnType<unknown, string | null | undefined, string | null>;
+  /** Whom the answer is about. */
+  patient_id: string | null;
   created_at: Instant;
 }
 

@@ -22,6 +22,13 @@ export interface Caller {
   embedToken?: EmbedToken;
 }
 
+/** A key or token that is known, and good no more. */
+interface DeadCaller {
+  accountId: string;
+  actor: string;
+  why: 'revoked' | 'expired';
+}
+
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set by the authentication on every route of the interface. */
@@ -46,7 +53,15 @@ export function addAuthentication(app: FastifyInstance, options: AuthOptions): v
   const authenticate = createAuthenticator(options);
   app.addHook('onRequest', async (request) => {
     const caller = await authenticate(request);
-    if (caller === undefined) throw unauthorized(request);
+    if (caller === undefined) {
+      request.refusalNotes = { why: hasCredentials(request) ? 'unknown' : 'missing' };
+      throw unauthorized(request);
+    }
+    if ('why' in caller) {
+      const { why, ...by } = caller;
+      request.refusalNotes = { by, why };
+      throw unauthorized(request);
+    }
     request.caller = caller;
   });
 }
@@ -73,11 +88,15 @@ function createAuthenticator({ store, internalTokenKey }: AuthOptions) {
     return known === 'unknown' ? undefined : known;
   };
 
-  const byApiKey = async (apiKey: string): Promise<Caller | undefined> => {
+  const byApiKey = async (apiKey: string): Promise<Caller | DeadCaller | undefined> => {
     const parts = parseApiKey(apiKey);
     if (parts === undefined) return undefined;
     const holder = await keys.byHash(parts.hash);
-    return holder && { ...holder, actor: `key:${holder.keyId}` };
+    if (holder === undefined) return undefined;
+    const { state, account, keyId, scopes } = holder;
+    const actor = `key:${keyId}`;
+    if (state !== 'good') return { accountId: account.id, actor, why: state };
+    return { account, actor, keyId, scopes };
   };
 
   const byInternalToken = async (token: string): Promise<Caller | undefined> => {
@@ -89,15 +108,17 @@ function createAuthenticator({ store, internalTokenKey }: AuthOptions) {
     });
   };
 
-  const byEmbedToken = async (text: string): Promise<Caller | undefined> => {
+  const byEmbedToken = async (text: string): Promise<Caller | DeadCaller | undefined> => {
     const known = await embedTokens.byToken(text);
     if (known === undefined) return undefined;
-    const { token, holder } = known;
-    const { account, keyId } = holder;
-    return { account, keyId, actor: `embed:${token.tokenId}`, scopes: ['read'], embedToken: token };
+    const { token: embedToken, state } = known;
+    const actor = `embed:${embedToken.tokenId}`;
+    if (state !== 'good') return { accountId: embedToken.accountId, actor, why: state };
+    const { account, keyId } = known.holder;
+    return { account, keyId, actor, scopes: ['read'], embedToken };
   };
 
-  return async (request: FastifyRequest): Promise<Caller | undefined> => {
+  return async (request: FastifyRequest): Promise<Caller | DeadCaller | undefined> => {
     const apiKey = request.headers['x-api-key'];
     if (typeof apiKey === 'string') return byApiKey(apiKey);
     const bearer = /^Bearer ([\w.-]+)$/i.exec(request.headers.authorization ?? '')?.[1];
@@ -127,6 +148,9 @@ async function accountOfToken(token: string, signingKey: Uint8Array): Promise<st
     return undefined;
   }
 }
+
+const hasCredentials = ({ headers }: FastifyRequest): boolean =>
+  (headers['x-api-key'] ?? headers.authorization) !== undefined;
 
 function unauthorized(request: FastifyRequest): ExchangeError {
   const { 'x-api-key': apiKey, authorization } = request.headers;

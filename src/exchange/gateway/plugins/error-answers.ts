@@ -2,12 +2,56 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { endpoints } from '../../../contract/endpoints.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import { ExchangeError } from '../../errors.ts';
-import { errorAnswer, PROBLEM_JSON } from '../errors.ts';
+import { patientNamedBy, targetNamedBy } from '../audited-reads.ts';
+import { errorAnswer, isConnectionFault, PROBLEM_JSON } from '../errors.ts';
+import type { Refusal, RefusalAudit } from '../refusals.ts';
 
-/** Every error of every route, and every address without a route, leaves in the same form. */
-export function addErrorAnswers(app: FastifyInstance, logger: Logger): void {
-  app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logger));
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What the audit is to say, should the request be refused, that the caller and the address do not tell. */
+    refusalNotes: {
+      by?: { accountId: string; actor: string };
+      /** Of a 401: what the key or token is. */
+      why?: 'missing' | 'unknown' | 'revoked' | 'expired';
+      targetId?: string;
+    } | null;
+  }
+}
+
+/**
+ * Every error of every route, and every address without a route, leaves in the same form. What is refused to an account
+ * that is known, or fails for it, is in the audit by then.
+ */
+export function addErrorAnswers(app: FastifyInstance, logger: Logger, refusals: RefusalAudit): void {
+  app.setErrorHandler(async (error, request, reply) => {
+    await auditRefusal(refusals, error, request);
+    return sendError(error, request, reply, logger);
+  });
   app.setNotFoundHandler((request, reply) => sendError(noRoute(request), request, reply, logger));
+}
+
+async function auditRefusal(refusals: RefusalAudit, error: unknown, request: FastifyRequest): Promise<void> {
+  const refusal = refusalOf(request, error);
+  if (refusal === undefined) return;
+  // Who waits for a database that is away would wait for it a second time.
+  if (isConnectionFault(error)) refusals.count(refusal);
+  else await refusals.note(refusal);
+}
+
+function refusalOf(request: FastifyRequest, error: unknown): Refusal | undefined {
+  const { caller, refusalNotes: notes } = request;
+  const by =
+    notes?.by ?? (caller === null ? undefined : { accountId: caller.account.id, actor: caller.actor });
+  if (by === undefined) return undefined;
+  const { status } = errorAnswer(error, request.id);
+  return {
+    ...by,
+    operation: request.routeOptions.config.operation ?? 'unknown',
+    patientId: patientNamedBy(request),
+    targetId: notes?.targetId ?? targetNamedBy(request),
+    outcome: notes?.why === undefined ? String(status) : `${status} ${notes.why}`,
+    remoteAddress: request.ip,
+  };
 }
 
 export function sendError(

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Histogram, type Registry } from 'prom-client';
+import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Logger } from '../../../lib/logger.ts';
 
 /**
@@ -14,12 +14,19 @@ export function observeRequests(app: FastifyInstance, deps: { logger: Logger; me
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [deps.metrics],
   });
+  const failures = new Counter({
+    name: 'authentication_failures_total',
+    help: 'Requests answered with 401, by what their key or token was',
+    labelNames: ['reason'] as const,
+    registers: [deps.metrics],
+  });
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
   });
   app.addHook('onResponse', async (request, reply) => {
     const operation = operationOf(request);
     durations.observe({ operation, status: String(reply.statusCode) }, reply.elapsedTime / 1000);
+    if (reply.statusCode === 401) failures.inc({ reason: request.refusalNotes?.why ?? 'signature' });
     logRequest(deps.logger, operation, request, reply);
   });
   app.get(
@@ -45,8 +52,14 @@ function logRequest(logger: Logger, operation: string, request: FastifyRequest, 
       method: request.method,
       status: reply.statusCode,
       durationMs: Math.round(reply.elapsedTime),
-      accountId: request.caller?.account.id,
-      actor: request.caller?.actor,
+      ...(request.caller === null
+        ? request.refusalNotes?.by
+        : { accountId: request.caller.account.id, actor: request.caller.actor }),
+      // Nothing else tells who tries keys.
+      ...(reply.statusCode === 401 && {
+        reason: request.refusalNotes?.why,
+        remoteAddress: request.ip,
+      }),
     },
     'request',
   );

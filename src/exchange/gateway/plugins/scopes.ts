@@ -4,18 +4,14 @@ import { endpoints } from '../../../contract/endpoints.ts';
 import { type Scope, scopeOf } from '../../../contract/scope.ts';
 import { EMBED_OPERATIONS } from '../../embed/embed-operations.ts';
 import { ForbiddenError } from '../../errors.ts';
-import { auditRefusal, type WriteDeps } from '../write.ts';
 import { callerOf } from './auth.ts';
 
-/** Refuses with 403 a key whose scopes, or an embed token whose kind, do not allow the operation; has that audited. */
-export function addScopeCheck(app: FastifyInstance, deps: WriteDeps): void {
+/** Refuses with 403 a key whose scopes, or an embed token whose kind, do not allow the operation. */
+export function addScopeCheck(app: FastifyInstance): void {
   app.addHook('onRequest', async (request) => {
     const operation = request.routeOptions.config.operation ?? 'unknown';
     const refusal = refusalOf(request, operation);
-    if (refusal === undefined) return;
-    const error = new ForbiddenError(refusal);
-    await auditRefusal(deps, operation, request, error);
-    throw error;
+    if (refusal !== undefined) throw new ForbiddenError(refusal);
   });
 }
 

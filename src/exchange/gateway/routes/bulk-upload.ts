@@ -6,7 +6,6 @@ import { type LinkTarget, verifyLink } from '../../links/signed-link.ts';
 import { insertAuditEntry } from '../../store/audit.ts';
 import type { AccountTx } from '../../store/database.ts';
 import type { GatewayDeps } from '../deps.ts';
-import { errorAnswer } from '../errors.ts';
 import { callerOf } from '../plugins/auth.ts';
 import { liftBodyTime } from '../plugins/body-time.ts';
 import { drain, type UploadLimits, uploadBody } from '../upload-body.ts';
@@ -14,7 +13,7 @@ import { drain, type UploadLimits, uploadBody } from '../upload-body.ts';
 const OPERATION = 'uploadBulkCreate';
 const LIMITS: UploadLimits = { bytesMax: UPLOAD_BYTES_MAX, idleMs: 60_000, totalMs: 60 * 60_000 };
 
-type UploadDeps = Pick<GatewayDeps, 'bulkCreates' | 'courier' | 'linkSigningKey' | 'logger' | 'store'>;
+type UploadDeps = Pick<GatewayDeps, 'bulkCreates' | 'courier' | 'linkSigningKey'>;
 
 /**
  * `PUT {uploadUrl}` of E5. The link says which request, the API key whose; whether the file is taken, the request's
@@ -32,8 +31,7 @@ export function addBulkUploadRoute(
     '/links/bulk-upload/:token',
     { schema: { hide: true }, config: { operation: OPERATION } },
     async (request, reply) => {
-      const target = targetOf(request, deps.linkSigningKey);
-      const { accountId, targetId: requestId } = target;
+      const { accountId, targetId: requestId } = targetOf(request, deps.linkSigningKey);
       let body: Readable | undefined;
       try {
         checkContentType(request);
@@ -47,9 +45,6 @@ export function addBulkUploadRoute(
         deps.courier.send(accountId, eventIds);
         deps.bulkCreates.announceUpload(accountId, requestId);
         return reply.send(upload);
-      } catch (error) {
-        await auditRefusal(deps, request, target, error);
-        throw error;
       } finally {
         body?.destroy();
         drain(request.raw);
@@ -61,7 +56,10 @@ export function addBulkUploadRoute(
 /** Throws 404 for what is no upload link, and for another account's, which this one shall not know of. */
 function targetOf(request: FastifyRequest<{ Params: { token: string } }>, signingKey: string): LinkTarget {
   const link = verifyLink(signingKey, 'bulk-upload', request.params.token);
-  if (link.kind !== 'invalid' && link.accountId === callerOf(request).account.id) return link;
+  if (link.kind !== 'invalid' && link.accountId === callerOf(request).account.id) {
+    request.refusalNotes = { targetId: link.targetId };
+    return link;
+  }
   drain(request.raw);
   throw new NotFoundError('Upload URL');
 }
@@ -82,15 +80,3 @@ const audit = (tx: AccountTx, request: FastifyRequest, requestId: string, status
     outcome: String(status),
     remoteAddress: request.ip,
   });
-
-async function auditRefusal(
-  { store, logger }: UploadDeps,
-  request: FastifyRequest,
-  { accountId, targetId }: LinkTarget,
-  error: unknown,
-): Promise<void> {
-  const { status } = errorAnswer(error, request.id);
-  await store
-    .asAccount(accountId, (tx) => audit(tx, request, targetId, status))
-    .catch((err: unknown) => logger.error({ err, requestId: request.id }, 'audit entry not written'));
-}

@@ -16,6 +16,11 @@ interface AuditEntryTable {
   target_id: string | null;
   outcome: string;
   remote_address: string | null;
+  /** More than 1: so many refusals of one kind, since then. */
+  times: Generated<number>;
+  since: Date | null;
+  /** JSON as text. */
+  details: string | null;
   /** From 1 without gaps in each account; null until the row is sealed. */
   position: number | null;
   mac: Buffer | null;
