@@ -8,6 +8,7 @@ import { webhookDeliveryWorkflowId } from '../../src/contract/temporal.ts';
 import { insertDestination, rotateKey } from '../../src/exchange/store/destinations.ts';
 import { routesOf } from '../../src/exchange/store/event-copies.ts';
 import { reopenMessages } from '../../src/exchange/store/event-replay.ts';
+import { giveNewKey, requireSettingsDestination } from '../../src/exchange/webhooks/destinations.ts';
 import { keysToSeal } from '../../src/exchange/webhooks/seal-keys.ts';
 import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/webhooks/webhook-key.ts';
 import { testKeyRing } from '../support/test-keys.ts';
@@ -185,6 +186,24 @@ test('a destination that is deleted while an event is on its way to it takes tha
     );
   await remove();
   expect(await delivery.attempt(accountId, copy)).toEqual({ state: 'closed' });
+});
+
+test('a key in clear that is rotated is sealed as the one before, and signs until its time is over', async () => {
+  const { store, accountId, courier, main, webhookKey, event } = await accountWithTwo();
+  const stored = () =>
+    store.asAccount(accountId, (tx) =>
+      tx.db.selectFrom('webhook_destination').selectAll().where('of_settings', '=', true).executeTakeFirst(),
+    );
+  expect((await stored())?.key).toBe(webhookKey);
+  await store.asAccount(accountId, async (tx) =>
+    giveNewKey(tx, keys, await requireSettingsDestination(tx), 1),
+  );
+  expect((await stored())?.previous_key).toMatch(/^sealed:/);
+  courier.send(accountId, [await event()]);
+  await courier.drain();
+  const [one] = main.received;
+  if (one === undefined) throw new Error('nothing came');
+  expect(verified(webhookKey, one)).toBeDefined();
 });
 
 test('reconcile seals a key that stands there in clear, and it goes on signing', async () => {

@@ -132,7 +132,7 @@ export async function unsealedKeys(tx: SystemTx, limit: number): Promise<{ id: s
 
 /** Seals one, unless it has changed meanwhile. */
 export async function replaceKey(
-  tx: SystemTx,
+  tx: AccountTx | SystemTx,
   of: { id: string; key: string },
   sealed: string,
 ): Promise<void> {

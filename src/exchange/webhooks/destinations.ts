@@ -6,6 +6,7 @@ import {
   findDestinationById,
   insertDestination,
   listDestinations,
+  replaceKey,
   rotateKey,
   type StoredDestination,
 } from '../store/destinations.ts';
@@ -13,7 +14,7 @@ import { findMessage, messagesBetween, reopenMessages, reopenUndelivered } from 
 import { insertEvent } from '../store/events.ts';
 import { findDestination } from '../store/settings.ts';
 import { type DestinationRules, refusedDestination } from './destination-guard.ts';
-import { generateWebhookKey, type WebhookKeys } from './webhook-key.ts';
+import { generateWebhookKey, SEALED, type WebhookKeys } from './webhook-key.ts';
 
 const DESTINATIONS_MAX = 20;
 const REPLAY_MAX = 10_000;
@@ -62,7 +63,10 @@ export async function giveNewKey(
 ): Promise<{ webhookKey: string; previousKeyUntil: string }> {
   const webhookKey = generateWebhookKey();
   const previousUntil = new Date(Date.now() + overlapHours * HOUR_MS);
-  await rotateKey(tx, destination.id, { key: keys.seal(webhookKey), previousUntil });
+  const { id, key } = destination;
+  // One in clear would stay so: `reconcile` seals the present key, not the one before it.
+  if (key !== null && !key.startsWith(SEALED)) await replaceKey(tx, { id, key }, keys.seal(key));
+  await rotateKey(tx, id, { key: keys.seal(webhookKey), previousUntil });
   return { webhookKey, previousKeyUntil: previousUntil.toISOString() };
 }
 
