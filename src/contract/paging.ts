@@ -8,6 +8,12 @@ export interface SortBy<C extends string = string> {
 /** Items of a page when `count` is not given, and at most (interface.md names 100 for E9 only). */
 export const PAGE_COUNT = { default: 50, max: 500 } as const;
 
+/** How many items of a list are wanted. */
+export const itemCount = z.coerce
+  .number({ error: 'count is a whole number' })
+  .int({ error: 'count is a whole number' })
+  .min(1, { error: 'count is at least 1' });
+
 /**
  * The query of a list: its filters, and what every list takes (interface-decisions.md, Pagination). Cursors come from
  * `meta` of an earlier page.
@@ -22,12 +28,7 @@ export function pageQuery<F extends z.ZodRawShape>(
       ...filters,
       fromItem: cursor.meta({ description: 'Starts the page at this item; as in `meta.nextPage`.' }),
       toItem: cursor.meta({ description: 'Ends the page at this item; as in `meta.prevPage`.' }),
-      count: z.coerce
-        .number({ error: 'count is a whole number' })
-        .int({ error: 'count is a whole number' })
-        .min(1, { error: 'count is at least 1' })
-        .max(countMax, { error: `count is at most ${countMax}` })
-        .default(PAGE_COUNT.default),
+      count: itemCount.max(countMax, { error: `count is at most ${countMax}` }).default(PAGE_COUNT.default),
       sort: z
         .string()
         .optional()

@@ -316,6 +316,8 @@ describe('the list of documents', () => {
     expect(await names('&content=RADIO')).toEqual([recent]);
     expect(await names('&content=note')).toHaveLength(3);
     expect(await names('&content=%25')).toEqual([]);
+    expect(await names('&count=1')).toEqual([recent]);
+    expect(await names('&count=1&dateTo=2020-01-05')).toEqual([old]);
     const wrong = await account.call('GET', `document?patientId=${of}&dateFrom=2024-01-02&dateTo=2024-01-01`);
     expect(wrong.statusCode).toBe(400);
   });

@@ -7,6 +7,7 @@ import {
   documentReferenceSchema,
 } from '../document.ts';
 import { endpoint } from '../endpoint.ts';
+import { itemCount } from '../paging.ts';
 import { idSchema } from '../primitives.ts';
 import { idempotency } from './common.ts';
 
@@ -33,6 +34,7 @@ export const documentEndpoints = {
           .max(200)
           .optional()
           .meta({ description: 'Text to find in title, description, type or category, in any case.' }),
+        count: itemCount.optional().meta({ description: 'The newest so many; all without it.' }),
         output: z.enum(DOCUMENT_OUTPUTS).default('fhir'),
       })
       .superRefine(daysInOrder),

@@ -10,12 +10,14 @@ export interface DocumentFilter {
   dateTo?: string;
   /** To be found in title, description, type or category; case does not count. */
   content?: string;
+  /** The newest so many. */
+  count?: number;
 }
 
 /** Those that the filter lets through, newest first, undated last. The dates are those of the consolidated record. */
 export function selectDocuments(
   documents: readonly ListedDocument[],
-  { dateFrom, dateTo, content }: DocumentFilter,
+  { dateFrom, dateTo, content, count }: DocumentFilter,
 ): ListedDocument[] {
   const wanted = content?.toLowerCase();
   return documents
@@ -30,6 +32,7 @@ export function selectDocuments(
       (left, right) =>
         compare(right.time.sortDate, left.time.sortDate) || compare(right.document.id, left.document.id),
     )
+    .slice(0, count)
     .map(({ document }) => document);
 }
 
