@@ -7,6 +7,7 @@ import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runAdmin } from '../../src/exchange/admin/run.ts';
+import { acceptLoss } from '../../src/exchange/audit/accept-loss.ts';
 import { createAuditChain } from '../../src/exchange/audit/chain.ts';
 import { type AuditHeads, openAuditHeads } from '../../src/exchange/audit/heads.ts';
 import { auditSealing } from '../../src/exchange/audit/sealer.ts';
@@ -146,11 +147,14 @@ describe('verifying tells the first entry that', () => {
        where h.account_id = $1 and e.account_id = $1 and e.position = 3`,
       accountId,
     );
-    expect((await verify(accountId)).fault).toEqual({ what: 'cut-off', position: 4 });
+    expect((await verify(accountId)).fault).toMatchObject({ what: 'cut-off', position: 4 });
     // What is written and sealed after the cut does not cover it up.
     for (const n of [1, 2, 3]) await store.asAccount(accountId, (tx) => insertAuditEntry(tx, entry(n)));
     await seal();
-    expect((await verify(accountId)).fault).toMatchObject({ what: 'changed', position: 5 });
+    expect(await verify(accountId)).toMatchObject({
+      verified: 7,
+      fault: { what: 'cut-off', position: 4, loss: { from: 4, to: 5 } },
+    });
     expect(logged.join('')).toContain('does not continue the head kept elsewhere');
     expect((await heads.read(accountId))?.position).toBe(5);
   });
@@ -159,7 +163,7 @@ describe('verifying tells the first entry that', () => {
     const accountId = await sealedAccount(2);
     await tamper('delete from audit_entry where account_id = $1', accountId);
     await tamper('delete from audit_head where account_id = $1', accountId);
-    expect((await verify(accountId)).fault).toEqual({ what: 'cut-off', position: 1 });
+    expect((await verify(accountId)).fault).toMatchObject({ what: 'cut-off', position: 1 });
   });
 
   it('or that the head kept elsewhere is not ours', async () => {
@@ -167,6 +171,102 @@ describe('verifying tells the first entry that', () => {
     const head = await heads.read(accountId);
     await writeFile(join(folder, `${accountId}.json`), JSON.stringify({ ...head, position: 1 }));
     expect((await verify(accountId)).fault).toMatchObject({ what: 'head not ours' });
+  });
+});
+
+/** What a restore from a backup leaves: the first entries, and the head that the database had then. */
+async function restoredTo(accountId: string, position: number): Promise<void> {
+  await tamper(`delete from audit_entry where account_id = $1 and position > ${position}`, accountId);
+  await tamper(
+    `update audit_head h set position = e.position, mac = e.mac from audit_entry e
+     where h.account_id = $1 and e.account_id = $1 and e.position = ${position}`,
+    accountId,
+  );
+}
+const said = { by: 'J. Operator', reason: 'restored the backup of Friday' };
+const accept = (accountId: string) => acceptLoss({ store, chain, heads }, accountId, said);
+
+describe('a loss by a restore', () => {
+  it.each(['before anything new was sealed', 'after that'])(
+    'that is accepted %s is told of for good',
+    async (when) => {
+      const accountId = await sealedAccount();
+      await restoredTo(accountId, 3);
+      const isLater = when === 'after that';
+      if (isLater) {
+        await store.asAccount(accountId, (tx) => insertAuditEntry(tx, entry(6)));
+        await seal();
+      }
+      const loss = { from: 4, to: 5 };
+      expect((await verify(accountId)).fault).toMatchObject({ what: 'cut-off', position: 4, loss });
+      expect(await accept(accountId)).toMatchObject({ kind: 'accepted', loss });
+      for (const n of [7, 8]) {
+        await store.asAccount(accountId, (tx) => insertAuditEntry(tx, entry(n)));
+        await seal();
+        const report = await verify(accountId);
+        expect(report.fault).toBeUndefined();
+        expect(report).toMatchObject({ losses: [{ ...loss, ...said }], headPosition: report.verified });
+      }
+      expect(await accept(accountId)).toEqual({ kind: 'whole' });
+      await tamper(
+        "update audit_entry set details = '{}' where account_id = $1 and details like '%Friday%'",
+        accountId,
+      );
+      expect((await verify(accountId)).fault).toMatchObject({ what: 'changed', position: isLater ? 6 : 4 });
+    },
+  );
+
+  it('can happen again', async () => {
+    const accountId = await sealedAccount();
+    for (const position of [4, 3]) {
+      await restoredTo(accountId, position);
+      expect(await accept(accountId)).toMatchObject({
+        kind: 'accepted',
+        loss: { from: position + 1, to: 5 },
+      });
+    }
+    expect(await verify(accountId)).toMatchObject({ verified: 4, losses: [{ from: 4 }] });
+  });
+
+  it('that nobody accepted stays found when the head kept elsewhere is removed', async () => {
+    const accountId = await sealedAccount();
+    await restoredTo(accountId, 3);
+    const more = () => store.asAccount(accountId, (tx) => insertAuditEntry(tx, entry(6)));
+    await more();
+    await seal();
+    await rm(join(folder, `${accountId}.json`));
+    await more();
+    await seal();
+    expect(await verify(accountId)).toMatchObject({
+      fault: { what: 'cut-off', position: 4 },
+      headPosition: 6,
+    });
+  });
+
+  it('takes an account that is younger than the backup along', async () => {
+    const accountId = await sealedAccount(2);
+    for (const table of ['audit_entry', 'audit_head'])
+      await tamper(`delete from ${table} where account_id = $1`, accountId);
+    await tamper('delete from account where id = $1', accountId);
+    expect(await accept(accountId)).toMatchObject({ kind: 'accepted', loss: { from: 1, to: 2 } });
+    const report = await verify(accountId);
+    expect(report.fault).toBeUndefined();
+    expect(report.losses).toMatchObject([{ from: 1, to: 2, ...said }]);
+    expect(await accept(accountId)).toEqual({ kind: 'whole' });
+  });
+
+  it.each([
+    [
+      'an entry that was changed',
+      "update audit_entry set actor = 'x' where account_id = $1 and position = 2",
+    ],
+    ['one that is gone', 'delete from audit_entry where account_id = $1 and position = 2'],
+    ['an end that only the entries lack', 'delete from audit_entry where account_id = $1 and position > 3'],
+  ])('is not: %s', async (_what, text) => {
+    const accountId = await sealedAccount();
+    await tamper(text, accountId);
+    expect(await accept(accountId)).toMatchObject({ kind: 'refused' });
+    expect((await verify(accountId)).fault).toBeDefined();
   });
 });
 
@@ -207,6 +307,26 @@ describe('the CLI', () => {
     const { exitCode, out } = await run('audit', 'verify', '--account', accountId);
     expect(exitCode).toBe(3);
     expect(out).toMatch(/NOT WHOLE: entry 4 \(id \d+\) is not the one that was written; 3 entries before/);
+  });
+
+  it('accepts a loss with a name and a reason, and tells of it with exit code 0', async () => {
+    const accountId = await sealedAccount();
+    await restoredTo(accountId, 3);
+    const lost = await run('audit', 'verify', '--account', accountId);
+    expect(lost).toMatchObject({ exitCode: 3, out: expect.stringContaining('audit accept-loss') });
+    const nameless = ['audit', 'accept-loss', '--account', accountId, '--by', ' ', '--reason', 'x'];
+    expect((await run(...nameless)).exitCode).toBe(2);
+    const why = ['--by', said.by, '--reason', said.reason];
+    expect((await run('audit', 'accept-loss', ...why)).exitCode).toBe(2);
+    const accepted = await run('audit', 'accept-loss', '--account', accountId, ...why);
+    expect(accepted).toMatchObject({ exitCode: 0, out: expect.stringContaining('entries 4 to 5') });
+    expect(await run('audit', 'verify', '--account', accountId)).toMatchObject({
+      exitCode: 0,
+      out: expect.stringMatching(/whole: 4 entries.*\n +entries 4 to 5, .* by J\. Operator: restored/),
+    });
+    const { out } = await run('audit', 'export', '--account', accountId);
+    expect(fhirIssues(JSON.parse(out.trim().split('\n').at(-1) ?? ''))).toEqual([]);
+    expect((await run('audit', 'accept-loss', '--account', accountId, ...why)).exitCode).toBe(2);
   });
 
   it('exports valid FHIR AuditEvents of a time, in order, with ids only', async () => {

@@ -1,5 +1,8 @@
 import { open } from 'node:fs/promises';
+import { acceptLoss } from '../audit/accept-loss.ts';
 import { toAuditEvent } from '../audit/fhir-event.ts';
+import type { AuditHeads } from '../audit/heads.ts';
+import type { AcceptedLoss, Loss } from '../audit/losses.ts';
 import { type ChainFault, type ChainReport, verifyChain } from '../audit/verify.ts';
 import { listAccounts } from '../store/accounts.ts';
 import { rowsOfTime } from '../store/audit-chain.ts';
@@ -18,6 +21,8 @@ export interface ExportOptions {
 }
 
 const PAGE = 1_000;
+/** Characters of what an operator says. */
+const SAID_MAX = 500;
 /** Entries are sealed within a minute; later than this nobody seals. */
 const SEALED_WITHIN_MS = 10 * 60_000;
 
@@ -40,14 +45,9 @@ export async function verifyAuditCommand(
   accountId: string | undefined,
 ): Promise<AdminResult> {
   const { chain, heads } = await openAudit();
-  const known = (await store.asSystem(listAccounts)).map(({ id }) => id);
-  const kept = (await heads?.accounts()) ?? [];
-  const accountIds = [...new Set([...known, ...kept])].filter(
-    (id) => accountId === undefined || id === accountId,
-  );
-  if (accountIds.length === 0) throw new AdminError('There is no such account');
   const reports: ChainReport[] = [];
-  for (const id of accountIds) reports.push(await verifyChain({ store, chain, heads }, id));
+  for (const id of await audited(store, heads, accountId))
+    reports.push(await verifyChain({ store, chain, heads }, id));
   return {
     document: { reports },
     lines: reports.flatMap(describe),
@@ -55,8 +55,75 @@ export async function verifyAuditCommand(
   };
 }
 
+/** Accounts of which there is a chain, or a head kept elsewhere; this one, when one is named. */
+async function audited(
+  store: Store,
+  heads: AuditHeads | undefined,
+  accountId: string | undefined,
+): Promise<string[]> {
+  const known = (await store.asSystem(listAccounts)).map(({ id }) => id);
+  const kept = (await heads?.accounts()) ?? [];
+  const accountIds = [...new Set([...known, ...kept])].filter(
+    (id) => accountId === undefined || id === accountId,
+  );
+  if (accountIds.length === 0) throw new AdminError('There is no such account');
+  return accountIds;
+}
+
+export interface AcceptLossOptions {
+  account?: string;
+  all?: boolean;
+  by: string;
+  reason: string;
+}
+
+/** After a restore from a backup: what is cut off at the end of one chain, or of all, is said to be lost. */
+export async function acceptLossCommand(
+  { store, openAudit }: AdminTarget,
+  { account, all, by, reason }: AcceptLossOptions,
+): Promise<AdminResult> {
+  if ((account === undefined) === (all !== true))
+    throw new AdminError('Name the account (--account), or say --all');
+  const said = { by, reason };
+  for (const [option, text] of Object.entries(said))
+    if (text.trim().length === 0 || text.length > SAID_MAX)
+      throw new AdminError(`--${option} takes 1 to ${SAID_MAX} characters, and nothing about a patient`);
+  const { chain, heads } = await openAudit();
+  if (heads === undefined) throw new AdminError('AUDIT_HEADS is not set: no head is kept elsewhere');
+  const accepted: ({ accountId: string } & Loss)[] = [];
+  const refused: ({ accountId: string } & ChainFault)[] = [];
+  for (const accountId of await audited(store, heads, account)) {
+    const done = await acceptLoss({ store, chain, heads }, accountId, said);
+    if (done.kind === 'accepted') accepted.push({ accountId, ...done.loss });
+    if (done.kind === 'refused') refused.push({ accountId, ...done.fault });
+  }
+  if (accepted.length + refused.length === 0) throw new AdminError('The audit is whole: nothing is lost');
+  return {
+    document: { accepted, refused },
+    lines: [
+      ...accepted.map((loss) => `${loss.accountId}  accepted: ${describeLoss(loss)}`),
+      ...refused.map(
+        (fault) => `${fault.accountId}  NOT ACCEPTED: ${FAULTS[fault.what](fault)}; no restore does that`,
+      ),
+    ],
+    failed: refused.length > 0,
+  };
+}
+
+const describeLoss = ({ from, to, sealedAt }: Loss): string => {
+  const entries = to > from ? `entries ${from} to ${to}` : `entry ${from}`;
+  return `${entries}, and what came behind, lost; the last known was sealed ${shortTime(new Date(sealedAt))}`;
+};
+
+const describeAccepted = (loss: AcceptedLoss): string =>
+  `  ${describeLoss(loss)}; accepted ${shortTime(new Date(loss.at))} by ${loss.by}: ${loss.reason}`;
+
 function describe(report: ChainReport): string[] {
   const { accountId, verified, unsealed, oldestUnsealedAt, headPosition, fault } = report;
+  const before =
+    fault?.loss === undefined
+      ? `${verified} entries before it are as they were written`
+      : `the ${verified} entries that are there are as they were written`;
   const open = unsealed === 0 ? '' : `, ${unsealed} not sealed yet`;
   const elsewhere =
     headPosition === null ? 'no head kept elsewhere: the end is not vouched for' : `head at ${headPosition}`;
@@ -64,7 +131,8 @@ function describe(report: ChainReport): string[] {
   return [
     fault === undefined
       ? `${accountId}  whole: ${verified} entries${open} (${elsewhere})`
-      : `${accountId}  NOT WHOLE: ${FAULTS[fault.what](fault)}; ${verified} entries before it are as they were written`,
+      : `${accountId}  NOT WHOLE: ${FAULTS[fault.what](fault)}; ${before}`,
+    ...report.losses.map(describeAccepted),
     ...(isLate
       ? [`  since ${shortTime(oldestUnsealedAt)} nothing is sealed: does a worker run, and reconcile?`]
       : []),
@@ -74,7 +142,10 @@ function describe(report: ChainReport): string[] {
 const FAULTS: Readonly<Record<ChainFault['what'], (fault: ChainFault) => string>> = {
   changed: ({ position, entryId }) => `entry ${position} (id ${entryId}) is not the one that was written`,
   removed: ({ position }) => `entry ${position} is gone`,
-  'cut-off': ({ position }) => `from entry ${position} on the end is cut off`,
+  'cut-off': ({ position, loss }) =>
+    loss === undefined
+      ? `from entry ${position} on the end is cut off`
+      : `from entry ${position} on the end is cut off (entry ${loss.to} was sealed ${shortTime(new Date(loss.sealedAt))}; if a backup was restored: audit accept-loss)`,
   'head not ours': () => 'the head kept elsewhere was not signed with this key',
 };
 

@@ -1,7 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { SCOPES } from '../../contract/scope.ts';
 import { changeAccountCommand, createAccountCommand, listAccountsCommand } from './accounts.ts';
-import { exportAuditCommand, verifyAuditCommand } from './audit.ts';
+import { acceptLossCommand, exportAuditCommand, verifyAuditCommand } from './audit.ts';
 import type { AdminResult, AdminTarget } from './command.ts';
 import { revokeEmbedTokenCommand } from './embed-tokens.ts';
 import { createFacilityCommand, listFacilitiesCommand } from './facilities.ts';
@@ -138,6 +138,16 @@ function addAuditCommands(audit: Command, run: RunCommand): void {
   subcommand(audit, 'verify', 'Whether every entry is as it was written; tells the first that is not')
     .option('--account <id>', 'of this account only')
     .action((options) => run(options, (target) => verifyAuditCommand(target, options.account)));
+  subcommand(
+    audit,
+    'accept-loss',
+    'After a restore: entries written since the backup are lost, and that is known',
+  )
+    .option('--account <id>', 'of this account')
+    .option('--all', 'of every account from which some are lost')
+    .requiredOption('--by <name>', 'who says so; stands in the audit for good')
+    .requiredOption('--reason <text>', 'which restore and why, nothing about a patient; stands there too')
+    .action((options) => run(options, (target) => acceptLossCommand(target, options)));
 }
 
 export const isUsageError = (error: unknown): error is CommanderError => error instanceof CommanderError;

@@ -10,6 +10,8 @@ export interface AuditHead {
   mac: string;
   /** ISO 8601. */
   sealedAt: string;
+  /** The account is gone with a restore from a backup: who said so, why, and when (ISO 8601). */
+  gone?: { at: string; by: string; reason: string };
 }
 
 export interface SignedAuditHead extends AuditHead {
@@ -57,8 +59,11 @@ const rowMac = (key: string, previous: Buffer, row: ChainRow, position: number):
 const lateMembers = ({ times, since, details }: ChainRow): (string | number | null)[] =>
   times === 1 && since === null && details === null ? [] : [times, since, details];
 
-const headMac = (key: string, head: AuditHead): Buffer =>
-  mac(key, ['head', head.accountId, head.position, head.mac, head.sealedAt]);
+const headMac = (key: string, { accountId, position, mac: last, sealedAt, gone }: AuditHead): Buffer =>
+  mac(key, [
+    ...['head', accountId, position, last, sealedAt],
+    ...(gone === undefined ? [] : [gone.at, gone.by, gone.reason]),
+  ]);
 
 const mac = (key: string, members: readonly (string | number | null)[]): Buffer =>
   createHmac('sha256', key).update(JSON.stringify(members)).digest();

@@ -22,6 +22,7 @@ const headSchema = z.object({
   position: z.number().int(),
   mac: z.string(),
   sealedAt: z.string(),
+  gone: z.object({ at: z.string(), by: z.string(), reason: z.string() }).optional(),
   signature: z.string(),
 });
 

@@ -1,11 +1,20 @@
 import type { Logger } from '../../lib/logger.ts';
 import type { LeftOverWork } from '../left-over-work.ts';
-import { accountsToSeal, lockHead, macAt, unsealedRows, writeSeals } from '../store/audit-chain.ts';
-import type { Store, SystemTx } from '../store/database.ts';
+import { insertAuditEntry } from '../store/audit.ts';
+import {
+  accountsToSeal,
+  hasSealedDetail,
+  lockHead,
+  macAt,
+  unsealedRows,
+  writeSeals,
+} from '../store/audit-chain.ts';
+import { type Store, type SystemTx, withinAccount } from '../store/database.ts';
 import type { AuditChain, SignedAuditHead } from './chain.ts';
 import type { AuditHeads } from './heads.ts';
+import { HEAD_MISSED, LOSS_ACCEPTED, lossSince, writeLoss } from './losses.ts';
 
-interface SealerDeps {
+export interface SealerDeps {
   store: Store;
   chain: AuditChain;
   /** None: the ends of the chains are in the log only. */
@@ -35,19 +44,28 @@ export function auditSealing(deps: SealerDeps): LeftOverWork {
 
 /** Answers how many entries were sealed. */
 async function sealAccount(deps: SealerDeps, accountId: string): Promise<number> {
+  await deps.store.asSystem((tx) => noteMissedHead(deps, tx, accountId));
+  const count = await sealEntries(deps, accountId);
+  await deps.store.asSystem((tx) => keepHead(deps, tx, accountId));
+  return count;
+}
+
+/** Seals what is not sealed yet, and keeps no head. Answers how many entries that were. */
+export async function sealEntries(
+  { store, chain }: Pick<SealerDeps, 'store' | 'chain'>,
+  accountId: string,
+): Promise<number> {
   let count = 0;
   for (;;) {
-    const rows = await deps.store.asSystem((tx) => sealSome(deps.chain, tx, accountId));
+    const rows = await store.asSystem((tx) => sealSome(chain, tx, accountId));
     count += rows;
-    if (rows === ROWS_PER_TRANSACTION) continue;
-    await deps.store.asSystem((tx) => keepHead(deps, tx, accountId));
-    return count;
+    if (rows < ROWS_PER_TRANSACTION) return count;
   }
 }
 
-async function sealSome(chain: AuditChain, tx: SystemTx, accountId: string): Promise<number> {
+async function sealSome(chain: AuditChain, tx: SystemTx, accountId: string, only?: string): Promise<number> {
   let { position, mac } = await lockHead(tx, accountId);
-  const rows = await unsealedRows(tx, accountId, ROWS_PER_TRANSACTION);
+  const rows = await unsealedRows(tx, accountId, ROWS_PER_TRANSACTION, only);
   const seals = rows.map((row) => {
     position += 1;
     mac = chain.macOf(mac, row, position);
@@ -58,25 +76,48 @@ async function sealSome(chain: AuditChain, tx: SystemTx, accountId: string): Pro
 }
 
 /**
+ * Entries that the head kept elsewhere knows of are gone, by a restore or by somebody's hand: before anything else is
+ * sealed, the chain itself says so, once, where they had begun. What comes behind is protected as ever.
+ */
+async function noteMissedHead({ chain, heads }: SealerDeps, tx: SystemTx, accountId: string): Promise<void> {
+  const { position } = await lockHead(tx, accountId);
+  const kept = await heads?.read(accountId);
+  if (kept === undefined || !chain.isSigned(kept) || (await leadsOn(tx, kept, position))) return;
+  if (await hasSealedDetail(tx, accountId, [HEAD_MISSED, LOSS_ACCEPTED], kept.mac)) return;
+  const details = writeLoss(lossSince(position + 1, kept));
+  await withinAccount(tx, accountId, (own) =>
+    insertAuditEntry(own, { actor: 'sealer', operation: HEAD_MISSED, outcome: 'noticed', details }),
+  );
+  await sealSome(chain, tx, accountId, details);
+}
+
+/**
  * Of what is committed, and while the head is held, so that a later one is never replaced by an earlier. A kept head that
  * the chain does not lead on from is what shows that something was cut off: it is not replaced at all.
  */
-async function keepHead(
-  { chain, heads, logger }: SealerDeps,
-  tx: SystemTx,
-  accountId: string,
-): Promise<void> {
-  const { position, mac } = await lockHead(tx, accountId);
-  const kept = await heads?.read(accountId);
+async function keepHead(deps: SealerDeps, tx: SystemTx, accountId: string): Promise<void> {
+  const { position } = await lockHead(tx, accountId);
+  const kept = await deps.heads?.read(accountId);
   if (kept !== undefined && !(await leadsOn(tx, kept, position)))
-    return logger.error(
+    return deps.logger.error(
       { accountId, keptPosition: kept.position, position },
       'the audit does not continue the head kept elsewhere; look with: npm run admin -- audit verify',
     );
+  const signed = await writeHead(deps, tx, accountId);
+  deps.logger.info({ auditHead: signed }, 'audit sealed');
+}
+
+/** Keeps the chain's end, as it is committed, whatever was kept before. */
+export async function writeHead(
+  { chain, heads }: Pick<SealerDeps, 'chain' | 'heads'>,
+  tx: SystemTx,
+  accountId: string,
+): Promise<SignedAuditHead> {
+  const { position, mac } = await lockHead(tx, accountId);
   const head = { accountId, position, mac: mac.toString('hex'), sealedAt: new Date().toISOString() };
   const signed = chain.sign(head);
   await heads?.write(signed);
-  logger.info({ auditHead: signed }, 'audit sealed');
+  return signed;
 }
 
 async function leadsOn(tx: SystemTx, kept: SignedAuditHead, position: number): Promise<boolean> {

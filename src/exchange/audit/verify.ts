@@ -2,14 +2,17 @@ import { countUnsealed, findHead, sealedRows } from '../store/audit-chain.ts';
 import type { Store } from '../store/database.ts';
 import { type AuditChain, CHAIN_START, type SignedAuditHead } from './chain.ts';
 import type { AuditHeads } from './heads.ts';
+import { type AcceptedLoss, type Loss, LossReader, lossSince } from './losses.ts';
 
 /** The first thing that is wrong with a chain; everything before it is as it was written. */
 export interface ChainFault {
-  /** Where it is; with `cut-off` the first position that is missing at the end. */
+  /** Where it is; with `cut-off` the first position that is missing. */
   position: number;
   what: 'changed' | 'removed' | 'cut-off' | 'head not ours';
   /** Of the row that was changed. */
   entryId?: number;
+  /** With `cut-off`, when a head kept elsewhere tells of it: what an operator may accept. */
+  loss?: Loss;
 }
 
 export interface ChainReport {
@@ -21,32 +24,42 @@ export interface ChainReport {
   oldestUnsealedAt: Date | null;
   /** How far the head that is kept elsewhere vouches for the end; null when there is none. */
   headPosition: number | null;
+  /** What was lost, and accepted as lost by an operator. */
+  losses: AcceptedLoss[];
   fault?: ChainFault;
+}
+
+export interface VerifyDeps {
+  store: Store;
+  chain: AuditChain;
+  heads?: AuditHeads;
 }
 
 const PAGE = 5_000;
 
 /** Reads an account's whole chain, in bounded memory, and compares its end with the head kept elsewhere. */
 export async function verifyChain(
-  deps: { store: Store; chain: AuditChain; heads?: AuditHeads },
+  { store, chain, heads }: VerifyDeps,
   accountId: string,
 ): Promise<ChainReport> {
-  const { store, chain, heads } = deps;
   // Before the rows: what is sealed meanwhile is then only more than the head says.
   const kept = await heads?.read(accountId);
   const stored = await store.asSystem((tx) => findHead(tx, accountId));
   const { count, oldestAt } = await store.asSystem((tx) => countUnsealed(tx, accountId));
   const read: { position: number; mac: Buffer } = { position: 0, mac: CHAIN_START };
+  const told = new LossReader();
   const report = (fault?: ChainFault): ChainReport => ({
     accountId,
     verified: read.position,
     unsealed: count,
     oldestUnsealedAt: oldestAt,
     headPosition: kept?.position ?? null,
+    losses: told.accepted,
     ...(fault && { fault }),
   });
   if (kept !== undefined && !chain.isSigned(kept))
     return report({ position: kept.position, what: 'head not ours' });
+  let misfit: ChainFault | undefined;
   for (;;) {
     const page = { after: read.position, limit: PAGE };
     const rows = await store.asSystem((tx) => sealedRows(tx, accountId, page));
@@ -55,15 +68,25 @@ export async function verifyChain(
       if (row.position !== position) return report({ position, what: 'removed' });
       if (!chain.holds(read.mac, row) || row.mac === null)
         return report({ position, what: 'changed', entryId: row.id });
-      if (isOther(kept, position, row.mac)) return report({ position, what: 'changed', entryId: row.id });
+      if (isOther(kept, position, row.mac)) misfit = { position, what: 'changed', entryId: row.id };
+      told.read(row);
       read.position = position;
       read.mac = row.mac;
     }
     if (rows.length < PAGE) break;
   }
-  const known = Math.max(stored?.position ?? 0, kept?.position ?? 0);
-  if (known > read.position) return report({ position: read.position + 1, what: 'cut-off' });
-  return report();
+  const next = read.position + 1;
+  // The database itself knows of more: no restore leaves that behind.
+  if ((stored?.position ?? 0) >= next) return report({ position: next, what: 'cut-off' });
+  const loss = told.open;
+  if (loss !== undefined) return report({ position: loss.from, what: 'cut-off', loss });
+  if (misfit !== undefined) return report(misfit);
+  if (kept === undefined || kept.position < next) return report();
+  if (next === 1 && kept.gone !== undefined) {
+    told.accepted.push({ ...lossSince(1, kept), ...kept.gone });
+    return report();
+  }
+  return report({ position: next, what: 'cut-off', loss: lossSince(next, kept) });
 }
 
 /** The chain is sound in itself, but not the one that the head was made of. */

@@ -82,9 +82,37 @@ export async function findHead(tx: SystemTx, accountId: string): Promise<StoredH
     .executeTakeFirst();
 }
 
-/** Oldest first. */
-export const unsealedRows = (tx: SystemTx, accountId: string, limit: number): Promise<ChainRow[]> =>
-  rows(tx, accountId).where('position', 'is', null).orderBy('id').limit(limit).execute();
+/** Oldest first; `only` those with these details. */
+export function unsealedRows(
+  tx: SystemTx,
+  accountId: string,
+  limit: number,
+  only?: string,
+): Promise<ChainRow[]> {
+  const unsealed = rows(tx, accountId).where('position', 'is', null);
+  const query = only === undefined ? unsealed : unsealed.where('details', '=', only);
+  return query.orderBy('id').limit(limit).execute();
+}
+
+/** Whether one of these operations is in the chain with this text in its details. */
+export async function hasSealedDetail(
+  tx: SystemTx,
+  accountId: string,
+  operations: readonly string[],
+  text: string,
+): Promise<boolean> {
+  const row = await tx.db
+    .selectFrom('audit_entry')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('operation', 'in', operations)
+    .where('details', 'is not', null)
+    .where(sql<boolean>`strpos(details, ${text}) > 0`)
+    .where('position', 'is not', null)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
 
 export const sealedRows = (
   tx: SystemTx,

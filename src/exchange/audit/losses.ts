@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import type { ChainRow } from '../store/audit-chain.ts';
+import type { SignedAuditHead } from './chain.ts';
+
+/** Entry of the sealer: the chain did not lead on from the head kept elsewhere; it stands where the lost ones had begun. */
+export const HEAD_MISSED = 'missAuditHead';
+/** Entry of an operator: what is lost is known, and why. */
+export const LOSS_ACCEPTED = 'acceptAuditLoss';
+
+/** Entries that were sealed once and are not there any more. */
+export interface Loss {
+  /** Position of the first one. */
+  from: number;
+  /** Of the last one that the head kept elsewhere knew of; there may have been more behind it. */
+  to: number;
+  /** Of that one, in hex. */
+  mac: string;
+  /** When that head was kept; ISO 8601. */
+  sealedAt: string;
+}
+
+export interface AcceptedLoss extends Loss {
+  /** ISO 8601. */
+  at: string;
+  by: string;
+  reason: string;
+}
+
+const lossSchema = z.object({ from: z.number(), to: z.number(), mac: z.string(), sealedAt: z.string() });
+const acceptedSchema = lossSchema.extend({ by: z.string(), reason: z.string() });
+
+export const lossSince = (from: number, kept: SignedAuditHead): Loss => ({
+  from,
+  to: kept.position,
+  mac: kept.mac,
+  sealedAt: kept.sealedAt,
+});
+
+export const writeLoss = (loss: Loss & Partial<AcceptedLoss>): string => JSON.stringify(loss);
+
+/** What the entries of a chain tell of losses, gathered as they are read. */
+export class LossReader {
+  readonly accepted: AcceptedLoss[] = [];
+  readonly #missed: Loss[] = [];
+
+  read({ operation, details, at }: Pick<ChainRow, 'operation' | 'details' | 'at'>): void {
+    if (operation === HEAD_MISSED) {
+      const loss = parsed(lossSchema, details);
+      if (loss !== undefined) this.#missed.push(loss);
+    } else if (operation === LOSS_ACCEPTED) {
+      const loss = parsed(acceptedSchema, details);
+      if (loss !== undefined) this.accepted.push({ ...loss, at });
+    }
+  }
+
+  /** The first one that nobody has accepted. */
+  get open(): Loss | undefined {
+    return this.#missed.find(({ mac }) => !this.accepted.some((accepted) => accepted.mac === mac));
+  }
+}
+
+function parsed<S extends z.ZodType>(schema: S, details: string | null): z.output<S> | undefined {
+  try {
+    return schema.parse(JSON.parse(details ?? ''));
+  } catch {
+    return undefined;
+  }
+}
