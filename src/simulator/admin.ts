@@ -23,6 +23,9 @@ export interface AdminOptions {
   token?: string;
 }
 
+/** More than the exchange takes, so that its refusal can be seen. */
+const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
+
 const LOOPBACK = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
 
 const logFilter = z.object({
@@ -71,7 +74,7 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
     return { identity: partners.identity, messages: partners.messages };
   });
 
-  app.post('/messages', async (request, reply) => {
+  app.post('/messages', { bodyLimit: MESSAGE_BYTES_MAX }, async (request, reply) => {
     const message = z.looseObject({ messageId: z.string() }).safeParse(request.body);
     if (!message.success) return invalid(reply, message.error);
     if (deliver === undefined)

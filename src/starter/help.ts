@@ -15,6 +15,8 @@ export const examples = {
     'npm run starter -- onboard --sample keith-kiehn',
     'npm run starter -- onboard --sample all --sources hie,lab --no-wait',
     'npm run starter -- onboard --file patient.json --job admission-4711 --json',
+    'npm run starter -- onboard --sample keith-kiehn --ias',
+    'npm run starter -- onboard --sample keith-kiehn --ias --simulate-person',
   ],
   query: [
     'npm run starter -- query 0198f1c2-… --sources hie,pharmacy',
@@ -64,6 +66,19 @@ export const examples = {
     'npm run starter -- notifications simulate keith-kiehn admit transfer discharge',
     'npm run starter -- notifications simulate keith-kiehn admit discharge cancel-discharge --order shuffled --times 2',
     'npm run starter -- notifications simulate keith-kiehn fill result',
+  ],
+  'messages list': [
+    'npm run starter -- messages list --direction inbound --status completed',
+    'npm run starter -- messages list --patient 0198f1c2-… --count 10 --json',
+  ],
+  'messages send': [
+    'npm run starter -- messages send 0198f1c2-… --to dr@direct.example.org --subject Referral --body "Please see her."',
+    'npm run starter -- messages send 0198f1c2-… --to 2.16.840.1.113883.3.9621.7.42 --subject Records --attach 0198f1c3-… 0198f1c4-…',
+  ],
+  'messages show': ['npm run starter -- messages show 0198f1c2-…'],
+  'messages simulate': [
+    'npm run starter -- messages simulate --sample keith-kiehn --subject "Discharge summary" --attach-file summary.xml',
+    'npm run starter -- messages simulate --to records@direct.clinic.example.org --times 2',
   ],
   'monitor create': [
     'npm run starter -- monitor create 0198f1c2-… hie --frequency biweekly',

@@ -15,9 +15,11 @@ import { EXIT, EXIT_CODES_HELP, type ExitCode } from './exit-codes.ts';
 import { examples, WHERE_HELP } from './help.ts';
 import { parseSource, parseSources } from './input/sources.ts';
 import { SUBJECT_KINDS } from './input/subject.ts';
+import { addMessageCommands } from './message-commands.ts';
 import { addMonitorCommands } from './monitor-commands.ts';
 import { addNotificationCommands } from './notification-commands.ts';
 import { addRecordCommands } from './record-commands.ts';
+import { PERSON_OUTCOMES } from './target/simulated-person.ts';
 import type { Env } from './target/target.ts';
 import { type CommandResult, openTerminal, type Streams, writeError, writeResult } from './terminal.ts';
 
@@ -92,6 +94,13 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
     .option('--cohort <ids...>', 'add the patient to these cohorts')
     .addOption(sourcesOption())
     .option('--realtime', "ask the pharmacy source's immediate path")
+    .option('--ias', 'individual access: the person proves who they are before their records are asked for')
+    .option('--redirect-url <url>', "where the person comes back (default: a page of the stack's receiver)")
+    .addOption(
+      new Option('--simulate-person [outcome]', "plays the person at the stack's simulated identity partner")
+        .choices(PERSON_OUTCOMES)
+        .preset('verified'),
+    )
     .option('--job <id>', 'your id of this job: the same id is the same onboarding (default: a new one)')
     .option('--at-once <n>', `how many run at once, at most ${AT_ONCE_MAX}`, atOnce, AT_ONCE_MAX)
     .action((options) => run(options, (context) => onboard(options, context)));
@@ -171,6 +180,13 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
   addNotificationCommands({
     run,
     subcommand: (name, description) => subcommand(notifications, name, description),
+  });
+
+  const messages = program.command('messages').description('Messages between providers (XDR and Direct)');
+  addMessageCommands({
+    run,
+    subcommand: (name, description) => subcommand(messages, name, description),
+    following,
   });
 
   const monitor = program.command('monitor').description('Scheduled monitoring of cohorts');

@@ -68,6 +68,7 @@ const facilityAnswerSchema = z.object({
   id,
   name: z.string(),
   npi: z.string().optional(),
+  oid: z.string().optional(),
   active: z.boolean().optional(),
 });
 
@@ -122,6 +123,35 @@ const documentListSchema = z.object({
   ),
 });
 
+/** Of a message a reader decides by its state; what it says is the person's to read. */
+const messageAnswerSchema = z.object({
+  id,
+  patientId: id.nullish(),
+  direction: z.string().max(50),
+  status: z.string().max(50),
+  transportMethod: z.string().max(50).nullish(),
+  network: z.string().max(50).nullish(),
+  destination: z.string().max(500),
+  subject: z.string().max(2_000),
+  body: z.string().nullish(),
+  attachments: z.array(id).nullish(),
+  intendedRecipientNpi: z.array(z.string().max(50)).nullish(),
+  sentAt: z.string().max(50).nullish(),
+  updatedAt: z.string().max(50).nullish(),
+  reason: z.string().max(2_000).nullish(),
+});
+export type MessageAnswer = z.output<typeof messageAnswerSchema>;
+
+const messagePageSchema = z.object({
+  messages: z.array(messageAnswerSchema),
+  meta: z.object({
+    itemsOnPage: z.number().nullish(),
+    itemsInTotal: z.number().nullish(),
+    nextPage: z.string().max(4_000).nullish(),
+    prevPage: z.string().max(4_000).nullish(),
+  }),
+});
+
 /** Operations that are ours alone are read by the contract itself. */
 const tolerantAnswers = {
   createPatient: patientAnswerSchema,
@@ -154,6 +184,9 @@ const tolerantAnswers = {
     skipped: z.object({ total: z.number(), patientIds: z.array(id) }).nullish(),
   }),
   removePatientsFromCohort: z.object({ cohort: cohortAnswerSchema }),
+  listMessages: messagePageSchema,
+  getMessage: messageAnswerSchema,
+  sendMessage: messageAnswerSchema,
   listFacilities: z.object({ facilities: z.array(facilityAnswerSchema) }),
 } as const satisfies Partial<Record<EndpointName, z.ZodType>>;
 

@@ -10,9 +10,11 @@ import { followOnboarding } from '../progress/follow-onboarding.ts';
 import { Pace } from '../progress/pace.ts';
 import { onboardingRows } from '../progress/rows.ts';
 import { type Onboardings, openOnboardings } from '../target/onboardings.ts';
+import { type PersonOutcome, playPerson } from '../target/simulated-person.ts';
 import { facilityOf } from '../target/target.ts';
 import { type CommandResult, howToFollow } from '../terminal.ts';
 import { type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
+import { createLinkTeller } from './identity-links.ts';
 import { onboardingsResult, type ReportedOnboarding } from './report-onboarding.ts';
 
 export interface OnboardOptions extends FollowingOptions {
@@ -22,6 +24,11 @@ export interface OnboardOptions extends FollowingOptions {
   sources: SourceType[];
   realtime?: boolean;
   job?: string;
+  /** Individual access. */
+  ias?: boolean;
+  /** Where the person comes back; default a page of the stack's receiver. */
+  redirectUrl?: string;
+  simulatePerson?: PersonOutcome;
   /** How many run at once. */
   atOnce: number;
 }
@@ -33,6 +40,7 @@ interface Job {
 
 /** Starts `patientOnboarding` for one or several patients, and follows each to its end. */
 export async function onboard(options: OnboardOptions, context: CommandContext): Promise<CommandResult> {
+  checkIdentityOptions(options, context);
   const patients = await patientsToOnboard(options);
   const sources = requestedSources(options);
   const facilityId = await facilityOf(context.target);
@@ -42,6 +50,7 @@ export async function onboard(options: OnboardOptions, context: CommandContext):
       facilityId,
       cohortIds: options.cohort,
       sources,
+      ias: options.redirectUrl === undefined ? undefined : { redirectUrl: options.redirectUrl },
     }),
   );
   const onboardings = await openOnboardings(context.target, context.env);
@@ -50,6 +59,20 @@ export async function onboard(options: OnboardOptions, context: CommandContext):
   } finally {
     await onboardings.close();
   }
+}
+
+/** Throws UsageError. */
+function checkIdentityOptions(options: OnboardOptions, { target }: CommandContext): void {
+  const { ias, redirectUrl, simulatePerson, wait } = options;
+  if (ias !== true && (redirectUrl ?? simulatePerson) !== undefined)
+    throw new UsageError('--redirect-url and --simulate-person are for --ias; give that too.');
+  if (ias !== true) return;
+  if (target.stack === undefined && redirectUrl === undefined)
+    throw new UsageError('With --base-url, --ias needs --redirect-url: where your site takes the person in.');
+  if (simulatePerson === undefined) return;
+  if (target.stack === undefined)
+    throw new UsageError('Only a running stack has a simulator; leave --base-url out.');
+  if (!wait) throw new UsageError('--simulate-person plays while it follows; leave --no-wait out.');
 }
 
 /** Of several patients each gets a job of its own. A new id does not look like a request id. */
@@ -76,17 +99,33 @@ async function runJobs(
   const { live } = terminal;
   const signal = endOfFollowing(terminal, options);
   const pace = new Pace();
+  const tellLink = createLinkTeller(live);
   const reported = await mapAtMost(jobs, options.atOnce, async ({ label, request }) => {
     if (signal.aborted) return undefined;
-    const { handle, workflowId, isNew } = await onboardings.start(request);
-    const started: ReportedOnboarding = { label, jobId: request.jobId, workflowId, isNew };
-    if (!options.wait) return started;
-    live.set(label, ['started']);
-    const view = await followOnboarding(handle, (now) => live.set(label, onboardingRows(now, live.colors)), {
-      client: target.exchange,
-      pace,
-      signal,
-    });
+    const { jobId } = request;
+    const ias =
+      options.ias === true ? comingBackTo(request.ias, onboardings.returnAddress(jobId)) : undefined;
+    const { handle, workflowId, isNew } = await onboardings.start({ ...request, ias });
+    const started: ReportedOnboarding = { label, jobId, workflowId, isNew };
+    if (!options.wait && ias === undefined) return started;
+    // Who does not wait for the end still needs the link.
+    const untilLink = options.wait ? undefined : new AbortController();
+    const ends = [signal, untilLink?.signal, untilLink && AbortSignal.timeout(LINK_WAIT_MS)];
+    const view = await followOnboarding(
+      handle,
+      (now) => {
+        live.set(label, onboardingRows(now, live.colors));
+        const page = tellLink(label, now);
+        if (page === undefined) return;
+        untilLink?.abort();
+        // What comes of it is seen by the following.
+        if (options.simulatePerson !== undefined && target.stack !== undefined)
+          void playPerson(page, options.simulatePerson, target.stack.connection).catch((error: Error) =>
+            live.print(`${label}: ${error.message}`),
+          );
+      },
+      { client: target.exchange, pace, signal: AbortSignal.any(ends.filter((end) => end !== undefined)) },
+    );
     live.finish(label);
     return { ...started, view };
   });
@@ -104,4 +143,15 @@ async function runJobs(
     ],
     document: { ...result.document, notStarted: jobs.length - begun.length },
   };
+}
+
+/** Long enough for an exchange and its partner to make a page. */
+const LINK_WAIT_MS = 30_000;
+
+function comingBackTo(
+  given: OnboardingRequest['ias'],
+  returnAddress: string | undefined,
+): OnboardingRequest['ias'] {
+  if (given !== undefined) return given;
+  return returnAddress === undefined ? undefined : { redirectUrl: returnAddress };
 }

@@ -6,6 +6,7 @@ import { coloured } from '../progress/rows.ts';
 import { renderTable } from '../table.ts';
 import type { Target } from '../target/target.ts';
 import { type CommandResult, type Terminal, unfinishedExit } from '../terminal.ts';
+import { pageOf } from './identity-links.ts';
 
 /** One onboarding that a command dealt with. */
 export interface ReportedOnboarding {
@@ -57,6 +58,7 @@ function documentOf({ label, jobId, workflowId, isNew, view }: ReportedOnboardin
     created: view?.created,
     cohorts: view?.cohorts,
     requestIds: view?.requestIds,
+    identity: view?.identity,
     sources: view?.sources,
     webhooksReceived: view?.webhooksReceived,
     documents: view?.summary?.documents,
@@ -101,6 +103,7 @@ function linesOf(
     ...(view?.patientId === undefined
       ? []
       : [`  Patient:     ${view.patientId}${view.created === false ? ' (known before)' : ''}`]),
+    ...identityLine(view),
     ...(view === undefined || view.requestIds.length === 0
       ? []
       : [`  Queries:     ${view.requestIds.join(', ')}`]),
@@ -108,6 +111,11 @@ function linesOf(
     `  Temporal UI: ${link ?? `workflow ${workflowId}`}`,
   ];
 }
+
+const identityLine = (view: OnboardingView | undefined): string[] => {
+  const page = view && pageOf(view);
+  return page === undefined ? [] : [`  To open:     ${page.told}`];
+};
 
 const documentsLine = (view: OnboardingView | undefined): string[] => {
   const { documents } = view?.summary ?? {};

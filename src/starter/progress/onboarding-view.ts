@@ -28,6 +28,8 @@ export interface OnboardingView {
   cohorts: string[];
   requestIds: string[];
   sources: OnboardingSourceView[];
+  /** Of individual access, while it runs: what the person is to open next. */
+  identity?: PatientOnboardingStatus['identity'];
   webhooksReceived: number;
   polls?: number;
   /** What is being waited out, or why there is no newer state. */
@@ -59,6 +61,7 @@ export function onboardingView(known: KnownOfOnboarding): OnboardingView {
       summary?.sources.map((source) => endedSource(source, status, queries)) ??
       status?.sources.map((source) => knownSource(source, queries, end !== undefined)) ??
       [],
+    identity: end === undefined ? status?.identity : undefined,
     webhooksReceived: summary?.webhooksReceived ?? status?.webhooksReceived ?? 0,
     polls: status?.polls,
     problem: end === undefined ? (known.problem ?? status?.problem) : undefined,

@@ -24,6 +24,8 @@ export interface Onboardings {
   start(request: OnboardingRequest): Promise<StartedOnboarding>;
   /** By the caller's job id, or by a workflow id. It need not exist. */
   find(jobOrWorkflowId: string): { handle: OnboardingHandle; workflowId: string };
+  /** Where the receiver of the stack takes in the person of a job's onboarding; undefined for another exchange. */
+  returnAddress(jobId: string): string | undefined;
   close(): Promise<void>;
 }
 
@@ -54,6 +56,10 @@ export async function openOnboardings(target: Target, env?: Env): Promise<Onboar
         : patientOnboardingWorkflowId(orchestrationIdOf(jobOrWorkflowId, access, idHmacKey));
       return { handle: client.workflow.getHandle(workflowId) as OnboardingHandle, workflowId };
     },
+    returnAddress: (jobId) =>
+      target.stack === undefined
+        ? undefined
+        : `${target.stack.connection.receiverUrl}/return/${orchestrationIdOf(jobId, access, idHmacKey)}`,
     close: () => client.connection.close(),
   };
 }

@@ -1,0 +1,62 @@
+import type { MESSAGE_SORT, MessageDirection, MessageStatus } from '../../contract/message.ts';
+import { EXIT } from '../exit-codes.ts';
+import { plainText } from '../progress/plain-text.ts';
+import { coloured } from '../progress/rows.ts';
+import { renderTable } from '../table.ts';
+import type { CommandResult } from '../terminal.ts';
+import type { CommandContext, CommonOptions } from './command.ts';
+
+export interface MessagesListOptions extends CommonOptions {
+  direction?: MessageDirection;
+  patient?: string;
+  destination?: string;
+  status?: MessageStatus;
+  sort?: `${(typeof MESSAGE_SORT)[number]}=${'asc' | 'desc'}`;
+  count: number;
+  /** Cursors, as an earlier page told them. */
+  fromItem?: string;
+  toItem?: string;
+}
+
+const HEAD = ['message', 'direction', 'status', 'sent', 'destination', 'patient', 'files', 'subject'];
+
+/** A page of the messages that the filters let through (E12), and how to get the pages beside it. */
+export async function messagesList(
+  { direction, patient, destination, status, sort, count, fromItem, toItem }: MessagesListOptions,
+  { target, terminal }: CommandContext,
+): Promise<CommandResult> {
+  const { answer } = await target.exchange.call('listMessages', {
+    query: { direction, patientId: patient, destination, status, sort, count, fromItem, toItem },
+  });
+  const { messages, meta } = answer;
+  const { colors } = terminal.live;
+  const rows = messages.map((message) => [
+    ...[message.id, message.direction, coloured(message.status, colors), message.sentAt ?? ''],
+    ...[plainText(message.destination), message.patientId ?? '', String(message.attachments?.length ?? 0)],
+    plainText(message.subject),
+  ]);
+  const next = cursorOf(meta.nextPage, 'fromItem');
+  const previous = cursorOf(meta.prevPage, 'toItem');
+  return {
+    exitCode: EXIT.done,
+    lines: [
+      ...(rows.length === 0 ? ['There are no such messages.'] : renderTable(HEAD, rows)),
+      '',
+      `${messages.length} of ${meta.itemsInTotal ?? 'an unknown number of'} messages.`,
+      ...(next === undefined ? [] : [`Next page: --from-item ${next}`]),
+      ...(previous === undefined ? [] : [`Page before: --to-item ${previous}`]),
+    ],
+    document: {
+      command: 'messages list',
+      messages,
+      itemsInTotal: meta.itemsInTotal,
+      fromItem: next,
+      toItem: previous,
+    },
+  };
+}
+
+function cursorOf(page: string | null | undefined, name: 'fromItem' | 'toItem'): string | undefined {
+  if (page == null || !URL.canParse(page)) return undefined;
+  return new URL(page).searchParams.get(name) ?? undefined;
+}
