@@ -1,7 +1,7 @@
 import type { SourceType } from '../../../contract/primitives.ts';
 import { badAnswer, isRecord, issueCodeOf } from '../http/failures.ts';
 import type { JsonAnswer } from '../http/source-http.ts';
-import type { Entry } from './page-content.ts';
+import type { Entry } from './entry.ts';
 
 export interface Bundle {
   entries: Entry[];

@@ -1,4 +1,4 @@
-import type { Entry } from './page-content.ts';
+import type { Entry } from './entry.ts';
 import type { Step } from './plan.ts';
 
 /** One answer on the way to a page. */

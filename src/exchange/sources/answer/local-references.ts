@@ -1,6 +1,6 @@
 import { isRecord } from '../http/failures.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
-import type { Entry } from './page-content.ts';
+import type { Entry } from './entry.ts';
 import { isResourceId } from './subjects.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { isRecord } from '../http/failures.ts';
 import { FHIR_JSON } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
+import type { Entry } from './entry.ts';
 import type { Fetched } from './fetched.ts';
-import type { Entry } from './page-content.ts';
 import type { Step, StepOf } from './plan.ts';
 import { refersToMedication } from './resource-types.ts';
 import { isResourceId } from './subjects.ts';

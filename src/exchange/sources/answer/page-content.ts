@@ -2,15 +2,10 @@ import type { FhirResource } from 'fhir/r4.js';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { isRecord } from '../http/failures.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
+import type { Entry } from './entry.ts';
 import { withLocalReferences } from './local-references.ts';
 import { resourceTypesOf } from './resource-types.ts';
 import { belongingOf, isResourceId, type Subjects } from './subjects.ts';
-
-/** A resource as it stands in an answer, with the address its Bundle gives it. */
-export interface Entry {
-  resource: unknown;
-  fullUrl?: string;
-}
 
 export interface Content {
   resources: FhirResource[];
