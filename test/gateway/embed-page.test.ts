@@ -89,7 +89,7 @@ describe('a stream of events', () => {
       if (heard.includes('event: queries')) void second.app.close();
     }
     expect(heard).toMatch(
-      /^event: session\ndata: {"expiresInSeconds":(600|59\d)}\n\nevent: queries\ndata: {"queries":\[\]}/,
+      /^event: session\ndata: {"expiresInSeconds":(600|59\d)}\n\nevent: queries\ndata: {"queries":\[\],"total":0}/,
     );
     await second.app.close();
   });
@@ -244,10 +244,11 @@ describe.skipIf(!hasChromium)('the embedded page in a browser', () => {
     await page.keyboard.press('Tab');
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content');
     await page.keyboard.press('Enter');
-    const summary = page.locator('#record summary').nth(1);
-    await summary.focus();
+    const part = page.locator('#record details', { hasText: 'Procedures' }).first();
+    expect(await part.getAttribute('open')).toBeNull();
+    await part.locator('summary').focus();
     await page.keyboard.press('Enter');
-    await expect.poll(() => page.locator('#record details').nth(1).getAttribute('open')).toBe('');
+    await expect.poll(() => part.getAttribute('open')).toBe('');
     // The link itself leads to the public address of the gateway, which is none in a test.
     await context.route('**/links/document/**', (route) => route.fulfill({ body: 'the document' }));
     const opened = context.waitForEvent('page');

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { pagePolicy } from '../../src/exchange/embed/page-policy.ts';
-import type { QueryProgress } from '../../src/exchange/embed/query-progress.ts';
+import { type QueryProgress, queryProgress } from '../../src/exchange/embed/query-progress.ts';
 import { StreamPlaces } from '../../src/exchange/embed/stream-places.ts';
 import { type WatchOptions, watchQueries } from '../../src/exchange/embed/watch-queries.ts';
+import type { QueryView } from '../../src/exchange/store/network-queries.ts';
 
 const query = (status: QueryProgress['status']): QueryProgress => ({
   requestId: '1',
@@ -10,6 +11,8 @@ const query = (status: QueryProgress['status']): QueryProgress => ({
   startedAt: '2026-11-21T10:00:00.000Z',
   sources: [],
 });
+
+const found = (...queries: QueryProgress[]) => ({ queries, total: queries.length });
 
 /** What a watcher hears until the stream ends. */
 async function hear(options: Partial<WatchOptions> & Pick<WatchOptions, 'read'>): Promise<string[]> {
@@ -23,7 +26,7 @@ async function hear(options: Partial<WatchOptions> & Pick<WatchOptions, 'read'>)
 
 describe('the events of the embedded page', () => {
   it('tell what changed, once, and end when the patient is gone', async () => {
-    const seen = [[query('running')], [query('running')], [query('completed')], undefined];
+    const seen = [found(query('running')), found(query('running')), found(query('completed')), undefined];
     expect(await hear({ read: async () => seen.shift() })).toEqual([
       'session',
       'queries',
@@ -37,7 +40,7 @@ describe('the events of the embedded page', () => {
     let looks = 0;
     const read = async () => {
       looks += 1;
-      return [];
+      return found();
     };
     expect(await hear({ read, isGood: async () => good.shift() ?? false })).toEqual([
       'session',
@@ -48,7 +51,7 @@ describe('the events of the embedded page', () => {
   });
 
   it('end with the token, and after a while by themselves', async () => {
-    const read = async () => [query('running')];
+    const read = async () => found(query('running'));
     expect((await hear({ read, expiresAt: new Date(Date.now() + 5) })).at(-1)).toBe('endexpired');
     expect((await hear({ read, lifetimeMs: 5 })).at(-1)).toBe('endrenew');
   });
@@ -57,33 +60,58 @@ describe('the events of the embedded page', () => {
     const listener = new AbortController();
     const read = async () => {
       listener.abort();
-      return [];
+      return found();
     };
     expect(await hear({ read, signal: listener.signal })).toEqual(['session', 'queries']);
   });
 });
 
 describe('places for streams', () => {
-  it('are as many as are allowed, over all and for each account, and free again when left', () => {
-    const places = new StreamPlaces({ all: 3, account: 2 });
-    const first = places.take('a');
-    places.take('a');
-    expect(() => places.take('a')).toThrow('Too many');
-    places.take('b');
-    expect(() => places.take('c')).toThrow('Too many');
-    places.leave('a', first);
-    places.leave('a', first);
+  it('are as many as are allowed, over all, for each account and each token, and free again when left', () => {
+    const places = new StreamPlaces({ all: 3, account: 2, holder: 1 });
+    const first = places.take('a', 'token 1');
+    expect(() => places.take('a', 'token 1')).toThrow('Too many');
+    places.take('a', 'token 2');
+    expect(() => places.take('a', 'token 3')).toThrow('Too many');
+    places.take('b', 'token 4');
+    expect(() => places.take('c', 'token 5')).toThrow('Too many');
+    first.leave();
+    first.leave();
     expect(first.signal.aborted).toBe(true);
-    places.take('c');
-    expect(() => places.take('a')).toThrow('Too many');
+    places.take('c', 'token 5');
+    expect(() => places.take('a', 'token 1')).toThrow('Too many');
   });
 
   it('are all ended when the gateway closes, and none is given any more', () => {
     const places = new StreamPlaces();
-    const place = places.take('a');
+    const { signal } = places.take('a', 'token');
     places.close();
-    expect(place.signal.aborted).toBe(true);
-    expect(() => places.take('a')).toThrow('Too many');
+    expect(signal.aborted).toBe(true);
+    expect(() => places.take('a', 'token')).toThrow('Too many');
+  });
+});
+
+describe('the progress of a query', () => {
+  const attempt = { attempt: 1, run: 0, willRetry: false, startedAt: new Date(0), resources: 0 };
+  const view = (...attempts: QueryView['attempts']): QueryView => ({
+    ...{ requestId: '1', patientId: '2', status: 'failed', startedAt: new Date(0), metadata: null },
+    ...{ attempts, errors: [] },
+  });
+  const failed = { ...attempt, status: 'failed' as const };
+
+  it('tells what was cancelled from what failed, and what is due again', () => {
+    const cancelled = { ...failed, source: 'hie' as const, reason: 'Cancelled on request' };
+    expect(queryProgress(view(cancelled))).toMatchObject({
+      status: 'cancelled',
+      sources: [{ status: 'cancelled' }],
+    });
+    const both = queryProgress(view(cancelled, { ...failed, source: 'lab', reason: 'No answer' }));
+    expect([both.status, both.sources.map(({ status }) => status)]).toEqual([
+      'failed',
+      ['cancelled', 'failed'],
+    ]);
+    const again = queryProgress(view({ ...failed, source: 'lab', willRetry: true }));
+    expect(again.sources[0]?.status).toBe('waiting');
   });
 });
 

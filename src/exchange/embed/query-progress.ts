@@ -1,48 +1,67 @@
 import type { SourceError } from '../../contract/network-query.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { lastAttempts } from '../domain/query-status.ts';
-import type { QueryView } from '../store/network-queries.ts';
+import type { AttemptView, QueryView } from '../store/network-queries.ts';
 
 /** One source of a query, as the embedded page shows it. */
 export interface SourceProgress {
   source: SourceType;
-  /** `waiting`: an attempt failed, and another is due. */
-  status: 'running' | 'waiting' | 'completed' | 'failed';
+  /** `waiting`: an attempt failed, and another is due. `cancelled`: it was given up on request. */
+  status: 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';
   attempt: number;
   /** Resources collected by this attempt so far. */
   resources: number;
   startedAt?: string;
   completedAt?: string;
-  /** Why it failed. */
+  /** Why it failed, or completed with nothing. */
   reason?: string;
 }
 
 export interface QueryProgress {
   requestId: string;
-  status: QueryView['status'];
+  /** `cancelled`: all of its sources were. */
+  status: QueryView['status'] | 'cancelled';
   startedAt: string;
   sources: SourceProgress[];
 }
 
+/** The latest queries of a patient, newest first. */
+export interface PatientQueries {
+  queries: QueryProgress[];
+  /** With those that are older than the ones here. */
+  total: number;
+}
+
+/** As the workflow gives the reason of a source (workflows/exchange/network-query). */
+const CANCELLED = new Set(['Given up on request', 'Cancelled on request', 'Cancelled by an operator']);
+
 /** By source its last attempt; sources that could not start are failed. The page has no dialects. */
 export function queryProgress(query: QueryView): QueryProgress {
   const attempts = lastAttempts(query.attempts).map(
-    ({ source, status, willRetry, attempt, resources, startedAt, completedAt, reason }): SourceProgress => ({
-      source,
-      status: status === 'failed' && willRetry ? 'waiting' : status,
-      attempt,
-      resources,
-      startedAt: startedAt.toISOString(),
-      completedAt: completedAt?.toISOString(),
-      ...(status === 'failed' && { reason }),
+    (attempt): SourceProgress => ({
+      source: attempt.source,
+      status: statusOf(attempt),
+      attempt: attempt.attempt,
+      resources: attempt.resources,
+      startedAt: attempt.startedAt.toISOString(),
+      completedAt: attempt.completedAt?.toISOString(),
+      reason: attempt.reason,
     }),
   );
+  const sources = [...attempts, ...query.errors.map(unstarted)];
+  const isCancelled = sources.length > 0 && sources.every(({ status }) => status === 'cancelled');
   return {
     requestId: query.requestId,
-    status: query.status,
+    status: isCancelled ? 'cancelled' : query.status,
     startedAt: query.startedAt.toISOString(),
-    sources: [...attempts, ...query.errors.map(unstarted)],
+    sources,
   };
+}
+
+function statusOf({ status, willRetry, reason }: AttemptView): SourceProgress['status'] {
+  if (status !== 'failed') return status;
+  if (willRetry) return 'waiting';
+  return CANCELLED.has(reason ?? '') ? 'cancelled' : 'failed';
 }
 
 const unstarted = ({ source, message }: SourceError): SourceProgress => ({

@@ -1,34 +1,42 @@
 import { ExchangeError } from '../errors.ts';
 
-const PLACES = 300;
-const PLACES_OF_ACCOUNT = 100;
+const PLACES = { all: 300, account: 100, holder: 30 };
+
+/** A stream that may be open; of the token or key that it was opened with. */
+interface Place {
+  controller: AbortController;
+  holder: string;
+}
 
 /** How many streams of a gateway may be open at a time: each asks the database again and again. */
 export class StreamPlaces {
-  readonly #open = new Map<string, Set<AbortController>>();
+  readonly #open = new Map<string, Set<Place>>();
   #count = 0;
   #closed = false;
 
-  constructor(
-    private readonly max: { all: number; account: number } = { all: PLACES, account: PLACES_OF_ACCOUNT },
-  ) {}
+  constructor(private readonly max: { all: number; account: number; holder: number } = PLACES) {}
 
-  /** Throws 503 with Retry-After when there is none free. Give it back with `leave`. */
-  take(accountId: string): AbortController {
+  /**
+   * Throws 503 with Retry-After when there is none free, so that neither an account nor one token that got into wrong hands
+   * takes them all. `signal` is aborted when the place is given back, which may happen twice, or the gateway closes.
+   */
+  take(accountId: string, holder: string): { signal: AbortSignal; leave: () => void } {
     const own = this.#open.get(accountId) ?? new Set();
-    if (this.#closed || this.#count >= this.max.all || own.size >= this.max.account)
+    const ofHolder = [...own].filter((place) => place.holder === holder).length;
+    const { all, account, holder: each } = this.max;
+    if (this.#closed || this.#count >= all || own.size >= account || ofHolder >= each)
       throw new ExchangeError(503, 'Too many pages are watching at the moment; try again in a while', {
         headers: { 'retry-after': '30' },
       });
-    const place = new AbortController();
+    const place = { controller: new AbortController(), holder };
     own.add(place);
     this.#open.set(accountId, own);
     this.#count += 1;
-    return place;
+    return { signal: place.controller.signal, leave: () => this.#leave(accountId, place) };
   }
 
-  leave(accountId: string, place: AbortController): void {
-    place.abort();
+  #leave(accountId: string, place: Place): void {
+    place.controller.abort();
     const own = this.#open.get(accountId);
     if (own?.delete(place) !== true) return;
     this.#count -= 1;
@@ -38,6 +46,6 @@ export class StreamPlaces {
   /** Ends all of them, so that the gateway can close; whoever watches comes again, to another one. */
   close(): void {
     this.#closed = true;
-    for (const own of this.#open.values()) for (const place of own) place.abort();
+    for (const own of this.#open.values()) for (const { controller } of own) controller.abort();
   }
 }

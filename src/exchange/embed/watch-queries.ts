@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { QueryProgress } from './query-progress.ts';
+import type { PatientQueries } from './query-progress.ts';
 
 /** Why a stream ended: its token is past its time or good no more, the patient is gone, or it has lasted long enough. */
 export type WatchEnd = 'expired' | 'revoked' | 'gone' | 'renew';
 
 export interface WatchOptions {
   /** Reads how things stand; undefined when the patient is gone. */
-  read(): Promise<QueryProgress[] | undefined>;
+  read(): Promise<PatientQueries | undefined>;
   /** Whether whoever watches still may. */
   isGood(): Promise<boolean>;
   /** Of the token; none for an API key. */
@@ -38,16 +38,16 @@ export async function* watchQueries(options: WatchOptions): AsyncGenerator<strin
   while (!signal.aborted) {
     if (expiresAt !== undefined && expiresAt.getTime() <= Date.now()) return yield end('expired');
     if (!(await options.isGood())) return yield end('revoked');
-    const queries = await options.read();
-    if (queries === undefined) return yield end('gone');
-    const next = sse('queries', { queries });
+    const read = await options.read();
+    if (read === undefined) return yield end('gone');
+    const next = sse('queries', read);
     if (next !== shown || Date.now() - saidAt > SILENCE_MS) {
       yield next === shown ? ': still here\n\n' : next;
       shown = next;
       saidAt = Date.now();
     }
     if (Date.now() >= endsAt) return yield end('renew');
-    const isRunning = queries.some(({ status }) => status === 'running');
+    const isRunning = read.queries.some(({ status }) => status === 'running');
     const untilEnd = Math.min(endsAt, expiresAt?.getTime() ?? endsAt) - Date.now();
     const waitMs = Math.max(0, Math.min(isRunning ? pollMs.running : pollMs.idle, untilEnd));
     await sleep(waitMs, undefined, { signal }).catch(() => undefined);

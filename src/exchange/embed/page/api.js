@@ -15,9 +15,9 @@ export function createApi(session) {
   const [, , base = '', account = '', patient = ''] =
     /^((.*)\/embed)\/([^/]+)\/patient\/([^/]+)/.exec(location.pathname) ?? [];
 
-  /** @param {string} path */
-  async function open(path) {
-    const { signal, authorization } = session;
+  /** @param {string} path @param {AbortSignal} [signal] @returns {Promise<Response>} */
+  async function open(path, signal = session.signal) {
+    const { authorization } = session;
     const answer = await fetch(path, {
       headers: { authorization },
       signal,
@@ -25,7 +25,11 @@ export function createApi(session) {
       referrerPolicy: 'no-referrer',
     });
     if (answer.ok) return answer;
-    if (answer.status === 401) session.end('expired');
+    if (answer.status === 401) {
+      // Asked with a token that another one has followed meanwhile.
+      if (!signal.aborted && authorization !== session.authorization) return open(path, signal);
+      session.end('refused');
+    }
     const problem = await answer.json().catch(() => ({}));
     throw new CallError(answer.status, typeof problem.detail === 'string' ? problem.detail : 'No answer');
   }
@@ -34,8 +38,8 @@ export function createApi(session) {
     patient,
     /** An operation of the interface. @param {string} path */
     read: async (path) => (await open(`${base}/medical/v1/${path}`)).json(),
-    /** What there is for this page only. @param {string} name */
-    open: (name) => open(`${base}/embed/${account}/patient/${patient}/${name}`),
+    /** What there is for this page only. @param {string} name @param {AbortSignal} [signal] */
+    open: (name, signal) => open(`${base}/embed/${account}/patient/${patient}/${name}`, signal),
   };
 }
 
@@ -46,6 +50,7 @@ export function messageOf(error, what) {
   if (!(error instanceof CallError)) return `${what} could not be loaded: the connection failed.`;
   if (error.status === 404) return `${what} could not be found.`;
   if (error.status === 429) return `${what} could not be loaded: too many requests just now.`;
+  if (error.status >= 500) return `${what} could not be loaded: the service is not available just now.`;
   return `${what} could not be loaded (${error.message}).`;
 }
 

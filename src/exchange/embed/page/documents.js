@@ -1,34 +1,23 @@
 import { messageOf } from './api.js';
 import { announce, contentOf, el, show } from './dom.js';
-import { counted, dayText, sizeText, sourceName } from './words.js';
+import { drawSome } from './more.js';
+import { dayText, sizeText, sourceName } from './words.js';
 
 /** @typedef {{id: string, fileName: string, description?: string, indexed?: string, mimeType: string, size: number, source: string, type?: any}} Document */
 
-/** Drawn at once; the others on demand. */
-const AT_ONCE = 20;
+const ROWS = { first: 8, next: 100 };
 
 /** @param {Document[]} documents newest first @param {import('./api.js').Api} api */
 export function showDocuments(documents, api) {
   const content = contentOf('documents');
   if (documents.length === 0)
     return show(content, el('p.quiet', {}, 'The sources have delivered no documents.'));
-  const list = el('ul.documents', {}, ...documents.slice(0, AT_ONCE).map((each) => line(each, api)));
-  const rest = documents.slice(AT_ONCE);
-  const more =
-    rest.length > 0 &&
-    el(
-      'button.more',
-      {
-        type: 'button',
-        onclick: () => {
-          const added = rest.map((each) => line(each, api));
-          list.append(...added);
-          if (more) more.remove();
-          added[0]?.querySelector('button')?.focus();
-        },
-      },
-      `Show ${counted(rest.length, 'more document')}`,
-    );
+  const list = el('ul.documents');
+  const more = drawSome(list, documents, (each) => line(each, api), {
+    ...ROWS,
+    what: 'documents',
+    focus: (drawn) => drawn.querySelector('button'),
+  });
   show(content, list, ...(more ? [more] : []));
 }
 
@@ -67,9 +56,9 @@ function line({ fileName, description, type, indexed, mimeType, size, source }, 
     'li',
     {},
     el(
-      'div',
+      'div.what',
       {},
-      el('p.title', { dir: 'auto' }, title),
+      el('p.title', {}, el('bdi', {}, title)),
       el('p.quiet.small', {}, [when, sourceName(source), sizeText(size)].filter(Boolean).join(' · ')),
     ),
     el('p.actions', {}, ...(isXml ? [button('Open', 'html'), button('PDF', 'pdf')] : []), button('Download')),

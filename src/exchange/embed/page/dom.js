@@ -22,6 +22,9 @@ export function el(tag, properties = {}, ...children) {
 /** @param {Node | string | null | undefined | false} child @returns {child is Node | string} */
 const isThere = (child) => child !== null && child !== undefined && child !== false && child !== '';
 
+/** The sections of the page, in order. */
+export const SECTIONS = ['queries', 'record', 'documents', 'person'];
+
 /** @param {string} id @returns {HTMLElement} */
 export function byId(id) {
   const element = document.getElementById(id);
@@ -61,6 +64,15 @@ export function showError(content, message, again) {
       el('button', { type: 'button', onclick: again }, 'Try again'),
     ),
   );
+}
+
+/**
+ * Changes a text only where it has changed: what somebody reads or marks stays where it is.
+ * @param {HTMLElement} element @param {string} text
+ */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+  element.hidden = text === '';
 }
 
 let clearing = 0;

@@ -1,19 +1,38 @@
+/** Longer than the gateway is ever silent while it streams; a line that is cut somewhere says nothing of it. */
+const SILENCE_MS = 45_000;
+
 /**
- * The lines of an answer, as they come.
+ * The lines of an answer, as they come. Throws when nothing comes for too long.
  * @param {Response} answer @returns {AsyncGenerator<string>}
  */
 export async function* linesOf(answer) {
   if (answer.body === null) return;
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    const lines = (rest + value).split('\n');
-    rest = lines.pop() ?? '';
-    yield* lines;
+  try {
+    for (;;) {
+      const { done, value } = await soon(reader.read());
+      if (done) break;
+      const lines = (rest + value).split('\n');
+      rest = lines.pop() ?? '';
+      yield* lines;
+    }
+  } finally {
+    reader.cancel().catch(() => undefined);
   }
   if (rest !== '') yield rest;
+}
+
+/**
+ * @template T
+ * @param {Promise<T>} coming @returns {Promise<T>}
+ */
+function soon(coming) {
+  let timer = 0;
+  const silence = new Promise((_, fail) => {
+    timer = setTimeout(() => fail(new TypeError('the line is silent')), SILENCE_MS);
+  });
+  return Promise.race([coming, silence]).finally(() => clearTimeout(timer));
 }
 
 /**

@@ -1,46 +1,53 @@
 import { CallError, createApi, isAborted, messageOf } from './api.js';
 import { showDocuments } from './documents.js';
-import { announce, byId, contentOf, el, show, showError, showLoading } from './dom.js';
-import { eventsOf } from './lines.js';
+import { announce, byId, contentOf, el, showError, showLoading } from './dom.js';
+import { clearEnding, showEnding } from './ending.js';
+import { follow } from './follow.js';
 import { showPerson } from './person.js';
 import { createQueries } from './queries.js';
 import { showRecord } from './record.js';
 import { Session } from './session.js';
 
-const SECTIONS = ['queries', 'record', 'documents', 'person'];
-/** Between attempts to come back to the events, in milliseconds; the last one for good. */
-const COME_BACK_MS = [1_000, 2_000, 5_000, 15_000, 30_000];
+const session = new Session(showEnding);
+/** Goes on with a token that follows another. @type {() => void} */
+let goOn = () => undefined;
 
-const session = new Session(showEnd);
-
-addEventListener('hashchange', () => {
-  // A host that has a new token gives it in the same way, without loading the page anew.
-  if (session.takeToken()) start();
+addEventListener('hashchange', takeToken);
+// What can be unfolded is printed unfolded.
+addEventListener('beforeprint', () => {
+  for (const part of document.querySelectorAll('details')) part.open = true;
 });
-if (session.takeToken()) start();
-else showEnd('none');
+takeToken();
+if (session.authorization === 'Bearer ') showEnding('none');
+
+/** A host that has a new token gives it in the same way, without loading the page anew. */
+function takeToken() {
+  const taken = session.takeToken();
+  if (taken === 'new') start();
+  if (taken === 'renewed') goOn();
+}
 
 function start() {
-  document.getElementById('end')?.remove();
-  for (const part of ['nav', 'main']) byId(part).hidden = false;
+  clearEnding();
   const api = createApi(session);
   let hasRecord = false;
+  /** What could not be loaded, by section. @type {Map<string, () => Promise<void>>} */
+  const missing = new Map();
 
-  const load = (
-    /** @type {string} */ id,
-    /** @type {string} */ what,
-    /** @type {() => Promise<unknown>} */ work,
-  ) => {
-    const run = async () => {
-      showLoading(contentOf(id), what.toLowerCase());
-      try {
-        await work();
-      } catch (error) {
-        if (!isAborted(error)) showError(contentOf(id), messageOf(error, what), () => void run());
-      }
-    };
-    return run();
-  };
+  /** @param {string} id of the section @param {string} what @param {() => Promise<unknown>} work */
+  async function load(id, what, work) {
+    const again = () => load(id, what, work);
+    missing.delete(id);
+    showLoading(contentOf(id), what.toLowerCase());
+    try {
+      await work();
+    } catch (error) {
+      if (isAborted(error) || session.signal.aborted) return;
+      if (error instanceof CallError && error.status === 404) return session.end('gone');
+      missing.set(id, again);
+      showError(contentOf(id), messageOf(error, what), () => void again());
+    }
+  }
   const loadRecord = () =>
     load('record', 'The record', async () => {
       hasRecord = await showRecord(await api.open('summary'));
@@ -53,7 +60,7 @@ function start() {
   const refresh = () => Promise.all([loadRecord(), loadDocuments()]);
 
   const queries = createQueries({
-    onEnded: () => {
+    onBrought: () => {
       // Nobody's reading is broken into: what is new comes when it is asked for, unless there was nothing to read.
       if (hasRecord) offerRefresh(refresh);
       else void refresh();
@@ -67,51 +74,31 @@ function start() {
     showPerson(patient, cohorts);
   });
   void refresh();
-  void follow(api, queries);
-}
-
-/** Stays with the events until the session is over. @param {import('./api.js').Api} api @param {ReturnType<typeof createQueries>} queries */
-async function follow(api, queries) {
-  const { signal } = session;
-  for (let failures = 0; !signal.aborted; ) {
-    try {
-      for await (const { event, data } of eventsOf(await api.open('events'))) {
-        failures = 0;
-        byId('queries').classList.remove('stale');
-        if (event === 'session' && data.expiresInSeconds !== undefined) session.lasts(data.expiresInSeconds);
-        if (event === 'queries') queries.update(data.queries);
-        if (event === 'end' && data.reason !== 'renew') return session.end('expired');
-      }
-    } catch (error) {
-      if (signal.aborted) return;
-      if (error instanceof CallError && (error.status === 404 || error.status === 403))
-        return showError(contentOf('queries'), messageOf(error, 'The patient'), () => location.reload());
-      if (failures === 0 && contentOf('queries').hasAttribute('aria-busy'))
-        show(contentOf('queries'), el('p.quiet', {}, 'The connection failed; trying again…'));
-      byId('queries').classList.add('stale');
-      if (failures === 1) announce('Live updates have stopped; trying to come back.');
-    }
-    await new Promise((wake) => setTimeout(wake, COME_BACK_MS[Math.min(failures, COME_BACK_MS.length - 1)]));
-    failures += 1;
-  }
+  goOn = () =>
+    void follow(session, api, {
+      onQueries: queries.update,
+      onBack: () => {
+        for (const again of missing.values()) void again();
+      },
+    });
+  goOn();
 }
 
 /** @param {() => Promise<unknown>} refresh */
 function offerRefresh(refresh) {
-  const record = byId('record');
-  if (record.querySelector('.news') !== null) return;
+  const title = byId('record-title');
+  if (byId('record').querySelector('.news') !== null) return;
   const news = el(
     'div.news',
     {},
-    el('p', {}, 'A query has brought something new.'),
+    el('p', {}, 'A query has ended; it may have brought something new.'),
     el(
       'button',
       {
         type: 'button',
         onclick: async () => {
           news.remove();
-          byId('record-title').tabIndex = -1;
-          byId('record-title').focus();
+          title.focus();
           await refresh();
           announce('The record is up to date.');
         },
@@ -119,34 +106,5 @@ function offerRefresh(refresh) {
       'Show it',
     ),
   );
-  byId('record-title').after(news);
-}
-
-/** Nothing of the person stays on the page. @param {'expired' | 'none'} reason */
-function showEnd(reason) {
-  for (const id of SECTIONS) show(contentOf(id));
-  document.querySelector('.news')?.remove();
-  for (const part of ['nav', 'main', 'session']) byId(part).hidden = true;
-  document.title = 'Patient';
-  byId('about').replaceChildren();
-  const name = byId('name');
-  name.textContent = reason === 'expired' ? 'This view is closed' : 'Nothing to show';
-  document.getElementById('end')?.remove();
-  byId('head').after(
-    el(
-      'main.end',
-      { id: 'end' },
-      el(
-        'p',
-        {},
-        reason === 'expired'
-          ? 'Its time is over, or its access was ended. Open it again from your application.'
-          : 'Open this page from your application: it comes with a key that is good for a while.',
-      ),
-    ),
-  );
-  if (reason === 'expired') {
-    name.focus();
-    announce('This view is closed. Open it again from your application.');
-  }
+  title.after(news);
 }

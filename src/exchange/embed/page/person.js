@@ -1,5 +1,5 @@
 import { byId, contentOf, el, show } from './dom.js';
-import { ageOn, dayText } from './words.js';
+import { ageText, dayText } from './words.js';
 
 /** @type {Record<string, string>} */
 const GENDERS = { M: 'Male', F: 'Female', O: 'Other', U: 'Gender not known' };
@@ -11,11 +11,11 @@ const GENDERS = { M: 'Male', F: 'Female', O: 'Other', U: 'Gender not known' };
 export function showPerson(patient, cohorts) {
   const name = [patient.firstName, patient.lastName].flat().join(' ');
   document.title = name;
-  byId('name').textContent = name;
+  byId('name-text').textContent = name;
   byId('about').replaceChildren(
     ...[
       `Born ${dayText(patient.dob)}`,
-      `${ageOn(patient.dob, new Date())} years`,
+      ageText(patient.dob, new Date()),
       GENDERS[patient.genderAtBirth] ?? patient.genderAtBirth,
     ].map((text) => el('span', {}, text)),
   );
@@ -38,7 +38,7 @@ export function showPerson(patient, cohorts) {
           'ul.cohorts',
           {},
           ...cohorts.map(({ name: cohort, color }) =>
-            el(`li.tag.${colorClass(color)}`, { dir: 'auto' }, cohort),
+            el(`li.tag.${colorClass(color)}`, {}, el('bdi', {}, cohort)),
           ),
         ),
   );
@@ -48,7 +48,7 @@ export function showPerson(patient, cohorts) {
 function fact(label, values) {
   const known = values.filter((value) => value !== undefined && value !== '');
   if (known.length === 0) return [];
-  return [el('div', {}, el('dt', {}, label), ...known.map((value) => el('dd', { dir: 'auto' }, value)))];
+  return [el('div', {}, el('dt', {}, label), ...known.map((value) => el('dd', {}, el('bdi', {}, value))))];
 }
 
 /** @param {any} address */

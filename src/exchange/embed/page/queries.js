@@ -1,128 +1,141 @@
-import { announce, contentOf, el, show } from './dom.js';
-import { counted, sourceName, timeText } from './words.js';
+import { announce, contentOf, el, setText, show } from './dom.js';
+import { QUERY_WORDS, SOURCE_WORDS, tellOf } from './query-words.js';
+import { counted, sourceName, timeAfter, timeText } from './words.js';
 
-/** @typedef {{source: string, status: string, attempt: number, resources: number, completedAt?: string, reason?: string}} Source */
+/** @typedef {{source: string, status: string, attempt: number, resources: number, startedAt?: string, completedAt?: string, reason?: string}} Source */
 /** @typedef {{requestId: string, status: string, startedAt: string, sources: Source[]}} Query */
-
-/** @type {Record<string, string>} */
-const QUERY_WORDS = {
-  running: 'Under way',
-  completed: 'Completed',
-  partial: 'Completed in part',
-  failed: 'Failed',
-};
-/** @type {Record<string, string>} */
-const SOURCE_WORDS = {
-  running: 'Collecting',
-  waiting: 'To be tried again',
-  completed: 'Completed',
-  failed: 'Failed',
-};
-/** Shown at once; the others on demand. */
-const OPEN = 1;
+/** @typedef {{element: HTMLElement, update: (query: Query) => void}} Card */
 
 /**
- * The queries of the patient, drawn anew with every event; what changed is told to those who hear the page.
- * @param {{onEnded: () => void}} options
+ * The queries of the patient: the newest, the others on demand. With every event only what has changed is drawn, so that
+ * nobody loses the place or what is marked; and what changed is told to those who hear the page.
+ * @param {{onBrought: () => void}} options called when a query has ended that brought something
  */
-export function createQueries({ onEnded }) {
-  /** @type {Map<string, string>} */
+export function createQueries({ onBrought }) {
+  /** @type {Map<string, Query>} */
   let known = new Map();
   let isFirst = true;
-  let showsOlder = false;
+  /** @type {Map<string, Card>} */
+  const cards = new Map();
+  const newest = el('div');
+  const olderTitle = el('summary');
+  const olderList = el('div');
+  const older = el('details.older', {}, olderTitle, olderList);
+  const cut = el('p.quiet.small');
 
   return {
-    /** @param {Query[]} queries newest first */
-    update(queries) {
-      const now = new Map(
-        queries.flatMap((query) => [
-          [query.requestId, query.status],
-          ...query.sources.map(
-            ({ source, status }) =>
-              /** @type {[string, string]} */ ([`${query.requestId}/${source}`, status]),
-          ),
-        ]),
-      );
-      const hasEnded = queries.some(
-        ({ requestId, status }) => status !== 'running' && known.get(requestId) !== status,
-      );
-      if (!isFirst) tell(queries, known);
-      if (!isFirst && hasEnded) onEnded();
-      known = /** @type {Map<string, string>} */ (now);
+    /** @param {{queries: Query[], total: number}} data newest first */
+    update({ queries, total }) {
+      if (!isFirst) {
+        const news = tellOf(queries, known);
+        if (news !== '') announce(news);
+        if (queries.some((query) => hasBrought(query, known.get(query.requestId)))) onBrought();
+      }
+      known = new Map(queries.map((query) => [query.requestId, query]));
       isFirst = false;
-      draw(queries);
+      draw(queries, total);
     },
   };
 
-  /** @param {Query[]} queries */
-  function draw(queries) {
+  /** @param {Query[]} queries @param {number} total */
+  function draw(queries, total) {
     const content = contentOf('queries');
-    if (queries.length === 0)
+    const [first, ...others] = queries;
+    if (first === undefined)
       return show(content, el('p.quiet', {}, 'No source has been asked about this patient yet.'));
-    const older = queries.slice(OPEN);
-    const details =
-      older.length > 0 &&
-      el(
-        'details.older',
-        {
-          open: showsOlder,
-          ontoggle: (/** @type {Event} */ { target }) => {
-            showsOlder = /** @type {HTMLDetailsElement} */ (target).open;
-          },
-        },
-        el('summary', {}, counted(older.length, 'earlier query', 'earlier queries')),
-        ...older.map(queryCard),
-      );
-    const hadFocus = document.activeElement?.matches('#queries summary') === true;
-    show(content, ...queries.slice(0, OPEN).map(queryCard), ...(details ? [details] : []));
-    if (hadFocus) /** @type {HTMLElement | null} */ (content.querySelector('summary'))?.focus();
+    for (const id of cards.keys()) if (!known.has(id)) cards.delete(id);
+    place(newest, [elementOf(first)]);
+    place(olderList, others.map(elementOf));
+    setText(olderTitle, counted(total - 1, 'earlier query', 'earlier queries'));
+    setText(cut, total > queries.length ? `The latest ${queries.length} of ${total} are shown here.` : '');
+    olderList.after(cut);
+    older.hidden = others.length === 0;
+    if (older.parentElement !== content) show(content, newest, older);
+  }
+
+  /** @param {Query} query */
+  function elementOf(query) {
+    const card = cards.get(query.requestId) ?? createCard(query);
+    cards.set(query.requestId, card);
+    card.update(query);
+    return card.element;
   }
 }
 
-/** @param {Query} query */
-function queryCard({ status, startedAt, sources }) {
-  return el(
+/** Whether it ended since, and not with nothing. @param {Query} query @param {Query | undefined} before */
+const hasBrought = (query, before) =>
+  query.status !== 'running' &&
+  (before === undefined || before.status === 'running') &&
+  query.sources.some(({ resources }) => resources > 0);
+
+/** Puts the elements there, moving none that is in its place. @param {HTMLElement} parent @param {HTMLElement[]} elements */
+function place(parent, elements) {
+  for (const [index, element] of elements.entries())
+    if (parent.children[index] !== element) parent.insertBefore(element, parent.children[index] ?? null);
+  while (parent.children.length > elements.length) parent.lastElementChild?.remove();
+}
+
+/** @param {Query} first @returns {Card} */
+function createCard({ startedAt }) {
+  const state = el('span.state');
+  const list = el('ul.sources');
+  /** @type {Map<string, {element: HTMLElement, update: (source: Source, query: Query) => void}>} */
+  const lines = new Map();
+  const element = el(
     'article.query',
     { 'aria-label': `Query of ${timeText(startedAt)}` },
-    el(
-      'p.line',
-      {},
-      el('span.state', { 'data-state': status }, QUERY_WORDS[status] ?? status),
-      el('time.quiet', { datetime: startedAt }, timeText(startedAt)),
-    ),
-    el('ul.sources', {}, ...sources.map(sourceLine)),
+    el('p.line', {}, state, el('time.quiet', { datetime: startedAt }, `Asked ${timeText(startedAt)}`)),
+    list,
   );
-}
-
-/** @param {Source} progress */
-function sourceLine({ source, status, attempt, resources, reason }) {
-  const label = sourceName(source);
-  const found = status === 'completed' || resources > 0 ? counted(resources, 'entry', 'entries') : undefined;
-  const remarks = [found, attempt > 1 && `attempt ${attempt}`].filter(Boolean).join(' · ');
-  return el(
-    'li',
-    {},
-    el('span.source', {}, label),
-    el('span.state', { 'data-state': status }, SOURCE_WORDS[status] ?? status),
-    remarks !== '' && el('span.quiet', {}, remarks),
-    status === 'running' && el('progress', { 'aria-label': `${label}: collecting` }),
-    reason !== undefined && el('span.reason', { dir: 'auto' }, reason),
-  );
-}
-
-/** @param {Query[]} queries @param {Map<string, string>} before */
-function tell(queries, before) {
-  const news = queries.flatMap((query) => {
-    const was = before.get(query.requestId);
-    if (was === undefined) return ['A query has begun'];
-    const sources = query.sources
-      .filter(({ source, status }) => before.get(`${query.requestId}/${source}`) !== status)
-      .map(
-        ({ source, status }) => `${sourceName(source)}: ${(SOURCE_WORDS[status] ?? status).toLowerCase()}`,
+  return {
+    element,
+    update(query) {
+      setState(state, query.status, QUERY_WORDS);
+      place(
+        list,
+        query.sources.map((source) => {
+          const line = lines.get(source.source) ?? createLine(source.source);
+          lines.set(source.source, line);
+          line.update(source, query);
+          return line.element;
+        }),
       );
-    const whole =
-      was !== query.status ? [`The query is over: ${(QUERY_WORDS[query.status] ?? '').toLowerCase()}`] : [];
-    return [...sources, ...whole];
-  });
-  if (news.length > 0) announce(`${news.join('. ')}.`);
+    },
+  };
+}
+
+/** @param {string} name */
+function createLine(name) {
+  const label = sourceName(name);
+  const state = el('span.state');
+  const remarks = el('span.quiet');
+  const progress = el('progress', { 'aria-label': `${label}: collecting` });
+  const reason = el('span.reason', { dir: 'auto' });
+  return {
+    element: el('li', {}, el('span.source', {}, label), state, remarks, progress, reason),
+    /** @param {Source} source @param {Query} query */
+    update(source, query) {
+      setState(state, source.status, SOURCE_WORDS);
+      setText(remarks, remarksOn(source, query));
+      progress.hidden = source.status !== 'running';
+      setText(reason, source.status === 'cancelled' ? '' : (source.reason ?? ''));
+    },
+  };
+}
+
+/** @param {Source} source @param {Query} query */
+function remarksOn({ status, attempt, resources, startedAt, completedAt }, query) {
+  const found = status === 'completed' || resources > 0 ? counted(resources, 'entry', 'entries') : '';
+  const since = status === 'running' && startedAt && `since ${timeAfter(startedAt, query.startedAt)}`;
+  const at = status === 'completed' && completedAt && `at ${timeAfter(completedAt, query.startedAt)}`;
+  const next =
+    (status === 'waiting' && 'another attempt follows by itself') ||
+    (status === 'failed' && 'its data could not be collected');
+  return [found, at, since, attempt > 1 && `attempt ${attempt}`, next].filter(Boolean).join(' · ');
+}
+
+/** @param {HTMLElement} element @param {string} status @param {Record<string, string>} words */
+function setState(element, status, words) {
+  element.dataset.state = status;
+  setText(element, words[status] ?? status);
 }

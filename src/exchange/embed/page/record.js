@@ -1,9 +1,15 @@
 import { contentOf, el, show } from './dom.js';
 import { linesOf } from './lines.js';
+import { drawSome } from './more.js';
 import { counted } from './words.js';
 
-/** Rows of a table that are drawn at once; the others on demand. */
-const ROWS_AT_ONCE = 25;
+const ROWS = { first: 20, next: 200 };
+/** In characters: a day, a state. It stays in one line, whatever stands beside it. */
+const SHORT = 12;
+/** Open from the start where there is room: what is asked for first. */
+const OPEN = ['problems', 'medications', 'allergies'];
+/** What it says matters, rows or not. */
+const KEPT = ['allergies', 'rest'];
 
 /**
  * Draws the summary of the record from the parts that the gateway sends, section by section.
@@ -29,8 +35,7 @@ export async function showRecord(answer) {
         break;
       case 'section':
         section = el('details.part', {}, el('summary', {}, el('h3', {}, part.title)));
-        // What it says is about the whole record, rows or not.
-        if (part.id === 'rest') section.dataset.keep = '';
+        section.dataset.part = part.id;
         made.push(section);
         break;
       case 'note':
@@ -58,17 +63,22 @@ export async function showRecord(answer) {
   return resources > 0;
 }
 
-/** Sections with something in them first opened; those without are named in one line. @param {HTMLElement[]} made */
+/** The sections that say something; the others are named in one line, and so are notes on the whole. @param {HTMLElement[]} made */
 function inOrder(made) {
-  const isEmpty = (/** @type {HTMLElement} */ each) =>
-    each.matches('details') && each.dataset.rows === undefined && each.dataset.keep === undefined;
-  const empty = made.filter(isEmpty).map((each) => each.querySelector('h3')?.textContent ?? '');
-  const full = made.filter((each) => !isEmpty(each));
-  const notes = full.filter((each) => !each.matches('details'));
-  const parts = full.filter((each) => each.matches('details'));
-  parts[0]?.setAttribute('open', '');
-  const nothing = empty.length > 0 && el('p.quiet.small', {}, `Nothing recorded under: ${empty.join(', ')}.`);
-  return [...parts, ...(nothing ? [nothing] : []), ...notes];
+  const parts = made.filter((each) => each.matches('details'));
+  const notes = made.filter((each) => !each.matches('details'));
+  const idOf = (/** @type {HTMLElement} */ part) => part.dataset.part ?? '';
+  const isEmpty = (/** @type {HTMLElement} */ part) => part.dataset.rows === undefined;
+  const shown = parts.filter((part) => !isEmpty(part) || KEPT.includes(idOf(part)));
+  const missing = parts.filter((part) => !shown.includes(part));
+  const isWide = matchMedia('(min-width: 62rem)').matches;
+  for (const [index, part] of shown.entries()) {
+    const isWanted = isWide ? OPEN.includes(idOf(part)) : isEmpty(part) && idOf(part) === 'allergies';
+    if (isWanted || index === 0) part.setAttribute('open', '');
+  }
+  const names = missing.map((part) => part.querySelector('h3')?.textContent ?? '').join(', ');
+  const nothing = el('p.quiet.small', {}, `The sources have delivered nothing under: ${names}.`);
+  return [...shown, ...(missing.length > 0 ? [nothing] : []), ...notes];
 }
 
 /** @param {HTMLElement | undefined} section @param {number} rows */
@@ -114,7 +124,11 @@ function table({ caption, columns }) {
       ? el(
           'tr.group',
           { role: 'row' },
-          el('th', { scope: 'rowgroup', role: 'rowheader', colspan: columns.length }, each.group),
+          el(
+            'th',
+            { scope: 'rowgroup', role: 'rowheader', colspan: columns.length },
+            el('bdi', {}, each.group),
+          ),
         )
       : el(
           'tr',
@@ -126,24 +140,8 @@ function table({ caption, columns }) {
     /** @param {{group: string} | {cells: Cell[]}} each */
     add: (each) => rows.push(each),
     finish() {
-      body.append(...rows.slice(0, ROWS_AT_ONCE).map(draw));
-      const rest = rows.slice(ROWS_AT_ONCE);
-      if (rest.length === 0) return;
-      const more = el(
-        'button.more',
-        {
-          type: 'button',
-          onclick: () => {
-            const added = rest.map(draw);
-            body.append(...added);
-            more.remove();
-            added[0]?.setAttribute('tabindex', '-1');
-            added[0]?.focus();
-          },
-        },
-        `Show ${rest.length.toLocaleString('en-US')} more`,
-      );
-      element.append(more);
+      const more = drawSome(body, rows, draw, { ...ROWS, what: caption });
+      if (more) element.append(more);
     },
   };
 }
@@ -154,8 +152,9 @@ function cellOf({ text, tone }, column, isFirst) {
     column?.isNumeric && 'number',
     tone === 'alert' && 'alert',
     tone === 'muted' && 'quiet',
+    text.length <= SHORT && 'short',
   ].filter(Boolean);
   const tag = [isFirst ? 'th' : 'td', ...classes].join('.');
   const role = isFirst ? { scope: 'row', role: 'rowheader' } : { role: 'cell' };
-  return el(tag, { ...role, dir: 'auto', 'data-label': column?.title ?? '' }, text);
+  return el(tag, { ...role, 'data-label': column?.title ?? '' }, el('bdi', {}, text));
 }

@@ -4,6 +4,8 @@ import { clockText } from './words.js';
 /** Told of beforehand, in seconds before the end. */
 const WARNINGS = [300, 60];
 
+/** @typedef {import('./ending.js').Ending} Ending */
+
 /**
  * What the page may do, and for how long. The token comes in the fragment of the address, leaves the address at once, and is
  * kept in memory only.
@@ -15,48 +17,61 @@ export class Session {
   #timer = 0;
   /** Aborted when the session is over: every call with it. */
   #over = new AbortController();
+  /** Aborted then, and when another token takes the place of this one. */
+  #replaced = new AbortController();
 
-  /** @param {(reason: 'expired' | 'none') => void} onEnd */
+  /** @param {(reason: Ending) => void} onEnd */
   constructor(onEnd) {
     this.onEnd = onEnd;
   }
 
-  /** Takes a token from the address. @returns {boolean} whether there was one */
+  /**
+   * Takes a token from the address. `renewed`: it follows one that was still good, and what is on the page can stay.
+   * @returns {'none' | 'new' | 'renewed'}
+   */
   takeToken() {
     const token = new URLSearchParams(location.hash.slice(1)).get('access_token');
-    if (token === null || token === '') return false;
+    if (token === null || token === '') return 'none';
     history.replaceState(null, '', location.pathname + location.search);
+    const goesOn = this.#token !== '' && !this.#over.signal.aborted;
     clearInterval(this.#timer);
-    this.#over.abort();
-    this.#over = new AbortController();
+    this.#replaced.abort();
+    this.#replaced = new AbortController();
+    if (!goesOn) this.#over = new AbortController();
     this.#token = token;
     this.#endsAt = Infinity;
     this.#told = Infinity;
-    return true;
+    return goesOn ? 'renewed' : 'new';
   }
 
   get signal() {
     return this.#over.signal;
   }
 
+  /** For what should go on with the newest token. */
+  get tokenSignal() {
+    return this.#replaced.signal;
+  }
+
   get authorization() {
     return `Bearer ${this.#token}`;
   }
 
-  /** By the gateway's clock, for this machine's may be wrong. @param {number} seconds */
+  /** By the gateway's clock, for this machine's may be wrong. The end of a token never moves on. @param {number} seconds */
   lasts(seconds) {
-    this.#endsAt = Date.now() + seconds * 1000;
+    this.#endsAt = Math.min(this.#endsAt, Date.now() + seconds * 1000);
     clearInterval(this.#timer);
     this.#timer = setInterval(() => this.#tick(), 1000);
     this.#tick();
   }
 
-  /** @param {'expired' | 'none'} reason */
+  /** @param {Ending} reason */
   end(reason) {
     clearInterval(this.#timer);
     if (this.#over.signal.aborted) return;
     this.#token = '';
     this.#over.abort();
+    this.#replaced.abort();
     this.onEnd(reason);
   }
 

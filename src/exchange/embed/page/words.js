@@ -4,30 +4,40 @@ export const SOURCE_NAMES = { hie: 'Health networks', pharmacy: 'Pharmacies', la
 /** @param {string} source */
 export const sourceName = (source) => SOURCE_NAMES[source] ?? source;
 
-// As the summary of the record writes its days: day, month by name, year. Nobody takes one for the other.
-const DAY = /** @type {const} */ ({ day: 'numeric', month: 'short', year: 'numeric' });
-const CLOCK = /** @type {const} */ ({ hour: '2-digit', minute: '2-digit' });
-const time = new Intl.DateTimeFormat('en-GB', { ...DAY, ...CLOCK });
-const clock = new Intl.DateTimeFormat('en-GB', CLOCK);
-const day = new Intl.DateTimeFormat('en-GB', { ...DAY, timeZone: 'UTC' });
+// As the summary of the record writes its days: day, month by name, year. Nobody takes one for the other. Made by hand, for
+// browsers write them in different ways ("Sept").
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const two = (/** @type {number} */ number) => String(number).padStart(2, '0');
 
-/** @param {string} instant ISO 8601 */
-export const timeText = (instant) => time.format(new Date(instant));
-/** @param {Date} instant */
-export const clockText = (instant) => clock.format(instant);
+/** Hours and minutes where the reader is. @param {Date} instant */
+export const clockText = (instant) => `${two(instant.getHours())}:${two(instant.getMinutes())}`;
+
+/** Day and time where the reader is. @param {string} instant ISO 8601 */
+export function timeText(instant) {
+  const time = new Date(instant);
+  return `${time.getDate()} ${MONTHS[time.getMonth()]} ${time.getFullYear()}, ${clockText(time)}`;
+}
+
+/** The time alone where the day has just been told. @param {string} instant ISO 8601 @param {string} told of that day */
+export function timeAfter(instant, told) {
+  const time = new Date(instant);
+  return time.toDateString() === new Date(told).toDateString() ? clockText(time) : timeText(instant);
+}
 
 /** A day as it was written, whatever the time zone of the reader. @param {string | undefined} text */
 export function dayText(text) {
-  const found = /^\d{4}-\d{2}-\d{2}/.exec(text ?? '')?.[0];
-  return found === undefined ? '' : day.format(new Date(`${found}T00:00:00Z`));
+  const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})/.exec(text ?? '') ?? [];
+  return year === undefined ? '' : `${Number(day)} ${MONTHS[Number(month) - 1]} ${year}`;
 }
 
-/** In whole years. @param {string} dob YYYY-MM-DD @param {Date} now */
-export function ageOn(dob, now) {
-  const [year = 0, month = 0, dayOfMonth = 0] = dob.split('-').map(Number);
-  const hadBirthday =
-    now.getMonth() + 1 > month || (now.getMonth() + 1 === month && now.getDate() >= dayOfMonth);
-  return now.getFullYear() - year - (hadBirthday ? 0 : 1);
+/** In years; of small children in months, of newborns in days. @param {string} dob YYYY-MM-DD @param {Date} now */
+export function ageText(dob, now) {
+  const [year = 0, month = 0, day = 0] = dob.split('-').map(Number);
+  const months = (now.getFullYear() - year) * 12 + now.getMonth() + 1 - month - (now.getDate() < day ? 1 : 0);
+  if (months >= 24) return counted(Math.floor(months / 12), 'year');
+  if (months >= 1) return counted(months, 'month');
+  const today = Date.UTC(now.getFullYear(), now.getMonth(), now.getDate());
+  return counted(Math.max(0, Math.round((today - Date.UTC(year, month - 1, day)) / 86_400_000)), 'day');
 }
 
 /** @param {number} count @param {string} one @param {string} [many] */

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { queryProgress } from '../../embed/query-progress.ts';
 import { StreamPlaces } from '../../embed/stream-places.ts';
 import { summaryLines } from '../../embed/summary-lines.ts';
@@ -36,6 +36,7 @@ export function addEmbedDataRoutes(app: FastifyInstance, deps: DataDeps): void {
     async (request, reply) => {
       const { accountId, patientId } = await openPatient(deps, request, 'getEmbedSummary');
       await deps.records.merge(accountId, patientId);
+      letGoOfStuckReader(reply);
       return reply
         .type('application/x-ndjson; charset=utf-8')
         .header('cache-control', 'no-store')
@@ -48,17 +49,18 @@ export function addEmbedDataRoutes(app: FastifyInstance, deps: DataDeps): void {
     { exposeHeadRoute: false, schema: { hide: true }, config: { operation: 'watchEmbedQueries' } },
     async (request, reply) => {
       const { accountId, patientId } = await openPatient(deps, request, 'watchEmbedQueries');
-      const { keyId, embedToken } = callerOf(request);
-      const place = places.take(accountId);
-      reply.raw.once('close', () => places.leave(accountId, place));
+      const { actor, keyId, embedToken } = callerOf(request);
+      const place = places.take(accountId, actor);
+      reply.raw.once('close', place.leave);
       // Gone before the place was taken, and nobody will tell so again.
-      if (reply.raw.destroyed) places.leave(accountId, place);
+      if (reply.raw.destroyed) place.leave();
+      letGoOfStuckReader(reply);
       const events = watchQueries({
         read: () =>
           deps.store.asAccount(accountId, async (tx) => {
             if ((await findPatient(tx, patientId)) === undefined) return undefined;
             const page = await deps.networkQueries.listQueries(tx, { patientId }, NEWEST_FIRST);
-            return page.items.map(queryProgress);
+            return { queries: page.items.map(queryProgress), total: page.total };
           }),
         isGood: async () =>
           embedToken === undefined
@@ -73,6 +75,14 @@ export function addEmbedDataRoutes(app: FastifyInstance, deps: DataDeps): void {
         .send(Readable.from(events));
     },
   );
+}
+
+/** Whoever takes nothing of an answer for so long is cut off: the stream says something more often. */
+const STUCK_MS = 60_000;
+
+/** What is made for a slow reader waits with it (streams are pulled); one that has gone still would hold it for good. */
+function letGoOfStuckReader(reply: FastifyReply): void {
+  reply.raw.setTimeout(STUCK_MS, () => void reply.raw.destroy());
 }
 
 /** The patient of the address, which names the caller's own account; the look at it is audited. Throws NotFoundError. */
