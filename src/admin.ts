@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { givenVariables, readConfig } from './config.ts';
 import { readConnection } from './embedded/connection-file.ts';
 import { auditHeads } from './embedded/stack-environment.ts';
@@ -12,7 +13,10 @@ import { renderTable } from './starter/table.ts';
 
 /** `npm run admin`: accounts, facilities, API keys, audit; on DATABASE_URL, or on the running embedded stack. */
 process.exitCode = await runAdmin(process.argv.slice(2), {
-  write: (text) => void process.stdout.write(text),
+  // A reader that is slower than the database must not fill our memory.
+  write: async (text) => {
+    if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+  },
   writeError: (text) => void process.stderr.write(text),
   open,
   renderTable,

@@ -33,9 +33,9 @@ export async function exportAuditCommand(
 ): Promise<AdminResult> {
   const time = { from: parseTime('--from', from), to: parseTime('--to', to) };
   await store.asSystem((tx) => requireAccount(tx, account));
-  const lines = auditLines(store, account, time);
-  if (out === undefined) return { document: {}, stream: lines };
-  const entries = await writeNew(out, lines);
+  const pages = auditPages(store, account, time);
+  if (out === undefined) return { document: {}, stream: joined(pages) };
+  const entries = await writeNew(out, pages);
   return { document: { path: out, entries }, lines: [`${entries} entries in ${out}`] };
 }
 
@@ -149,23 +149,28 @@ const FAULTS: Readonly<Record<ChainFault['what'], (fault: ChainFault) => string>
   'head not ours': () => 'the head kept elsewhere was not signed with this key',
 };
 
-async function* auditLines(
+/** Lines of some entries at a time. */
+async function* auditPages(
   store: Store,
   accountId: string,
   time: { from?: Date; to?: Date },
-): AsyncGenerator<string> {
+): AsyncGenerator<string[]> {
   let after = 0;
   for (;;) {
     const page = { after, limit: PAGE };
     const rows = await store.asSystem((tx) => rowsOfTime(tx, accountId, time, page));
-    for (const row of rows) yield `${JSON.stringify(toAuditEvent(row))}\n`;
+    yield rows.map((row) => `${JSON.stringify(toAuditEvent(row))}\n`);
     if (rows.length < PAGE) return;
     after = rows.at(-1)?.id ?? after;
   }
 }
 
+async function* joined(pages: AsyncIterable<string[]>): AsyncGenerator<string> {
+  for await (const lines of pages) yield lines.join('');
+}
+
 /** Of its owner only. Answers the count of lines. Throws AdminError when the file is there. */
-async function writeNew(path: string, lines: AsyncIterable<string>): Promise<number> {
+async function writeNew(path: string, pages: AsyncIterable<string[]>): Promise<number> {
   const file = await open(path, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
     throw new AdminError(
       error.code === 'EEXIST' ? `${path} is there already` : `${path} cannot be written (${error.code})`,
@@ -173,9 +178,9 @@ async function writeNew(path: string, lines: AsyncIterable<string>): Promise<num
   });
   let count = 0;
   try {
-    for await (const line of lines) {
-      await file.appendFile(line);
-      count += 1;
+    for await (const lines of pages) {
+      await file.appendFile(lines.join(''));
+      count += lines.length;
     }
   } finally {
     await file.close();

@@ -3,7 +3,8 @@ import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
 import { type CommonOptions, createAdminProgram, isUsageError } from './program.ts';
 
 export interface AdminSurroundings {
-  write(text: string): void;
+  /** What comes next waits until this one is taken. */
+  write(text: string): void | Promise<void>;
   writeError(text: string): void;
   /** Where the commands work. Throws ConfigError or AdminError with what to do. */
   open(options: CommonOptions): Promise<AdminTarget>;
@@ -21,15 +22,15 @@ export async function runAdmin(argv: readonly string[], surroundings: AdminSurro
     const target = await surroundings.open(options);
     try {
       const result = await command(target);
-      if (result.stream !== undefined) for await (const line of result.stream) write(line);
-      else write(json ? `${JSON.stringify(result.document)}\n` : textOf(result, surroundings));
+      if (result.stream !== undefined) for await (const text of result.stream) await write(text);
+      else await write(json ? `${JSON.stringify(result.document)}\n` : textOf(result, surroundings));
       if (result.failed === true) exitCode = EXIT.notWhole;
     } finally {
       await target.store.close();
     }
   };
   try {
-    const program = createAdminProgram(run, { out: write, err: writeError });
+    const program = createAdminProgram(run, { out: (text) => void write(text), err: writeError });
     await program.parseAsync([...argv], { from: 'user' });
     return exitCode;
   } catch (error) {
