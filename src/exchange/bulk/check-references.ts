@@ -1,14 +1,18 @@
 import type { RowError } from '../../contract/bulk-csv/row.ts';
-import { holdCohorts } from '../store/cohorts.ts';
+import { isSame } from '../domain/same-value.ts';
+import { holdCohorts, lookAtCohorts, type NamedCohort } from '../store/cohorts.ts';
 import type { AccountTx } from '../store/database.ts';
 import { findFacilityIds } from '../store/facilities.ts';
+import { OvertakenError } from '../store/retry.ts';
 import type { PreparedRow } from './prepare-chunk.ts';
 
 export interface References {
-  /** Cohorts of these rows that are for treatment; held, so that their purpose stays what it is. */
+  /** Cohorts of these rows that are for treatment. */
   treatmentCohorts: ReadonlySet<string>;
   /** What is wrong with the ids of a row. */
   errorsOf(line: PreparedRow): RowError[];
+  /** Makes the cohorts stay as they were found. Throws OvertakenError when one of them is not any more. */
+  holdCohorts(): Promise<void>;
 }
 
 /** Whether the facilities and cohorts of the rows are there. */
@@ -19,8 +23,8 @@ export async function checkReferences(
 ): Promise<References> {
   const facilityIds = new Set([defaultFacilityId, ...lines.flatMap(({ facility }) => facility?.id ?? [])]);
   const knownFacilities = await findFacilityIds(tx, [...facilityIds]);
-  const cohortIds = new Set(lines.flatMap(({ cohorts }) => cohorts.map(({ id }) => id)));
-  const cohorts = await holdCohorts(tx, [...cohortIds]);
+  const cohortIds = [...new Set(lines.flatMap(({ cohorts }) => cohorts.map(({ id }) => id)))];
+  const cohorts = await lookAtCohorts(tx, cohortIds);
   const knownCohorts = new Set(cohorts.map(({ id }) => id));
   const treatment = cohorts.filter(({ purposeOfUse }) => purposeOfUse === 'treatment');
   return {
@@ -34,5 +38,12 @@ export async function checkReferences(
         ...noCohorts.map((cohort) => ({ column: cohort.column, message: `there is no cohort ${cohort.id}` })),
       ];
     },
+    async holdCohorts() {
+      const held = await holdCohorts(tx, cohortIds);
+      if (!isSame(held.map(purposeOf), cohorts.map(purposeOf)))
+        throw new OvertakenError('a cohort of these rows was changed meanwhile');
+    },
   };
 }
+
+const purposeOf = ({ id, purposeOfUse }: NamedCohort) => ({ id, purposeOfUse });

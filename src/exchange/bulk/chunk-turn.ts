@@ -2,6 +2,7 @@ import type { BulkCounts } from '../../contract/bulk-create-workflow.ts';
 import type { CsvLayout } from '../../contract/bulk-csv/layout.ts';
 import type { BlobRef } from '../blobs/blob-store.ts';
 import { completeChunk, holdChunk } from '../store/bulk-chunks.ts';
+import { retryOvertaken } from '../store/retry.ts';
 import type { BulkEngineDeps } from './engine.ts';
 import { type BulkJob, judgeChunk } from './judge-chunk.ts';
 import type { PreparedChunk } from './prepare-chunk.ts';
@@ -18,8 +19,10 @@ export type TurnEnd = { counts: BulkCounts; stop?: undefined } | { stop: 'done' 
 
 /** A chunk in PostgreSQL's hands. */
 export interface ChunkTurn {
-  /** Resolves when it holds all its persons, or needs none: from then on the next chunk cannot get before it. */
-  locked: Promise<void>;
+  /** Identity keys of its persons. */
+  keys: ReadonlySet<string>;
+  /** Resolves when it holds all that it may have to wait for, or has ended. */
+  holdsAll: Promise<void>;
   /** Its end; rejects when nothing of it stays. */
   ended: Promise<TurnEnd>;
 }
@@ -28,9 +31,9 @@ export interface ChunkTurn {
  * One chunk in one transaction: rows, checkpoint, counts, and the reference of its part of the result, whose blob is safe
  * by then.
  *
- * The chunk before it may still be under way. This one takes its persons only after that one has, so of a person in both
- * it waits for the other's commit; and it commits only after that one has. So chunks take effect in the order of the
- * file, and whatever kills them leaves no gap.
+ * The chunk before it may still be under way. With a person in both, this one waits for its end. It takes nothing before
+ * the other holds all it needs, so that two imports never wait for each other in a circle; and it commits only after
+ * the other has. So chunks take effect in the order of the file, and whatever kills them leaves no gap.
  */
 export function beginTurn(
   { store, blobs }: Pick<BulkEngineDeps, 'store' | 'blobs'>,
@@ -38,25 +41,35 @@ export function beginTurn(
   chunk: PreparedChunk,
   before?: ChunkTurn,
 ): ChunkTurn {
-  let tellLocked = (): void => undefined;
-  const holdsAll = new Promise<void>((resolve) => {
-    tellLocked = resolve;
+  let tellHeld = (): void => undefined;
+  let isHeld = false;
+  const held = new Promise<void>((resolve) => {
+    tellHeld = () => {
+      isHeld = true;
+      resolve();
+    };
   });
   const ended = run();
-  // Who waits for the lock of a turn that fails learns of the failure; perhaps nobody waits.
-  const locked = Promise.race([holdsAll, ended.then(() => undefined)]);
-  locked.catch(() => undefined);
-  return { locked, ended };
+  // Who waits for a turn that fails learns of the failure; perhaps nobody waits.
+  const holdsAll = Promise.race([held, ended.then(() => undefined)]);
+  holdsAll.catch(() => undefined);
+  return { keys: chunk.keys, holdsAll, ended };
 
   async function run(): Promise<TurnEnd> {
-    await before?.locked;
+    await before?.holdsAll;
+    if (before !== undefined && haveCommon(chunk.keys, before.keys)) await before.ended;
+    return retryOvertaken(attempt, () => !isHeld);
+  }
+
+  async function attempt(): Promise<TurnEnd> {
     let part: BlobRef | undefined;
     let isReferenced = false;
     try {
       return await store.asAccount(job.accountId, async (tx): Promise<TurnEnd> => {
         const held = await holdChunk(tx, job.requestId, chunk.chunk);
         if (held.stop !== undefined) return { stop: held.stop };
-        const judged = await judgeChunk(tx, job, chunk, tellLocked);
+        const judged = await judgeChunk(tx, job, chunk);
+        tellHeld();
         const writing = writeChunk(tx, job, judged);
         // Awaited below; until then a failure is nobody's.
         writing.catch(() => undefined);
@@ -79,6 +92,11 @@ export function beginTurn(
       throw error;
     }
   }
+}
+
+function haveCommon(left: ReadonlySet<string>, right: ReadonlySet<string>): boolean {
+  for (const key of left) if (right.has(key)) return true;
+  return false;
 }
 
 /** Rolls the transaction back: the request ended or was paused while its chunk was handled. */

@@ -2,10 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { type FoldedPerson, foldRows, type KnownPerson, type RowOutcome } from '../domain/bulk-fold.ts';
 import type { OpenChunk } from '../store/bulk-chunks.ts';
-import { findKeyHolders, lockPersons, readPatients } from '../store/bulk-patients.ts';
+import {
+  claimNewKeys,
+  findKeyHolders,
+  type KeyHolder,
+  type ReadMode,
+  readPatients,
+  returnKeys,
+} from '../store/bulk-patients.ts';
 import { findTrialKeyHolders } from '../store/bulk-trials.ts';
 import type { AccountTx } from '../store/database.ts';
 import type { StoredPatient } from '../store/patients.ts';
+import { OvertakenError } from '../store/retry.ts';
 import { checkReferences } from './check-references.ts';
 import type { PreparedChunk, PreparedPerson, PreparedRow } from './prepare-chunk.ts';
 
@@ -36,19 +44,25 @@ export interface JudgedChunk extends OpenChunk {
 
 /**
  * Decides what becomes of each row, holding everybody concerned until the transaction ends. Takes what save-patient.ts
- * takes for one patient, in its order: the persons, their patients, the cohorts. A dry run looks and holds no patient.
- * `onLocked`: all persons are held.
+ * takes for one patient, in its order: the patients that are known, the keys of those that are not, the cohorts. A dry
+ * run looks and holds nobody. Throws OvertakenError when others were faster.
  */
-export async function judgeChunk(
-  tx: AccountTx,
-  job: BulkJob,
-  chunk: PreparedChunk,
-  onLocked: () => void,
-): Promise<JudgedChunk> {
-  const persons = chunk.lines.flatMap(({ person }) => person ?? []);
-  if (!job.dryRun) await lockPersons(tx, new Set(persons.map(({ lockId }) => lockId)));
-  onLocked();
-  const known = await findKnown(tx, job, persons);
+export async function judgeChunk(tx: AccountTx, job: BulkJob, chunk: PreparedChunk): Promise<JudgedChunk> {
+  if (job.dryRun) return (await judge(tx, job, chunk, 'look')).judged;
+  let { judged, references } = await judge(tx, job, chunk, 'hold');
+  if (!(await claimNewKeys(tx, claimsOf(judged)))) {
+    // Those who were faster have committed, and nobody gets at the other keys any more: this time it holds, if it need
+    // not wait for a patient. Keys before patients is not the order of waiting.
+    await returnKeys(tx, claimsOf(judged));
+    ({ judged, references } = await judge(tx, job, chunk, 'hold-now'));
+    if (!(await claimNewKeys(tx, claimsOf(judged)))) throw new OvertakenError('a key was taken meanwhile');
+  }
+  await references.holdCohorts();
+  return judged;
+}
+
+async function judge(tx: AccountTx, job: BulkJob, chunk: PreparedChunk, mode: ReadMode) {
+  const known = await findKnown(tx, job, [...chunk.keys], mode);
   const references = await checkReferences(tx, job.facilityId, chunk.lines);
 
   const lines = chunk.lines.map((line) => {
@@ -70,12 +84,21 @@ export async function judgeChunk(
     if (job.dryRun) trialRows.set(id, row);
     return id;
   });
-  return { ...chunk, ...folded, lines, matched, patients: known.patients, trialRows };
+  const judged: JudgedChunk = { ...chunk, ...folded, lines, matched, patients: known.patients, trialRows };
+  return { judged, references };
 }
 
-/** Who holds keys of these persons, the oldest first. */
-async function findKnown(tx: AccountTx, { requestId, dryRun }: BulkJob, persons: readonly PreparedPerson[]) {
-  const keys = persons.flatMap((person) => person.keys);
+/** The keys that nobody held, with who is to hold them. */
+export const claimsOf = ({ persons }: Pick<JudgedChunk, 'persons'>): KeyHolder[] =>
+  persons.flatMap(({ id, newKeys }) => newKeys.map((key) => ({ personId: id, key })));
+
+/** Who holds these keys, the oldest first. */
+async function findKnown(
+  tx: AccountTx,
+  { requestId, dryRun }: BulkJob,
+  keys: readonly string[],
+  mode: ReadMode,
+) {
   const holders = await findKeyHolders(tx, keys);
   const trialHolders = dryRun ? await findTrialKeyHolders(tx, requestId, keys) : [];
 
@@ -86,7 +109,7 @@ async function findKnown(tx: AccountTx, { requestId, dryRun }: BulkJob, persons:
   for (const { personId, firstRow } of trialHolders) if (firstRow !== null) trialRows.set(personId, firstRow);
 
   const patientIds = [...keysOf.keys()].filter((id) => !trialRows.has(id));
-  const patients = await readPatients(tx, patientIds, dryRun ? 'look' : 'hold');
+  const patients = await readPatients(tx, patientIds, mode);
   const everybody: KnownPerson[] = [
     ...patients,
     ...[...trialRows]

@@ -2,7 +2,7 @@ import { parseRecords } from '../../contract/bulk-csv/records.ts';
 import type { CellId, RowError, RowReader } from '../../contract/bulk-csv/row.ts';
 import type { BlobRef, BlobStore } from '../blobs/blob-store.ts';
 import type { Demographics } from '../domain/demographics.ts';
-import { personIdentity } from '../domain/identity-keys.ts';
+import { identityKeys } from '../domain/identity-keys.ts';
 import type { StatedFacts } from '../domain/patient-content.ts';
 import { normaliseDemographics } from '../domain/patient-normalisation.ts';
 import type { OpenChunk } from '../store/bulk-chunks.ts';
@@ -33,11 +33,12 @@ export interface PreparedPerson {
   facts: StatedFacts;
   /** Identity keys, as `KeyHolder` has them. */
   keys: string[];
-  lockId: bigint;
 }
 
 export interface PreparedChunk extends OpenChunk {
   lines: PreparedRow[];
+  /** Those of all its persons. */
+  keys: ReadonlySet<string>;
 }
 
 /** Reads a chunk's bytes and judges its rows: all of the work on it that does not touch the database. */
@@ -48,17 +49,15 @@ export async function prepareChunk(reader: ChunkReader, chunk: OpenChunk): Promi
     throw new Error(
       `chunk ${chunk.chunk} has ${records.length} rows, the format check counted ${chunk.rows}`,
     );
-  return {
-    ...chunk,
-    lines: records.map((cells, index) => prepareRow(reader, cells, chunk.firstRow + index)),
-  };
+  const lines = records.map((cells, index) => prepareRow(reader, cells, chunk.firstRow + index));
+  return { ...chunk, lines, keys: new Set(lines.flatMap(({ person }) => person?.keys ?? [])) };
 }
 
 function prepareRow({ readRow, hmacKey, accountId }: ChunkReader, cells: string[], row: number): PreparedRow {
   const { value, errors, facility, cohorts } = readRow(cells);
   if (value === undefined) return { row, cells, errors, facility, cohorts };
   const given = normaliseDemographics(value.patient);
-  const { keys, lockId } = personIdentity(hmacKey, accountId, given);
-  const person = { given, facts: value.patient, keys: keys.map((key) => key.toString('latin1')), lockId };
+  const keys = identityKeys(hmacKey, accountId, given).map((key) => key.toString('latin1'));
+  const person = { given, facts: value.patient, keys };
   return { row, cells, errors, facility, cohorts, person };
 }

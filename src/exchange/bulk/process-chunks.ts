@@ -1,6 +1,5 @@
 import { createRowReader } from '../../contract/bulk-csv/row-reader.ts';
 import { type BulkWork, listOpenChunks, readBulkWork } from '../store/bulk-chunks.ts';
-import { retryOvertaken } from '../store/retry.ts';
 import { beginTurn, type ChunkTurn } from './chunk-turn.ts';
 import type { BulkEngineDeps, ProcessOptions, ProcessOutcome } from './engine.ts';
 import { prepareChunk } from './prepare-chunk.ts';
@@ -18,26 +17,6 @@ export async function processChunks(
   requestId: string,
   options: ProcessOptions,
 ): Promise<ProcessOutcome> {
-  let left = options.maxChunks ?? Number.POSITIVE_INFINITY;
-  // A chunk that another writer overtook is rolled back, and with it the one after it: both are open again.
-  return retryOvertaken(() =>
-    handleOpenChunks(deps, accountId, requestId, {
-      ...options,
-      maxChunks: left,
-      onChunk(counts) {
-        left -= 1;
-        options.onChunk?.(counts);
-      },
-    }),
-  );
-}
-
-async function handleOpenChunks(
-  deps: BulkEngineDeps,
-  accountId: string,
-  requestId: string,
-  options: ProcessOptions,
-): Promise<ProcessOutcome> {
   const { work, open } = await deps.store.asAccount(accountId, async (tx) => ({
     work: await readBulkWork(tx, requestId),
     open: await listOpenChunks(tx, requestId),
@@ -49,8 +28,6 @@ async function handleOpenChunks(
 
   const job = { accountId, requestId, facilityId, dryRun, layout };
   const reader = { ...deps, upload, readRow: createRowReader(layout), accountId };
-  // A dry run holds nobody, so one chunk would not wait for the other.
-  const turnsAtOnce = dryRun ? 1 : TURNS_AT_ONCE;
   const underWay: ChunkTurn[] = [];
   const chunks = open.slice(0, options.maxChunks);
   let begun = 0;
@@ -68,7 +45,7 @@ async function handleOpenChunks(
       options.signal?.throwIfAborted();
       if (options.untilMs !== undefined && Date.now() >= options.untilMs) break;
       const prepared = await prepareChunk(reader, chunk);
-      if (underWay.length === turnsAtOnce) await awaitFirst();
+      if (underWay.length === TURNS_AT_ONCE) await awaitFirst();
       if (stopped !== undefined) break;
       underWay.push(beginTurn(deps, job, prepared, underWay.at(-1)));
       begun += 1;

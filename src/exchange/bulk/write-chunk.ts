@@ -2,7 +2,6 @@ import type { FoldedPerson } from '../domain/bulk-fold.ts';
 import { isSameContent, mergedContent, newContent, type PatientContent } from '../domain/patient-content.ts';
 import {
   addAllMemberships,
-  claimNewKeys,
   type IdentifiedContent,
   insertPatients,
   noteBulkPatients,
@@ -10,23 +9,22 @@ import {
 } from '../store/bulk-patients.ts';
 import { insertTrialKeys } from '../store/bulk-trials.ts';
 import type { AccountTx } from '../store/database.ts';
-import type { BulkJob, JudgedChunk, MatchedRow } from './judge-chunk.ts';
+import { type BulkJob, claimsOf, type JudgedChunk, type MatchedRow } from './judge-chunk.ts';
 
 /** A person of the chunk with its rows, at least one. */
 interface ToldPerson extends FoldedPerson {
   told: MatchedRow[];
 }
 
-/** Writes what was decided about a chunk's rows: patients, keys, cohorts; in a dry run only who would hold which key. */
+/** Writes what was decided about a chunk's rows: patients and cohorts; in a dry run only who would hold which key. */
 export async function writeChunk(tx: AccountTx, job: BulkJob, chunk: JudgedChunk): Promise<void> {
   const persons: ToldPerson[] = [];
   for (const person of chunk.persons) {
     const told = person.rows.flatMap((place) => chunk.matched[place] ?? []);
     if (told.length > 0) persons.push({ ...person, told });
   }
-  const claims = persons.flatMap(({ id, newKeys }) => newKeys.map((key) => ({ personId: id, key })));
   if (job.dryRun) {
-    const trials = claims.map((claim) => ({
+    const trials = claimsOf(chunk).map((claim) => ({
       ...claim,
       firstRow: chunk.trialRows.get(claim.personId) ?? null,
     }));
@@ -36,7 +34,6 @@ export async function writeChunk(tx: AccountTx, job: BulkJob, chunk: JudgedChunk
   const { created, changed } = contentsOf(chunk, persons, job.facilityId);
   await insertPatients(tx, created);
   await updatePatients(tx, changed);
-  await claimNewKeys(tx, claims);
   await addAllMemberships(tx, persons.flatMap(membershipsOf));
   await noteBulkPatients(
     tx,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
 import { MESSAGE_BODY_LENGTH_MAX, MESSAGE_NETWORKS, transportOf } from '../../contract/message.ts';
-import { personIdentity } from '../domain/identity-keys.ts';
+import { identityKeys } from '../domain/identity-keys.ts';
 import type { AccountTx, Store } from '../store/database.ts';
 import { accountOfMessage, accountsAt, insertMessage } from '../store/messages.ts';
 import { findByIdentityKeys } from '../store/patients.ts';
@@ -112,7 +112,7 @@ async function patientOf(
   if (person === undefined) return null;
   const { zip, ...rest } = person;
   const address = { addressLine1: '', city: '', state: '', zip, country: 'USA' };
-  const { keys } = personIdentity(hmacKey, tx.accountId, { ...rest, addresses: [address] });
+  const keys = identityKeys(hmacKey, tx.accountId, { ...rest, addresses: [address] });
   const [id, ...others] = await findByIdentityKeys(tx, keys);
   return id !== undefined && others.length === 0 ? id : null;
 }

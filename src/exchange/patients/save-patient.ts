@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { PatientDemographics } from '../../contract/patient.ts';
-import { personIdentity } from '../domain/identity-keys.ts';
+import { identityKeys } from '../domain/identity-keys.ts';
 import {
   isSameContent,
   mergedContent,
@@ -19,7 +19,6 @@ import {
   findPatient,
   insertPatient,
   lockPatient,
-  lockPerson,
   releaseOtherKeys,
   type StoredPatient,
   updatePatient,
@@ -34,7 +33,8 @@ export interface SaveContext {
 
 /**
  * Create or update (E4): whoever matches a known patient is that patient, and what is new is added to what is known.
- * The patient's row is held until the transaction ends. Throws NotFoundError for an unknown facility.
+ * The patient's row is held until the transaction ends. Throws NotFoundError for an unknown facility, OvertakenError when
+ * somebody else has just made the same person known (docs/decisions/0053-keys-are-the-locks.md).
  */
 export async function createOrMatchPatient(
   { tx, hmacKey }: SaveContext,
@@ -43,8 +43,7 @@ export async function createOrMatchPatient(
 ): Promise<{ patient: StoredPatient; isNew: boolean }> {
   await requireFacility(tx, facilityId);
   const given = normaliseDemographics(body);
-  const { keys, lockId } = personIdentity(hmacKey, tx.accountId, given);
-  await lockPerson(tx, lockId);
+  const keys = identityKeys(hmacKey, tx.accountId, given);
 
   // Keys that point to several patients: the oldest one wins.
   const [knownId] = await findByIdentityKeys(tx, keys);
@@ -65,7 +64,7 @@ export async function findMatch(
   { tx, hmacKey }: SaveContext,
   body: PatientDemographics,
 ): Promise<StoredPatient | undefined> {
-  const { keys } = personIdentity(hmacKey, tx.accountId, normaliseDemographics(body));
+  const keys = identityKeys(hmacKey, tx.accountId, normaliseDemographics(body));
   const [knownId] = await findByIdentityKeys(tx, keys);
   return knownId === undefined ? undefined : findPatient(tx, knownId);
 }
@@ -83,14 +82,14 @@ export async function replacePatient(
   checkVersion: (patient: StoredPatient) => void,
 ): Promise<StoredPatient> {
   const given = normaliseDemographics(body);
-  const { keys, lockId } = personIdentity(hmacKey, tx.accountId, given);
-  // In the order of createOrMatchPatient: the person first, then the row.
-  await lockPerson(tx, lockId);
   const known = await lockPatient(tx, id);
   if (known === undefined) throw new NotFoundError('Patient');
   checkVersion(known);
   if (facilityId !== undefined) await requireFacility(tx, facilityId);
 
+  const keys = identityKeys(hmacKey, tx.accountId, given);
+  await claimKeys(tx, known.id, keys);
+  // Only now, for a key that somebody was about to take has been waited for.
   const holders = await findByIdentityKeys(tx, keys);
   const other = holders.find((holder) => holder !== known.id);
   if (other !== undefined) {
@@ -99,7 +98,6 @@ export async function replacePatient(
     );
   }
   await releaseOtherKeys(tx, known.id, keys);
-  await claimKeys(tx, known.id, keys);
   return store(tx, known, {
     ...given,
     externalId: body.externalId ?? null,

@@ -2,29 +2,13 @@ import { sql } from 'kysely';
 import type { PatientContent } from '../domain/patient-content.ts';
 import type { AccountTx } from './database.ts';
 import { type StoredPatient, toPatient } from './patients.ts';
-import {
-  bigintArray,
-  booleanArray,
-  byteaArray,
-  integerArray,
-  jsonbArray,
-  textArray,
-  uuidArray,
-} from './pg-arrays.ts';
+import { booleanArray, byteaArray, integerArray, jsonbArray, textArray, uuidArray } from './pg-arrays.ts';
 import { OvertakenError } from './retry.ts';
 
 /*
  * What patients.ts does for one patient, for a chunk of rows at once: the same locks in the same order, each step one
  * statement.
  */
-
-/** As `lockPerson`, one after the other in the order of their numbers, so that two chunks never wait for each other. */
-export async function lockPersons(tx: AccountTx, lockIds: Iterable<bigint>): Promise<void> {
-  const sorted = [...new Set(lockIds)].sort((left, right) => (left < right ? -1 : 1));
-  await sql`
-    select count(pg_advisory_xact_lock(id)) from unnest(${bigintArray(sorted)}::bigint[]) as locks (id)
-  `.execute(tx.db);
-}
 
 export interface KeyHolder {
   /** An identity key, its bytes as Latin-1 text: a text is quick to compare and to look up. */
@@ -46,14 +30,14 @@ export async function findKeyHolders(tx: AccountTx, keys: readonly string[]): Pr
   return rows.map(({ place, person_id }) => ({ key: keys[place - 1] as string, personId: person_id }));
 }
 
-/**
- * The patients, oldest first, held until the transaction ends (`hold`) or just read. Throws OvertakenError when one of
- * them is gone.
- */
+/** `hold`: until the transaction ends. `hold-now`: the same, but fails as overtaken when somebody else holds one. */
+export type ReadMode = 'hold' | 'hold-now' | 'look';
+
+/** The patients, oldest first. Throws OvertakenError when one of them is gone. */
 export async function readPatients(
   tx: AccountTx,
   ids: readonly string[],
-  mode: 'hold' | 'look',
+  mode: ReadMode,
 ): Promise<StoredPatient[]> {
   if (ids.length === 0) return [];
   const query = tx.db
@@ -63,7 +47,8 @@ export async function readPatients(
     .select(sql<number>`(extract(epoch from created_at) * 1000000)::bigint`.as('created_us'))
     .where('id', '=', sql<string>`any(${uuidArray(ids)}::uuid[])`)
     .orderBy('id');
-  const rows = await (mode === 'hold' ? query.forNoKeyUpdate() : query).execute();
+  const held = mode === 'hold-now' ? query.forNoKeyUpdate().noWait() : query.forNoKeyUpdate();
+  const rows = await (mode === 'look' ? query : held).execute();
   if (rows.length < ids.length) throw new OvertakenError('a matching patient was deleted meanwhile');
   return rows
     .sort((left, right) => left.created_us - right.created_us || (left.id < right.id ? -1 : 1))
@@ -92,21 +77,34 @@ export async function updatePatients(tx: AccountTx, patients: readonly Identifie
   `.execute(tx.db);
 }
 
-/** Gives patients keys that nobody holds. Throws OvertakenError when somebody took one meanwhile. */
-export async function claimNewKeys(tx: AccountTx, claims: readonly KeyHolder[]): Promise<void> {
-  if (claims.length === 0) return;
-  const sorted = [...claims].sort((left, right) => (left.key < right.key ? -1 : 1));
+/**
+ * Gives patients keys that nobody held, in the order of the keys, so that two chunks never wait for each other. False
+ * when somebody took some of them first; the others are given.
+ */
+export async function claimNewKeys(tx: AccountTx, claims: readonly KeyHolder[]): Promise<boolean> {
+  if (claims.length === 0) return true;
   const { numAffectedRows } = await sql`
     insert into patient_identity_key (account_id, key, patient_id)
-    select ${tx.accountId}, key, patient_id
-    from unnest(
-      ${byteaArray(sorted.map(({ key }) => key))}::bytea[],
-      ${uuidArray(sorted.map(({ personId }) => personId))}::uuid[]
-    ) as claim (key, patient_id)
+    select ${tx.accountId}, key, patient_id from ${claimRows(claims)}
     on conflict do nothing
   `.execute(tx.db);
-  if (Number(numAffectedRows) < claims.length)
-    throw new OvertakenError('another writer took an identity key of one of these persons');
+  return Number(numAffectedRows) === claims.length;
+}
+
+/** Undoes `claimNewKeys`; but until the transaction ends, everybody else who wants one of these keys waits for it. */
+export async function returnKeys(tx: AccountTx, claims: readonly KeyHolder[]): Promise<void> {
+  await sql`
+    delete from patient_identity_key held using ${claimRows(claims)}
+    where held.account_id = ${tx.accountId} and held.key = claim.key and held.patient_id = claim.patient_id
+  `.execute(tx.db);
+}
+
+function claimRows(claims: readonly KeyHolder[]) {
+  const sorted = [...claims].sort((left, right) => (left.key < right.key ? -1 : 1));
+  return sql`unnest(
+    ${byteaArray(sorted.map(({ key }) => key))}::bytea[],
+    ${uuidArray(sorted.map(({ personId }) => personId))}::uuid[]
+  ) as claim (key, patient_id)`;
 }
 
 /** Cohorts that a patient is in already are skipped. */

@@ -95,13 +95,18 @@ export async function deleteCohort(tx: AccountTx, id: string): Promise<void> {
   await tx.db.deleteFrom('cohort').where('id', '=', id).execute();
 }
 
+export type NamedCohort = Pick<StoredCohort, 'id' | 'name' | 'purposeOfUse'>;
+
 /** Those of the given cohorts that exist, held so that they and their purpose stay until the transaction ends. */
-export async function holdCohorts(
-  tx: AccountTx,
-  ids: readonly string[],
-): Promise<{ id: string; name: string; purposeOfUse: StoredCohort['purposeOfUse'] }[]> {
+export async function holdCohorts(tx: AccountTx, ids: readonly string[]): Promise<NamedCohort[]> {
   if (ids.length === 0) return [];
   await lockCohorts(tx, ids, 'shared');
+  return lookAtCohorts(tx, ids);
+}
+
+/** Those of the given cohorts that exist, as they are now. */
+export async function lookAtCohorts(tx: AccountTx, ids: readonly string[]): Promise<NamedCohort[]> {
+  if (ids.length === 0) return [];
   return tx.db
     .selectFrom('cohort')
     .select(['id', 'name', 'purpose_of_use as purposeOfUse'])

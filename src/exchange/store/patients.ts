@@ -58,14 +58,6 @@ export async function lockPatient(tx: AccountTx, id: string): Promise<StoredPati
   return row && toPatient(row);
 }
 
-/**
- * Makes writers of one person take turns (the id is `lockId` of `personIdentity`). The unique identity keys alone would
- * keep doubles out; taking turns makes the second writer see the first one's patient instead of failing.
- */
-export async function lockPerson(tx: AccountTx, lockId: bigint): Promise<void> {
-  await sql`select pg_advisory_xact_lock(${lockId.toString()}::bigint)`.execute(tx.db);
-}
-
 /** Ids of the patients that hold any of the identity keys, oldest first. */
 export async function findByIdentityKeys(tx: AccountTx, keys: readonly Buffer[]): Promise<string[]> {
   const rows = await tx.db
@@ -115,7 +107,10 @@ export async function updatePatient(
   return toPatient(row);
 }
 
-/** Gives the patient those keys that nobody holds; answers how many of them are new to it. */
+/**
+ * Gives the patient those keys that nobody holds; answers how many of them are new to it. Waits for whoever is about to
+ * take one of them, or to give it up.
+ */
 export async function claimKeys(tx: AccountTx, patientId: string, keys: readonly Buffer[]): Promise<number> {
   if (keys.length === 0) return 0;
   const rows = await tx.db

@@ -31,14 +31,6 @@ export const byteaArray = (values: readonly string[]): Buffer =>
     (array, place, value) => array.write(value, place, 'latin1'),
   );
 
-export const bigintArray = (values: readonly bigint[]): Buffer =>
-  binaryArray(
-    20,
-    values,
-    () => 8,
-    (array, place, value) => array.writeBigInt64BE(value, place) - place,
-  );
-
 export const integerArray = (values: readonly number[]): Buffer =>
   binaryArray(
     23,
