@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEFAULT_SWEEP_PACE } from '../../src/contract/bulk-create-workflow.ts';
 import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
 import { startPage } from '../../src/exchange/query-sweep/start-page.ts';
+import { countUse } from '../../src/exchange/store/limits.ts';
+import { OvertakenError } from '../../src/exchange/store/retry.ts';
 import { openSweep, readSweepCounts, sweepsToEnsure } from '../../src/exchange/store/sweeps.ts';
 import { CALLBACK_KEY, createSweepEnvironment, numbers, type SweepEnvironment } from './sweep-environment.ts';
 
@@ -55,6 +57,39 @@ describe('a page of a sweep', () => {
 
     const notEnabled = await environment.addPanel(2, { settings: { sources: {} } });
     expect((await environment.page(notEnabled))?.progress).toMatchObject({ state: 'completed', skipped: 2 });
+  });
+
+  test('passes over many patients with nothing to ask at once, and stops at none who is to be asked', async () => {
+    const count = 600;
+    const toAsk = [0, 300, 599];
+    const optedOut = numbers(count).filter((number) => !toAsk.includes(number));
+    const panel = await environment.addPanel(count, { optedOut });
+    let pages = 0;
+    for (let state = 'running'; state === 'running'; pages += 1) {
+      state = (await environment.page(panel, { pageSize: 10 }))?.progress.state ?? 'gone';
+    }
+    expect(pages).toBeLessThan(5);
+    expect((await environment.queriesOf(panel)).map(({ patient }) => patient)).toEqual(toAsk);
+    const counts = await environment.store.asAccount(panel.accountId, (tx) =>
+      readSweepCounts(tx, panel.requestId),
+    );
+    expect(counts).toMatchObject({ state: 'completed', started: 3, skipped: 597, failed: 0 });
+  });
+
+  test('keeps nobody waiting for the limits while it writes, and begins again when others have used them', async () => {
+    await environment.untilEarlyInMinute();
+    const panel = await environment.addPanel(5, { settings: { limits: { networkQueriesPerMinute: 10 } } });
+    const queries = await environment.holdTable('network_query');
+    const page = environment.page(panel);
+    page.catch(() => undefined);
+    await queries.isWaitedFor();
+    const use = (uses: number) =>
+      environment.store.asAccount(panel.accountId, (tx) => countUse(tx, ['network-query/hie'], uses));
+    expect(await use(6)).toMatchObject([{ used: 6 }]);
+    await queries.release();
+    await expect(page).rejects.toThrow(OvertakenError);
+    expect((await environment.page(panel))?.progress).toMatchObject({ started: 2 });
+    expect(await use(0)).toMatchObject([{ used: 8 }]);
   });
 
   test('keeps to its window, in which those that only wait for a source do not count', async () => {

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
+import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { DEFAULT_SWEEP_PACE, type SweepPace } from '../../src/contract/bulk-create-workflow.ts';
 import { startPage } from '../../src/exchange/query-sweep/start-page.ts';
@@ -67,6 +69,20 @@ export async function createSweepEnvironment() {
         await openSweep(tx, panel.requestId);
         return startPage(tx, panel.requestId, { ...DEFAULT_SWEEP_PACE, ...pace }, CALLBACK_KEY);
       });
+    },
+
+    /** Nobody writes to the table until it is released. */
+    async holdTable(table: string) {
+      const client = new pg.Client({ connectionString: database.databaseUrl });
+      await client.connect();
+      await client.query(`begin; lock table ${table} in exclusive mode`);
+      return {
+        async isWaitedFor(): Promise<void> {
+          const waiting = 'select from pg_locks where relation = $1::regclass and not granted';
+          while ((await client.query(waiting, [table])).rowCount === 0) await sleep(5);
+        },
+        release: () => client.end(),
+      };
     },
 
     /** Every query of the account by the number of its patient, in the order in which they were written. */

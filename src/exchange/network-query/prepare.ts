@@ -3,8 +3,9 @@ import type { NetworkQueryRequest, RequestedSource, SourceError } from '../../co
 import type { SourceType } from '../../contract/primitives.ts';
 import { backgroundLimit, NETWORK_QUERIES_PER_MINUTE } from '../../contract/query-limits.ts';
 import type { AccountTx } from '../store/database.ts';
-import { countUse } from '../store/limits.ts';
+import { countUse, type LimitUse, readUse } from '../store/limits.ts';
 import { insertQuery } from '../store/network-queries.ts';
+import { OvertakenError } from '../store/retry.ts';
 import type { AccountSettings } from '../store/schema.ts';
 import { tell } from '../store/timeline.ts';
 import { callbackHash, callbackToken } from './callback-token.ts';
@@ -122,7 +123,7 @@ async function overShare(
   settings: AccountSettings,
   sources: readonly RequestedSource[],
 ): Promise<Limited> {
-  const rooms = await backgroundRoom(
+  const rooms = await holdBackgroundRoom(
     tx,
     settings,
     sources.map(({ source }) => source),
@@ -136,18 +137,52 @@ async function overShare(
   return limited(sources, over, (source) => `No room for background ${source} queries in this minute`);
 }
 
-/**
- * How many queries of each source may still be started in the background in this minute. Holds the counters, so that
- * nobody else counts until the transaction ends; what is started is to be counted by `countUse` under `name`.
- */
-export async function backgroundRoom(
+/** Room for background queries of a source in this minute. */
+export interface BackgroundRoom {
+  source: SourceType;
+  /** Of its counter. */
+  name: string;
+  /** Queries that may still be started. */
+  room: number;
+  /** Until there is room again at the latest. */
+  resetMs: number;
+}
+
+/** Holds the counters, so that nobody else counts until the transaction ends. */
+async function holdBackgroundRoom(
   tx: AccountTx,
   settings: AccountSettings,
   sources: readonly SourceType[],
-) {
+): Promise<BackgroundRoom[]> {
+  return roomOf(await countUse(tx, sources.map(limitName), 0), settings, sources);
+}
+
+/** As it is now, holding nothing. What is started must go through `takeBackgroundRoom` at the transaction's end. */
+export async function readBackgroundRoom(
+  tx: AccountTx,
+  settings: AccountSettings,
+  sources: readonly SourceType[],
+): Promise<BackgroundRoom[]> {
+  return roomOf(await readUse(tx, sources.map(limitName)), settings, sources);
+}
+
+/** Counts what is being started. Throws OvertakenError when others have used the room meanwhile. */
+export async function takeBackgroundRoom(
+  tx: AccountTx,
+  settings: AccountSettings,
+  starts: readonly { source: SourceType; count: number }[],
+): Promise<void> {
   const limit = backgroundLimit(queriesPerMinute(settings));
-  const uses = await countUse(tx, sources.map(limitName), 0);
-  return sources.map((source) => {
+  // In the order in which everybody takes several counters.
+  for (const { source, count } of [...starts].sort((a, b) => (a.source < b.source ? -1 : 1))) {
+    const [use] = count === 0 ? [] : await countUse(tx, [limitName(source)], count);
+    if (use !== undefined && use.used > limit) throw new OvertakenError('others have used the limit up');
+  }
+}
+
+function roomOf(uses: readonly LimitUse[], settings: AccountSettings, sources: readonly SourceType[]) {
+  const limit = backgroundLimit(queriesPerMinute(settings));
+  return sources.map((source): BackgroundRoom => {
     const name = limitName(source);
     const use = uses.find((entry) => entry.name === name);
     return { source, name, room: Math.max(0, limit - (use?.used ?? 0)), resetMs: use?.resetMs ?? 0 };

@@ -18,6 +18,12 @@ export const sweptSources = (settings: AccountSettings): SourceType[] => [
   ...new Set(settings.bulk?.sources ?? DEFAULT_SOURCES),
 ];
 
+/** Those of them that may be asked about such a patient. */
+export const askedSources = (settings: AccountSettings, patient: { hieOptOut: boolean }): SourceType[] =>
+  sweptSources(settings).filter(
+    (source) => refusal(source, { account: { settings }, patient }) === undefined,
+  );
+
 /**
  * Decides about the next patients in their order: one is started with all its sources or not yet, and nobody
  * overtakes it. @param rooms queries of each source that may still be started in this minute
@@ -31,12 +37,7 @@ export function planPage(
   const plan: PagePlan = { starting: [], skipped: [], blockedBy: [] };
   const left = new Map(rooms);
   for (const { patientId, patient } of patients) {
-    const sources =
-      patient === undefined
-        ? []
-        : sweptSources(settings).filter(
-            (source) => refusal(source, { account: { settings }, patient }) === undefined,
-          );
+    const sources = patient === undefined ? [] : askedSources(settings, patient);
     if (sources.length === 0) {
       plan.skipped.push(patientId);
       continue;

@@ -2,16 +2,24 @@ import { v7 as uuidv7 } from 'uuid';
 import type { QuerySweepProgress, SweepPace } from '../../contract/bulk-create-workflow.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { callbackHash, callbackToken } from '../network-query/callback-token.ts';
-import { backgroundRoom } from '../network-query/prepare.ts';
+import { type BackgroundRoom, readBackgroundRoom, takeBackgroundRoom } from '../network-query/prepare.ts';
 import { findAccount } from '../store/accounts.ts';
 import type { AccountTx } from '../store/database.ts';
-import { countUse } from '../store/limits.ts';
-import { insertSweepQueries, markSwept, nextToSweep, type SweepMark } from '../store/sweep-pages.ts';
+import type { AccountSettings } from '../store/schema.ts';
+import {
+  insertSweepQueries,
+  markSwept,
+  nextToSweep,
+  passOver,
+  type SweepMark,
+} from '../store/sweep-pages.ts';
 import { countOpenQueries, lockSweep, readSweepCounts } from '../store/sweeps.ts';
-import { type PagePlan, planPage, sweptSources } from './plan-page.ts';
+import { askedSources, type PagePlan, planPage, sweptSources } from './plan-page.ts';
 
 /** Key of the metadata of each query that a sweep starts; its webhooks carry it. */
 const BULK_METADATA_KEY = 'bulk.requestId';
+/** Patients that are looked at in one statement after a page on which nobody was to be asked. */
+const PASS_OVER_AT_ONCE = 10_000;
 
 export interface SweptPage {
   progress: QuerySweepProgress;
@@ -24,7 +32,8 @@ export interface SweptPage {
 /**
  * Starts the queries of a sweep's next patients as far as its window and the sources' limits let it. Marks, counts,
  * limits and queries are one transaction that nobody shares: what is cut off has done nothing, what is done twice
- * goes on where the first one ended.
+ * goes on where the first one ended. The counters of the limits, which everybody needs, are taken last; throws
+ * OvertakenError when others have used the room meanwhile.
  */
 export async function startPage(
   tx: AccountTx,
@@ -42,31 +51,39 @@ export async function startPage(
     const window = Math.max(0, Math.min(pace.windowSize - busy, pace.openMax - open));
     // One more than can be started tells whether the page is the last one.
     const patients = await nextToSweep(tx, requestId, pace.pageSize + 1);
-    const rooms = await backgroundRoom(tx, account.settings, sweptSources(account.settings));
+    const rooms = await readBackgroundRoom(tx, account.settings, sweptSources(account.settings));
     const plan = planPage(patients, account.settings, bySource(rooms), Math.min(pace.pageSize, window));
-    await countStarts(tx, rooms, plan);
     const marks = await write(tx, requestId, plan, callbackKey);
     queryIds.push(...marks.flatMap(({ queryId }) => queryId ?? []));
 
     const isLast = marks.length === patients.length && patients.length <= pace.pageSize;
     await markSwept(tx, requestId, marks, isLast ? 'completed' : sweep.state);
     if (!isLast) waitFor = reasonToWait(plan, rooms, window);
+    if (!isLast && plan.skipped.length === patients.length)
+      await passOverMore(tx, requestId, account.settings);
+    await takeBackgroundRoom(tx, account.settings, startsOf(plan, rooms));
   }
   const progress = await readSweepCounts(tx, requestId);
   return progress && { progress, queryIds, waitFor };
 }
 
-type Rooms = Awaited<ReturnType<typeof backgroundRoom>>;
-
-const bySource = (rooms: Rooms): Map<SourceType, number> =>
+const bySource = (rooms: readonly BackgroundRoom[]): Map<SourceType, number> =>
   new Map(rooms.map(({ source, room }) => [source, room]));
 
-/** Sources that as many are asked of are counted together. */
-async function countStarts(tx: AccountTx, rooms: Rooms, { starting }: PagePlan): Promise<void> {
-  for (const { source, name } of rooms) {
-    const uses = starting.filter(({ sources }) => sources.includes(source)).length;
-    if (uses > 0) await countUse(tx, [name], uses);
-  }
+const startsOf = ({ starting }: PagePlan, rooms: readonly BackgroundRoom[]) =>
+  rooms.map(({ source }) => ({
+    source,
+    count: starting.filter(({ sources }) => sources.includes(source)).length,
+  }));
+
+/** Where nobody was to be asked, there are often many of them: whole panels opt out, or the account has no source. */
+async function passOverMore(tx: AccountTx, requestId: string, settings: AccountSettings): Promise<void> {
+  const asksNothing = (hieOptOut: boolean) => askedSources(settings, { hieOptOut }).length === 0;
+  await passOver(tx, requestId, {
+    ofNext: PASS_OVER_AT_ONCE,
+    optedOut: asksNothing(true),
+    others: asksNothing(false),
+  });
 }
 
 async function write(
@@ -94,7 +111,11 @@ async function write(
   ];
 }
 
-function reasonToWait({ starting, blockedBy }: PagePlan, rooms: Rooms, window: number): SweptPage['waitFor'] {
+function reasonToWait(
+  { starting, blockedBy }: PagePlan,
+  rooms: readonly BackgroundRoom[],
+  window: number,
+): SweptPage['waitFor'] {
   if (blockedBy.length > 0) {
     const resets = rooms.filter(({ source }) => blockedBy.includes(source)).map(({ resetMs }) => resetMs);
     return { what: 'limit', resetMs: Math.max(...resets) };

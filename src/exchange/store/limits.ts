@@ -28,3 +28,14 @@ export async function countUse(tx: AccountTx, names: readonly string[], uses = 1
   `.execute(tx.db);
   return rows.map((row) => ({ name: row.name, used: row.used, resetMs: Math.max(0, row.reset_ms) }));
 }
+
+/** As `countUse` would find them, without counting and without waiting for whoever counts: the next moment may differ. */
+export async function readUse(tx: AccountTx, names: readonly string[]): Promise<LimitUse[]> {
+  const { rows } = await sql<{ name: string; used: number; reset_ms: number }>`
+    select name, case when window_start >= minute then used else 0 end as used,
+      extract(epoch from greatest(window_start, minute) + interval '1 minute' - clock_timestamp())::float * 1000 as reset_ms
+    from unnest(${[...names]}::text[]) as limits (name)
+    left join rate_window using (name) cross join date_trunc('minute', now()) as minute
+  `.execute(tx.db);
+  return rows.map((row) => ({ name: row.name, used: row.used, resetMs: Math.max(0, row.reset_ms) }));
+}

@@ -139,3 +139,28 @@ export async function markSwept(
     .where('request_id', '=', requestId)
     .execute();
 }
+
+/**
+ * Of the next `ofNext` patients, skips at once those who are gone and those with nothing to ask: of the `optedOut`, of the
+ * `others`, as is said of each.
+ */
+export async function passOver(
+  tx: AccountTx,
+  requestId: string,
+  { ofNext, optedOut, others }: { ofNext: number; optedOut: boolean; others: boolean },
+): Promise<void> {
+  await sql`
+    with upcoming as (
+      select patient_id from bulk_patient where request_id = ${requestId}::uuid and sweep_outcome is null
+      order by first_row, patient_id limit ${ofNext}
+    ), passed as (
+      update bulk_patient p set sweep_outcome = 'skipped'
+      from upcoming left join patient on patient.id = upcoming.patient_id
+      where p.request_id = ${requestId}::uuid and p.patient_id = upcoming.patient_id
+        and case when patient.id is null then true
+                 when patient.hie_opt_out then ${optedOut}::boolean else ${others}::boolean end
+      returning 1
+    )
+    update bulk_sweep set skipped = skipped + (select count(*) from passed) where request_id = ${requestId}::uuid
+  `.execute(tx.db);
+}
