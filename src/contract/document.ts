@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { eventMetaOf } from './event-meta.ts';
-import { idSchema, sourceTypeSchema } from './primitives.ts';
+import { idSchema, recordSourceSchema } from './primitives.ts';
 
 /** What a C-CDA document is converted to (E14, `conversionType`). */
 export const DOCUMENT_FORMATS = ['html', 'pdf'] as const;
@@ -27,7 +27,7 @@ export const documentDtoSchema = z
     mimeType: z.string(),
     size: z.number().int().meta({ description: 'Bytes' }),
     type: z.looseObject({}).optional().meta({ description: 'FHIR CodeableConcept' }),
-    source: sourceTypeSchema,
+    source: recordSourceSchema.meta({ description: '`message`: it was attached to one.' }),
   })
   .meta({ id: 'Document' });
 export type DocumentDto = z.output<typeof documentDtoSchema>;

@@ -16,6 +16,8 @@ export type MessageNetwork = (typeof MESSAGE_NETWORKS)[number];
 export const MESSAGES_PER_MINUTE = 60;
 export const MESSAGE_BODY_LENGTH_MAX = 100_000;
 export const MESSAGE_ATTACHMENTS_MAX = 50;
+/** Of all attachments of one message: they go in one piece. */
+export const MESSAGE_ATTACHMENT_BYTES_MAX = 20_000_000;
 
 /** How the list may be ordered; newest first when nothing is said. */
 export const MESSAGE_SORT = ['sentAt', 'id'] as const;
@@ -33,7 +35,10 @@ export const messageSchema = z
     destination: z.string(),
     subject: z.string(),
     body: z.string().optional(),
-    attachments: z.array(idSchema).optional().meta({ description: 'Ids of documents of the patient.' }),
+    attachments: z.array(idSchema).optional().meta({
+      description:
+        'Ids of documents: of the patient, or of nobody when an inbound message names no known patient. E14 takes them too.',
+    }),
     intendedRecipientNpi: z.array(z.string()).optional(),
     sentAt: instantSchema,
     updatedAt: instantSchema,

@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { SOURCE_TYPES } from './source-types.ts';
+import { RECORD_SOURCES, SOURCE_TYPES } from './source-types.ts';
 
-export { SOURCE_TYPES, type SourceType } from './source-types.ts';
+export { type RecordSource, SOURCE_TYPES, type SourceType } from './source-types.ts';
 
 export const sourceTypeSchema = z.enum(SOURCE_TYPES).meta({ id: 'SourceType' });
+export const recordSourceSchema = z.enum(RECORD_SOURCES).meta({ id: 'RecordSource' });
 
 export const idSchema = z.uuid({ error: 'expected an id in UUID form' });
 export const instantSchema = z.iso.datetime({ offset: true }).meta({ description: 'ISO 8601' });

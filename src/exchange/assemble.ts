@@ -12,6 +12,7 @@ import { createDocumentRenditions } from './documents/renditions.ts';
 import type { LeftOverWork } from './left-over-work.ts';
 import { createLinkMaker } from './links/signed-link.ts';
 import { createMessageLauncher } from './messages/launcher.ts';
+import { attachmentsToRead } from './messages/read-attachments.ts';
 import { createCohortSchedules } from './monitoring/cohort-schedules.ts';
 import { createNetworkQueryService } from './network-query/service.ts';
 import { createSourceCallbacks } from './network-query/source-callback.ts';
@@ -127,6 +128,7 @@ export async function assembleExchange(
       cohortSchedules.leftOver,
       followUps.leftOver,
       messages.leftOver,
+      attachmentsToRead({ store, records }),
       erasures.leftOver,
       keysToSeal({ store, webhookKeys }),
     ] as LeftOverWork[],

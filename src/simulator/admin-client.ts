@@ -2,6 +2,7 @@ import { request } from 'undici';
 import { z } from 'zod';
 import type { FaultRuleInput } from './faults/rules.ts';
 import { type NotifyInput, type SentMessage, sentMessage } from './notifications/request.ts';
+import type { Carried } from './partners/messages.ts';
 import type { PartnerSettingsChange } from './partners/settings.ts';
 import { type LogFilter, type RequestLogEntry, requestLogEntry } from './request-log.ts';
 import type { SettingsChange } from './settings.ts';
@@ -18,6 +19,8 @@ export interface SimulatorAdmin {
   changePartners(change: PartnerSettingsChange): Promise<void>;
   /** Brings a message to the exchange, as its transport partner; the status that it answered. */
   deliverMessage(message: { messageId: string; [member: string]: unknown }): Promise<number>;
+  /** What the transport partner was handed over under this id of the exchange's. */
+  carriedMessage(id: string): Promise<Carried>;
   /** What the sources were asked, in the order of the answers. */
   requests(filter?: LogFilter): Promise<RequestLogEntry[]>;
   /** Tells the exchange of a sample person; how each message was answered, in the order of sending. */
@@ -51,6 +54,7 @@ export function createSimulatorAdmin(simulatorUrl: string, token?: string): Simu
     changePartners: async (change) => void (await call('PUT', 'partners', change)),
     deliverMessage: async (message) =>
       z.object({ status: z.int() }).parse(JSON.parse(await call('POST', 'messages', message))).status,
+    carriedMessage: async (id) => JSON.parse(await call('GET', `messages/${id}`)) as Carried,
     resetSettings: async () => void (await call('DELETE', 'settings')),
     requests: async (filter = {}) => {
       const query = new URLSearchParams();

@@ -5,7 +5,7 @@ import type { FaultBook } from './faults/fault-book.ts';
 import { faultRule } from './faults/rules.ts';
 import { CannotNotifyError, type Notifier } from './notifications/notifier.ts';
 import { notifyRequest } from './notifications/request.ts';
-import type { Deliver } from './partners/messages.ts';
+import type { Carried, Deliver } from './partners/messages.ts';
 import { type PartnerSettings, partnerSettingsChange } from './partners/settings.ts';
 import { SOURCE_NAMES } from './protocol.ts';
 import type { RequestLog } from './request-log.ts';
@@ -17,6 +17,8 @@ export interface AdminOptions {
   log: RequestLog;
   notifier: Notifier;
   partners: PartnerSettings;
+  /** What the transport partner was handed over. */
+  carried: ReadonlyMap<string, Carried>;
   /** Brings a message to the exchange; none without an exchange. */
   deliver?: Deliver;
   /** Bearer token the admin routes ask for; without it they are open to this machine. */
@@ -37,7 +39,7 @@ const logFilter = z.object({
 
 /** Routes by which tests and the demo steer the sources and read what they saw. Only for this machine. */
 export async function adminRoutes(app: FastifyInstance, options: AdminOptions): Promise<void> {
-  const { faults, settings, log, notifier, partners, deliver, token } = options;
+  const { faults, settings, log, notifier, partners, carried, deliver, token } = options;
   app.addHook('onRequest', async (request, reply) => {
     const refused = refusalOf(request, token);
     if (refused) await reply.code(refused.status).send({ error: refused.error });
@@ -81,6 +83,11 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
       return reply.code(409).send({ error: 'Set SIMULATOR_NOTIFY_URL and MESSAGE_PARTNER_SECRET' });
     return { status: await deliver(message.data) };
   });
+
+  app.get<{ Params: { id: string } }>(
+    '/messages/:id',
+    (request, reply) => carried.get(request.params.id) ?? reply.code(404).send({ error: 'not handed over' }),
+  );
 
   app.post('/notifications', async (request, reply) => {
     const asked = notifyRequest.safeParse(request.body);

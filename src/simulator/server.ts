@@ -11,7 +11,7 @@ import { type CallbackSecrets, createCallBack } from './jobs/callback.ts';
 import { Jobs } from './jobs/jobs.ts';
 import { Notifier, type NotifyTarget } from './notifications/notifier.ts';
 import { identityRoutes } from './partners/identity.ts';
-import { createDeliver, messageRoutes } from './partners/messages.ts';
+import { type Carried, createDeliver, messageRoutes } from './partners/messages.ts';
 import { PartnerSettings } from './partners/settings.ts';
 import { serveSource } from './pipeline.ts';
 import { SOURCE_NAMES, type SourceName } from './protocol.ts';
@@ -71,6 +71,7 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
   const data = createSourceData();
   const notifier = new Notifier(options.notify);
   const partners = new PartnerSettings();
+  const carried = new Map<string, Carried>();
   const messageCallbackUrl =
     options.exchangeUrl === undefined ? undefined : `${options.exchangeUrl}/messages/callback`;
 
@@ -83,6 +84,7 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
     log,
     notifier,
     partners,
+    carried,
     deliver: createDeliver({ secret: options.partnerSecrets?.messages, callbackUrl: messageCallbackUrl }),
     token: options.adminToken,
   });
@@ -102,6 +104,7 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
       secret: messageSecret,
       settings: partners,
       callbackUrl: messageCallbackUrl,
+      carried,
     });
   }
   for (const name of SOURCE_NAMES) {

@@ -21,7 +21,7 @@ export const documentEndpoints = {
     tag: 'document',
     summary: 'List documents',
     description:
-      "The documents that the sources hold of a patient, each as it was collected last, newest first. The answers that resources came in (`meta.source`) are not among them; E14 gives those too. Dates are the document's own.",
+      "The documents that the sources hold of a patient, each as it was collected last, and those that came with messages, newest first. The answers that resources came in (`meta.source`) are not among them; E14 gives those too. Dates are the document's own.",
     query: z
       .object({
         patientId: idSchema,
@@ -56,7 +56,10 @@ export const documentEndpoints = {
         .string()
         .min(1)
         .max(255)
-        .meta({ description: 'From the list of documents, or from `meta.source` of a resource.' }),
+        .meta({
+          description:
+            'From the list of documents, or from `meta.source` of a resource; or the id of a message’s attachment.',
+        }),
       conversionType: z.enum(DOCUMENT_FORMATS).optional().meta({ description: 'For XML/CDA files only.' }),
     }),
     responses: { 200: z.object({ url: z.string() }) },

@@ -1,19 +1,33 @@
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
-import { MESSAGE_BODY_LENGTH_MAX, MESSAGE_NETWORKS, transportOf } from '../../contract/message.ts';
+import {
+  MESSAGE_BODY_LENGTH_MAX,
+  MESSAGE_NETWORKS,
+  type TransportMethod,
+  transportOf,
+} from '../../contract/message.ts';
+import { splitNames } from '../../contract/primitives.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
 import { identityKeys } from '../domain/identity-keys.ts';
 import type { AccountTx, Store } from '../store/database.ts';
-import { accountOfMessage, accountsAt, insertMessage } from '../store/messages.ts';
+import { accountOfMessage, accountsAt, insertMessage, isKnownMessage } from '../store/messages.ts';
 import { findByIdentityKeys } from '../store/patients.ts';
 import type { Courier } from '../webhooks/courier.ts';
+import { readAttachments } from './attachments.ts';
+import { dropBytes, insertAttachments, type KeptAttachment, keepBytes } from './keep-attachments.ts';
 import { announceMessage } from './transitions.ts';
 
 const name = z.string().trim().min(1).max(200);
+/** A blank separates names, as in what callers say of a patient. */
+const names = z
+  .array(name)
+  .min(1)
+  .transform((values) => values.flatMap(splitNames));
 /** Of the XDR submission set's source patient, or of the Direct message's context. */
 const personSchema = z.object({
-  firstNames: z.array(name).min(1),
-  lastNames: z.array(name).min(1),
+  firstNames: names,
+  lastNames: names,
   dob: z.iso.date(),
   gender: z.enum(['M', 'F', 'O', 'U']),
   zip: z.string().regex(/^\d{5}/),
@@ -45,21 +59,28 @@ type InboundMessage = z.output<typeof messageSchema>;
 
 export interface MessageCallbackDeps {
   store: Store;
+  blobs: Pick<BlobStore, 'put' | 'delete'>;
   courier: Pick<Courier, 'send'>;
   /** Matches a message's patient (ID_HMAC_KEY). */
   idHmacKey: string;
   receiptCame(messageId: string): void;
 }
 
+/** How a callback is answered. With a `problem`, the partner is told it. */
+export interface CallbackAnswer {
+  status: 200 | 400 | 404 | 409 | 413 | 422;
+  problem?: string;
+}
+
 /**
  * What the transport partner tells: a message for one of our accounts, or that one of ours has a receipt. Its signature was
  * checked before. 200: taken, or known. 400: unreadable. 404: nobody receives there, or no such message. 409: several
- * accounts receive there. 422: it has attachments, which are not taken in yet (docs/decisions/0043-…).
+ * accounts receive there. 413, 422: its attachments are too large, or cannot be read (docs/decisions/0047-…).
  */
 export async function takeMessageCallback(
   deps: MessageCallbackDeps,
   rawBody: Buffer,
-): Promise<{ status: 200 | 400 | 404 | 409 | 422 }> {
+): Promise<CallbackAnswer> {
   const callback = readCallback(rawBody);
   if (callback === undefined) return { status: 400 };
   if (callback.type === 'message') return takeMessage(deps, callback);
@@ -69,38 +90,69 @@ export async function takeMessageCallback(
   return { status: 200 };
 }
 
-async function takeMessage(
-  { store, courier, idHmacKey }: MessageCallbackDeps,
-  message: InboundMessage,
-): Promise<{ status: 200 | 400 | 404 | 409 | 422 }> {
+async function takeMessage(deps: MessageCallbackDeps, message: InboundMessage): Promise<CallbackAnswer> {
+  const { store, blobs } = deps;
   const { destination, network } = message;
   const transportMethod = transportOf(destination);
   if (transportMethod === undefined || (transportMethod === 'xdr') !== (network !== undefined))
     return { status: 400 };
-  if ((message.attachments ?? []).length > 0) return { status: 422 };
+  const read = readAttachments(message.attachments ?? []);
+  if (!('attachments' in read)) return read;
   const [accountId, ...others] = await store.asSystem((tx) => accountsAt(tx, transportMethod, destination));
   if (accountId === undefined) return { status: 404 };
   if (others.length > 0) return { status: 409 };
+  const partnerKey = createHash('sha256').update(message.messageId).digest();
+  if (await store.asAccount(accountId, (tx) => isKnownMessage(tx, partnerKey))) return { status: 200 };
 
-  const eventIds = await store.asAccount(accountId, async (tx) => {
-    const stored = await insertMessage(tx, {
-      id: uuidv7(),
-      patientId: await patientOf(tx, idHmacKey, message.patient),
-      direction: 'inbound',
-      status: 'completed',
-      transportMethod,
-      network: network ?? null,
-      destination,
-      subject: message.subject,
-      body: message.body ?? null,
-      attachments: [],
-      intendedRecipientNpi: message.intendedRecipientNpi ?? [],
-      partnerKey: createHash('sha256').update(message.messageId).digest(),
-    });
-    return stored === undefined ? [] : announceMessage(tx, 'message.received', stored);
+  const kept = await keepBytes(blobs, read.attachments);
+  try {
+    const eventIds = await store.asAccount(accountId, (tx) =>
+      writeMessage(tx, deps, { message, transportMethod, partnerKey }, kept),
+    );
+    // A twin was quicker; its bytes are kept.
+    if (eventIds === undefined) await dropBytes(blobs, kept);
+    else deps.courier.send(accountId, eventIds);
+    return { status: 200 };
+  } catch (error) {
+    // Where a commit got no answer it may have been one; bytes without a row harm nobody, a row without its bytes does.
+    const isNeeded = await store
+      .asAccount(accountId, (tx) => isKnownMessage(tx, partnerKey))
+      .catch(() => true);
+    if (!isNeeded) await dropBytes(blobs, kept);
+    throw error;
+  }
+}
+
+/** Message, documents and webhook in one transaction. Undefined when a twin has written it. */
+async function writeMessage(
+  tx: AccountTx,
+  { idHmacKey }: Pick<MessageCallbackDeps, 'idHmacKey'>,
+  {
+    message,
+    transportMethod,
+    partnerKey,
+  }: { message: InboundMessage; transportMethod: TransportMethod; partnerKey: Buffer },
+  kept: readonly KeptAttachment[],
+): Promise<string[] | undefined> {
+  const patientId = await patientOf(tx, idHmacKey, message.patient);
+  const stored = await insertMessage(tx, {
+    id: uuidv7(),
+    patientId,
+    direction: 'inbound',
+    status: 'completed',
+    transportMethod,
+    network: message.network ?? null,
+    destination: message.destination,
+    subject: message.subject,
+    body: message.body ?? null,
+    attachments: kept.map(({ id }) => id),
+    intendedRecipientNpi: message.intendedRecipientNpi ?? [],
+    partnerKey,
+    toBeRead: patientId !== null && kept.length > 0,
   });
-  courier.send(accountId, eventIds);
-  return { status: 200 };
+  if (stored === undefined) return undefined;
+  await insertAttachments(tx, stored, kept);
+  return announceMessage(tx, 'message.received', stored);
 }
 
 /** By the matching rule of the account's patients; nobody rather than a guess. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { SourceStepInput } from '../../contract/source-steps.ts';
 import type { BlobKind, BlobStore } from '../blobs/blob-store.ts';
+import { extensionOf } from '../documents/file-name.ts';
 import { revisionOf } from '../domain/merge/facts.ts';
 import type { Json } from '../domain/merge/json.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
@@ -191,13 +192,4 @@ function identify(page: Page, fileName: string): CollectedResource[] {
     });
   }
   return [...byIdentity.values()];
-}
-
-function extensionOf(contentType: string): string {
-  if (contentType.includes('ndjson')) return 'ndjson';
-  if (contentType.includes('json')) return 'json';
-  if (contentType.includes('xml')) return 'xml';
-  if (contentType.includes('pdf')) return 'pdf';
-  if (contentType.startsWith('text/html')) return 'html';
-  return contentType.startsWith('text/') ? 'txt' : 'bin';
 }

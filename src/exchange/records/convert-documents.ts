@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Patient } from 'fhir/r4.js';
-import type { SourceType } from '../../contract/primitives.ts';
+import type { RecordSource } from '../../contract/primitives.ts';
 import { BlobNotFoundError, type BlobStore } from '../blobs/blob-store.ts';
 import type { Json } from '../domain/merge/json.ts';
 import { agreesWithPerson } from '../domain/patient-matching.ts';
@@ -31,7 +31,7 @@ export interface ConvertDeps {
  */
 export async function convertDocuments(
   deps: ConvertDeps,
-  of: { accountId: string; patientId: string; source: SourceType },
+  of: { accountId: string; patientId: string; source: RecordSource },
 ): Promise<void> {
   const { accountId, patientId, source } = of;
   const documents = await deps.store.asAccount(accountId, (tx) =>

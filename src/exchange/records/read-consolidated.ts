@@ -1,5 +1,5 @@
 import type { FhirResource } from 'fhir/r4.js';
-import type { SourceType } from '../../contract/primitives.ts';
+import type { RecordSource } from '../../contract/primitives.ts';
 import { foldGroup, type Member } from '../domain/merge/fold.ts';
 import { foldPatient } from '../domain/merge/fold-patient.ts';
 import { localTarget, referencesIn } from '../domain/merge/references.ts';
@@ -29,7 +29,7 @@ export interface ConsolidatedFilter {
 
 /** One delivery that a consolidated resource was made of. */
 export interface Origin {
-  source: SourceType;
+  source: RecordSource;
   /** The id that the source gave it. */
   sourceId: string;
   /** Name of the document it came in: what `meta.source` says, and what E14 takes. */
@@ -163,7 +163,7 @@ function groupByResource(members: readonly RecordMember[]): Map<string, RecordMe
 async function resolver(
   tx: AccountTx,
   patientId: string,
-  members: readonly (Member & { source: SourceType })[],
+  members: readonly (Member & { source: RecordSource })[],
 ): Promise<Resolve> {
   const patientIds = await readSourcePatientIds(tx, patientId);
   const targets = new Map<string, SourceTarget>();

@@ -1,4 +1,4 @@
-import type { SourceType } from '../../contract/primitives.ts';
+import type { RecordSource } from '../../contract/primitives.ts';
 import { lockRecord, type PendingDelivery, pendingDeliveries, stillPending } from '../store/record-merge.ts';
 import { type ConvertDeps, convertDocuments } from './convert-documents.ts';
 import { MERGE_RULES, mergeBatch } from './merge-batch.ts';
@@ -16,7 +16,7 @@ export interface RecordKeeper {
   merge(
     accountId: string,
     patientId: string,
-    options?: { documentsOf?: SourceType },
+    options?: { documentsOf?: RecordSource },
   ): Promise<{ changed: number }>;
 }
 

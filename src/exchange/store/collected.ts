@@ -1,12 +1,15 @@
 import { sql } from 'kysely';
-import type { SourceType } from '../../contract/primitives.ts';
+import type { RecordSource } from '../../contract/primitives.ts';
 import type { AccountTx } from './database.ts';
 
 export interface NewDocument {
   id: string;
-  patientId: string;
-  queryId: string;
-  source: SourceType;
+  /** Null: of a message about somebody unknown. */
+  patientId: string | null;
+  /** What brought it: the one or the other. */
+  queryId?: string;
+  messageId?: string;
+  source: RecordSource;
   kind: 'page' | 'attachment';
   sourceDocumentId?: string;
   fileName: string;
@@ -25,7 +28,8 @@ export async function insertDocuments(tx: AccountTx, documents: readonly NewDocu
         id: document.id,
         account_id: tx.accountId,
         patient_id: document.patientId,
-        query_id: document.queryId,
+        query_id: document.queryId ?? null,
+        message_id: document.messageId ?? null,
         source: document.source,
         kind: document.kind,
         source_document_id: document.sourceDocumentId ?? null,
@@ -58,7 +62,7 @@ export interface CollectedResource {
  */
 export async function upsertResources(
   tx: AccountTx,
-  of: { patientId: string; source: SourceType; documentId: string; convertedFrom?: string },
+  of: { patientId: string; source: RecordSource; documentId: string; convertedFrom?: string },
   resources: readonly CollectedResource[],
 ): Promise<void> {
   if (resources.length === 0) return;

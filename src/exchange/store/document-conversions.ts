@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { SourceType } from '../../contract/primitives.ts';
+import type { RecordSource } from '../../contract/primitives.ts';
 import type { AccountTx } from './database.ts';
 import type { ConversionOutcome } from './schema/records.ts';
 import { tell } from './timeline.ts';
@@ -7,8 +7,9 @@ import { tell } from './timeline.ts';
 /** A document that may be C-CDA and was not looked at yet. */
 export interface UnconvertedDocument {
   id: string;
-  queryId: string;
-  source: SourceType;
+  /** Undefined where a message brought it. */
+  queryId: string | null;
+  source: RecordSource;
   /** The source's id of the DocumentReference that names it. */
   sourceDocumentId: string;
   /** Its content type says so; others may turn out to be. */
@@ -22,7 +23,7 @@ export interface UnconvertedDocument {
 export async function unconvertedDocuments(
   tx: AccountTx,
   patientId: string,
-  source: SourceType,
+  source: RecordSource,
 ): Promise<UnconvertedDocument[]> {
   const { rows } = await sql<UnconvertedDocument>`
     select d.id, d.query_id as "queryId", d.source, d.source_document_id as "sourceDocumentId",
@@ -75,6 +76,7 @@ export async function tellOfDocument(
   document: Pick<UnconvertedDocument, 'source' | 'queryId'>,
   message: string,
 ): Promise<void> {
+  if (document.queryId === null || document.source === 'message') return;
   const query = await tx.db
     .selectFrom('network_query')
     .select('id')

@@ -1,13 +1,14 @@
 import { sql } from 'kysely';
 import type { DocumentFormat } from '../../contract/document.ts';
-import type { SourceType } from '../../contract/primitives.ts';
+import type { RecordSource } from '../../contract/primitives.ts';
 import type { AccountTx, SystemTx } from './database.ts';
 
-/** A file as it was collected: an attachment of a source, or an answer that resources came in. */
+/** A file as it came: an attachment of a source or of a message, or an answer that resources came in. */
 export interface StoredDocument {
   id: string;
-  patientId: string;
-  source: SourceType;
+  /** Null: of a message about somebody whom the account does not know. */
+  patientId: string | null;
+  source: RecordSource;
   fileName: string;
   contentType: string;
   sizeBytes: number;
@@ -16,14 +17,15 @@ export interface StoredDocument {
 
 /** A document and what its source says of it. */
 export interface ListedDocument extends StoredDocument {
+  patientId: string;
   collectedAt: Date;
   /** The DocumentReference as it was delivered; null when there is none. */
   reference: Record<string, unknown> | null;
 }
 
 /**
- * A patient's documents, each as the newest query that brought it did; files of the same content once. Answers of
- * sources are not among them.
+ * A patient's documents, each as the newest query that brought it did, files of the same content once; and what came with
+ * messages. Answers of sources are not among them.
  */
 export async function listDocuments(tx: AccountTx, patientId: string): Promise<ListedDocument[]> {
   const { rows } = await sql<ListedDocument>`
@@ -31,9 +33,10 @@ export async function listDocuments(tx: AccountTx, patientId: string): Promise<L
       size_bytes as "sizeBytes", blob_ref as "blobRef", created_at as "collectedAt", reference
     from (
       select d.*, r.content as reference,
-        first_value(d.query_id) over (
+        coalesce(d.query_id, d.message_id) as brought_by,
+        first_value(coalesce(d.query_id, d.message_id)) over (
           partition by d.source, coalesce(d.source_document_id, encode(d.sha256, 'hex'))
-          order by d.created_at desc, d.id desc) as newest_query_id,
+          order by d.created_at desc, d.id desc) as brought_last_by,
         row_number() over (
           partition by d.source, coalesce(d.source_document_id, ''), d.query_id, d.sha256
           order by d.created_at desc, d.id desc) as nth
@@ -42,7 +45,7 @@ export async function listDocuments(tx: AccountTx, patientId: string): Promise<L
         and r.resource_type = 'DocumentReference' and r.source_id = d.source_document_id
       where d.patient_id = ${patientId} and d.kind = 'attachment'
     ) as delivered
-    where query_id = newest_query_id and nth = 1`.execute(tx.db);
+    where brought_by = brought_last_by and nth = 1`.execute(tx.db);
   return rows;
 }
 
@@ -58,6 +61,15 @@ const DOCUMENT = [
 
 export const findDocumentByName = (tx: AccountTx, fileName: string): Promise<StoredDocument | undefined> =>
   tx.db.selectFrom('document').select(DOCUMENT).where('file_name', '=', fileName).executeTakeFirst();
+
+/** An attachment by its id, which messages name. */
+export const findAttachment = (tx: AccountTx, id: string): Promise<StoredDocument | undefined> =>
+  tx.db
+    .selectFrom('document')
+    .select(DOCUMENT)
+    .where('id', '=', id)
+    .where('kind', '=', 'attachment')
+    .executeTakeFirst();
 
 export const findDocument = (tx: AccountTx, id: string): Promise<StoredDocument | undefined> =>
   tx.db.selectFrom('document').select(DOCUMENT).where('id', '=', id).executeTakeFirst();

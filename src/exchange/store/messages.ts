@@ -30,6 +30,8 @@ export interface StoredMessage {
 export type NewMessage = Omit<StoredMessage, 'reason' | 'sentAt' | 'updatedAt'> & {
   /** Hash of the transport partner's id of an inbound message. */
   partnerKey?: Buffer;
+  /** Its attachments are to be converted and merged into the patient's record. */
+  toBeRead?: boolean;
 };
 
 /** Undefined when the partner's message was written before. */
@@ -50,11 +52,18 @@ export async function insertMessage(tx: AccountTx, message: NewMessage): Promise
       attachments: message.attachments,
       intended_recipient_npi: message.intendedRecipientNpi,
       partner_key: message.partnerKey ?? null,
+      to_be_read: message.toBeRead ?? false,
     })
     .onConflict((conflict) => conflict.columns(['account_id', 'partner_key']).doNothing())
     .returningAll()
     .executeTakeFirst();
   return row && toMessage(row);
+}
+
+/** Whether the partner's message has been written. */
+export async function isKnownMessage(tx: AccountTx, partnerKey: Buffer): Promise<boolean> {
+  const query = tx.db.selectFrom('message').select('id').where('partner_key', '=', partnerKey);
+  return (await query.executeTakeFirst()) !== undefined;
 }
 
 export async function findMessage(tx: AccountTx, id: string): Promise<StoredMessage | undefined> {
@@ -148,6 +157,26 @@ export async function messagesToEnsure(
     .orderBy('sent_at')
     .limit(limit)
     .execute();
+}
+
+/** Messages whose attachments are yet to be converted and merged; over all accounts, oldest first. */
+export async function messagesToRead(
+  tx: SystemTx,
+  limit: number,
+): Promise<{ accountId: string; patientId: string; messageId: string }[]> {
+  return tx.db
+    .selectFrom('message')
+    .select(['account_id as accountId', 'id as messageId'])
+    .select(({ ref }) => ref('patient_id').$notNull().as('patientId'))
+    .where('to_be_read', '=', true)
+    .where('patient_id', 'is not', null)
+    .orderBy('sent_at')
+    .limit(limit)
+    .execute();
+}
+
+export async function markMessageRead(tx: AccountTx, id: string): Promise<void> {
+  await tx.db.updateTable('message').set({ to_be_read: false }).where('id', '=', id).execute();
 }
 
 /** Whose an outbound message is; for the partner's receipts, which know no accounts. */

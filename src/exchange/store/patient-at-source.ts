@@ -1,4 +1,4 @@
-import type { SourceType } from '../../contract/primitives.ts';
+import type { RecordSource } from '../../contract/primitives.ts';
 import type { AccountTx } from './database.ts';
 
 /** The ids under which each source knows the person. */
@@ -19,7 +19,7 @@ export async function readSourcePatientIds(
 export async function insertSourcePatientIds(
   tx: AccountTx,
   patientId: string,
-  source: SourceType,
+  source: RecordSource,
   ids: readonly string[],
 ): Promise<void> {
   if (ids.length === 0) return;

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
-import type { SourceType } from '../../contract/primitives.ts';
+import type { RecordSource } from '../../contract/primitives.ts';
 import type { Delivery, Facts } from '../domain/merge/facts.ts';
 import type { AccountTx } from './database.ts';
 
 /** A delivery's identity. */
 export interface DeliveryPlace {
-  source: SourceType;
+  source: RecordSource;
   resourceType: string;
   sourceId: string;
 }

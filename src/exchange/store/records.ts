@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { SourceType } from '../../contract/primitives.ts';
+import type { RecordSource } from '../../contract/primitives.ts';
 import type { AsideReason } from '../domain/merge/facts.ts';
 import type { AccountTx } from './database.ts';
 
@@ -75,7 +75,7 @@ function filtered(tx: AccountTx, patientId: string, { types, dateFrom, dateTo }:
 
 export interface RecordMember {
   resourceId: string;
-  source: SourceType;
+  source: RecordSource;
   sourceId: string;
   fileName: string;
   collectedAt: Date;
@@ -130,7 +130,7 @@ export async function resolveTargets(
 export async function countAside(
   tx: AccountTx,
   patientId: string,
-  source: SourceType,
+  source: RecordSource,
 ): Promise<{ reason: AsideReason; count: number }[]> {
   return tx.db
     .selectFrom('record_origin')

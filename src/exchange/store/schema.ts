@@ -1,7 +1,7 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { CohortSettings } from '../../contract/cohort.ts';
 import type { RequestedSource, SourceError } from '../../contract/network-query.ts';
-import type { SourceType } from '../../contract/primitives.ts';
+import type { RecordSource, SourceType } from '../../contract/primitives.ts';
 import type { Scope } from '../../contract/scope.ts';
 import type { Address, Contact, Gender, PersonalIdentifier } from '../domain/demographics.ts';
 import type { AuditTables } from './schema/audit.ts';
@@ -214,9 +214,12 @@ interface NetworkQueryTimelineTable {
 interface DocumentTable {
   id: string;
   account_id: string;
-  patient_id: string;
-  query_id: string;
-  source: SourceType;
+  /** Null: of a message about somebody whom the account does not know. */
+  patient_id: string | null;
+  /** What brought it: a query, or a message. */
+  query_id: string | null;
+  message_id: ColumnType<string | null, string | null | undefined, never>;
+  source: RecordSource;
   kind: 'page' | 'attachment';
   source_document_id: string | null;
   file_name: string;
@@ -230,7 +233,7 @@ interface DocumentTable {
 interface PatientResourceTable {
   account_id: string;
   patient_id: string;
-  source: SourceType;
+  source: RecordSource;
   resource_type: string;
   source_id: string;
   document_id: string;

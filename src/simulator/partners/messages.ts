@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
@@ -10,9 +11,10 @@ const sentMessage = z.looseObject({
   attachments: z.array(z.looseObject({ id: z.string(), content: z.base64() })),
 });
 
-interface Carried {
-  status: 'accepted' | 'delivered' | 'failed';
-  reason?: 'undelivered';
+/** A message that was taken: what became of it, and what was attached. */
+export interface Carried {
+  end: { status: 'accepted' | 'delivered' | 'failed'; reason?: 'undelivered' };
+  attachments: { id: string; sizeBytes: number; sha256: string }[];
 }
 
 const BODY_BYTES_MAX = 40 * 1024 * 1024;
@@ -27,10 +29,16 @@ export type Deliver = (message: object) => Promise<number>;
  */
 export async function messageRoutes(
   app: FastifyInstance,
-  options: { secret: string; settings: PartnerSettings; callbackUrl?: string },
+  options: {
+    secret: string;
+    settings: PartnerSettings;
+    callbackUrl?: string;
+    /** By the exchange's id of the message. */
+    carried: Map<string, Carried>;
+  },
 ): Promise<void> {
   const calls = new SignedCalls(options.secret);
-  const carried = new Map<string, Carried>();
+  const { carried } = options;
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'string', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
     done(null, body),
@@ -49,27 +57,33 @@ export async function messageRoutes(
     if (settings.outcome === 'refused') return reply.code(422).send({ error: 'refused' });
     const { id } = message.data;
     const known = carried.get(id);
-    if (known !== undefined) return known;
-    const end: Carried =
+    if (known !== undefined) return known.end;
+    const end: Carried['end'] =
       settings.outcome === 'failed' ? { status: 'failed', reason: 'undelivered' } : { status: 'delivered' };
-    carried.set(id, settings.delivers === 'at-once' ? end : { status: 'accepted' });
+    const now: Carried['end'] = settings.delivers === 'at-once' ? end : { status: 'accepted' };
+    carried.set(id, { end: now, attachments: message.data.attachments.map(seenOf) });
     if (settings.delivers !== 'at-once') void endLater(id, end);
-    return carried.get(id);
+    return now;
   });
 
   app.get<{ Params: { id: string } }>('/messages/:id', (request, reply) => {
     if (!calls.isGenuine(request.headers, '')) return reply.code(401).send({ error: 'not signed' });
-    return carried.get(request.params.id) ?? reply.code(404).send({ error: 'unknown' });
+    return carried.get(request.params.id)?.end ?? reply.code(404).send({ error: 'unknown' });
   });
 
-  async function endLater(id: string, end: Carried): Promise<void> {
+  async function endLater(id: string, end: Carried['end']): Promise<void> {
     const { delayMs, delivers, callbacks } = options.settings.messages;
     await sleep(delayMs, undefined, { ref: false });
-    carried.set(id, end);
+    carried.set(id, { attachments: [], ...carried.get(id), end });
     if (delivers !== 'later' || options.callbackUrl === undefined) return;
     for (let times = 0; times < callbacks; times++)
       await calls.post(options.callbackUrl, `msg_${id}`, { type: 'receipt', reference: id });
   }
+}
+
+function seenOf({ id, content }: { id: string; content: string }): Carried['attachments'][number] {
+  const bytes = Buffer.from(content, 'base64');
+  return { id, sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
 /** Undefined without an exchange to bring messages to. */

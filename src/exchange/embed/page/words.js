@@ -1,5 +1,10 @@
 /** @type {Record<string, string>} */
-export const SOURCE_NAMES = { hie: 'Health networks', pharmacy: 'Pharmacies', lab: 'Laboratories' };
+export const SOURCE_NAMES = {
+  hie: 'Health networks',
+  pharmacy: 'Pharmacies',
+  lab: 'Laboratories',
+  message: 'Messages',
+};
 
 /** @param {string} source */
 export const sourceName = (source) => SOURCE_NAMES[source] ?? source;

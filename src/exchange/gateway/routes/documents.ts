@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { idSchema } from '../../../contract/primitives.ts';
 import type { BlobStore } from '../../blobs/blob-store.ts';
 import { BlobNotFoundError } from '../../blobs/blob-store.ts';
 import { selectDocuments } from '../../documents/describe-document.ts';
@@ -6,7 +7,13 @@ import { documentUrl } from '../../documents/document-link.ts';
 import { announceDocumentUrls } from '../../documents/document-urls.ts';
 import { RENDITION_TYPES } from '../../documents/renditions.ts';
 import { NotFoundError } from '../../errors.ts';
-import { findDocument, findDocumentByName, findRenditionById, listDocuments } from '../../store/documents.ts';
+import {
+  findAttachment,
+  findDocument,
+  findDocumentByName,
+  findRenditionById,
+  listDocuments,
+} from '../../store/documents.ts';
 import { findPatient } from '../../store/patients.ts';
 import { documentDto, documentReference } from '../answers/document.ts';
 import { contentDisposition } from '../content-disposition.ts';
@@ -37,7 +44,12 @@ export function addDocumentRoutes(
       const { id: accountId } = caller.account;
       const document = found(
         'Document',
-        await deps.store.asAccount(accountId, (tx) => findDocumentByName(tx, query.fileName)),
+        await deps.store.asAccount(
+          accountId,
+          async (tx) =>
+            (await findDocumentByName(tx, query.fileName)) ??
+            (idSchema.safeParse(query.fileName).success ? findAttachment(tx, query.fileName) : undefined),
+        ),
       );
       const targetId =
         query.conversionType === undefined
@@ -46,7 +58,7 @@ export function addDocumentRoutes(
       return ok(
         { url: documentUrl(deps.links, accountId, targetId) },
         {
-          patientId: document.patientId,
+          patientId: document.patientId ?? undefined,
           targetId: document.id,
           headers: { 'cache-control': 'no-store' },
         },
@@ -86,7 +98,11 @@ export function addDocumentLinkRoute(
       const document = await findDocument(tx, targetId);
       const made = document === undefined ? await findRenditionById(tx, targetId) : undefined;
       const { id, patientId } = found('Document', document ?? made?.document);
-      await auditLink(tx, request, { operation: OPERATION, patientId, targetId: id });
+      await auditLink(tx, request, {
+        operation: OPERATION,
+        patientId: patientId ?? undefined,
+        targetId: id,
+      });
       return document ?? made;
     });
     if (file === undefined) throw new NotFoundError('Document');

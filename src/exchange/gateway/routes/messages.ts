@@ -1,7 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
-import { MESSAGES_PER_MINUTE, type MessageRequest, transportOf } from '../../../contract/message.ts';
-import { ExchangeError, InvalidRequestError } from '../../errors.ts';
+import {
+  MESSAGE_ATTACHMENT_BYTES_MAX,
+  MESSAGES_PER_MINUTE,
+  type MessageRequest,
+  transportOf,
+} from '../../../contract/message.ts';
+import { ExchangeError, InvalidRequestError, UnavailableError } from '../../errors.ts';
 import { takeMessageCallback } from '../../messages/inbound.ts';
 import { messageAnswer } from '../../messages/message-answer.ts';
 import { verifySourceCallback } from '../../sources/callback.ts';
@@ -20,9 +25,6 @@ import type { Operations } from '../operations.ts';
 import { openPage } from '../paging.ts';
 import type { Caller } from '../plugins/auth.ts';
 import { countStart, type StartLimit } from '../start-limit.ts';
-
-/** Of all attachments of one message: they are sent in one piece. */
-const ATTACHMENT_BYTES_MAX = 20_000_000;
 
 /** E12 and the operations around it. */
 export function addMessageRoutes(
@@ -89,8 +91,8 @@ async function checkAttachments(tx: AccountTx, patientId: string, ids: readonly 
   );
   if (unknown.length > 0) throw new InvalidRequestError(unknown);
   const sizeBytes = documents.reduce((sum, document) => sum + document.sizeBytes, 0);
-  if (sizeBytes <= ATTACHMENT_BYTES_MAX) return;
-  const message = `have ${sizeBytes} bytes together, ${ATTACHMENT_BYTES_MAX} at most; send several messages`;
+  if (sizeBytes <= MESSAGE_ATTACHMENT_BYTES_MAX) return;
+  const message = `have ${sizeBytes} bytes together, ${MESSAGE_ATTACHMENT_BYTES_MAX} at most; send several messages`;
   throw new InvalidRequestError([{ path: 'attachments', message }]);
 }
 
@@ -100,13 +102,18 @@ const limitOf = ({ account }: Caller): StartLimit => ({
   perMinute: account.settings.limits?.messagesPerMinute ?? MESSAGES_PER_MINUTE,
 });
 
-const BODY_BYTES_MAX = 1024 * 1024;
+/** Attachments in base64 take a third more room, and the text comes on top. */
+const BODY_BYTES_MAX = Math.ceil(MESSAGE_ATTACHMENT_BYTES_MAX / 3) * 4 + 1024 * 1024;
+/** Bodies above this size are taken so many at a time: nobody is asked who they are before a body is read. */
+const LARGE_BODY_BYTES = 1024 * 1024;
+const LARGE_BODIES_MAX = 4;
 
 /** Where the transport partner brings messages and receipts. No API key: it signs its body, kept as it came. */
 export function addMessageCallbackRoute(
   app: FastifyInstance,
-  deps: Pick<GatewayDeps, 'store' | 'courier' | 'idHmacKey' | 'messageSecret' | 'messages'>,
+  deps: Pick<GatewayDeps, 'store' | 'blobs' | 'courier' | 'idHmacKey' | 'messageSecret' | 'messages'>,
 ): void {
+  boundLargeBodies(app);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
     done(null, body),
@@ -116,13 +123,28 @@ export function addMessageCallbackRoute(
     { schema: { hide: true }, config: { operation: 'messageCallback' } },
     async (request, reply) => {
       const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-      const { messageSecret, store, courier, idHmacKey, messages } = deps;
+      const { messageSecret, messages } = deps;
       if (messageSecret === undefined) return reply.code(404).send();
       if (!verifySourceCallback(messageSecret, request.headers, body).isGenuine)
         return reply.code(401).send();
       const receiptCame = (messageId: string): void => messages?.receiptCame(messageId);
-      const { status } = await takeMessageCallback({ store, courier, idHmacKey, receiptCame }, body);
+      const { status, problem } = await takeMessageCallback({ ...deps, receiptCame }, body);
+      if (status !== 200 && problem !== undefined) throw new ExchangeError(status, problem);
       return reply.code(status).send();
     },
   );
+}
+
+function boundLargeBodies(app: FastifyInstance): void {
+  let underWay = 0;
+  app.addHook('onRequest', async (request, reply) => {
+    const length = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY);
+    if (length <= LARGE_BODY_BYTES) return;
+    if (underWay >= LARGE_BODIES_MAX)
+      throw new UnavailableError('Too many large messages are brought at this moment; bring it again');
+    underWay += 1;
+    reply.raw.once('close', () => {
+      underWay -= 1;
+    });
+  });
 }

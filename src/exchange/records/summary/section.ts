@@ -41,6 +41,7 @@ const SOURCE_NAMES: Readonly<Record<string, string>> = {
   hie: 'HIE',
   pharmacy: 'Pharmacy',
   lab: 'Laboratory',
+  message: 'Message',
 };
 export const sourceName = (source: string): string => SOURCE_NAMES[source] ?? source;
 

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely';
-import type { SourceType } from '../../../contract/primitives.ts';
+import type { RecordSource } from '../../../contract/primitives.ts';
 import type { AsideReason } from '../../domain/merge/facts.ts';
 import type { Instant } from './columns.ts';
 
@@ -13,14 +13,14 @@ export interface RecordTables {
 interface PatientAtSourceTable {
   account_id: string;
   patient_id: string;
-  source: SourceType;
+  source: RecordSource;
   source_patient_id: string;
 }
 
 interface RecordOriginTable {
   account_id: string;
   patient_id: string;
-  source: SourceType;
+  source: RecordSource;
   resource_type: string;
   source_id: string;
   sha256: Buffer;

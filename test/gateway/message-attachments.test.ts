@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createMessageActivities } from '../../src/activities/exchange/message-activities.ts';
+import type { Message } from '../../src/contract/message.ts';
+import { createMessagePartner } from '../../src/exchange/messages/partner.ts';
+import { attachmentsToRead } from '../../src/exchange/messages/read-attachments.ts';
+import { createTransmission } from '../../src/exchange/messages/transmission.ts';
+import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
+import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
+import { setDestination } from '../../src/exchange/store/settings.ts';
+import { generateWebhookKey } from '../../src/exchange/webhooks/webhook-key.ts';
+import { freePort } from '../../src/lib/free-port.ts';
+import { loadCcda, loadSamplePatients, type SamplePatient } from '../../src/simulator/samples.ts';
+import { runActivity } from '../store/network-query-environment.ts';
+import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { startTestSimulator, type TestSimulator } from '../support/simulator.ts';
+
+const SECRET = generateWebhookKey();
+const HERE = 'records@direct.clinic.example.org';
+
+let simulator: TestSimulator;
+let gateway: TestGateway;
+let account: TestAccount;
+
+beforeAll(async () => {
+  const port = await freePort();
+  simulator = await startTestSimulator({
+    partnerSecrets: { messages: SECRET },
+    exchangeUrl: `http://127.0.0.1:${port}`,
+  });
+  gateway = await createTestGateway({
+    messages: { launch: () => undefined, receiptCame: () => undefined },
+    messageSecret: SECRET,
+  });
+  await gateway.app.listen({ host: '127.0.0.1', port });
+  account = await gateway.addAccount({ settings: { messages: { directAddresses: [HERE] } } });
+  await gateway.store.asAccount(account.accountId, (tx) =>
+    setDestination(tx, { id: uuidv7(), url: 'https://receiver.example.org/', key: generateWebhookKey() }),
+  );
+  await simulator.admin.changePartners({ messages: { delivers: 'at-once' } });
+});
+afterAll(async () => {
+  await gateway.close();
+  await simulator.close();
+});
+
+const text = Buffer.from('A letter about somebody.');
+const letter = { fileName: 'letter.txt', contentType: 'text/plain', content: text.toString('base64') };
+const sample = loadSamplePatients()[0] as SamplePatient;
+const ccda = loadCcda(sample);
+const summary = {
+  ...{ fileName: 'summary.xml', contentType: 'application/xml', content: ccda.toString('base64') },
+};
+const person = {
+  ...{ firstNames: [sample.createBody.firstName], lastNames: [sample.createBody.lastName] },
+  ...{ dob: sample.createBody.dob, gender: sample.createBody.genderAtBirth },
+  zip: sample.createBody.address[0]?.zip,
+};
+
+const addPatient = async (body: object): Promise<string> =>
+  (await account.call('POST', `patient?facilityId=${account.facilityId}`, body)).json().id;
+const toldOf = (subject: string): Promise<Message[]> =>
+  gateway.store.asAccount(account.accountId, async (tx) => {
+    const rows = await tx.db
+      .selectFrom('event')
+      .select('body')
+      .where('type', '=', 'message.received')
+      .execute();
+    return rows
+      .map(({ body }) => (body as unknown as { payload: Message }).payload)
+      .filter((payload) => payload.subject === subject);
+  });
+/** Has the partner bring a message; answers how that was answered, and the message as it was told by webhook. */
+async function bring(message: object, subject = uuidv7()): Promise<{ status: number; told: Message[] }> {
+  const status = await simulator.admin.deliverMessage({
+    ...{ messageId: subject, destination: HERE, subject },
+    ...message,
+  });
+  return { status, told: await toldOf(subject) };
+}
+const rowsOf = (ids: readonly string[]) =>
+  gateway.store.asAccount(account.accountId, (tx) =>
+    tx.db
+      .selectFrom('document')
+      .select(['id', 'patient_id'])
+      .where('id', 'in', [...ids])
+      .execute(),
+  );
+async function download(fileName: string, more = '') {
+  const link = await account.call('GET', `document/download-url?fileName=${fileName}${more}`);
+  expect(link.statusCode, link.body).toBe(200);
+  return gateway.app.inject({ method: 'GET', url: new URL(link.json().url).pathname });
+}
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+test('become documents of a known patient: listed, downloaded, converted, in the record, and sent on as they came', async () => {
+  const patientId = await addPatient(sample.createBody);
+  const { status, told } = await bring({ patient: person, attachments: [letter, summary] }, 'Discharge');
+  expect(status).toBe(200);
+  const [received] = told;
+  const [letterId = '', summaryId = ''] = received?.attachments ?? [];
+  expect(received).toMatchObject({ patientId, attachments: [letterId, summaryId] });
+  expect((await account.call('GET', `message/${received?.id}`)).json().attachments).toEqual([
+    letterId,
+    summaryId,
+  ]);
+
+  const { documents } = (await account.call('GET', `document?patientId=${patientId}&output=dto`)).json();
+  expect(documents).toHaveLength(2);
+  const note = documents.find(({ id }: { id: string }) => id === letterId);
+  expect(note).toMatchObject({
+    ...{ source: 'message', size: text.length, mimeType: 'text/plain', description: 'Discharge: letter.txt' },
+  });
+  expect((await download(note.fileName)).rawPayload).toEqual(text);
+  const html = await download(summaryId, '&conversionType=html');
+  expect([html.statusCode, html.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+
+  // What a worker does in a round of reconcile.
+  const records = createRecordKeeper({ ...gateway, converter: createCcdaConverter() });
+  const reading = attachmentsToRead({ store: gateway.store, records });
+  expect([await reading.takeUp(500), await reading.takeUp(500)]).toEqual([1, 0]);
+  const bundle = (await account.call('GET', `patient/${patientId}/consolidated`)).json();
+  const types = bundle.entry.map(
+    ({ resource }: { resource: { resourceType: string } }) => resource.resourceType,
+  );
+  expect(types.filter((type: string) => type === 'DocumentReference')).toHaveLength(2);
+  expect(types).toEqual(expect.arrayContaining(['Condition', 'Observation', 'Provenance']));
+
+  const forwarded = await account.call('POST', `message?patientId=${patientId}`, {
+    ...{ destination: 'dr@direct.example.org', subject: 'Forwarded', attachments: [summaryId, letterId] },
+  });
+  const partner = createMessagePartner({ baseUrl: `${simulator.url}/messages`, secret: SECRET });
+  const transmission = createTransmission({ ...gateway, courier: { send: () => undefined }, partner });
+  const step = { accountId: account.accountId, messageId: forwarded.json().id };
+  const { transmitMessage } = createMessageActivities({ transmission });
+  expect(await runActivity(transmitMessage, step)).toEqual({ state: 'completed' });
+  expect((await simulator.admin.carriedMessage(step.messageId)).attachments).toEqual([
+    { id: summaryId, sizeBytes: ccda.length, sha256: sha256(ccda) },
+    { id: letterId, sizeBytes: text.length, sha256: sha256(text) },
+  ]);
+
+  await account.call('DELETE', `patient/${patientId}`);
+  await gateway.erasures.drain();
+  expect((await account.call('GET', `message/${received?.id}`)).statusCode).toBe(404);
+  expect(await rowsOf([letterId, summaryId])).toEqual([]);
+  expect(await gateway.blobCount()).toBe(0);
+});
+
+test('of a message about nobody known stay with the message, and are nobody’s documents', async () => {
+  const { status, told } = await bring({ attachments: [letter], patient: { ...person, dob: '1911-01-01' } });
+  const [id = ''] = told[0]?.attachments ?? [];
+  expect([status, await rowsOf([id])]).toEqual([200, [{ id, patient_id: null }]]);
+  expect((await download(id)).rawPayload).toEqual(text);
+  const stranger = await gateway.addAccount();
+  expect((await stranger.call('GET', `document/download-url?fileName=${id}`)).statusCode).toBe(404);
+  const sent = await account.call('POST', `message?patientId=${await addPatient(newPerson())}`, {
+    ...{ destination: 'dr@direct.example.org', subject: 'Not theirs', attachments: [id] },
+  });
+  expect(sent.json().errors).toMatchObject([{ path: 'attachments[0]' }]);
+});
+
+test('of a repeat are kept once, however many twins come at the same time', async () => {
+  const before = await gateway.blobCount();
+  const twins = Array.from({ length: 4 }, () => bring({ attachments: [letter, letter] }, 'Twins'));
+  expect((await Promise.all(twins)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  const { status, told } = await bring({ attachments: [letter, letter] }, 'Twins');
+  expect([status, told.length]).toEqual([200, 1]);
+  expect(await gateway.blobCount()).toBe(before + 2);
+});
+
+test.each([
+  ['that are no base64', [{ ...letter, content: 'no base64!' }], 422, 'attachments[0].content is base64'],
+  ['that are empty', [letter, { ...letter, content: '' }], 422, 'attachments[1].content is base64'],
+  ['without a name', [{ ...letter, fileName: ' ' }], 422, 'attachments[0].fileName has 1 to 255'],
+  ['of a type that is none', [{ ...letter, contentType: 'text' }], 422, 'attachments[0].contentType is'],
+  ['that are no objects', ['letter'], 422, 'attachments[0] is not an object'],
+  ['too many', Array.from({ length: 51 }, () => letter), 422, '51 attachments; at most 50'],
+  ['too large', [{ ...letter, content: 'A'.repeat(26_800_000) }], 413, '20100000 bytes together; at most'],
+])('%s are refused with the reason, and nothing is kept', async (_, attachments, status, reason) => {
+  const before = await gateway.blobCount();
+  const payload = JSON.stringify({
+    ...{ type: 'message', messageId: uuidv7(), destination: HERE, subject: 'Refused', attachments },
+  });
+  const now = new Date();
+  const answer = await gateway.app.inject({
+    method: 'POST',
+    url: '/messages/callback',
+    payload,
+    headers: {
+      'content-type': 'application/json',
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+      'webhook-signature': new Webhook(SECRET).sign('msg_1', now, payload),
+    },
+  });
+  expect([answer.statusCode, answer.json().detail]).toEqual([status, expect.stringContaining(reason)]);
+  expect(answer.body).not.toContain('letter.txt');
+  expect([await gateway.blobCount(), await toldOf('Refused')]).toEqual([before, []]);
+});
+
+test('of almost 20 MB come in whole; a body beyond that is not read', async () => {
+  const content = Buffer.alloc(19_900_000, 'x');
+  const { status, told } = await bring({ attachments: [{ ...letter, content: content.toString('base64') }] });
+  expect(status).toBe(200);
+  expect((await download(told[0]?.attachments?.[0] ?? '')).rawPayload.length).toBe(content.length);
+  expect((await bring({ body: 'x'.repeat(30_000_000) })).status).toBe(413);
+});
