@@ -6,6 +6,8 @@ import { announce, byId, contentOf, el, SECTIONS, show } from './dom.js';
  * @typedef {'none' | 'expired' | 'revoked' | 'refused' | 'gone'} Ending
  */
 
+/** Only for a session. */
+const PARTS = ['skip', 'nav', 'main'];
 const AGAIN = 'Open it again from your application.';
 /** @type {Record<Ending, {title: string, text: string}>} */
 const WORDS = {
@@ -29,22 +31,21 @@ const WORDS = {
 export function showEnding(reason) {
   for (const id of SECTIONS) show(contentOf(id));
   document.querySelector('.news')?.remove();
-  for (const id of [...PARTS, 'session', 'connection', 'skip']) byId(id).hidden = true;
+  for (const id of [...PARTS, 'session', 'connection']) byId(id).hidden = true;
   byId('about').replaceChildren();
   const { title, text } = WORDS[reason];
   document.title = title;
   byId('name-text').textContent = title;
-  clearEnding();
+  document.getElementById('end')?.remove();
   byId('head').after(el('main.end', { id: 'end' }, el('p', {}, text)));
   if (reason === 'none') return;
-  byId('name').focus();
+  // In a frame that somebody is not in, it would take the focus from where they are.
+  if (document.hasFocus()) byId('name').focus();
   announce(`${title}. ${text}`);
 }
 
 /** Makes room for the next session. */
 export function clearEnding() {
   document.getElementById('end')?.remove();
-  for (const id of [...PARTS, 'skip']) byId(id).hidden = false;
+  for (const id of PARTS) byId(id).hidden = false;
 }
-
-const PARTS = ['nav', 'main'];

@@ -75,7 +75,8 @@ function tableHtml(caption: string, columns: readonly Column[]): string {
     (column) =>
       `<th scope="col"${column.isNumeric ? ' class="number"' : ''}>${escapeHtml(column.title)}</th>`,
   );
-  return `<div class="scroll"><table>
+  // Whoever has no mouse scrolls it by keyboard, and hears where they are.
+  return `<div class="scroll" role="group" aria-label="${escapeHtml(caption)}" tabindex="0"><table>
 <caption>${escapeHtml(caption)}</caption>
 <colgroup>${columns.map((column) => `<col style="width:${share(column)}">`).join('')}</colgroup>
 <thead><tr>${heads.join('')}</tr></thead>
