@@ -4,6 +4,7 @@ import type { SourceType } from '../contract/primitives.ts';
 import { parseKeyRing } from '../lib/key-ring.ts';
 import type { Logger } from '../lib/logger.ts';
 import { openBlobStore } from './blobs/open-blob-store.ts';
+import { orphanSweep } from './blobs/orphan-sweep.ts';
 import { bulkCreatesLeftOver, uploadRetention } from './bulk/left-over.ts';
 import { createBulkCreateService } from './bulk/service.ts';
 import { createConsolidatedBuilder } from './consolidated/build.ts';
@@ -130,6 +131,7 @@ export async function assembleExchange(
       messages.leftOver,
       attachmentsToRead({ store, records }),
       erasures.leftOver,
+      orphanSweep({ store, blobs, logger }),
       keysToSeal({ store, webhookKeys }),
     ] as LeftOverWork[],
     /** Finishes what runs in the background, then closes the database. */

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
+import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { BlobStore } from '../../src/exchange/blobs/blob-store.ts';
+import { BlobNotFoundError, type BlobStore } from '../../src/exchange/blobs/blob-store.ts';
+import { orphanSweep } from '../../src/exchange/blobs/orphan-sweep.ts';
 import type { Store } from '../../src/exchange/store/database.ts';
 import { type BulkEnvironment, createBulkEnvironment, csvOf } from './bulk-environment.ts';
 import { someRows, withoutIds } from './bulk-rows.ts';
@@ -76,5 +78,62 @@ describe('an import whose process is killed again and again', () => {
       }),
       { numRuns: 15 },
     );
+  });
+});
+
+describe('blobs', () => {
+  const DAY_MS = 24 * 60 * 60_000;
+  const parts = Array.from({ length: 256 }, (_, part) => part.toString(16).padStart(2, '0'));
+
+  /** One round for each part of the store. */
+  async function sweepAll(): Promise<number> {
+    let deleted = 0;
+    for (const part of parts) {
+      const sweep = orphanSweep({
+        store: env.store,
+        blobs: env.blobs,
+        logger: pino({ enabled: false }),
+        pickPart: () => part,
+      });
+      deleted += await sweep.takeUp(500);
+    }
+    return deleted;
+  }
+
+  test('that kills left behind go after a day; one that a row names never does', async () => {
+    const account = await env.addAccount();
+    const rows = fc.sample(someRows(6), 1)[0] ?? [];
+    const [done, underWay] = [await env.upload(account, csvOf(rows)), await env.upload(account, csvOf(rows))];
+    const result = await env.run(account.accountId, done);
+    await env.engine.check(account.accountId, underWay);
+    await env.engine.processChunks(account.accountId, underWay, { maxChunks: 2 });
+    const aged = await env.blobs.put('result', Buffer.from('left by a kill'), 'text/csv');
+    await env.ageBlobs(DAY_MS + 60_000);
+    const young = await env.blobs.put('result', Buffer.from('its row comes any moment'), 'text/csv');
+
+    expect(await sweepAll()).toBeGreaterThan(0);
+    expect(await sweepAll()).toBe(0);
+    await expect(env.blobs.read(aged.ref)).rejects.toThrow(BlobNotFoundError);
+    expect((await env.blobs.read(young.ref)).toString()).toBe('its row comes any moment');
+    expect(await env.result(account.accountId, done)).toEqual(result);
+    await env.engine.processChunks(account.accountId, underWay);
+    expect(await env.result(account.accountId, underWay)).toHaveLength(rows.length);
+  });
+
+  test('stay when most of them are nobody’s, for then it is the wrong database', async () => {
+    const listed = Array.from({ length: 30 }, (_, n) => ({
+      ref: `document/${String(n).padStart(32, '0')}`,
+      writtenAt: new Date(0),
+    }));
+    const deleted: string[] = [];
+    const blobs = {
+      list: async function* () {
+        yield* listed;
+      },
+      delete: async (ref: string) => void deleted.push(ref),
+    };
+    const sweep = orphanSweep({ store: env.store, blobs, logger: pino({ enabled: false }) });
+    expect(await sweep.takeUp(500)).toBe(0);
+    expect(deleted).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import { readdir, rm } from 'node:fs/promises';
+import { readdir, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
@@ -130,6 +130,12 @@ export async function createBulkEnvironment({ chunkRows = 2 } = {}) {
     countBlobs: async () =>
       (await readdir(blobFolder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile())
         .length,
+    /** All blobs that are there now were written so long ago. */
+    async ageBlobs(ageMs: number): Promise<void> {
+      const writtenAt = new Date(Date.now() - ageMs);
+      for (const entry of await readdir(blobFolder, { recursive: true, withFileTypes: true }))
+        if (entry.isFile()) await utimes(join(entry.parentPath, entry.name), writtenAt, writtenAt);
+    },
     async close() {
       await store.close();
       await database.drop();

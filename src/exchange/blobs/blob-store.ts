@@ -41,6 +41,14 @@ export interface BlobStore {
   delete(ref: string): Promise<void>;
   /** Deletes all blobs of a kind that were written before then; answers how many. For stores with a retention only. */
   deleteWrittenBefore(kind: BlobKind, before: Date): Promise<number>;
+  /** Blobs of all kinds, in no order: those whose names begin with these two hex digits, some 256th of all. */
+  list(digits: string): AsyncIterable<ListedBlob>;
+}
+
+export interface ListedBlob {
+  ref: string;
+  /** When its last byte was written. */
+  writtenAt: Date;
 }
 
 export class BlobNotFoundError extends Error {

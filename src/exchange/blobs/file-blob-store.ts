@@ -1,16 +1,19 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, opendir, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { KeyRing } from '../../lib/key-ring.ts';
 import {
+  BLOB_KINDS,
   type BlobContent,
   type BlobKind,
   BlobNotFoundError,
   type BlobRef,
   type BlobStore,
+  isBlobRef,
+  type ListedBlob,
   parseBlobRef,
 } from './blob-store.ts';
 import { decryptChunks, decryptRange, encryptChunks } from './chunked-encryption.ts';
@@ -55,6 +58,7 @@ export async function openFileBlobStore(folder: string, keyRing: KeyRing): Promi
     read: async (ref) => buffer(await get(ref)),
     delete: async (ref) => rm(pathOf(ref), { force: true }),
     deleteWrittenBefore: (kind, before) => deleteWrittenBefore(join(folder, kind), before),
+    list: (digits) => list(folder, digits),
   };
 
   async function put(kind: BlobKind, content: BlobContent, contentType: string): Promise<BlobRef> {
@@ -146,6 +150,21 @@ async function deleteWrittenBefore(folder: string, before: Date): Promise<number
     deleted += 1;
   }
   return deleted;
+}
+
+async function* list(folder: string, digits: string): AsyncGenerator<ListedBlob> {
+  for (const kind of BLOB_KINDS) {
+    const names = await opendir(join(folder, kind, digits)).catch((error: unknown) => {
+      if (isMissing(error)) return [];
+      throw error;
+    });
+    for await (const { name } of names) {
+      const ref = `${kind}/${name}`;
+      // Deleted since, perhaps.
+      const written = await stat(join(folder, kind, digits, name)).catch(() => undefined);
+      if (written !== undefined && isBlobRef(ref)) yield { ref, writtenAt: written.mtime };
+    }
+  }
 }
 
 /** A new file is safe only when its folder has reached the disk. */

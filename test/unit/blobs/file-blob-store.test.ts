@@ -156,6 +156,25 @@ describe('file blob store', () => {
     expect(await store.deleteWrittenBefore('consolidated', new Date())).toBe(0);
   });
 
+  test('a part is listed with all kinds, and all parts are everything', async () => {
+    const put = await Promise.all(
+      (['upload', 'document', 'document'] as const).map((kind) => store.put(kind, Buffer.of(1), 'text/csv')),
+    );
+    const longAgo = new Date('2026-01-01');
+    await utimes(await fileOf(put[0]?.ref ?? ''), longAgo, longAgo);
+    const listed = new Map<string, Date>();
+    for (let part = 0; part < 256; part += 1) {
+      const digits = part.toString(16).padStart(2, '0');
+      for await (const { ref, writtenAt } of store.list(digits)) {
+        expect(ref.split('/')[1]?.startsWith(digits)).toBe(true);
+        listed.set(ref, writtenAt);
+      }
+    }
+    expect(listed.size).toBe((await filesBelow(folder)).length);
+    for (const { ref } of put) expect(listed.has(ref)).toBe(true);
+    expect(listed.get(put[0]?.ref ?? '')).toEqual(longAgo);
+  });
+
   test('what is gone is not found, and deleting it again is no error', async () => {
     const { ref } = await store.put('document', Buffer.from('x'), 'text/plain');
     await store.delete(ref);

@@ -1,0 +1,31 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { BLOB_NAMING_COLUMNS } from '../../../src/exchange/store/named-blobs.ts';
+
+const STORE = new URL('../../../src/exchange/store/', import.meta.url);
+
+/** Tables of the schema by their members, as `interface … { [table]: SomeTable }` has them. */
+function schemaText(): string {
+  const files = ['schema.ts', ...readdirSync(new URL('schema/', STORE)).map((name) => `schema/${name}`)];
+  return files.map((file) => readFileSync(new URL(file, STORE), 'utf8')).join('\n');
+}
+
+/** Columns that hold a reference to a blob, as `table.column`. */
+function columnsInSchema(): string[] {
+  const text = schemaText();
+  return [...text.matchAll(/^(?:export )?interface (\w+)(?: extends [^{]*)? \{\n(.*?)^\}/gms)].flatMap(
+    ([, name, members = '']) => {
+      const tables = [...text.matchAll(new RegExp(`^ {2}(\\w+): ${name};`, 'gm'))].map(([, table]) => table);
+      const columns = [...members.matchAll(/^ {2}(\w+): \w*<BlobRef>/gm)].map((found) => found[1]);
+      if (/^ {2}blob_ref: /m.test(members)) columns.push('blob_ref');
+      return tables.flatMap((table) => columns.map((column) => `${table}.${column}`));
+    },
+  );
+}
+
+test('every column that names a blob keeps it from being swept as nobody’s', () => {
+  const kept = BLOB_NAMING_COLUMNS.map(([table, ref]) => `${table}.${ref.replace(/->>.*/, '')}`);
+  const found = columnsInSchema();
+  expect(found.length).toBeGreaterThan(5);
+  expect(kept).toEqual(expect.arrayContaining(found));
+});
