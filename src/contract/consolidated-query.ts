@@ -36,6 +36,7 @@ const resourcesSchema = z
 const dateSchema = (description: string) =>
   z.iso
     .date({ error: ({ input }) => `${JSON.stringify(input ?? '')} is not a date of the form YYYY-MM-DD` })
+    .refine((date) => date >= '0001-01-01', { error: 'is before the year 1' })
     .optional()
     .meta({ description });
 

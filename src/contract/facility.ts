@@ -59,5 +59,6 @@ export const patientFacilitiesBodySchema = z
       .array(idSchema, { error: 'facilityIds is required: a list of ids' })
       .min(1, { error: 'at least one facility is required' })
       .max(500, { error: 'at most 500 facilities' }),
+    eTag: z.string().optional().meta({ description: "The patient's, instead of `If-Match`." }),
   })
   .meta({ id: 'PatientFacilities' });

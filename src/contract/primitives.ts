@@ -6,7 +6,8 @@ export { type RecordSource, SOURCE_TYPES, type SourceType } from './source-types
 export const sourceTypeSchema = z.enum(SOURCE_TYPES).meta({ id: 'SourceType' });
 export const recordSourceSchema = z.enum(RECORD_SOURCES).meta({ id: 'RecordSource' });
 
-export const idSchema = z.uuid({ error: 'expected an id in UUID form' });
+/** Written as everywhere here: ids of callers may be in upper case. */
+export const idSchema = z.uuid({ error: 'expected an id in UUID form' }).toLowerCase();
 export const instantSchema = z.iso.datetime({ offset: true }).meta({ description: 'ISO 8601' });
 
 const US_STATES =

@@ -33,7 +33,7 @@ export const bulkCreateEndpoints = {
     }),
     headers: idempotency,
     responses: { 200: bulkPatientCreateSchema },
-    errors: [404, 409, 422],
+    errors: [404],
   }),
   getBulkCreate: endpoint({
     method: 'GET',
@@ -69,7 +69,7 @@ export const bulkCreateEndpoints = {
     params: byRequestId,
     headers: idempotency,
     responses: { 200: bulkCreateStatusAnswerSchema },
-    errors: [404, 409, 503],
+    errors: [404],
   }),
   resumeBulkCreate: endpoint({
     method: 'POST',
@@ -81,7 +81,7 @@ export const bulkCreateEndpoints = {
     params: byRequestId,
     headers: idempotency,
     responses: { 200: bulkCreateStatusAnswerSchema },
-    errors: [404, 409, 503],
+    errors: [404],
   }),
   cancelBulkCreate: endpoint({
     method: 'POST',
@@ -94,6 +94,6 @@ export const bulkCreateEndpoints = {
     params: byRequestId,
     headers: idempotency,
     responses: { 200: bulkCreateStatusAnswerSchema },
-    errors: [404, 409, 503],
+    errors: [404],
   }),
 } as const;

@@ -11,7 +11,7 @@ import {
 import { endpoint } from '../endpoint.ts';
 import { pageQuery } from '../paging.ts';
 import { patientSchema } from '../patient.ts';
-import { byId, idempotency, ifMatch, pageMetaSchema } from './common.ts';
+import { byId, eTagBody, idempotency, ifMatch, pageMetaSchema } from './common.ts';
 
 export const cohortEndpoints = {
   addPatientToCohorts: endpoint({
@@ -43,7 +43,6 @@ export const cohortEndpoints = {
     headers: idempotency,
     body: createCohortBodySchema,
     responses: { 201: cohortSchema },
-    errors: [409, 422],
   }),
   getCohort: endpoint({
     method: 'GET',
@@ -78,6 +77,7 @@ export const cohortEndpoints = {
     description: '400 while patients are in it: remove them first.',
     params: byId,
     headers: ifMatch,
+    body: eTagBody,
     responses: { 204: null },
     errors: [404, 412],
   }),
@@ -104,7 +104,7 @@ export const cohortEndpoints = {
     headers: idempotency,
     body: cohortPatientsBodySchema,
     responses: { 200: addedPatientsSchema },
-    errors: [404, 409, 422],
+    errors: [404],
   }),
   removePatientsFromCohort: endpoint({
     method: 'DELETE',

@@ -11,6 +11,11 @@ export const idempotency = z.object({
 export const ifMatch = z.object({
   'if-match': z.string().optional().meta({ description: 'The eTag last seen; 412 when it has changed.' }),
 });
+/** A body that may be left out, of an operation whose other parameters are in its address. */
+export const eTagBody = z
+  .object({ eTag: z.string().optional().meta({ description: 'Instead of `If-Match`.' }) })
+  .nullish()
+  .transform((body) => body ?? {});
 export const pageMetaSchema = z
   .object({
     itemsOnPage: z.number().int(),

@@ -28,7 +28,7 @@ export const consolidatedEndpoints = {
     headers: idempotency,
     body: startConsolidatedBodySchema,
     responses: { 200: consolidatedQuerySchema },
-    errors: [404, 409, 422],
+    errors: [404],
   }),
   listConsolidatedQueries: endpoint({
     method: 'GET',

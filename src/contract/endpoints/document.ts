@@ -52,14 +52,10 @@ export const documentEndpoints = {
     description:
       'A link to a document, or to the source answer that `meta.source` of a resource names, good for 60 seconds. C-CDA documents can be converted; what is XML but cannot be converted is a 422 that says why.',
     query: z.object({
-      fileName: z
-        .string()
-        .min(1)
-        .max(255)
-        .meta({
-          description:
-            'From the list of documents, or from `meta.source` of a resource; or the id of a message’s attachment.',
-        }),
+      fileName: z.string().min(1).max(255).meta({
+        description:
+          'From the list of documents, or from `meta.source` of a resource; or the id of a message’s attachment.',
+      }),
       conversionType: z.enum(DOCUMENT_FORMATS).optional().meta({ description: 'For XML/CDA files only.' }),
     }),
     responses: { 200: z.object({ url: z.string() }) },
@@ -78,6 +74,6 @@ export const documentEndpoints = {
     responses: {
       200: z.object({ status: z.literal('processing'), requestId: idSchema }),
     },
-    errors: [404, 409, 422],
+    errors: [404],
   }),
 } as const;

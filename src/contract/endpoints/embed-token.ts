@@ -16,6 +16,5 @@ export const embedTokenEndpoints = {
     headers: idempotency,
     body: createEmbedTokenBodySchema,
     responses: { 200: embedTokenSchema },
-    errors: [403, 409, 422],
   }),
 } as const;

@@ -6,7 +6,7 @@ import {
   patientFacilitiesBodySchema,
   updateFacilityBodySchema,
 } from '../facility.ts';
-import { byId, idempotency, ifMatch } from './common.ts';
+import { byId, eTagBody, idempotency, ifMatch } from './common.ts';
 
 const reference = 'Operations around E1–E14';
 const facilities = z.object({ facilities: z.array(facilitySchema) });
@@ -30,7 +30,6 @@ export const facilityEndpoints = {
     headers: idempotency,
     body: createFacilityBodySchema,
     responses: { 201: facilitySchema },
-    errors: [409, 422],
   }),
   getFacility: endpoint({
     method: 'GET',
@@ -65,6 +64,7 @@ export const facilityEndpoints = {
       'A facility with patients cannot be deleted (400), nor one for which a bulk create is under way (423).',
     params: byId,
     headers: ifMatch,
+    body: eTagBody,
     responses: { 204: null },
     errors: [404, 412, 423],
   }),
@@ -89,6 +89,6 @@ export const facilityEndpoints = {
     headers: idempotency.extend(ifMatch.shape),
     body: patientFacilitiesBodySchema,
     responses: { 200: facilities },
-    errors: [404, 409, 412, 422],
+    errors: [404, 412],
   }),
 } as const;

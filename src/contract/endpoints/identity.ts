@@ -23,7 +23,7 @@ export const identityEndpoints = {
     headers: idempotency,
     body: identitySessionRequestSchema,
     responses: { 200: identitySessionSchema },
-    errors: [404, 409, 422],
+    errors: [404],
   }),
   getIdentitySession: endpoint({
     method: 'GET',
@@ -47,7 +47,7 @@ export const identityEndpoints = {
     headers: idempotency,
     body: aal2ChallengeRequestSchema,
     responses: { 200: aal2ChallengeSchema },
-    errors: [404, 409, 422],
+    errors: [404],
   }),
   getAal2Challenge: endpoint({
     method: 'GET',

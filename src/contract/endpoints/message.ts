@@ -53,6 +53,6 @@ export const messageEndpoints = {
     headers: idempotency,
     body: messageRequestSchema,
     responses: { 200: messageSchema },
-    errors: [404, 409, 422],
+    errors: [404],
   }),
 } as const;

@@ -33,7 +33,7 @@ export const networkQueryEndpoints = {
     }),
     body: networkQueryRequestSchema,
     responses: { 200: networkQueryStatusSchema },
-    errors: [403, 404, 409, 422],
+    errors: [404],
   }),
   getNetworkQuery: endpoint({
     method: 'GET',
@@ -83,7 +83,7 @@ export const networkQueryEndpoints = {
     params: byRequestId.extend({ type: sourceTypeSchema }),
     headers: idempotency,
     responses: { 200: networkQueryStatusSchema },
-    errors: [404, 409, 503],
+    errors: [404],
   }),
   giveUpSource: endpoint({
     method: 'POST',
@@ -95,7 +95,7 @@ export const networkQueryEndpoints = {
     params: byRequestId.extend({ type: sourceTypeSchema }),
     headers: idempotency,
     responses: { 200: networkQueryStatusSchema },
-    errors: [404, 409, 503],
+    errors: [404],
   }),
   cancelNetworkQuery: endpoint({
     method: 'POST',
@@ -107,6 +107,6 @@ export const networkQueryEndpoints = {
     params: byRequestId,
     headers: idempotency,
     responses: { 200: networkQueryStatusSchema },
-    errors: [404, 409, 503],
+    errors: [404],
   }),
 } as const;

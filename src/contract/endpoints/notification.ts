@@ -46,6 +46,6 @@ export const notificationEndpoints = {
     params: byId,
     headers: idempotency,
     responses: { 200: notificationSchema },
-    errors: [404, 409, 422],
+    errors: [404],
   }),
 } as const;

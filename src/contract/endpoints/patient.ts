@@ -8,7 +8,7 @@ import {
   updatePatientBodySchema,
 } from '../patient.ts';
 import { idSchema } from '../primitives.ts';
-import { byId, idempotency, ifMatch, pageMetaSchema } from './common.ts';
+import { byId, eTagBody, idempotency, ifMatch, pageMetaSchema } from './common.ts';
 
 /** Columns that the list of patients can be sorted by; newest first when none is given. */
 export const PATIENT_SORT = ['createdAt', 'id'] as const;
@@ -29,7 +29,7 @@ export const patientEndpoints = {
     headers: idempotency,
     body: createPatientBodySchema,
     responses: { 201: patientSchema, 200: patientSchema },
-    errors: [404, 409, 422],
+    errors: [404],
   }),
   getPatient: endpoint({
     method: 'GET',
@@ -65,6 +65,7 @@ export const patientEndpoints = {
       'For good, with all that was collected; what runs for the patient is cancelled, and no webhook about the patient is sent any more. The audit stays.',
     params: byId,
     headers: ifMatch,
+    body: eTagBody,
     responses: { 204: null },
     errors: [404, 412],
   }),
@@ -89,6 +90,7 @@ export const patientEndpoints = {
     summary: 'Find the patient whom demographics match',
     description:
       'By the rule of create patient: same names, date of birth, gender and a zip. Creates and changes nothing.',
+    headers: idempotency,
     body: matchPatientBodySchema,
     responses: { 200: patientSchema },
     errors: [404],
@@ -118,6 +120,7 @@ export const patientEndpoints = {
     params: byId,
     query: z.object({ hieOptOut: flag('hieOptOut') }),
     headers: ifMatch,
+    body: eTagBody,
     responses: { 200: z.object({ id: idSchema, hieOptOut: z.boolean(), message: z.string() }) },
     errors: [404, 412],
   }),
@@ -131,6 +134,7 @@ export const patientEndpoints = {
     params: byId,
     query: z.object({ treatmentRelationship: flag('treatmentRelationship') }),
     headers: ifMatch,
+    body: eTagBody,
     responses: { 200: z.object({ id: idSchema, treatmentRelationship: z.boolean(), message: z.string() }) },
     errors: [404, 412],
   }),

@@ -17,7 +17,7 @@ export const querySweepEndpoints = {
     params: byRequestId,
     headers: idempotency,
     responses: { 200: querySweepSchema },
-    errors: [404, 409, 503],
+    errors: [404],
   }),
   resumeQuerySweep: endpoint({
     method: 'POST',
@@ -29,7 +29,7 @@ export const querySweepEndpoints = {
     params: byRequestId,
     headers: idempotency,
     responses: { 200: querySweepSchema },
-    errors: [404, 409, 503],
+    errors: [404],
   }),
   cancelQuerySweep: endpoint({
     method: 'POST',
@@ -42,6 +42,6 @@ export const querySweepEndpoints = {
     params: byRequestId,
     headers: idempotency,
     responses: { 200: querySweepSchema },
-    errors: [404, 409, 503],
+    errors: [404],
   }),
 } as const;

@@ -52,7 +52,7 @@ export const settingsEndpoints = {
     headers: idempotency,
     body: retryWebhooksBodySchema,
     responses: { 200: z.object({ message: z.string(), events: z.number().int() }) },
-    errors: [404, 409, 422],
+    errors: [404],
   }),
   testWebhook: endpoint({
     method: 'POST',
@@ -64,7 +64,7 @@ export const settingsEndpoints = {
     headers: idempotency,
     body: testWebhookBodySchema,
     responses: { 200: z.object({ message: z.string(), eventId: idSchema }) },
-    errors: [404, 409, 422],
+    errors: [404],
   }),
   rotateSettingsKey: endpoint({
     method: 'POST',
@@ -77,6 +77,5 @@ export const settingsEndpoints = {
     headers: idempotency,
     body: rotateKeyBodySchema,
     responses: { 200: rotatedKeySchema },
-    errors: [409, 422],
   }),
 } as const;

@@ -33,7 +33,6 @@ export const webhookEndpoints = {
     headers: idempotency,
     body: createWebhookBodySchema,
     responses: { 201: webhookSchema },
-    errors: [409, 422],
   }),
   getWebhook: endpoint({
     method: 'GET',
@@ -83,6 +82,6 @@ export const webhookEndpoints = {
     headers: idempotency,
     body: rotateKeyBodySchema,
     responses: { 200: rotatedKeySchema },
-    errors: [404, 409, 422],
+    errors: [404],
   }),
 } as const;

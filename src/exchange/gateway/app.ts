@@ -4,6 +4,7 @@ import { serializerCompiler } from 'fastify-type-provider-zod';
 import { v7 as uuidv7 } from 'uuid';
 import { createMetrics } from '../../lib/metrics.ts';
 import { ExchangeError } from '../errors.ts';
+import { answerClientError } from './client-errors.ts';
 import type { GatewayDeps } from './deps.ts';
 import { addOpenApi } from './openapi/plugin.ts';
 import { createOperations } from './operations.ts';
@@ -38,6 +39,7 @@ import { addSettingsRoutes } from './routes/settings.ts';
 import { addSourceCallbackRoute } from './routes/source-callbacks.ts';
 import { addWebhookRoutes } from './routes/webhooks.ts';
 import { zodValidator } from './validator.ts';
+import { halfCharacter, hasHalfCharacter } from './well-formed.ts';
 
 /** A client that has not sent its headers by then is cut off; its body: plugins/body-time.ts. */
 const HEADERS_TIMEOUT_MS = 30_000;
@@ -52,6 +54,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
     // Fastify's own log lines carry addresses with their queries; plugins/observe.ts writes ours.
     logger: false,
+    clientErrorHandler: answerClientError,
     frameworkErrors: (error, request, reply) => sendError(error, request, reply, deps.logger),
   });
   app.decorateRequest('caller', null);
@@ -113,17 +116,8 @@ async function addInterface(app: FastifyInstance, deps: GatewayDeps): Promise<vo
   addQuerySweepRoutes(operations, deps);
   addSettingsRoutes(operations, deps);
   addWebhookRoutes(operations, deps);
-  await app.register(async (scope) => {
-    ignoreBodies(scope);
-    addBulkCreateRoutes(createOperations(scope, deps), deps);
-  });
+  addBulkCreateRoutes(operations, deps);
   await app.register(async (scope) => addBulkUploadRoute(scope, deps));
-}
-
-/** Bodies that no operation reads may be anything (interface.md, E5: "none is accepted or processed"). */
-function ignoreBodies(app: FastifyInstance): void {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null));
 }
 
 /**
@@ -135,7 +129,10 @@ function acceptEmptyBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') done(null, undefined);
-    else void parse(request, body, done);
+    else
+      void parse(request, body, (error, value) =>
+        done(error ?? (hasHalfCharacter(body, value) ? halfCharacter() : null), value),
+      );
   });
   app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (_request, body, done) => {
     if (body.length === 0) done(null, undefined);

@@ -19,6 +19,7 @@ export const ERROR_TITLES: Record<ErrorStatus, string> = {
   422: 'Unprocessable content',
   423: 'Locked',
   429: 'Too many requests',
+  431: 'Request header fields too large',
   500: 'Internal server error',
   503: 'Service unavailable',
 };
@@ -65,6 +66,7 @@ function answer(
   return { status, body, headers: extra.headers ?? {}, isFault: false };
 }
 
+const UNREADABLE_DATE = { status: 400, detail: 'A date or time of the request is out of range' } as const;
 const NUL_CHARACTER = { status: 400, detail: 'A text of the request contains the character NUL' } as const;
 
 /** What Fastify itself refuses before a handler runs, and what the database refuses of a caller's texts. */
@@ -77,6 +79,9 @@ const refusals: Readonly<Record<string, { status: ErrorStatus; detail: string } 
   FST_ERR_CTP_BODY_TOO_LARGE: { status: 413, detail: 'The body is larger than this operation accepts' },
   FST_ERR_CTP_INVALID_MEDIA_TYPE: { status: 415, detail: 'The body must be application/json' },
   FST_ERR_BAD_URL: { status: 400, detail: 'The address is not a valid URL' },
+  FST_ERR_MAX_PARAM_LENGTH: { status: 400, detail: 'A part of the address is too long' },
+  '22007': UNREADABLE_DATE,
+  '22008': UNREADABLE_DATE,
   '22021': NUL_CHARACTER,
   '22P05': NUL_CHARACTER,
 };

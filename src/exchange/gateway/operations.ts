@@ -1,8 +1,8 @@
-import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify';
+import type { FastifyInstance, FastifyRequest, FastifySchema, RouteOptions } from 'fastify';
 import { z } from 'zod';
-import type { Endpoint, HttpMethod } from '../../contract/endpoint.ts';
+import { type Endpoint, errorStatusesOf, type HttpMethod } from '../../contract/endpoint.ts';
 import { endpoints } from '../../contract/endpoints.ts';
-import { type ErrorStatus, errorBodySchema } from '../../contract/errors.ts';
+import { errorBodySchema } from '../../contract/errors.ts';
 import { scopeOf } from '../../contract/scope.ts';
 import type { AccountTx, Store } from '../store/database.ts';
 import { isAuditedRead } from './audited-reads.ts';
@@ -26,10 +26,17 @@ declare module 'fastify' {
 
 /** Largest JSON body, in bytes; the largest sensible patient is a few kilobytes. */
 const BODY_BYTES_MAX = 256 * 1024;
-/** What every operation may answer beside its own errors. */
-const COMMON_ERRORS = [400, 401, 403, 429, 500, 503] as const;
 /** How the document's maker is told that an answer has no body. */
 const NO_CONTENT = z.null().meta({ description: 'No content' });
+
+/** What no operation reads may be anything, and of any length (interface.md, E5: "none is accepted or processed"). */
+function ignoreBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, body, done) => {
+    body.resume();
+    done(null);
+  });
+}
 
 /** Another address of an operation, or another method at its own. */
 export type Alias = string | { method: HttpMethod };
@@ -50,7 +57,8 @@ export function createOperations(app: FastifyInstance, deps: WriteDeps & { store
     run: (request: FastifyRequest) => Promise<AnyAnswer>,
     { method, path, operationId }: { method?: HttpMethod; path?: string; operationId?: string } = {},
   ) => {
-    app.route({
+    const { body }: Endpoint = endpoints[name];
+    const route: RouteOptions = {
       method: method ?? endpoints[name].method,
       url: path ?? endpoints[name].path,
       schema: schemaOf(name, operationId ?? name),
@@ -61,7 +69,13 @@ export function createOperations(app: FastifyInstance, deps: WriteDeps & { store
         reply.code(answer.status).headers(answer.headers ?? {});
         return reply.send(answer.body);
       },
-    });
+    };
+    if (body !== undefined || route.method === 'GET') app.route(route);
+    else
+      void app.register(async (scope) => {
+        ignoreBodies(scope);
+        scope.route(route);
+      });
   };
   const registerAll = (
     name: OperationName,
@@ -118,10 +132,10 @@ function schemaOf(name: OperationName, operationId: string): FastifySchema {
           content: { 'application/json': { schema } },
         },
   ]);
-  const failures = [...COMMON_ERRORS, ...(endpoint.errors ?? [])].map((status) => [
+  const failures = errorStatusesOf(endpoint).map((status) => [
     status,
     {
-      description: ERROR_TITLES[status as ErrorStatus],
+      description: ERROR_TITLES[status],
       content: { 'application/problem+json': { schema: errorBodySchema } },
     },
   ]);

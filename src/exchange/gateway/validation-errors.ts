@@ -18,6 +18,7 @@ function flatten(issue: Issue, parents: readonly PropertyKey[]): FieldError[] {
     const meant = issue.errors.filter((form) => !form.every((found) => isWrongType(found)));
     if (meant.length === 1) return (meant[0] ?? []).flatMap((found) => flatten(found, path));
   }
+  if (issue.code === 'invalid_key') return issue.issues.flatMap((found) => flatten(found, path));
   return [{ path: formatPath(path), message: messageOf(issue, path) }];
 }
 

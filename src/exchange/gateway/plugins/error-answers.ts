@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { endpoints } from '../../../contract/endpoints.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import { ExchangeError } from '../../errors.ts';
 import { patientNamedBy, targetNamedBy } from '../audited-reads.ts';
@@ -27,7 +26,8 @@ export function addErrorAnswers(app: FastifyInstance, logger: Logger, refusals: 
     await auditRefusal(refusals, error, request);
     return sendError(error, request, reply, logger);
   });
-  app.setNotFoundHandler((request, reply) => sendError(noRoute(request), request, reply, logger));
+  const routes = rememberRoutes(app);
+  app.setNotFoundHandler((request, reply) => sendError(noRoute(routes, request), request, reply, logger));
 }
 
 async function auditRefusal(refusals: RefusalAudit, error: unknown, request: FastifyRequest): Promise<void> {
@@ -68,20 +68,31 @@ export function sendError(
   // The body goes out as text: the response schema of the route is not asked about it.
   return reply
     .code(answer.status)
-    .headers(answer.headers)
+    .headers({ ...answer.headers, 'x-request-id': request.id })
     .type(PROBLEM_JSON)
     .serializer((body: unknown) => JSON.stringify(body))
     .send(answer.body);
 }
 
-const PATHS = Object.values(endpoints).map(({ method, path }) => ({
-  method,
-  pattern: new RegExp(`^${path.replaceAll(/:[a-zA-Z]+/g, '[^/]+')}/?$`),
-}));
+interface KnownRoute {
+  pattern: RegExp;
+  methods: readonly string[];
+}
 
-function noRoute(request: FastifyRequest): ExchangeError {
+/** Every address that is added from here on, aliases too. */
+function rememberRoutes(app: FastifyInstance): KnownRoute[] {
+  const routes: KnownRoute[] = [];
+  app.addHook('onRoute', ({ method, url }) => {
+    if (url.includes('*')) return;
+    const pattern = new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/:[a-zA-Z]+/g, '[^/]+')}/?$`);
+    routes.push({ pattern, methods: [method].flat() });
+  });
+  return routes;
+}
+
+function noRoute(routes: readonly KnownRoute[], request: FastifyRequest): ExchangeError {
   const path = request.url.split('?')[0] ?? '';
-  const allowed = PATHS.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+  const allowed = routes.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods);
   if (allowed.length === 0) return new ExchangeError(404, 'There is no operation at this address');
   const allow = [...new Set(allowed)].join(', ');
   return new ExchangeError(405, `This address answers ${allow}`, { headers: { allow } });

@@ -42,9 +42,11 @@ export function addCohortRoutes(operations: Operations, deps: Pick<GatewayDeps, 
     { method: 'PUT' },
   );
 
-  operations.write('deleteCohort', async (tx, { params, headers }) => {
+  operations.write('deleteCohort', async (tx, { params, headers, body }) => {
     const id = params.id.toLowerCase();
-    await deleteEmptyCohort(tx, id, (known) => checkETag('The cohort', known, headers['if-match']));
+    await deleteEmptyCohort(tx, id, (known) =>
+      checkETag('The cohort', known, headers['if-match'], body.eTag),
+    );
     return noContent(told(tx, id));
   });
 }

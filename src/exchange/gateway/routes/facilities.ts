@@ -30,9 +30,9 @@ export function addFacilityRoutes(operations: Operations): void {
     return ok(facilityAnswer(facility), { headers: eTagHeader(facility), targetId: facility.id });
   });
 
-  operations.write('deleteFacility', async (tx, { params, headers }) => {
+  operations.write('deleteFacility', async (tx, { params, headers, body }) => {
     await deleteUnusedFacility(tx, params.id, (known) =>
-      checkETag('The facility', known, headers['if-match']),
+      checkETag('The facility', known, headers['if-match'], body.eTag),
     );
     return noContent({ targetId: params.id.toLowerCase() });
   });
@@ -45,7 +45,7 @@ export function addFacilityRoutes(operations: Operations): void {
 
   operations.write('setPatientFacilities', async (tx, { params, headers, body }) => {
     const patient = await setPatientFacilities(tx, params.id, body.facilityIds, (known) =>
-      checkETag('The patient', known, headers['if-match']),
+      checkETag('The patient', known, headers['if-match'], body.eTag),
     );
     const facilities = await listFacilities(tx, { ids: patient.facilityIds });
     return ok({ facilities: facilities.map(facilityAnswer) }, { patientId: patient.id });

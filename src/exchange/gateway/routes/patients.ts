@@ -60,9 +60,9 @@ export function addPatientRoutes(
     });
   });
 
-  operations.write('deletePatient', async (tx, { params, headers }) => {
+  operations.write('deletePatient', async (tx, { params, headers, body }) => {
     const patientId = await deletePatient(tx, params.id, (known) =>
-      checkETag('The patient', known, headers['if-match']),
+      checkETag('The patient', known, headers['if-match'], body.eTag),
     );
     return noContent({ patientId, afterCommit: () => deps.erasures.start() });
   });
@@ -77,9 +77,10 @@ export function addPatientRoutes(
     });
   });
 
-  operations.read('matchPatient', async (tx, { body, caller }) => {
+  // A POST has an Idempotency-Key, and so is a write to the plumbing.
+  operations.write('matchPatient', async (tx, { body, caller }) => {
     const patient = found('Patient', await findMatch({ tx, hmacKey: deps.idHmacKey }, body));
-    return ok(patientAnswer(patient, caller.account.dialect), { headers: eTagHeader(patient) });
+    return ok(patientAnswer(patient, caller.account.dialect), changed(patient));
   });
 
   operations.read('getPatientByExternalId', async (tx, { query, caller }) => {
@@ -87,10 +88,10 @@ export function addPatientRoutes(
     return ok(patientAnswer(patient, caller.account.dialect), { headers: eTagHeader(patient) });
   });
 
-  operations.write('setHieOptOut', async (tx, { params, query, headers }) => {
+  operations.write('setHieOptOut', async (tx, { params, query, headers, body }) => {
     const { hieOptOut } = query;
     const patient = await changeStatus(tx, params.id, { hieOptOut }, (known) =>
-      checkETag('The patient', known, headers['if-match']),
+      checkETag('The patient', known, headers['if-match'], body.eTag),
     );
     const message = hieOptOut
       ? 'The patient is opted out: the hie source and document queries leave the patient out'
@@ -98,10 +99,10 @@ export function addPatientRoutes(
     return ok({ id: patient.id, hieOptOut, message }, changed(patient));
   });
 
-  operations.write('setTreatmentRelationship', async (tx, { params, query, headers }) => {
+  operations.write('setTreatmentRelationship', async (tx, { params, query, headers, body }) => {
     const { treatmentRelationship } = query;
     const patient = await changeStatus(tx, params.id, { treatmentRelationship }, (known) =>
-      checkETag('The patient', known, headers['if-match']),
+      checkETag('The patient', known, headers['if-match'], body.eTag),
     );
     const message = treatmentRelationship
       ? 'There is a treatment relationship: treatment cohorts may take the patient'

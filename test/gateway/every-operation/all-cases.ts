@@ -1,0 +1,32 @@
+import type { EndpointName } from '../../../src/contract/endpoints.ts';
+import { bulkCreateCases } from './cases/bulk-creates.ts';
+import { cohortCases } from './cases/cohorts.ts';
+import { consolidatedCases } from './cases/consolidated.ts';
+import { documentCases } from './cases/documents.ts';
+import { embedTokenCases } from './cases/embed-tokens.ts';
+import { facilityCases } from './cases/facilities.ts';
+import { identityCases } from './cases/identity.ts';
+import { messageCases } from './cases/messages.ts';
+import { networkQueryCases } from './cases/network-queries.ts';
+import { notificationCases } from './cases/notifications.ts';
+import { patientCases } from './cases/patients.ts';
+import { settingsCases } from './cases/settings.ts';
+import { webhookCases } from './cases/webhooks.ts';
+import type { OperationCases } from './operation-cases.ts';
+
+/** Of every row of the endpoint table; one without cases does not compile. */
+export const ALL_CASES = {
+  ...patientCases,
+  ...bulkCreateCases,
+  ...cohortCases,
+  ...networkQueryCases,
+  ...identityCases,
+  ...messageCases,
+  ...notificationCases,
+  ...consolidatedCases,
+  ...documentCases,
+  ...facilityCases,
+  ...embedTokenCases,
+  ...settingsCases,
+  ...webhookCases,
+} satisfies Record<EndpointName, OperationCases>;

@@ -1,0 +1,107 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { documentEndpoints } from '../../../../src/contract/endpoints/document.ts';
+import { badQuery, NO_ID, type OperationCases } from '../operation-cases.ts';
+import type { World } from '../world.ts';
+
+/** A file that a source gave of a new patient. */
+export async function documentOf(
+  world: World,
+  {
+    content = 'text',
+    type = 'text/plain',
+    sizeBytes,
+  }: { content?: string; type?: string; sizeBytes?: number } = {},
+): Promise<{ id: string; patientId: string; fileName: string }> {
+  const patientId = await world.make.patient();
+  const queryId = await world.make.query(patientId);
+  const blob = await world.blobs.put('document', Buffer.from(content), type);
+  const id = uuidv7();
+  const fileName = `hie-${id}.xml`;
+  await world.inAccount(async ({ db, accountId }) => {
+    const owner = { account_id: accountId, patient_id: patientId };
+    await db
+      .insertInto('document')
+      .values({
+        ...{ id, ...owner, query_id: queryId, source: 'hie', kind: 'attachment', source_document_id: 'd-1' },
+        ...{ file_name: fileName, content_type: type, size_bytes: sizeBytes ?? blob.sizeBytes },
+        ...{ sha256: Buffer.from(blob.sha256, 'hex'), blob_ref: blob.ref },
+      })
+      .execute();
+  });
+  return { id, patientId, fileName };
+}
+
+const DAYS = [
+  badQuery({ dateFrom: '2020-13-01' }, 'dateFrom', 'not a date of the form YYYY-MM-DD'),
+  badQuery({ dateFrom: '2020-01-02', dateTo: '2020-01-01' }, 'dateTo', 'before dateFrom'),
+];
+
+export const documentCases: Record<keyof typeof documentEndpoints, OperationCases> = {
+  listDocuments: {
+    good: async (world) => ({ query: { patientId: (await documentOf(world)).patientId } }),
+    more: [
+      {
+        what: 'as plain objects, filtered',
+        status: 200,
+        send: async (world) => ({
+          query: {
+            patientId: (await documentOf(world)).patientId,
+            output: 'dto',
+            dateFrom: '2020-01-01',
+            content: 'text',
+          },
+        }),
+      },
+    ],
+    refused: [
+      ...DAYS,
+      badQuery({ patientId: undefined }, 'patientId', 'expected an id'),
+      badQuery({ output: 'xml' }, 'output', 'expected one of'),
+      badQuery({ content: ' ' }, 'content', ''),
+      {
+        what: 'an unknown patient',
+        status: 404,
+        send: () => ({ query: { patientId: NO_ID } }),
+        message: 'Patient not found',
+      },
+    ],
+  },
+  getDocumentUrl: {
+    good: async (world) => ({ query: { fileName: (await documentOf(world)).fileName } }),
+    refused: [
+      badQuery({ fileName: undefined }, 'fileName', 'is required'),
+      badQuery({ fileName: '' }, 'fileName', ''),
+      badQuery({ conversionType: 'png' }, 'conversionType', 'expected one of'),
+      badQuery({ conversionType: 'pdf' }, 'conversionType', ''),
+      {
+        what: 'an unknown file',
+        status: 404,
+        send: () => ({ query: { fileName: '../../etc/passwd' } }),
+        message: 'Document not found',
+      },
+      {
+        what: 'a conversion of XML that is no C-CDA',
+        status: 422,
+        send: async (world) => ({
+          query: {
+            fileName: (await documentOf(world, { content: '<a/>', type: 'application/xml' })).fileName,
+            conversionType: 'html',
+          },
+        }),
+        message: '',
+      },
+    ],
+  },
+  startBulkDocumentUrls: {
+    good: async (world) => ({ query: { patientId: (await documentOf(world)).patientId } }),
+    refused: [
+      badQuery({ patientId: undefined }, 'patientId', 'expected an id'),
+      {
+        what: 'an unknown patient',
+        status: 404,
+        send: () => ({ query: { patientId: NO_ID } }),
+        message: 'Patient not found',
+      },
+    ],
+  },
+};

@@ -1,0 +1,194 @@
+import type { networkQueryEndpoints } from '../../../../src/contract/endpoints/network-query.ts';
+import { badBody, badPages, badQuery, NO_ID, type OperationCases, type Refused } from '../operation-cases.ts';
+import type { World } from '../world.ts';
+
+const many = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, key) => [`k${key}`, 'v']));
+
+const running = async ({ make }: World) => make.query(await make.patient());
+
+/** A query whose hie source has failed and whose lab source has completed. */
+async function ended(world: World): Promise<string> {
+  const requestId = await running(world);
+  await world.inAccount(async ({ db }) => {
+    const completed_at = new Date();
+    const attempts = db.updateTable('network_query_attempt').where('query_id', '=', requestId);
+    await attempts.where('source', '=', 'hie').set({ status: 'failed', completed_at }).execute();
+    await attempts.where('source', '=', 'lab').set({ status: 'completed', completed_at }).execute();
+    const ended_at = completed_at;
+    await db.updateTable('network_query_run').set({ ended_at }).where('query_id', '=', requestId).execute();
+    await db
+      .updateTable('network_query')
+      .set({ status: 'partial', ended_at })
+      .where('id', '=', requestId)
+      .execute();
+  });
+  return requestId;
+}
+
+const refusedSource = (
+  what: string,
+  of: (world: World) => Promise<string>,
+  type: string,
+  message: string,
+): Refused => ({
+  what,
+  status: 409,
+  send: async (world) => ({ params: { requestId: await of(world), type } }),
+  message,
+});
+const unknownSource: Refused = {
+  what: 'a source that does not exist',
+  status: 400,
+  send: (_world, good) => ({ params: { ...good.params, type: 'xray' } }),
+  path: 'type',
+  message: 'expected one of',
+};
+
+export const networkQueryCases: Record<keyof typeof networkQueryEndpoints, OperationCases> = {
+  startNetworkQuery: {
+    good: async ({ make }) => ({
+      query: { patientId: await make.patient(), purposeOfUse: 'treatment' },
+      body: {
+        sources: {
+          hie: { enabled: true },
+          pharmacy: { enabled: true, realtime: true },
+          lab: { enabled: false },
+        },
+        metadata: { ...many(49), ['k'.repeat(40)]: 'v'.repeat(500) },
+      },
+    }),
+    more: [
+      {
+        what: 'the legacy array of sources',
+        status: 200,
+        send: async ({ make }) => ({
+          query: { patientId: await make.patient() },
+          body: { sources: ['pharmacy', 'lab'] },
+        }),
+        has: {
+          status: 'processing',
+          sources: [
+            { type: 'pharmacy', status: 'processing' },
+            { type: 'lab', status: 'processing' },
+          ],
+        },
+      },
+    ],
+    refused: [
+      badQuery({ patientId: undefined }, 'patientId', 'expected an id'),
+      badQuery({ patientId: 'x' }, 'patientId', 'expected an id'),
+      badQuery({ purposeOfUse: 'payment' }, 'purposeOfUse', 'expected one of'),
+      badBody({ sources: undefined }, 'sources', 'sources is required'),
+      badBody({ sources: {} }, 'sources', 'at least one source must be enabled'),
+      badBody({ sources: [] }, 'sources', 'at least one source must be enabled'),
+      badBody({ sources: { lab: { enabled: false } } }, 'sources', 'at least one source must be enabled'),
+      badBody({ sources: { hie: {} } }, 'sources.hie.enabled', 'is required'),
+      badBody(
+        { sources: { xray: { enabled: true } } },
+        'sources',
+        'unknown source: xray; known are hie, pharmacy, lab',
+      ),
+      badBody({ sources: ['xray'] }, 'sources[0]', 'expected one of'),
+      badBody({ sources: 'hie' }, 'sources', ''),
+      badBody({ metadata: many(51) }, 'metadata', 'at most 50 entries'),
+      badBody({ metadata: { ['k'.repeat(41)]: 'v' } }, `metadata.${'k'.repeat(41)}`, 'at most 40 characters'),
+      badBody({ metadata: { k: 'v'.repeat(501) } }, 'metadata.k', 'at most 500 characters'),
+      badBody({ metadata: { k: 1 } }, 'metadata.k', 'is a string'),
+      {
+        what: 'an unknown patient',
+        status: 404,
+        send: (_world, good) => ({ ...good, query: { patientId: NO_ID } }),
+        message: 'Patient not found',
+      },
+      {
+        what: 'purpose ias without a session',
+        status: 400,
+        send: (_world, good) => ({
+          query: { ...good.query, purposeOfUse: 'ias' },
+          body: { sources: ['hie'], proofedIdentityId: NO_ID },
+        }),
+        path: 'x-aal2-session',
+        message: 'required',
+      },
+      {
+        what: 'purpose ias without a verified identity',
+        status: 400,
+        send: (_world, good) => ({
+          query: { ...good.query, purposeOfUse: 'ias' },
+          headers: { 'x-aal2-session': 'unknown' },
+          body: { sources: ['hie'] },
+        }),
+        path: 'proofedIdentityId',
+        message: 'required',
+      },
+      {
+        what: 'purpose ias under an unknown session',
+        status: 403,
+        send: (_world, good) => ({
+          query: { ...good.query, purposeOfUse: 'ias' },
+          headers: { 'x-aal2-session': 'unknown' },
+          body: { sources: ['hie'], proofedIdentityId: NO_ID },
+        }),
+        message: 'session',
+      },
+    ],
+  },
+  getNetworkQuery: {
+    good: async (world) => ({ params: { requestId: await running(world) } }),
+    more: [
+      {
+        what: 'an ended query',
+        status: 200,
+        send: async (world) => ({ params: { requestId: await ended(world) } }),
+        has: { status: 'partial' },
+      },
+    ],
+  },
+  listNetworkQueries: {
+    good: async ({ make }) => {
+      const patientId = await make.patient();
+      await make.query(patientId);
+      const startedAfter = '2020-01-01T00:00:00-05:00';
+      return {
+        query: { patientId, status: 'in-progress', source: 'lab', startedAfter, sort: 'startedAt=asc' },
+      };
+    },
+    refused: [
+      ...badPages(),
+      badQuery({ patientId: 'x' }, 'patientId', 'expected an id'),
+      badQuery({ status: 'open' }, 'status', 'expected one of'),
+      badQuery({ source: 'xray' }, 'source', 'expected one of'),
+      badQuery({ startedAfter: 'yesterday' }, 'startedAfter', ''),
+    ],
+  },
+  getNetworkQueryTimeline: { good: async (world) => ({ params: { requestId: await ended(world) } }) },
+  retrySource: {
+    good: async (world) => ({ params: { requestId: await ended(world), type: 'hie' } }),
+    refused: [
+      refusedSource('a source that runs', running, 'hie', 'still running'),
+      refusedSource('a source that has completed', ended, 'lab', 'has completed'),
+      refusedSource('a source that was not asked', ended, 'pharmacy', 'is not part of this query'),
+      unknownSource,
+    ],
+  },
+  giveUpSource: {
+    good: async (world) => ({ params: { requestId: await running(world), type: 'hie' } }),
+    refused: [
+      refusedSource('a source that has ended', ended, 'hie', 'is not running'),
+      refusedSource('a source that was not asked', running, 'pharmacy', 'is not running'),
+      unknownSource,
+    ],
+  },
+  cancelNetworkQuery: {
+    good: async (world) => ({ params: { requestId: await running(world) } }),
+    refused: [
+      {
+        what: 'an ended query',
+        status: 409,
+        send: async (world) => ({ params: { requestId: await ended(world) } }),
+        message: 'has ended (partial)',
+      },
+    ],
+  },
+};

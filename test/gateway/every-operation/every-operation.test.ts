@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Endpoint, errorStatusesOf } from '../../../src/contract/endpoint.ts';
+import { type EndpointName, endpoints } from '../../../src/contract/endpoints.ts';
+import { SCOPES, scopeOf } from '../../../src/contract/scope.ts';
+import { accountContent } from './account-content.ts';
+import { ALL_CASES } from './all-cases.ts';
+import { generatedCases } from './generated-cases.ts';
+import type { OperationCases, Sent } from './operation-cases.ts';
+import { expectGood, expectRefused, send } from './requests.ts';
+import { createWorld, type World } from './world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+afterAll(() => world.close());
+
+const names = Object.keys(endpoints) as EndpointName[];
+const casesOf = (name: EndpointName): OperationCases => ALL_CASES[name];
+const rowOf = (name: EndpointName): Endpoint => endpoints[name];
+
+/** Every status that an operation was seen to answer. */
+const seen = new Map<EndpointName, Set<number>>(names.map((name) => [name, new Set<number>()]));
+async function call(name: EndpointName, sent: Sent) {
+  const answer = await send(world, name, sent);
+  seen.get(name)?.add(answer.statusCode);
+  return answer;
+}
+const withHeaders = (sent: Sent, headers: Record<string, string>): Sent => ({
+  ...sent,
+  headers: { ...sent.headers, ...headers },
+});
+
+describe.each(names)('%s', (name) => {
+  it('answers as its row says', async () => {
+    const { good, more = [] } = casesOf(name);
+    expectGood(name, await call(name, await good(world)));
+    for (const { status, send: build, has = {} } of more) {
+      const answer = await call(name, await build(world));
+      expectGood(name, answer, status);
+      if (answer.body !== '') expect(answer.json()).toMatchObject(has);
+    }
+  });
+
+  it('takes ids in upper case, a slash at the end, and no body where none is needed', async () => {
+    const { good } = casesOf(name);
+    const { params = {}, ...sent } = await good(world);
+    const shouted = Object.entries(params).map(([key, value]) => [
+      key,
+      key === 'type' ? value : value.toUpperCase(),
+    ]);
+    const json = { 'content-type': 'application/json' };
+    const answer = await call(name, withHeaders({ ...sent, params: Object.fromEntries(shouted) }, json));
+    expectGood(name, answer);
+  });
+
+  it('refuses who may not ask, before anything else is looked at', async () => {
+    const { path } = rowOf(name);
+    const ids = [...path.matchAll(/:(\w+)/g)].map(([, param]) => [param ?? '', 'x']);
+    const asked: Sent = { params: Object.fromEntries(ids) };
+    for (const apiKey of ['', 'wrong']) {
+      const answer = await call(name, withHeaders(asked, { 'x-api-key': apiKey }));
+      expectRefused(answer, { status: 401, message: 'The API key is not valid' });
+      expect(answer.headers['www-authenticate']).toMatch(/^ApiKey /);
+    }
+    const others = SCOPES.filter((scope) => scope !== scopeOf(rowOf(name)));
+    for (const scope of others) {
+      const answer = await call(name, withHeaders(asked, { 'x-api-key': world.keys[scope] }));
+      expectRefused(answer, { status: 403, message: `scope ${scopeOf(rowOf(name))}` });
+    }
+    const limited = await call(name, withHeaders(asked, { 'x-api-key': world.limited.apiKey }));
+    expectRefused(limited, { status: 429, message: 'More than 0 requests in this minute' });
+    expect(Number(limited.headers['retry-after'])).toBeGreaterThan(0);
+    expect(limited.headers['ratelimit-policy']).toBe('"requests";q=0;w=60');
+    expect(limited.headers.ratelimit).toMatch(/^"requests";r=0;t=\d+$/);
+  });
+
+  it('refuses what breaks a rule, says which, and leaves nothing', async () => {
+    const { good, refused = [] } = casesOf(name);
+    const sent = await good(world);
+    const cases = await Promise.all(
+      [...generatedCases(name), ...refused].map(async (one) => ({
+        ...one,
+        sent: await one.send(world, sent),
+      })),
+    );
+    const before = await accountContent(world);
+    const mistakes: string[] = [];
+    for (const { what, sent: wrong, ...expected } of cases) {
+      const answer = await call(name, wrong);
+      try {
+        expectRefused(answer, expected);
+      } catch (error) {
+        mistakes.push(`${name}, ${what}: ${(error as Error).message.slice(0, 900)}`);
+      }
+    }
+    if (mistakes.length > 0) throw new Error(mistakes.join('\n'));
+    expect(await accountContent(world)).toEqual(before);
+  });
+
+  it.runIf(rowOf(name).method === 'POST')('keeps its answer under an Idempotency-Key', async () => {
+    const key = { 'idempotency-key': `key of ${name}` };
+    const sent = withHeaders(await casesOf(name).good(world), key);
+    const first = await call(name, sent);
+    expectGood(name, first);
+    const again = await call(name, sent);
+    expect([again.statusCode, again.headers['idempotent-replayed']]).toEqual([first.statusCode, 'true']);
+    expect(again.json()).toEqual(first.json());
+    const other = await call(name, { ...sent, query: { ...sent.query, other: 'request' } });
+    expectRefused(other, { status: 422, message: 'was used with another request' });
+    await world.inAccount(({ db }) => db.updateTable('idempotency_key').set({ status: null }).execute());
+    expectRefused(await call(name, sent), { status: 409, message: 'is still running' });
+    for (const bad of ['', 'k'.repeat(256)]) {
+      const answer = await call(name, withHeaders(sent, { 'idempotency-key': bad }));
+      expectRefused(answer, { status: 400, path: 'idempotency-key', message: 'characters' });
+    }
+  });
+
+  it('tells nothing of the inside when the database fails', async () => {
+    const sent = await casesOf(name).good(world);
+    try {
+      world.faults.database = new Error('select dob from patient where last_name = Doe');
+      const fault = await call(name, sent);
+      expectRefused(fault, { status: 500, message: 'Something failed on our side' });
+      world.faults.database = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
+      const down = await call(name, sent);
+      expectRefused(down, { status: 503, message: 'cannot be reached now' });
+      expect(Number(down.headers['retry-after'])).toBeGreaterThan(0);
+    } finally {
+      world.faults.database = undefined;
+    }
+  });
+
+  it('documents every status that it answers, and answers every one that it documents', () => {
+    const row = rowOf(name);
+    const documented = [...Object.keys(row.responses).map(Number), ...errorStatusesOf(row)];
+    expect([...(seen.get(name) ?? [])].sort()).toEqual([...new Set(documented)].sort());
+  });
+});
