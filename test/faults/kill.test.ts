@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestStack, type TestStack } from '../support/stack.ts';
+import { runOverlap } from './bulk/overlap.ts';
 import { runBulkRound } from './bulk/round.ts';
 import { checkOutcome, checkWebhooks } from './kill/check.ts';
 import { KILLABLE } from './kill/holds.ts';
@@ -51,8 +52,12 @@ describe('work in progress', { timeout: 200_000 }, () => {
     expect(queries).toBe(100);
   });
 
+  it('makes one patient a person of two CSVs with the same people at once, and creates beside them', async () => {
+    expect(await runOverlap(stack, 60_000)).toEqual([]);
+  });
+
   it('makes the same of a CSV, row for row, when the worker and PostgreSQL are killed in the middle of a chunk', async () => {
-    const round = { rows: 4_000, toQuery: 30, workerAfterRows: 0, postgresAfterRows: 2_000 };
+    const round = { rows: 3_000, toQuery: 30, workerAfterRows: 0, postgresAfterRows: 2_000 };
     const { faults, killedAt } = await runBulkRound(stack, { ...round, timeoutMs: 120_000 });
     expect(faults).toEqual([]);
     expect(killedAt).toEqual({ worker: 0, postgres: expect.any(Number) });

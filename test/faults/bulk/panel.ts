@@ -11,7 +11,8 @@ export interface Panel {
 
 /** Each tenth row tells of somebody who came a good while before it, in another chunk of the file. */
 const REPEATED_EVERY = 10;
-const HEADER = 'externalId,firstName,lastName,dob,gender,addressLine1,city,state,zip,phone,email,hieOptOut';
+export const PANEL_HEADER =
+  'externalId,firstName,lastName,dob,gender,addressLine1,city,state,zip,phone,email,hieOptOut';
 
 /**
  * A file of made-up people for crash tests: some come twice with another phone, one row in 97 is wrong, and all but the
@@ -21,23 +22,24 @@ export async function writePanel(
   csvFile: string,
   { rows, toQuery, firstPerson = 0 }: { rows: number; toQuery: number; firstPerson?: number },
 ): Promise<Panel> {
-  const lines = [HEADER];
+  const lines = [PANEL_HEADER];
   const seen = new Set<number>();
   for (let row = 0; row < rows; row += 1) {
     const back = Math.floor(rows / 2) + 1;
     const person = row % REPEATED_EVERY === 9 && row >= back ? row - back : row;
     const isWrong = row % 97 === 13;
     if (!isWrong) seen.add(person);
-    lines.push(line(firstPerson + person, { phone: row, isWrong, optsOut: person >= toQuery }));
+    lines.push(panelLine(firstPerson + person, { phone: row, isWrong, optsOut: person >= toQuery }));
   }
   await writeFile(csvFile, `${lines.join('\n')}\n`);
   const asked = [...seen].filter((person) => person < toQuery).length;
   return { csvFile, rows, persons: seen.size, toQuery: asked };
 }
 
-function line(
+/** A row of somebody; the same number is the same person. */
+export function panelLine(
   person: number,
-  { phone, isWrong, optsOut }: { phone: number; isWrong: boolean; optsOut: boolean },
+  { phone, isWrong = false, optsOut }: { phone: number; isWrong?: boolean; optsOut: boolean },
 ): string {
   return [
     `crash-${person}`,

@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DEFAULT_CHUNK_ROWS } from '../../../src/contract/bulk-csv/layout.ts';
 import { downloadResult, hasEnded, putCsv, startBulkCreate, untilStatus } from '../../support/bulk-create.ts';
 import type { StackAccount, TestStack } from '../../support/stack.ts';
 import { createHolds } from '../kill/holds.ts';
@@ -8,9 +9,6 @@ import { killPart } from '../kill/kill-part.ts';
 import { settle } from '../kill/settle.ts';
 import { until } from '../kill/until.ts';
 import { type Panel, writePanel } from './panel.ts';
-
-/** Rows of a chunk, each committed on its own (engine.ts). */
-const CHUNK_ROWS = 1_000;
 
 export interface BulkRoundOptions {
   rows: number;
@@ -122,7 +120,7 @@ async function killTwice(
     await reached(() => patients.isWaitedFor(), timeoutMs, 'a chunk that writes');
     const worker = await handled();
     // The chunk waits for its row from now on, before it takes anything else.
-    const chunk = Math.floor(postgresAfterRows / CHUNK_ROWS);
+    const chunk = Math.floor(postgresAfterRows / DEFAULT_CHUNK_ROWS);
     const row = 'select from bulk_chunk where request_id = $1 and chunk = $2 for update';
     const next = await laterHolds.lockRows(row, [requestId, chunk]);
     await killPart(stack, 'worker', () => holds.releaseAll());
