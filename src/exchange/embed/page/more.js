@@ -5,11 +5,16 @@ import { el } from './dom.js';
  * a long record opens as fast as a short one. What is not there yet is told, on paper too.
  * @template T
  * @param {HTMLElement} list @param {readonly T[]} items @param {(item: T) => HTMLElement} draw
- * @param {{first: number, next: number, what: string, focus?: (drawn: HTMLElement) => HTMLElement | null}} options
- * `what`: `rows of Problems`, for those who hear a button alone
+ * @param {{first: number, next: number, what: string, counts?: (item: T) => boolean, focus?: (drawn: HTMLElement) => HTMLElement | null}} options
+ * `what`: for those who hear a button alone; `counts`: false for what is only a heading among the items
  * @returns {HTMLElement | undefined} what asks for more, to be put after the list
  */
-export function drawSome(list, items, draw, { first, next, what, focus = (drawn) => drawn }) {
+export function drawSome(
+  list,
+  items,
+  draw,
+  { first, next, what, counts = () => true, focus = (drawn) => drawn },
+) {
   let shown = 0;
   /** @param {number} count */
   const add = (count) => {
@@ -24,13 +29,13 @@ export function drawSome(list, items, draw, { first, next, what, focus = (drawn)
   const button = el('button', { type: 'button' });
   const rest = el('span.quiet.small');
   const more = el('p.more', {}, button, rest);
+  /** @param {number} begin @param {number} [end] */
+  const count = (begin, end) => items.slice(begin, end).filter(counts).length.toLocaleString('en-US');
   const tell = () => {
-    const left = items.length - shown;
-    if (left === 0) return more.remove();
-    const coming = Math.min(next, left);
-    button.textContent = `Show ${coming.toLocaleString('en-US')} more`;
+    if (shown >= items.length) return more.remove();
+    button.textContent = `Show ${count(shown, shown + next)} more`;
     button.setAttribute('aria-label', `${button.textContent}: ${what}`);
-    rest.textContent = `${shown.toLocaleString('en-US')} of ${items.length.toLocaleString('en-US')} are shown.`;
+    rest.textContent = `${count(0, shown)} of ${count(0)} are shown.`;
   };
   button.addEventListener('click', () => {
     const [begin] = add(next);

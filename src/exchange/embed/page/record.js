@@ -1,11 +1,8 @@
 import { contentOf, el, show } from './dom.js';
 import { linesOf } from './lines.js';
-import { drawSome } from './more.js';
+import { createTable } from './table.js';
 import { counted } from './words.js';
 
-const ROWS = { first: 20, next: 200 };
-/** In characters: a day, a state. It stays in one line, whatever stands beside it. */
-const SHORT = 12;
 /** Open from the start where there is room: what is asked for first. */
 const OPEN = ['problems', 'medications', 'allergies'];
 /** What it says matters, rows or not. */
@@ -20,7 +17,7 @@ export async function showRecord(answer) {
   const made = [];
   /** @type {HTMLElement | undefined} */
   let section;
-  /** @type {ReturnType<typeof table> | undefined} */
+  /** @type {ReturnType<typeof createTable> | undefined} */
   let open;
   let resources = 0;
   for await (const line of linesOf(answer)) {
@@ -42,7 +39,7 @@ export async function showRecord(answer) {
         section?.append(el('p.quiet', {}, part.text));
         break;
       case 'table':
-        open = table(part);
+        open = createTable(part);
         section?.append(open.element);
         break;
       case 'group':
@@ -91,70 +88,4 @@ function markCount(section, rows) {
   count.textContent = total.toLocaleString('en-US');
   count.setAttribute('aria-label', counted(total, 'entry', 'entries'));
   summary?.append(count);
-}
-
-/** @typedef {{text: string, tone?: string}} Cell */
-/** @typedef {{title: string, isNumeric?: boolean}} Column */
-
-/**
- * Roles are said outright: on a narrow screen the style makes cards of the rows, and then browsers forget that it is a table.
- * @param {{caption: string, columns: Column[]}} part
- */
-function table({ caption, columns }) {
-  /** @type {({group: string} | {cells: Cell[]})[]} */
-  const rows = [];
-  const body = el('tbody', { role: 'rowgroup' });
-  const heads = columns.map(({ title, isNumeric }) =>
-    el(isNumeric ? 'th.number' : 'th', { scope: 'col', role: 'columnheader' }, title),
-  );
-  const element = el(
-    'div.table',
-    {},
-    el(
-      'table',
-      { role: 'table' },
-      el('caption', {}, caption),
-      el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, ...heads)),
-      body,
-    ),
-  );
-  /** @param {{group: string} | {cells: Cell[]}} each */
-  const draw = (each) =>
-    'group' in each
-      ? el(
-          'tr.group',
-          { role: 'row' },
-          el(
-            'th',
-            { scope: 'rowgroup', role: 'rowheader', colspan: columns.length },
-            el('bdi', {}, each.group),
-          ),
-        )
-      : el(
-          'tr',
-          { role: 'row' },
-          ...each.cells.map((cell, index) => cellOf(cell, columns[index], index === 0)),
-        );
-  return {
-    element,
-    /** @param {{group: string} | {cells: Cell[]}} each */
-    add: (each) => rows.push(each),
-    finish() {
-      const more = drawSome(body, rows, draw, { ...ROWS, what: caption });
-      if (more) element.append(more);
-    },
-  };
-}
-
-/** @param {Cell} cell @param {Column | undefined} column @param {boolean} isFirst */
-function cellOf({ text, tone }, column, isFirst) {
-  const classes = [
-    column?.isNumeric && 'number',
-    tone === 'alert' && 'alert',
-    tone === 'muted' && 'quiet',
-    text.length <= SHORT && 'short',
-  ].filter(Boolean);
-  const tag = [isFirst ? 'th' : 'td', ...classes].join('.');
-  const role = isFirst ? { scope: 'row', role: 'rowheader' } : { role: 'cell' };
-  return el(tag, { ...role, 'data-label': column?.title ?? '' }, el('bdi', {}, text));
 }

@@ -60,7 +60,7 @@ class Line {
       cell('bp'),
       ...VITAL_SIGNS.map(({ title }) => cell(title)),
       this.#others.join('; '),
-      unique(this.#origins).join(', '),
+      unique(this.#origins.flatMap((origin) => origin.split(', '))).join(', '),
     );
   }
 }
