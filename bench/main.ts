@@ -3,6 +3,7 @@ import { loadSamplePatients } from '../src/simulator/samples.ts';
 import { benchBulk } from './bulk/run.ts';
 import { benchPublicBulk, type PublicBulkOptions } from './bulk/through-the-interface.ts';
 import { benchDocuments } from './documents/run.ts';
+import { benchGateway, type GatewayBenchOptions, type Measured } from './gateway/run.ts';
 import { benchMerge, type MergeBenchOptions } from './merge/run.ts';
 import { benchQueries } from './query/run.ts';
 import { benchRecords, type RecordsBenchOptions } from './records/run.ts';
@@ -185,6 +186,38 @@ program
       const ratio = median(documents.map((each) => each[format].oursMs / each[format].bareMs));
       process.stdout.write(
         `${format}: ${oursMs.toFixed(0)} ms a document, ${ratio.toFixed(2)} of the bare libraries'\n`,
+      );
+    }
+  });
+program
+  .command('gateway')
+  .description('GETs at gateways with and without the look-up of the key and the audit of reads')
+  .option('--rounds <n>', 'rounds', whole, 5)
+  .option('--seconds <n>', 'of each kind of request at each gateway in a round', whole, 3)
+  .option('--in-flight <n>', 'requests at once', whole, 8)
+  .option('--json', 'print the result as one JSON line')
+  .action(async ({ json, ...options }: GatewayBenchOptions & { json?: true }) => {
+    const result = await benchGateway(options, (line) => process.stderr.write(`${line}\n`));
+    if (json === true) {
+      process.stdout.write(`${JSON.stringify(result)}\n`);
+      return;
+    }
+    const { measured, load } = result;
+    process.stdout.write(
+      `${options.inFlight} in flight, median of ${options.rounds} rounds; load of the machine ${load.map((each) => each.toFixed(1)).join(' to ')}\n`,
+    );
+    // Ratios are taken within a round, for what else the machine does changes from one to the next.
+    const barest = ({ request, round }: Measured) =>
+      measured.find((each) => each.gateway === 'neither' && each.request === request && each.round === round);
+    for (const { request, gateway } of measured.filter(({ round }) => round === 1)) {
+      const those = measured.filter((each) => each.request === request && each.gateway === gateway);
+      const told = (of: 'requestsPerSecond' | 'gatewayCpuMs' | 'postgresCpuMs') => ({
+        value: median(those.map((each) => each[of])),
+        ratio: median(those.map((each) => each[of] / (barest(each)?.[of] ?? Number.NaN))).toFixed(2),
+      });
+      const [rate, ours, theirs] = [told('requestsPerSecond'), told('gatewayCpuMs'), told('postgresCpuMs')];
+      process.stdout.write(
+        `${request}, ${gateway}: ${Math.round(rate.value)}/s (${rate.ratio}); CPU of the gateway ${ours.value.toFixed(2)} ms (${ours.ratio}), of PostgreSQL ${theirs.value.toFixed(2)} ms (${theirs.ratio})\n`,
       );
     }
   });

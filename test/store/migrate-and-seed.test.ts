@@ -67,7 +67,7 @@ describe('seeding', () => {
     );
     expect(rows).toEqual([{ accounts: 1, facilities: 1, keys: 1 }]);
     const hash = parseApiKey(apiKey)?.hash ?? Buffer.alloc(0);
-    const holder = await store.asSystem((tx) => findKeyHolder(tx, hash));
+    const holder = await findKeyHolder(store, hash);
     expect(holder?.account.settings).toEqual({
       sources: { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } },
       limits: {

@@ -13,14 +13,12 @@ export interface KeyCheck {
 /** One for a gateway: requests at the same time share a look-up. */
 export function createKeyCheck(store: Store): KeyCheck {
   const byHash = new BatchedLookUp((hashes) =>
-    store.asSystem((tx) =>
-      findKeyHolders(
-        tx,
-        hashes.map((hash) => Buffer.from(hash, 'hex')),
-      ),
+    findKeyHolders(
+      store,
+      hashes.map((hash) => Buffer.from(hash, 'hex')),
     ),
   );
-  const byId = new BatchedLookUp((keyIds) => store.asSystem((tx) => findKeyHoldersById(tx, keyIds)));
+  const byId = new BatchedLookUp((keyIds) => findKeyHoldersById(store, keyIds));
   return {
     byHash: (hash) => byHash.get(hash.toString('hex')),
     async byId(keyId) {

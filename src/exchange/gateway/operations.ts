@@ -4,7 +4,7 @@ import { type Endpoint, errorStatusesOf, type HttpMethod } from '../../contract/
 import { endpoints } from '../../contract/endpoints.ts';
 import { errorBodySchema } from '../../contract/errors.ts';
 import { scopeOf } from '../../contract/scope.ts';
-import type { AccountTx, Store } from '../store/database.ts';
+import type { AccountTx } from '../store/database.ts';
 import { isAuditedRead } from './audited-reads.ts';
 import { ERROR_TITLES } from './errors.ts';
 import type {
@@ -15,7 +15,7 @@ import type {
   TransactionHandler,
 } from './operation.ts';
 import { callerOf } from './plugins/auth.ts';
-import { runAction, runAuditedRead, runWrite, type WriteDeps } from './write.ts';
+import { createReadAudit, runAction, runAuditedRead, runWrite, type WriteDeps } from './write.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -51,7 +51,14 @@ export interface Operations {
   act<N extends OperationName>(name: N, handler: ActionHandler<N>, alias?: Alias): void;
 }
 
-export function createOperations(app: FastifyInstance, deps: WriteDeps & { store: Store }): Operations {
+export interface OperationsDeps extends WriteDeps {
+  /** Which reads are audited; default: all but those named in audited-reads.ts. */
+  isAudited?: (operation: OperationName) => boolean;
+}
+
+export function createOperations(app: FastifyInstance, deps: OperationsDeps): Operations {
+  const { isAudited = isAuditedRead, store } = deps;
+  const readAudit = createReadAudit(store);
   const register = (
     name: OperationName,
     run: (request: FastifyRequest) => Promise<AnyAnswer>,
@@ -94,8 +101,8 @@ export function createOperations(app: FastifyInstance, deps: WriteDeps & { store
         name,
         (request) => {
           const read = (tx: AccountTx) => handler(tx, operationRequest(request));
-          if (isAuditedRead(name)) return runAuditedRead(deps, name, request, read);
-          return deps.store.asAccount(callerOf(request).account.id, read);
+          if (isAudited(name)) return runAuditedRead({ store, readAudit }, name, request, read);
+          return store.asAccount(callerOf(request).account.id, read);
         },
         alias,
       ),

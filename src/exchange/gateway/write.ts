@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { insertAuditEntry } from '../store/audit.ts';
+import { BatchedWriter } from '../../lib/batched-writer.ts';
+import { type AuditRecord, insertAuditEntries, insertAuditEntry } from '../store/audit.ts';
 import type { AccountTx, Store } from '../store/database.ts';
 import { releaseIdempotencyKey } from '../store/idempotency.ts';
 import { retryOvertaken } from '../store/retry.ts';
@@ -11,6 +12,12 @@ import { callerOf } from './plugins/auth.ts';
 export interface WriteDeps extends IdempotencyDeps {
   store: Store;
 }
+
+/** Entries that are written together, and waited for: see `runAuditedRead`. */
+export type ReadAudit = BatchedWriter<AuditRecord & { accountId: string }>;
+
+export const createReadAudit = (store: Store): ReadAudit =>
+  new BatchedWriter((records) => insertAuditEntries(store, records));
 
 /**
  * A change in one transaction: the effect, its audit entry and the answer under its idempotency key are committed
@@ -37,19 +44,22 @@ export async function runWrite(
   return answer;
 }
 
-/** A read of a patient's data in one transaction with its audit entry: nothing is shown that is not in the audit. */
-export function runAuditedRead(
-  deps: Pick<WriteDeps, 'store'>,
+/**
+ * A read of a patient's data: nothing is shown that is not in the audit by then. Reads that end at the same time share the
+ * write of their entries, and its commit.
+ */
+export async function runAuditedRead(
+  deps: { store: Store; readAudit: ReadAudit },
   operation: string,
   request: FastifyRequest,
   read: (tx: AccountTx) => Promise<AnyAnswer>,
 ): Promise<AnyAnswer> {
-  return deps.store.asAccount(callerOf(request).account.id, async (tx) => {
-    const answer = await read(tx);
-    const { patientId = patientNamedBy(request), targetId = targetNamedBy(request) } = answer;
-    await audit(tx, operation, request, { ...answer, patientId, targetId });
-    return answer;
-  });
+  const { id: accountId } = callerOf(request).account;
+  const answer = await deps.store.asAccount(accountId, read);
+  const { patientId = patientNamedBy(request), targetId = targetNamedBy(request) } = answer;
+  const record = recordOf(operation, request, { ...answer, patientId, targetId });
+  await deps.readAudit.write({ accountId, ...record });
+  return answer;
 }
 
 /**
@@ -86,19 +96,24 @@ export async function runAction(
   }
 }
 
-async function audit(
+const audit = (
   tx: AccountTx,
   operation: string,
   request: FastifyRequest,
   answer: AnyAnswer,
   remark?: string,
-): Promise<void> {
-  await insertAuditEntry(tx, {
-    actor: callerOf(request).actor,
-    operation,
-    patientId: answer.patientId,
-    targetId: answer.targetId,
-    outcome: remark === undefined ? String(answer.status) : `${answer.status} ${remark}`,
-    remoteAddress: request.ip,
-  });
-}
+): Promise<void> => insertAuditEntry(tx, recordOf(operation, request, answer, remark));
+
+const recordOf = (
+  operation: string,
+  request: FastifyRequest,
+  { patientId, targetId, status }: AnyAnswer,
+  remark?: string,
+): AuditRecord => ({
+  actor: callerOf(request).actor,
+  operation,
+  patientId,
+  targetId,
+  outcome: remark === undefined ? String(status) : `${status} ${remark}`,
+  remoteAddress: request.ip,
+});

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Scope } from '../../contract/scope.ts';
 import type { Account } from './accounts.ts';
-import type { SystemTx } from './database.ts';
+import type { Store, SystemTx } from './database.ts';
 
 /** An account, found by its key; `keyId` is what the audit names. */
 export interface KeyHolder {
@@ -29,57 +29,70 @@ export interface StoredKey {
 const USE_NOTED_EVERY_MS = 5 * 60_000;
 
 /** The holders of the keys with these hashes, by hash in hex; also of keys that are revoked or have expired. */
-export const findKeyHolders = (tx: SystemTx, hashes: readonly Buffer[]): Promise<Map<string, KeyHolder>> =>
-  findKnown(tx, 'hash', hashes);
+export async function findKeyHolders(
+  store: KeyStore,
+  hashes: readonly Buffer[],
+): Promise<Map<string, KeyHolder>> {
+  const rows = await findKnown(store, { hashes, ids: [] });
+  return new Map(rows.map((row) => [row.hash.toString('hex'), toHolder(row)]));
+}
 
 /** The holders of the keys with these ids, by id; also of keys that are revoked or have expired. */
-export const findKeyHoldersById = (
-  tx: SystemTx,
-  keyIds: readonly string[],
-): Promise<Map<string, KeyHolder>> => findKnown(tx, 'id', keyIds);
+export async function findKeyHoldersById(
+  store: KeyStore,
+  ids: readonly string[],
+): Promise<Map<string, KeyHolder>> {
+  const rows = await findKnown(store, { hashes: [], ids });
+  return new Map(rows.map((row) => [row.key_id, toHolder(row)]));
+}
 
-export async function findKeyHolder(tx: SystemTx, hash: Buffer): Promise<KeyHolder | undefined> {
-  return (await findKeyHolders(tx, [hash])).get(hash.toString('hex'));
+export async function findKeyHolder(store: KeyStore, hash: Buffer): Promise<KeyHolder | undefined> {
+  return (await findKeyHolders(store, [hash])).get(hash.toString('hex'));
+}
+
+type KeyStore = Pick<Store, 'call' | 'asSystem'>;
+
+/** As the function `known_api_keys` answers. */
+interface KnownKeyRow {
+  key_id: string;
+  hash: Buffer;
+  state: KeyHolder['state'];
+  scopes: Scope[];
+  last_used_at: Date | null;
+  account_id: string;
+  dialect: Account['dialect'];
+  settings: Account['settings'];
 }
 
 async function findKnown(
-  tx: SystemTx,
-  by: 'hash' | 'id',
-  values: readonly (Buffer | string)[],
-): Promise<Map<string, KeyHolder>> {
-  const rows = await tx.db
-    .selectFrom('api_key')
-    .innerJoin('account', 'account.id', 'api_key.account_id')
-    .select(['api_key.id as keyId', 'api_key.hash', 'api_key.scopes', 'api_key.last_used_at as lastUsedAt'])
-    .select(
-      sql<KeyHolder['state']>`case when api_key.revoked_at is not null then 'revoked'
-        when api_key.expires_at <= now() then 'expired' else 'good' end`.as('state'),
-    )
-    .select(['account.id', 'account.dialect', 'account.settings'])
-    .where(
-      by === 'hash'
-        ? sql<boolean>`api_key.hash = any(${[...values]}::bytea[])`
-        : sql<boolean>`api_key.id = any(${[...values]}::uuid[])`,
-    )
-    .execute();
+  store: KeyStore,
+  { hashes, ids }: { hashes: readonly Buffer[]; ids: readonly string[] },
+): Promise<KnownKeyRow[]> {
+  const rows = await store.call(
+    sql<KnownKeyRow>`select * from known_api_keys(${[...hashes]}::bytea[], ${[...ids]}::uuid[])`,
+  );
   const before = Date.now() - USE_NOTED_EVERY_MS;
-  await noteUse(
-    tx,
-    rows
-      .filter(({ state }) => state === 'good')
-      .filter(({ lastUsedAt }) => lastUsedAt === null || lastUsedAt.getTime() < before)
-      .map(({ keyId }) => keyId),
-  );
-  return new Map(
-    rows.map(({ keyId, hash, state, scopes, lastUsedAt: _, ...account }) => [
-      by === 'hash' ? hash.toString('hex') : keyId,
-      { keyId, state, scopes, account },
-    ]),
-  );
+  const used = rows
+    .filter(({ state }) => state === 'good')
+    .filter(({ last_used_at: last }) => last === null || last.getTime() < before)
+    .map((row) => row.key_id);
+  if (used.length > 0) await store.asSystem((tx) => noteUse(tx, used));
+  return rows;
 }
 
+const toHolder = ({
+  key_id: keyId,
+  state,
+  scopes,
+  account_id: id,
+  dialect,
+  settings,
+}: KnownKeyRow): KeyHolder => ({
+  ...{ keyId, state, scopes },
+  account: { id, dialect, settings },
+});
+
 async function noteUse(tx: SystemTx, keyIds: readonly string[]): Promise<void> {
-  if (keyIds.length === 0) return;
   // Whom another gateway is noting just now is noted already; nobody waits for that.
   await sql`
     update api_key set last_used_at = now() where id in (

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { sql } from 'kysely';
-import type { AccountTx, SystemTx } from './database.ts';
+import type { AccountTx, Store, SystemTx } from './database.ts';
 
 /** Who did what, to which patient, from where, and how it ended. Ids only. */
 export interface AuditRecord {
@@ -43,15 +43,31 @@ export async function insertAuditEntry(tx: AccountTx, record: AuditRecord): Prom
     .insertInto('audit_entry')
     .values({
       account_id: tx.accountId,
-      actor: record.actor,
-      operation: record.operation,
-      patient_id: record.patientId ?? null,
-      target_id: record.targetId ?? null,
-      outcome: record.outcome,
-      remote_address: isIP(record.remoteAddress ?? '') === 0 ? null : (record.remoteAddress ?? null),
+      ...columnsOf(record),
       since: record.many?.since ?? null,
       details: record.details ?? null,
       ...(record.many && { times: record.many.times }),
     })
     .execute();
 }
+
+/** Adds entries of any accounts in one commit of their own: for what changes nothing, and so has no transaction to be in. */
+export async function insertAuditEntries(
+  store: Pick<Store, 'call'>,
+  records: readonly (Omit<AuditRecord, 'many' | 'details'> & { accountId: string })[],
+): Promise<void> {
+  const entries = records.map(({ accountId, ...record }) => ({
+    account_id: accountId,
+    ...columnsOf(record),
+  }));
+  await store.call(sql`select add_audit_entries(${JSON.stringify(entries)}::jsonb)`);
+}
+
+const columnsOf = ({ actor, operation, patientId, targetId, outcome, remoteAddress = '' }: AuditRecord) => ({
+  actor,
+  operation,
+  patient_id: patientId ?? null,
+  target_id: targetId ?? null,
+  outcome,
+  remote_address: isIP(remoteAddress) === 0 ? null : remoteAddress,
+});

@@ -8,7 +8,7 @@ import { ExchangeError } from '../../errors.ts';
 import { type Account, findAccount } from '../../store/accounts.ts';
 import type { Store } from '../../store/database.ts';
 import { createEmbedTokenCheck } from '../embed-token-check.ts';
-import { createKeyCheck } from '../key-check.ts';
+import { createKeyCheck, type KeyCheck } from '../key-check.ts';
 
 /** Who makes a request. */
 export interface Caller {
@@ -46,6 +46,8 @@ export interface AuthOptions {
   store: Store;
   /** Signs internal tokens (HS256): `sub` is the account's id, `aud` INTERNAL_AUDIENCE, `exp` is required. */
   internalTokenKey: string;
+  /** Default: what asks the database with every request. */
+  keys?: KeyCheck;
 }
 
 /** Refuses with 401 whoever shows neither a valid `x-api-key` nor a valid bearer token, internal or of E1. */
@@ -73,8 +75,7 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller;
 }
 
-function createAuthenticator({ store, internalTokenKey }: AuthOptions) {
-  const keys = createKeyCheck(store);
+function createAuthenticator({ store, internalTokenKey, keys = createKeyCheck(store) }: AuthOptions) {
   const embedTokens = createEmbedTokenCheck({ store, keys, internalTokenKey });
   const cache = new ExpiringCache<Caller | 'unknown'>({ ttlMs: CACHE_MS, entriesMax: CACHE_ENTRIES_MAX });
   const signingKey = new TextEncoder().encode(internalTokenKey);
