@@ -4,7 +4,10 @@ import type { AccountTx, Store, SystemTx } from './database.ts';
 
 /** Who did what, to which patient, from where, and how it ended. Ids only. */
 export interface AuditRecord {
-  /** `key:<id of the API key>`, `embed:<id of the token>`, `internal` (ourselves), `link`, `admin` (the CLI). */
+  /**
+   * `key:<id of the API key>`, `embed:<id of the token>`, `internal` (ourselves), `link`, `admin` (the CLI), `sealer` (of the
+   * chain), `several` (refusals of too many kinds).
+   */
   actor: string;
   /** Name of the operation, as in the endpoint table. */
   operation: string;
