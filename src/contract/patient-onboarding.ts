@@ -15,7 +15,7 @@ export const PATIENT_ONBOARDING_MESSAGES = {
   identityVerified: 'identityVerified',
   /** Signal: the person has shown two factors; with the session that came back to the redirect address. */
   aal2Confirmed: 'aal2Confirmed',
-  /** Signal, a hint: the person came back from a page of the identity partner. */
+  /** Signal, a hint: the person came back from a page of the identity partner (`PersonReturnedSignal`). */
   personReturned: 'personReturned',
   /** Query: the one public snapshot, `PatientOnboardingStatus`. */
   status: 'status',
@@ -86,6 +86,11 @@ export interface IdentityVerifiedSignal {
 
 export interface Aal2ConfirmedSignal {
   aal2SessionId: string;
+}
+
+/** What a browser brought. It counts only where the exchange cannot be asked. */
+export interface PersonReturnedSignal {
+  aal2SessionId?: string;
 }
 
 export interface IntakeSignal {

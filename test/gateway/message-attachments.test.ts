@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, request as openRequest } from 'node:http';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -23,9 +25,10 @@ const HERE = 'records@direct.clinic.example.org';
 let simulator: TestSimulator;
 let gateway: TestGateway;
 let account: TestAccount;
+let port: number;
 
 beforeAll(async () => {
-  const port = await freePort();
+  port = await freePort();
   simulator = await startTestSimulator({
     partnerSecrets: { messages: SECRET },
     exchangeUrl: `http://127.0.0.1:${port}`,
@@ -92,6 +95,16 @@ async function download(fileName: string, more = '') {
   const link = await account.call('GET', `document/download-url?fileName=${fileName}${more}`);
   expect(link.statusCode, link.body).toBe(200);
   return gateway.app.inject({ method: 'GET', url: new URL(link.json().url).pathname });
+}
+/** The head of a callback with a body of this size, which does not follow. */
+function announce(sizeBytes: number): ClientRequest {
+  const request = openRequest({
+    ...{ host: '127.0.0.1', port, path: '/messages/callback', method: 'POST' },
+    headers: { 'content-length': sizeBytes, 'content-type': 'application/json' },
+  });
+  request.on('error', () => undefined);
+  request.flushHeaders();
+  return request;
 }
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
@@ -200,10 +213,20 @@ test.each([
   expect([await gateway.blobCount(), await toldOf('Refused')]).toEqual([before, []]);
 });
 
-test('of almost 20 MB come in whole; a body beyond that is not read', async () => {
-  const content = Buffer.alloc(19_900_000, 'x');
+test('of several MB come in whole; a body beyond the bound is not read', async () => {
+  const content = Buffer.alloc(6_000_000, 'x');
   const { status, told } = await bring({ attachments: [{ ...letter, content: content.toString('base64') }] });
   expect(status).toBe(200);
   expect((await download(told[0]?.attachments?.[0] ?? '')).rawPayload.length).toBe(content.length);
-  expect((await bring({ body: 'x'.repeat(30_000_000) })).status).toBe(413);
+  const answer = once(announce(30_000_000), 'response') as Promise<[IncomingMessage]>;
+  expect((await answer)[0].statusCode).toBe(413);
+});
+
+test('large bodies are read four at a time, for nobody has signed yet; small ones always', async () => {
+  const held = Array.from({ length: 4 }, () => announce(2_000_000));
+  const attachments = [{ ...letter, content: Buffer.alloc(2_000_000, 'x').toString('base64') }];
+  await expect.poll(async () => (await bring({ attachments })).status).toBe(503);
+  expect((await bring({ attachments: [letter] })).status).toBe(200);
+  for (const request of held) request.destroy();
+  await expect.poll(async () => (await bring({ attachments })).status).toBe(200);
 });

@@ -146,7 +146,8 @@ test('a webhook and a return that get lost are made up for by looks, with longer
 
 test('a person who comes back is looked after at once', async () => {
   let looks = 0;
-  const answers = proving([], {
+  const asked: string[] = [];
+  const answers = proving(asked, {
     getIdentitySession: async () => {
       looks += 1;
       return session('verified', 'identity-1');
@@ -161,8 +162,20 @@ test('a person who comes back is looked after at once', async () => {
       .poll(() => statusOf(run), { timeout: 10_000 })
       .toMatchObject({ identity: { state: 'to-confirm' } });
     expect(looks).toBe(1);
-    await run.signal(MESSAGES.personReturned);
+    await run.signal(MESSAGES.personReturned, { aal2SessionId: 'aal2_of_somebody' });
     expect(await run.result()).toMatchObject({ status: 'completed' });
+    expect(asked.at(-1)).toBe('query ias of identity-1 under aal2_session');
+  });
+});
+
+test('what the browser brought counts where the exchange cannot be asked', async () => {
+  const asked: string[] = [];
+  await environment.withWorker(proving(asked), async () => {
+    const run = await environment.start({ ...input, timing: { pollFirstMs: 30 * DAY_MS } });
+    await run.signal(MESSAGES.identityVerified, { proofedIdentityId: 'identity-1' });
+    await run.signal(MESSAGES.personReturned, { aal2SessionId: 'aal2_brought' });
+    expect(await run.result()).toMatchObject({ status: 'completed' });
+    expect(asked.at(-1)).toBe('query ias of identity-1 under aal2_brought');
   });
 });
 

@@ -6,6 +6,7 @@ import {
   type IdentityVerifiedSignal,
   type NetworkQuerySignal,
   PATIENT_ONBOARDING_MESSAGES,
+  type PersonReturnedSignal,
 } from '../../contract/patient-onboarding.ts';
 import { patientOnboardingWorkflowId } from '../../contract/temporal.ts';
 import type { OnboardingRequest } from '../onboarding-request.ts';
@@ -21,8 +22,8 @@ export interface Onboardings {
   tell(orchestrationId: string, event: NetworkQuerySignal): Promise<boolean>;
   /** The person is verified. False when no such onboarding is running. */
   tellVerified(orchestrationId: string, event: IdentityVerifiedSignal): Promise<boolean>;
-  /** The person came back from a page; with `aal2SessionId` from the second. False when no such onboarding is running. */
-  tellReturned(orchestrationId: string, event: Partial<Aal2ConfirmedSignal>): Promise<boolean>;
+  /** The person's browser came back from a page. False when no such onboarding is running. */
+  tellReturned(orchestrationId: string, event: PersonReturnedSignal): Promise<boolean>;
   /** The person of this job's onboarding has shown two factors. False when no such onboarding is running. */
   tellConfirmed(jobId: string, event: Aal2ConfirmedSignal): Promise<boolean>;
   /** False when no running bulk onboarding is known to wait for this request; a poll then makes up for it. */
@@ -38,10 +39,10 @@ export function createOnboardings(
 ): Onboardings {
   const bounded = <R>(call: () => Promise<R>): Promise<R> =>
     client.withDeadline(Date.now() + TEMPORAL_TIMEOUT_MS, call);
-  const signal = async (orchestrationId: string, name: string, ...events: object[]): Promise<boolean> => {
+  const signal = async (orchestrationId: string, name: string, event: object): Promise<boolean> => {
     const handle = client.workflow.getHandle(patientOnboardingWorkflowId(orchestrationId));
     try {
-      await bounded(() => handle.signal(name, ...events));
+      await bounded(() => handle.signal(name, event));
       return true;
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return false;
@@ -53,10 +54,8 @@ export function createOnboardings(
       signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.networkQueryEvent, event),
     tellVerified: (orchestrationId, event) =>
       signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.identityVerified, event),
-    tellReturned: (orchestrationId, { aal2SessionId }) =>
-      aal2SessionId === undefined
-        ? signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.personReturned)
-        : signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.aal2Confirmed, { aal2SessionId }),
+    tellReturned: (orchestrationId, event) =>
+      signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.personReturned, event),
     tellConfirmed: (jobId, event) =>
       signal(
         orchestrationIdOf(jobId, options.exchange, options.idHmacKey),

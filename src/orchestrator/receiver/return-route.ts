@@ -11,8 +11,8 @@ const querySchema = z.object({
 
 /**
  * `GET /return/<orchestration id>`: a page for the person who comes back from the identity partner, for callers without one of
- * their own: it is the onboarding's `redirectUrl`. That somebody came here proves nothing and is not asked to: the onboarding
- * is told to look, and a session that is not its person's is refused by the exchange.
+ * their own: it is the onboarding's `redirectUrl`. That somebody came here proves nothing: the onboarding is told to look, and
+ * takes the session that is brought only from an exchange that does not tell it.
  */
 export function registerReturn(app: FastifyInstance, { onboardings, logger }: ReceiverDeps): void {
   app.get('/return/:orchestrationId', async (request, reply) => {

@@ -21,8 +21,10 @@ interface Awaited {
   isDone(): boolean;
   summary: string;
   /** Asks the exchange, takes what it says, and answers how far it is. */
-  look(id: string): Promise<'pending' | 'verified' | 'failed' | 'expired'>;
+  look(id: string): Promise<VerificationState>;
 }
+
+export type VerificationState = 'pending' | 'verified' | 'failed' | 'expired';
 
 /** An exchange that says so often in a row that it knows no such thing does not serve the operation. */
 const UNKNOWN_MAX = 3;

@@ -1,8 +1,8 @@
 import { ApplicationFailure, patched } from '@temporalio/workflow';
 import type { PatientOnboardingInput } from '../../../contract/patient-onboarding.ts';
-import { awaitPerson } from './await-person.ts';
+import { awaitPerson, type VerificationState } from './await-person.ts';
 import type { ExchangeCalls } from './exchange-calls.ts';
-import { essential } from './failures.ts';
+import { callFailure, essential } from './failures.ts';
 import type { Onboarding } from './onboarding.ts';
 import type { IdentityPage, IdentityState } from './onboarding-state.ts';
 
@@ -60,16 +60,30 @@ export async function proveIdentity(
       page,
       isDone: () => identity.aal2SessionId !== undefined,
       summary: 'Wait until the person has shown two factors',
-      look: async (challengeId) => {
-        const { status, aal2SessionId } = await calls.getChallenge(challengeId);
-        identity.aal2SessionId ??= aal2SessionId;
-        return status;
-      },
+      look: (challengeId) => lookAtChallenge(identity, calls, challengeId),
     });
     if (end !== 'done') identity.challenge = undefined;
   }
   onboarding.state.phase = 'querying';
+  onboarding.state.problem = undefined;
   show();
+}
+
+async function lookAtChallenge(
+  identity: IdentityState,
+  calls: ExchangeCalls,
+  challengeId: string,
+): Promise<VerificationState> {
+  try {
+    const { status, aal2SessionId } = await calls.getChallenge(challengeId);
+    identity.aal2SessionId ??= aal2SessionId;
+    return status;
+  } catch (error) {
+    // An exchange that does not tell: what the browser brought is all there is, and the exchange will look at it.
+    if (callFailure(error)?.kind === 'not-found') identity.aal2SessionId ??= identity.broughtSessionId;
+    if (identity.aal2SessionId !== undefined) return 'verified';
+    throw error;
+  }
 }
 
 const NOT_VERIFIED = {

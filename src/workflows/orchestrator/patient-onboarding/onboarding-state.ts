@@ -29,6 +29,8 @@ export interface IdentityState {
   aal2SessionId?: string;
   /** The person came back from a page, and it was not looked what came of it yet. */
   hasReturned?: boolean;
+  /** The session that the person's browser brought then. */
+  broughtSessionId?: string;
 }
 
 /** A page of the identity partner that the person is to open. */

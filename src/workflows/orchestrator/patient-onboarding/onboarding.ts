@@ -97,6 +97,13 @@ export class Onboarding {
     return this.state.identity;
   }
 
+  /** Nobody has looked yet what came of it. */
+  personReturned(aal2SessionId: string | undefined): void {
+    const identity = this.identity();
+    identity.hasReturned = true;
+    identity.broughtSessionId = aal2SessionId ?? identity.broughtSessionId;
+  }
+
   polled(answer: QueryAnswer): void {
     this.state.unknownAnswers[answer.requestId] = 0;
     for (const source of this.#sourcesOf(answer.requestId)) {

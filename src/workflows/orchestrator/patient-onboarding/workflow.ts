@@ -21,6 +21,7 @@ import {
   type PatientOnboardingInput,
   type PatientOnboardingStatus,
   type PatientOnboardingSummary,
+  type PersonReturnedSignal,
 } from '../../../contract/patient-onboarding.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { detailsOf } from './details.ts';
@@ -44,7 +45,7 @@ const networkQueryEvent = defineSignal<[NetworkQuerySignal]>(PATIENT_ONBOARDING_
 const intakeReceived = defineSignal<[IntakeSignal]>(PATIENT_ONBOARDING_MESSAGES.intakeReceived);
 const identityVerified = defineSignal<[IdentityVerifiedSignal]>(PATIENT_ONBOARDING_MESSAGES.identityVerified);
 const aal2Confirmed = defineSignal<[Aal2ConfirmedSignal]>(PATIENT_ONBOARDING_MESSAGES.aal2Confirmed);
-const personReturned = defineSignal(PATIENT_ONBOARDING_MESSAGES.personReturned);
+const personReturned = defineSignal<[PersonReturnedSignal?]>(PATIENT_ONBOARDING_MESSAGES.personReturned);
 const status = defineQuery<PatientOnboardingStatus>(PATIENT_ONBOARDING_MESSAGES.status);
 
 /**
@@ -73,8 +74,8 @@ export async function patientOnboarding(
   setHandler(aal2Confirmed, ({ aal2SessionId }) => {
     if (input.ias !== undefined) onboarding.identity().aal2SessionId ??= aal2SessionId;
   });
-  setHandler(personReturned, () => {
-    if (input.ias !== undefined) onboarding.identity().hasReturned = true;
+  setHandler(personReturned, (brought) => {
+    if (input.ias !== undefined) onboarding.personReturned(brought?.aal2SessionId);
   });
   show();
 
