@@ -101,7 +101,7 @@ export async function acceptLossCommand(
   return {
     document: { accepted, refused },
     lines: [
-      ...accepted.map((loss) => `${loss.accountId}  accepted: ${describeLoss(loss)}`),
+      ...accepted.map((loss) => `${loss.accountId}  accepted as lost: ${describeLoss(loss)}`),
       ...refused.map(
         (fault) => `${fault.accountId}  NOT ACCEPTED: ${FAULTS[fault.what](fault)}; no restore does that`,
       ),
@@ -110,13 +110,14 @@ export async function acceptLossCommand(
   };
 }
 
-const describeLoss = ({ from, to, sealedAt }: Loss): string => {
+const describeLoss = ({ from, to, sealedAt, keptUntil }: Loss): string => {
   const entries = to > from ? `entries ${from} to ${to}` : `entry ${from}`;
-  return `${entries}, and what came behind, lost; the last known was sealed ${shortTime(new Date(sealedAt))}`;
+  const since = keptUntil === undefined ? '' : ` written after ${shortTime(new Date(keptUntil))},`;
+  return `${entries} and what came behind,${since} the last known sealed ${shortTime(new Date(sealedAt))}`;
 };
 
 const describeAccepted = (loss: AcceptedLoss): string =>
-  `  ${describeLoss(loss)}; accepted ${shortTime(new Date(loss.at))} by ${loss.by}: ${loss.reason}`;
+  `  lost: ${describeLoss(loss)}; accepted ${shortTime(new Date(loss.at))} by ${loss.by}: ${loss.reason}`;
 
 function describe(report: ChainReport): string[] {
   const { accountId, verified, unsealed, oldestUnsealedAt, headPosition, fault } = report;
@@ -145,7 +146,7 @@ const FAULTS: Readonly<Record<ChainFault['what'], (fault: ChainFault) => string>
   'cut-off': ({ position, loss }) =>
     loss === undefined
       ? `from entry ${position} on the end is cut off`
-      : `from entry ${position} on the end is cut off (entry ${loss.to} was sealed ${shortTime(new Date(loss.sealedAt))}; if a backup was restored: audit accept-loss)`,
+      : `${describeLoss(loss)}, are cut off; if a backup was restored: audit accept-loss`,
   'head not ours': () => 'the head kept elsewhere was not signed with this key',
 };
 

@@ -17,6 +17,8 @@ export interface Loss {
   mac: string;
   /** When that head was kept; ISO 8601. */
   sealedAt: string;
+  /** When the last entry before them was written; none when there is none. ISO 8601. */
+  keptUntil?: string;
 }
 
 export interface AcceptedLoss extends Loss {
@@ -26,7 +28,13 @@ export interface AcceptedLoss extends Loss {
   reason: string;
 }
 
-const lossSchema = z.object({ from: z.number(), to: z.number(), mac: z.string(), sealedAt: z.string() });
+const lossSchema = z.object({
+  from: z.number(),
+  to: z.number(),
+  mac: z.string(),
+  sealedAt: z.string(),
+  keptUntil: z.string().optional(),
+});
 const acceptedSchema = lossSchema.extend({ by: z.string(), reason: z.string() });
 
 export const lossSince = (from: number, kept: SignedAuditHead): Loss => ({
@@ -42,15 +50,18 @@ export const writeLoss = (loss: Loss & Partial<AcceptedLoss>): string => JSON.st
 export class LossReader {
   readonly accepted: AcceptedLoss[] = [];
   readonly #missed: Loss[] = [];
+  /** Of the last entry that was read. */
+  lastAt: string | undefined;
 
   read({ operation, details, at }: Pick<ChainRow, 'operation' | 'details' | 'at'>): void {
     if (operation === HEAD_MISSED) {
       const loss = parsed(lossSchema, details);
-      if (loss !== undefined) this.#missed.push(loss);
+      if (loss !== undefined) this.#missed.push({ ...loss, keptUntil: this.lastAt });
     } else if (operation === LOSS_ACCEPTED) {
       const loss = parsed(acceptedSchema, details);
       if (loss !== undefined) this.accepted.push({ ...loss, at });
     }
+    this.lastAt = at;
   }
 
   /** The first one that nobody has accepted. */

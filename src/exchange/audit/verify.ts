@@ -86,7 +86,8 @@ export async function verifyChain(
     told.accepted.push({ ...lossSince(1, kept), ...kept.gone });
     return report();
   }
-  return report({ position: next, what: 'cut-off', loss: lossSince(next, kept) });
+  const keptUntil = told.lastAt;
+  return report({ position: next, what: 'cut-off', loss: { ...lossSince(next, kept), keptUntil } });
 }
 
 /** The chain is sound in itself, but not the one that the head was made of. */
