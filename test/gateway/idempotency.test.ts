@@ -123,6 +123,35 @@ describe('the audit', () => {
     expect(rows.every(({ actor }) => actor.startsWith('key:'))).toBe(true);
   });
 
+  it('that cannot be written keeps a patient unshown, and tells of the failure when it can', async () => {
+    const { store } = gateway;
+    const failing = await createTestGateway({
+      store: {
+        ...store,
+        call: (statement) =>
+          JSON.stringify(statement.toOperationNode()).includes('add_audit_entries')
+            ? Promise.reject(new Error('the disk is full'))
+            : store.call(statement),
+      },
+    });
+    const owner = await gateway.addAccount();
+    const person = newPerson();
+    const url = `patient?facilityId=${owner.facilityId}`;
+    const { id } = (await owner.call('POST', url, person)).json();
+    const headers = { 'x-api-key': owner.apiKey };
+    const answer = await failing.app.inject({ url: `/medical/v1/patient/${id}`, headers });
+    expect(answer.statusCode).toBe(500);
+    expect(answer.body).not.toContain(person.lastName);
+    const { rows } = await store.asAccount(owner.accountId, (tx) =>
+      sql`select operation, outcome from audit_entry where patient_id = ${id} order by id`.execute(tx.db),
+    );
+    expect(rows).toEqual([
+      { operation: 'createPatient', outcome: '201' },
+      { operation: 'getPatient', outcome: '500' },
+    ]);
+    await failing.app.close();
+  });
+
   it('cannot be changed by the application', async () => {
     const change = (statement: string) =>
       gateway.store.asAccount(account.accountId, (tx) => sql.raw(statement).execute(tx.db));
