@@ -33,6 +33,8 @@ export interface Endpoint {
   query?: z.ZodType;
   headers?: z.ZodType;
   body?: z.ZodType;
+  /** Of the answers of success; default `application/json`. */
+  mediaType?: string;
   /** By success status code; `null` is an answer without body. */
   responses: Readonly<Record<number, z.ZodType | null>>;
   /** Error statuses beside those that `errorStatusesOf` derives. */

@@ -72,6 +72,7 @@ export const consolidatedEndpoints = {
       "The patient's merged record as it stands, as a FHIR searchset Bundle, streamed. Each resource's origin is in a Provenance right after it.",
     params: byId,
     query: recordQuery({}),
+    mediaType: 'application/fhir+json',
     responses: { 200: fhirBundleSchema },
     errors: [404],
   }),

@@ -39,6 +39,8 @@ export function errorAnswer(thrown: unknown, requestId: string): ErrorAnswer {
   }
   const known = refusals[codeOf(thrown) ?? ''];
   if (known !== undefined) return answer(known.status, known.detail, requestId);
+  const status = refusedByFastify(thrown);
+  if (status !== undefined) return answer(status, 'The request cannot be read', requestId);
   if (isConnectionFault(thrown)) {
     const detail = 'The database cannot be reached now; try again shortly';
     return { ...answer(503, detail, requestId, { headers: { 'retry-after': '2' } }), isFault: true };
@@ -85,6 +87,13 @@ const refusals: Readonly<Record<string, { status: ErrorStatus; detail: string } 
   '22021': NUL_CHARACTER,
   '22P05': NUL_CHARACTER,
 };
+
+/** What of a request it cannot read, and nobody has thought of above. */
+function refusedByFastify(thrown: unknown): ErrorStatus | undefined {
+  const { statusCode = 500 } = (thrown ?? {}) as Partial<FastifyError>;
+  if (!codeOf(thrown)?.startsWith('FST_') || statusCode >= 500) return undefined;
+  return statusCode in ERROR_NAMES ? (statusCode as ErrorStatus) : 400;
+}
 
 function codeOf(thrown: unknown): string | undefined {
   const code = (thrown as Partial<FastifyError> | null | undefined)?.code;

@@ -129,14 +129,14 @@ function operationRequest<R extends OperationRequest>(request: FastifyRequest): 
 
 function schemaOf(name: OperationName, operationId: string): FastifySchema {
   const endpoint: Endpoint = endpoints[name];
-  const { params, query, headers, body, responses } = endpoint;
+  const { params, query, headers, body, responses, mediaType = 'application/json' } = endpoint;
   const success = Object.entries(responses).map(([status, schema]) => [
     status,
     schema === null
       ? NO_CONTENT
       : {
           description: status === '201' ? 'Created' : 'Success',
-          content: { 'application/json': { schema } },
+          content: { [mediaType]: { schema } },
         },
   ]);
   const failures = errorStatusesOf(endpoint).map((status) => [

@@ -62,13 +62,16 @@ export async function createWorld() {
     app: served.app,
     faults,
     account,
+    databaseUrl: base.databaseUrl,
     blobs: base.blobs,
     /** An account that may make no request at all. */
     limited: await base.addAccount({ settings: { limits: { requestsPerMinute: 0 } } }),
-    published: await base.addAccount({ dialect: 'published' }),
+    /** One of its own for lists without a filter. */
+    other: await base.addAccount({ settings: { limits: MANY } }),
     keys: Object.fromEntries(
       await Promise.all(SCOPES.map(async (scope) => [scope, await addKey(base.store, account, [scope])])),
     ) as Record<Scope, string>,
+    addAccount: base.addAccount,
     /** A transaction of the account. */
     inSystem: base.store.asSystem,
     inAccount: <T>(work: (tx: AccountTx) => Promise<T>) => base.store.asAccount(account.accountId, work),

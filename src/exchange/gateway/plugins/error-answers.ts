@@ -22,11 +22,14 @@ declare module 'fastify' {
  * that is known, or fails for it, is in the audit by then.
  */
 export function addErrorAnswers(app: FastifyInstance, logger: Logger, refusals: RefusalAudit): void {
-  app.setErrorHandler(async (error, request, reply) => {
+  const routes = rememberRoutes(app);
+  app.setErrorHandler(async (thrown, request, reply) => {
+    // A QUERY (RFC 10008) is refused for its lack of a content type before it is asked what is at the address.
+    const isQuery = (thrown as { code?: unknown }).code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE';
+    const error = isQuery ? noRoute(routes, request) : thrown;
     await auditRefusal(refusals, error, request);
     return sendError(error, request, reply, logger);
   });
-  const routes = rememberRoutes(app);
   app.setNotFoundHandler((request, reply) => sendError(noRoute(routes, request), request, reply, logger));
 }
 

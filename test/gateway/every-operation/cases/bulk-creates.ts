@@ -12,7 +12,7 @@ import {
 } from '../operation-cases.ts';
 import type { World } from '../world.ts';
 
-async function bulkIn(world: World, status: BulkRequestState, paused = false): Promise<Sent> {
+export async function bulkIn(world: World, status: BulkRequestState, paused = false): Promise<Sent> {
   const { make, account, blobs } = world;
   const { requestId } = await make.call('POST', `patient/bulk?facilityId=${account.facilityId}`);
   const blob = await blobs.put('upload', Buffer.from('firstName\n'), 'text/csv');

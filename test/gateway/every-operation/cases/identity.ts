@@ -6,7 +6,7 @@ import type { World } from '../world.ts';
 const redirectUrl = 'https://app.example.org/back?tab=records';
 
 /** Of a new patient who has been verified. */
-async function verifiedIdentity({ make, inAccount }: World): Promise<string> {
+export async function verifiedIdentity({ make, inAccount }: World): Promise<string> {
   const patient_id = await make.patient();
   const [session_id, id, now] = [uuidv7(), uuidv7(), new Date()];
   await inAccount(async ({ db, accountId: account_id }) => {

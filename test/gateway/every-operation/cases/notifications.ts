@@ -5,8 +5,8 @@ import { badPages, badQuery, type OperationCases, type Sent } from '../operation
 import type { World } from '../world.ts';
 
 /** A discharge that was told, and with `followUp` is followed up. */
-async function notification(world: World, followUp?: 'open' | 'new-data'): Promise<Sent> {
-  const patient_id = await world.make.patient({ externalId: 'chart-9' });
+export async function notification(world: World, followUp?: 'open' | 'new-data', of?: string): Promise<Sent> {
+  const patient_id = of ?? (await world.make.patient({ externalId: 'chart-9' }));
   const [id, subject_id, now] = [uuidv7(), uuidv7(), new Date()];
   await world.inSystem(({ db }) =>
     db
