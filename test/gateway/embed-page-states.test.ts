@@ -148,9 +148,10 @@ describe.skipIf(!hasChromium)('what is read in a browser', () => {
     ];
     const body = parts.map((part) => JSON.stringify(part)).join('\n');
     const document = { fileName: 'a.xml', mimeType: 'text/xml', size: 1, source: 'hie' };
+    const hostile = '<img/src=x/onerror=document.title="owned">';
     const documents = Array.from({ length: 200 }, (_, index) => ({
       ...document,
-      description: `No ${index}`,
+      description: `${hostile} ${index}`,
     }));
     await page.route('**/summary', (route) => route.fulfill({ body }));
     await page.route('**/medical/v1/document?**', (route) => route.fulfill({ json: { documents } }));
@@ -164,5 +165,8 @@ describe.skipIf(!hasChromium)('what is read in a browser', () => {
     await page.getByRole('button', { name: 'Show 92 more: documents' }).click();
     expect(await page.locator('#documents li').count()).toBe(200);
     expect(await page.locator('#documents .more').count()).toBe(0);
+    // And whatever they are called, it is text.
+    await page.getByText(`${hostile} 199`).waitFor();
+    expect(await page.locator('img').count()).toBe(0);
   });
 });

@@ -131,7 +131,8 @@ function remarksOn({ status, attempt, resources, startedAt, completedAt }, query
   const next =
     (status === 'waiting' && 'another attempt follows by itself') ||
     (status === 'failed' && 'its data could not be collected');
-  return [found, at, since, attempt > 1 && `attempt ${attempt}`, next].filter(Boolean).join(' · ');
+  const remarks = [found, at, since, attempt > 1 && `attempt ${attempt}`, next].filter(Boolean).join(' · ');
+  return remarks.replace(/^\w/, (first) => first.toUpperCase());
 }
 
 /** @param {HTMLElement} element @param {string} status @param {Record<string, string>} words */
