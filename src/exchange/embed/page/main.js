@@ -13,9 +13,13 @@ const session = new Session(showEnding);
 let goOn = () => undefined;
 
 addEventListener('hashchange', takeToken);
-// What can be unfolded is printed unfolded.
+// What can be unfolded is printed unfolded, and each list as far as one more asking brings it.
 addEventListener('beforeprint', () => {
+  const { activeElement } = document;
   for (const part of document.querySelectorAll('details')) part.open = true;
+  for (const button of document.querySelectorAll('button'))
+    if (button.closest('.more') !== null) button.click();
+  if (activeElement instanceof HTMLElement) activeElement.focus();
 });
 takeToken();
 if (session.authorization === 'Bearer ') showEnding('none');
