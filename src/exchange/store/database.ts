@@ -110,7 +110,12 @@ const MIGRATIONS = new URL('./migrations/', import.meta.url);
 
 /** Numbered SQL files in order; Kysely's migrator serialises starters that race and remembers what was applied. */
 async function migrate(db: Kysely<Database>): Promise<void> {
-  const migrator = new Migrator({ db, provider: { getMigrations: readMigrations } });
+  const migrator = new Migrator({
+    db,
+    provider: { getMigrations: readMigrations },
+    // One that was written at the same time as others may land after a later number; they do not build on each other.
+    allowUnorderedMigrations: true,
+  });
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined) throw error;
 }
