@@ -58,7 +58,7 @@ export const emailSchema = z
     error: 'expected an e-mail address with one @, a local part and a domain',
   })
   .refine((value) => !/^mailto:/i.test(value), { error: 'expected an e-mail address without "mailto:"' })
-  .refine((value) => !/^\+\d+@/.test(value), {
+  .refine((value) => !/^\+[\d.-]+@/.test(value), {
     error: 'a phone number is not the local part of an e-mail address',
   })
   .refine(

@@ -37,7 +37,7 @@ function explainZip(found: string): string {
 
 /** Date of birth: a real calendar date, not in the future, not before 1900. */
 export const dobSchema = z.iso
-  .date({ error: (issue) => `"${issue.input ?? ''}" is not a date of the form YYYY-MM-DD` })
+  .date({ error: (issue) => `${JSON.stringify(issue.input ?? '')} is not a date of the form YYYY-MM-DD` })
   .refine((value) => value >= '1900-01-01', { error: 'is before 1900' })
   .refine((value) => value <= new Date(Date.now() + 14 * 3_600_000).toISOString().slice(0, 10), {
     error: 'is in the future',

@@ -32,7 +32,7 @@ export const webhookEndpoints = {
       'It gets the events of its types (`patient.admit`, `network-query.*`, `*`), signed with a key of its own. The destination of the settings goes on getting everything.',
     headers: idempotency,
     body: createWebhookBodySchema,
-    responses: { 201: webhookSchema },
+    responses: { 200: webhookSchema },
   }),
   getWebhook: endpoint({
     method: 'GET',

@@ -1,4 +1,5 @@
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
+import type { Database } from '../../../src/exchange/store/schema.ts';
 import type { World } from './world.ts';
 
 /** Refusals are audited, a use of a limit is counted, and a key's last use noted; nothing else may change. */
@@ -10,17 +11,16 @@ const CHANGE_WITHOUT_EFFECT: ReadonlySet<string> = new Set([
   'rate_window',
 ]);
 
+let tables: Promise<string[]> | undefined;
+
 /** A hash of what the database holds of the world's account, table by table. */
 export async function accountContent(world: World): Promise<Record<string, string>> {
   return world.inAccount(async ({ db, accountId }) => {
-    const tables = await sql<{ name: string }>`
-      select distinct table_name as name from information_schema.columns c
-      where table_schema = 'public' and column_name = 'account_id'
-        and has_table_privilege(table_name, 'select')`.execute(db);
-    const names = tables.rows.map(({ name }) => name).filter((name) => !CHANGE_WITHOUT_EFFECT.has(name));
-    const hashes = names.map(
-      (name) => sql`select ${sql.lit(name)} as name,
-        md5(coalesce(string_agg(t::text, '|' order by t::text), '')) as hash
+    tables ??= tablesOfAccounts(db);
+    const hashes = (await tables).map(
+      (
+        name,
+      ) => sql`select ${sql.lit(name)} as name, coalesce(sum(hashtextextended(t::text, 0)), 0)::text as hash
         from ${sql.table(name)} t where account_id = ${accountId}::uuid`,
     );
     const { rows } = await sql<{ name: string; hash: string }>`${sql.join(hashes, sql` union all `)}`.execute(
@@ -28,4 +28,12 @@ export async function accountContent(world: World): Promise<Record<string, strin
     );
     return Object.fromEntries(rows.map(({ name, hash }) => [name, hash]));
   });
+}
+
+async function tablesOfAccounts(db: Kysely<Database>): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select distinct table_name as name from information_schema.columns
+    where table_schema = 'public' and column_name = 'account_id'
+      and has_table_privilege(table_name, 'select')`.execute(db);
+  return rows.map(({ name }) => name).filter((name) => !CHANGE_WITHOUT_EFFECT.has(name));
 }

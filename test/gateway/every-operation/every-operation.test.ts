@@ -8,6 +8,7 @@ import { accountContent } from './account-content.ts';
 import { ALL_CASES } from './all-cases.ts';
 import { generatedCases } from './generated-cases.ts';
 import { LISTS } from './lists.ts';
+import { oddRequests } from './odd-requests.ts';
 import type { OperationCases, Sent } from './operation-cases.ts';
 import { expectGood, expectRefused, send } from './requests.ts';
 import { createWorld, type World } from './world.ts';
@@ -131,6 +132,21 @@ describe.each(names)('%s', (name) => {
       expect(Number(down.headers['retry-after'])).toBeGreaterThan(0);
     } finally {
       world.faults.database = undefined;
+    }
+  });
+
+  it('has a documented answer to whatever odd is in its request', async () => {
+    const row = rowOf(name);
+    const documented = [...Object.keys(row.responses).map(Number), ...errorStatusesOf(row)];
+    const parameters = Object.keys((row.query as z.ZodObject | undefined)?.shape ?? {});
+    const sent = await casesOf(name).good(world);
+    for (const odd of oddRequests(sent, parameters, names.indexOf(name))) {
+      const answer = await call(name, odd);
+      const what = JSON.stringify(odd).slice(0, 500);
+      expect(documented, what).toContain(answer.statusCode);
+      expect(answer.statusCode, what).toBeLessThan(500);
+      if (answer.statusCode < 300) expectGood(name, answer, answer.statusCode);
+      else expectRefused(answer, { status: answer.statusCode });
     }
   });
 

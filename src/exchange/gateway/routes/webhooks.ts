@@ -14,7 +14,7 @@ import {
 } from '../../webhooks/destinations.ts';
 import { webhookAnswer } from '../answers/webhook.ts';
 import type { GatewayDeps } from '../deps.ts';
-import { created, found, noContent, ok } from '../operation.ts';
+import { found, noContent, ok } from '../operation.ts';
 import type { Operations } from '../operations.ts';
 
 /** Destinations beside the one of the settings. */
@@ -38,7 +38,7 @@ export function addWebhookRoutes(
   operations.write('createWebhook', async (tx, { body }) => {
     checkAddress('url', body.url, rules);
     const destination = await createDestination(tx, deps.webhookKeys, body);
-    return created(await answerOf(tx, destination), {
+    return ok(await answerOf(tx, destination), {
       targetId: destination.id,
       afterCommit: () => deps.destinationPing.ping(tx.accountId, destination.id),
     });

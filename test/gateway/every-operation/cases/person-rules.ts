@@ -33,6 +33,7 @@ export const PERSON_RULES: readonly Refused[] = [
   email('a@', 'one @'),
   email('@example.org', 'one @'),
   email('+16175550123@example.org', 'a phone number is not the local part'),
+  email('+1-617-555-0123@example.org', 'a phone number is not the local part'),
   email('mailto:a@example.org', 'without "mailto:"'),
   badBody(
     { personalIdentifiers: [{ type: 'passport', value: '1' }] },
