@@ -31,7 +31,13 @@ export function addEmbedPageRoutes(
 ): void {
   const assets = readAssets();
   const base = new URL(deps.publicBaseUrl).pathname.replace(/\/$/, '');
-  const page = readFileSync(new URL('index.html', FOLDER), 'utf8').replaceAll('{base}', base);
+  // All at once, rather than each when another one has asked for it.
+  const modules = [...assets.keys()]
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => `<link rel="modulepreload" href="{base}/embed/assets/${name}">`);
+  const page = readFileSync(new URL('index.html', FOLDER), 'utf8')
+    .replace('{modules}', modules.join('\n'))
+    .replaceAll('{base}', base);
 
   app.get<{ Params: { account: string; id: string } }>(
     '/embed/:account/patient/:id',
