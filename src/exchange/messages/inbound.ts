@@ -32,6 +32,8 @@ const personSchema = z.object({
   gender: z.enum(['M', 'F', 'O', 'U']),
   zip: z.string().regex(/^\d{5}/),
 });
+/** Without the characters that PostgreSQL has no place for: NUL, and halves of surrogate pairs. */
+const storable = (text: string): string => text.replaceAll(/[\0\p{Surrogate}]/gu, '');
 const messageSchema = z.object({
   type: z.literal('message'),
   /** The partner's own id: a repeat has the same. */
@@ -42,8 +44,8 @@ const messageSchema = z.object({
     .refine((value) => transportOf(value) !== undefined),
   /** Of a message by XDR. */
   network: z.enum(MESSAGE_NETWORKS).optional(),
-  subject: z.string().trim().min(1).max(1_000),
-  body: z.string().max(MESSAGE_BODY_LENGTH_MAX).optional(),
+  subject: z.string().transform(storable).pipe(z.string().trim().min(1).max(1_000)),
+  body: z.string().max(MESSAGE_BODY_LENGTH_MAX).transform(storable).optional(),
   intendedRecipientNpi: z
     .array(z.string().regex(/^\d{10}$/))
     .max(20)
