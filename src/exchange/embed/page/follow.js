@@ -13,7 +13,6 @@ const COME_BACK_MS = [1_000, 2_000, 5_000, 15_000, 30_000];
  */
 export async function follow(session, api, { onQueries, onBack }) {
   const signal = session.tokenSignal;
-  let lostAt = 0;
   for (let failures = 0; !signal.aborted; failures += 1) {
     try {
       for await (const { event, data } of eventsOf(await api.open('events', signal))) {
@@ -21,8 +20,8 @@ export async function follow(session, api, { onQueries, onBack }) {
         if (event === 'queries') {
           onQueries(data);
           failures = 0;
-          if (lostAt > 0) {
-            lostAt = 0;
+          // Also what was lost before this token followed another.
+          if (!byId('connection').hidden) {
             setText(byId('connection'), '');
             announce('Live updates are back.');
             onBack();
@@ -35,25 +34,23 @@ export async function follow(session, api, { onQueries, onBack }) {
       if (error instanceof CallError && error.status === 404) return session.end('gone');
     }
     // A stream that ended is no trouble yet; one that does not come again at once is.
-    if (failures > 0) lostAt = tellLoss(lostAt);
+    if (failures > 0) tellLoss();
     await backSoon(COME_BACK_MS[Math.min(failures, COME_BACK_MS.length - 1)] ?? 0, signal);
   }
 }
 
-/** @param {number} lostAt 0 when it was there until now @returns {number} since when it has been lost */
-function tellLoss(lostAt) {
-  if (lostAt > 0) return lostAt;
-  const now = new Date();
+/** Once for each loss, with its time. */
+function tellLoss() {
+  if (!byId('connection').hidden) return;
   const isEmpty = contentOf('queries').hasAttribute('aria-busy');
   if (isEmpty) show(contentOf('queries'), el('p.quiet', {}, 'Not known at the moment.'));
   setText(
     byId('connection'),
     isEmpty
       ? 'The service cannot be reached. Trying again…'
-      : `Live updates stopped at ${clockText(now)}; what is shown here may be older than what is known. Trying to come back…`,
+      : `Live updates stopped at ${clockText(new Date())}; what is shown here may be older than what is known. Trying to come back…`,
   );
   announce('Live updates have stopped; trying to come back.');
-  return now.getTime();
 }
 
 /** After that time, or as soon as the machine says that it is connected again. @param {number} delayMs @param {AbortSignal} signal */
