@@ -26,4 +26,4 @@ export type CsvCheck =
 
 /** interface.md, E5: patients in one file. */
 export const MAX_BULK_ROWS = 100_000;
-export const DEFAULT_CHUNK_ROWS = 1_000;
+export const DEFAULT_CHUNK_ROWS = 2_000;

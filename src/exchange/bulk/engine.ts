@@ -10,7 +10,7 @@ export interface BulkEngineDeps {
   blobs: BlobStore;
   /** ID_HMAC_KEY */
   hmacKey: string;
-  /** Rows of a chunk; default 1,000. Tests take fewer. */
+  /** Rows of a chunk; default 2,000. Tests take fewer. */
   chunkRows?: number;
 }
 

@@ -4,8 +4,8 @@ import { beginTurn, type ChunkTurn } from './chunk-turn.ts';
 import type { BulkEngineDeps, ProcessOptions, ProcessOutcome } from './engine.ts';
 import { prepareChunk } from './prepare-chunk.ts';
 
-/** While PostgreSQL finishes one chunk it begins the next; a third is read and judged meanwhile. */
-const TURNS_AT_ONCE = 2;
+/** While PostgreSQL finishes one chunk it writes the next and looks for the people of a third; a fourth is read meanwhile. */
+const TURNS_AT_ONCE = 3;
 
 /**
  * Handles the open chunks of a request in the order of the file; of two rows of one person the later one always finds

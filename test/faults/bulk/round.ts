@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DEFAULT_CHUNK_ROWS } from '../../../src/contract/bulk-csv/layout.ts';
 import { downloadResult, hasEnded, putCsv, startBulkCreate, untilStatus } from '../../support/bulk-create.ts';
 import type { StackAccount, TestStack } from '../../support/stack.ts';
-import { createHolds } from '../kill/holds.ts';
+import { createHolds, type Hold } from '../kill/holds.ts';
 import { killPart } from '../kill/kill-part.ts';
 import { settle } from '../kill/settle.ts';
 import { until } from '../kill/until.ts';
@@ -16,7 +16,7 @@ export interface BulkRoundOptions {
   toQuery: number;
   /** The worker is killed once so many rows are handled, in a transaction that has written its patients. */
   workerAfterRows: number;
-  /** Then PostgreSQL, once so many are handled; more than a chunk later. */
+  /** Then PostgreSQL, when the chunk after so many rows begins; some chunks later. */
   postgresAfterRows: number;
   timeoutMs: number;
 }
@@ -119,12 +119,15 @@ async function killTwice(
     const patients = await holds.lockTable('bulk_patient');
     await reached(() => patients.isWaitedFor(), timeoutMs, 'a chunk that writes');
     const worker = await handled();
-    // The chunk waits for its row from now on, before it takes anything else.
+    // That chunk waits for its row from then on, before it takes anything else.
     const chunk = Math.floor(postgresAfterRows / DEFAULT_CHUNK_ROWS);
     const row = 'select from bulk_chunk where request_id = $1 and chunk = $2 for update';
-    const next = await laterHolds.lockRows(row, [requestId, chunk]);
-    await killPart(stack, 'worker', () => holds.releaseAll());
-    await reached(() => next.isWaitedFor(), timeoutMs, `chunk ${chunk}`);
+    let next: Hold | undefined;
+    await killPart(stack, 'worker', async () => {
+      await holds.releaseAll();
+      next = await laterHolds.lockRows(row, [requestId, chunk]);
+    });
+    await reached(async () => (await next?.isWaitedFor()) === true, timeoutMs, `chunk ${chunk}`);
     const postgres = await handled();
     await killPart(stack, 'PostgreSQL', () => laterHolds.releaseAll());
     return { worker, postgres };

@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** CPU seconds by process; empty where /proc does not tell. */
+export interface CpuSeconds {
+  worker: number;
+  gateway: number;
+  /** The server with all its backends, also those that have ended. */
+  postgres: number;
+}
+
+/** Linux counts in hundredths of a second. */
+const TICKS_PER_SECOND = 100;
+
+/** Reads how much CPU these processes, and the children of `postgres`, have used so far. */
+export function readCpuSeconds(pids: { [name in keyof CpuSeconds]?: number }): CpuSeconds {
+  return {
+    worker: own(pids.worker),
+    gateway: own(pids.gateway),
+    postgres: withChildren(pids.postgres),
+  };
+}
+
+export const cpuSince = (before: CpuSeconds, now: CpuSeconds): CpuSeconds => ({
+  worker: now.worker - before.worker,
+  gateway: now.gateway - before.gateway,
+  postgres: now.postgres - before.postgres,
+});
+
+const own = (pid: number | undefined): number => {
+  const { user = 0, system = 0 } = statOf(pid) ?? {};
+  return (user + system) / TICKS_PER_SECOND;
+};
+
+function withChildren(pid: number | undefined): number {
+  const { endedChildren = 0 } = statOf(pid) ?? {};
+  const alive = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && statOf(Number(name))?.parent === pid)
+    .reduce((sum, name) => sum + own(Number(name)), 0);
+  return own(pid) + endedChildren / TICKS_PER_SECOND + alive;
+}
+
+function statOf(pid: number | undefined) {
+  try {
+    // After the name, which may hold blanks: state, parent, …; fields 14 to 17 are the times.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ').map(Number) ?? [];
+    const [parent, user = 0, system = 0] = [fields[1], fields[11], fields[12]];
+    return { parent, user, system, endedChildren: (fields[13] ?? 0) + (fields[14] ?? 0) };
+  } catch {
+    return undefined;
+  }
+}
