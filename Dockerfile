@@ -22,7 +22,8 @@ RUN node --import tsx --input-type=module \
       -e "const { loadWorkflowBundle } = await import('./src/temporal/workflow-bundle.ts'); await loadWorkflowBundle();"
 
 FROM ${NODE_IMAGE}
-ENV NODE_ENV=production
+# Two places for freed memory of threads (glibc) instead of eight a core: a worker takes some 40 MiB less.
+ENV NODE_ENV=production MALLOC_ARENA_MAX=2
 WORKDIR /app
 COPY --from=build /app /app
 # Where the volumes go; a new named volume takes the owner over.
