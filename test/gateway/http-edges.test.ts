@@ -64,8 +64,9 @@ describe('an address', () => {
     ['/medical/v1/patient/%zz', 400, 'The address is not a valid URL'],
     ['/medical/v1/patient/..%2Fcohort', 400, 'expected an id in UUID form'],
     [`/medical/v1/patient/${'a'.repeat(300)}`, 400, 'A part of the address is too long'],
-    ['/medical/v1/patient?count=1&count=2', 400, 'count is a whole number'],
-    ['/medical/v1/document?patientId={patient}&patientId={patient}', 400, 'expected an id in UUID form'],
+    ['/medical/v1/patient?count=1&count=2', 400, 'count: is given 2 times, once expected'],
+    ['/medical/v1/document?patientId={patient}&patientId=x', 400, 'patientId: is given 2 times'],
+    [`/medical/v1/patient?externalId=${'x'.repeat(201)}`, 400, 'externalId: has at most 200 characters'],
     ['/medical/v1/patient?externalId=a%00b', 400, 'the character NUL'],
   ])('%s is %d', async (url, status, detail) => {
     const answer = await call('GET', url.replace('{patient}', patientId));

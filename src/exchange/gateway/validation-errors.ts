@@ -28,7 +28,23 @@ function messageOf(issue: Issue, path: readonly PropertyKey[]): string {
   const isMissing = issue.code === 'invalid_type' && / received (undefined|null)$/.test(issue.message);
   if (isMissing && path.length === 0) return 'a JSON body is required';
   if (isMissing && issue.message.endsWith('undefined')) return `${String(path.at(-1))} is required`;
-  return issue.message.replace(/^Invalid input: /, '');
+  return sizeMessageOf(issue) ?? issue.message.replace(/^Invalid input: /, '');
+}
+
+/** Zod's own words for sizes are an expression (`expected string to have <=255 characters`). */
+function sizeMessageOf(issue: Issue): string | undefined {
+  const isOwn = /^Too (big|small): /.test(issue.message);
+  if (!isOwn || !(issue.code === 'too_big' || issue.code === 'too_small')) return undefined;
+  const [most, size] =
+    issue.code === 'too_big' ? (['most', issue.maximum] as const) : (['least', issue.minimum] as const);
+  switch (issue.origin) {
+    case 'string':
+      return `has at ${most} ${size} ${size === 1 ? 'character' : 'characters'}`;
+    case 'array':
+      return `has at ${most} ${size} ${size === 1 ? 'entry' : 'entries'}`;
+    default:
+      return `is at ${most} ${size}`;
+  }
 }
 
 /** `['address', 0, 'zip']` → `address[0].zip` */

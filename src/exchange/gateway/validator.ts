@@ -1,13 +1,25 @@
 import type { FastifySchemaCompiler } from 'fastify';
 import type { z } from 'zod';
-import { InvalidRequestError } from '../errors.ts';
+import { type FieldError, InvalidRequestError } from '../errors.ts';
 import { fieldErrors } from './validation-errors.ts';
 
 /** Fastify's validator over zod: the value goes on as the schema made it, mistakes become one 400. */
 export const zodValidator: FastifySchemaCompiler<z.ZodType> =
-  ({ schema }) =>
+  ({ schema, httpPart }) =>
   (input: unknown) => {
     const result = schema.safeParse(input);
     if (result.success) return { value: result.data };
-    return { error: new InvalidRequestError(fieldErrors(result.error.issues)) };
+    const errors = fieldErrors(result.error.issues);
+    const isQuery = httpPart === 'querystring';
+    return {
+      error: new InvalidRequestError(isQuery ? errors.map((error) => tellRepeated(error, input)) : errors),
+    };
   };
+
+/** A parameter that is given twice arrives as a list, about which its own rule has little to say. */
+function tellRepeated(error: FieldError, query: unknown): FieldError {
+  const value = (query as Record<string, unknown>)[error.path];
+  return Array.isArray(value)
+    ? { ...error, message: `is given ${value.length} times, once expected` }
+    : error;
+}

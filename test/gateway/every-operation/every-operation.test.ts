@@ -3,13 +3,14 @@ import type { z } from 'zod';
 import { type Endpoint, errorStatusesOf } from '../../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../../src/contract/endpoints.ts';
 import { SCOPES, scopeOf } from '../../../src/contract/scope.ts';
-import { TEST_BASE_URL } from '../../support/gateway.ts';
 import { accountContent } from './account-content.ts';
+import { describeAliases } from './aliases.ts';
 import { ALL_CASES } from './all-cases.ts';
 import { generatedCases } from './generated-cases.ts';
-import { LISTS } from './lists.ts';
+import { describeLists } from './lists.ts';
 import { oddRequests } from './odd-requests.ts';
 import type { OperationCases, Sent } from './operation-cases.ts';
+import { describeSteeringInPublished } from './published.ts';
 import { expectGood, expectRefused, send } from './requests.ts';
 import { createWorld, type World } from './world.ts';
 
@@ -116,7 +117,7 @@ describe.each(names)('%s', (name) => {
     expectRefused(await call(name, sent), { status: 409, message: 'is still running' });
     for (const bad of ['', 'k'.repeat(256)]) {
       const answer = await call(name, withHeaders(sent, { 'idempotency-key': bad }));
-      expectRefused(answer, { status: 400, path: 'idempotency-key', message: 'characters' });
+      expectRefused(answer, { status: 400, path: 'idempotency-key', message: 'character' });
     }
   });
 
@@ -157,42 +158,6 @@ describe.each(names)('%s', (name) => {
   });
 });
 
-/** Links are made anew with each answer. */
-const withoutLinks = (answer: { body: string }) =>
-  JSON.parse(answer.body, (key, value) => (key === 'url' ? undefined : value));
-
-describe('a list', () => {
-  it('is every operation that takes a count', () => {
-    const paged = names.filter(
-      (name) => 'fromItem' in ((rowOf(name).query as z.ZodObject | undefined)?.shape ?? {}),
-    );
-    expect(LISTS.map(({ name }) => name).sort()).toEqual(paged.sort());
-  });
-
-  it.each(LISTS)('$name is paged to its end and back by addresses that keep its filters', async (list) => {
-    const { name, items, sort } = list;
-    const sent = await list.withThree(world);
-    const get = async (query: Sent['query']) =>
-      withoutLinks(await send(world, name, { ...sent, query: { ...sent.query, ...query } }));
-    const follow = async (address: string) => {
-      const url = new URL(address);
-      expect(url.origin).toBe(TEST_BASE_URL);
-      const kept = Object.fromEntries(url.searchParams);
-      expect(kept).toMatchObject({ ...sent.query, count: '1', sort });
-      const headers = { 'x-api-key': world.account.apiKey, ...sent.headers };
-      return withoutLinks(await world.app.inject({ url: `${url.pathname}${url.search}`, headers }));
-    };
-    const all = (await get({ sort }))[items];
-    expect((await get({ count: 2 })).meta).toMatchObject({ itemsOnPage: 2, itemsInTotal: 3 });
-    const first = await get({ count: 1, sort });
-    const second = await follow(first.meta.nextPage);
-    const third = await follow(second.meta.nextPage);
-    expect([first, second, third].flatMap((page) => page[items])).toEqual(all);
-    expect([first.meta.prevPage, third.meta.nextPage]).toEqual([undefined, undefined]);
-    expect((await follow(third.meta.prevPage))[items]).toEqual(second[items]);
-    expect((await follow(second.meta.prevPage))[items]).toEqual(first[items]);
-    const cursor = new URL(first.meta.nextPage).searchParams.get('fromItem') ?? '';
-    const inOtherSort = await get({ fromItem: cursor });
-    expect([inOtherSort.status, inOtherSort.errors[0].path]).toEqual([400, 'fromItem']);
-  });
-});
+describeLists(() => world);
+describeAliases(() => world);
+describeSteeringInPublished(() => world);
