@@ -194,7 +194,7 @@ program
   .description('GETs at gateways with and without the look-up of the key and the audit of reads')
   .option('--rounds <n>', 'rounds', whole, 5)
   .option('--seconds <n>', 'of each kind of request at each gateway in a round', whole, 3)
-  .option('--in-flight <n>', 'requests at once', whole, 8)
+  .option('--in-flight <n>', 'requests at once', whole, 32)
   .option('--json', 'print the result as one JSON line')
   .action(async ({ json, ...options }: GatewayBenchOptions & { json?: true }) => {
     const result = await benchGateway(options, (line) => process.stderr.write(`${line}\n`));
