@@ -24,6 +24,9 @@ const names = Object.keys(endpoints) as EndpointName[];
 const casesOf = (name: EndpointName): OperationCases => ALL_CASES[name];
 const rowOf = (name: EndpointName): Endpoint => endpoints[name];
 
+/** What a running workflow is asked to do while the caller waits. */
+const STEERING = /^(giveUpSource|cancelNetworkQuery|(pause|resume|cancel)(BulkCreate|QuerySweep))$/;
+
 /** Every status that an operation was seen to answer. */
 const seen = new Map<EndpointName, Set<number>>(names.map((name) => [name, new Set<number>()]));
 async function call(name: EndpointName, sent: Sent) {
@@ -55,7 +58,8 @@ describe.each(names)('%s', (name) => {
       key === 'type' ? value : value.toUpperCase(),
     ]);
     const json = { 'content-type': 'application/json' };
-    const answer = await call(name, withHeaders({ ...sent, params: Object.fromEntries(shouted) }, json));
+    const asked: Sent = { ...sent, params: Object.fromEntries(shouted), slash: true };
+    const answer = await call(name, withHeaders(asked, json));
     expectGood(name, answer);
   });
 
@@ -136,6 +140,21 @@ describe.each(names)('%s', (name) => {
     }
   });
 
+  it.runIf(STEERING.test(name))(
+    'is 503 while the workflow service is away, and may be repeated',
+    async () => {
+      const sent = await casesOf(name).good(world);
+      world.faults.temporal = new Error('connect temporal.internal:7233');
+      const away = await call(name, sent).finally(() => {
+        world.faults.temporal = undefined;
+      });
+      expectRefused(away, { status: 503, message: 'The workflow service cannot be reached now' });
+      expect(Number(away.headers['retry-after'])).toBeGreaterThan(0);
+      expect(away.body).not.toContain('7233');
+      expectGood(name, await call(name, sent));
+    },
+  );
+
   it('has a documented answer to whatever odd is in its request', async () => {
     const row = rowOf(name);
     const documented = [...Object.keys(row.responses).map(Number), ...errorStatusesOf(row)];
@@ -151,6 +170,7 @@ describe.each(names)('%s', (name) => {
     }
   });
 
+  // Of all that the tests above have sent.
   it('documents every status that it answers, and answers every one that it documents', () => {
     const row = rowOf(name);
     const documented = [...Object.keys(row.responses).map(Number), ...errorStatusesOf(row)];

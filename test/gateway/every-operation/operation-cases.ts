@@ -5,6 +5,8 @@ export interface Sent {
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string | number | boolean>>;
   headers?: Readonly<Record<string, string>>;
+  /** The address ends with one. */
+  slash?: true;
   /** Text goes as it is, anything else as JSON. */
   body?: unknown;
 }

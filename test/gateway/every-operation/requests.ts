@@ -9,19 +9,20 @@ import type { World } from './world.ts';
 /** Sends it with the key of the world's account, unless the headers name another one. */
 export async function send(world: World, name: EndpointName, sent: Sent): Promise<LightMyRequestResponse> {
   const { method, path }: Endpoint = endpoints[name];
-  const { params = {}, query = {}, headers = {}, body } = sent;
+  const { params = {}, query = {}, headers = {}, slash, body } = sent;
   const filled = path.replaceAll(/:(\w+)/g, (_, param: string) => {
     const value = params[param];
     if (value === undefined) throw new Error(`${name}: the request has no ${param}`);
     return encodeURIComponent(value);
   });
+  const address = slash ? `${filled}/` : filled;
   const search = new URLSearchParams(
     Object.entries(query).map(([key, value]): [string, string] => [key, String(value)]),
   );
   const isText = typeof body === 'string';
   return world.app.inject({
     method,
-    url: search.size === 0 ? filled : `${filled}?${search}`,
+    url: search.size === 0 ? address : `${address}?${search}`,
     headers: {
       'x-api-key': world.account.apiKey,
       ...(isText ? { 'content-type': 'application/json' } : {}),
