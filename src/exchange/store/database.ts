@@ -1,14 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
-import {
-  Kysely,
-  type Migration,
-  Migrator,
-  PostgresDialect,
-  type RawBuilder,
-  sql,
-  type Transaction,
-} from 'kysely';
+import { Kysely, type Migration, Migrator, type RawBuilder, sql, type Transaction } from 'kysely';
 import pg from 'pg';
+import { BoundDialect, boundBy } from './bound-dialect.ts';
 import type { Database } from './schema.ts';
 
 /** A transaction that sees the rows of one account and no other (row-level security). */
@@ -28,7 +21,7 @@ export interface Store {
   asSystem<T>(work: (tx: SystemTx) => Promise<T>): Promise<T>;
   /**
    * One statement, a transaction of its own: a call of a function of the schema that takes the role it needs. For what
-   * every request needs, because a transaction is four trips to the database.
+   * every request needs, because a transaction is three trips to the database.
    */
   call<R>(statement: RawBuilder<R>): Promise<R[]>;
   /** Brings the schema up to date; safe to call from several processes at once. */
@@ -63,21 +56,13 @@ export function createStore(options: StoreOptions): Store {
   // A connection that breaks between two statements of a transaction tells only itself, and an error event that
   // nobody listens to ends the process. The transaction learns it from its next statement.
   pool.on('connect', (client) => client.on('error', () => undefined));
-  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
+  const db = new Kysely<Database>({ dialect: new BoundDialect({ pool }) });
 
   return {
-    asAccount: (accountId, work) =>
-      db.transaction().execute(async (tx) => {
-        await sql`select set_config('role', 'exchange_app', true), set_config('app.account_id', ${accountId}, true)`.execute(
-          tx,
-        );
-        return work({ accountId, db: tx });
-      }),
+    asAccount: async (accountId, work) =>
+      boundBy(toAccount(accountId), () => db.transaction().execute((tx) => work({ accountId, db: tx }))),
     asSystem: (work) =>
-      db.transaction().execute(async (tx) => {
-        await sql`select set_config('role', 'exchange_system', true)`.execute(tx);
-        return work({ db: tx });
-      }),
+      boundBy('set local role exchange_system', () => db.transaction().execute((tx) => work({ db: tx }))),
     call: async (statement) => (await statement.execute(db)).rows,
     migrate: () => migrate(db),
     ping: async () => {
@@ -85,6 +70,14 @@ export function createStore(options: StoreOptions): Store {
     },
     close: () => db.destroy(),
   };
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Throws for what is no UUID: it stands in the text of the statement. */
+function toAccount(accountId: string): string {
+  if (!UUID.test(accountId)) throw new TypeError('The id of an account is a UUID');
+  return `set local role exchange_app; set local app.account_id = '${accountId}'`;
 }
 
 /**
