@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRowReader } from '../../src/contract/bulk-csv/row-reader.ts';
+import type { BlobStore } from '../../src/exchange/blobs/blob-store.ts';
 import { assignToCohorts } from '../../src/exchange/patients/consent.ts';
 import { createOrMatchPatient } from '../../src/exchange/patients/save-patient.ts';
 import { retryOvertaken } from '../../src/exchange/store/retry.ts';
@@ -89,6 +91,31 @@ describe('importing rows', () => {
       }),
       { numRuns: 8 },
     );
+  });
+
+  test('somebody who comes again a few chunks later is known by then, in a dry run too', async () => {
+    const account = await env.addAccount();
+    // Three rows a chunk: those of the first come again in the chunk after the next, and two later once more.
+    const rows = ['', 'x', '', 'y', ''].flatMap((end) =>
+      ['Ann', 'Bea', 'Cid'].map((name) => person(name + end)),
+    );
+    // Chunks end late, so that as many as may be are under way at once.
+    const put: BlobStore['put'] = async (...blob) => {
+      await sleep(50);
+      return env.blobs.put(...blob);
+    };
+    const engine = env.engineWith({ blobs: { ...env.blobs, put } });
+    for (const dryRun of [true, false]) {
+      const requestId = await env.upload(account, csvOf(rows), { dryRun });
+      const result = await env.run(account.accountId, requestId, engine);
+      const seen = new Set<string>();
+      const expected = rows.map(({ firstName }) => {
+        const isKnown = seen.has(firstName);
+        seen.add(firstName);
+        return isKnown ? 'update' : 'create';
+      });
+      expect(result.map(({ status }) => (status.includes('update') ? 'update' : 'create'))).toEqual(expected);
+    }
   });
 
   test('a dry run names a person that would be new by its row', async () => {

@@ -31,16 +31,17 @@ export interface ChunkTurn {
  * One chunk in one transaction: rows, checkpoint, counts, and the reference of its part of the result, whose blob is safe
  * by then.
  *
- * The chunk before it may still be under way. With a person in both, this one waits for its end. It takes nothing before
- * the other holds all it needs, so that two imports never wait for each other in a circle; and it commits only after
- * the other has. So chunks take effect in the order of the file, and whatever kills them leaves no gap.
+ * Chunks before it (`earlier`, in their order) may still be under way. With a person in both, this one waits for the other's
+ * end. It takes nothing before they hold all they need, so that two imports never wait for each other in a circle; and it
+ * commits only after them. So chunks take effect in the order of the file, and whatever kills them leaves no gap.
  */
 export function beginTurn(
   { store, blobs }: Pick<BulkEngineDeps, 'store' | 'blobs'>,
   job: TurnJob,
   chunk: PreparedChunk,
-  before?: ChunkTurn,
+  earlier: readonly ChunkTurn[],
 ): ChunkTurn {
+  const before = earlier.at(-1);
   let tellHeld = (): void => undefined;
   let isHeld = false;
   const held = new Promise<void>((resolve) => {
@@ -57,7 +58,8 @@ export function beginTurn(
 
   async function run(): Promise<TurnEnd> {
     await before?.holdsAll;
-    if (before !== undefined && haveCommon(chunk.keys, before.keys)) await before.ended;
+    // They end one after the other, so the last of them is enough.
+    await earlier.findLast(({ keys }) => haveCommon(chunk.keys, keys))?.ended;
     return retryOvertaken(attempt, () => !isHeld);
   }
 

@@ -47,7 +47,7 @@ export async function processChunks(
       const prepared = await prepareChunk(reader, chunk);
       if (underWay.length === TURNS_AT_ONCE) await awaitFirst();
       if (stopped !== undefined) break;
-      underWay.push(beginTurn(deps, job, prepared, underWay.at(-1)));
+      underWay.push(beginTurn(deps, job, prepared, [...underWay]));
       begun += 1;
     }
     while (underWay.length > 0) await awaitFirst();
