@@ -106,8 +106,6 @@ async function migrate(db: Kysely<Database>): Promise<void> {
   const migrator = new Migrator({
     db,
     provider: { getMigrations: readMigrations },
-    // One that was written at the same time as others may land after a later number; they do not build on each other.
-    allowUnorderedMigrations: true,
   });
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined) throw error;
