@@ -32,8 +32,9 @@ export async function accountContent(world: World): Promise<Record<string, strin
 
 async function tablesOfAccounts(db: Kysely<Database>): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
-    select distinct table_name as name from information_schema.columns
-    where table_schema = 'public' and column_name = 'account_id'
-      and has_table_privilege(table_name, 'select')`.execute(db);
+    select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
+    where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attname = 'account_id'
+      and has_table_privilege(c.oid, 'select')
+    order by name`.execute(db);
   return rows.map(({ name }) => name).filter((name) => !CHANGE_WITHOUT_EFFECT.has(name));
 }

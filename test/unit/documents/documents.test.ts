@@ -8,7 +8,13 @@ import { VARIABLES } from '../../../src/config.ts';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const DOCUMENTS = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', ...['docs', 'src', 'test', 'samples']];
 /** Read by docker-compose.yml, by pip, or by the image. */
-const OTHER_VARIABLES = ['CODEC_ORIGIN', 'IMAGE_TAG', 'TEMPORAL_RETENTION', 'SOURCE_CALLS_MAX'];
+const OTHER_VARIABLES = [
+  'CODEC_ORIGIN',
+  'IMAGE_TAG',
+  'MALLOC_ARENA_MAX',
+  'TEMPORAL_RETENTION',
+  'SOURCE_CALLS_MAX',
+];
 
 /** By `npm run secrets`; never in the repository. */
 const MADE_LATER = ['deploy/secrets', 'deploy/secrets/api-key'];
