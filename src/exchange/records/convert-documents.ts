@@ -9,6 +9,7 @@ import type { AccountTx, Store } from '../store/database.ts';
 import {
   deleteConverted,
   insertConversion,
+  insertPlainOutcomes,
   isConvertedAlready,
   tellOfDocument,
   type UnconvertedDocument,
@@ -37,17 +38,50 @@ export async function convertDocuments(
   const documents = await deps.store.asAccount(accountId, (tx) =>
     unconvertedDocuments(tx, patientId, source),
   );
-  for (const versions of bySourceDocument(documents)) {
+  const candidates = await withoutPlainText(deps, of, bySourceDocument(documents));
+  for (const versions of candidates) {
     const newest = versions.at(-1)?.queryId;
     const parts = versions.filter(({ queryId }) => queryId === newest);
     await convertParts(deps, of, parts);
-    await deps.store.asAccount(accountId, async (tx) => {
-      for (const version of versions) {
-        if (version.queryId !== newest)
-          await insertConversion(tx, patientId, version.id, { outcome: 'superseded' });
-      }
-    });
+    const older = versions.filter(({ queryId }) => queryId !== newest).map(({ id }) => id);
+    if (older.length > 0)
+      await deps.store.asAccount(accountId, (tx) => insertPlainOutcomes(tx, patientId, older, 'superseded'));
   }
+}
+
+/** XML has its first tag within this many bytes, whatever its encoding (see openXml). */
+const FIRST_TAG_WITHIN_BYTES = 4_000;
+const READ_AT_ONCE = 8;
+
+/**
+ * Most attachments are notes in plain text, and said to be: those without a `<` at their beginning are no C-CDA, which is
+ * noted of all of them at once. Answers the others.
+ */
+async function withoutPlainText(
+  { store, blobs }: ConvertDeps,
+  { accountId, patientId }: { accountId: string; patientId: string },
+  groups: readonly UnconvertedDocument[][],
+): Promise<UnconvertedDocument[][]> {
+  const isPlain = async ({ saysXml, blobRef }: UnconvertedDocument): Promise<boolean> => {
+    if (saysXml) return false;
+    const start = await blobs.getRange(blobRef, 0, FIRST_TAG_WITHIN_BYTES).catch((error: unknown) => {
+      if (error instanceof BlobNotFoundError) return undefined;
+      throw error;
+    });
+    return start !== undefined && !start.includes('<');
+  };
+  const plain = new Set<UnconvertedDocument[]>();
+  for (let index = 0; index < groups.length; index += READ_AT_ONCE) {
+    await Promise.all(
+      groups.slice(index, index + READ_AT_ONCE).map(async (versions) => {
+        if (!(await Promise.all(versions.map(isPlain))).includes(false)) plain.add(versions);
+      }),
+    );
+  }
+  const plainIds = [...plain].flat().map(({ id }) => id);
+  if (plainIds.length > 0)
+    await store.asAccount(accountId, (tx) => insertPlainOutcomes(tx, patientId, plainIds, 'not-cda'));
+  return groups.filter((versions) => !plain.has(versions));
 }
 
 /** Deliveries of the same DocumentReference, oldest first. */

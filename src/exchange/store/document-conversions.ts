@@ -86,6 +86,19 @@ export async function tellOfDocument(
   await tell(tx, document.queryId, { source: document.source, kind: 'incomplete', message });
 }
 
+/** Notes the same of many documents; of one that has an outcome already, nothing. */
+export async function insertPlainOutcomes(
+  tx: AccountTx,
+  patientId: string,
+  documentIds: readonly string[],
+  outcome: 'not-cda' | 'superseded',
+): Promise<void> {
+  await sql`
+    insert into document_conversion (document_id, account_id, patient_id, outcome, resources)
+    select id, ${tx.accountId}, ${patientId}, ${outcome}, 0 from unnest(${[...documentIds]}::uuid[]) as d (id)
+    on conflict do nothing`.execute(tx.db);
+}
+
 /** Notes what became of a document; false when somebody else has done so. */
 export async function insertConversion(
   tx: AccountTx,
