@@ -1,10 +1,24 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
+import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
 import type { AnswerOf } from '../../orchestrator/client/answers.ts';
+import type { ExchangeClient, RequestOf } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeError } from '../../orchestrator/client/failures.ts';
 import { opaqueId } from '../../temporal/opaque-id.ts';
-import type { EndpointActivityDeps, EndpointInput } from './endpoints.ts';
+
+export interface EndpointActivityDeps {
+  clientFor(access: ExchangeAccess): ExchangeClient;
+  /** ID_HMAC_KEY: idempotency keys are derived with it, for a workflow id may come from a caller's job id. */
+  idHmacKey: string;
+}
+
+/** `{exchange, params?, query?, body?}` */
+export type EndpointInput<N extends EndpointName> = {
+  exchange: ExchangeAccess;
+  /** Of a query with purpose ias. */
+  aal2Session?: string;
+} & RequestOf<N>;
 
 /** A larger result has no place in a history (warnings start at 256 KB; ours stay far below). */
 const RESULT_SIZE_MAX_BYTES = 50_000;

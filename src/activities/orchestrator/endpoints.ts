@@ -1,21 +1,6 @@
 import type { EndpointName } from '../../contract/endpoints.ts';
-import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
 import type { AnswerOf } from '../../orchestrator/client/answers.ts';
-import type { ExchangeClient, RequestOf } from '../../orchestrator/client/exchange-client.ts';
-import { callExchange } from './call-exchange.ts';
-
-export interface EndpointActivityDeps {
-  clientFor(access: ExchangeAccess): ExchangeClient;
-  /** ID_HMAC_KEY: idempotency keys are derived with it, for a workflow id may come from a caller's job id. */
-  idHmacKey: string;
-}
-
-/** `{exchange, params?, query?, body?}` */
-export type EndpointInput<N extends EndpointName> = {
-  exchange: ExchangeAccess;
-  /** Of a query with purpose ias. */
-  aal2Session?: string;
-} & RequestOf<N>;
+import { callExchange, type EndpointActivityDeps, type EndpointInput } from './call-exchange.ts';
 
 /** A history names no more documents than this; the list itself has them all. */
 const FILE_NAMES_MAX = 100;

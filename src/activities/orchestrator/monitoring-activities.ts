@@ -2,8 +2,8 @@ import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activit
 import { ExchangeError } from '../../orchestrator/client/failures.ts';
 import type { MonitoredPage, PageInput } from '../../orchestrator/monitoring/monitored-page.ts';
 import { workOnPage } from '../../orchestrator/monitoring/work-on-page.ts';
+import type { EndpointActivityDeps } from './call-exchange.ts';
 import { asApplicationFailure } from './call-exchange.ts';
-import type { EndpointActivityDeps } from './endpoints.ts';
 
 export type MonitoringActivities = ReturnType<typeof createMonitoringActivities>;
 export type { MonitoredPage, PageInput };

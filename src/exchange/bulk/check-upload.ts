@@ -1,6 +1,6 @@
 import { checkCsv } from '../../contract/bulk-csv/check-csv.ts';
 import { readBulkWork, setLayout } from '../store/bulk-chunks.ts';
-import type { BulkEngine, BulkEngineDeps, StepOptions } from './engine.ts';
+import type { BulkEngineDeps, CheckOutcome, StepOptions } from './engine-steps.ts';
 
 /** The first pass over the upload; see `BulkEngine.check`. */
 export async function checkUpload(
@@ -8,7 +8,7 @@ export async function checkUpload(
   accountId: string,
   requestId: string,
   options: StepOptions,
-): ReturnType<BulkEngine['check']> {
+): Promise<CheckOutcome> {
   const before = await store.asAccount(accountId, (tx) => readBulkWork(tx, requestId));
   if (before.layout !== undefined) return { kind: 'ok', rows: before.counts.rows };
   if (before.upload === undefined) throw new Error('there is no upload to check');

@@ -3,7 +3,7 @@ import type { CsvLayout } from '../../contract/bulk-csv/layout.ts';
 import type { BlobRef } from '../blobs/blob-store.ts';
 import { completeChunk, holdChunk } from '../store/bulk-chunks.ts';
 import { retryOvertaken } from '../store/retry.ts';
-import type { BulkEngineDeps } from './engine.ts';
+import type { BulkEngineDeps } from './engine-steps.ts';
 import { type BulkJob, judgeChunk } from './judge-chunk.ts';
 import type { PreparedChunk } from './prepare-chunk.ts';
 import { resultPart } from './result-part.ts';

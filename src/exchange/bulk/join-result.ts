@@ -3,7 +3,7 @@ import { BlobNotFoundError, type BlobRef, type BlobStore } from '../blobs/blob-s
 import { type ChunkPart, forgetParts, listParts, readBulkWork, setResult } from '../store/bulk-chunks.ts';
 import { deleteTrialKeys } from '../store/bulk-trials.ts';
 import { watched } from './check-upload.ts';
-import type { BulkEngineDeps, StepOptions } from './engine.ts';
+import type { BulkEngineDeps, StepOptions } from './engine-steps.ts';
 import { resultHeader } from './result-part.ts';
 
 /** Makes one result CSV of the parts; see `BulkEngine.join`. */

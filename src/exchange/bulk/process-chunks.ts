@@ -1,7 +1,7 @@
 import { createRowReader } from '../../contract/bulk-csv/row-reader.ts';
 import { type BulkWork, listOpenChunks, readBulkWork } from '../store/bulk-chunks.ts';
 import { beginTurn, type ChunkTurn } from './chunk-turn.ts';
-import type { BulkEngineDeps, ProcessOptions, ProcessOutcome } from './engine.ts';
+import type { BulkEngineDeps, ProcessOptions, ProcessOutcome } from './engine-steps.ts';
 import { prepareChunk } from './prepare-chunk.ts';
 
 /** While PostgreSQL finishes one chunk it writes the next and looks for the people of a third; a fourth is read meanwhile. */
