@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
 import { retryAfterMs } from '../../lib/retry-after.ts';
+import { timeoutSignal } from '../../lib/timeout-signal.ts';
 
 /** Where a partner is, and the key that it and we sign with (Standard Webhooks: `whsec_…`). */
 export interface PartnerConfig {
@@ -43,7 +44,7 @@ export function createPartnerHttp(name: string, { baseUrl, secret }: PartnerConf
     async call(method, path, { body, signal, timeoutMs = 10_000 } = {}) {
       const label = `${method} ${path.split('/')[1] ?? ''}`;
       const text = body === undefined ? '' : JSON.stringify(body);
-      const timeout = AbortSignal.timeout(timeoutMs);
+      const timeout = timeoutSignal(timeoutMs);
       try {
         const response = await request(`${baseUrl}${path}`, {
           method,

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { SourceType } from '../../contract/primitives.ts';
+import { timeoutSignal } from '../../lib/timeout-signal.ts';
 import { type OnboardingRequest, readOnboardingRequest } from '../../orchestrator/onboarding-request.ts';
 import { mapAtMost } from '../at-most.ts';
 import { UsageError } from '../errors.ts';
@@ -110,7 +111,7 @@ async function runJobs(
     if (!options.wait && ias === undefined) return started;
     // Who does not wait for the end still needs the link.
     const untilLink = options.wait ? undefined : new AbortController();
-    const ends = [signal, untilLink?.signal, untilLink && AbortSignal.timeout(LINK_WAIT_MS)];
+    const ends = [signal, untilLink?.signal, untilLink && timeoutSignal(LINK_WAIT_MS)];
     const view = await followOnboarding(
       handle,
       (now) => {

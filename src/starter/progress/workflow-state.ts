@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { type Client, WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import { ApplicationFailure, CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
 import { pause } from './pace.ts';
@@ -37,8 +38,11 @@ export async function awaitEnd<S>(
 ): Promise<WorkflowEnd<S> | undefined> {
   while (!signal.aborted) {
     try {
-      const summary = await handle.client.withAbortSignal(signal, () => handle.result());
-      return { state: 'ended', summary };
+      const result = handle.client.withAbortSignal(signal, () => handle.result());
+      return await unlessRaised(
+        signal,
+        result.then((summary) => ({ state: 'ended' as const, summary })),
+      );
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) throw error;
       if (error instanceof WorkflowFailedError) return endOf(error);
@@ -46,6 +50,16 @@ export async function awaitEnd<S>(
     }
   }
   return undefined;
+}
+
+/** The SDK minds the signal while a call is under way, not while it waits to repeat one that has failed. */
+function unlessRaised<T>(signal: AbortSignal, work: Promise<T>): Promise<T | undefined> {
+  const done = new AbortController();
+  const raised = once(signal, 'abort', { signal: done.signal }).then(
+    () => undefined,
+    () => undefined,
+  );
+  return Promise.race([work, raised]).finally(() => done.abort());
 }
 
 function endOf({ cause }: WorkflowFailedError): { state: 'failed'; reason: string } | { state: 'cancelled' } {
