@@ -546,7 +546,9 @@ describe('a sender', () => {
       ),
     );
     for (const text of [JSON.stringify(stored), gateway.logLines.join('\n')])
-      expect(text).not.toMatch(new RegExp(`${person.lastName}|1931|secret-(visit|record|message)|${SECRET}`));
+      expect(text).not.toMatch(
+        new RegExp(`${person.lastName}|1931-12-24|19311224|secret-(visit|record|message)|${SECRET}`),
+      );
     await expect(
       gateway.store.asAccount(account.accountId, (tx) => sql`select * from inbound_message`.execute(tx.db)),
     ).rejects.toMatchObject({ code: '42501' });
