@@ -9,7 +9,7 @@ import type { AccountTx, Store } from '../store/database.ts';
 import {
   deleteConverted,
   insertConversion,
-  insertPlainOutcomes,
+  insertOutcomes,
   isConvertedAlready,
   tellOfDocument,
   type UnconvertedDocument,
@@ -45,7 +45,7 @@ export async function convertDocuments(
     await convertParts(deps, of, parts);
     const older = versions.filter(({ queryId }) => queryId !== newest).map(({ id }) => id);
     if (older.length > 0)
-      await deps.store.asAccount(accountId, (tx) => insertPlainOutcomes(tx, patientId, older, 'superseded'));
+      await deps.store.asAccount(accountId, (tx) => insertOutcomes(tx, patientId, older, 'superseded'));
   }
 }
 
@@ -80,7 +80,7 @@ async function withoutPlainText(
   }
   const plainIds = [...plain].flat().map(({ id }) => id);
   if (plainIds.length > 0)
-    await store.asAccount(accountId, (tx) => insertPlainOutcomes(tx, patientId, plainIds, 'not-cda'));
+    await store.asAccount(accountId, (tx) => insertOutcomes(tx, patientId, plainIds, 'not-cda'));
   return groups.filter((versions) => !plain.has(versions));
 }
 

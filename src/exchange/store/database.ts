@@ -103,10 +103,7 @@ const MIGRATIONS = new URL('./migrations/', import.meta.url);
 
 /** Numbered SQL files in order; Kysely's migrator serialises starters that race and remembers what was applied. */
 async function migrate(db: Kysely<Database>): Promise<void> {
-  const migrator = new Migrator({
-    db,
-    provider: { getMigrations: readMigrations },
-  });
+  const migrator = new Migrator({ db, provider: { getMigrations: readMigrations } });
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined) throw error;
 }

@@ -87,7 +87,7 @@ export async function tellOfDocument(
 }
 
 /** Notes the same of many documents; of one that has an outcome already, nothing. */
-export async function insertPlainOutcomes(
+export async function insertOutcomes(
   tx: AccountTx,
   patientId: string,
   documentIds: readonly string[],

@@ -1,34 +1,21 @@
-import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
-import { createReceiver } from '../../../src/orchestrator/receiver/app.ts';
-import { MessageLog } from '../../../src/orchestrator/receiver/message-log.ts';
-import type { Onboardings } from '../../../src/orchestrator/receiver/onboardings.ts';
+import { createTestReceiver } from './test-receiver.ts';
 
 const KEY = `whsec_${Buffer.from('intake key of the tests, long enough').toString('base64')}`;
 
 test('a signed confirmation reaches the onboarding of its job; others are refused', async () => {
   const told: unknown[] = [];
-  const onboardings: Onboardings = {
-    tell: async () => false,
-    tellVerified: async () => false,
-    tellReturned: async () => false,
-    tellConfirmed: async (jobId, event) => {
-      if (jobId === 'away') throw new Error('Temporal is away');
-      told.push([jobId, event]);
-      return jobId === 'job-1';
+  const app = await createTestReceiver(
+    {
+      tellConfirmed: async (jobId, event) => {
+        if (jobId === 'away') throw new Error('Temporal is away');
+        told.push([jobId, event]);
+        return jobId === 'job-1';
+      },
     },
-    tellBulk: async () => false,
-    start: async () => '',
-    isReachable: async () => true,
-  };
-  const app = createReceiver({
-    onboardings,
-    messages: await MessageLog.open(undefined),
-    webhookKeys: [],
-    intakeKeys: [KEY],
-    logger: pino({ level: 'silent' }),
-  });
+    [KEY],
+  );
   const post = async (content: object, key = KEY) => {
     const payload = JSON.stringify(content);
     const now = new Date();

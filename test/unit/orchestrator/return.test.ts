@@ -1,30 +1,14 @@
-import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { createReceiver } from '../../../src/orchestrator/receiver/app.ts';
-import { MessageLog } from '../../../src/orchestrator/receiver/message-log.ts';
-import type { Onboardings } from '../../../src/orchestrator/receiver/onboardings.ts';
+import { createTestReceiver } from './test-receiver.ts';
 
 test('a person who comes back is thanked, and their onboarding told; the session never leaves the address', async () => {
   const told: unknown[] = [];
-  const onboardings: Onboardings = {
-    tell: async () => false,
-    tellVerified: async () => false,
+  const app = await createTestReceiver({
     tellReturned: async (id, event) => {
       if (id === 'away') throw new Error('Temporal is away');
       told.push([id, event]);
       return id === 'job-key';
     },
-    tellConfirmed: async () => false,
-    tellBulk: async () => false,
-    start: async () => '',
-    isReachable: async () => true,
-  };
-  const app = createReceiver({
-    onboardings,
-    messages: await MessageLog.open(undefined),
-    webhookKeys: [],
-    intakeKeys: [],
-    logger: pino({ level: 'silent' }),
   });
   const open = async (path: string) => app.inject({ method: 'GET', url: `/return/${path}` });
 

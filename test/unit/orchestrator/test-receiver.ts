@@ -1,0 +1,25 @@
+import { pino } from 'pino';
+import { createReceiver } from '../../../src/orchestrator/receiver/app.ts';
+import { MessageLog } from '../../../src/orchestrator/receiver/message-log.ts';
+import type { Onboardings } from '../../../src/orchestrator/receiver/onboardings.ts';
+
+/** A receiver whose onboardings know nothing but what is given. */
+export async function createTestReceiver(known: Partial<Onboardings>, intakeKeys: string[] = []) {
+  const onboardings: Onboardings = {
+    tell: async () => false,
+    tellVerified: async () => false,
+    tellReturned: async () => false,
+    tellConfirmed: async () => false,
+    tellBulk: async () => false,
+    start: async () => '',
+    isReachable: async () => true,
+    ...known,
+  };
+  return createReceiver({
+    onboardings,
+    messages: await MessageLog.open(undefined),
+    webhookKeys: [],
+    intakeKeys,
+    logger: pino({ level: 'silent' }),
+  });
+}
