@@ -37,7 +37,10 @@ export async function openFileBlobStore(folder: string, keyRing: KeyRing): Promi
     });
   const get = async (ref: string): Promise<Readable> => {
     const file = await openKnown(ref);
-    return Readable.from(decryptChunks(file.createReadStream(), keyRing, ref), { objectMode: false });
+    const sealed = file.createReadStream();
+    const content = Readable.from(decryptChunks(sealed, keyRing, ref), { objectMode: false });
+    // A generator that never started does not close what it reads from.
+    return content.once('close', () => sealed.destroy());
   };
   const getRange = async (ref: string, start: number, end: number): Promise<Buffer> => {
     const file = await openKnown(ref);

@@ -45,6 +45,8 @@ export class CsvFile {
   async #flush(): Promise<void> {
     if (this.#open === undefined) {
       const stream = new PassThrough();
+      // A store that fails before it reads leaves the stream without a listener, and `abandon` would end the process.
+      stream.on('error', () => undefined);
       const stored = this.#files.put('result', stream, 'text/csv');
       // Awaited in close(); until then a rejection must not count as unhandled.
       stored.catch(() => undefined);

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, readlink, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -26,6 +26,20 @@ const fileOf = async (ref: string) => {
 };
 
 describe('file blob store', () => {
+  test.skipIf(process.platform !== 'linux')('closes the file of a stream that is never read', async () => {
+    const { ref } = await store.put('document', Buffer.from('content'), 'text/plain');
+    const path = await fileOf(ref);
+    const isOpen = async () => {
+      const open = await readdir('/proc/self/fd');
+      const targets = await Promise.all(open.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
+      return targets.includes(path);
+    };
+    const content = await store.get(ref);
+    expect(await isOpen()).toBe(true);
+    content.destroy();
+    await expect.poll(isOpen).toBe(false);
+  });
+
   const CHUNK = 64 * 1024;
   test.each([0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 3 * CHUNK + 5])(
     'gives back %i bytes',

@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
 import {
@@ -175,6 +175,42 @@ describe('a body', () => {
       message: expect.stringContaining('gzip'),
     });
   });
+
+  it.each([
+    ['br', brotliCompressSync],
+    ['deflate', deflateSync],
+    ['X-GZIP', gzipSync],
+  ])('in %s is read, though we did not ask for it, and bounded like any other', async (encoding, pack) => {
+    const answer = (packed: Buffer): Reply => ({
+      write: (response) =>
+        response
+          .writeHead(200, { 'content-type': 'application/fhir+json', 'content-encoding': encoding })
+          .end(packed),
+    });
+    await start(answer(pack(JSON.stringify(bundle([condition('c1')])))));
+    expect(idsOf(await collect())).toEqual(['Condition/c1']);
+    source.routes['GET Patient/p1/$everything'] = answer(pack(Buffer.alloc(30_000_000, ' ')));
+    await expect(collect()).rejects.toThrow('with more than 20 MB');
+    source.routes['GET Patient/p1/$everything'] = answer(Buffer.from('{"resourceType":"Bundle"}'));
+    await expect(collect()).rejects.toMatchObject({
+      kind: 'bad-answer',
+      message: `hie answered ${EVERYTHING} with broken ${encoding.toLowerCase()}`,
+    });
+  });
+
+  it.each(['zstd', 'gzip, gzip', 'identity, gzip, br', 'Ada Lovelace'])(
+    'in %j is a bad answer, and the process goes on',
+    async (encoding) => {
+      await start(
+        { text: '{}', headers: { 'content-encoding': encoding } },
+        { 'GET metadata': { text: '{}', headers: { 'content-encoding': encoding } } },
+      );
+      await expect(collect()).rejects.toMatchObject({
+        kind: 'bad-answer',
+        message: `hie answered ${EVERYTHING} in a content encoding that is not supported`,
+      });
+    },
+  );
 
   it('that is cut short is a matter of transport', async () => {
     await start({

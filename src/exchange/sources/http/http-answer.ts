@@ -1,7 +1,7 @@
-import { createGunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { SourceFailure } from '../connector.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
+import { codingsOf, decodedBody, isDecodingError } from './content-encoding.ts';
 import { badAnswer } from './failures.ts';
 
 /** One answer of a source, its body not read yet. */
@@ -33,6 +33,7 @@ export class Exchange {
   private readonly controller = new AbortController();
   private readonly timer: NodeJS.Timeout;
   private timedOut = false;
+  private coding = 'content encoding';
 
   constructor(
     private readonly config: ResolvedSourceConfig,
@@ -52,6 +53,8 @@ export class Exchange {
 
   answered(response: Dispatcher.ResponseData, url: URL, retryAfterMs: number | undefined): Answer {
     if (this.request.streamed === true) clearTimeout(this.timer);
+    // An error event without a listener ends the process. A reader still sees the error; an unread body has no reader.
+    response.body.on('error', () => undefined);
     const header = (name: string) => {
       const value = response.headers[name];
       return Array.isArray(value) ? value[0] : value;
@@ -82,14 +85,15 @@ export class Exchange {
       const message = `${source} did not answer ${label} within ${requestTimeoutMs / 1_000} s`;
       return new SourceFailure('transport', message, { cause: error });
     }
-    if (code.startsWith('Z_')) return badAnswer(source, `answered ${label} with broken gzip`, error);
+    if (isDecodingError(code))
+      return badAnswer(source, `answered ${label} with broken ${this.coding}`, error);
     const message = `${source} broke off or refused the connection at ${label}${code === '' ? '' : ` (${code})`}`;
     return new SourceFailure('transport', message, { cause: error });
   }
 
   private async *chunks(response: Dispatcher.ResponseData, encoding = 'identity'): AsyncGenerator<Buffer> {
     try {
-      yield* this.decoded(response, encoding.toLowerCase());
+      yield* this.decoded(response, encoding);
     } catch (error) {
       throw this.failed(error);
     } finally {
@@ -98,15 +102,14 @@ export class Exchange {
   }
 
   private decoded(response: Dispatcher.ResponseData, encoding: string): AsyncIterable<Buffer> {
-    if (encoding === 'identity' || encoding === '') return response.body;
-    if (encoding !== 'gzip' && encoding !== 'x-gzip') {
-      response.body.destroy();
-      throw badAnswer(this.config.source, `answered ${this.request.label} in an encoding nobody asked for`);
+    const codings = codingsOf(encoding);
+    if (codings === undefined) {
+      this.destroy(response);
+      const { source } = this.config;
+      throw badAnswer(source, `answered ${this.request.label} in a content encoding that is not supported`);
     }
-    const gunzip = createGunzip();
-    response.body.once('error', (error) => gunzip.destroy(error));
-    gunzip.once('close', () => response.body.destroy());
-    return response.body.pipe(gunzip);
+    this.coding = codings[0] ?? this.coding;
+    return decodedBody(response.body, codings);
   }
 
   private async bytes(
@@ -140,8 +143,6 @@ export class Exchange {
   }
 
   private destroy(response: Dispatcher.ResponseData): void {
-    // An unread body that is destroyed reports an error, which nobody waits for.
-    response.body.once('error', () => undefined);
     response.body.destroy();
     this.end();
   }
