@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList, ETAG_LENGTH_MAX } from './bounds.ts';
 import { idSchema } from './primitives.ts';
 
 export const COHORT_COLORS = [
@@ -85,7 +86,7 @@ export const updateCohortBodySchema = z
     color: z.enum(COHORT_COLORS, { error: `color is one of ${COHORT_COLORS.join(', ')}` }),
     purposeOfUse: z.enum(['treatment', 'operations']),
     settings: z.object({ monitoring: monitoringChangeSchema.optional() }),
-    eTag: z.string(),
+    eTag: z.string().max(ETAG_LENGTH_MAX),
   })
   .partial()
   .meta({ id: 'UpdateCohort' });
@@ -93,7 +94,12 @@ export type UpdateCohortBody = z.output<typeof updateCohortBodySchema>;
 
 export const addPatientToCohortsBodySchema = z
   .object({
-    cohortIds: z.array(idSchema, { error: 'cohortIds is required: a list of cohort ids' }).min(1).max(1000),
+    cohortIds: boundedList(
+      z
+        .array(idSchema, { error: 'cohortIds is required: a list of cohort ids' })
+        .min(1, { error: 'cohortIds names at least one cohort' }),
+      1000,
+    ),
   })
   .meta({ id: 'AddPatientToCohorts' });
 
@@ -103,11 +109,13 @@ const PATIENT_IDS_MAX = 5000;
 /** Whom E10 and "add patients" are about: exactly one of the two members. */
 export const cohortPatientsBodySchema = z
   .object({
-    patientIds: z
-      .array(idSchema, { error: 'patientIds is a list of patient ids' })
-      .min(1, { error: 'patientIds names at least one patient' })
-      .max(PATIENT_IDS_MAX, { error: `patientIds names at most ${PATIENT_IDS_MAX} patients` })
-      .optional(),
+    patientIds: boundedList(
+      z
+        .array(idSchema, { error: 'patientIds is a list of patient ids' })
+        .min(1, { error: 'patientIds names at least one patient' }),
+      PATIENT_IDS_MAX,
+      `patientIds names at most ${PATIENT_IDS_MAX} patients`,
+    ).optional(),
     allPatients: z
       .literal(true, { error: 'allPatients can only be true: it confirms that every patient is meant' })
       .optional(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList, quoted } from './bounds.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { metadataSchema } from './network-query.ts';
 import { idSchema } from './primitives.ts';
@@ -17,15 +18,21 @@ export const RECORD_TYPES: readonly string[] =
   );
 const recordTypes: ReadonlySet<string> = new Set(RECORD_TYPES);
 
+/** All types together, and some more than once. */
+const resourcesText = z.string().max(2_000);
+const RESOURCES_MAX = 200;
+
 const resourcesSchema = z
-  .union([z.string(), z.array(z.string())])
+  .union([resourcesText, boundedList(z.array(resourcesText), 100)])
   .transform((value) => [value].flat().flatMap((text) => text.split(',').map((name) => name.trim())))
   .superRefine((names, context) => {
-    for (const name of names) {
-      if (recordTypes.has(name)) continue;
-      const what = name === '' ? 'holds an empty name' : `${JSON.stringify(name)} is none of its types`;
-      context.addIssue({ code: 'custom', message: `${what}; a record has ${RECORD_TYPES.join(', ')}` });
-    }
+    const refuse = (message: string) => context.addIssue({ code: 'custom', message });
+    if (names.length > RESOURCES_MAX) return refuse(`names at most ${RESOURCES_MAX} types`);
+    // The first one is enough: the message has all types that there are.
+    const unknown = names.find((name) => !recordTypes.has(name));
+    if (unknown === undefined) return;
+    const what = unknown === '' ? 'holds an empty name' : `${quoted(unknown)} is none of its types`;
+    refuse(`${what}; a record has ${RECORD_TYPES.join(', ')}`);
   })
   .transform((names) => [...new Set(names)].sort())
   .meta({
@@ -35,7 +42,7 @@ const resourcesSchema = z
 
 const dateSchema = (description: string) =>
   z.iso
-    .date({ error: ({ input }) => `${JSON.stringify(input ?? '')} is not a date of the form YYYY-MM-DD` })
+    .date({ error: ({ input }) => `${quoted(input ?? '')} is not a date of the form YYYY-MM-DD` })
     .refine((date) => date >= '0001-01-01', { error: 'is before the year 1' })
     .optional()
     .meta({ description });

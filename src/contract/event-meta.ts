@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { metadataSchema } from './network-query.ts';
+import { answeredMetadataSchema } from './network-query.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 
 /** The envelope of every webhook (interface-decisions.md, Webhooks out); `data` is the caller's own metadata. */
@@ -9,5 +9,5 @@ export const eventMetaOf = <T extends z.ZodType>(type: T) =>
     requestId: idSchema.optional(),
     when: instantSchema,
     type,
-    data: metadataSchema.optional(),
+    data: answeredMetadataSchema.optional(),
   });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList, ETAG_LENGTH_MAX, PATIENT_LISTS_MAX, quoted } from './bounds.ts';
 import { isNpi } from './npi.ts';
 import { addressSchema, storedAddressSchema } from './patient.ts';
 import { idSchema } from './primitives.ts';
@@ -20,13 +21,14 @@ export type FacilityAnswer = z.output<typeof facilitySchema>;
 
 export const npiSchema = z
   .string({ error: 'npi is required: 10 digits' })
+  .max(40, { abort: true, error: 'npi has 10 digits' })
   .trim()
   .refine(isNpi, {
     error: ({ input }) => {
       const digits = String(input).replaceAll(/\D/g, '').length;
       return digits === 10 && /^\d{10}$/.test(String(input).trim())
-        ? `"${input}" is no National Provider Identifier: its check digit (Luhn) does not fit`
-        : `"${input}" has ${digits} digits; exactly 10 digits without separators expected`;
+        ? `${quoted(input)} is no National Provider Identifier: its check digit (Luhn) does not fit`
+        : `${quoted(input)} has ${digits} digits; exactly 10 digits without separators expected`;
     },
   });
 
@@ -48,17 +50,24 @@ export type CreateFacilityBody = z.output<typeof createFacilityBodySchema>;
 
 /** Body of update facility (PUT): replaces. The NPI may be given, but not another one. */
 export const updateFacilityBodySchema = createFacilityBodySchema
-  .extend({ npi: npiSchema.optional(), eTag: z.string().optional() })
+  .extend({ npi: npiSchema.optional(), eTag: z.string().max(ETAG_LENGTH_MAX).optional() })
   .meta({ id: 'UpdateFacility' });
 export type UpdateFacilityBody = z.output<typeof updateFacilityBodySchema>;
 
 /** Body of set a patient's facilities: these and no others. */
 export const patientFacilitiesBodySchema = z
   .object({
-    facilityIds: z
-      .array(idSchema, { error: 'facilityIds is required: a list of ids' })
-      .min(1, { error: 'at least one facility is required' })
-      .max(500, { error: 'at most 500 facilities' }),
-    eTag: z.string().optional().meta({ description: "The patient's, instead of `If-Match`." }),
+    facilityIds: boundedList(
+      z
+        .array(idSchema, { error: 'facilityIds is required: a list of ids' })
+        .min(1, { error: 'at least one facility is required' }),
+      PATIENT_LISTS_MAX.facilityIds,
+      `at most ${PATIENT_LISTS_MAX.facilityIds} facilities`,
+    ),
+    eTag: z
+      .string()
+      .max(ETAG_LENGTH_MAX)
+      .optional()
+      .meta({ description: "The patient's, instead of `If-Match`." }),
   })
   .meta({ id: 'PatientFacilities' });

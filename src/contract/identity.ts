@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { URL_LENGTH_MAX } from './bounds.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { metadataSchema } from './network-query.ts';
 import { idSchema, instantSchema } from './primitives.ts';
@@ -6,7 +7,7 @@ import { idSchema, instantSchema } from './primitives.ts';
 /** Individual access (IAS): who verified themselves as a patient, and has shown so again just now. */
 const redirectUrlSchema = z
   .string()
-  .max(2_000, { error: 'redirectUrl has at most 2,000 characters' })
+  .max(URL_LENGTH_MAX, { error: 'redirectUrl has at most 2,000 characters' })
   .meta({ description: 'https address at which the person is received afterwards, in their browser.' });
 
 export const identitySessionRequestSchema = z

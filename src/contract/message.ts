@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList, quoted } from './bounds.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 
@@ -56,9 +57,12 @@ export function transportOf(destination: string): TransportMethod | undefined {
   return DIRECT_ADDRESS.test(destination) ? 'direct' : undefined;
 }
 
-const npiSchema = z.string().refine(isNpi, {
-  error: (issue) => `${JSON.stringify(issue.input)} is no NPI: 10 digits, of which the last is a check digit`,
-});
+const npiSchema = z
+  .string()
+  .max(40, { abort: true })
+  .refine(isNpi, {
+    error: (issue) => `${quoted(issue.input)} is no NPI: 10 digits, of which the last is a check digit`,
+  });
 
 /** Luhn over 80840 and the number (45 CFR 162.406). */
 function isNpi(text: string): boolean {
@@ -74,8 +78,8 @@ export const messageRequestSchema = z
   .object({
     destination: z
       .string()
+      .max(320, { abort: true })
       .trim()
-      .max(320)
       .transform((value) => value.replace(/^urn:oid:/i, ''))
       .refine((value) => transportOf(value) !== undefined, {
         error: 'is neither an OID (2.16.840…) nor a Direct address (name@direct.example.org)',
@@ -93,12 +97,14 @@ export const messageRequestSchema = z
       .string()
       .max(MESSAGE_BODY_LENGTH_MAX, { error: `has at most ${MESSAGE_BODY_LENGTH_MAX} characters` })
       .optional(),
-    attachments: z
-      .array(idSchema)
-      .max(MESSAGE_ATTACHMENTS_MAX, { error: `at most ${MESSAGE_ATTACHMENTS_MAX} documents` })
+    attachments: boundedList(
+      z.array(idSchema),
+      MESSAGE_ATTACHMENTS_MAX,
+      `at most ${MESSAGE_ATTACHMENTS_MAX} documents`,
+    )
       .transform((ids) => [...new Set(ids.map((id) => id.toLowerCase()))])
       .optional(),
-    intendedRecipientNpi: z.array(npiSchema).max(20, { error: 'at most 20 recipients' }).optional(),
+    intendedRecipientNpi: boundedList(z.array(npiSchema), 20, 'at most 20 recipients').optional(),
   })
   .superRefine(({ destination, network, body, attachments }, context) => {
     if ((body ?? '').trim() === '' && (attachments ?? []).length === 0)

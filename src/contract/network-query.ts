@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList, boundedRecord, TEXT_LENGTH_MAX } from './bounds.ts';
 import { idSchema, instantSchema, SOURCE_TYPES, type SourceType, sourceTypeSchema } from './primitives.ts';
 
 export const METADATA_KEYS_MAX = 50;
@@ -6,8 +7,8 @@ export const METADATA_KEY_LENGTH_MAX = 40;
 export const METADATA_VALUE_LENGTH_MAX = 500;
 
 /** The caller's own key-value pairs, returned in webhooks (interface.md, Limits). */
-export const metadataSchema = z
-  .record(
+export const metadataSchema = boundedRecord(
+  z.record(
     z
       .string()
       .min(1)
@@ -17,12 +18,14 @@ export const metadataSchema = z
     z.string({ error: 'a metadata value is a string' }).max(METADATA_VALUE_LENGTH_MAX, {
       error: `a metadata value has at most ${METADATA_VALUE_LENGTH_MAX} characters`,
     }),
-  )
-  .refine((value) => Object.keys(value).length <= METADATA_KEYS_MAX, {
-    error: `metadata has at most ${METADATA_KEYS_MAX} entries`,
-  })
-  .meta({ id: 'Metadata' });
+  ),
+  METADATA_KEYS_MAX,
+  `metadata has at most ${METADATA_KEYS_MAX} entries`,
+).meta({ id: 'Metadata' });
 export type Metadata = z.output<typeof metadataSchema>;
+
+/** The same in answers and webhooks. */
+export const answeredMetadataSchema = z.record(z.string(), z.string()).meta({ id: 'AnsweredMetadata' });
 
 const sourcesObjectSchema = z.strictObject(
   {
@@ -33,7 +36,10 @@ const sourcesObjectSchema = z.strictObject(
   {
     error: (issue) =>
       issue.code === 'unrecognized_keys'
-        ? `unknown source: ${issue.keys.join(', ')}; known are ${SOURCE_TYPES.join(', ')}`
+        ? `unknown source: ${issue.keys
+            .slice(0, 5)
+            .map((key) => key.slice(0, 60))
+            .join(', ')}; known are ${SOURCE_TYPES.join(', ')}`
         : undefined,
   },
 );
@@ -46,7 +52,7 @@ export interface RequestedSource {
 
 /** Both forms of `sources` (the legacy array too) become one list in the order hie, pharmacy, lab. */
 export const sourcesSchema = z
-  .union([sourcesObjectSchema, z.array(sourceTypeSchema)], {
+  .union([sourcesObjectSchema, boundedList(z.array(sourceTypeSchema), 20)], {
     error: (issue) => (issue.input === undefined ? 'sources is required' : undefined),
   })
   .transform((value): RequestedSource[] => {
@@ -67,7 +73,7 @@ export const sourcesSchema = z
 export const networkQueryRequestSchema = z
   .object({
     sources: sourcesSchema,
-    proofedIdentityId: z.string().min(1).optional(),
+    proofedIdentityId: z.string().min(1).max(TEXT_LENGTH_MAX).optional(),
     metadata: metadataSchema.optional(),
   })
   .meta({ id: 'NetworkQuerySources' });
@@ -113,7 +119,7 @@ export type NetworkQueryStatus = z.output<typeof networkQueryStatusSchema>;
 
 /** A query in the list of queries, with what its starter wrote beside it. */
 export const listedNetworkQuerySchema = networkQueryStatusSchema
-  .extend({ metadata: metadataSchema.optional() })
+  .extend({ metadata: answeredMetadataSchema.optional() })
   .meta({ id: 'ListedNetworkQuery' });
 
 /** One line of a query's story: when, which source and attempt, what happened. No personal data. */

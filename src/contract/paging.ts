@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { quoted } from './bounds.ts';
 
 export interface SortBy<C extends string = string> {
   column: C;
@@ -31,6 +32,7 @@ export function pageQuery<F extends z.ZodRawShape>(
       count: itemCount.max(countMax, { error: `count is at most ${countMax}` }).default(PAGE_COUNT.default),
       sort: z
         .string()
+        .max(200, { abort: true })
         .optional()
         .superRefine((text, context) => {
           const message = text === undefined ? undefined : sortMistake(text, sort);
@@ -58,11 +60,11 @@ function sortMistake(text: string, columns: readonly string[]): string | undefin
   const seen = new Set<string>();
   for (const part of text.split(',')) {
     const [column = '', direction, ...rest] = part.split('=').map((side) => side.trim());
-    if (!columns.includes(column)) return `cannot sort by "${column}", only by ${columns.join(', ')}`;
+    if (!columns.includes(column)) return `cannot sort by ${quoted(column)}, only by ${columns.join(', ')}`;
     if (seen.has(column)) return `names ${column} twice`;
     seen.add(column);
     if (!(direction === 'asc' || direction === 'desc') || rest.length > 0) {
-      return `"${part}" is not of the form ${column}=asc or ${column}=desc`;
+      return `${quoted(part)} is not of the form ${column}=asc or ${column}=desc`;
     }
   }
   return undefined;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList, ETAG_LENGTH_MAX, PATIENT_LISTS_MAX, quoted, TEXT_LENGTH_MAX } from './bounds.ts';
 import { networkQueryRequestSchema, networkQueryStatusSchema } from './network-query.ts';
 import { dobSchema, idSchema, namesSchema, usStateSchema, zipSchema } from './primitives.ts';
 
@@ -12,7 +13,7 @@ const requiredText = (what: string) =>
     .string({ error: `${what} is required` })
     .trim()
     .min(1, { error: `${what} is required` })
-    .max(200);
+    .max(TEXT_LENGTH_MAX);
 
 export const addressSchema = z
   .object({
@@ -23,6 +24,7 @@ export const addressSchema = z
     zip: zipSchema,
     country: z
       .string()
+      .max(20, { abort: true })
       .trim()
       .optional()
       .transform((value) => (value ? value.toUpperCase() : 'USA'))
@@ -44,16 +46,19 @@ export const storedAddressSchema = z
   })
   .meta({ id: 'StoredAddress' });
 
-export const phoneSchema = z.string().refine((value) => /^\d{10}$/.test(value), {
-  error: (issue) =>
-    `"${issue.input}" has ${String(issue.input).replaceAll(/\D/g, '').length} digits; exactly 10 digits without separators expected`,
-});
+export const phoneSchema = z
+  .string()
+  .max(40, { abort: true })
+  .refine((value) => /^\d{10}$/.test(value), {
+    error: (issue) =>
+      `${quoted(issue.input)} has ${String(issue.input).replaceAll(/\D/g, '').length} digits; exactly 10 digits without separators expected`,
+  });
 
 /** Wide, but not a phone number before the @, no `mailto:` (interface.md, Contact). */
 export const emailSchema = z
   .string()
+  .max(254, { abort: true })
   .trim()
-  .max(254)
   .refine((value) => /^[^\s@,;<>()[\]\\"]+@[^\s@,;<>()[\]\\"]+$/u.test(value), {
     error: 'expected an e-mail address with one @, a local part and a domain',
   })
@@ -86,14 +91,17 @@ export const personalIdentifierSchema = z
         value: requiredText('value'),
         state: usStateSchema,
         period: period.optional(),
-        assigner: z.string().optional(),
+        assigner: z.string().max(TEXT_LENGTH_MAX).optional(),
       }),
       z.object({
         type: z.literal('ssn'),
-        value: z.string().refine((value) => /^\d{9}$/.test(value), { error: 'an SSN has exactly 9 digits' }),
-        state: z.undefined({ error: 'an SSN has no state' }).optional(),
+        value: z
+          .string()
+          .max(40, { abort: true })
+          .refine((value) => /^\d{9}$/.test(value), { error: 'an SSN has exactly 9 digits' }),
+        state: z.never({ error: 'an SSN has no state' }).optional(),
         period: period.optional(),
-        assigner: z.string().optional(),
+        assigner: z.string().max(TEXT_LENGTH_MAX).optional(),
       }),
     ],
     { error: 'type is driversLicense or ssn' },
@@ -107,13 +115,16 @@ const storedPersonalIdentifierSchema = z.object({
   assigner: z.string().optional(),
 });
 
-const oneOrMore = <T extends z.ZodType>(item: T, minimum: number, name: string) =>
+const oneOrMore = <T extends z.ZodType>(item: T, minimum: number, name: 'address' | 'contact') =>
   z
     .preprocess(
       (value) => (value !== null && typeof value === 'object' && !Array.isArray(value) ? [value] : value),
-      z.array(item, { error: `${name} is required: a list of at least ${minimum}` }).min(minimum, {
-        error: `at least ${minimum} ${name} is required`,
-      }),
+      boundedList(
+        z.array(item, { error: `${name} is required: a list of at least ${minimum}` }).min(minimum, {
+          error: `at least ${minimum} ${name} is required`,
+        }),
+        PATIENT_LISTS_MAX[name],
+      ),
     )
     .meta({ description: 'A single object is accepted as a list of one.' });
 
@@ -123,7 +134,10 @@ export const patientDemographicsSchema = z.object({
   lastName: namesSchema,
   dob: dobSchema,
   genderAtBirth: genderSchema,
-  personalIdentifiers: z.array(personalIdentifierSchema).max(50).optional(),
+  personalIdentifiers: boundedList(
+    z.array(personalIdentifierSchema),
+    PATIENT_LISTS_MAX.personalIdentifiers,
+  ).optional(),
   address: oneOrMore(addressSchema, 1, 'address'),
   contact: oneOrMore(contactSchema, 0, 'contact').optional(),
   externalId: z.string().trim().min(1).max(200).optional(),
@@ -136,7 +150,7 @@ export type PatientDemographics = z.output<typeof patientDemographicsSchema>;
 /** E4 request body. */
 export const createPatientBodySchema = patientDemographicsSchema
   .extend({
-    cohorts: z.array(idSchema).max(100).optional(),
+    cohorts: boundedList(z.array(idSchema), 100).optional(),
     networkQuery: networkQueryRequestSchema.optional(),
   })
   .meta({ id: 'CreatePatient' });
@@ -148,7 +162,7 @@ export const matchPatientBodySchema = patientDemographicsSchema.meta({ id: 'Matc
 
 /** Body of update patient (PUT): replaces; `eTag` here or If-Match is checked. */
 export const updatePatientBodySchema = patientDemographicsSchema
-  .extend({ eTag: z.string().optional() })
+  .extend({ eTag: z.string().max(ETAG_LENGTH_MAX).optional() })
   .meta({ id: 'UpdatePatient' });
 export type UpdatePatientBody = z.output<typeof updatePatientBodySchema>;
 

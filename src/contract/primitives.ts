@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList, NAMES_MAX, quoted } from './bounds.ts';
 import { RECORD_SOURCES, SOURCE_TYPES } from './source-types.ts';
 
 export { type RecordSource, SOURCE_TYPES, type SourceType } from './source-types.ts';
@@ -8,7 +9,10 @@ export const recordSourceSchema = z.enum(RECORD_SOURCES).meta({ id: 'RecordSourc
 
 /** Written as everywhere here: ids of callers may be in upper case. */
 export const idSchema = z.uuid({ error: 'expected an id in UUID form' }).toLowerCase();
-export const instantSchema = z.iso.datetime({ offset: true }).meta({ description: 'ISO 8601' });
+export const instantSchema = z.iso.datetime({ offset: true }).max(40).meta({ description: 'ISO 8601' });
+
+/** Characters of a code; blanks around it do not count when it is judged. */
+const SHORT_TEXT_MAX = 40;
 
 const US_STATES =
   'AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY DC AS GU MP PR VI UM FM MH PW AA AE AP';
@@ -17,39 +21,50 @@ const stateCodes = new Set(US_STATES.split(' '));
 /** Two-letter code of a US state or territory; any case in, upper case out. */
 export const usStateSchema = z
   .string()
+  .max(SHORT_TEXT_MAX, { abort: true })
   .trim()
   .refine((value) => stateCodes.has(value.toUpperCase()), {
-    error: (issue) => `"${issue.input}" is not the two-letter code of a US state or territory`,
+    error: (issue) => `${quoted(issue.input)} is not the two-letter code of a US state or territory`,
   })
   .transform((value) => value.toUpperCase());
 
 /** 5 digits, or ZIP+4. */
 export const zipSchema = z
   .string()
+  .max(SHORT_TEXT_MAX, { abort: true })
   .trim()
   .refine((value) => /^\d{5}(-\d{4})?$/.test(value), { error: (issue) => explainZip(String(issue.input)) });
 
 function explainZip(found: string): string {
   const digits = found.replaceAll(/\D/g, '').length;
   const hint = digits === 4 ? '; a leading zero may have been lost in a spreadsheet' : '';
-  return `"${found}" has ${digits} digits, 5 (or ZIP+4) expected${hint}`;
+  return `${quoted(found)} has ${digits} digits, 5 (or ZIP+4) expected${hint}`;
 }
 
 /** Date of birth: a real calendar date, not in the future, not before 1900. */
 export const dobSchema = z.iso
-  .date({ error: (issue) => `${JSON.stringify(issue.input ?? '')} is not a date of the form YYYY-MM-DD` })
+  .date({
+    error: ({ input }) =>
+      input === undefined ? 'is required' : `${quoted(input)} is not a date of the form YYYY-MM-DD`,
+  })
   .refine((value) => value >= '1900-01-01', { error: 'is before 1900' })
   .refine((value) => value <= new Date(Date.now() + 14 * 3_600_000).toISOString().slice(0, 10), {
     error: 'is in the future',
   });
 
+const namesText = z.string().max(NAMES_MAX.textLength);
+
 /** One or more names; a comma or blank separates (interface.md, Patient create request). */
 export const namesSchema = z
-  .union([z.string(), z.array(z.string())], {
+  .union([namesText, boundedList(z.array(namesText), NAMES_MAX.parts)], {
     error: (issue) => (issue.input === undefined ? 'is required' : 'expected a string or a list of strings'),
   })
   .transform((value) => [value].flat().flatMap(splitNames))
-  .refine((names) => names.length > 0, { error: 'at least one name is required' });
+  .refine((names) => names.length > 0, { error: 'at least one name is required' })
+  .refine((names) => names.length <= NAMES_MAX.parts, { error: `has at most ${NAMES_MAX.parts} names` })
+  .refine((names) => names.every((name) => name.length <= NAMES_MAX.partLength), {
+    error: `a name has at most ${NAMES_MAX.partLength} characters`,
+  });
 
 export function splitNames(value: string): string[] {
   return value.split(/[,\s]+/u).filter((name) => name !== '');

@@ -1,9 +1,13 @@
 import { z } from 'zod';
+import { URL_LENGTH_MAX } from './bounds.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 
 export const settingsBodySchema = z
   .object({
-    webhookUrl: z.url({ protocol: /^https?$/, error: 'webhookUrl is an http or https address' }).nullish(),
+    webhookUrl: z
+      .url({ protocol: /^https?$/, error: 'webhookUrl is an http or https address' })
+      .max(URL_LENGTH_MAX)
+      .nullish(),
   })
   .meta({ id: 'UpdateSettings' });
 

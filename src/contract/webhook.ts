@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList, quoted, URL_LENGTH_MAX } from './bounds.ts';
 import { webhookEventSchema } from './events.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 import { TEST_EVENT_TYPE } from './webhook-test.ts';
@@ -18,21 +19,25 @@ export const passesFilter = (filter: string, type: string): boolean =>
 
 const filterSchema = z
   .string()
+  .max(100, { abort: true })
   .trim()
-  .max(100)
   .refine(
     (filter) => /^[^*]*\*?$/.test(filter) && WEBHOOK_EVENT_TYPES.some((type) => passesFilter(filter, type)),
     {
       error: ({ input }) =>
-        `"${input}" is neither a type nor, with * at its end, the beginning of one; types are ${WEBHOOK_EVENT_TYPES.join(', ')}`,
+        `${quoted(input)} is neither a type nor, with * at its end, the beginning of one; types are ${WEBHOOK_EVENT_TYPES.join(', ')}`,
     },
   );
 
-const urlSchema = z.url({ protocol: /^https?$/, error: 'url is an http or https address' }).max(2000);
-const typesSchema = z
-  .array(filterSchema, { error: 'types is required: a list of event types' })
-  .min(1, { error: 'at least one type is required; "*" means every event' })
-  .max(50);
+const urlSchema = z
+  .url({ protocol: /^https?$/, error: 'url is an http or https address' })
+  .max(URL_LENGTH_MAX);
+const typesSchema = boundedList(
+  z
+    .array(filterSchema, { error: 'types is required: a list of event types' })
+    .min(1, { error: 'at least one type is required; "*" means every event' }),
+  50,
+);
 
 export const createWebhookBodySchema = z
   .object({ url: urlSchema, types: typesSchema })

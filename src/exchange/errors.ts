@@ -29,12 +29,18 @@ export class ExchangeError extends Error {
   }
 }
 
+/** Mistakes that an answer lists; whoever has made more than that has made one many times. */
+export const FIELD_ERRORS_MAX = 100;
+
 /** 400: one or more fields of the request break a rule. */
 export class InvalidRequestError extends ExchangeError {
   override readonly name = 'InvalidRequestError';
 
-  constructor(errors: readonly FieldError[]) {
-    super(400, errors.map(describeFieldError).join(', '), { errors });
+  /** @param found how many mistakes there are, where `errors` are not all of them */
+  constructor(errors: readonly FieldError[], found = errors.length) {
+    const listed = errors.slice(0, FIELD_ERRORS_MAX);
+    const more = found > listed.length ? [`and ${found - listed.length} more`] : [];
+    super(400, [...listed.map(describeFieldError), ...more].join(', '), { errors: listed });
   }
 }
 

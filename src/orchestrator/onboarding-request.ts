@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList, URL_LENGTH_MAX } from '../contract/bounds.ts';
 import { METADATA_KEYS_MAX, metadataSchema, networkQueryRequestSchema } from '../contract/network-query.ts';
 import { patientDemographicsSchema } from '../contract/patient.ts';
 import type { OnboardedPatient, OnboardingTiming } from '../contract/patient-onboarding.ts';
@@ -15,10 +16,10 @@ export const onboardingRequestSchema = z.object({
   jobId: z.string({ error: 'jobId is required' }).trim().min(1).max(255),
   facilityId: z.string({ error: 'facilityId is required' }).trim().min(1).max(200),
   patient: patientDemographicsSchema,
-  cohortIds: z.array(z.string().min(1).max(200)).max(100).optional(),
+  cohortIds: boundedList(z.array(z.string().min(1).max(200)), 100).optional(),
   sources: networkQueryRequestSchema.shape.sources.optional(),
   /** The patient asks for their own records: they prove who they are first, and come back here. */
-  ias: z.object({ redirectUrl: z.url({ protocol: /^https?$/ }).max(2_000) }).optional(),
+  ias: z.object({ redirectUrl: z.url({ protocol: /^https?$/ }).max(URL_LENGTH_MAX) }).optional(),
   metadata: metadataSchema
     .refine((pairs) => Object.keys(pairs).length < METADATA_KEYS_MAX, {
       error: `metadata has at most ${METADATA_KEYS_MAX - 1} entries here: one is ours`,
@@ -34,6 +35,9 @@ export interface OnboardingRequest
   timing?: Partial<OnboardingTiming>;
 }
 
+/** So many are listed; there are hardly more kinds of mistakes. */
+const PROBLEMS_MAX = 100;
+
 export interface RequestProblem {
   path: string;
   message: string;
@@ -47,7 +51,9 @@ export function readOnboardingRequest(
   if (parsed.success) return { ok: true, request: onlyKnownMembers(body) };
   return {
     ok: false,
-    problems: parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })),
+    problems: parsed.error.issues
+      .slice(0, PROBLEMS_MAX)
+      .map(({ path, message }) => ({ path: path.join('.'), message })),
   };
 }
 

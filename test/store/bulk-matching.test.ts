@@ -59,6 +59,40 @@ describe('importing rows', () => {
     );
   });
 
+  test('fails the row that a patient has no room for, with the reason, and no other', async () => {
+    const account = await env.addAccount();
+    const rows = Array.from({ length: 13 }, (_, row) =>
+      person(
+        'Ann',
+        '02116',
+        Object.fromEntries(
+          Array.from({ length: 9 }, (_, index) => [
+            [`addressLine1-${index + 2}`, `${row} Elm ${index}`],
+            [`city-${index + 2}`, 'Boston'],
+            [`state-${index + 2}`, 'MA'],
+            [`zip-${index + 2}`, '02117'],
+          ]).flat(),
+        ),
+      ),
+    );
+    const result = await env.run(
+      account.accountId,
+      await env.upload(account, csvOf([...rows, person('Ann', '02116')])),
+    );
+    expect(result.map(({ status }) => status)).toEqual([
+      'created',
+      ...Array.from({ length: 10 }, () => 'updated'),
+      'failed',
+      'failed',
+      'updated',
+    ]);
+    expect(result[11]?.reason).toMatch(
+      /^patient [0-9a-f-]{36} would have 109 addresses, and a patient has at most 100;/,
+    );
+    const [patient] = await env.patients(account.accountId);
+    expect(JSON.stringify(patient).match(/ Elm /g)).toHaveLength(99);
+  });
+
   test('a dry run foretells every row and writes nobody', async () => {
     await fc.assert(
       fc.asyncProperty(someRows(12), someRows(3), async (rows, before) => {

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { NAMES_MAX, quoted } from '../bounds.ts';
 import {
   addressSchema,
   emailSchema,
@@ -57,7 +58,9 @@ export const zipRule: CellRule = (text) => {
   if (/^\d{5}$/.test(text)) return text;
   const digits = text.replaceAll(/\D/g, '').length;
   const hint = digits === 4 ? '; a leading zero may have been lost in a spreadsheet' : '';
-  return new Wrong(`"${text}" has ${digits} digits, 5 expected${digits === 5 ? ' and nothing else' : hint}`);
+  return new Wrong(
+    `${quoted(text)} has ${digits} digits, 5 expected${digits === 5 ? ' and nothing else' : hint}`,
+  );
 };
 
 export const phoneRule = bySchema(phoneSchema, plain(/^\d{10}$/));
@@ -79,9 +82,10 @@ const judgeGender = bySchema(genderSchema, (text) => (text === 'F' || text === '
 export const genderRule: CellRule<z.output<typeof genderSchema>> = (text) => judgeGender(text.toUpperCase());
 
 export const namesRule: CellRule<string[]> = bySchema<string[]>(namesSchema, (text) => {
+  if (text.length > NAMES_MAX.partLength) return undefined;
   if (/^[A-Za-z]+$/.test(text)) return [text];
   const names = splitNames(text);
-  return names.length > 0 ? names : undefined;
+  return names.length > 0 && names.length <= NAMES_MAX.parts ? names : undefined;
 });
 
 const [licenceSchema, ssnSchema] = personalIdentifierSchema.options;

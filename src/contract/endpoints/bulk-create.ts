@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { TEXT_LENGTH_MAX } from '../bounds.ts';
 import { bulkCreateStatusAnswerSchema, bulkPatientCreateSchema } from '../bulk-create.ts';
 import { endpoint } from '../endpoint.ts';
 import { pageQuery } from '../paging.ts';
@@ -23,7 +24,7 @@ export const bulkCreateEndpoints = {
     description:
       'Answers a URL for the CSV: PUT it there within 10 minutes, once, with `Content-Type: text/csv` and your `x-api-key`. Each row creates a patient or updates the one it matches; then the queries of all of them are started. No body is read.',
     query: z.object({
-      facilityId: z.string().min(1, { error: 'is empty' }).optional().meta({
+      facilityId: z.string().min(1, { error: 'is empty' }).max(TEXT_LENGTH_MAX).optional().meta({
         description:
           'For every patient whose row names no facility. May be left out when you have exactly one facility.',
       }),

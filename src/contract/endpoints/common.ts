@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ETAG_LENGTH_MAX } from '../bounds.ts';
 import { idSchema } from '../primitives.ts';
 
 export const byId = z.object({ id: idSchema });
@@ -9,11 +10,17 @@ export const idempotency = z.object({
   }),
 });
 export const ifMatch = z.object({
-  'if-match': z.string().optional().meta({ description: 'The eTag last seen; 412 when it has changed.' }),
+  'if-match': z
+    .string()
+    .max(ETAG_LENGTH_MAX)
+    .optional()
+    .meta({ description: 'The eTag last seen; 412 when it has changed.' }),
 });
 /** A body that may be left out, of an operation whose other parameters are in its address. */
 export const eTagBody = z
-  .object({ eTag: z.string().optional().meta({ description: 'Instead of `If-Match`.' }) })
+  .object({
+    eTag: z.string().max(ETAG_LENGTH_MAX).optional().meta({ description: 'Instead of `If-Match`.' }),
+  })
   .nullish()
   .transform((body) => body ?? {});
 export const pageMetaSchema = z

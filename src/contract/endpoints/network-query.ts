@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { TEXT_LENGTH_MAX } from '../bounds.ts';
 import { endpoint } from '../endpoint.ts';
 import {
   listedNetworkQuerySchema,
@@ -9,7 +10,7 @@ import {
   timelineEntrySchema,
 } from '../network-query.ts';
 import { pageQuery } from '../paging.ts';
-import { idSchema, sourceTypeSchema } from '../primitives.ts';
+import { idSchema, instantSchema, sourceTypeSchema } from '../primitives.ts';
 import { byRequestId, idempotency, pageMetaSchema } from './common.ts';
 
 /** Columns that the list of queries can be sorted by; newest first when none is given. */
@@ -25,8 +26,8 @@ export const networkQueryEndpoints = {
     description: 'Answers 2XX even when sources could not be started: inspect `errors`.',
     query: z.object({ patientId: idSchema, purposeOfUse: purposeOfUseSchema.default('treatment') }),
     headers: idempotency.extend({
-      'x-aal2-session': z.string().optional(),
-      priority: z.string().optional().meta({
+      'x-aal2-session': z.string().max(500).optional(),
+      priority: z.string().max(TEXT_LENGTH_MAX).optional().meta({
         description:
           'RFC 9218. `u=5` to `u=7`: nobody waits for this query. It starts after others, and only while less than 80 % of a source’s limit of the minute is used; `Retry-After` tells when there is room again. A query that finds no room at any source is answered as failed and not kept.',
       }),
@@ -56,7 +57,7 @@ export const networkQueryEndpoints = {
         patientId: idSchema.optional(),
         status: queryStatusSchema.optional(),
         source: sourceTypeSchema.optional(),
-        startedAfter: z.iso.datetime({ offset: true }).optional(),
+        startedAfter: instantSchema.optional(),
       },
       { sort: NETWORK_QUERY_SORT },
     ),

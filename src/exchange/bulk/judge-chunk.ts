@@ -16,6 +16,7 @@ import type { StoredPatient } from '../store/patients.ts';
 import { OvertakenError } from '../store/retry.ts';
 import { checkReferences } from './check-references.ts';
 import type { PreparedChunk, PreparedPerson, PreparedRow } from './prepare-chunk.ts';
+import { createRoomCheck } from './row-content.ts';
 
 /** What a chunk needs of its request. */
 export interface BulkJob {
@@ -79,10 +80,13 @@ async function judge(tx: AccountTx, job: BulkJob, chunk: PreparedChunk, mode: Re
   }));
   const { trialRows } = known;
   const newId = createIdSource(rows.length);
-  const folded = foldRows(rows, known.persons, ({ row }) => {
-    const id = newId();
-    if (job.dryRun) trialRows.set(id, row);
-    return id;
+  const folded = foldRows(rows, known.persons, {
+    newId: ({ row }) => {
+      const id = newId();
+      if (job.dryRun) trialRows.set(id, row);
+      return id;
+    },
+    whyFull: createRoomCheck(matched, known.patients, job.facilityId),
   });
   const judged: JudgedChunk = { ...chunk, ...folded, lines, matched, patients: known.patients, trialRows };
   return { judged, references };

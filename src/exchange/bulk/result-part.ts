@@ -54,6 +54,7 @@ function resultOf(outcome: RowOutcome, dryRun: boolean, chunk: JudgedChunk): Row
     return failed(
       `a cohort of this row is for treatment, and patient ${outcome.person.id} has no treatment relationship`,
     );
+  if (outcome.kind === 'no-room') return failed(outcome.reason);
   const { id } = outcome.person;
   const others = outcome.alsoMatches.map((person) => {
     const trialRow = chunk.trialRows.get(person.id);

@@ -1,5 +1,5 @@
 import type { FoldedPerson } from '../domain/bulk-fold.ts';
-import { isSameContent, mergedContent, newContent, type PatientContent } from '../domain/patient-content.ts';
+import { isSameContent } from '../domain/patient-content.ts';
 import {
   addAllMemberships,
   type IdentifiedContent,
@@ -10,6 +10,7 @@ import {
 import { insertTrialKeys } from '../store/bulk-trials.ts';
 import type { AccountTx } from '../store/database.ts';
 import { type BulkJob, claimsOf, type JudgedChunk, type MatchedRow } from './judge-chunk.ts';
+import { contentAfter } from './row-content.ts';
 
 /** A person of the chunk with its rows, at least one. */
 interface ToldPerson extends FoldedPerson {
@@ -48,14 +49,7 @@ function contentsOf(chunk: JudgedChunk, persons: readonly ToldPerson[], defaultF
   const changed: IdentifiedContent[] = [];
   for (const { id, told } of persons) {
     const patient = chunk.patients.get(id);
-    let content: PatientContent | undefined = patient;
-    for (const { person, facility } of told) {
-      const facilityId = facility?.id ?? defaultFacilityId;
-      content =
-        content === undefined
-          ? newContent(person.given, person.facts, facilityId)
-          : mergedContent(content, person.given, person.facts, facilityId);
-    }
+    const content = contentAfter(patient, told, defaultFacilityId);
     if (content === undefined) continue;
     if (patient === undefined) created.push({ id, content });
     else if (!isSameContent(patient, content)) changed.push({ id, content });

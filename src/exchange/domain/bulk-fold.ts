@@ -26,20 +26,28 @@ export interface FoldedPerson {
 
 export type RowOutcome =
   | { kind: 'created' | 'updated'; person: FoldedPerson; alsoMatches: readonly FoldedPerson[] }
-  | { kind: 'no-consent'; person: FoldedPerson };
+  | { kind: 'no-consent'; person: FoldedPerson }
+  | { kind: 'no-room'; person: FoldedPerson; reason: string };
+
+export interface FoldRules {
+  newId(row: MatchableRow): string;
+  /** Why a person, who has these rows already, cannot take the row at this place too. */
+  whyFull?(person: FoldedPerson, place: number): string | undefined;
+}
 
 const NOBODY: readonly FoldedPerson[] = [];
 
 /**
  * What creating or matching the rows one after the other would do (save-patient.ts), without doing it: who is new, who
- * holds which key in the end, which rows make one person. A row that consent bars changes nothing.
+ * holds which key in the end, which rows make one person. A row that consent bars, or for which there is no room, changes
+ * nothing.
  *
  * `known`: who holds keys of these rows before them, the oldest first. Where keys point to several, the oldest wins.
  */
 export function foldRows(
   rows: readonly MatchableRow[],
   known: readonly { person: KnownPerson; keys: readonly string[] }[],
-  newId: (row: MatchableRow) => string,
+  { newId, whyFull }: FoldRules,
 ): { outcomes: RowOutcome[]; persons: FoldedPerson[] } {
   const persons: FoldedPerson[] = [];
   /** Place in `persons` of who holds a key; lower is older. */
@@ -61,6 +69,8 @@ export function foldRows(
     if (isNew) persons.push({ id: newId(row), isNew, treatmentRelationship: true, rows: [], newKeys: [] });
     const person = persons[at] as FoldedPerson;
     if (row.wantsTreatment && !person.treatmentRelationship) return { kind: 'no-consent', person };
+    const reason = whyFull?.(person, place);
+    if (reason !== undefined) return { kind: 'no-room', person, reason };
     person.rows.push(place);
     for (const key of row.keys) {
       if (holders.has(key)) continue;

@@ -1,12 +1,29 @@
 import type { z } from 'zod';
-import type { FieldError } from '../errors.ts';
+import { FIELD_ERRORS_MAX, type FieldError } from '../errors.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** What a caller reads of a failed check: one entry per mistake, with its path as in `address[0].zip`. */
+/** Characters of one path or message. Both may hold what the caller sent, which may be long. */
+const PATH_LENGTH_MAX = 200;
+const MESSAGE_LENGTH_MAX = 2_000;
+
+/**
+ * What a caller reads of a failed check: one entry per mistake, with its path as in `address[0].zip`; the first
+ * FIELD_ERRORS_MAX of them.
+ */
 export function fieldErrors(issues: readonly Issue[]): FieldError[] {
-  return issues.flatMap((issue) => flatten(issue, []));
+  return issues
+    .slice(0, FIELD_ERRORS_MAX)
+    .flatMap((issue) => flatten(issue, []))
+    .slice(0, FIELD_ERRORS_MAX)
+    .map(({ path, message }) => ({
+      path: cut(path, PATH_LENGTH_MAX),
+      message: cut(message, MESSAGE_LENGTH_MAX),
+    }));
 }
+
+const cut = (text: string, lengthMax: number): string =>
+  text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text;
 
 /**
  * A union reports what is wrong by each of its forms. The form that got furthest is the one the caller meant:

@@ -9,11 +9,10 @@ export const zodValidator: FastifySchemaCompiler<z.ZodType> =
   (input: unknown) => {
     const result = schema.safeParse(input);
     if (result.success) return { value: result.data };
-    const errors = fieldErrors(result.error.issues);
-    const isQuery = httpPart === 'querystring';
-    return {
-      error: new InvalidRequestError(isQuery ? errors.map((error) => tellRepeated(error, input)) : errors),
-    };
+    const { issues } = result.error;
+    const errors = fieldErrors(issues);
+    const told = httpPart === 'querystring' ? errors.map((error) => tellRepeated(error, input)) : errors;
+    return { error: new InvalidRequestError(told, Math.max(issues.length, told.length)) };
   };
 
 /** A parameter that is given twice arrives as a list, about which its own rule has little to say. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
+import { boundedList, NAMES_MAX } from '../../contract/bounds.ts';
 import {
   MESSAGE_BODY_LENGTH_MAX,
   MESSAGE_NETWORKS,
@@ -20,17 +21,19 @@ import { announceMessage } from './transitions.ts';
 
 const name = z.string().trim().min(1).max(200);
 /** A blank separates names, as in what callers say of a patient. */
-const names = z
-  .array(name)
-  .min(1)
-  .transform((values) => values.flatMap(splitNames));
+const names = boundedList(z.array(name).min(1), NAMES_MAX.parts).transform((values) =>
+  values.flatMap(splitNames),
+);
 /** Of the XDR submission set's source patient, or of the Direct message's context. */
 const personSchema = z.object({
   firstNames: names,
   lastNames: names,
   dob: z.iso.date(),
   gender: z.enum(['M', 'F', 'O', 'U']),
-  zip: z.string().regex(/^\d{5}/),
+  zip: z
+    .string()
+    .max(20)
+    .regex(/^\d{5}/),
 });
 /** Without the characters that PostgreSQL has no place for: NUL, and halves of surrogate pairs. */
 const storable = (text: string): string => text.replaceAll(/[\0\p{Surrogate}]/gu, '');
@@ -40,16 +43,14 @@ const messageSchema = z.object({
   messageId: z.string().min(1).max(500),
   destination: z
     .string()
+    .max(400)
     .transform((value) => value.trim().replace(/^urn:oid:/i, ''))
     .refine((value) => transportOf(value) !== undefined),
   /** Of a message by XDR. */
   network: z.enum(MESSAGE_NETWORKS).optional(),
   subject: z.string().transform(storable).pipe(z.string().trim().min(1).max(1_000)),
   body: z.string().max(MESSAGE_BODY_LENGTH_MAX).transform(storable).optional(),
-  intendedRecipientNpi: z
-    .array(z.string().regex(/^\d{10}$/))
-    .max(20)
-    .optional(),
+  intendedRecipientNpi: boundedList(z.array(z.string().regex(/^\d{10}$/)), 20).optional(),
   attachments: z.array(z.unknown()).optional(),
   patient: personSchema.optional(),
 });

@@ -9,6 +9,7 @@ import {
   unitedIds,
 } from '../domain/patient-content.ts';
 import { normaliseDemographics } from '../domain/patient-normalisation.ts';
+import { overfullList, sizesOf } from '../domain/patient-room.ts';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../errors.ts';
 import { removeFromTreatmentCohorts } from '../store/cohorts.ts';
 import type { AccountTx } from '../store/database.ts';
@@ -56,6 +57,7 @@ export async function createOrMatchPatient(
   if (known === undefined) throw new OvertakenError('the matching patient was deleted meanwhile');
   await claimKeys(tx, known.id, keys);
   const content = mergedContent(known, given, body, facilityId);
+  requireRoom(known, content);
   return { patient: await store(tx, known, content), isNew: false };
 }
 
@@ -98,12 +100,14 @@ export async function replacePatient(
     );
   }
   await releaseOtherKeys(tx, known.id, keys);
-  return store(tx, known, {
+  const content = {
     ...given,
     externalId: body.externalId ?? null,
     facilityIds: unitedIds(known.facilityIds, facilityId === undefined ? [] : [facilityId]),
     ...statusOf(body, known),
-  });
+  };
+  requireRoom(known, content);
+  return store(tx, known, content);
 }
 
 /** Switches status flags alone. `checkVersion` sees the patient first and may refuse. Throws NotFoundError. */
@@ -154,6 +158,12 @@ async function store(tx: AccountTx, known: StoredPatient, content: PatientConten
   }
   const { id, version, createdAt, additionalIdentifiers, ...before } = known;
   return isSameContent(before, content) ? known : updatePatient(tx, id, content);
+}
+
+/** Throws InvalidRequestError when the change makes a list of the patient too long. */
+function requireRoom(known: StoredPatient, content: PatientContent): void {
+  const overfull = overfullList(known.id, sizesOf(known), sizesOf(content));
+  if (overfull !== undefined) throw new InvalidRequestError([overfull]);
 }
 
 async function requireFacility(tx: AccountTx, id: string): Promise<void> {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList } from '../../../contract/bounds.ts';
 
 /** What is read of a sender's FHIR R4 resources; everything else in them may be as it likes. */
 const text = z
@@ -6,10 +7,12 @@ const text = z
   .min(1)
   .max(1_000)
   .refine((value) => !value.includes('\0'), { error: 'the character U+0000 is not allowed' });
+/** A list of one resource. */
+const listOf = <T extends z.ZodType>(item: T, max = 100) => boundedList(z.array(item), max);
 const reference = z.looseObject({ reference: text.optional(), display: text.optional() });
 const period = z.looseObject({ start: text.optional(), end: text.optional() });
 const coding = z.looseObject({ system: text.optional(), code: text.optional(), display: text.optional() });
-const concept = z.looseObject({ coding: z.array(coding).optional(), text: text.optional() });
+const concept = z.looseObject({ coding: listOf(coding).optional(), text: text.optional() });
 const identifier = z.looseObject({
   system: text.optional(),
   value: text.optional(),
@@ -17,25 +20,23 @@ const identifier = z.looseObject({
 });
 const common = {
   id: text.optional(),
-  identifier: z.array(identifier).optional(),
+  identifier: listOf(identifier).optional(),
   meta: z.looseObject({ versionId: text.optional(), lastUpdated: text.optional() }).optional(),
 };
 
 const patient = z.looseObject({
   ...common,
   resourceType: z.literal('Patient'),
-  name: z
-    .array(
-      z.looseObject({
-        family: text.optional(),
-        given: z.array(text).optional(),
-        text: text.optional(),
-      }),
-    )
-    .optional(),
+  name: listOf(
+    z.looseObject({
+      family: text.optional(),
+      given: listOf(text).optional(),
+      text: text.optional(),
+    }),
+  ).optional(),
   birthDate: text.optional(),
   gender: z.enum(['male', 'female', 'other', 'unknown']).optional(),
-  address: z.array(z.looseObject({ line: z.array(text).optional(), postalCode: text.optional() })).optional(),
+  address: listOf(z.looseObject({ line: listOf(text).optional(), postalCode: text.optional() })).optional(),
 });
 
 const encounter = z.looseObject({
@@ -45,7 +46,7 @@ const encounter = z.looseObject({
   class: coding.optional(),
   subject: reference.optional(),
   period: period.optional(),
-  location: z.array(z.looseObject({ location: reference.optional(), period: period.optional() })).optional(),
+  location: listOf(z.looseObject({ location: reference.optional(), period: period.optional() })).optional(),
   hospitalization: z.looseObject({ dischargeDisposition: concept.optional() }).optional(),
 });
 
@@ -75,7 +76,7 @@ const ofLaboratory = {
 const diagnosticReport = z.looseObject({
   ...ofLaboratory,
   resourceType: z.literal('DiagnosticReport'),
-  specimen: z.array(reference).optional(),
+  specimen: listOf(reference, 1_000).optional(),
 });
 const observation = z.looseObject({
   ...ofLaboratory,
@@ -94,7 +95,7 @@ const location = z.looseObject({ ...common, resourceType: z.literal('Location'),
 const messageHeader = z.looseObject({
   ...common,
   resourceType: z.literal('MessageHeader'),
-  focus: z.array(reference).optional(),
+  focus: listOf(reference, 1_000).optional(),
 });
 
 const READ = z.discriminatedUnion('resourceType', [
@@ -120,8 +121,9 @@ const resource = z.unknown().transform((value, context): ReadResource | undefine
   if (typeof type !== 'string' || !READ_TYPES.has(type)) return undefined;
   const parsed = READ.safeParse(value);
   if (parsed.success) return parsed.data;
-  for (const { path, message } of parsed.error.issues)
-    context.addIssue({ code: 'custom', path: [...path], message });
+  // The first is what a refusal names.
+  const [issue] = parsed.error.issues;
+  context.addIssue({ code: 'custom', path: [...(issue?.path ?? [])], message: issue?.message });
   return z.NEVER;
 });
 
@@ -131,6 +133,6 @@ export const bundleSchema = z.looseObject({
   identifier: identifier.optional(),
   type: z.enum(['message', 'collection'], { error: 'a Bundle of type message or collection is expected' }),
   timestamp: text.optional(),
-  entry: z.array(z.looseObject({ fullUrl: text.optional(), resource: resource.optional() })).max(1_000),
+  entry: listOf(z.looseObject({ fullUrl: text.optional(), resource: resource.optional() }), 1_000),
 });
 export type ReadBundle = z.output<typeof bundleSchema>;

@@ -11,7 +11,7 @@ export const PERSON_RULES: readonly Refused[] = [
   badBody({ firstName: undefined }, 'firstName', 'is required'),
   badBody({ firstName: ' , ' }, 'firstName', 'at least one name'),
   badBody({ lastName: 7 }, 'lastName', 'expected a string or a list of strings'),
-  badBody({ dob: undefined }, 'dob', 'not a date of the form YYYY-MM-DD'),
+  badBody({ dob: undefined }, 'dob', 'is required'),
   badBody({ dob: '1980-02-30' }, 'dob', '"1980-02-30" is not a date'),
   badBody({ dob: '02/03/1980' }, 'dob', 'not a date of the form YYYY-MM-DD'),
   badBody({ dob: '1899-12-31' }, 'dob', 'is before 1900'),
