@@ -15,6 +15,7 @@ import { startTemporalServer } from '../../src/embedded/temporal-server.ts';
 import { assembleExchange } from '../../src/exchange/assemble.ts';
 import { generateApiKey } from '../../src/exchange/domain/api-key.ts';
 import { createConnectors } from '../../src/exchange/sources/fhir-connector.ts';
+import { createStartGuard } from '../../src/exchange/start-guard.ts';
 import { seedDemoAccount } from '../../src/exchange/store/seed.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
@@ -104,7 +105,11 @@ export async function startEnvironment() {
     { dispatcher: new Agent().compose(callRecorder) },
   );
   const keyRing = parseKeyRing(dataKeys);
-  const sourceActivities = createSourceActivities({ ...exchange, connectors });
+  const sourceActivities = createSourceActivities({
+    ...exchange,
+    connectors,
+    startGuard: createStartGuard(exchange.store),
+  });
   const workers = await createWorkers({
     connection,
     namespace: temporalServer.namespace,

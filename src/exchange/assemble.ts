@@ -23,6 +23,7 @@ import { createSweepControl } from './query-sweep/control.ts';
 import { sweepsLeftOver } from './query-sweep/launcher.ts';
 import { createCcdaConverter } from './records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from './records/record-keeper.ts';
+import { startsLeftOver } from './start-guard.ts';
 import { createStore } from './store/database.ts';
 import { createCourier } from './webhooks/courier.ts';
 import { createDelivery } from './webhooks/delivery.ts';
@@ -131,6 +132,7 @@ export async function assembleExchange(
       messages.leftOver,
       attachmentsToRead({ store, records }),
       erasures.leftOver,
+      startsLeftOver({ store }),
       orphanSweep({ store, blobs, logger }),
       keysToSeal({ store, webhookKeys }),
     ] as LeftOverWork[],

@@ -19,6 +19,7 @@ import { createTransmission } from '../exchange/messages/transmission.ts';
 import { createFollowUpRounds } from '../exchange/notifications/follow-up/rounds.ts';
 import { openMessagePartner } from '../exchange/partners/open-partners.ts';
 import { createConnectors } from '../exchange/sources/fhir-connector.ts';
+import { createStartGuard } from '../exchange/start-guard.ts';
 import type { Half, HalfDeps } from './half.ts';
 import { SOURCE_VARIABLES, sourceConfigs } from './source-configs.ts';
 
@@ -40,6 +41,7 @@ export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<
   const exchange = await assembleExchange(config, temporal, logger);
   const { store, blobs, courier, callbackBaseUrl, callbackKey } = exchange;
 
+  const startGuard = createStartGuard(store);
   const ofSources = createSourceActivities({
     store,
     blobs,
@@ -48,6 +50,7 @@ export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<
     connectors,
     callbackBaseUrl,
     callbackKey,
+    startGuard,
   });
   const sealing = auditSealing({
     store,
@@ -59,8 +62,8 @@ export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<
   return {
     activities: {
       [TASK_QUEUES.exchange]: {
-        ...createBulkActivities({ store, engine, courier }),
-        ...createConsolidatedActivities({ builder: exchange.consolidatedBuilder }),
+        ...createBulkActivities({ store, engine, courier, startGuard }),
+        ...createConsolidatedActivities({ builder: exchange.consolidatedBuilder, startGuard }),
         ...createRecordActivities({ store, courier, connectors, callbackKey }),
         ...createSweepActivities({ store, launcher: exchange.networkQueries.launcher, callbackKey }),
         ...createFollowUpActivities({

@@ -8,6 +8,7 @@ import type { IdentityVerifiedEvent } from '../../src/contract/identity.ts';
 import { createIdentityPartner } from '../../src/exchange/identity/partner.ts';
 import { createLinkMaker } from '../../src/exchange/links/signed-link.ts';
 import type { SourceConnector } from '../../src/exchange/sources/connector.ts';
+import { createStartGuard } from '../../src/exchange/start-guard.ts';
 import { setDestination } from '../../src/exchange/store/settings.ts';
 import { generateWebhookKey } from '../../src/exchange/webhooks/webhook-key.ts';
 import { freePort } from '../../src/lib/free-port.ts';
@@ -397,6 +398,7 @@ describe('network query with purpose ias', () => {
       connectors: { hie: connector, pharmacy: connector, lab: connector },
       callbackBaseUrl: () => undefined,
       callbackKey: TEST_LINK_KEY,
+      startGuard: createStartGuard(gateway.store),
       clock,
     });
     const step = { accountId: account.accountId, requestId, run: 0, source: 'hie' as const, attempt: 1 };

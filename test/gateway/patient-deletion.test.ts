@@ -15,6 +15,7 @@ import { createErasures } from '../../src/exchange/patients/erasures.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { Page, SourceConnector } from '../../src/exchange/sources/connector.ts';
+import { createStartGuard } from '../../src/exchange/start-guard.ts';
 import { insertEvent } from '../../src/exchange/store/events.ts';
 import { observation, page, runActivity, stepOf } from '../store/network-query-environment.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -45,6 +46,7 @@ function workerOf(pages: () => AsyncGenerator<Page>) {
     connectors,
     callbackKey: 'key',
     callbackBaseUrl: () => undefined,
+    startGuard: createStartGuard(store),
   };
   return { ...createSourceActivities(deps), ...createRecordActivities(deps) };
 }

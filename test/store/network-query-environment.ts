@@ -15,6 +15,7 @@ import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { Page, SourceConnector } from '../../src/exchange/sources/connector.ts';
+import { createStartGuard } from '../../src/exchange/start-guard.ts';
 import { insertAccount } from '../../src/exchange/store/accounts.ts';
 import { createStore, type Store } from '../../src/exchange/store/database.ts';
 import { readQuery } from '../../src/exchange/store/network-queries.ts';
@@ -59,6 +60,7 @@ export async function createQueryEnvironment() {
         ...createSourceActivities({
           ...deps,
           records,
+          startGuard: createStartGuard(deps.store),
           callbackBaseUrl: () => 'https://exchange.example.org/callback',
         }),
         ...createRecordActivities(deps),

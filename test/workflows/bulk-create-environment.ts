@@ -14,6 +14,7 @@ import {
 import { type BulkEngine, createBulkEngine } from '../../src/exchange/bulk/engine.ts';
 import { bulkCreatesLeftOver, uploadRetention } from '../../src/exchange/bulk/left-over.ts';
 import { createBulkCreateService } from '../../src/exchange/bulk/service.ts';
+import { createStartGuard } from '../../src/exchange/start-guard.ts';
 import { insertBulkRequest, readBulkRequest } from '../../src/exchange/store/bulk-requests.ts';
 import { insertFacility } from '../../src/exchange/store/facilities.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
@@ -54,7 +55,12 @@ export async function createBulkExchange(createEngine: (parts: EngineParts) => B
     workflowBundle: await workflowBundle(),
     sourceRatePerSecond: { hie: 1, pharmacy: 1, lab: 1 },
     activities: {
-      [TASK_QUEUES.exchange]: createBulkActivities({ store, engine: createEngine(environment), courier }),
+      [TASK_QUEUES.exchange]: createBulkActivities({
+        store,
+        engine: createEngine(environment),
+        courier,
+        startGuard: createStartGuard(store),
+      }),
     },
   });
   const running = workers.map((worker) => worker.run());

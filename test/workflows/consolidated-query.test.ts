@@ -18,6 +18,7 @@ import {
   type ConsolidatedLauncher,
   createConsolidatedLauncher,
 } from '../../src/exchange/consolidated/launcher.ts';
+import { createStartGuard } from '../../src/exchange/start-guard.ts';
 import {
   openConsolidatedQuery,
   readConsolidatedQuery,
@@ -75,7 +76,9 @@ beforeAll(async () => {
     dataConverter,
     workflowBundle: await workflowBundle(),
     sourceRatePerSecond: { hie: 1, pharmacy: 1, lab: 1 },
-    activities: { [TASK_QUEUES.exchange]: createConsolidatedActivities({ builder }) },
+    activities: {
+      [TASK_QUEUES.exchange]: createConsolidatedActivities({ builder, startGuard: createStartGuard(store) }),
+    },
   });
   running = workers.map((worker) => worker.run());
   ({ accountId } = await environment.addAccount({}));

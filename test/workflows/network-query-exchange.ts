@@ -13,6 +13,7 @@ import { createSourceCallbacks } from '../../src/exchange/network-query/source-c
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { type SourceConnector, SourceFailure } from '../../src/exchange/sources/connector.ts';
+import { createStartGuard } from '../../src/exchange/start-guard.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { createDeliveries, startReceiver } from '../store/events-environment.ts';
@@ -81,6 +82,7 @@ export async function createTestExchange() {
   const sourceActivities = createSourceActivities({
     ...deps,
     connectors: connectorsFor(behaviourOf),
+    startGuard: createStartGuard(store),
     callbackBaseUrl: () => 'https://exchange.example.org/sources/callback',
   });
   function behaviourOf(source: SourceType): Behaviour {

@@ -12,6 +12,7 @@ import { BlobNotFoundError } from '../../exchange/blobs/blob-store.ts';
 import type { BulkEngine } from '../../exchange/bulk/engine.ts';
 import { completeBulkCreate, failBulkCreate, type Transition } from '../../exchange/bulk/transitions.ts';
 import { bulkPace } from '../../exchange/domain/bulk-pace.ts';
+import { ProcessEndedTooOften, type StartGuard } from '../../exchange/start-guard.ts';
 import {
   type BulkRequestView,
   readBulkRequest,
@@ -35,6 +36,7 @@ export function createBulkActivities(deps: {
   store: Store;
   engine: BulkEngine;
   courier: Pick<Courier, 'send'>;
+  startGuard: StartGuard;
 }) {
   const { store, engine } = deps;
 
@@ -46,6 +48,9 @@ export function createBulkActivities(deps: {
     deps.courier.send(accountId, eventIds);
     return changed;
   }
+
+  const guarded = <T>(of: BulkStepInput, progress: string, signal: AbortSignal, work: () => Promise<T>) =>
+    deps.startGuard.run({ accountId: of.accountId, name: `bulk/${of.requestId}`, progress }, signal, work);
 
   const read = ({ accountId, requestId }: BulkStepInput): Promise<BulkRequestView | undefined> =>
     store.asAccount(accountId, (tx) => readBulkRequest(tx, requestId));
@@ -73,7 +78,9 @@ export function createBulkActivities(deps: {
     async checkUpload(step: BulkStepInput): Promise<UploadCheck> {
       return alive(async (signal, heartbeat) => {
         if ((await read(step))?.status !== 'processing') return { kind: 'ended' };
-        const checked = await engine.check(step.accountId, step.requestId, { signal, heartbeat });
+        const checked = await guarded(step, 'check', signal, () =>
+          engine.check(step.accountId, step.requestId, { signal, heartbeat }),
+        );
         if (checked.kind === 'ok') return checked;
         const refused = await change(step, (tx) => failBulkCreate(tx, step.requestId, checked.reason));
         return refused ? checked : { kind: 'ended' };
@@ -86,11 +93,10 @@ export function createBulkActivities(deps: {
         const untilMs = Date.now() + step.stretchMs;
         const { accountId, requestId } = step;
         await store.asAccount(accountId, (tx) => startClock(tx, requestId));
-        const { done, counts, stopped } = await engine.processChunks(accountId, requestId, {
-          signal,
-          untilMs,
-          onChunk: heartbeat,
-        });
+        const handled = (await read(step))?.counts.handled ?? 0;
+        const { done, counts, stopped } = await guarded(step, `rows/${handled}`, signal, () =>
+          engine.processChunks(accountId, requestId, { signal, untilMs, onChunk: heartbeat }),
+        );
         const request = await read(step);
         return { done, counts, stopped, ...(request && bulkPace(request)) };
       });
@@ -103,7 +109,9 @@ export function createBulkActivities(deps: {
         // A run of this step before has done it, and its answer was lost.
         if (before?.status === 'completed') return finished(before);
         if (before?.status !== 'processing') return { kind: 'ended' };
-        await engine.join(step.accountId, step.requestId, { signal, heartbeat });
+        await guarded(step, 'join', signal, () =>
+          engine.join(step.accountId, step.requestId, { signal, heartbeat }),
+        );
         await change(step, (tx) => completeBulkCreate(tx, step.requestId));
         return finished(await read(step));
       });
@@ -142,6 +150,8 @@ async function alive<T>(work: (signal: AbortSignal, heartbeat: () => void) => Pr
     return await work(context.cancellationSignal, heartbeat);
   } catch (error) {
     if (context.cancellationSignal.aborted) throw new CancelledFailure('Stopped on request');
+    if (error instanceof ProcessEndedTooOften)
+      throw ApplicationFailure.nonRetryable(error.message, error.name);
     // No repetition makes a damaged file whole.
     if (error instanceof DecryptionError || error instanceof BlobNotFoundError)
       throw ApplicationFailure.create({

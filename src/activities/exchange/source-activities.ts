@@ -13,6 +13,7 @@ import { completeAttempt } from '../../exchange/network-query/endings.ts';
 import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
 import type { RecordKeeper } from '../../exchange/records/record-keeper.ts';
 import { type Page, type SourceConnector, SourceFailure } from '../../exchange/sources/connector.ts';
+import { ProcessEndedTooOften, type StartGuard } from '../../exchange/start-guard.ts';
 import { type AttemptWork, saveJob } from '../../exchange/store/attempts.ts';
 import type { Store } from '../../exchange/store/database.ts';
 import { tell } from '../../exchange/store/timeline.ts';
@@ -27,6 +28,7 @@ export interface SourceActivityDeps {
   /** Where sources may call back, without the token; undefined for a source that we only poll. */
   callbackBaseUrl: (source: SourceType) => string | undefined;
   callbackKey: string;
+  startGuard: StartGuard;
   /** Of tests; default the machine's. */
   clock?: () => Date;
 }
@@ -42,12 +44,13 @@ const UNKNOWN_PATIENT = 'The source does not know this patient';
  */
 export function createSourceActivities(deps: SourceActivityDeps) {
   const { store } = deps;
+  type Work = (step: SourceStepInput, work: AttemptWork, signal: AbortSignal) => Promise<SourceStep>;
+  const tokenOf = ({ requestId, source, attempt }: SourceStepInput) =>
+    callbackToken(deps.callbackKey, requestId, source, attempt);
 
-  async function ask(step: SourceStepInput, signal: AbortSignal): Promise<SourceStep> {
-    const token = callbackToken(deps.callbackKey, step.requestId, step.source, step.attempt);
-    const work = await store.asAccount(step.accountId, (tx) => openAttempt(tx, step, callbackHash(token)));
+  const ask: Work = async (step, work, signal) => {
+    const token = tokenOf(step);
     const connector = deps.connectors[step.source];
-    if (work.status !== 'running') return ended(work);
     if (work.isCollected) return complete(step, work);
     if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal));
     if (work.job !== null) return { state: 'waiting' };
@@ -80,22 +83,19 @@ export function createSourceActivities(deps: SourceActivityDeps) {
         return { state: 'waiting', retryAfterMs: begun.retryAfterMs };
       }
     }
-  }
+  };
 
-  async function collectAccepted(step: SourceStepInput, signal: AbortSignal): Promise<SourceStep> {
-    const token = callbackToken(deps.callbackKey, step.requestId, step.source, step.attempt);
-    const work = await store.asAccount(step.accountId, (tx) => openAttempt(tx, step, callbackHash(token)));
+  const collectAccepted: Work = async (step, work, signal) => {
     const connector = deps.connectors[step.source];
-    if (work.status !== 'running') return ended(work);
     if (work.isCollected) return complete(step, work);
     if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal));
-    if (work.job === null) return ask(step, signal);
+    if (work.job === null) return ask(step, work, signal);
 
     const polled = await connector.poll(work.job, signal);
     if (polled.kind === 'ready') return collect(step, work, polled.pages);
     if (polled.job !== work.job) await store.asAccount(step.accountId, (tx) => saveJob(tx, step, polled.job));
     return { state: 'waiting', retryAfterMs: polled.retryAfterMs };
-  }
+  };
 
   async function collect(
     step: SourceStepInput,
@@ -119,15 +119,34 @@ export function createSourceActivities(deps: SourceActivityDeps) {
 
   const sender = (step: SourceStepInput) => (eventId: string) => deps.courier.send(step.accountId, [eventId]);
 
+  /** Where the attempt stands, then `work` on it, unless that has ended its process too often. */
+  async function openAndWork(step: SourceStepInput, work: Work, signal: AbortSignal): Promise<SourceStep> {
+    const { accountId, requestId, source, attempt } = step;
+    const opened = await store.asAccount(accountId, (tx) =>
+      openAttempt(tx, step, callbackHash(tokenOf(step))),
+    );
+    if (opened.status !== 'running') return ended(opened);
+    const counted = {
+      accountId,
+      name: `source/${requestId}/${source}/${attempt}`,
+      progress: `${opened.job === null ? 'asking' : 'accepted'}/${opened.pages}`,
+    };
+    return deps.startGuard
+      .run(counted, signal, () => work(step, opened, signal))
+      .catch((error: unknown) => {
+        if (!(error instanceof ProcessEndedTooOften)) throw error;
+        throw new SourceFailure('refused', `${source} is not asked again: ${error.message}`, {
+          cause: error,
+        });
+      });
+  }
+
   /** Heartbeats while `work` runs, tells a failed call in the timeline and gives it its type. */
-  async function asStep(
-    step: SourceStepInput,
-    work: (step: SourceStepInput, signal: AbortSignal) => Promise<SourceStep>,
-  ): Promise<SourceStep> {
+  async function asStep(step: SourceStepInput, work: Work): Promise<SourceStep> {
     const context = Context.current();
     const beat = setInterval(() => context.heartbeat(), HEARTBEAT_EVERY_MS);
     try {
-      return await work(step, context.cancellationSignal);
+      return await openAndWork(step, work, context.cancellationSignal);
     } catch (error) {
       if (context.cancellationSignal.aborted) throw new CancelledFailure('Stopped on request');
       if (error instanceof QueryGone)

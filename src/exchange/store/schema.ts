@@ -4,6 +4,7 @@ import type { RequestedSource, SourceError } from '../../contract/network-query.
 import type { RecordSource, SourceType } from '../../contract/primitives.ts';
 import type { Scope } from '../../contract/scope.ts';
 import type { Address, Contact, Gender, PersonalIdentifier } from '../domain/demographics.ts';
+import type { ActivityStartTables } from './schema/activity-starts.ts';
 import type { AuditTables } from './schema/audit.ts';
 import type { BulkTables } from './schema/bulk.ts';
 import type { DefaultJson, Instant, Json, NullableJson } from './schema/columns.ts';
@@ -21,7 +22,8 @@ import type { WebhookTables } from './schema/webhooks.ts';
 
 /** The tables of `migrations/`, as Kysely sees them. */
 export interface Database
-  extends AuditTables,
+  extends ActivityStartTables,
+    AuditTables,
     BulkTables,
     ConsolidatedTables,
     DocumentTables,

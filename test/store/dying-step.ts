@@ -1,0 +1,33 @@
+import { EventEmitter } from 'node:events';
+import { ApplicationFailure } from '@temporalio/activity';
+import { createSourceActivities } from '../../src/activities/exchange/source-activities.ts';
+import type { SourceStepInput } from '../../src/contract/source-steps.ts';
+import type { SourceConnector } from '../../src/exchange/sources/connector.ts';
+import { createStartGuard } from '../../src/exchange/start-guard.ts';
+import { createStore } from '../../src/exchange/store/database.ts';
+import { runActivity } from './network-query-environment.ts';
+
+/** A process that asks a source whose answer ends it, as an error event without a listener does. */
+const [databaseUrl = '', step = ''] = process.argv.slice(2);
+const store = createStore({ databaseUrl, poolMax: 2 });
+const deadly = {
+  begin: () => {
+    setImmediate(() => new EventEmitter().emit('error', new Error('not listened to')));
+    return new Promise(() => undefined);
+  },
+} as unknown as SourceConnector;
+const { askSource } = createSourceActivities({
+  store,
+  blobs: undefined as never,
+  records: undefined as never,
+  courier: { send: () => undefined },
+  connectors: { hie: deadly, pharmacy: deadly, lab: deadly },
+  callbackBaseUrl: () => undefined,
+  callbackKey: 'callback-key-of-the-tests-only',
+  startGuard: createStartGuard(store),
+});
+await runActivity(askSource, JSON.parse(step) as SourceStepInput).catch((error: unknown) => {
+  if (!(error instanceof ApplicationFailure)) throw error;
+  console.log(JSON.stringify({ type: error.type, nonRetryable: error.nonRetryable, message: error.message }));
+});
+await store.close();

@@ -1,0 +1,149 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { SourceStepInput } from '../../src/contract/source-steps.ts';
+import {
+  createStartGuard,
+  ProcessEndedTooOften,
+  STARTS_IN_COMPANY,
+  STARTS_MAX,
+  type StartGuard,
+} from '../../src/exchange/start-guard.ts';
+import { createQueryEnvironment, type QueryEnvironment, stepOf } from './network-query-environment.ts';
+
+const never = new AbortController().signal;
+let environment: QueryEnvironment;
+let accountId: string;
+
+beforeAll(async () => {
+  environment = await createQueryEnvironment();
+  ({ accountId } = await environment.addAccount());
+});
+afterAll(() => environment.close());
+
+const startsOf = (name: string) =>
+  environment.store.asAccount(accountId, async (tx) => {
+    const row = await tx.db
+      .selectFrom('activity_start')
+      .select('starts')
+      .where('work', '=', name)
+      .executeTakeFirst();
+    return row?.starts ?? 0;
+  });
+
+/** Begins work in a process of its own that ends before the work does. */
+async function beginAndDie(name: string, progress = ''): Promise<void> {
+  const guard = createStartGuard(environment.store);
+  await new Promise<void>((begun, failed) => {
+    const dies = () => {
+      begun();
+      return new Promise(() => undefined);
+    };
+    guard.run({ accountId, name, progress }, never, dies).catch(failed);
+  });
+}
+
+test('a source whose answer ends the process each time fails its attempt after some starts', async () => {
+  const patientId = await environment.addPatient(accountId);
+  const requestId = await environment.addQuery(accountId, patientId, ['hie']);
+  const step = stepOf(accountId, requestId, 'hie');
+  for (let start = 1; start <= STARTS_MAX; start += 1) {
+    expect(await askInAProcess(step)).toMatchObject({ code: 1, output: '' });
+    expect(await startsOf(`source/${requestId}/hie/1`)).toBe(start);
+  }
+  const { code, output } = await askInAProcess(step);
+  expect(code).toBe(0);
+  const message = `hie is not asked again: The exchange stopped unexpectedly ${STARTS_MAX} times at this point`;
+  expect(JSON.parse(output)).toEqual({ type: 'SourceRefused', nonRetryable: true, message });
+  expect(await startsOf(`source/${requestId}/hie/1`)).toBe(0);
+  const told = (await environment.timeline(accountId, requestId)).map(({ message }) => message);
+  expect(told).toContain(`Call 1: ${message}`);
+});
+
+test('work that ends, well or not, leaves no count', async () => {
+  const guard = createStartGuard(environment.store);
+  const of = { accountId, name: 'ends', progress: '' };
+  expect(await guard.run(of, never, async () => startsOf('ends'))).toBe(1);
+  expect(await startsOf('ends')).toBe(0);
+  await expect(guard.run(of, never, () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
+  expect(await startsOf('ends')).toBe(0);
+});
+
+test('work that gets on between two deaths is not given up', async () => {
+  for (let page = 0; page < 2 * STARTS_MAX; page += 1) await beginAndDie('gets on', String(page));
+  expect(await startsOf('gets on')).toBe(1);
+});
+
+test('what was given up and is asked for anew begins anew', async () => {
+  for (let start = 0; start < STARTS_MAX; start += 1) await beginAndDie('anew');
+  await expect(beginAndDie('anew')).rejects.toThrow(ProcessEndedTooOften);
+  await beginAndDie('anew');
+  expect(await startsOf('anew')).toBe(1);
+});
+
+test('innocent work beside it is not given up with it', async () => {
+  const names = ['innocent 1', 'deadly', 'innocent 2'];
+  const ended = new Map<string, string>();
+  for (let life = 0; life < 4 * STARTS_MAX && ended.size < names.length; life += 1)
+    await liveOnce(
+      createStartGuard(environment.store),
+      names.filter((name) => !ended.has(name)),
+      ended,
+    );
+  expect(Object.fromEntries(ended)).toEqual({
+    'innocent 1': 'done',
+    deadly: 'given up',
+    'innocent 2': 'done',
+  });
+});
+
+test('work that was stopped while it waited for its turn does not begin', async () => {
+  for (let start = 0; start < STARTS_IN_COMPANY; start += 1) await beginAndDie('stopped');
+  const stop = AbortSignal.abort(new Error('stopped'));
+  const run = createStartGuard(environment.store).run(
+    { accountId, name: 'stopped', progress: '' },
+    stop,
+    () => Promise.reject(new Error('begun')),
+  );
+  await expect(run).rejects.toThrow('stopped');
+  expect(await startsOf('stopped')).toBe(STARTS_IN_COMPANY);
+});
+
+/** All of it at once in one process: until everything has ended, or until the deadly work takes the process with it. */
+async function liveOnce(guard: StartGuard, names: string[], ended: Map<string, string>): Promise<void> {
+  let died: () => void = () => undefined;
+  const death = new Promise<void>((resolve) => {
+    died = resolve;
+  });
+  const begun = new Set<string>();
+  const workOf = (name: string) => async () => {
+    begun.add(name);
+    // In company, what is innocent is still at work when the process ends.
+    const isAlone = (await startsOf(name)) > STARTS_IN_COMPANY;
+    if (name !== 'deadly')
+      return isAlone || !names.includes('deadly') ? 'done' : new Promise(() => undefined);
+    while (!isAlone && begun.size < names.length) await new Promise(setImmediate);
+    died();
+    return new Promise(() => undefined);
+  };
+  const all = names.map(async (name) => {
+    const run = guard.run({ accountId, name, progress: '' }, never, workOf(name));
+    const end = await run.catch((error: unknown) => {
+      if (error instanceof ProcessEndedTooOften) return 'given up';
+      throw error;
+    });
+    ended.set(name, String(end));
+  });
+  await Promise.race([death, Promise.all(all)]);
+}
+
+async function askInAProcess(step: SourceStepInput): Promise<{ code: number; output: string }> {
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', 'test/store/dying-step.ts', environment.databaseUrl, JSON.stringify(step)],
+    { stdio: ['ignore', 'pipe', 'ignore'] },
+  );
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+  return { code: Number(code), output };
+}
