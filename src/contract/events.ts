@@ -21,6 +21,8 @@ export const networkQueryEventSchema = z
         type: sourceTypeSchema,
         status: z.enum(['completed', 'failed']),
         completedAt: instantSchema,
+        /** Resources that left the record, because the source deleted them or moved them to another person. */
+        retired: z.number().int().positive().optional(),
       }),
     }),
   })

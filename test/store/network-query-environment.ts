@@ -179,6 +179,7 @@ export const page = (resources: FhirResource[], rest: Partial<Page> = {}): Page 
   attachments: [],
   skippedAttachments: 0,
   strayCount: 0,
+  retracted: [],
   reportedErrors: 0,
   next: null,
   ...rest,
@@ -206,6 +207,7 @@ const unwilling: SourceConnector = {
   resume: () => {
     throw new Error('nobody goes on with this');
   },
+  whatBecameOf: async ({ missing }) => missing.map(() => 'kept' as const),
   cancel: () => Promise.reject(new Error('nobody cancels this')),
 };
 

@@ -51,8 +51,8 @@ export function createSourceActivities(deps: SourceActivityDeps) {
   const ask: Work = async (step, work, signal) => {
     const token = tokenOf(step);
     const connector = deps.connectors[step.source];
-    if (work.isCollected) return complete(step, work);
-    if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal));
+    if (work.isCollected) return complete(step, work, signal);
+    if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal), signal);
     if (work.job !== null) return { state: 'waiting' };
 
     checkAccess(work, deps.clock?.() ?? new Date());
@@ -68,7 +68,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
         return { state: 'completed', resources: 0, note: UNKNOWN_PATIENT };
       }
       case 'ready':
-        return collect(step, work, begun.pages);
+        return collect(step, work, begun.pages, signal);
       case 'accepted': {
         const { source, attempt } = step;
         await store.asAccount(step.accountId, async (tx) => {
@@ -87,12 +87,12 @@ export function createSourceActivities(deps: SourceActivityDeps) {
 
   const collectAccepted: Work = async (step, work, signal) => {
     const connector = deps.connectors[step.source];
-    if (work.isCollected) return complete(step, work);
-    if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal));
+    if (work.isCollected) return complete(step, work, signal);
+    if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal), signal);
     if (work.job === null) return ask(step, work, signal);
 
     const polled = await connector.poll(work.job, signal);
-    if (polled.kind === 'ready') return collect(step, work, polled.pages);
+    if (polled.kind === 'ready') return collect(step, work, polled.pages, signal);
     if (polled.job !== work.job) await store.asAccount(step.accountId, (tx) => saveJob(tx, step, polled.job));
     return { state: 'waiting', retryAfterMs: polled.retryAfterMs };
   };
@@ -101,9 +101,10 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     step: SourceStepInput,
     work: AttemptWork,
     pages: AsyncIterable<Page>,
+    signal: AbortSignal,
   ): Promise<SourceStep> {
     try {
-      const resources = await collectPages(deps, step, work.patientId, pages, sender(step), work);
+      const resources = await collectPages(deps, step, work.patientId, pages, sender(step), signal, work);
       return { state: 'completed', resources };
     } catch (error) {
       if (!cannotBeKept(error)) throw error;
@@ -112,8 +113,12 @@ export function createSourceActivities(deps: SourceActivityDeps) {
   }
 
   /** What a step that died after the last page left to do. */
-  async function complete(step: SourceStepInput, work: AttemptWork): Promise<SourceStep> {
-    await completeCollected(deps, step, work.patientId, sender(step));
+  async function complete(
+    step: SourceStepInput,
+    work: AttemptWork,
+    signal: AbortSignal,
+  ): Promise<SourceStep> {
+    await completeCollected(deps, step, work.patientId, sender(step), signal);
     return { state: 'completed', resources: work.resources };
   }
 

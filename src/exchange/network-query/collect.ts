@@ -17,8 +17,10 @@ import {
 import type { Store } from '../store/database.ts';
 import { lockQuery } from '../store/network-queries.ts';
 import { insertSourcePatientIds } from '../store/patient-at-source.ts';
+import { noteAnswered } from '../store/retirements.ts';
 import { announceFirstData, completeAttempt } from './endings.ts';
 import { tellOmissions, tellPutAside } from './omissions.ts';
+import { type Retiring, retireMissing, retireRetracted } from './retire-missing.ts';
 
 /**
  * A page came too late: the attempt has ended (given up, or completed by a twin of this step), or a twin has kept a
@@ -28,7 +30,7 @@ export class AttemptSuperseded extends Error {
   override readonly name = 'AttemptSuperseded';
 }
 
-export interface Collecting {
+export interface Collecting extends Retiring {
   store: Store;
   blobs: BlobStore;
   records: RecordKeeper;
@@ -50,6 +52,7 @@ export async function collectPages(
   patientId: string,
   pages: AsyncIterable<Page>,
   onEvent: (eventId: string) => void,
+  signal: AbortSignal,
   before: Before = { resources: 0, pages: 0 },
 ): Promise<number> {
   let { resources, pages: pageCount } = before;
@@ -67,7 +70,7 @@ export async function collectPages(
       isAnnounced = true;
     }
   }
-  await completeCollected(deps, step, patientId, onEvent);
+  await completeCollected(deps, step, patientId, onEvent, signal);
   return resources;
 }
 
@@ -87,6 +90,11 @@ async function keepPage(
     await insertSourcePatientIds(tx, patientId, step.source, page.patientIds);
     const documentId = documents[0]?.id ?? '';
     await upsertResources(tx, { patientId, source: step.source, documentId }, collected);
+    await retireRetracted(tx, step, patientId, page);
+    await noteAnswered(tx, step, pageCount, {
+      resources: collected.map(({ resourceType, sourceId }) => ({ resourceType, id: sourceId })),
+      isPartial: page.reportedErrors > 0,
+    });
     await tellOmissions(tx, step, page);
     return true;
   });
@@ -98,13 +106,18 @@ async function keepPage(
   return collected.length;
 }
 
-/** Merges what an attempt has collected and ends it; the last step of every attempt that brought data. */
+/**
+ * Retires what the whole answer no longer holds, merges what an attempt has collected and ends it; the last step of every
+ * attempt that brought data.
+ */
 export async function completeCollected(
-  deps: Pick<Collecting, 'store' | 'records'>,
+  deps: Pick<Collecting, 'store' | 'records' | 'connectors'>,
   step: SourceStepInput,
   patientId: string,
   onEvent: (eventId: string) => void,
+  signal: AbortSignal,
 ): Promise<void> {
+  await retireMissing(deps, step, patientId, signal);
   await deps.records.merge(step.accountId, patientId, { documentsOf: step.source });
   const { event, status } = await deps.store.asAccount(step.accountId, async (tx) => {
     await lockQuery(tx, step.requestId);

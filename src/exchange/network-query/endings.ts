@@ -7,7 +7,9 @@ import { insertEvent } from '../store/events.ts';
 import { openAttemptsOfRun } from '../store/left-over.ts';
 import { lockQuery, settleQuery } from '../store/network-queries.ts';
 import { readExternalId } from '../store/patient-facts.ts';
+import { forgetAnswered } from '../store/retirements.ts';
 import { tell } from '../store/timeline.ts';
+import { tellRetired } from './retire-missing.ts';
 
 /**
  * An attempt's end, the query's status that follows from it and the webhook that tells it are one transaction.
@@ -22,11 +24,12 @@ export async function completeAttempt(
   const ended = await endAttempt(tx, step, { status: 'completed', reason: note });
   if (query === undefined || ended === undefined) return undefined;
   const { source, attempt } = step;
+  const retired = await endAnswer(tx, step);
   const aside = ended.strays > 0 ? `, ${ended.strays} of other patients put aside` : '';
   const message =
     note ?? `Completed with ${ended.resources} resources and ${ended.documents} documents${aside}`;
   await tell(tx, step.requestId, { source, attempt, kind: 'completed', message });
-  return settleAndAnnounce(tx, step, query, 'completed', ended.completedAt);
+  return settleAndAnnounce(tx, step, query, { status: 'completed', ...ended, retired });
 }
 
 export async function failAttempt(
@@ -38,6 +41,7 @@ export async function failAttempt(
   const willRetry = failure.retryAfterMs !== undefined;
   const ended = await endAttempt(tx, step, { status: 'failed', reason: failure.reason, willRetry });
   if (query === undefined || ended === undefined) return undefined;
+  const retired = await endAnswer(tx, step);
   const { source, attempt } = step;
   const next = willRetry
     ? `; attempt ${attempt + 1} in ${Math.round((failure.retryAfterMs ?? 0) / 1000)} s`
@@ -47,7 +51,13 @@ export async function failAttempt(
     await settleQuery(tx, step.requestId);
     return undefined;
   }
-  return settleAndAnnounce(tx, step, query, 'failed', ended.completedAt);
+  return settleAndAnnounce(tx, step, query, { status: 'failed', ...ended, retired });
+}
+
+/** What a page retired is retired however the attempt ends. Returns how many resources. */
+async function endAnswer(tx: AccountTx, step: SourceStepInput): Promise<number> {
+  await forgetAnswered(tx, step);
+  return tellRetired(tx, step);
 }
 
 /** Ends what is open of a run (of one source, or of all) that no workflow sees to any more. Returns how many. */
@@ -70,8 +80,7 @@ async function settleAndAnnounce(
   tx: AccountTx,
   step: SourceStepInput,
   query: { patient_id: string; metadata: Record<string, string> | null },
-  status: 'completed' | 'failed',
-  completedAt: Date,
+  { status, completedAt, retired }: { status: 'completed' | 'failed'; completedAt: Date; retired: number },
 ): Promise<string | undefined> {
   const overall = await settleQuery(tx, step.requestId);
   if (overall !== 'running')
@@ -94,7 +103,12 @@ async function settleAndAnnounce(
       payload: {
         patientId: query.patient_id,
         externalId,
-        source: { type: step.source, status, completedAt: completedAt.toISOString() },
+        source: {
+          type: step.source,
+          status,
+          completedAt: completedAt.toISOString(),
+          ...(retired > 0 ? { retired } : {}),
+        },
       },
     },
   });

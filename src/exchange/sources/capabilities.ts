@@ -10,6 +10,8 @@ interface Facts {
   operations: Record<Operation, Support>;
   /** Search parameters by type; undefined when the server does not say which types it can search. */
   searchParameters?: Map<string, Set<string>>;
+  /** Types that the server says it serves by id. */
+  readTypes?: ReadonlySet<string>;
 }
 
 const NOTHING_STATED: Facts = { operations: { match: 'unstated', everything: 'unstated' } };
@@ -103,6 +105,11 @@ export function factsOf(statement: Record<string, unknown>): Facts {
   return {
     operations: { match: supportOf('match'), everything: supportOf('everything') },
     searchParameters: searchParametersOf(resources),
+    readTypes: new Set(
+      resources
+        .filter(({ interaction }) => listOf(interaction).some(({ code }) => code === 'read'))
+        .map(({ type }) => String(type)),
+    ),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { FhirResource } from 'fhir/r4.js';
 import type { Demographics } from '../domain/demographics.ts';
+import type { Identity, RetireReason, Retraction } from '../domain/retirement.ts';
 
 /**
  * What the exchange needs of a source, whatever protocol it speaks.
@@ -14,6 +15,11 @@ export interface SourceConnector {
   poll(job: JobHandle, signal: AbortSignal): Promise<Poll>;
   /** Goes on after the last recorded page. */
   resume(cursor: Cursor, signal: AbortSignal): AsyncIterable<Page>;
+  /**
+   * Reads resources that a full answer no longer holds, to learn what became of them. What cannot be read is neither
+   * deleted nor moved: `unknown`.
+   */
+  whatBecameOf(question: MissingResources, signal: AbortSignal): Promise<Fate[]>;
   /** Tells the source that its answer is no longer wanted; a source that no longer knows the job is fine. */
   cancel(job: JobHandle, signal: AbortSignal): Promise<void>;
 }
@@ -39,6 +45,17 @@ export type JobHandle = { readonly [key: string]: unknown };
 /** Opaque to everyone but the connector; plain JSON, kept in PostgreSQL with the page it follows. */
 export type Cursor = { readonly [key: string]: unknown };
 
+export interface MissingResources {
+  missing: readonly Identity[];
+  /** The ids under which the source has known the person, now or before. */
+  patientIds: readonly string[];
+  /** Resources of the same answer, by type: reading one proves that the source serves reads of that type. */
+  present: ReadonlyMap<string, string>;
+}
+
+/** What became of each of the `missing`, in the same order. */
+export type Fate = RetireReason | 'kept' | 'unknown';
+
 /** One answer of a source, cut to the types this source is asked for and to the patient it was asked about. */
 export interface Page {
   resources: FhirResource[];
@@ -55,6 +72,8 @@ export interface Page {
   skippedAttachments: number;
   /** Resources of other patients that the source mixed in, and malformed ones; put aside, never stored. */
   strayCount: number;
+  /** Resources that the source says are deleted or another person's; some may have been collected before. */
+  retracted: readonly Retraction[];
   /** Error files that the source listed beside its data: the answer may be incomplete. */
   reportedErrors: number;
   /** Where to go on; null after the last page. */

@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici';
 import type { SourceType } from '../../contract/primitives.ts';
 import { cancelJob, type Job, jobOfHandle, pollJob } from './answer/async-job.ts';
 import { askEverything } from './answer/everything.ts';
+import { whatBecameOf } from './answer/missing.ts';
 import { type ReceivedAnswers, walkPages } from './answer/pages.ts';
 import { newPlan, planOfCursor, type Step } from './answer/plan.ts';
 import { searchSteps } from './answer/search-by-type.ts';
@@ -46,6 +47,7 @@ export function createFhirConnector(config: SourceConfig, deps: ConnectorDeps = 
     resume(cursor, signal) {
       return walkPages(context, planOfCursor(cursor), new Map(), signal);
     },
+    whatBecameOf: (question, signal) => whatBecameOf(context, question, signal),
     async cancel(handle, signal) {
       await cancelJob(context, jobOfHandle(handle), signal);
     },

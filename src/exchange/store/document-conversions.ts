@@ -19,7 +19,7 @@ export interface UnconvertedDocument {
   blobRef: string;
 }
 
-/** A source's documents of these kinds without an outcome, oldest first. */
+/** A source's documents of these kinds without an outcome, oldest first; none that the source took back. */
 export async function unconvertedDocuments(
   tx: AccountTx,
   patientId: string,
@@ -33,6 +33,10 @@ export async function unconvertedDocuments(
       and d.source_document_id is not null
       and (d.content_type like '%xml%' or d.content_type in ('application/octet-stream', 'text/plain'))
       and not exists (select from document_conversion c where c.document_id = d.id)
+      and (not exists (select from retired_resource t where t.patient_id = d.patient_id and t.source = d.source
+          and t.resource_type = 'DocumentReference' and t.source_id = d.source_document_id)
+        or exists (select from patient_resource r where r.patient_id = d.patient_id and r.source = d.source
+          and r.resource_type = 'DocumentReference' and r.source_id = d.source_document_id))
     order by d.created_at, d.id`.execute(tx.db);
   return rows;
 }

@@ -25,7 +25,7 @@ export interface ListedDocument extends StoredDocument {
 
 /**
  * A patient's documents, each as the newest query that brought it did, files of the same content once; and what came with
- * messages. Answers of sources are not among them.
+ * messages. Answers of sources are not among them, nor are documents that their source took back.
  */
 export async function listDocuments(tx: AccountTx, patientId: string): Promise<ListedDocument[]> {
   const { rows } = await sql<ListedDocument>`
@@ -44,6 +44,9 @@ export async function listDocuments(tx: AccountTx, patientId: string): Promise<L
       left join patient_resource r on r.patient_id = d.patient_id and r.source = d.source
         and r.resource_type = 'DocumentReference' and r.source_id = d.source_document_id
       where d.patient_id = ${patientId} and d.kind = 'attachment'
+        and (r.content is not null or not exists (select from retired_resource t
+          where t.patient_id = d.patient_id and t.source = d.source
+            and t.resource_type = 'DocumentReference' and t.source_id = d.source_document_id))
     ) as delivered
     where brought_by = brought_last_by and nth = 1`.execute(tx.db);
   return rows;

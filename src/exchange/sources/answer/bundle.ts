@@ -27,18 +27,43 @@ export function bundleOf(source: SourceType, label: string, answer: JsonAnswer):
   if (!Array.isArray(entry) || !Array.isArray(link))
     throw badAnswer(source, `answered ${label} with a broken Bundle`);
   return {
-    entries: (entry as unknown[]).map(entryOf),
+    entries: json.type === 'history' ? newestOf(entry.map(entryOf)) : entry.map(entryOf),
     next: (link as unknown[]).map(nextLinkOf).find((url) => url !== undefined),
     total: typeof json.total === 'number' ? json.total : undefined,
   };
 }
 
-function entryOf(entry: unknown): Entry {
+export function entryOf(entry: unknown): Entry {
   if (!isRecord(entry)) return { resource: undefined };
+  const deleted = deletedBy(entry);
   return {
-    resource: entry.resource,
+    resource: deleted === undefined ? entry.resource : undefined,
     ...(typeof entry.fullUrl === 'string' ? { fullUrl: entry.fullUrl } : {}),
+    ...(deleted === undefined ? {} : { deleted }),
   };
+}
+
+/** The address of what a history, or a list of deleted resources, says was deleted. */
+function deletedBy({ request, response, resource, fullUrl }: Record<string, unknown>): string | undefined {
+  const isDelete = isRecord(request) && request.method === 'DELETE';
+  const isGone = resource === undefined && isRecord(response) && String(response.status).startsWith('410');
+  if (!isDelete && !isGone) return undefined;
+  const url = isRecord(request) ? request.url : undefined;
+  return [url, fullUrl].find((address) => typeof address === 'string');
+}
+
+/** A history tells the newest version of each resource first, and only that one counts. */
+function newestOf(entries: Entry[]): Entry[] {
+  const seen = new Set<string>();
+  return entries.filter(({ deleted, resource, fullUrl }) => {
+    const name =
+      deleted ?? (isRecord(resource) ? `${String(resource.resourceType)}/${String(resource.id)}` : fullUrl);
+    const key = /[^/]+\/[^/]+$/.exec(name ?? '')?.[0];
+    if (key === undefined) return true;
+    if (seen.has(key)) return false;
+    seen.add(key);
+    return true;
+  });
 }
 
 function nextLinkOf(link: unknown): string | undefined {

@@ -2,4 +2,6 @@
 export interface Entry {
   resource: unknown;
   fullUrl?: string;
+  /** Of an entry that says that a resource was deleted: its address, absolute or `Type/id`. */
+  deleted?: string;
 }

@@ -17,6 +17,8 @@ const manifestSchema = z.object({
   requiresAccessToken: z.boolean().optional(),
   output: z.array(fileSchema),
   error: z.array(fileSchema).optional(),
+  /** Bundles of entries `DELETE Type/id`. */
+  deleted: z.array(fileSchema).optional(),
 });
 
 /** What a finished job brings: a Bundle, a Bundle in a batch response, or a manifest of files. */
@@ -77,7 +79,7 @@ function fetchedManifest(
   const wanted = manifest.output.filter(({ type }) => {
     return type === undefined || clinical.includes(type) || supporting.includes(type);
   });
-  const steps = wanted.map(({ url }): StepOf<'file'> => {
+  const steps = [...wanted, ...(manifest.deleted ?? [])].map(({ url }): StepOf<'file'> => {
     if (!URL.canParse(url, answer.url.href))
       throw badAnswer(config.source, 'listed a file without a valid address');
     const fileUrl = new URL(url, answer.url.href);

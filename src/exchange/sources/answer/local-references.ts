@@ -22,7 +22,8 @@ export function withLocalReferences<R extends Record<string, unknown>>(
   return resources.map((resource) => located(resource, locate) as R);
 }
 
-function localPart({ allowedOrigins }: ResolvedSourceConfig, reference: string): string | undefined {
+/** `Type/id` of an address at one of the source's own origins. */
+export function localPart({ allowedOrigins }: ResolvedSourceConfig, reference: string): string | undefined {
   const match = /^https?:\/\/[^?#]+\/([A-Z][A-Za-z]+\/[^/?#]+)(?:\/_history\/[^/?#]+)?$/.exec(reference);
   if (match?.[1] === undefined || !URL.canParse(reference)) return undefined;
   return allowedOrigins.has(new URL(reference).origin) ? match[1] : undefined;

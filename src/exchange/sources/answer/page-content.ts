@@ -1,16 +1,20 @@
 import type { FhirResource } from 'fhir/r4.js';
 import type { SourceType } from '../../../contract/primitives.ts';
+import type { Retraction } from '../../domain/retirement.ts';
 import { isRecord } from '../http/failures.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
 import type { Entry } from './entry.ts';
 import { withLocalReferences } from './local-references.ts';
 import { resourceTypesOf } from './resource-types.ts';
+import { deletionsIn, movedAway } from './retractions.ts';
 import { belongingOf, isResourceId, type Subjects } from './subjects.ts';
 
 export interface Content {
   resources: FhirResource[];
   /** Put aside: of other patients, of nobody where somebody must be named, or without a type or a valid id. */
   strays: unknown[];
+  /** What the source says is deleted, or another person's. */
+  retracted: Retraction[];
   /** It names another Patient and nothing of those asked about: an answer to some other question. */
   isAboutAnother: boolean;
 }
@@ -33,9 +37,14 @@ export function contentOf(
   const subjects: Subjects = { config, ids: new Set(patientIds), urns: patientUrns(entries) };
   const kept: Array<Record<string, unknown>> = [];
   const strays: unknown[] = [];
+  const retracted: Retraction[] = [];
   let hasOurs = false;
   let hasOtherPatient = false;
-  for (const { resource } of entries) {
+  for (const entry of entries) {
+    const { resource } = entry;
+    const deletions = deletionsIn(config, entry);
+    retracted.push(...deletions);
+    if (deletions.length > 0) continue;
     if (!isRecord(resource) || typeof resource.resourceType !== 'string') {
       strays.push(resource);
       continue;
@@ -49,6 +58,7 @@ export function contentOf(
       // A foreign patient is told even among types nobody asked for; an unknown type about nobody is not.
       const isAsked = isSupporting || clinical.has(resource.resourceType);
       if (isAsked || belonging === 'other') strays.push(resource);
+      if (belonging === 'other') retracted.push(...movedAway(resource, subjects));
       continue;
     }
     if (isSupporting || clinical.has(resource.resourceType)) kept.push(resource);
@@ -56,7 +66,19 @@ export function contentOf(
   // Checked as far as it is needed here: an object with a type and an id. Records validate the rest.
   const local = withLocalReferences(config, entries, wanted(config.source, kept));
   const resources = local as unknown as FhirResource[];
-  return { resources, strays, isAboutAnother: hasOtherPatient && !hasOurs };
+  return {
+    resources,
+    strays,
+    retracted: withoutThose(retracted, kept),
+    isAboutAnother: hasOtherPatient && !hasOurs,
+  };
+}
+
+/** A resource that the same answer also brings is not gone. */
+function withoutThose(retracted: Retraction[], kept: Array<Record<string, unknown>>): Retraction[] {
+  if (retracted.length === 0) return [];
+  const names = new Set(kept.map(({ resourceType, id }) => `${String(resourceType)}/${String(id)}`));
+  return retracted.filter(({ resourceType, id }) => !names.has(`${resourceType}/${id}`));
 }
 
 /** A lab's vital signs and questionnaires are not results, unless a report counts them as such. */

@@ -56,7 +56,8 @@ async function pageOf(
   fetched: Fetched,
   signal: AbortSignal,
 ): Promise<Page> {
-  const { resources, strays, isAboutAnother } = contentOf(context.config, plan.patientIds, fetched.entries);
+  const content = contentOf(context.config, plan.patientIds, fetched.entries);
+  const { resources, strays, retracted, isAboutAnother } = content;
   // Only a search may be answered with everybody, page by page.
   if (isAboutAnother && fetched.isSearch !== true) {
     throw badAnswer(context.config.source, "answered with another patient's record");
@@ -69,6 +70,7 @@ async function pageOf(
     raw: { contentType, bytes: rawBytes },
     ...(await collectAttachments(context, resources, signal)),
     strayCount: strays.length,
+    retracted,
     reportedErrors: fetched.reportedErrors ?? 0,
     next: plan.steps.length === 0 ? null : plan,
   };

@@ -43,10 +43,21 @@ function patientReferences(resource: Record<string, unknown>, subjects: Subjects
   });
 }
 
+/** The ids of the Patients that a resource names; undefined for those that are not this source's. */
+export function namedPatientIds(
+  resource: Record<string, unknown>,
+  subjects: Subjects,
+): Array<string | undefined> {
+  return patientReferences(resource, subjects).map((reference) => idOf(reference, subjects));
+}
+
 function isOurs(reference: string, subjects: Subjects): boolean {
-  const id = subjects.urns.get(reference) ?? patientIdOf(reference, subjects.config);
+  const id = idOf(reference, subjects);
   return id !== undefined && subjects.ids.has(id);
 }
+
+const idOf = (reference: string, { urns, config }: Subjects): string | undefined =>
+  urns.get(reference) ?? patientIdOf(reference, config);
 
 /** `Patient/1`, `Patient/1/_history/2`, or the same below one of the source's own origins. */
 export function patientIdOf(reference: string, config: ResolvedSourceConfig): string | undefined {

@@ -1,13 +1,16 @@
 import type { Generated } from 'kysely';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import type { AsideReason } from '../../domain/merge/facts.ts';
-import type { Instant } from './columns.ts';
+import type { RetireReason } from '../../domain/retirement.ts';
+import type { Instant, Json } from './columns.ts';
 
 export interface RecordTables {
   patient_at_source: PatientAtSourceTable;
   record_origin: RecordOriginTable;
   record_key: RecordKeyTable;
   document_conversion: DocumentConversionTable;
+  retired_resource: RetiredResourceTable;
+  answered_page: AnsweredPageTable;
 }
 
 interface PatientAtSourceTable {
@@ -57,4 +60,34 @@ interface DocumentConversionTable {
   reason: string | null;
   resources: Generated<number>;
   converted_at: Instant;
+}
+
+/** A resource that its source deleted or moved to another person: no part of the record any more. */
+interface RetiredResourceTable {
+  account_id: string;
+  patient_id: string;
+  source: RecordSource;
+  resource_type: string;
+  source_id: string;
+  document_id: string;
+  sha256: Buffer;
+  content: Json<Record<string, unknown>>;
+  revision: string;
+  converted_from: string | null;
+  collected_at: Date;
+  retired_at: Instant;
+  reason: RetireReason;
+  query_id: string;
+  attempt: number;
+}
+
+/** What a page of a running attempt named. */
+interface AnsweredPageTable {
+  query_id: string;
+  source: RecordSource;
+  attempt: number;
+  page: number;
+  account_id: string;
+  resources: string[];
+  is_partial: boolean;
 }

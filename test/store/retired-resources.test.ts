@@ -1,0 +1,329 @@
+import { fc, test as property } from '@fast-check/vitest';
+import type { FhirResource } from 'fhir/r4.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
+import { readConsolidated } from '../../src/exchange/records/read-consolidated.ts';
+import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
+import {
+  type Fate,
+  type MissingResources,
+  type Page,
+  SourceFailure,
+} from '../../src/exchange/sources/connector.ts';
+import { listDocuments } from '../../src/exchange/store/documents.ts';
+import {
+  createQueryEnvironment,
+  observation,
+  page,
+  type QueryEnvironment,
+  runActivity,
+  sourceOf,
+  stepOf,
+} from './network-query-environment.ts';
+
+let environment: QueryEnvironment;
+let accountId: string;
+beforeAll(async () => {
+  environment = await createQueryEnvironment();
+  ({ accountId } = await environment.addAccount({ limits: { networkQueriesPerMinute: 100_000 } }));
+});
+afterAll(() => environment.close());
+
+/** An Observation of the patient whom the source calls p1, or of another one. */
+const result = (id: string, { of = 'p1', lastUpdated }: { of?: string; lastUpdated?: string } = {}) =>
+  ({
+    ...observation(id, id),
+    subject: { reference: `Patient/${of}` },
+    meta: lastUpdated === undefined ? undefined : { lastUpdated },
+  }) as FhirResource;
+const answer = (resources: FhirResource[], rest: Partial<Page> = {}) =>
+  page(resources, { patientIds: ['p1'], ...rest });
+const moved = (id: string, rest = {}) => ({
+  resourceType: 'Observation',
+  id,
+  reason: 'moved' as const,
+  revision: '',
+  patientIds: ['p2'],
+  ...rest,
+});
+
+/** One query of the lab; `fates` is what the source says of what is missing. */
+async function collect(
+  patientId: string,
+  pages: Page[],
+  fates: (question: MissingResources) => Fate[] = ({ missing }) => missing.map(() => 'deleted'),
+) {
+  const requestId = await environment.addQuery(accountId, patientId, ['lab']);
+  const asked: MissingResources[] = [];
+  const whatBecameOf = async (question: MissingResources) => {
+    asked.push(question);
+    return fates(question);
+  };
+  const { askSource } = environment.activities({ ...sourceOf(pages), whatBecameOf });
+  const step = stepOf(accountId, requestId, 'lab');
+  const failure = await runActivity(askSource, step).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  return { requestId, step, asked, failure };
+}
+
+const patientWith = async (...ids: string[]) => {
+  const patientId = await environment.addPatient(accountId);
+  await collect(patientId, [answer(ids.map((id) => result(id)))]);
+  return patientId;
+};
+
+/** What the record shows, brought up to date as every reader does. */
+async function shown(patientId: string): Promise<string[]> {
+  const records = createRecordKeeper({ ...environment, converter: createCcdaConverter() });
+  await records.merge(accountId, patientId);
+  const { resources } = await environment.store.asAccount(accountId, (tx) =>
+    readConsolidated(
+      tx,
+      patientId,
+      { types: ['Observation', 'DocumentReference', 'Procedure'] },
+      undefined,
+      500,
+    ),
+  );
+  return resources.flatMap(({ origins }) => origins.map(({ sourceId }) => sourceId)).sort();
+}
+
+const retired = (patientId: string) =>
+  environment.store.asAccount(accountId, (tx) =>
+    tx.db
+      .selectFrom('retired_resource')
+      .select(['source_id', 'reason', 'query_id', 'content', 'collected_at', 'retired_at'])
+      .where('patient_id', '=', patientId)
+      .orderBy('retired_at')
+      .orderBy('source_id')
+      .execute(),
+  );
+
+const told = async (requestId: string) =>
+  (await environment.timeline(accountId, requestId)).map(({ kind, message }) => `${kind}: ${message}`);
+
+const eventOf = (requestId: string) =>
+  environment.store.asAccount(accountId, (tx) =>
+    tx.db.selectFrom('event').select('body').where('request_id', '=', requestId).executeTakeFirstOrThrow(),
+  );
+
+describe('what a whole answer no longer holds', () => {
+  test('leaves the record once the source says that it is gone, and is kept with the reason', async () => {
+    const patientId = await patientWith('a', 'b');
+    const { requestId, asked } = await collect(patientId, [answer([result('a')])]);
+    expect(asked).toMatchObject([
+      { missing: [{ resourceType: 'Observation', id: 'b' }], patientIds: ['p1'] },
+    ]);
+    expect(asked[0]?.present).toEqual(new Map([['Observation', 'a']]));
+    expect(await shown(patientId)).toEqual(['a']);
+    expect(await retired(patientId)).toMatchObject([
+      { source_id: 'b', reason: 'deleted', query_id: requestId, content: { id: 'b' } },
+    ]);
+    expect(await told(requestId)).toContain(
+      'retired: The source no longer has 1 resource: it was retired (1 Observation)',
+    );
+    expect((await eventOf(requestId)).body).toMatchObject({ payload: { source: { retired: 1 } } });
+  });
+
+  test('stays when the source still has it, or cannot say; the latter is told', async () => {
+    const patientId = await patientWith('a', 'b', 'c');
+    const { requestId } = await collect(patientId, [answer([result('a')])], ({ missing }) =>
+      missing.map(({ id }) => (id === 'b' ? 'kept' : 'unknown')),
+    );
+    expect(await shown(patientId)).toEqual(['a', 'b', 'c']);
+    const lines = await told(requestId);
+    expect(lines).toContain(
+      'incomplete: 1 resource missing in the answer could not be checked at the source and stay in the record',
+    );
+    expect(lines.filter((line) => line.startsWith('retired'))).toEqual([]);
+    expect((await eventOf(requestId)).body).not.toHaveProperty('payload.source.retired');
+  });
+
+  test('is not even asked for after an answer with errors of the source', async () => {
+    const patientId = await patientWith('a', 'b');
+    const partial = await collect(patientId, [answer([result('a')], { reportedErrors: 1 })]);
+    expect(partial.asked).toEqual([]);
+    expect(await shown(patientId)).toEqual(['a', 'b']);
+  });
+
+  test('is not asked for when an earlier page was kept without a note of what it named', async () => {
+    const patientId = await patientWith('a', 'b');
+    const requestId = await environment.addQuery(accountId, patientId, ['lab']);
+    const step = stepOf(accountId, requestId, 'lab');
+    const pages = [answer([result('a')]), answer([])];
+    const broken = {
+      ...sourceOf(pages),
+      begin: async () => ({ kind: 'ready' as const, pages: thenFail(pages) }),
+    };
+    await expect(runActivity(environment.activities(broken).askSource, step)).rejects.toThrow('cut off');
+    await environment.store.asAccount(accountId, (tx) =>
+      tx.db.deleteFrom('answered_page').where('query_id', '=', requestId).execute(),
+    );
+    const whatBecameOf = () => Promise.reject(new Error('nothing may be asked'));
+    await runActivity(environment.activities({ ...sourceOf(pages), whatBecameOf }).askSource, step, 2);
+    expect(await shown(patientId)).toEqual(['a', 'b']);
+  });
+
+  test('comes back when the source has it again', async () => {
+    const patientId = await patientWith('a', 'b');
+    await collect(patientId, [answer([result('a')])]);
+    await collect(patientId, [answer([result('a'), result('b')])]);
+    expect(await shown(patientId)).toEqual(['a', 'b']);
+    await collect(patientId, [answer([result('a')])]);
+    expect(await shown(patientId)).toEqual(['a']);
+    expect(await retired(patientId)).toHaveLength(2);
+  });
+
+  test('of another source stays', async () => {
+    const patientId = await patientWith('a');
+    const requestId = await environment.addQuery(accountId, patientId, ['hie']);
+    const { askSource } = environment.activities(sourceOf([answer([result('h')])]));
+    await runActivity(askSource, stepOf(accountId, requestId, 'hie'));
+    expect(await shown(patientId)).toEqual(['a', 'h']);
+  });
+
+  test('leaves no notes behind, however the attempt ends', async () => {
+    const patientId = await patientWith('a');
+    const { requestId } = await collect(patientId, [answer([result('b')])]);
+    const left = await environment.store.asAccount(accountId, (tx) =>
+      tx.db.selectFrom('answered_page').select('page').where('query_id', '=', requestId).execute(),
+    );
+    expect(left).toEqual([]);
+  });
+});
+
+async function* thenFail(pages: Page[]) {
+  for (const each of pages.slice(0, 1)) yield { ...each, next: { page: 1 } };
+  await Promise.resolve();
+  throw new SourceFailure('transport', 'cut off');
+}
+
+describe('what the source now says of another person', () => {
+  test('leaves the record with the page that says so, though the answer then breaks off', async () => {
+    const patientId = await patientWith('a', 'b');
+    const requestId = await environment.addQuery(accountId, patientId, ['lab']);
+    const pages = [answer([result('a')], { retracted: [moved('b')], strayCount: 1 })];
+    const connector = { begin: async () => ({ kind: 'ready' as const, pages: thenFail(pages) }) };
+    const step = stepOf(accountId, requestId, 'lab');
+    const { askSource, recordFailedAttempt } = environment.activities(connector);
+    await expect(runActivity(askSource, step)).rejects.toThrow('cut off');
+    expect(await shown(patientId)).toEqual(['a']);
+    await runActivity(recordFailedAttempt, { ...step, reason: 'cut off', abandoned: false });
+    expect(await told(requestId)).toContain(
+      'retired: The source now names another person in 1 resource: it was retired (1 Observation)',
+    );
+    expect((await eventOf(requestId)).body).toMatchObject({
+      payload: { source: { status: 'failed', retired: 1 } },
+    });
+  });
+
+  test('stays when that is an id under which the source has known this person', async () => {
+    const patientId = await patientWith('a');
+    await collect(patientId, [answer([result('a')], { patientIds: ['p1', 'p2'] })]);
+    await collect(patientId, [answer([result('a')]), answer([], { retracted: [moved('a')] })]);
+    expect(await shown(patientId)).toEqual(['a']);
+  });
+
+  test('stays when that is said by an older version than the one that was collected', async () => {
+    const patientId = await environment.addPatient(accountId);
+    await collect(patientId, [answer([result('a', { lastUpdated: '2026-05-01T00:00:00Z' })])]);
+    const older = moved('a', { revision: '2026-04-01T00:00:00.000Z/000000000000' });
+    await collect(patientId, [answer([], { retracted: [older] })], ({ missing }) =>
+      missing.map(() => 'kept'),
+    );
+    expect(await shown(patientId)).toEqual(['a']);
+    const newer = moved('a', { revision: '2026-06-01T00:00:00.000Z/000000000000' });
+    await collect(patientId, [answer([], { retracted: [newer] })]);
+    expect(await shown(patientId)).toEqual([]);
+  });
+});
+
+describe('a document that the source took back', () => {
+  const ccda = (code: string) =>
+    Buffer.from(`<?xml version="1.0"?><ClinicalDocument xmlns="urn:hl7-org:v3"><id root="1.2.3"/>
+<recordTarget><patientRole><patient><name><given>Tamica</given><family>Murazik</family></name>
+<administrativeGenderCode code="F"/><birthTime value="19800401"/></patient></patientRole></recordTarget>
+<component><structuredBody><component><section><templateId root="2.16.840.1.113883.10.20.22.2.7.1"/>
+<entry><procedure><id root="1.2.3" extension="${code}"/><code code="${code}" codeSystem="2.16.840.1.113883.6.96"/><effectiveTime value="20240501"/></procedure></entry>
+</section></component></structuredBody></component></ClinicalDocument>`);
+  const reference = {
+    resourceType: 'DocumentReference',
+    id: 'd1',
+    status: 'current',
+    subject: { reference: 'Patient/p1' },
+    content: [{ attachment: { contentType: 'text/xml', url: 'Binary/b1' } }],
+  } as FhirResource;
+  const withDocument = () =>
+    answer([result('a'), reference], {
+      attachments: [{ documentReferenceId: 'd1', contentType: 'text/xml', bytes: ccda('80146002') }],
+    });
+  const listed = (patientId: string) =>
+    environment.store.asAccount(accountId, (tx) => listDocuments(tx, patientId));
+
+  test('goes with all that was made of it, and comes back with it', async () => {
+    const patientId = await environment.addPatient(accountId);
+    await collect(patientId, [withDocument()]);
+    const before = await shown(patientId);
+    expect(before).toContain('d1');
+    expect(before.length).toBeGreaterThan(2);
+    expect(await listed(patientId)).toHaveLength(1);
+
+    const { requestId } = await collect(patientId, [answer([result('a')])]);
+    expect(await shown(patientId)).toEqual(['a']);
+    expect(await listed(patientId)).toEqual([]);
+    expect(await told(requestId)).toContain(
+      'retired: The source no longer has 1 resource: it was retired (1 DocumentReference)',
+    );
+
+    await collect(patientId, [withDocument()]);
+    expect(await shown(patientId)).toEqual(before);
+    expect(await listed(patientId)).toHaveLength(1);
+  });
+});
+
+const IDS = ['a', 'b', 'c', 'd'] as const;
+/** Where a resource is at its source, and whether the answer holds it. */
+const place = fc.constantFrom('ours', 'left out', 'moved', 'moved, told', 'deleted', 'deleted, told');
+const situation = fc.record({
+  places: fc.tuple(place, place, place, place),
+  isPartial: fc.boolean(),
+  isReadable: fc.boolean(),
+});
+
+property.prop([fc.array(situation, { minLength: 1, maxLength: 4 })], { numRuns: 40 })(
+  'nothing that is still the person’s leaves the record, and after a whole answer that could be checked nothing else is in it',
+  async (situations) => {
+    const patientId = await patientWith(...IDS);
+    let expected = new Set<string>(IDS);
+    for (const { places, isPartial, isReadable } of situations) {
+      const at = Object.fromEntries(IDS.map((id, index) => [id, places[index] ?? 'ours']));
+      const where = (...wanted: string[]) => IDS.filter((id) => wanted.includes(at[id] ?? ''));
+      const retracted = [
+        ...where('moved, told').map((id) => moved(id)),
+        ...where('deleted, told').map((id) => ({ ...moved(id), reason: 'deleted' as const, patientIds: [] })),
+      ];
+      const pages = [
+        answer(
+          where('ours').map((id) => result(id)),
+          { retracted, reportedErrors: isPartial ? 1 : 0 },
+        ),
+      ];
+      await collect(patientId, pages, ({ missing }) =>
+        missing.map(({ id }): Fate => {
+          if (!isReadable) return 'unknown';
+          return at[id]?.startsWith('moved') ? 'moved' : at[id]?.startsWith('deleted') ? 'deleted' : 'kept';
+        }),
+      );
+      const isChecked = !isPartial && isReadable;
+      expected = new Set([
+        ...where('ours'),
+        ...[...expected].filter((id) =>
+          where('left out', ...(isChecked ? [] : ['moved', 'deleted'])).some((other) => other === id),
+        ),
+      ]);
+      expect(await shown(patientId)).toEqual([...expected].sort());
+    }
+  },
+);

@@ -1,0 +1,203 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { SourceFailure } from '../../../src/exchange/sources/connector.ts';
+import {
+  ada,
+  adaAtSource,
+  allOf,
+  bundle,
+  collectAtOnce,
+  condition,
+  connect,
+  FakeSource,
+  idsOf,
+  never,
+} from './fake-source.ts';
+
+let source: FakeSource;
+afterEach(() => source.stop());
+
+async function start(routes: FakeSource['routes']): Promise<void> {
+  source = await new FakeSource({
+    'POST Patient/$match': { json: bundle([adaAtSource]) },
+    ...routes,
+  }).start();
+}
+
+const deleted = (id: string) => ({
+  resourceType: 'Condition',
+  id,
+  reason: 'deleted',
+  revision: '',
+  patientIds: [],
+});
+
+describe('an answer says of a resource that it is gone', () => {
+  const pageOf = async (json: unknown) => {
+    await start({ 'GET Patient/p1/$everything': { json } });
+    const [page] = await collectAtOnce(connect(source));
+    if (page === undefined) throw new Error('no page');
+    return page;
+  };
+  const bundleOf = (entry: unknown[], type = 'searchset') => ({ resourceType: 'Bundle', type, entry });
+
+  it.each([
+    ['a deletion', { request: { method: 'DELETE', url: 'Condition/c1' } }],
+    ['a deletion at an address', { request: { method: 'DELETE', url: '/Condition/c1' } }],
+    ['the status 410', { fullUrl: 'Condition/c1', response: { status: '410 Gone' } }],
+  ])('by %s: it is retracted, and no stray', async (_, entry) => {
+    const page = await pageOf(bundleOf([entry, { resource: condition('c2') }]));
+    expect(page).toMatchObject({ retracted: [deleted('c1')], strayCount: 0 });
+    expect(idsOf([page])).toEqual(['Condition/c2']);
+  });
+
+  it('by naming another patient: it is retracted with whom it names', async () => {
+    const page = await pageOf(
+      bundleOf([
+        { resource: { ...condition('c1', 'Patient/p9'), meta: { lastUpdated: '2026-01-02T00:00:00Z' } } },
+        { resource: condition('c2') },
+      ]),
+    );
+    expect(page.retracted).toEqual([
+      {
+        ...deleted('c1'),
+        reason: 'moved',
+        revision: expect.stringMatching(/^2026-01-02/),
+        patientIds: ['p9'],
+      },
+    ]);
+  });
+
+  it('of a history the newest version counts, whether it is the deletion or what came after it', async () => {
+    const deletion = (id: string) => ({ request: { method: 'DELETE', url: `Condition/${id}` } });
+    const page = await pageOf(
+      bundleOf(
+        [deletion('c1'), { resource: condition('c1') }, { resource: condition('c2') }, deletion('c2')],
+        'history',
+      ),
+    );
+    expect(page.retracted).toEqual([deleted('c1')]);
+    expect(idsOf([page])).toEqual(['Condition/c2']);
+  });
+
+  it('not when the same answer brings it', async () => {
+    const page = await pageOf(
+      bundleOf([{ request: { method: 'DELETE', url: 'Condition/c1' } }, { resource: condition('c1') }]),
+    );
+    expect(page.retracted).toEqual([]);
+  });
+
+  it('not by an address at another server', async () => {
+    const url = 'https://other.example/fhir/Condition/c1';
+    const page = await pageOf(
+      bundleOf([{ request: { method: 'DELETE', url } }, { resource: condition('c2') }]),
+    );
+    expect(page.retracted).toEqual([]);
+  });
+
+  it('in the list of deleted resources of a bulk manifest', async () => {
+    const gone = bundleOf([{ request: { method: 'DELETE', url: 'Condition/c1' } }], 'transaction');
+    await start({
+      'GET Patient/p1/$everything': { status: 202, headers: { 'content-location': '/fhir/jobs/1' } },
+      'GET jobs/1': () => ({
+        json: {
+          output: [{ type: 'Condition', url: `${source.baseUrl}/files/1` }],
+          deleted: [{ type: 'Bundle', url: `${source.baseUrl}/files/2` }],
+        },
+      }),
+      'GET files/1': ndjson(condition('c2')),
+      'GET files/2': ndjson(gone),
+    });
+    const connector = connect(source);
+    const begun = await connector.begin(ada, {}, never);
+    if (begun.kind !== 'accepted') throw new Error('no job');
+    const poll = await connector.poll(begun.job, never);
+    if (poll.kind !== 'ready') throw new Error('pending');
+    const pages = await allOf(poll.pages);
+    expect(pages.flatMap(({ retracted }) => retracted)).toEqual([deleted('c1')]);
+    expect(pages.flatMap(({ strayCount }) => strayCount)).not.toContain(1);
+  });
+});
+
+const ndjson = (...lines: unknown[]) => ({
+  headers: { 'content-type': 'application/fhir+ndjson' },
+  text: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
+});
+
+describe('what became of a resource that a whole answer no longer holds', () => {
+  const missing = [{ resourceType: 'Condition', id: 'c1' }];
+  const ask = (present: [string, string][] = [], ids = missing) =>
+    connect(source).whatBecameOf(
+      { missing: ids, patientIds: ['p1', 'p2'], present: new Map(present) },
+      never,
+    );
+  const read = (json: unknown) => ({ 'GET Condition/c1': { json } });
+
+  it('410: it was deleted', async () => {
+    await start({ 'GET Condition/c1': { status: 410 } });
+    expect(await ask()).toEqual(['deleted']);
+  });
+
+  it('404: it was deleted, where one that is there is found', async () => {
+    await start({ 'GET Condition/c2': { json: condition('c2') } });
+    expect(await ask([['Condition', 'c2']])).toEqual(['deleted']);
+  });
+
+  it('404: nobody knows, where one that is there is not found either', async () => {
+    await start({});
+    expect(await ask([['Condition', 'c2']])).toEqual(['unknown']);
+  });
+
+  it.each([
+    [[{ code: 'read' }], 'deleted'],
+    [[{ code: 'search-type' }], 'unknown'],
+  ])(
+    '404 with none of its type left: as far as the server says that it serves %j, %s',
+    async (interaction, fate) => {
+      const resource = [{ type: 'Condition', interaction }];
+      await start({
+        'GET metadata': {
+          json: { resourceType: 'CapabilityStatement', rest: [{ mode: 'server', resource }] },
+        },
+      });
+      expect(await ask()).toEqual([fate]);
+    },
+  );
+
+  it.each([
+    ['this person', condition('c1'), 'kept'],
+    ['an earlier id of this person', condition('c1', 'Patient/p2'), 'kept'],
+    ['nobody', { resourceType: 'Condition', id: 'c1' }, 'kept'],
+    ['somebody of another server', condition('c1', 'https://other.example/Patient/p9'), 'kept'],
+    ['another person', condition('c1', 'Patient/p9'), 'moved'],
+    ['another resource', condition('c9', 'Patient/p9'), 'unknown'],
+  ])('it names %s', async (_, json, fate) => {
+    await start(read(json));
+    expect(await ask()).toEqual([fate]);
+  });
+
+  it('refused: nobody knows, and the others are asked for', async () => {
+    await start({ 'GET Condition/c1': { status: 403 }, 'GET Condition/c2': { status: 410 } });
+    expect(await ask([], [...missing, { resourceType: 'Condition', id: 'c2' }])).toEqual([
+      'unknown',
+      'deleted',
+    ]);
+  });
+
+  it('a source in trouble is left alone: what was not read by then is unknown', async () => {
+    await start({ 'GET Condition/c1': { status: 410 }, 'GET Condition/c2': { status: 503 } });
+    const more = ['c2', 'c3'].map((id) => ({ resourceType: 'Condition', id }));
+    expect(await ask([], [...missing, ...more])).toEqual(['deleted', 'unknown', 'unknown']);
+    expect(source.askedFor('GET Condition/c3')).toEqual([]);
+  });
+
+  it('stops when it is cancelled', async () => {
+    await start({ 'GET Condition/c1': { write: () => undefined } });
+    const controller = new AbortController();
+    const asked = connect(source).whatBecameOf(
+      { missing, patientIds: ['p1'], present: new Map() },
+      controller.signal,
+    );
+    setTimeout(() => controller.abort(), 50);
+    await expect(asked).rejects.toBeInstanceOf(SourceFailure);
+  });
+});
