@@ -1,7 +1,20 @@
-import { randomUUID } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
+import { SignJWT } from 'jose';
 import { sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { generateApiKey, parseApiKey } from '../../src/exchange/domain/api-key.ts';
+import { createAnswerSeal } from '../../src/exchange/gateway/answer-seal.ts';
+import { INTERNAL_AUDIENCE } from '../../src/exchange/gateway/plugins/auth.ts';
+import { insertApiKey } from '../../src/exchange/store/api-keys.ts';
+import {
+  createTestGateway,
+  newPerson,
+  TEST_INTERNAL_KEY,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
+import { TEST_ID_HMAC_KEY, testKeyRing } from '../support/test-keys.ts';
 
 let gateway: TestGateway;
 let account: TestAccount;
@@ -43,6 +56,63 @@ describe('an idempotency key', () => {
     const url = `patient?facilityId=${stranger.facilityId}`;
     const answer = await stranger.call('POST', url, newPerson(), { 'idempotency-key': key });
     expect(answer.statusCode).toBe(201);
+  });
+
+  it('of another API key of the account is another key', async () => {
+    const other = generateApiKey();
+    const parts = parseApiKey(other);
+    if (parts === undefined) throw new Error('not a key');
+    await gateway.store.asSystem((tx) =>
+      insertApiKey(tx, { id: uuidv7(), accountId: account.accountId, ...parts }),
+    );
+    const key = { 'idempotency-key': newKey() };
+    const first = await account.call('POST', 'token/embed', undefined, key);
+    const second = await account.call('POST', 'token/embed', undefined, { ...key, 'x-api-key': other });
+    expect([first.statusCode, second.statusCode]).toEqual([200, 200]);
+    expect(second.headers['idempotent-replayed']).toBeUndefined();
+    expect(second.json().token).not.toBe(first.json().token);
+    const again = await account.call('POST', 'token/embed', undefined, { ...key, 'x-api-key': other });
+    expect(again.json()).toEqual(second.json());
+  });
+
+  it('of our orchestrator holds whatever token it shows', async () => {
+    const body = newPerson();
+    const key = newKey();
+    const createWith = async (expiry: string) =>
+      gateway.app.inject({
+        method: 'POST',
+        url: `/medical/v1/patient?facilityId=${account.facilityId}`,
+        headers: {
+          authorization: `Bearer ${await new SignJWT()
+            .setProtectedHeader({ alg: 'HS256' })
+            .setSubject(account.accountId)
+            .setAudience(INTERNAL_AUDIENCE)
+            .setExpirationTime(expiry)
+            .sign(new TextEncoder().encode(TEST_INTERNAL_KEY))}`,
+          'idempotency-key': key,
+        },
+        payload: body,
+      });
+    const [first, again] = [await createWith('1 minute'), await createWith('2 minutes')];
+    expect([first.statusCode, again.statusCode]).toEqual([201, 201]);
+    expect(again.headers['idempotent-replayed']).toBe('true');
+  });
+
+  it('that the version before has kept for the account still gives its answer', async () => {
+    const [key, body] = [newKey(), newPerson()];
+    const first = await create(body, key);
+    const formerHash = createHmac('sha256', TEST_ID_HMAC_KEY)
+      .update(`idempotency-key/${account.accountId}/${key}`)
+      .digest();
+    const seal = createAnswerSeal(testKeyRing());
+    const sealed = seal.seal(formerHash, { body: first.json(), headers: {} });
+    await gateway.store.asAccount(account.accountId, (tx) =>
+      sql`update idempotency_key set key_hash = ${formerHash}, answer = ${JSON.stringify({ sealed })}
+        where patient_id = ${first.json().id}`.execute(tx.db),
+    );
+    const again = await create(body, key);
+    expect([again.statusCode, again.headers['idempotent-replayed']]).toEqual([201, 'true']);
+    expect(again.json()).toEqual(first.json());
   });
 
   it('lets one of many simultaneous requests through, and answers the others 409 or the same', async () => {

@@ -6,12 +6,35 @@ const KEEP_HOURS = 24;
 /** A request that began this long ago and left no answer was cut off; its key may be used again. */
 const RUNNING_SECONDS_MAX = 60;
 
+/** An answer as it was stored. */
+export interface KeptAnswer {
+  status: number;
+  patientId?: string;
+  answer: unknown;
+}
+
 export type Claim =
   | { kind: 'claimed' }
   | { kind: 'running' }
   | { kind: 'other-request' }
-  /** The answer as it was stored. */
-  | { kind: 'answered'; status: number; patientId?: string; answer: unknown };
+  | { kind: 'answered'; kept: KeptAnswer };
+
+/** The answer that is kept under a key for this request, and no claim. */
+export async function findKeptAnswer(
+  tx: AccountTx,
+  keyHash: Buffer,
+  requestHash: Buffer,
+): Promise<KeptAnswer | undefined> {
+  const row = await tx.db
+    .selectFrom('idempotency_key')
+    .select(['status', 'answer', 'patient_id'])
+    .where('key_hash', '=', keyHash)
+    .where('request_hash', '=', requestHash)
+    .where('created_at', '>', sql<Date>`now() - make_interval(hours => ${KEEP_HOURS})`)
+    .executeTakeFirst();
+  if (row === undefined || row.status === null) return undefined;
+  return { status: row.status, patientId: row.patient_id ?? undefined, answer: row.answer };
+}
 
 /**
  * Claims a key for a request, or tells why not. Until this transaction ends, a second claim of the key is told
@@ -36,7 +59,8 @@ export async function claimIdempotencyKey(
   if (known !== undefined && known.age_seconds < KEEP_HOURS * 3600) {
     if (!known.request_hash.equals(requestHash)) return { kind: 'other-request' };
     const { status, answer, patient_id: patientId } = known;
-    if (status !== null) return { kind: 'answered', status, patientId: patientId ?? undefined, answer };
+    if (status !== null)
+      return { kind: 'answered', kept: { status, patientId: patientId ?? undefined, answer } };
     if (known.age_seconds < RUNNING_SECONDS_MAX) return { kind: 'running' };
   }
   const fresh = {
