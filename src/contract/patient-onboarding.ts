@@ -26,6 +26,8 @@ export interface ExchangeAccess {
   /** `account/<account id>` at our own exchange, or `api-key` for the configured foreign one. */
   credentialRef: string;
 }
+/** The exchange that the worker has an API key for. */
+export const API_KEY_ACCESS: ExchangeAccess = { credentialRef: 'api-key' };
 
 export type OnboardedPatient = Omit<CreatePatientInput, 'networkQuery' | 'cohorts'>;
 

@@ -6,13 +6,21 @@ export const SEARCH_ATTRIBUTE_TYPES = {
   KeywordList: SearchAttributeType.KEYWORD_LIST,
 } as const;
 
+// Named, so that declarations of the package need no path into the SDK.
+type Key<T extends SearchAttributeType> = ReturnType<typeof defineSearchAttributeKey<T>>;
+
 /**
  * Typed keys of the search attributes, for clients and workflows alike (this file is safe in the workflow bundle).
  * Their values are never encrypted: opaque ids and states only.
  */
-export const searchAttribute = {
+export const searchAttribute: {
+  readonly accountId: Key<'KEYWORD'>;
+  readonly requestId: Key<'KEYWORD'>;
+  readonly queryStatus: Key<'KEYWORD'>;
+  readonly sources: Key<'KEYWORD_LIST'>;
+} = {
   accountId: defineSearchAttributeKey('AccountId', SEARCH_ATTRIBUTE_TYPES[SEARCH_ATTRIBUTES.AccountId]),
   requestId: defineSearchAttributeKey('RequestId', SEARCH_ATTRIBUTE_TYPES[SEARCH_ATTRIBUTES.RequestId]),
   queryStatus: defineSearchAttributeKey('QueryStatus', SEARCH_ATTRIBUTE_TYPES[SEARCH_ATTRIBUTES.QueryStatus]),
   sources: defineSearchAttributeKey('Sources', SEARCH_ATTRIBUTE_TYPES[SEARCH_ATTRIBUTES.Sources]),
-} as const;
+};

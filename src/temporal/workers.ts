@@ -31,6 +31,12 @@ const COMMON: Partial<WorkerOptions> = {
   activityTaskPollerBehavior: { type: 'autoscaling', minimum: 1, initial: 2, maximum: 10 },
 };
 
+/** Of a worker that runs workflows of the caller's side. */
+export const ORCHESTRATOR_WORKER_OPTIONS: Partial<WorkerOptions> = {
+  ...COMMON,
+  ...WORKFLOW_WORKERS.orchestrator,
+};
+
 export interface WorkersOptions {
   connection: NativeConnection;
   namespace: string;

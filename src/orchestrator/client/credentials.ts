@@ -1,7 +1,7 @@
 import { SignJWT } from 'jose';
 import { z } from 'zod';
 import { ConfigError } from '../../config.ts';
-import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
+import { API_KEY_ACCESS, type ExchangeAccess } from '../../contract/patient-onboarding.ts';
 
 export interface CredentialHeader {
   name: string;
@@ -12,7 +12,12 @@ export interface CredentialHeader {
 export const INTERNAL_TOKEN_AUDIENCE = 'exchange-internal';
 const TOKEN_LIFETIME_SECONDS = 60;
 
-export const API_KEY_ACCESS: ExchangeAccess = { credentialRef: 'api-key' };
+/** For a client that holds one key. */
+export const apiKeyCredential = (apiKey: string) => async (): Promise<CredentialHeader> => ({
+  name: 'x-api-key',
+  value: apiKey,
+});
+
 export const accountAccess = (accountId: string): ExchangeAccess => ({
   credentialRef: `account/${accountId}`,
 });
@@ -41,7 +46,7 @@ export function createCredentials(secrets: { apiKey?: string; internalTokenKey?:
   return async (access: ExchangeAccess): Promise<CredentialHeader> => {
     if (access.credentialRef === API_KEY_ACCESS.credentialRef) {
       if (secrets.apiKey === undefined) throw new ConfigError('EXCHANGE_API_KEY is not set');
-      return { name: 'x-api-key', value: secrets.apiKey };
+      return apiKeyCredential(secrets.apiKey)();
     }
     const accountId = z.uuid().safeParse(accountOf(access));
     if (!accountId.success) throw new ConfigError('The credential reference is not known');

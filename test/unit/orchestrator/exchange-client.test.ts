@@ -1,8 +1,8 @@
 import { jwtVerify } from 'jose';
 import { Agent } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { API_KEY_ACCESS } from '../../../src/contract/patient-onboarding.ts';
 import {
-  API_KEY_ACCESS,
   accountAccess,
   configuredAccess,
   createCredentials,

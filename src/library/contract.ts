@@ -1,0 +1,24 @@
+/**
+ * The interface: every operation with its schemas, types and errors, and the events that webhooks carry. Without I/O, so
+ * clients, servers and workflows may import it.
+ */
+
+export * from '../contract/bulk-create.ts';
+export * from '../contract/cohort.ts';
+export * from '../contract/consolidated-query.ts';
+export * from '../contract/document.ts';
+export * from '../contract/endpoint.ts';
+export * from '../contract/endpoints.ts';
+export * from '../contract/errors.ts';
+export * from '../contract/events.ts';
+export * from '../contract/facility.ts';
+export * from '../contract/identity.ts';
+export * from '../contract/message.ts';
+export * from '../contract/network-query.ts';
+export * from '../contract/notification.ts';
+export * from '../contract/paging.ts';
+export * from '../contract/patient.ts';
+export * from '../contract/primitives.ts';
+export * from '../contract/scope.ts';
+export * from '../contract/settings.ts';
+export * from '../contract/webhook.ts';

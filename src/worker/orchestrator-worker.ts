@@ -1,0 +1,92 @@
+import { Worker } from '@temporalio/worker';
+import { createEndpointActivities } from '../activities/orchestrator/endpoints.ts';
+import { parseKeyRing } from '../lib/key-ring.ts';
+import { openExchange } from '../orchestrator/exchange-access.ts';
+import { createDataConverter } from '../temporal/data-converter.ts';
+import { connectTemporal } from '../temporal/worker-connection.ts';
+import { ORCHESTRATOR_WORKER_OPTIONS } from '../temporal/workers.ts';
+
+const ID_HMAC_KEY_LENGTH_MIN = 16;
+
+export interface OrchestratorWorkerOptions {
+  temporal: { address: string; namespace: string; apiKey?: string; tls?: boolean };
+  /** Your own. Our worker serves `TASK_QUEUES.orchestrator`. */
+  taskQueue: string;
+  /** The file whose exported functions are the workflows; add `patientOnboarding` there to run ours beside yours. */
+  workflowsPath: string;
+  /** Yours, beside the endpoint activities. */
+  activities?: object;
+  exchange: {
+    baseUrl: string;
+    apiKey: string;
+    /** Whether the exchange honours `Idempotency-Key`. Default true; with false an ambiguous write is not repeated. */
+    idempotency?: boolean;
+  };
+  /** Encrypt what Temporal stores: `id:base64 of 32 bytes`, separated by blanks; the first encrypts, all decrypt. */
+  dataKeys: string;
+  /** Idempotency keys are derived with it: 16 random characters or more, the same for all workers of the queue. */
+  idHmacKey: string;
+}
+
+export interface OrchestratorWorker {
+  /** Until `shutdown`, SIGINT or SIGTERM; then what is under way has 20 s to end, and the connections are closed. */
+  run(): Promise<void>;
+  shutdown(): void;
+}
+
+/**
+ * A worker for workflows that use the interface. It hosts them, an activity for each operation (`proxyEndpoints` calls
+ * them) and your own activities. Throws when Temporal cannot be reached or the workflow code cannot be bundled.
+ */
+export async function createOrchestratorWorker(
+  options: OrchestratorWorkerOptions,
+): Promise<OrchestratorWorker> {
+  const { temporal, exchange, taskQueue, workflowsPath } = options;
+  if (options.idHmacKey.length < ID_HMAC_KEY_LENGTH_MIN)
+    throw new TypeError(`idHmacKey has fewer than ${ID_HMAC_KEY_LENGTH_MIN} characters`);
+  const dataConverter = createDataConverter(parseKeyRing(options.dataKeys));
+  const access = openExchange({
+    EXCHANGE_BASE_URL: exchange.baseUrl,
+    EXCHANGE_API_KEY: exchange.apiKey,
+    EXCHANGE_IDEMPOTENCY: exchange.idempotency ?? true,
+    EXCHANGE_ACCOUNT_ID: undefined,
+  });
+  const endpointActivities = createEndpointActivities({
+    clientFor: access.clientFor,
+    idHmacKey: options.idHmacKey,
+  });
+  const activities = withoutClash(endpointActivities, options.activities ?? {});
+  const connection = await connectTemporal({
+    TEMPORAL_ADDRESS: temporal.address,
+    TEMPORAL_NAMESPACE: temporal.namespace,
+    TEMPORAL_API_KEY: temporal.apiKey,
+    TEMPORAL_TLS: temporal.tls ?? false,
+    DATA_KEYS: options.dataKeys,
+  });
+  const close = () => Promise.all([connection.close(), access.close()]);
+  try {
+    const worker = await Worker.create({
+      ...ORCHESTRATOR_WORKER_OPTIONS,
+      connection,
+      namespace: temporal.namespace,
+      dataConverter,
+      taskQueue,
+      workflowsPath,
+      activities,
+    });
+    return {
+      run: () => worker.run().finally(close),
+      shutdown: () => worker.shutdown(),
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function withoutClash(endpointActivities: object, own: object): object {
+  const taken = Object.keys(own).filter((name) => name in endpointActivities);
+  if (taken.length > 0)
+    throw new TypeError(`Activities with the name of an operation need another name: ${taken.join(', ')}`);
+  return { ...endpointActivities, ...own };
+}
