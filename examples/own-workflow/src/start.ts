@@ -1,0 +1,45 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { opaqueId } from 'medical-data-exchange/data-converter';
+import { readConnection } from './connection.ts';
+import { REFRESH_WORKFLOW, type RefreshSummary, refreshWorkflowId, TASK_QUEUE } from './refresh.ts';
+import type { refreshBeforeAppointment } from './refresh-before-appointment.ts';
+import { connectClient } from './temporal-client.ts';
+
+/** `npm run refresh -- <patientId> <appointment, ISO 8601> [hours before]`: starts it, once, and waits for its end. */
+const [patientId, appointment = '', hours = '24'] = process.argv.slice(2);
+const appointmentAt = new Date(appointment);
+const hoursBefore = Number(hours);
+if (patientId === undefined || Number.isNaN(appointmentAt.valueOf()) || !(hoursBefore >= 0)) {
+  console.error(
+    'Usage: npm run refresh -- <patientId> <appointment, e.g. 2027-01-31T09:00:00-05:00> [hours before]',
+  );
+  process.exit(2);
+}
+
+const settings = await readConnection();
+const temporal = await connectClient(settings);
+const refreshId = opaqueId(settings.idHmacKey, 'refresh', `${patientId} ${appointmentAt.toISOString()}`);
+const workflowId = refreshWorkflowId(refreshId);
+try {
+  await temporal.workflow.start<typeof refreshBeforeAppointment>(REFRESH_WORKFLOW, {
+    taskQueue: TASK_QUEUE,
+    workflowId,
+    workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    args: [
+      {
+        refreshId,
+        patientId,
+        appointmentAt: appointmentAt.toISOString(),
+        hoursBefore,
+        sources: ['hie', 'pharmacy', 'lab'],
+      },
+    ],
+  });
+} catch (error) {
+  // The same appointment again is followed, not asked about twice.
+  if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+}
+console.error(`${workflowId} is running; Ctrl-C leaves it to the worker.`);
+const summary: RefreshSummary = await temporal.workflow.getHandle(workflowId).result();
+console.log(JSON.stringify(summary, null, 2));
+await temporal.connection.close();

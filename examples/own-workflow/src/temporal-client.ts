@@ -1,0 +1,14 @@
+import { Client, Connection as TemporalConnection } from '@temporalio/client';
+import { createDataConverter, parseKeyRing } from 'medical-data-exchange/data-converter';
+import type { Connection } from './connection.ts';
+
+/** A client that encrypts as the worker does. Close its `connection` at the end. */
+export async function connectClient(settings: Connection): Promise<Client> {
+  const { temporalAddress: address, temporalNamespace: namespace, dataKeys } = settings;
+  const connection = await TemporalConnection.connect({ address });
+  return new Client({
+    connection,
+    namespace,
+    dataConverter: createDataConverter(parseKeyRing(dataKeys)),
+  });
+}

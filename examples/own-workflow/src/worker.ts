@@ -1,0 +1,44 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { createOrchestratorWorker } from 'medical-data-exchange/worker';
+import { readConnection } from './connection.ts';
+import { createReceiver } from './receiver.ts';
+import { refreshWorkflowId, SOURCE_ENDED, TASK_QUEUE } from './refresh.ts';
+import { connectClient } from './temporal-client.ts';
+import { webhookKeyFor } from './webhook-destination.ts';
+
+/** Runs the workflow, and the receiver whose webhooks become its signals. Ctrl-C ends both. */
+const settings = await readConnection();
+const temporal = await connectClient(settings);
+
+const receiver = createReceiver(
+  () => key,
+  async ({ orchestrationId, sourceEnd }) => {
+    if (orchestrationId === undefined || sourceEnd === undefined) return;
+    try {
+      await temporal.workflow.getHandle(refreshWorkflowId(orchestrationId)).signal(SOURCE_ENDED);
+    } catch (error) {
+      // Of another flow, or of a refresh that has ended.
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    }
+  },
+);
+await once(receiver.listen(Number(process.env.RECEIVER_PORT ?? 8095), '127.0.0.1'), 'listening');
+const { port } = receiver.address() as AddressInfo;
+const key = webhookKeyFor(`http://127.0.0.1:${port}/webhooks`, settings);
+await key;
+
+const worker = await createOrchestratorWorker({
+  temporal: { address: settings.temporalAddress, namespace: settings.temporalNamespace },
+  taskQueue: TASK_QUEUE,
+  workflowsPath: fileURLToPath(new URL('./refresh-before-appointment.ts', import.meta.url)),
+  exchange: { baseUrl: settings.exchangeUrl, apiKey: settings.apiKey },
+  dataKeys: settings.dataKeys,
+  idHmacKey: settings.idHmacKey,
+});
+console.log(`The worker serves "${TASK_QUEUE}"; webhooks come to port ${port}.`);
+await worker.run();
+receiver.close();
+await temporal.connection.close();
