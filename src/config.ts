@@ -75,6 +75,10 @@ const sourceVariables = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, 
       .string()
       .optional()
       .describe(`Further origins that links of the ${name} source may lead to, separated by blanks`),
+    [`${prefix}_TOKEN_ORIGINS`]: z
+      .string()
+      .optional()
+      .describe(`Further origins that get the ${name} source's token too, separated by blanks`),
     [`${prefix}_RATE_PER_SECOND`]: z.coerce
       .number()
       .positive()
@@ -89,6 +93,7 @@ const sourceVariables = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, 
       | `${P}_CLIENT_SECRET`
       | `${P}_CALLBACK_SECRET`
       | `${P}_ALLOWED_ORIGINS`
+      | `${P}_TOKEN_ORIGINS`
       | `${P}_RATE_PER_SECOND`]: K extends `${P}_BASE_URL`
       ? typeof httpUrl
       : K extends `${P}_TOKEN_URL`
@@ -261,6 +266,7 @@ const SOURCE_SETTINGS = [
   'CLIENT_SECRET',
   'CALLBACK_SECRET',
   'ALLOWED_ORIGINS',
+  'TOKEN_ORIGINS',
   'RATE_PER_SECOND',
 ] as const;
 

@@ -29,6 +29,7 @@ function sourceConfig(source: SourceType, config: SourcesConfig): SourceConfig {
     baseUrl: config[`${prefix}_BASE_URL`],
     auth: authOf(prefix, config),
     allowedOrigins: config[`${prefix}_ALLOWED_ORIGINS`]?.split(/\s+/) ?? [],
+    tokenOrigins: config[`${prefix}_TOKEN_ORIGINS`]?.split(/\s+/) ?? [],
     // A source that cannot prove its callbacks is only polled.
     callbacks: config[`${prefix}_CALLBACK_SECRET`] !== undefined,
   };

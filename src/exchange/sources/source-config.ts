@@ -13,6 +13,8 @@ export interface SourceConfig {
   auth: SourceAuth;
   /** Origins besides baseUrl's own that links, files and redirects of this source may lead to. */
   allowedOrigins?: string[];
+  /** Those of them that need the source's token too. Default none: it goes to baseUrl's own origin only. */
+  tokenOrigins?: string[];
   /** Largest single answer, NDJSON page or attachment. Default 20 MB. */
   pageBytesMax?: number;
   /** One request from connect to the last byte; for streamed files: to the headers, then between bytes. */
@@ -25,10 +27,12 @@ export interface SourceConfig {
   callbacks?: boolean;
 }
 
-export interface ResolvedSourceConfig extends Required<Omit<SourceConfig, 'baseUrl' | 'allowedOrigins'>> {
+export interface ResolvedSourceConfig
+  extends Required<Omit<SourceConfig, 'baseUrl' | 'allowedOrigins' | 'tokenOrigins'>> {
   /** Ends with a slash, so that relative references resolve below it. */
   baseUrl: URL;
   allowedOrigins: ReadonlySet<string>;
+  tokenOrigins: ReadonlySet<string>;
 }
 
 /** Fills in the defaults; throws a TypeError that names the source when an address is not one. */
@@ -40,9 +44,9 @@ export function resolveSourceConfig(config: SourceConfig): ResolvedSourceConfig 
   if (config.auth.kind === 'client-credentials') {
     parseHttpUrl(config.auth.tokenUrl, `token address of ${config.source}`);
   }
-  const extraOrigins = (config.allowedOrigins ?? []).map(
-    (origin) => parseHttpUrl(origin, `allowed origin of ${config.source}`).origin,
-  );
+  const originsOf = (origins: readonly string[] = [], what: string) =>
+    origins.map((origin) => parseHttpUrl(origin, `${what} of ${config.source}`).origin);
+  const tokenOrigins = [baseUrl.origin, ...originsOf(config.tokenOrigins, 'token origin')];
   return {
     pageBytesMax: 20_000_000,
     requestTimeoutMs: 30_000,
@@ -51,7 +55,8 @@ export function resolveSourceConfig(config: SourceConfig): ResolvedSourceConfig 
     callbacks: true,
     ...withoutUndefined(config),
     baseUrl,
-    allowedOrigins: new Set([baseUrl.origin, ...extraOrigins]),
+    allowedOrigins: new Set([...tokenOrigins, ...originsOf(config.allowedOrigins, 'allowed origin')]),
+    tokenOrigins: new Set(tokenOrigins),
   };
 }
 

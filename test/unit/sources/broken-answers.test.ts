@@ -119,6 +119,20 @@ describe('a body', () => {
     });
   });
 
+  it.each([1_001, 300_000])('nested %i levels deep is a bad answer, wherever it comes', async (levels) => {
+    const deep = `{"resourceType":"Bundle","entry":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
+    const message = 'with JSON nested more than 1000 levels deep';
+    await start({ text: deep });
+    await expect(collect()).rejects.toMatchObject({
+      kind: 'bad-answer',
+      message: `hie answered ${EVERYTHING} ${message}`,
+    });
+    source.routes['POST Patient/$match'] = { text: deep };
+    await expect(collect()).rejects.toMatchObject({ kind: 'bad-answer' });
+    source.routes['POST Patient/$match'] = { status: 422, text: deep };
+    await expect(collect()).rejects.toMatchObject({ kind: 'refused' });
+  });
+
   it('is refused by its declared size before it is read', async () => {
     let wasClosed = false;
     await start({
@@ -282,6 +296,28 @@ describe('a link', () => {
       'Condition/c1',
       'Condition/c2',
     ]);
+  });
+
+  it('to a configured origin gets the token only where the configuration says so', async () => {
+    const second = await startOther({
+      'GET more': { json: bundle([condition('c2')]) },
+      'GET Patient/p1/$everything': { json: bundle([]) },
+    });
+    const auth = { kind: 'bearer', token: 'secret' } as const;
+    const tokens = () => second.asked.map(({ headers }) => headers.authorization);
+    await start({ json: bundle([condition('c1')], `${second.origin}/fhir/more`) });
+    await collect({ auth, allowedOrigins: [second.origin] });
+    expect(tokens()).toEqual([undefined]);
+    await collect({ auth, tokenOrigins: [second.origin] });
+    expect(tokens()).toEqual([undefined, 'Bearer secret']);
+
+    source.routes['GET Patient/p1/$everything'] = {
+      status: 307,
+      headers: { location: `${second.origin}/fhir/Patient/p1/$everything` },
+    };
+    await collect({ auth, allowedOrigins: [second.origin] });
+    expect(tokens().slice(2)).toEqual([undefined]);
+    expect(source.asked.every(({ headers }) => headers.authorization === 'Bearer secret')).toBe(true);
   });
 
   it.each(['ftp://127.0.0.1/x', 'http://', '', 'http://user:word@127.0.0.1/'])(

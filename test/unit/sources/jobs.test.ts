@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Begin, JobHandle } from '../../../src/exchange/sources/connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
@@ -210,6 +211,18 @@ describe('jobs for several records of one person', () => {
   });
 });
 
+/** The same piece again and again, each a gzip member of its own. */
+function endless(piece: string): Reply {
+  const packed = gzipSync(piece);
+  return {
+    write: (response) => {
+      response.writeHead(200, { 'content-type': 'application/fhir+ndjson', 'content-encoding': 'gzip' });
+      const timer = setInterval(() => response.write(packed), 5);
+      response.on('close', () => clearInterval(timer));
+    },
+  };
+}
+
 describe('a manifest', () => {
   const line = (id: string) => `${JSON.stringify(condition(id))}\n`;
   const ndjson = (text: string): Reply => ({ text, headers: { 'content-type': 'application/fhir+ndjson' } });
@@ -295,6 +308,19 @@ describe('a manifest', () => {
       'bad-answer',
       'text/html instead of NDJSON',
     ],
+    [
+      'a line nested too deep',
+      ndjson(`{"a":${'['.repeat(1_000)}${']'.repeat(1_000)}}\n`),
+      'bad-answer',
+      'with a line of JSON nested more than 1000 levels deep',
+    ],
+    ['blank lines without end', endless('\n'.repeat(100_000)), 'bad-answer', '1000000 bytes of blank lines'],
+    [
+      'bytes that decode to nothing',
+      endless(''),
+      'transport',
+      'did not answer a file of its job within 0.5 s',
+    ],
     ['a line without end', ndjson('x'.repeat(200_000)), 'bad-answer', 'on one line'],
     [
       '404',
@@ -304,7 +330,9 @@ describe('a manifest', () => {
     ],
   ])('with a file of %s fails clearly', async (_, reply, kind, message) => {
     await start({ 'GET jobs/1': manifest(), 'GET files/1': reply });
-    await expect(pollPages(await begin(), { pageBytesMax: 100_000 })).rejects.toMatchObject({
+    await expect(
+      pollPages(await begin(), { pageBytesMax: 100_000, requestTimeoutMs: 500 }),
+    ).rejects.toMatchObject({
       kind,
       message: expect.stringContaining(message),
     });

@@ -16,6 +16,7 @@ test('a source with nothing but an address is asked without a login and only pol
     baseUrl: 'https://hie.example.org/fhir',
     auth: { kind: 'none' },
     allowedOrigins: [],
+    tokenOrigins: [],
     callbacks: false,
   });
 });
@@ -24,6 +25,7 @@ test('a bearer token, client credentials, further origins and callbacks come fro
   const { hie, lab } = configs({
     HIE_BEARER_TOKEN: 'token',
     HIE_ALLOWED_ORIGINS: 'https://files.example.org  https://more.example.org',
+    HIE_TOKEN_ORIGINS: 'https://more.example.org',
     HIE_CALLBACK_SECRET: 'whsec_x',
     LAB_TOKEN_URL: 'https://lab.example.org/token',
     LAB_CLIENT_ID: 'id',
@@ -32,6 +34,7 @@ test('a bearer token, client credentials, further origins and callbacks come fro
   expect(hie).toMatchObject({
     auth: { kind: 'bearer', token: 'token' },
     allowedOrigins: ['https://files.example.org', 'https://more.example.org'],
+    tokenOrigins: ['https://more.example.org'],
     callbacks: true,
   });
   expect(lab.auth).toEqual({

@@ -1,11 +1,14 @@
+import type { SourceType } from '../../../contract/primitives.ts';
 import { badAnswer, failureOfRest, isRecord } from '../http/failures.ts';
 import { describeType, readError } from '../http/source-http.ts';
+import { readSourceJson } from '../http/source-json.ts';
 import type { SourceContext } from '../source-context.ts';
 import type { Fetched } from './fetched.ts';
 import type { StepOf } from './plan.ts';
 
 const FILE = 'a file of its job';
 const LINES_MAX = 500;
+const BLANK_BYTES_MAX = 1_000_000;
 const NEWLINE = 0x0a;
 export const FHIR_NDJSON = 'application/fhir+ndjson';
 /** File stores often know no better than octet-stream; the lines themselves are checked. */
@@ -45,10 +48,9 @@ export async function* fetchFile(
     if (cut.kind === 'too-long')
       throw badAnswer(config.source, `put more than a page's bytes on one line of ${FILE}`);
     if (cut.kind === 'too-short') throw badAnswer(config.source, `shortened ${FILE} while it was being read`);
-    const lines = cut.lines.map((line) => ({ line, resource: parseLine(line) }));
-    if (lines.some(({ resource }) => resource === undefined)) {
-      throw badAnswer(config.source, `answered ${FILE} with a line of broken JSON`);
-    }
+    if (cut.kind === 'too-blank')
+      throw badAnswer(config.source, `put more than ${BLANK_BYTES_MAX} bytes of blank lines into ${FILE}`);
+    const lines = cut.lines.map((line) => ({ line, resource: resourceOf(line, config.source) }));
     yield {
       entries: lines.map(({ resource }) => ({ resource })),
       raw: { bytes: Buffer.concat(cut.lines), contentType: FHIR_NDJSON },
@@ -62,6 +64,7 @@ export async function* fetchFile(
 type Cut =
   | { kind: 'lines'; lines: Buffer[]; isLast: boolean; endBytes: number }
   | { kind: 'too-long' }
+  | { kind: 'too-blank' }
   | { kind: 'too-short' };
 
 interface CutLimits {
@@ -79,6 +82,7 @@ export async function* cutLines(parts: AsyncIterable<Buffer>, limits: CutLimits)
   let group: Buffer[] = [];
   let groupBytes = 0;
   let endBytes = limits.offsetBytes;
+  let blankBytes = 0;
   for await (const line of linesOf(parts, limits)) {
     if (line === 'too-long') return yield { kind: 'too-long' };
     if (line === 'too-short') return yield { kind: 'too-short' };
@@ -90,7 +94,12 @@ export async function* cutLines(parts: AsyncIterable<Buffer>, limits: CutLimits)
       groupBytes = 0;
     }
     endBytes += line.length;
-    if (isBlank) continue;
+    if (isBlank) {
+      // Nothing else ends a file of nothing but blank lines, which a few bytes of gzip can make as long as they like.
+      blankBytes += line.length;
+      if (blankBytes > BLANK_BYTES_MAX) return yield { kind: 'too-blank' };
+      continue;
+    }
     group.push(line);
     groupBytes += line.length;
   }
@@ -123,11 +132,9 @@ async function* linesOf(
   if (tailBytes > 0) yield Buffer.concat(tail);
 }
 
-function parseLine(line: Buffer): Record<string, unknown> | undefined {
-  try {
-    const json: unknown = JSON.parse(line.toString('utf8'));
-    return isRecord(json) ? json : undefined;
-  } catch {
-    return undefined;
-  }
+function resourceOf(line: Buffer, source: SourceType): Record<string, unknown> {
+  const read = readSourceJson(line);
+  if (!read.isRead) throw badAnswer(source, `answered ${FILE} with a line of ${read.fault}`);
+  if (!isRecord(read.json)) throw badAnswer(source, `answered ${FILE} with a line of broken JSON`);
+  return read.json;
 }

@@ -31,7 +31,7 @@ const DISCARD_BYTES_MAX = 64_000;
 /** One request and its answer: the time limit over both, and what their errors mean. */
 export class Exchange {
   private readonly controller = new AbortController();
-  private readonly timer: NodeJS.Timeout;
+  private timer: NodeJS.Timeout | undefined;
   private timedOut = false;
   private coding = 'content encoding';
 
@@ -39,10 +39,7 @@ export class Exchange {
     private readonly config: ResolvedSourceConfig,
     private readonly request: ExchangeRequest,
   ) {
-    this.timer = setTimeout(() => {
-      this.timedOut = true;
-      this.controller.abort();
-    }, config.requestTimeoutMs);
+    this.startTimer();
     if (request.signal.aborted) this.controller.abort();
     else request.signal.addEventListener('abort', this.abort, { once: true });
   }
@@ -93,11 +90,23 @@ export class Exchange {
 
   private async *chunks(response: Dispatcher.ResponseData, encoding = 'identity'): AsyncGenerator<Buffer> {
     try {
-      yield* this.decoded(response, encoding);
+      const decoded = this.decoded(response, encoding);
+      if (this.request.streamed === true) yield* this.withoutSilence(decoded);
+      else yield* decoded;
     } catch (error) {
       throw this.failed(error);
     } finally {
       this.end();
+    }
+  }
+
+  /** Bytes may come without end and decode to nothing; the time that the reader takes is its own. */
+  private async *withoutSilence(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    this.startTimer();
+    for await (const chunk of chunks) {
+      clearTimeout(this.timer);
+      yield chunk;
+      this.startTimer();
     }
   }
 
@@ -148,6 +157,13 @@ export class Exchange {
   }
 
   private readonly abort = () => this.controller.abort();
+
+  private startTimer(): void {
+    this.timer = setTimeout(() => {
+      this.timedOut = true;
+      this.controller.abort();
+    }, this.config.requestTimeoutMs);
+  }
 
   private end(): void {
     clearTimeout(this.timer);

@@ -11,6 +11,7 @@ import {
   parseRetryAfter,
 } from './failures.ts';
 import { type Answer, Exchange } from './http-answer.ts';
+import { readSourceJson } from './source-json.ts';
 
 export const FHIR_JSON = 'application/fhir+json';
 
@@ -105,7 +106,9 @@ export class SourceHttp {
       );
     }
     const bytes = await answer.bytes(pageBytesMax);
-    const json = parseJson(bytes);
+    const read = readSourceJson(bytes);
+    if (!read.isRead) throw badAnswer(source, `answered ${label} with ${read.fault}`);
+    const { json } = read;
     if (!isRecord(json)) throw badAnswer(source, `answered ${label} with broken JSON`);
     return { json, bytes, contentType: answer.mediaType, url: answer.url };
   }
@@ -115,8 +118,10 @@ export class SourceHttp {
     return failureOfStatus(this.config.source, label, await readError(answer));
   }
 
+  /** The token goes where the configuration says and nowhere else, wherever an answer or a redirect leads. */
   private async sendWithToken(request: SourceRequest, url: URL): Promise<Answer> {
-    if (request.withToken === false) return this.sendOnce(request, url, undefined);
+    if (request.withToken === false || !this.config.tokenOrigins.has(url.origin))
+      return this.sendOnce(request, url, undefined);
     const authorization = await this.tokens.authorization();
     const answer = await this.sendOnce(request, url, authorization);
     if (answer.status !== 401 || authorization === undefined) return answer;
@@ -167,7 +172,8 @@ export async function readError(answer: Answer): Promise<ErrorAnswer> {
   }
   // The status says what matters; a body that is broken or too long must not hide it.
   const bytes = await answer.bytes(ERROR_BODY_BYTES_MAX).catch(() => Buffer.alloc(0));
-  const json = parseJson(bytes);
+  const read = readSourceJson(bytes);
+  const json = read.isRead ? read.json : undefined;
   const isOutcome = isRecord(json) && json.resourceType === 'OperationOutcome';
   return { status, retryAfterMs, isOutcome, issueCode: issueCodeOf(json) };
 }
@@ -177,14 +183,6 @@ function createPool(requestTimeoutMs: number): Agent {
     connections: 64,
     connect: { timeout: Math.min(requestTimeoutMs, 10_000) },
   });
-}
-
-function parseJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'));
-  } catch {
-    return undefined;
-  }
 }
 
 /** A media type in a message: only if it looks like one, for the source chose the text. */

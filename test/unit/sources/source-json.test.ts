@@ -1,0 +1,30 @@
+import { fc, test } from '@fast-check/vitest';
+import { expect } from 'vitest';
+import { readSourceJson } from '../../../src/exchange/sources/http/source-json.ts';
+
+const read = (text: string) => readSourceJson(Buffer.from(text));
+const nested = (levels: number, inner: string) =>
+  `${'[{"a":'.repeat(levels / 2)}${inner}${'}]'.repeat(levels / 2)}`;
+
+test.prop({ value: fc.jsonValue({ maxDepth: 6, stringUnit: 'binary' }) })(
+  'what is not nested too deep is read as it stands',
+  ({ value }) => {
+    expect(read(JSON.stringify(value))).toEqual({ isRead: true, json: JSON.parse(JSON.stringify(value)) });
+  },
+);
+
+test.prop({ text: fc.string({ unit: fc.constantFrom('[', '{', '"', '\\', ']', 'x') }) })(
+  'brackets count only outside of texts',
+  ({ text }) => {
+    const inner = JSON.stringify([text]);
+    expect(read(nested(998, inner)).isRead).toBe(true);
+    expect(read(nested(1_000, inner))).toEqual({
+      isRead: false,
+      fault: 'JSON nested more than 1000 levels deep',
+    });
+  },
+);
+
+test.each(['', '{', '"', '"\\', '[}', 'x'])('%j is broken', (text) => {
+  expect(read(text)).toEqual({ isRead: false, fault: 'broken JSON' });
+});
