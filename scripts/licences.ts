@@ -1,0 +1,49 @@
+/**
+ * Licences of packages that may be shipped beside code under Apache-2.0: permissive ones, and CC-BY-4.0 for data. Whether
+ * another one may be added here is a question for a lawyer, not for the build.
+ */
+const ALLOWED: ReadonlySet<string> = new Set([
+  '0BSD',
+  'Apache-2.0',
+  'BlueOak-1.0.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'CC-BY-4.0',
+  'CC0-1.0',
+  'ISC',
+  'MIT',
+  'Unlicense',
+  'Zlib',
+]);
+
+/** They name no licence in their package.json; what the LICENSE file of this version says. Look again at another one. */
+const READ_BY_HAND: Readonly<Record<string, string>> = {
+  'png-js@2.0.0': 'MIT',
+  'unionfs@4.6.0': 'Unlicense',
+};
+
+/** One entry of `packages` in package-lock.json. */
+export interface LockedPackage {
+  version?: string;
+  license?: string;
+  dev?: boolean;
+}
+
+/** Each production dependency whose licence is missing or not allowed: `name@version: licence`. */
+export function refusedLicences(packages: Readonly<Record<string, LockedPackage>>): string[] {
+  const refused = Object.entries(packages)
+    .filter(([path, { dev }]) => path !== '' && dev !== true)
+    .map(([path, { version = '', license }]) => {
+      const name = `${path.split('node_modules/').at(-1)}@${version}`;
+      return { name, licence: license ?? READ_BY_HAND[name] };
+    })
+    .filter(({ licence }) => licence === undefined || !isAllowed(licence))
+    .map(({ name, licence }) => `${name}: ${licence ?? 'names no licence'}`);
+  return [...new Set(refused)].sort();
+}
+
+/** An SPDX expression: one side of OR is enough, of AND every one must be allowed. */
+function isAllowed(expression: string): boolean {
+  const choices = expression.replace(/^\((.*)\)$/, '$1').split(/ OR /);
+  return choices.some((choice) => choice.split(/ AND /).every((licence) => ALLOWED.has(licence)));
+}
