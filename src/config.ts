@@ -251,6 +251,9 @@ export const VARIABLES = {
 
   SIMULATOR_HOST: z.string().default('127.0.0.1').describe('Address the simulator listens on'),
   SIMULATOR_PORT: port.default(0).describe('Port of the simulator; 0 takes a free one'),
+  SIMULATOR_ADMIN_TOKEN: secret
+    .optional()
+    .describe('Bearer token of the simulator’s /admin; none: one is made and printed at the start'),
   SIMULATOR_LOG: z.string().optional().describe('File in which the simulator notes each request'),
   SIMULATOR_DATA: z.string().optional().describe('Folder in which the simulator keeps its jobs'),
   SIMULATOR_NOTIFY_URL: httpUrl

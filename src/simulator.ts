@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { ConfigError, readConfig } from './config.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { createLogger } from './lib/logger.ts';
@@ -13,6 +14,7 @@ const config = readConfig([
   'LOG_LEVEL',
   'SIMULATOR_HOST',
   'SIMULATOR_PORT',
+  'SIMULATOR_ADMIN_TOKEN',
   'SIMULATOR_LOG',
   'SIMULATOR_DATA',
   'SIMULATOR_NOTIFY_URL',
@@ -34,7 +36,9 @@ const config = readConfig([
 ]);
 const logger = createLogger('simulator', config.LOG_LEVEL);
 
+const adminToken = config.SIMULATOR_ADMIN_TOKEN ?? randomBytes(24).toString('base64url');
 const simulator = await createSimulator({
+  adminToken,
   host: config.SIMULATOR_HOST,
   port: config.SIMULATOR_PORT,
   requestLogPath: config.SIMULATOR_LOG,
@@ -50,6 +54,9 @@ const simulator = await createSimulator({
   },
 });
 logger.info({ url: simulator.url }, 'simulator listens');
+// The only place where it can be had; not a log line, so that it stays out of what collects logs by their fields.
+if (config.SIMULATOR_ADMIN_TOKEN === undefined)
+  process.stdout.write(`Token of /admin (set SIMULATOR_ADMIN_TOKEN to choose it): ${adminToken}\n`);
 reportReady({ url: simulator.url });
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -27,11 +27,11 @@ export interface RunningChild extends RunningPart {
 /** Starts a process of the stack. Rejects when it cannot be started at all (no such program, no permission). */
 export async function startChild(options: ChildOptions): Promise<RunningChild> {
   const { file, args, logFile, stopSteps, ipc = false, env = systemEnvironment(), ...rest } = options;
-  mkdirSync(dirname(logFile), { recursive: true });
+  mkdirSync(dirname(logFile), { recursive: true, mode: 0o700 });
   const log = openSync(logFile, 'a', 0o600);
   const stdio: StdioOptions = ipc ? ['ignore', log, log, 'ipc'] : ['ignore', log, log];
   // In a process group of its own: Ctrl-C in the terminal reaches the supervisor only, which stops its parts in order.
-  const child = spawn(file, [...args], { ...rest, env, stdio, detached: true });
+  const child = withUmask(() => spawn(file, [...args], { ...rest, env, stdio, detached: true }));
   closeSync(log);
   const exited = new Promise<ExitStatus>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));
@@ -42,6 +42,16 @@ export async function startChild(options: ChildOptions): Promise<RunningChild> {
   const pid = child.pid;
   if (pid === undefined) throw new Error(`${file} did not start`);
   return { process: child, pid, exited, stop: () => stopProcess(pid, stopSteps, exited) };
+}
+
+/** What the process writes is its owner's only, whatever modes it asks for. */
+function withUmask<T>(start: () => T): T {
+  const before = process.umask(0o077);
+  try {
+    return start();
+  } finally {
+    process.umask(before);
+  }
 }
 
 /** Sends the signals one after the other until the process is gone. */

@@ -16,11 +16,17 @@ export const connectionSchema = z.object({
   temporalNamespace: z.string(),
   /** Absent for a cluster whose UI we do not know. */
   temporalUiUrl: z.url().optional(),
+  /** Opens the UI of our own Temporal in one browser, once; the next link takes its place here. */
+  temporalUiLink: z.url().optional(),
   databaseUrl: z.string(),
   simulatorUrl: z.url(),
   /** Of the webhook receiver: `/webhooks` and `/intake` are below it. */
   receiverUrl: z.url(),
+  /** Bearer token of the simulator's `/admin`. */
+  simulatorAdminToken: z.string().optional(),
+  /** For the Temporal CLI, which needs the token too: TEMPORAL_CODEC_ENDPOINT and TEMPORAL_CODEC_AUTH (`Bearer …`). */
   codecUrl: z.url().optional(),
+  codecToken: z.string().optional(),
 });
 export type StackConnection = z.infer<typeof connectionSchema>;
 

@@ -6,7 +6,7 @@ export function describeStack(connection: StackConnection, dataDir: string): str
   const rows: [string, string][] = [
     ['Gateway', connection.baseUrl],
     ['API reference', `${connection.baseUrl}/reference`],
-    ['Temporal UI', connection.temporalUiUrl ?? `(of ${connection.temporalAddress})`],
+    ['Temporal UI', temporalUi(connection)],
     ['API key', connection.apiKey],
     ['Facility', connection.facilityId],
     ['Webhooks go to', `${connection.receiverUrl}/webhooks`],
@@ -16,4 +16,10 @@ export function describeStack(connection: StackConnection, dataDir: string): str
   const width = Math.max(...rows.map(([label]) => label.length)) + 2;
   const lines = rows.map(([label, value]) => `  ${colors.bold(label.padEnd(width))}${value}`);
   return ['', ...lines, '', 'Everything runs. Ctrl-C stops it.'].join('\n');
+}
+
+/** The link lets in the first browser that opens it. */
+function temporalUi({ temporalUiLink, temporalUiUrl, temporalAddress }: StackConnection): string {
+  if (temporalUiLink !== undefined) return `${temporalUiLink} (works once)`;
+  return temporalUiUrl ?? `(of ${temporalAddress})`;
 }

@@ -34,7 +34,6 @@ try {
     'SIMULATOR_PORT',
     'GATEWAY_PORT',
     'RECEIVER_PORT',
-    'CODEC_PORT',
     'WORKER_PORT',
   ]);
   print('Starting …');
@@ -49,7 +48,6 @@ try {
       simulator: config.SIMULATOR_PORT,
       gateway: config.GATEWAY_PORT,
       receiver: config.RECEIVER_PORT,
-      codec: config.CODEC_PORT,
       worker: config.WORKER_PORT,
     },
     outside: outsideParts(givenVariables),

@@ -13,8 +13,8 @@ const STEPS: readonly StopStep[] = [
 ];
 
 export async function writePidFile(dataDir: string, name: string, pid: number): Promise<void> {
-  await mkdir(folderOf(dataDir), { recursive: true });
-  await writeFile(join(folderOf(dataDir), `${name}.pid`), `${pid}\n`);
+  await mkdir(folderOf(dataDir), { recursive: true, mode: 0o700 });
+  await writeFile(join(folderOf(dataDir), `${name}.pid`), `${pid}\n`, { mode: 0o600 });
 }
 
 /** Ends the Node.js processes that a killed supervisor left behind on this data folder. */

@@ -2,7 +2,7 @@ import { chown, cp, lstat, mkdir, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CommandError, runCommand } from '../lib/run-command.ts';
-import type { PostgresBinaries } from './postgres-binaries.ts';
+import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
 
 /** How PostgreSQL's programs are run on this machine; PostgreSQL refuses to run as root. */
 export interface PostgresLauncher {
@@ -29,6 +29,12 @@ export async function chooseLauncher(binaries: PostgresBinaries, dataDir: string
   if (process.getuid?.() !== 0) return { binaries, prefix: [] };
   const user = await otherUser();
   return (await inUserNamespace(binaries, user)) ?? asOtherUser(binaries, user, dataDir);
+}
+
+/** Whether `chooseLauncher` will have to run PostgreSQL as another user, who must then reach the data folder. */
+export async function runsAsOtherUser(): Promise<boolean> {
+  if (process.getuid?.() !== 0) return false;
+  return (await inUserNamespace(await findPostgresBinaries(), await otherUser())) === undefined;
 }
 
 async function inUserNamespace(

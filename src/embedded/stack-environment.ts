@@ -44,6 +44,7 @@ export const simulatorEnvironment = ({
 }: Pick<StackFacts, 'dataDir' | 'logLevel' | 'ports' | 'secrets'>): Environment => ({
   LOG_LEVEL: logLevel,
   SIMULATOR_PORT: String(ports.simulator),
+  SIMULATOR_ADMIN_TOKEN: secrets.simulatorAdminToken,
   SIMULATOR_LOG: join(dataDir, 'logs', 'simulator-requests.jsonl'),
   SIMULATOR_DATA: join(dataDir, 'simulator'),
   SIMULATOR_NOTIFY_URL: gatewayUrl(ports),

@@ -7,7 +7,8 @@ export const PORT_NAMES = [
   'postgres',
   'temporal',
   'temporalUi',
-  'codec',
+  // Temporal's own web server, which asks for no login; `temporalUi` is the operator's way in.
+  'temporalWeb',
   'simulator',
   'gateway',
   'receiver',
@@ -16,7 +17,8 @@ export const PORT_NAMES = [
 export type PortName = (typeof PORT_NAMES)[number];
 export type StackPorts = Readonly<Record<PortName, number>>;
 
-const storedSchema = z.partialRecord(z.enum(PORT_NAMES), z.number().int());
+// Another version may have named further ports.
+const storedSchema = z.record(z.string(), z.number().int());
 
 /**
  * The port of each part: the wanted one, else that of the last run on this folder (webhook addresses and callbacks

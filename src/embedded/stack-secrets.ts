@@ -12,7 +12,7 @@ const GENERATORS = {
   linkSigningKey: token,
   internalTokenKey: token,
   auditKey: token,
-  codecPathSecret: token,
+  codecToken: token,
   apiKey: generateApiKey,
   webhookKey: generateWebhookKey,
   intakeKey: generateWebhookKey,
@@ -25,14 +25,13 @@ const GENERATORS = {
   notificationSecret: token,
   identityPartnerSecret: generateWebhookKey,
   messagePartnerSecret: generateWebhookKey,
+  simulatorAdminToken: token,
 } as const satisfies Record<string, () => string>;
 
 export type StackSecrets = Readonly<Record<keyof typeof GENERATORS, string>>;
 
-const storedSchema = z.partialRecord(
-  z.enum(Object.keys(GENERATORS) as (keyof typeof GENERATORS)[]),
-  z.string(),
-);
+/** Another version may have named further secrets, which are kept for it. */
+const storedSchema = z.record(z.string(), z.string());
 
 /**
  * The stack's keys, made once for each data folder. Whoever loses the file loses what is encrypted with it, so it
@@ -41,12 +40,10 @@ const storedSchema = z.partialRecord(
 export async function ensureSecrets(dataDir: string): Promise<StackSecrets> {
   const path = join(dataDir, 'secrets.json');
   const stored = (await readJsonFile(path, storedSchema)) ?? {};
-  const entries = Object.entries(GENERATORS).map(([name, generate]) => [
-    name,
-    stored[name as keyof typeof GENERATORS] ?? generate(),
-  ]);
+  const entries = Object.entries(GENERATORS).map(([name, generate]) => [name, stored[name] ?? generate()]);
   const secrets = Object.fromEntries(entries) as StackSecrets;
-  if (Object.keys(stored).length < entries.length) await writeJsonFile(path, secrets);
+  if (entries.some(([name = '']) => stored[name] === undefined))
+    await writeJsonFile(path, { ...stored, ...secrets });
   return secrets;
 }
 

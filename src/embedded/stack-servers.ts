@@ -7,7 +7,7 @@ import type { StackOptions } from './stack-options.ts';
 import type { StackPorts } from './stack-ports.ts';
 import type { StackSecrets } from './stack-secrets.ts';
 import { startTemporalServer } from './temporal-server.ts';
-import { startUiCodec } from './ui-codec.ts';
+import { startTemporalUi, type TemporalUi } from './temporal-ui.ts';
 
 export interface ServerContext {
   readonly group: ProcessGroup;
@@ -24,7 +24,8 @@ export interface StackTemporal {
   readonly address: string;
   readonly namespace: string;
   readonly uiUrl?: string | undefined;
-  readonly codecUrl?: string | undefined;
+  /** Of our own server: the operator's way into its UI. */
+  readonly ui?: TemporalUi;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
@@ -36,43 +37,48 @@ export async function startDatabase({ group, dataDir, ports, outside }: ServerCo
   const { databaseUrl } = await group.start({
     name: 'PostgreSQL',
     start: (signal) =>
-      onSamePort(port, startPostgres({ dataDir: join(dataDir, 'postgres'), logFile, port, signal })),
+      onSamePorts({ port }, startPostgres({ dataDir: join(dataDir, 'postgres'), logFile, port, signal })),
   });
   return databaseUrl;
 }
 
-/** The Temporal outside, or our own server, started, with the codec server that its UI asks. */
+/** The Temporal outside, or our own server, started, with the operator's way into its UI. */
 export async function startTemporal(context: ServerContext): Promise<StackTemporal> {
   const { group, dataDir, ports, secrets, outside, closers } = context;
   if (outside.temporal !== undefined) return outside.temporal;
-  const codec = await startUiCodec(secrets, ports);
-  closers.push(() => codec.close());
-  const { address, namespace, uiUrl } = await group.start({
+  const ui = await startTemporalUi({
+    dataKeys: secrets.dataKeys,
+    codecToken: secrets.codecToken,
+    port: ports.temporalUi,
+    upstream: `http://127.0.0.1:${ports.temporalWeb}`,
+  });
+  closers.push(() => ui.close());
+  const { address, namespace } = await group.start({
     name: 'Temporal',
     start: (signal) =>
-      onSamePort(
-        ports.temporal,
+      onSamePorts(
+        { port: ports.temporal, uiPort: ports.temporalWeb },
         startTemporalServer({
           dataDir: join(dataDir, 'temporal'),
           logFile: join(dataDir, 'logs', 'temporal.log'),
-          codecEndpoint: codec.endpoint,
           searchAttributes: SEARCH_ATTRIBUTES,
           port: ports.temporal,
-          uiPort: ports.temporalUi,
+          uiPort: ports.temporalWeb,
           signal,
         }),
       ),
   });
-  return { address, namespace, uiUrl, codecUrl: codec.endpoint };
+  return { address, namespace, uiUrl: ui.url, ui };
 }
 
-/** The other parts were told this port, so on another one it serves nobody. */
-async function onSamePort<R extends RunningPart & { port: number }>(
-  port: number,
+/** The other parts know these ports; on others it would serve none of them. */
+async function onSamePorts<P extends Readonly<Record<string, number>>, R extends RunningPart & P>(
+  ports: P,
   start: Promise<R>,
 ): Promise<R> {
   const running = await start;
-  if (running.port === port) return running;
+  const taken = Object.keys(ports).find((name) => running[name as keyof P] !== ports[name]);
+  if (taken === undefined) return running;
   await running.stop();
-  throw new Error(`port ${port} is taken`);
+  throw new Error(`port ${ports[taken]} is taken`);
 }

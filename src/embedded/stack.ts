@@ -2,10 +2,12 @@ import { mkdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createWebhookKeys } from '../exchange/webhooks/webhook-key.ts';
 import { parseKeyRing } from '../lib/key-ring.ts';
+import { closeToOthers } from './close-to-others.ts';
 import { removeConnection, type StackConnection, writeConnection } from './connection-file.ts';
 import { startNodeProcess } from './node-process.ts';
 import { stopLeftOverNodeProcesses } from './pid-files.ts';
 import { stopLeftOverPostgres } from './postgres.ts';
+import { runsAsOtherUser } from './postgres-launcher.ts';
 import { ProcessGroup } from './process-group.ts';
 import { prepareDatabase } from './stack-database.ts';
 import {
@@ -26,6 +28,7 @@ import { ensurePorts } from './stack-ports.ts';
 import { ensureSecrets } from './stack-secrets.ts';
 import { startDatabase, startTemporal } from './stack-servers.ts';
 import { stopLeftOverTemporalServer } from './temporal-server.ts';
+import type { TemporalUi } from './temporal-ui.ts';
 
 export interface Stack {
   readonly connection: StackConnection;
@@ -43,6 +46,7 @@ export interface Stack {
 export async function startStack(options: StackOptions): Promise<Stack> {
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
   const dataDir = await realpath(options.dataDir);
+  await closeToOthers(dataDir, options.outside?.databaseUrl === undefined && (await runsAsOtherUser()));
   const release = await lockDataFolder(dataDir);
   const group = new ProcessGroup({ log: createStackLog(dataDir, options.log) });
   const closers: (() => Promise<void>)[] = [];
@@ -56,9 +60,12 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   options.signal?.addEventListener('abort', onAbort, { once: true });
   try {
     options.signal?.throwIfAborted();
-    const connection = await startParts({ ...options, dataDir }, group, closers);
+    const { connection, ui } = await startParts({ ...options, dataDir }, group, closers);
     await writeConnection(dataDir, connection);
     let stopped: Promise<void> | undefined;
+    ui?.onNextLink(async (temporalUiLink) => {
+      if (stopped === undefined) await writeConnection(dataDir, { ...connection, temporalUiLink });
+    });
     return {
       connection,
       pids: () => group.pids(),
@@ -83,7 +90,7 @@ async function startParts(
   options: StackOptions,
   group: ProcessGroup,
   closers: (() => Promise<void>)[],
-): Promise<StackConnection> {
+): Promise<{ connection: StackConnection; ui?: TemporalUi | undefined }> {
   const { dataDir, outside = {}, logLevel = 'info' } = options;
   await stopLeftOverNodeProcesses(dataDir);
   await stopLeftOverTemporalServer(join(dataDir, 'temporal'));
@@ -137,7 +144,7 @@ async function startParts(
     // Last, so that it is the first to stop: what it has in hand still needs all the others.
     startNode('worker', workerEnvironment(facts)),
   ]);
-  return {
+  const connection: StackConnection = {
     pid: process.pid,
     baseUrl: gatewayUrl(ports),
     apiKey: account.apiKey,
@@ -146,11 +153,15 @@ async function startParts(
     temporalAddress: temporal.address,
     temporalNamespace: temporal.namespace,
     temporalUiUrl: temporal.uiUrl,
+    temporalUiLink: temporal.ui?.link(),
     databaseUrl,
     simulatorUrl: simulatorUrl(ports),
+    simulatorAdminToken: secrets.simulatorAdminToken,
     receiverUrl: receiverUrl(ports),
-    codecUrl: temporal.codecUrl,
+    codecUrl: temporal.ui?.codecUrl,
+    codecToken: temporal.ui === undefined ? undefined : secrets.codecToken,
   };
+  return { connection, ui: temporal.ui };
 }
 
 /** Waits for all of them even when one fails, so that whoever stops the rest finds them started. */

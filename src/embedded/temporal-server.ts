@@ -14,8 +14,6 @@ export interface TemporalServerOptions {
   /** Ports are taken when they are free, else other ones. */
   port?: number;
   uiPort?: number;
-  /** Address by which the UI has payloads decoded. */
-  codecEndpoint?: string;
   namespace?: string;
   searchAttributes?: Readonly<Record<string, SearchAttributeTypeName>>;
   /** How long closed workflows are kept; the server's own default is one day. */
@@ -72,7 +70,6 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
     ...['--dynamic-config-value', 'matching.numTaskqueueWritePartitions=1'],
     ...['--ui-disable-news-fetch'],
     ...Object.entries(searchAttributes).flatMap(([name, type]) => ['--search-attribute', `${name}=${type}`]),
-    ...(options.codecEndpoint === undefined ? [] : ['--ui-codec-endpoint', options.codecEndpoint]),
   ];
   const logStart = await fileSize(logFile);
   const child = await startChild({ file, args, logFile, cwd: dataDir, stopSteps: STOP_STEPS });

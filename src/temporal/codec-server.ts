@@ -25,7 +25,9 @@ export interface CodecServer {
 /** Of the UI 2.54; Authorization-Extras carries the id token when the UI is told to pass its login on. */
 const UI_HEADERS = 'content-type, x-namespace, authorization, authorization-extras';
 /** Temporal's largest message is 4 MB; base64 makes 4/3 of it. */
-const BODY_SIZE_BYTES_MAX = 6 * 1024 * 1024;
+export const CODEC_BODY_BYTES_MAX = 6 * 1024 * 1024;
+
+export const NO_PAYLOADS = { error: 'The body is not {"payloads": [...]}' };
 
 const payloadsSchema = z.object({
   payloads: z.array(
@@ -39,8 +41,8 @@ const payloadsSchema = z.object({
  * write into workflows by hand. A payload that cannot be decrypted comes back as it is. Nothing is logged.
  */
 export async function createCodecServer(options: CodecServerOptions): Promise<CodecServer> {
-  const codec = createEncryptionCodec(options.keyRing);
-  const app = fastify({ logger: false, bodyLimit: BODY_SIZE_BYTES_MAX, exposeHeadRoutes: false });
+  const decode = createDecoder(options.keyRing);
+  const app = fastify({ logger: false, bodyLimit: CODEC_BODY_BYTES_MAX, exposeHeadRoutes: false });
 
   app.addHook('onRequest', async (request, reply) => {
     const { secret } = request.params as { secret?: string };
@@ -65,13 +67,8 @@ export async function createCodecServer(options: CodecServerOptions): Promise<Co
   );
 
   app.post('/:secret/decode', async (request, reply) => {
-    const parsed = payloadsSchema.safeParse(request.body);
-    if (!parsed.success) return reply.code(400).send({ error: 'The body is not {"payloads": [...]}' });
-    const payloads = parsed.data.payloads.map(fromJson);
-    const decoded = await Promise.all(
-      payloads.map((payload) => codec.decode([payload]).catch(() => [payload])),
-    );
-    return { payloads: decoded.flat().map(toJson) };
+    const decoded = await decode(request.body);
+    return decoded ?? reply.code(400).send(NO_PAYLOADS);
   });
 
   app.setErrorHandler((error: { statusCode?: number }, _request, reply) => {
@@ -83,8 +80,22 @@ export async function createCodecServer(options: CodecServerOptions): Promise<Co
   return { endpoint: `${address}/${options.pathSecret}`, close: () => app.close() };
 }
 
+/** Answers the body of a decode request; undefined when it is not one. A payload that does not decrypt stays as it is. */
+export function createDecoder(keyRing: KeyRing): (body: unknown) => Promise<unknown> {
+  const codec = createEncryptionCodec(keyRing);
+  return async (body) => {
+    const parsed = payloadsSchema.safeParse(body);
+    if (!parsed.success) return undefined;
+    const payloads = parsed.data.payloads.map(fromJson);
+    const decoded = await Promise.all(
+      payloads.map((payload) => codec.decode([payload]).catch(() => [payload])),
+    );
+    return { payloads: decoded.flat().map(toJson) };
+  };
+}
+
 /** Compares in constant time, whatever the lengths. */
-function isSame(given: string, wanted: string): boolean {
+export function isSame(given: string, wanted: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(wanted));
 }

@@ -80,7 +80,9 @@ describe('the embedded stack', { timeout: TIMEOUT_MS }, () => {
     await expect(readConnection(dataDir)).rejects.toThrow(/is not running; start it with: npm start/);
 
     const next = await startMain(dataDir);
-    expect(next.connection).toEqual({ ...connection, pid: next.main.pid });
+    const { temporalUiLink } = next.connection;
+    expect(next.connection).toEqual({ ...connection, pid: next.main.pid, temporalUiLink });
+    expect(temporalUiLink).not.toBe(connection.temporalUiLink);
     expect(await querySql(next.connection.databaseUrl, 'SELECT value FROM kept')).toEqual([{ value: 1 }]);
     expect(await webhookUrl(next.connection)).toBe(`${next.connection.receiverUrl}/webhooks`);
     await stopMain(next.main);

@@ -146,7 +146,7 @@ describe('what a whole run leaves behind', { timeout: 60_000 }, () => {
   ];
 
   function secretWords(): string[] {
-    const { codecPathSecret: _, dataKeys, ...secrets } = stack.secrets;
+    const { dataKeys, ...secrets } = stack.secrets;
     const password = new URL(stack.connection.databaseUrl).password;
     return [...Object.values(secrets), dataKeys.split(':')[1] ?? '', account.apiKey, password];
   }

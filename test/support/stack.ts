@@ -88,7 +88,7 @@ export async function attachToStack(dataDir: string, connection: StackConnection
     connection,
     secrets,
     temporal,
-    simulator: createSimulatorAdmin(connection.simulatorUrl),
+    simulator: createSimulatorAdmin(connection.simulatorUrl, connection.simulatorAdminToken),
     rows: async (statement, values) => (await pool.query(statement, values)).rows,
     addAccount: () => addAccount(connection, secrets),
     received: () => readReceived(dataDir),

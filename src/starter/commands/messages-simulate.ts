@@ -42,7 +42,8 @@ export async function messagesSimulate(
     ...{ destination, network, subject: options.subject, body: options.body },
     ...{ intendedRecipientNpi: options.npi, patient, attachments },
   };
-  const simulator = createSimulatorAdmin(target.stack.connection.simulatorUrl);
+  const { simulatorUrl, simulatorAdminToken } = target.stack.connection;
+  const simulator = createSimulatorAdmin(simulatorUrl, simulatorAdminToken);
   const statuses: number[] = [];
   for (let times = 0; times < options.times; times += 1)
     statuses.push(await simulator.deliverMessage(message));

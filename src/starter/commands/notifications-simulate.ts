@@ -25,7 +25,8 @@ export async function notificationsSimulate(
 ): Promise<CommandResult> {
   if (target.stack === undefined)
     throw new UsageError('Only a running stack has a simulator; leave --base-url out.');
-  const messages = await createSimulatorAdmin(target.stack.connection.simulatorUrl).notify({
+  const { simulatorUrl, simulatorAdminToken } = target.stack.connection;
+  const messages = await createSimulatorAdmin(simulatorUrl, simulatorAdminToken).notify({
     ...{ sample, visit, format },
     events: events.map((event) => ({ event })),
     arrival: { order, times },

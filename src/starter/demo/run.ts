@@ -52,9 +52,11 @@ export async function runDemo(options: {
     const { connection } = stack;
     const ui = { url: connection.temporalUiUrl ?? '', namespace: connection.temporalNamespace };
     const link = (workflowId: string) => workflowLink(ui, workflowId);
-    print(`Up after ${seconds(begunAt)} s. Watch it in the Temporal UI: ${color.cyan(ui.url)}\n`);
+    print(
+      `Up after ${seconds(begunAt)} s. Watch it in the Temporal UI (the link works once): ${color.cyan(connection.temporalUiLink ?? ui.url)}\n`,
+    );
 
-    const simulator = createSimulatorAdmin(connection.simulatorUrl);
+    const simulator = createSimulatorAdmin(connection.simulatorUrl, connection.simulatorAdminToken);
     const [broken] = INCIDENTS;
     const incidents =
       options.breaks === 'fault' ? INCIDENTS.filter((incident) => incident !== broken) : INCIDENTS;
