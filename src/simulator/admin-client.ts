@@ -1,5 +1,6 @@
 import { request } from 'undici';
 import { z } from 'zod';
+import type { Correction } from './data/corrections.ts';
 import type { FaultRuleInput } from './faults/rules.ts';
 import { type NotifyInput, type SentMessage, sentMessage } from './notifications/request.ts';
 import type { Carried } from './partners/messages.ts';
@@ -15,6 +16,10 @@ export interface SimulatorAdmin {
   changeSettings(change: SettingsChange): Promise<void>;
   /** Back to the settings the simulator was started with. */
   resetSettings(): Promise<void>;
+  /** A source deletes a resource, or moves it to another sample person. */
+  correct(correction: Correction): Promise<void>;
+  /** Everything is again as the samples have it. */
+  undoCorrections(): Promise<void>;
   /** How the identity and the transport partner behave from now on. */
   changePartners(change: PartnerSettingsChange): Promise<void>;
   /** Brings a message to the exchange, as its transport partner; the status that it answered. */
@@ -51,6 +56,8 @@ export function createSimulatorAdmin(simulatorUrl: string, token?: string): Simu
     changeSettings: async (change) => void (await call('PUT', 'settings', change)),
     notify: async (notification) =>
       z.array(sentMessage).parse(JSON.parse(await call('POST', 'notifications', notification))),
+    correct: async (correction) => void (await call('POST', 'corrections', correction)),
+    undoCorrections: async () => void (await call('DELETE', 'corrections')),
     changePartners: async (change) => void (await call('PUT', 'partners', change)),
     deliverMessage: async (message) =>
       z.object({ status: z.int() }).parse(JSON.parse(await call('POST', 'messages', message))).status,

@@ -1,19 +1,22 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { bearerToken, sameText } from './auth.ts';
+import { correction } from './data/corrections.ts';
+import type { SourceData } from './data/source-data.ts';
 import type { FaultBook } from './faults/fault-book.ts';
 import { faultRule } from './faults/rules.ts';
 import { CannotNotifyError, type Notifier } from './notifications/notifier.ts';
 import { notifyRequest } from './notifications/request.ts';
 import type { Carried, Deliver } from './partners/messages.ts';
 import { type PartnerSettings, partnerSettingsChange } from './partners/settings.ts';
-import { SOURCE_NAMES } from './protocol.ts';
+import { SOURCE_NAMES, type SourceName } from './protocol.ts';
 import type { RequestLog } from './request-log.ts';
 import { type Settings, settingsChange } from './settings.ts';
 
 export interface AdminOptions {
   faults: FaultBook;
   settings: Settings;
+  data: Record<SourceName, SourceData>;
   log: RequestLog;
   notifier: Notifier;
   partners: PartnerSettings;
@@ -39,7 +42,7 @@ const logFilter = z.object({
 
 /** Routes by which tests and the demo steer the sources and read what they saw. Only for this machine. */
 export async function adminRoutes(app: FastifyInstance, options: AdminOptions): Promise<void> {
-  const { faults, settings, log, notifier, partners, carried, deliver, token } = options;
+  const { faults, settings, data, log, notifier, partners, carried, deliver, token } = options;
   app.addHook('onRequest', async (request, reply) => {
     const refused = refusalOf(request, token);
     if (refused) await reply.code(refused.status).send({ error: refused.error });
@@ -66,6 +69,18 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
   });
   app.delete('/settings', (_, reply) => {
     settings.reset();
+    return reply.code(204).send();
+  });
+
+  app.post('/corrections', (request, reply) => {
+    const asked = correction.safeParse(request.body);
+    if (!asked.success) return invalid(reply, asked.error);
+    const { source, resource, to } = asked.data;
+    if (data[source].correct(resource, to)) return reply.code(204).send();
+    return reply.code(404).send({ error: 'this source has no such resource, or there is no such sample' });
+  });
+  app.delete('/corrections', (_, reply) => {
+    for (const name of SOURCE_NAMES) data[name].undoCorrections();
     return reply.code(204).send();
   });
 

@@ -81,6 +81,7 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
     prefix: '/admin',
     faults,
     settings,
+    data,
     log,
     notifier,
     partners,

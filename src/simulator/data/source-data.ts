@@ -2,6 +2,7 @@ import type { FhirResource } from 'fhir/r4.js';
 import type { SourceName } from '../protocol.ts';
 import { loadProviders, loadSamplePatients, type SamplePatient } from '../samples.ts';
 import type { StoredBinary } from './ccda-document.ts';
+import { corrected } from './corrections.ts';
 import { LINK_TYPES, type LinkType, linkedIds, splitView } from './linked-view.ts';
 import { buildPatientView, type PatientView, type ProvidersByReference } from './patient-view.ts';
 import { idAtSource } from './source-ids.ts';
@@ -12,6 +13,7 @@ export class SourceData {
   readonly #providers: () => ProvidersByReference;
   readonly #samplesByPatientId = new Map<string, SamplePatient>();
   readonly #views = new Map<string, PatientView>();
+  readonly #corrections = new Map<string, { resource: FhirResource; to: string } | undefined>();
   readonly #samples: readonly SamplePatient[];
 
   constructor(source: SourceName, samples: readonly SamplePatient[], providers: () => ProvidersByReference) {
@@ -38,7 +40,8 @@ export class SourceData {
     const sample = this.#samplesByPatientId.get(patientId);
     if (!sample) return undefined;
     this.#build(sample);
-    return this.#views.get(patientId);
+    const view = this.#views.get(patientId);
+    return view && corrected(view, this.#corrections);
   }
 
   /** Everybody this source knows, once each. */
@@ -63,6 +66,21 @@ export class SourceData {
       if (resource) return { resource, sample };
     }
     return undefined;
+  }
+
+  /** Deletes a resource, or moves it to another sample person; false when the source has no such resource or person. */
+  correct(name: string, to?: string): boolean {
+    const [type = '', id = ''] = name.split('/');
+    const found = this.read(type, id);
+    if (found === undefined || type === 'Patient') return false;
+    if (to !== undefined && !this.#samples.some(({ key }) => key === to)) return false;
+    this.#corrections.set(name, to === undefined ? undefined : { resource: found.resource, to });
+    return true;
+  }
+
+  /** Everything is again as the samples have it. */
+  undoCorrections(): void {
+    this.#corrections.clear();
   }
 
   binary(id: string): (StoredBinary & { sample: string }) | undefined {
