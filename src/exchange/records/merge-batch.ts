@@ -17,7 +17,7 @@ import {
 } from '../store/record-merge.ts';
 
 /** To be raised when the rules of `domain/merge` change what is the same: every record is then merged again. */
-export const MERGE_RULES = 1;
+export const MERGE_RULES = 2;
 
 /**
  * Merges these deliveries into a patient's record, in one transaction that holds the record's lock.

@@ -162,6 +162,20 @@ describe('what is the same', () => {
     expect(others(deliveries)).toHaveLength(count);
   });
 
+  test('are statements that there is none of one day; of two days they are two', () => {
+    const none = (source: string, patient: object, recordedDate: string) =>
+      delivery(source, {
+        resourceType: 'AllergyIntolerance',
+        id: source,
+        patient,
+        code: { coding: [{ system: 'http://snomed.info/sct', code: '716186003' }] },
+        recordedDate,
+      });
+    const day = '2024-03-07';
+    expect(others([none('hie', subject, day), none('lab', atLab, day)])).toHaveLength(1);
+    expect(others([none('hie', subject, day), none('lab', atLab, '2019-01-02')])).toHaveLength(2);
+  });
+
   test('from two sources keeps what each knows; labels of both; the newer one’s word', () => {
     const label = { system: 'http://terminology.hl7.org/CodeSystem/v3-Confidentiality', code: 'R' };
     const older = result('a', {

@@ -1,3 +1,4 @@
+import { absencesIn } from '../absence.ts';
 import { meaningOf, meaningsOf, valueMeaning } from './codes.ts';
 import { day, firstMoment, moment } from './dates.ts';
 import { isJson, type Json, objectsOf, plainText, textOf } from './json.ts';
@@ -62,6 +63,10 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
     whole(
       meaningOf(resource.code) ?? meaningsOf(objectsOf(resource.reaction).map((r) => r.substance))[0],
       negated(resource),
+      // That there is none is true of a day: the statement of another day is another one.
+      ...(absencesIn(resource).length > 0
+        ? [day(resource.recordedDate) ?? day(resource.onsetDateTime) ?? '']
+        : []),
     ),
   CarePlan: (resource) =>
     whole(

@@ -36,7 +36,8 @@ export async function showRecord(answer) {
         made.push(section);
         break;
       case 'note':
-        section?.append(el('p.quiet', {}, part.text));
+        section?.append(el(part.tone === undefined ? 'p.quiet' : `p.${part.tone}`, {}, part.text));
+        if (part.tone !== undefined && section !== undefined) section.dataset.stated = 'true';
         break;
       case 'table':
         open = createTable(part);
@@ -65,7 +66,8 @@ function inOrder(made) {
   const parts = made.filter((each) => each.matches('details'));
   const notes = made.filter((each) => !each.matches('details'));
   const idOf = (/** @type {HTMLElement} */ part) => part.dataset.part ?? '';
-  const isEmpty = (/** @type {HTMLElement} */ part) => part.dataset.rows === undefined;
+  const isEmpty = (/** @type {HTMLElement} */ part) =>
+    part.dataset.rows === undefined && part.dataset.stated === undefined;
   const shown = parts.filter((part) => !isEmpty(part) || KEPT.includes(idOf(part)));
   const missing = parts.filter((part) => !shown.includes(part));
   const isWide = matchMedia('(min-width: 62rem)').matches;

@@ -1,6 +1,8 @@
 import { type Ccda, convertCcdaToFhir, convertXmlToCcda } from '@medplum/ccda';
-import type { Json } from '../../domain/merge/json.ts';
-import { prepareCcda, withoutTimeMarks } from './prepare.ts';
+import { isJson, type Json } from '../../domain/merge/json.ts';
+import { emptySections } from './empty-sections.ts';
+import { dropNullEntries, negated, takeNegated } from './negation.ts';
+import { dayOfDocument, prepareCcda, withoutTimeMarks } from './prepare.ts';
 import { tidyResources } from './tidy.ts';
 import { isClinicalDocument, openXml } from './xml-gate.ts';
 
@@ -42,7 +44,12 @@ export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion
   if (ccda === undefined || persons !== 1) {
     return { kind: 'skipped', reason: persons > 1 ? 'it is about several persons' : 'it names nobody' };
   }
+  const document = ccda as unknown as Json;
+  const day = dayOfDocument(document);
+  const empty = emptySections(document, day);
   prepareCcda(ccda);
+  dropNullEntries(document);
+  const denied = NEGATION.test(xml.text) ? convertNegated(document, day) : NOTHING_DENIED;
   const { bundle, skippedSections } = convertSections(ccda);
   const header = bundle.find(({ resourceType }) => resourceType === 'Patient');
   if (header === undefined) return { kind: 'skipped', reason: 'it names nobody' };
@@ -51,9 +58,20 @@ export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion
   return {
     kind: 'converted',
     patient,
-    resources: tidyResources(bundle, names.unit, names.patientId),
-    skippedSections,
+    resources: tidyResources([...bundle, ...denied.resources, ...empty], names.unit, names.patientId),
+    skippedSections: skippedSections + denied.skippedSections,
   };
+}
+
+const NEGATION = /negationInd\s*=\s*["'](?:true|1)["']/;
+const NOTHING_DENIED = { resources: [] as Json[], skippedSections: 0 };
+
+/** What the document says is not so, taken out of it. */
+function convertNegated(document: Json, day: string | undefined): typeof NOTHING_DENIED {
+  const { denied, leftOut } = takeNegated(document);
+  const { bundle, skippedSections } = convertSections(denied as unknown as Ccda);
+  const resources = bundle.map((resource) => negated(resource, day)).filter(isJson);
+  return { resources, skippedSections: skippedSections + leftOut };
 }
 
 const isWhole = (xml: string): boolean =>

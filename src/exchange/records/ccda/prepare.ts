@@ -1,4 +1,6 @@
 import { isJson, type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import { NONE_AT_ALL } from './negation.ts';
+import { isNegated, subjectOf } from './statements.ts';
 
 type Node = Record<string, unknown>;
 
@@ -20,10 +22,19 @@ export function prepareCcda(node: unknown): void {
   for (const [name, part] of Object.entries(own)) {
     if (name === 'effectiveTime' || name === 'time') prepareTimes(part);
     else if (name === 'procedure') objectsOf(part).forEach(asPeriod);
+    else if (name === 'entry') objectsOf(part).forEach(withOneSubjectEach);
+    else if (name === 'act') objectsOf(part).forEach(withSubstance);
     else if (name === 'substanceAdministration') objectsOf(part).forEach(withDoseInWords);
     else if (name === 'observation') objectsOf(part).forEach(withKnownValue);
     prepareCcda(part);
   }
+}
+
+/** When the document was written, to the day; read it before `prepareCcda`. */
+export function dayOfDocument({ effectiveTime }: Json): string | undefined {
+  const [, year, month, day] =
+    /^(\d{4})(\d{2})?(\d{2})?/.exec(textOf(objectsOf(effectiveTime)[0]?.['@_value']) ?? '') ?? [];
+  return year && [year, month, day].filter((part) => part !== undefined).join('-');
 }
 
 function prepareTimes(node: unknown): void {
@@ -75,6 +86,51 @@ function withDoseInWords(administration: Json): void {
   const words = `Dose: ${[value, textOf(dose?.['@_unit'])].filter((part) => part !== undefined).join(' ')}`;
   (administration as Node).text = written === undefined ? words : `${written} (${words})`;
 }
+
+/** A concern about several problems is one of each: the converter reads the first of them only. */
+function withOneSubjectEach(entry: Json): void {
+  (entry as Node).act &&= objectsOf(entry.act).flatMap((act) => {
+    const relationships = objectsOf(act.entryRelationship);
+    const subjects = relationships.filter(
+      (each) => each['@_typeCode'] === 'SUBJ' && each.observation !== undefined,
+    );
+    if (subjects.length < 2) return [act];
+    const others = relationships.filter((each) => !subjects.includes(each));
+    return subjects.map((subject) => ({ ...act, entryRelationship: [subject, ...others] }));
+  });
+}
+
+/**
+ * The substance of an allergy where the converter looks for it. A document may name it without a code, or have no place
+ * for it: "no known allergies", "allergy to penicillin".
+ */
+function withSubstance(act: Json): void {
+  const subject = subjectOf(act) as Node | undefined;
+  const value = objectsOf(subject?.value)[0];
+  if (subject === undefined || !isAllergy(subject)) return;
+  const [participant] = objectsOf(subject.participant);
+  const role = objectsOf(participant?.participantRole)[0];
+  const entity = objectsOf(role?.playingEntity)[0];
+  const code = objectsOf(entity?.code)[0];
+  if (textOf(code?.['@_code']) !== undefined) return;
+  const name = [entity?.name, code?.originalText].flatMap((text) => wordsIn(text) ?? [])[0];
+  const isOfAnyKind = NONE_AT_ALL[textOf(value?.['@_code']) ?? ''] !== undefined;
+  if (name === undefined && isOfAnyKind && !isNegated(act) && !isNegated(subject)) return;
+  const named = name === undefined ? value : { '@_displayName': name };
+  if (named === undefined) return;
+  subject.participant = [{ '@_typeCode': 'CSM', participantRole: { playingEntity: { code: named } } }];
+}
+
+const ALLERGY_OBSERVATION = ['2.16.840.1.113883.10.20.22.4.7', '2.16.840.1.113883.10.20.24.3.90'];
+const isAllergy = (observation: Json): boolean =>
+  objectsOf(observation.templateId).some((id) => ALLERGY_OBSERVATION.includes(textOf(id['@_root']) ?? '')) ||
+  objectsOf(observation.participant).some((participant) => participant['@_typeCode'] === 'CSM');
+
+/** Text of an element that has nothing but text. */
+const wordsIn = (node: unknown): string | undefined =>
+  Array.isArray(node)
+    ? wordsIn(node[0])
+    : (textOf(node) ?? (isJson(node) ? textOf(node['#text']) : undefined));
 
 const KNOWN_VALUES = ['PQ', 'CO', 'CD', 'CE', 'ST', 'INT'];
 

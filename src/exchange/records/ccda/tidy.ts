@@ -104,6 +104,11 @@ function mended(resource: Json): Json {
   if (named.resourceType === 'Encounter' && !isEncounterClass(named.class)) {
     named.class = { system: 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor', code: 'UNK' };
   }
+  // The converter calls every allergy one to food.
+  if (named.resourceType === 'AllergyIntolerance') {
+    delete named.category;
+    delete named.type;
+  }
   if (named.resourceType === 'Condition' && named.abatementDateTime !== undefined) endCondition(named);
   // The converter has one unit for all doses, and it is the wrong one.
   for (const dosage of objectsOf(named.dosageInstruction) as Record<string, unknown>[])

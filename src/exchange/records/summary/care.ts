@@ -19,6 +19,10 @@ export const procedures: SectionRule = {
   id: 'procedures',
   title: 'Procedures',
   empty: 'The sources have delivered no procedures.',
+  statements: {
+    topic: 'procedures',
+    denies: ({ content }) => content.status !== 'not-done' && content.status !== 'entered-in-error',
+  },
   tables: [
     {
       caption: 'Procedures, newest first',

@@ -30,6 +30,7 @@ tbody th { font-weight: 500; }
 tbody th[scope="rowgroup"] { padding-top: .7rem; font-weight: 600; color: var(--accent); background: #f8fafc; }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
 .alert { color: var(--alert); font-weight: 700; }
+.stated { font-weight: 600; }
 .muted { color: var(--soft); }
 footer { margin-top: 2rem; color: var(--soft); font-size: .85rem; border-top: 1px solid var(--line); }
 @page { size: letter; margin: 15mm 12mm 16mm; @bottom-right { content: counter(page) " / " counter(pages); } }

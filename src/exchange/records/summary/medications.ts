@@ -1,4 +1,5 @@
 import { isJson, type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import type { Denial } from './absence-notes.ts';
 import { row } from './parts.ts';
 import { type Entry, idOf, type Lookup, ORIGIN, type SectionRule, type TableRule } from './section.ts';
 import {
@@ -89,10 +90,16 @@ const COLUMNS = [
   ORIGIN,
 ];
 
+const isTaken: Denial = (entry) =>
+  PRESCRIBED.includes(textOf(entry.content.resourceType) ?? '') &&
+  isCurrent(entry) &&
+  entry.content.doNotPerform !== true;
+
 export const medications: SectionRule = {
   id: 'medications',
   title: 'Medications',
   empty: 'The sources have delivered no medications.',
+  statements: { topic: 'medications', denies: isTaken },
   tables: [
     { caption: 'Current medications', types: PRESCRIBED, columns: COLUMNS, row: prescription(true) },
     { caption: 'Past medications', types: PRESCRIBED, columns: COLUMNS, row: prescription(false) },
@@ -148,6 +155,7 @@ export const immunizations: SectionRule = {
   id: 'immunizations',
   title: 'Immunizations',
   empty: 'The sources have delivered no immunizations.',
+  statements: { topic: 'immunizations', denies: ({ content }) => content.status === 'completed' },
   tables: [
     {
       caption: 'Immunizations, newest first',

@@ -138,6 +138,7 @@ export const background: SectionRule = {
   id: 'background',
   title: 'Family history, devices and coverage',
   empty: 'The sources have delivered nothing of this.',
+  statements: { topic: 'devices', denies: ({ content }) => content.resourceType === 'Device' },
   tables: [
     {
       caption: 'Family history',

@@ -7,7 +7,8 @@ export type SummaryPart = { kind: 'head'; head: SummaryHead } | SummaryBodyPart;
 /** What follows the one head. */
 export type SummaryBodyPart =
   | { kind: 'section'; id: string; title: string }
-  | { kind: 'note'; text: string }
+  /** `stated`: by a source, not by us; `alert`: what the reader must not miss. */
+  | { kind: 'note'; text: string; tone?: 'stated' | 'alert' }
   | { kind: 'table'; caption: string; columns: readonly Column[] }
   | SummaryRow
   /** How many rows there were. */
@@ -24,8 +25,8 @@ export interface SummaryHead {
   facts: readonly (readonly [label: string, value: string])[];
   /** What the reader should know of what is shown, one sentence each. */
   notes: readonly string[];
-  /** What follows; `count` is of resources, where it is known before they are read. */
-  sections: readonly { id: string; title: string; count?: number }[];
+  /** What follows. */
+  sections: readonly { id: string; title: string }[];
 }
 
 export interface Column {

@@ -1,4 +1,5 @@
 import { objectsOf } from '../../domain/merge/json.ts';
+import type { Denial } from './absence-notes.ts';
 import { row } from './parts.ts';
 import { type Entry, ORIGIN, type SectionRule } from './section.ts';
 import { codesOf, conceptText, conceptTexts, firstDay, statusText, unique } from './words.ts';
@@ -25,10 +26,24 @@ function conditionStatus({ content }: Entry): string {
 
 const onset = ({ content }: Entry) => firstDay(content, 'onsetDateTime', 'onsetPeriod', 'recordedDate');
 
+const hasProblem: Denial = (entry) => entry.content.resourceType === 'Condition' && isActive(entry);
+
+/** Of an allergy without a category it is not known that it is another one than those that are denied. */
+const hasAllergy: Denial = (entry, { category }) => {
+  const categories = Array.isArray(entry.content.category) ? entry.content.category : [];
+  const isOfAnother = categories.length > 0 && !categories.includes(category);
+  return (
+    entry.content.resourceType === 'AllergyIntolerance' &&
+    isActive(entry) &&
+    (category === undefined || (category !== 'latex' && !isOfAnother))
+  );
+};
+
 export const problems: SectionRule = {
   id: 'problems',
   title: 'Problems',
   empty: 'The sources have delivered no problems.',
+  statements: { topic: 'problems', denies: hasProblem },
   tables: [
     {
       caption: 'Active problems',
@@ -72,6 +87,7 @@ export const allergies: SectionRule = {
   id: 'allergies',
   title: 'Allergies and intolerances',
   empty: 'The sources have delivered no allergies; that does not mean that there are none.',
+  statements: { topic: 'allergies', denies: hasAllergy },
   tables: [
     {
       caption: 'Allergies and intolerances, newest first',

@@ -18,7 +18,7 @@ export async function* renderHtml(parts: AsyncIterable<SummaryPart>): AsyncGener
         isInSection = true;
         break;
       case 'note':
-        yield `<p>${escapeHtml(part.text)}</p>\n`;
+        yield `<p${part.tone === undefined ? '' : ` class="${part.tone}"`}>${escapeHtml(part.text)}</p>\n`;
         break;
       case 'table':
         columns = part.columns;
@@ -58,7 +58,7 @@ function headHtml({ title, patient, facts, notes, sections }: SummaryHead): stri
 ${facts.map(([label, value]) => `<div><dt>${escapeHtml(label)}</dt><dd dir="auto">${escapeHtml(value)}</dd></div>`).join('\n')}
 </dl>
 <nav aria-label="Contents"><ul>
-${sections.map(({ id, title: name, count }) => `<li><a href="#${escapeHtml(id)}">${escapeHtml(name)}${count === undefined ? '' : ` (${count})`}</a></li>`).join('\n')}
+${sections.map(({ id, title: name }) => `<li><a href="#${escapeHtml(id)}">${escapeHtml(name)}</a></li>`).join('\n')}
 </ul></nav>
 <div class="notes">
 ${notes.map((note) => `<p>${escapeHtml(note)}</p>`).join('\n')}

@@ -1,5 +1,5 @@
 import type { Column, SummaryBodyPart, SummaryHead, SummaryPart } from './parts.ts';
-import { ACCENT, type Element, PdfPages, SOFT } from './pdf-document.ts';
+import { ACCENT, ALERT, type Element, PdfPages, SOFT } from './pdf-document.ts';
 import { PdfTable } from './pdf-table.ts';
 
 export const NOT_WHOLE =
@@ -21,6 +21,12 @@ export async function* renderPdf(parts: AsyncIterable<SummaryPart>): AsyncGenera
   yield* writer.pages.takePieces();
 }
 
+const PARAGRAPHS = {
+  plain: { size: 8, color: SOFT },
+  stated: { size: 8, font: 'Helvetica-Bold' },
+  alert: { size: 8, font: 'Helvetica-Bold', color: ALERT },
+} as const;
+
 class SummaryWriter {
   readonly pages: PdfPages;
   #section: Element;
@@ -38,7 +44,7 @@ class SummaryWriter {
         this.#beginSection(part.title);
         break;
       case 'note':
-        this.#paragraph(part.text);
+        this.#paragraph(part.text, part.tone);
         break;
       case 'table':
         this.#beginTable(part.caption, part.columns);
@@ -104,13 +110,14 @@ class SummaryWriter {
     pages.y += 4;
   }
 
-  #paragraph(text: string): void {
+  #paragraph(text: string, tone?: 'stated' | 'alert'): void {
     const { pages } = this;
-    const lines = pages.lines(text, pages.width, { size: 8 });
+    const style = PARAGRAPHS[tone ?? 'plain'];
+    const lines = pages.lines(text, pages.width, style);
     if (pages.room < lines.length * 10) pages.newPage();
     pages.tagged('P', this.#section, () => {
       for (const line of lines) {
-        pages.line(line, pages.left, pages.y, { size: 8, color: SOFT });
+        pages.line(line, pages.left, pages.y, style);
         pages.y += 10;
       }
     });

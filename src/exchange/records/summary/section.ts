@@ -1,5 +1,7 @@
+import type { AbsenceTopic } from '../../domain/absence.ts';
 import { isJson, type Json } from '../../domain/merge/json.ts';
 import type { ConsolidatedResource } from '../read-consolidated.ts';
+import type { Denial } from './absence-notes.ts';
 import type { Column, SummaryRow } from './parts.ts';
 import { unique } from './words.ts';
 
@@ -35,6 +37,8 @@ export interface SectionRule {
   /** Said when there is nothing; not that there is nothing in the world. */
   empty: string;
   tables: readonly TableRule[];
+  /** What sources may state that there is none of, and which things contradict that. */
+  statements?: { topic: AbsenceTopic; denies: Denial };
 }
 
 const SOURCE_NAMES: Readonly<Record<string, string>> = {

@@ -1,5 +1,7 @@
+import { absencesIn } from '../../domain/absence.ts';
 import { type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
 import type { ConsolidatedFilter, ConsolidatedResource } from '../read-consolidated.ts';
+import { absenceNotes } from './absence-notes.ts';
 import { encounters, otherObservations, procedures, reports } from './care.ts';
 import { headOf } from './head.ts';
 import { immunizations, medications } from './medications.ts';
@@ -68,17 +70,14 @@ export async function* summarise(
     head: {
       ...headOf(await patientOf(reader), options),
       sections: [
-        ...sections.map((section) => ({
-          id: section.id,
-          title: section.title,
-          count: countOf(section, reader),
-        })),
+        ...sections.map(({ id, title }) => ({ id, title })),
         ...(rest.length === 0 ? [] : [{ id: 'rest', title: REST_TITLE }]),
       ],
     },
   };
   const lookup = await lookUp(reader);
-  for (const section of sections) yield* sectionParts(section, reader, lookup);
+  for (const section of sections)
+    yield* sectionParts(section, reader, lookup, await absenceNotes(section, reader, isWanted));
   if (rest.length === 0) return;
   yield { kind: 'section', id: 'rest', title: REST_TITLE };
   yield {
@@ -94,13 +93,6 @@ async function patientOf(reader: RecordReader): Promise<Json> {
   return {};
 }
 
-/** Observations are told apart only when they are read, so sections of them have no count beforehand. */
-function countOf({ tables }: SectionRule, { counts }: RecordReader): number | undefined {
-  const types = [...new Set(tables.flatMap((table) => table.types))];
-  if (types.includes('Observation')) return undefined;
-  return types.reduce((sum, type) => sum + (counts[type] ?? 0), 0);
-}
-
 function leftOver(counts: RecordReader['counts']): [string, number][] {
   const shown = new Set([
     ...SUPPORTING,
@@ -113,6 +105,7 @@ async function* sectionParts(
   { id, title, empty, tables }: SectionRule,
   reader: RecordReader,
   lookup: Lookup,
+  statements: Awaited<ReturnType<typeof absenceNotes>>,
 ): AsyncGenerator<SummaryPart> {
   yield { kind: 'section', id, title };
   let isEmpty = true;
@@ -129,7 +122,8 @@ async function* sectionParts(
     isEmpty = false;
     yield { kind: 'tableEnd', rows };
   }
-  if (isEmpty) yield { kind: 'note', text: empty };
+  if (isEmpty && statements.length === 0) yield { kind: 'note', text: empty };
+  yield* statements;
 }
 
 async function* rowsOf(table: TableRule, reader: RecordReader, lookup: Lookup): AsyncGenerator<SummaryRow> {
@@ -139,6 +133,8 @@ async function* rowsOf(table: TableRule, reader: RecordReader, lookup: Lookup): 
     return;
   }
   for await (const entry of entries) {
+    // That there is none is no row among those that there are.
+    if (absencesIn(entry.content).length > 0) continue;
     const each = table.row?.(entry, lookup);
     if (each !== undefined) yield each;
   }

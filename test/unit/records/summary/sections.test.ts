@@ -214,3 +214,82 @@ test('nothing of a sample patient is left out: each resource is in a row, behind
     if (JSON.stringify(content).includes('"vital-signs"')) vitals += 1;
   expect(shown.Observation + vitals).toBeGreaterThanOrEqual(observations);
 });
+
+describe('that there is none', () => {
+  const SNOMED = 'http://snomed.info/sct';
+  const allergy = (id: string, rest: object) => ({ resourceType: 'AllergyIntolerance', id, ...rest });
+  const noneKnown = (id: string, code: string, rest: object = {}) =>
+    allergy(id, { code: { coding: [{ system: SNOMED, code }] }, recordedDate: '2024-03-07', ...rest });
+  const penicillin = allergy('p', { code: { text: 'Penicillin' }, category: ['medication'] });
+
+  test('is a statement of its source on its day, and no row; that nothing came is something else', async () => {
+    expect(await rowsOf([noneKnown('a', '716186003')], 'allergies')).toEqual([
+      ['No known allergies (stated by HIE, 7 Mar 2024).'],
+    ]);
+    expect(await rowsOf([noneKnown('a', '409137002', { recordedDate: undefined })], 'allergies')).toEqual([
+      ['No known drug allergies (stated by HIE, undated).'],
+    ]);
+    expect((await rowsOf([], 'allergies'))[0]?.[0]).toMatch(/delivered no allergies; that does not mean/);
+  });
+
+  test('and that there is one are both shown, what is there first, and that they contradict each other', async () => {
+    const rows = await rowsOf([noneKnown('a', '716186003'), penicillin], 'allergies');
+    expect(rows.map(([first]) => first)).toEqual([
+      'Penicillin',
+      'No known allergies (stated by HIE, 7 Mar 2024). This contradicts the allergies listed above.',
+    ]);
+    const contradicted = async (code: string, other: object) =>
+      (await rowsOf([noneKnown('a', code), other], 'allergies')).at(-1)?.[0]?.includes('contradicts');
+    expect(await contradicted('409137002', penicillin)).toBe(true);
+    expect(await contradicted('429625007', penicillin)).toBe(false);
+    expect(
+      await contradicted('716186003', {
+        ...penicillin,
+        verificationStatus: { coding: [{ code: 'refuted' }] },
+      }),
+    ).toBe(false);
+  });
+
+  test('is understood in every form that FHIR has for it, and in no other', async () => {
+    const list = (code: string, emptyReason: object) => ({
+      resourceType: 'List',
+      id: 'l',
+      status: 'current',
+      date: '2024-05-01',
+      code: { coding: [{ code }] },
+      emptyReason,
+    });
+    const nilknown = { coding: [{ code: 'nilknown' }] };
+    expect(await rowsOf([list('10160-0', nilknown)], 'medications')).toEqual([
+      ['No current medications (stated by HIE, 1 May 2024).'],
+    ]);
+    expect(await rowsOf([list('allergies', { coding: [{ code: 'notasked' }] })], 'allergies')).toEqual([
+      ['No information on allergies: not asked (stated by HIE, 1 May 2024).'],
+    ]);
+    expect(await rowsOf([list('48765-2', { text: 'None seen' })], 'allergies')).toEqual([
+      ['No information on allergies (stated by HIE, 1 May 2024). In its own words: “None seen”.'],
+    ]);
+    const composition = {
+      resourceType: 'Composition',
+      id: 'c',
+      date: '2024-05-02',
+      section: [{ section: [{ code: { coding: [{ code: '11450-4' }] }, emptyReason: nilknown }] }],
+    };
+    expect(await rowsOf([composition], 'problems')).toEqual([
+      ['No known problems (stated by HIE, 2 May 2024).'],
+    ]);
+    const unknown = {
+      coding: [{ system: 'http://terminology.hl7.org/CodeSystem/data-absent-reason', code: 'unknown' }],
+    };
+    expect(await rowsOf([allergy('u', { code: unknown })], 'allergies')).toEqual([
+      ['No information on allergies (stated by HIE, undated).'],
+    ]);
+    expect(await rowsOf([allergy('t', { code: { text: 'NKDA' } })], 'allergies')).toEqual([
+      ['NKDA (stated by HIE, undated).'],
+    ]);
+    const words = await rowsOf([allergy('n', { code: { text: 'No known reaction to nuts' } })], 'allergies');
+    expect(words[0]).toHaveLength(6);
+    const refuted = { verificationStatus: { coding: [{ code: 'refuted' }] } };
+    expect((await rowsOf([noneKnown('a', '716186003', refuted)], 'allergies'))[0]?.[3]).toBe('Refuted');
+  });
+});

@@ -1,0 +1,58 @@
+import { type AbsenceStatement, absencesIn } from '../../domain/absence.ts';
+import type { SummaryBodyPart } from './parts.ts';
+import { type Entry, entryOf, type SectionRule } from './section.ts';
+import type { RecordReader } from './summarise.ts';
+import { dayText, firstDay } from './words.ts';
+
+/** Which of a section's things contradict a statement that there is none. */
+export type Denial = (entry: Entry, statement: AbsenceStatement) => boolean;
+
+/** Types that state of others that there are none. */
+export const STATING_TYPES = ['Composition', 'List'];
+
+/**
+ * What sources state to be absent or unknown under a section, each with its source and day. One that the record itself
+ * contradicts says so: both stand, for which is right is for people to find out.
+ */
+export async function absenceNotes(
+  { tables, statements }: SectionRule,
+  reader: RecordReader,
+  isWanted: (type: string) => boolean,
+): Promise<Extract<SummaryBodyPart, { kind: 'note' }>[]> {
+  if (statements === undefined) return [];
+  const { topic, denies } = statements;
+  const own = tables.flatMap(({ types }) => types);
+  const types = [...new Set([...own, ...STATING_TYPES])].filter(
+    (type) => isWanted(type) && (reader.counts[type] ?? 0) > 0,
+  );
+  if (types.length === 0) return [];
+  const found = new Map<string, AbsenceStatement>();
+  for await (const resource of reader.read(types)) {
+    const entry = entryOf(resource);
+    for (const statement of absencesIn(entry.content))
+      if (statement.topic === topic) found.set(textOf(statement, entry), statement);
+  }
+  if (found.size === 0) return [];
+  const contradicted = new Set<AbsenceStatement>();
+  const claims = [...found.values()].filter(({ isUnknown }) => !isUnknown);
+  if (claims.length > 0)
+    for await (const resource of reader.read(own.filter((type) => types.includes(type)))) {
+      const entry = entryOf(resource);
+      if (absencesIn(entry.content).length > 0) continue;
+      for (const claim of claims) if (denies(entry, claim)) contradicted.add(claim);
+    }
+  return [...found].map(([text, statement]) =>
+    contradicted.has(statement)
+      ? { kind: 'note', text: `${text} This contradicts the ${topic} listed above.`, tone: 'alert' }
+      : { kind: 'note', text, tone: 'stated' },
+  );
+}
+
+function textOf({ text, quote }: AbsenceStatement, { content, origin }: Entry): string {
+  const day =
+    firstDay(content, 'recordedDate', 'dateAsserted', 'date', 'onsetDateTime', 'effectiveDateTime') ??
+    firstDay(content, 'effectivePeriod', 'onsetPeriod', 'authoredOn', 'performedDateTime') ??
+    dayText(content.occurrenceDateTime);
+  const words = quote === undefined ? '' : ` In its own words: “${quote}”.`;
+  return `${text} (stated by ${origin}, ${day ?? 'undated'}).${words}`;
+}
