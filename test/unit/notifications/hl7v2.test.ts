@@ -114,6 +114,22 @@ describe('an ADT message', () => {
     });
   });
 
+  test.each<[string, Parameters<typeof lines>[0], string, string]>([
+    ['repetitions', { PID: `PID|1||77||${'A^B~'.repeat(100)}A^B` }, 'PID-5', '100 repetitions of a field'],
+    ['characters', { PID: `PID|1||77||A${'^'.repeat(100_000)}` }, 'PID', '100000 characters of a segment'],
+    ['segments', { PV1: `${PV1}${'\rNTE|1'.repeat(1_000)}` }, 'MSH', '1000 segments of a message'],
+  ])('with too many %s is refused by name of the place, and answered', (_, changes, place, limit) => {
+    const refusal = refusalOf(changes);
+    expect(refusal).toMatchObject({ kind: 'invalid', place, message: `At most ${limit} are read` });
+    expect(acknowledge(parseHl7(message(changes)), 'AE', refusal)).toContain('MSA|AE|M-1');
+  });
+
+  test('may hold a long segment that is not read, and a header that repeats what it likes is answered', () => {
+    expect(read({ PV1: `OBX|1|ED|${'x'.repeat(500_000)}\r${PV1}` }).messageId).toBe('M-1');
+    const MSH = lines()[0]?.replace('ADT^A03', `ADT^A03${'~x'.repeat(200)}`);
+    expect(acknowledge(parseHl7(message({ MSH })), 'AE')).toContain('MSA|AE|M-1');
+  });
+
   test('of another kind, for training, or without what it needs is refused by name of the place', () => {
     const header = lines()[0] ?? '';
     expect(refusalOf({ MSH: header.replace('A03', 'A05') })).toMatchObject({

@@ -1,6 +1,9 @@
 import { UnreadableMessageError } from '../inbound.ts';
 import { readHl7Text } from './text.ts';
 
+/** Far more than any ADT message has; what is not read (an observation with a file in it) may be as long as it likes. */
+export const HL7_LIMITS = { segments: 1_000, segmentCharacters: 100_000, repetitions: 100 } as const;
+
 /** The signs that take a message apart: MSH-1 and MSH-2. */
 export interface Separators {
   field: string;
@@ -16,7 +19,10 @@ export class Hl7Segment {
   readonly #fields: string[];
   readonly #separators: Separators;
 
+  /** Throws UnreadableMessageError when the segment is too long to be read. */
   constructor(line: string, separators: Separators) {
+    if (line.length > HL7_LIMITS.segmentCharacters)
+      throw tooMuch(`${HL7_LIMITS.segmentCharacters} characters of a segment`, line.slice(0, 3));
     const fields = line.split(separators.field);
     this.name = fields[0] ?? '';
     // MSH-1 is the separator itself.
@@ -31,31 +37,39 @@ export class Hl7Segment {
 
   /** A value of the field's first repetition; undefined when it is empty or says "no value" (`""`). */
   value(field: number, component = 1, subcomponent = 1): string | undefined {
-    return this.repetitions(field)[0]?.(component, subcomponent);
+    const [first = ''] = this.raw(field).split(this.#separators.repetition, 1);
+    return this.#readerOf(first)(component, subcomponent);
   }
 
-  /** Each repetition of the field as a reader of its components. */
-  repetitions(field: number): ((component: number, subcomponent?: number) => string | undefined)[] {
+  /** Each repetition of the field as a reader of its components. Throws UnreadableMessageError when there are too many. */
+  repetitions(field: number): ComponentReader[] {
     const raw = this.raw(field);
     if (raw === '') return [];
-    const { repetition, component: betweenComponents, subcomponent: betweenSubcomponents } = this.#separators;
-    return raw.split(repetition).map((text) => {
-      const components = text.split(betweenComponents);
-      return (component, subcomponent = 1) => {
-        const part = components[component - 1]?.split(betweenSubcomponents)[subcomponent - 1];
-        // PostgreSQL takes every character but this one, which says nothing.
-        const value = withoutEscapes(part ?? '', this.#separators)
-          .replaceAll('\0', '')
-          .trim();
-        return value === '' || value === '""' ? undefined : value;
-      };
-    });
+    const texts = raw.split(this.#separators.repetition, HL7_LIMITS.repetitions + 1);
+    if (texts.length > HL7_LIMITS.repetitions)
+      throw tooMuch(`${HL7_LIMITS.repetitions} repetitions of a field`, `${this.name}-${field}`);
+    return texts.map((text) => this.#readerOf(text));
+  }
+
+  #readerOf(text: string): ComponentReader {
+    const components = text.split(this.#separators.component);
+    return (component, subcomponent = 1) => {
+      const part = components[component - 1]?.split(this.#separators.subcomponent)[subcomponent - 1];
+      // PostgreSQL takes every character but this one, which says nothing.
+      const value = withoutEscapes(part ?? '', this.#separators)
+        .replaceAll('\0', '')
+        .trim();
+      return value === '' || value === '""' ? undefined : value;
+    };
   }
 }
+
+type ComponentReader = (component: number, subcomponent?: number) => string | undefined;
 
 export interface Hl7Message {
   separators: Separators;
   header: Hl7Segment;
+  /** The first segment of that name. Throws UnreadableMessageError for a message or segment that is too long to be read. */
   segment(name: string): Hl7Segment | undefined;
 }
 
@@ -65,7 +79,7 @@ export interface Hl7Message {
  */
 export function parseHl7(bytes: Buffer): Hl7Message {
   const lines = readHl7Text(bytes)
-    .split(/[\r\n]+/)
+    .split(/[\r\n]+/, HL7_LIMITS.segments + 2)
     .map((line) => line.trimStart())
     .filter((line) => line !== '');
   const first = lines[0] ?? '';
@@ -74,13 +88,20 @@ export function parseHl7(bytes: Buffer): Hl7Message {
   if (lines.filter((line) => line.startsWith('MSH')).length > 1)
     throw new UnreadableMessageError('invalid', 'Send one message for each request', 'MSH');
   const separators = separatorsOf(first);
-  const segments = lines.map((line) => new Hl7Segment(line, separators));
   return {
     separators,
     header: new Hl7Segment(first, separators),
-    segment: (name) => segments.find((segment) => segment.name === name),
+    segment(name) {
+      if (lines.length > HL7_LIMITS.segments)
+        throw tooMuch(`${HL7_LIMITS.segments} segments of a message`, 'MSH');
+      const line = lines.find((each) => each === name || each.startsWith(name + separators.field));
+      return line === undefined ? undefined : new Hl7Segment(line, separators);
+    },
   };
 }
+
+const tooMuch = (limit: string, place: string): UnreadableMessageError =>
+  new UnreadableMessageError('invalid', `At most ${limit} are read`, place);
 
 function separatorsOf(header: string): Separators {
   const field = header.charAt(3);
