@@ -12,7 +12,7 @@ export const facilitySchema = z
     oid: z.string(),
     name: z.string(),
     npi: z.string(),
-    tin: z.string().nullable(),
+    tin: z.string().optional(),
     active: z.boolean(),
     address: storedAddressSchema,
   })

@@ -54,6 +54,12 @@ export const phoneSchema = z
       `${quoted(issue.input)} has ${String(issue.input).replaceAll(/\D/g, '').length} digits; exactly 10 digits without separators expected`,
   });
 
+/** With `tel:` or a plus, or ten digits, with separators or not. Shorter and longer numbers may be a mailbox. */
+function isPhoneNumber(localPart: string): boolean {
+  if (/^(tel:|\+[\d.-]+$)/i.test(localPart)) return true;
+  return /^[\d.-]+$/.test(localPart) && /^1?\d{10}$/.test(localPart.replaceAll(/[.-]/g, ''));
+}
+
 /** Wide, but not a phone number before the @, no `mailto:` (interface.md, Contact). */
 export const emailSchema = z
   .string()
@@ -63,7 +69,7 @@ export const emailSchema = z
     error: 'expected an e-mail address with one @, a local part and a domain',
   })
   .refine((value) => !/^mailto:/i.test(value), { error: 'expected an e-mail address without "mailto:"' })
-  .refine((value) => !/^\+[\d.-]+@/.test(value), {
+  .refine((value) => !isPhoneNumber(value.slice(0, value.indexOf('@'))), {
     error: 'a phone number is not the local part of an e-mail address',
   })
   .refine(
@@ -162,7 +168,13 @@ export const matchPatientBodySchema = patientDemographicsSchema.meta({ id: 'Matc
 
 /** Body of update patient (PUT): replaces; `eTag` here or If-Match is checked. */
 export const updatePatientBodySchema = patientDemographicsSchema
-  .extend({ eTag: z.string().max(ETAG_LENGTH_MAX).optional() })
+  .extend({
+    eTag: z.string().max(ETAG_LENGTH_MAX).optional(),
+    // Ignored, it would look as if it had been done. A `networkQuery` may come along, for answers have one.
+    cohorts: z
+      .never({ error: 'cannot be set here: POST /medical/v1/patient/{id}/cohort adds to cohorts' })
+      .optional(),
+  })
   .meta({ id: 'UpdatePatient' });
 export type UpdatePatientBody = z.output<typeof updatePatientBodySchema>;
 

@@ -33,6 +33,11 @@ describe('a method', () => {
     ['POST', '/medical/v1/document/downloadUrl', 'GET, HEAD'],
     ['GET', '/medical/v1/token/embed', 'POST'],
     ['GET', '/links/bulk-upload/x', 'PUT'],
+    ['PUT', '/medical/v1/patient/match', 'POST'],
+    ['GET', '/medical/v1/patient/match/', 'POST'],
+    ['DELETE', '/medical/v1/patient/bulk', 'GET, HEAD, POST'],
+    ['PUT', '/medical/v1/patient/external-id', 'GET, HEAD'],
+    ['PATCH', '/medical/v1/patient/bulk', 'GET, HEAD, POST'],
   ])('%s that %s does not know is told which it knows', async (method, url, allow) => {
     const answer = await call(method, url);
     expect([answer.statusCode, answer.headers.allow]).toEqual([405, allow]);

@@ -213,6 +213,52 @@ describe('consent', () => {
   });
 });
 
+describe('list patients with filters', () => {
+  const found = async (filters: string, more = '') => {
+    const answer = await account.call('GET', `patient?filters=${encodeURIComponent(filters)}${more}`);
+    expect(answer.statusCode).toBe(200);
+    return answer.json();
+  };
+
+  it('finds those in whom all words occur, wherever, in any case', async () => {
+    const make = async (changes: object) =>
+      (await create(newPerson({ firstName: 'Élodie', lastName: 'Searched', ...changes }))).json().id;
+    const address = [{ addressLine1: '7 Maple_Court', city: 'Worcester', state: 'MA', zip: '01608' }];
+    const known = await make({
+      externalId: 'chart-("7\\7")',
+      address,
+      contact: [{ phone: '5085550188', email: 'elodie@example.org' }],
+      personalIdentifiers: [{ type: 'driversLicense', state: 'MA', value: 'S7654321' }],
+      dob: '1977-07-07',
+    });
+    const other = await make({ dob: '1978-08-08' });
+    const ids = async (filters: string) =>
+      (await found(filters)).patients.map(({ id }: { id: string }) => id);
+    for (const word of [
+      '1977-07',
+      'chart-("7\\7")',
+      's7654321',
+      '5550188',
+      'ELODIE@',
+      'worcester',
+      '01608',
+      'maple_c',
+    ])
+      expect(await ids(`searched ${word}`), word).toEqual([known]);
+    expect(await ids('ÉLODIE  SEARCHED')).toEqual([other, known]);
+    expect(await ids('searched 1977 boston')).toEqual([]);
+    for (const none of ['searched %', 'searched .*', 'searched addressLine1', 'searched driversLicense'])
+      expect(await ids(none), none).toEqual([]);
+  });
+
+  it('counts what they let through, and keeps them from page to page', async () => {
+    const page = await found('searched', '&count=1');
+    expect(page.meta.itemsInTotal).toBe(2);
+    expect(new URL(page.meta.nextPage).searchParams.get('filters')).toBe('searched');
+    expect((await found(' ')).meta.itemsInTotal).toBeGreaterThan(2);
+  });
+});
+
 describe('update patient', () => {
   it('replaces the demographics; the order of addresses is the caller’s', async () => {
     const person = newPerson({

@@ -16,6 +16,15 @@ export const PATIENT_SORT = ['createdAt', 'id'] as const;
 const flag = (name: string) =>
   z.enum(['true', 'false'], { error: `${name} is true or false` }).transform((value) => value === 'true');
 
+/** More would be more regular expressions than PostgreSQL keeps ready. */
+const WORDS_MAX = 10;
+const searchWords = z
+  .string()
+  .max(200, { abort: true })
+  .refine((text) => text.trim().split(/\s+/u).length <= WORDS_MAX, {
+    error: `has at most ${WORDS_MAX} words`,
+  });
+
 export const patientEndpoints = {
   createPatient: endpoint({
     method: 'POST',
@@ -76,7 +85,15 @@ export const patientEndpoints = {
     tag: 'patient',
     summary: 'List patients',
     query: pageQuery(
-      { facilityId: idSchema.optional(), externalId: z.string().trim().min(1).max(200).optional() },
+      {
+        facilityId: idSchema.optional(),
+        externalId: z.string().trim().min(1).max(200).optional(),
+        filters: searchWords.optional().meta({
+          description:
+            'Words that must all occur, in any case, in names, date of birth, external id, identifiers, contact or address.',
+          example: 'sample 02108',
+        }),
+      },
       { sort: PATIENT_SORT },
     ),
     responses: { 200: z.object({ patients: z.array(patientSchema), meta: pageMetaSchema }) },

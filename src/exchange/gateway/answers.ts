@@ -51,8 +51,8 @@ export function cohortAnswer(cohort: StoredCohort): CohortAnswer {
 }
 
 export function facilityAnswer(facility: StoredFacility): FacilityAnswer {
-  const { version: _version, ...rest } = facility;
-  return { ...rest, eTag: eTagOf(facility) };
+  const { version: _version, tin, ...rest } = facility;
+  return { ...rest, tin: tin ?? undefined, eTag: eTagOf(facility) };
 }
 
 /** A query as E2 and E4 answer it: what runs is `processing`. */

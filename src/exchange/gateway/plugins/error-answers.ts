@@ -30,6 +30,11 @@ export function addErrorAnswers(app: FastifyInstance, logger: Logger, refusals: 
     await auditRefusal(refusals, error, request);
     return sendError(error, request, reply, logger);
   });
+  // Asked by a method that it does not know, a fixed address would be taken for one with an id: PUT /patient/match.
+  app.addHook('onRequest', async (request) => {
+    const isFixed = routes.fixed.has(pathOf(request));
+    if (isFixed && request.routeOptions.url?.includes(':')) throw noRoute(routes, request);
+  });
   app.setNotFoundHandler((request, reply) => sendError(noRoute(routes, request), request, reply, logger));
 }
 
@@ -77,25 +82,35 @@ export function sendError(
     .send(answer.body);
 }
 
-interface KnownRoute {
-  pattern: RegExp;
-  methods: readonly string[];
+interface KnownRoutes {
+  /** Methods of an address without parameters. */
+  fixed: Map<string, string[]>;
+  others: { pattern: RegExp; methods: readonly string[] }[];
 }
 
 /** Every address that is added from here on, aliases too. */
-function rememberRoutes(app: FastifyInstance): KnownRoute[] {
-  const routes: KnownRoute[] = [];
+function rememberRoutes(app: FastifyInstance): KnownRoutes {
+  const routes: KnownRoutes = { fixed: new Map(), others: [] };
   app.addHook('onRoute', ({ method, url }) => {
     if (url.includes('*')) return;
+    const methods = [method].flat();
+    if (!url.includes(':')) {
+      routes.fixed.set(url, [...(routes.fixed.get(url) ?? []), ...methods]);
+      return;
+    }
     const pattern = new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/:[a-zA-Z]+/g, '[^/]+')}/?$`);
-    routes.push({ pattern, methods: [method].flat() });
+    routes.others.push({ pattern, methods });
   });
   return routes;
 }
 
-function noRoute(routes: readonly KnownRoute[], request: FastifyRequest): ExchangeError {
-  const path = request.url.split('?')[0] ?? '';
-  const allowed = routes.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods);
+/** Without the slash at its end. */
+const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0]?.replace(/(?<=.)\/$/, '') ?? '';
+
+function noRoute({ fixed, others }: KnownRoutes, request: FastifyRequest): ExchangeError {
+  const path = pathOf(request);
+  const allowed =
+    fixed.get(path) ?? others.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods);
   if (allowed.length === 0) return new ExchangeError(404, 'There is no operation at this address');
   const allow = [...new Set(allowed)].join(', ');
   return new ExchangeError(405, `This address answers ${allow}`, { headers: { allow } });

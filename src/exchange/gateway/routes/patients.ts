@@ -68,9 +68,10 @@ export function addPatientRoutes(
   });
 
   operations.read('listPatients', async (tx, { query, caller }) => {
-    const { facilityId, externalId } = query;
+    const { facilityId, externalId, filters = '' } = query;
+    const words = filters.split(/\s+/u).filter((word) => word !== '');
     const opened = openPage(deps, 'listPatients', { query }, PATIENT_ORDER);
-    const page = await listPatients(tx, { facilityId, externalId }, opened.request);
+    const page = await listPatients(tx, { facilityId, externalId, words }, opened.request);
     return ok({
       patients: page.items.map((patient) => patientAnswer(patient, caller.account.dialect)),
       meta: opened.meta(page),

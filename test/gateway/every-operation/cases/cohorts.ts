@@ -78,7 +78,7 @@ export const cohortCases: Record<keyof typeof cohortEndpoints, OperationCases> =
     ],
     refused: [
       badBody({ cohortIds: undefined }, 'cohortIds', 'is required'),
-      badBody({ cohortIds: [] }, 'cohortIds', ''),
+      badBody({ cohortIds: [] }, 'cohortIds', 'names at least one cohort'),
       badBody({ cohortIds: ['x'] }, 'cohortIds[0]', 'expected an id'),
       unknownIn({ cohortIds: [NO_ID] }, 'Cohort'),
       {

@@ -126,6 +126,7 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
         send: (_world, good) => ({ ...good, query: { facilityId: NO_ID } }),
         message: 'Facility not found',
       },
+      badBody({ cohorts: [NO_ID] }, 'cohorts', 'cannot be set here: POST /medical/v1/patient/{id}/cohort'),
       badQuery({ facilityId: 'main' }, 'facilityId', 'expected an id'),
     ],
   },

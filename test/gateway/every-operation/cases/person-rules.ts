@@ -34,6 +34,10 @@ export const PERSON_RULES: readonly Refused[] = [
   email('@example.org', 'one @'),
   email('+16175550123@example.org', 'a phone number is not the local part'),
   email('+1-617-555-0123@example.org', 'a phone number is not the local part'),
+  email('6175550123@example.org', 'a phone number is not the local part'),
+  email('1.617.555.0123@example.org', 'a phone number is not the local part'),
+  email('tel:6175550123@example.org', 'a phone number is not the local part'),
+  email('TEL:a@example.org', 'a phone number is not the local part'),
   email('mailto:a@example.org', 'without "mailto:"'),
   badBody(
     { personalIdentifiers: [{ type: 'passport', value: '1' }] },
