@@ -17,4 +17,3 @@ export const querySweepSchema = z
     open: count.meta({ description: 'Queries of this sweep that have not ended.' }),
   })
   .meta({ id: 'QuerySweep' });
-export type QuerySweepAnswer = z.output<typeof querySweepSchema>;

@@ -155,8 +155,6 @@ export async function assembleExchange(
   };
 }
 
-export type Exchange = Awaited<ReturnType<typeof assembleExchange>>;
-
 const callbackSecrets = (
   config: Config<'HIE_CALLBACK_SECRET' | 'PHARMACY_CALLBACK_SECRET' | 'LAB_CALLBACK_SECRET'>,
 ): Partial<Record<SourceType, string>> => ({

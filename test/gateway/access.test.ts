@@ -2,7 +2,7 @@ import { SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endpoints } from '../../src/contract/endpoints.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/domain/api-key.ts';
-import { findKeyHolder, revokeApiKey } from '../../src/exchange/store/api-keys.ts';
+import { findKeyHolders, revokeApiKey } from '../../src/exchange/store/api-keys.ts';
 import {
   createTestGateway,
   newPerson,
@@ -41,7 +41,7 @@ describe('who shows no valid key', () => {
   it('is refused with a key that was revoked', async () => {
     const other = await gateway.addAccount();
     const hash = parseApiKey(other.apiKey)?.hash ?? Buffer.alloc(0);
-    const holder = await findKeyHolder(gateway.store, hash);
+    const holder = (await findKeyHolders(gateway.store, [hash])).get(hash.toString('hex'));
     await gateway.store.asSystem((tx) => revokeApiKey(tx, holder?.keyId ?? ''));
     expect((await other.call('GET', 'facility')).statusCode).toBe(401);
   });

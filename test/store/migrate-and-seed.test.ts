@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { generateApiKey, parseApiKey } from '../../src/exchange/domain/api-key.ts';
-import { findKeyHolder } from '../../src/exchange/store/api-keys.ts';
+import { findKeyHolders } from '../../src/exchange/store/api-keys.ts';
 import { createStore, type Store } from '../../src/exchange/store/database.ts';
 import { seedDemoAccount } from '../../src/exchange/store/seed.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -67,7 +67,7 @@ describe('seeding', () => {
     );
     expect(rows).toEqual([{ accounts: 1, facilities: 1, keys: 1 }]);
     const hash = parseApiKey(apiKey)?.hash ?? Buffer.alloc(0);
-    const holder = await findKeyHolder(store, hash);
+    const holder = (await findKeyHolders(store, [hash])).get(hash.toString('hex'));
     expect(holder?.account.settings).toEqual({
       sources: { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } },
       limits: {

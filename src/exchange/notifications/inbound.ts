@@ -1,10 +1,6 @@
 import type { Patient } from 'fhir/r4.js';
 import type { EncounterEvent } from '../domain/encounter-event.ts';
 
-/** What a source's messages are about. */
-export const SUBJECT_KINDS = ['encounter', 'pharmacy', 'laboratory'] as const;
-export type SubjectKind = (typeof SUBJECT_KINDS)[number];
-
 /** A message of a sender, understood. Times are ISO 8601 in UTC with milliseconds. */
 export interface InboundMessage {
   /** The sender's own id of the message: MSH-10, or the Bundle's. A repeat has the same. */

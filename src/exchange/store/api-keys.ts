@@ -46,10 +46,6 @@ export async function findKeyHoldersById(
   return new Map(rows.map((row) => [row.key_id, toHolder(row)]));
 }
 
-export async function findKeyHolder(store: KeyStore, hash: Buffer): Promise<KeyHolder | undefined> {
-  return (await findKeyHolders(store, [hash])).get(hash.toString('hex'));
-}
-
 type KeyStore = Pick<Store, 'call' | 'asSystem'>;
 
 /** As the function `known_api_keys` answers. */
