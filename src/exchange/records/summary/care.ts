@@ -1,5 +1,5 @@
 import { isJson, type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
-import { categoryOf } from './observation-kind.ts';
+import { categoryOf, isEmpty } from './observation-kind.ts';
 import { flagOf, observationName, valueIn } from './observation-value.ts';
 import { row } from './parts.ts';
 import { ORIGIN, type SectionRule } from './section.ts';
@@ -122,7 +122,7 @@ export const otherObservations: SectionRule = {
         ORIGIN,
       ],
       row: ({ content, origin }) => {
-        if (categoryOf(content) !== 'other') return undefined;
+        if (categoryOf(content) !== 'other' || isEmpty(content)) return undefined;
         const parts = objectsOf(content.component);
         const alert = [content, ...parts].some((part) => flagOf(part)?.isAlert);
         const text = unique([
@@ -163,6 +163,7 @@ export const reports: SectionRule = {
         ORIGIN,
       ],
       row: ({ content, origin }) => {
+        if (isEmpty(content)) return undefined;
         const count = objectsOf(content.result).length;
         const told = textOf(content.conclusion) ?? conceptTexts(content.conclusionCode);
         const parts = [

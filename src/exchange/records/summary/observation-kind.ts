@@ -20,6 +20,21 @@ const vitalCodes = new Set([
   BLOOD_PRESSURE.diastolic,
 ]);
 
+const OBSERVED = /^_?(?:value|component|dataAbsentReason|interpretation|note)/;
+const REPORTED = /^_?(?:result|conclusion|presentedForm|imagingStudy|media)/;
+/** Why there is nothing (yet), which a reader must know. */
+const EXPLAINS = ['registered', 'cancelled'];
+
+/**
+ * An Observation without value, or a DiagnosticReport without result: a panel whose members stand for themselves, an
+ * appointment that was filed as an observation. It stays in the record; a line of it would say nothing, first of all.
+ */
+export const isEmpty = (content: Json): boolean =>
+  !EXPLAINS.includes(String(content.status)) &&
+  !Object.keys(content).some((name) =>
+    (content.resourceType === 'DiagnosticReport' ? REPORTED : OBSERVED).test(name),
+  );
+
 /** Which section an Observation belongs to: by its category, else by its code. */
 export function categoryOf({ category, code }: Json): 'laboratory' | 'vital-signs' | 'other' {
   const categories = objectsOf(category).flatMap(codesOf);

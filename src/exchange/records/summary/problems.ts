@@ -1,32 +1,13 @@
 import { objectsOf } from '../../domain/merge/json.ts';
 import type { Denial } from './absence-notes.ts';
+import { isActive, onset, stateOf } from './condition.ts';
 import { row } from './parts.ts';
-import { type Entry, ORIGIN, type SectionRule } from './section.ts';
-import { codesOf, conceptText, conceptTexts, firstDay, statusText, unique } from './words.ts';
+import { ORIGIN, type SectionRule } from './section.ts';
+import { isSocial } from './social-findings.ts';
+import { conceptText, conceptTexts, firstDay, statusText, unique } from './words.ts';
 
-const OVER = ['inactive', 'remission', 'resolved'];
-const NOT_SO = ['refuted', 'entered-in-error'];
-
-/** Without a word to the contrary a condition goes on. */
-function isActive({ content }: Entry): boolean {
-  const codes = [...codesOf(content.clinicalStatus), ...codesOf(content.verificationStatus)];
-  const hasEnded = Object.keys(content).some((element) => element.startsWith('abatement'));
-  return !hasEnded && !codes.some((code) => OVER.includes(code) || NOT_SO.includes(code));
-}
-
-function conditionStatus({ content }: Entry): string {
-  const verification = codesOf(content.verificationStatus).find((code) => code !== 'confirmed');
-  return unique([
-    conceptText(content.clinicalStatus),
-    verification === undefined ? undefined : conceptText(content.verificationStatus),
-  ])
-    .map((text) => statusText(text) ?? '')
-    .join(', ');
-}
-
-const onset = ({ content }: Entry) => firstDay(content, 'onsetDateTime', 'onsetPeriod', 'recordedDate');
-
-const hasProblem: Denial = (entry) => entry.content.resourceType === 'Condition' && isActive(entry);
+const hasProblem: Denial = (entry) =>
+  entry.content.resourceType === 'Condition' && isActive(entry) && !isSocial(entry.content);
 
 /** Of an allergy without a category it is not known that it is another one than those that are denied. */
 const hasAllergy: Denial = (entry, { category }) => {
@@ -55,8 +36,8 @@ export const problems: SectionRule = {
         ORIGIN,
       ],
       row: (entry) =>
-        isActive(entry)
-          ? row(conceptText(entry.content.code), onset(entry), conditionStatus(entry), entry.origin)
+        isActive(entry) && !isSocial(entry.content)
+          ? row(conceptText(entry.content.code), onset(entry), stateOf(entry), entry.origin)
           : undefined,
     },
     {
@@ -70,13 +51,13 @@ export const problems: SectionRule = {
         ORIGIN,
       ],
       row: (entry) =>
-        isActive(entry)
+        isActive(entry) || isSocial(entry.content)
           ? undefined
           : row(
               conceptText(entry.content.code),
               onset(entry),
               firstDay(entry.content, 'abatementDateTime', 'abatementPeriod'),
-              conditionStatus(entry),
+              stateOf(entry),
               entry.origin,
             ),
     },
@@ -114,7 +95,7 @@ export const allergies: SectionRule = {
             .filter((text) => text !== '')
             .join('; '),
           content.criticality === 'high' ? { text: 'High', tone: 'alert' } : criticality,
-          conditionStatus({ content, origin }),
+          stateOf({ content, origin }),
           firstDay(content, 'onsetDateTime', 'onsetPeriod', 'recordedDate'),
           origin,
         );

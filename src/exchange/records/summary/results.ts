@@ -1,5 +1,5 @@
 import { type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
-import { categoryOf } from './observation-kind.ts';
+import { categoryOf, isEmpty } from './observation-kind.ts';
 import { flagOf, observationName, referenceRanges, valueIn } from './observation-value.ts';
 import { NOTHING, row, type SummaryRow } from './parts.ts';
 import { type Entry, type Lookup, ORIGIN, type SectionRule } from './section.ts';
@@ -19,7 +19,7 @@ async function* byMomentAndReport(entries: AsyncIterable<Entry>, lookup: Lookup)
   let moment: string | undefined;
   let held: Held[] = [];
   for await (const entry of entries) {
-    if (categoryOf(entry.content) !== 'laboratory') continue;
+    if (categoryOf(entry.content) !== 'laboratory' || isEmpty(entry.content)) continue;
     const at = momentText(time(entry.content)) ?? 'Undated';
     if (at !== moment) {
       yield* grouped(moment, held);

@@ -6,10 +6,11 @@ import { encounters, otherObservations, procedures, reports } from './care.ts';
 import { headOf } from './head.ts';
 import { immunizations, medications } from './medications.ts';
 import { background, carePlans, documents } from './other-sections.ts';
-import type { SummaryPart, SummaryRow } from './parts.ts';
+import { NOTHING, type SummaryPart, type SummaryRow } from './parts.ts';
 import { allergies, problems } from './problems.ts';
 import { results } from './results.ts';
 import { type Entry, entryOf, idOf, type Lookup, type SectionRule, type TableRule } from './section.ts';
+import { socialFindings } from './social-findings.ts';
 import { vitalSigns } from './vital-signs.ts';
 import { conceptText } from './words.ts';
 
@@ -33,6 +34,7 @@ const SECTIONS: readonly SectionRule[] = [
   encounters,
   documents,
   carePlans,
+  socialFindings,
   otherObservations,
   background,
 ];
@@ -113,6 +115,7 @@ async function* sectionParts(
     let rows = 0;
     let hasBegun = false;
     for await (const each of rowsOf(table, reader, lookup)) {
+      if (saysNothing(each, table)) continue;
       if (!hasBegun) yield { kind: 'table', caption: table.caption, columns: table.columns };
       hasBegun = true;
       if (each.kind === 'row') rows += 1;
@@ -125,6 +128,24 @@ async function* sectionParts(
   if (isEmpty && statements.length === 0) yield { kind: 'note', text: empty };
   yield* statements;
 }
+
+/** Columns that say when and from whom, and nothing when there is nothing else. */
+const CONTEXT = new Set([
+  'Date',
+  'Since',
+  'From',
+  'Until',
+  'Ordered',
+  'Noted',
+  'Period',
+  'Status',
+  'Made',
+  'Origin',
+]);
+
+const saysNothing = (each: SummaryRow, { columns }: TableRule): boolean =>
+  each.kind === 'row' &&
+  each.cells.every(({ text }, index) => text === NOTHING || CONTEXT.has(columns[index]?.title ?? ''));
 
 async function* rowsOf(table: TableRule, reader: RecordReader, lookup: Lookup): AsyncGenerator<SummaryRow> {
   const entries = entriesOf(reader.read(table.types));

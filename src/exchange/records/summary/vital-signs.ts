@@ -1,5 +1,5 @@
 import { type Json, objectsOf } from '../../domain/merge/json.ts';
-import { BLOOD_PRESSURE, categoryOf, VITAL_SIGNS } from './observation-kind.ts';
+import { BLOOD_PRESSURE, categoryOf, isEmpty, VITAL_SIGNS } from './observation-kind.ts';
 import { flagOf, observationName, valueIn } from './observation-value.ts';
 import { type Cell, NOTHING, row, type SummaryRow } from './parts.ts';
 import type { Entry, SectionRule } from './section.ts';
@@ -83,7 +83,7 @@ async function* flowSheet(entries: AsyncIterable<Entry>): AsyncGenerator<Summary
   let line: Line | undefined;
   for await (const entry of entries) {
     const { content } = entry;
-    if (categoryOf(content) !== 'vital-signs') continue;
+    if (categoryOf(content) !== 'vital-signs' || isEmpty(content)) continue;
     const period = content.effectivePeriod as Json | undefined;
     const moment = momentText(content.effectiveDateTime ?? period?.start ?? content.issued);
     if (line === undefined || line.moment !== moment) {

@@ -179,7 +179,10 @@ test('a filter shows its sections only, and says what was asked for', async () =
   const parts = await gather(
     partsOf(readerOf([PATIENT]), { types: ['Condition'], dateFrom: '2024-01-01', dateTo: '2024-06-30' }),
   );
-  expect(parts.flatMap((part) => (part.kind === 'section' ? [part.id] : []))).toEqual(['problems']);
+  expect(parts.flatMap((part) => (part.kind === 'section' ? [part.id] : []))).toEqual([
+    'problems',
+    'social-findings',
+  ]);
   expect(parts[0]).toMatchObject({
     head: {
       patient: { name: 'Ann Marie Sample', birthDate: '5 Apr 1980' },
@@ -200,6 +203,7 @@ test('nothing of a sample patient is left out: each resource is in a row, behind
     procedures: 'Procedure',
     encounters: 'Encounter',
     problems: 'Condition',
+    'social-findings': 'Condition',
   };
   let section = '';
   for await (const part of partsOf(reader)) {
@@ -291,5 +295,94 @@ describe('that there is none', () => {
     expect(words[0]).toHaveLength(6);
     const refuted = { verificationStatus: { coding: [{ code: 'refuted' }] } };
     expect((await rowsOf([noneKnown('a', '716186003', refuted)], 'allergies'))[0]?.[3]).toBe('Refuted');
+  });
+});
+
+test('what says nothing is no line, wherever it stands; what says why it says nothing is one', async () => {
+  const bare = (id: string, kind: string, rest: object = {}) =>
+    result(id, {
+      category: category(kind),
+      effectiveDateTime: '2031-05-01',
+      code: { text: 'Vital signs' },
+      ...rest,
+    });
+  const panel = { hasMember: [{ reference: 'Observation/x' }] };
+  for (const kind of ['laboratory', 'vital-signs', 'survey']) {
+    const section =
+      { laboratory: 'results', 'vital-signs': 'vital-signs', survey: 'observations' }[kind] ?? '';
+    const rows = await rowsOf([bare('a', kind), bare('b', kind, panel)], section);
+    expect(rows.map((cells) => cells.length)).toEqual([1]);
+    expect(rows[0]?.[0]).toMatch(/^The sources have delivered no/);
+    const absent = { dataAbsentReason: { text: 'refused' } };
+    expect(JSON.stringify(await rowsOf([bare('c', kind, absent)], section))).toContain('No value: refused');
+    expect(JSON.stringify(await rowsOf([bare('d', kind, { status: 'cancelled' })], section))).toContain(
+      'cancelled',
+    );
+  }
+  const report = {
+    resourceType: 'DiagnosticReport',
+    id: 'r',
+    status: 'final',
+    code: { text: 'Panel' },
+    issued: '2031-01-01',
+  };
+  expect(await rowsOf([report], 'reports')).toEqual([['The sources have delivered no reports.']]);
+  expect(await rowsOf([{ ...report, conclusion: 'Fine' }], 'reports')).toHaveLength(1);
+  const procedure = {
+    resourceType: 'Procedure',
+    id: 'p',
+    status: 'completed',
+    performedDateTime: '2031-01-01',
+    code: {},
+  };
+  expect(await rowsOf([procedure], 'procedures')).toEqual([['The sources have delivered no procedures.']]);
+});
+
+describe('circumstances', () => {
+  const condition = (name: string, rest: object = {}) => ({
+    resourceType: 'Condition',
+    id: name,
+    code: { text: name, coding: [{ system: 'http://snomed.info/sct', code: name, display: name }] },
+    ...rest,
+  });
+  const social = [
+    'Part-time employment (finding)',
+    'Has a criminal record (finding)',
+    'Limited social contact (finding)',
+    'Medication review due (situation)',
+    'Refugee (person)',
+  ];
+  const clinical = [
+    'Chronic pain (finding)',
+    'Suspected lung cancer (situation)',
+    'History of myocardial infarction (situation)',
+    'Prediabetes',
+    'Acute stress disorder (disorder)',
+    'Stress fracture (disorder)',
+  ];
+
+  test('stand in a section of their own, and never among problems; in doubt a finding is a problem', async () => {
+    const all = [...social, ...clinical].map((name) => condition(name));
+    const names = async (section: string) => (await rowsOf(all, section)).map(([name]) => name).sort();
+    const plain = (list: readonly string[]) => list.map((name) => name.replace(/ \([a-z]+\)$/, '')).sort();
+    expect(await names('social-findings')).toEqual(plain(social));
+    expect(await names('problems')).toEqual(plain(clinical));
+  });
+
+  test('are also known by category and ICD-10; a disorder stays one', async () => {
+    const concern = (code: string) => ({ category: [{ coding: [{ code }] }] });
+    const names = async (all: object[]) => (await rowsOf(all, 'social-findings')).map(([name]) => name);
+    expect(await names([condition('Food scarce', concern('sdoh'))])).toEqual(['Food scarce']);
+    expect(await names([condition('Homelessness', concern('health-concern'))])).toEqual(['Homelessness']);
+    const icd = {
+      code: { text: 'Z59', coding: [{ system: 'http://hl7.org/fhir/sid/icd-10-cm', code: 'Z59.0' }] },
+    };
+    expect(await names([condition('x', icd)])).toEqual(['Z59']);
+    expect(
+      await rowsOf(
+        [condition('Asthma (disorder)', concern('sdoh')), condition('Gout', concern('health-concern'))],
+        'problems',
+      ),
+    ).toHaveLength(2);
   });
 });

@@ -1,0 +1,62 @@
+import { isJson, type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import { isActive, onset, stateOf } from './condition.ts';
+import { row } from './parts.ts';
+import { type Entry, ORIGIN, type SectionRule } from './section.ts';
+import { codesOf, conceptText, firstDay } from './words.ts';
+
+/** Categories that say it themselves. */
+const SOCIAL_CATEGORIES = ['sdoh', 'social-history'];
+/** Circumstances that ICD-10 counts as no illness: education, work, housing, family, law. */
+const SOCIAL_ICD = /^Z(?:5[5-9]|6[0-5])/;
+const CLINICAL_TAG = /\((?:disorder|morphologic abnormality)\)\s*$/;
+/** Of findings and situations only those that are about a person's circumstances: "Chronic pain (finding)" is an illness's. */
+const TAG = /\((?:finding|situation|person|social concept|occupation|event)\)\s*$/;
+const CIRCUMSTANCES =
+  /\b(?:employ(?:ed|ment)|unemploy\w*|labor force|retired|job|education|school|literacy|housing|homeless\w*|shelter|criminal|prison\w*|legal|armed forces|military|veteran|refugee|migrant|asylum|immigra\w*|transport\w*|social (?:contact|isolation|support|exclusion)|isolation|lives alone|income|poverty|financ\w*|food insecurity|insurance|violence|victim of|abuse by|risk activity|stress|medication review|review due|language|caregiver|carer)\b/i;
+
+/** A person's circumstances, and what is due: no disorder. In doubt it is one, for it must not be overlooked. */
+export function isSocial({ category, code }: Json): boolean {
+  const codings = isJson(code) ? objectsOf(code.coding) : [];
+  const names = [
+    isJson(code) ? textOf(code.text) : undefined,
+    ...codings.map(({ display }) => textOf(display)),
+  ];
+  if (names.some((name) => name !== undefined && CLINICAL_TAG.test(name))) return false;
+  const categories = objectsOf(category).flatMap(codesOf);
+  if (categories.some((each) => SOCIAL_CATEGORIES.includes(each))) return true;
+  const icd = codings
+    .filter(({ system }) => String(system).includes('icd-10'))
+    .flatMap((coding) => textOf(coding.code) ?? []);
+  if (icd.length > 0) return icd.every((each) => SOCIAL_ICD.test(each));
+  const isConcern = categories.includes('health-concern');
+  return names.some(
+    (name) => name !== undefined && (isConcern || TAG.test(name)) && CIRCUMSTANCES.test(name),
+  );
+}
+
+export const socialFindings: SectionRule = {
+  id: 'social-findings',
+  title: 'Social and other findings',
+  empty: 'The sources have delivered no such findings.',
+  tables: [true, false].map((active) => ({
+    caption: active ? 'Present findings' : 'Past findings',
+    types: ['Condition'],
+    columns: [
+      { title: 'Finding', width: 40 },
+      { title: 'Since', width: 16 },
+      { title: 'Until', width: 16 },
+      { title: 'Status', width: 16 },
+      ORIGIN,
+    ],
+    row: (entry: Entry) =>
+      isSocial(entry.content) && isActive(entry) === active
+        ? row(
+            conceptText(entry.content.code),
+            onset(entry),
+            firstDay(entry.content, 'abatementDateTime', 'abatementPeriod'),
+            stateOf(entry),
+            entry.origin,
+          )
+        : undefined,
+  })),
+};
