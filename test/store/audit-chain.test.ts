@@ -8,7 +8,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runAdmin } from '../../src/exchange/admin/run.ts';
 import { acceptLoss } from '../../src/exchange/audit/accept-loss.ts';
-import { createAuditChain } from '../../src/exchange/audit/chain.ts';
+import { createAuditChain, type SignedAuditHead } from '../../src/exchange/audit/chain.ts';
 import { type AuditHeads, openAuditHeads } from '../../src/exchange/audit/heads.ts';
 import { auditSealing } from '../../src/exchange/audit/sealer.ts';
 import { verifyChain } from '../../src/exchange/audit/verify.ts';
@@ -239,7 +239,7 @@ describe('a loss by a restore', () => {
     await seal();
     expect(await verify(accountId)).toMatchObject({
       fault: { what: 'cut-off', position: 4 },
-      headPosition: 6,
+      headPosition: null,
     });
   });
 
@@ -270,7 +270,86 @@ describe('a loss by a restore', () => {
   });
 });
 
+describe('a head kept elsewhere', () => {
+  const more = (accountId: string) => store.asAccount(accountId, (tx) => insertAuditEntry(tx, entry(6)));
+
+  it('that is missing is missed, and no sealing makes it anew', async () => {
+    const accountId = await sealedAccount(5);
+    await rm(join(folder, `${accountId}.json`));
+    expect((await verify(accountId)).fault).toEqual({ what: 'head missing', position: 6 });
+    // The entries that it vouched for can be cut off now, in every place of the database.
+    await restoredTo(accountId, 3);
+    await more(accountId);
+    await seal();
+    expect(await verify(accountId)).toMatchObject({
+      verified: 4,
+      headPosition: null,
+      fault: { what: 'head missing', position: 5 },
+    });
+    expect(logged.join('')).toContain('the head kept elsewhere is missing');
+    expect(await heads.read(accountId)).toBeUndefined();
+  });
+
+  it.each([{ position: 0, mac: '' }, { sealedAt: '2020-01-01T00:00:00.000Z' }])(
+    'that was changed (%j) is not made good by sealing either',
+    async (change) => {
+      const accountId = await sealedAccount(3);
+      const head = await heads.read(accountId);
+      await writeFile(join(folder, `${accountId}.json`), JSON.stringify({ ...head, ...change }));
+      await more(accountId);
+      await seal();
+      expect((await verify(accountId)).fault).toMatchObject({ what: 'head not ours' });
+    },
+  );
+
+  it('is there before the first entry is sealed, so a kill in between leaves nothing to answer for', async () => {
+    const accountId = await addAccount(2);
+    const killed = new Error('killed');
+    const write = async (head: SignedAuditHead) => {
+      if (head.position > 0) throw killed;
+      await heads.write(head);
+    };
+    const deps = { store, chain, heads: { ...heads, write }, logger: pino({ level: 'silent' }) };
+    await expect(auditSealing(deps).takeUp(500)).rejects.toThrow(killed);
+    expect(await verify(accountId)).toMatchObject({ verified: 2, headPosition: 0 });
+    expect((await verify(accountId)).fault).toBeUndefined();
+    await more(accountId);
+    await seal();
+    expect(await verify(accountId)).toMatchObject({ verified: 3, headPosition: 3 });
+  });
+
+  it('begins anew on an operator’s word, which stays in the chain; so do heads that are kept from now on', async () => {
+    const accountId = await addAccount(3);
+    await auditSealing({ store, chain, logger: pino({ level: 'silent' }) }).takeUp(500);
+    expect((await verify(accountId)).fault).toMatchObject({ what: 'head missing' });
+    expect(await accept(accountId)).toEqual({ kind: 'head renewed', position: 3 });
+    await more(accountId);
+    await seal();
+    const report = await verify(accountId);
+    expect(report.fault).toBeUndefined();
+    expect(report).toMatchObject({ verified: 5, headPosition: 5, renewedHeads: [{ position: 3, ...said }] });
+    expect(await accept(accountId)).toEqual({ kind: 'whole' });
+  });
+});
+
 describe('the application', () => {
+  it.each(['at', 'id', 'position, mac'])(
+    'cannot choose %s of an entry, as itself or as the system',
+    async (columns) => {
+      const accountId = await addAccount(1);
+      const values = { at: "'2020-01-01'", id: '1', 'position, mac': "1, ''" }[columns];
+      for (const role of ['exchange_app', 'exchange_system']) {
+        await intruder.query('begin');
+        await intruder.query(`set local role ${role}`);
+        await intruder.query(`set local app.account_id = '${accountId}'`);
+        const insert = `insert into audit_entry (account_id, actor, operation, outcome, ${columns}) overriding system value
+          values ('${accountId}', 'key:1', 'getPatient', '200', ${values})`;
+        await expect(intruder.query(insert)).rejects.toMatchObject({ code: '42501' });
+        await intruder.query('rollback');
+      }
+    },
+  );
+
   it.each(['delete from audit_entry', "update audit_entry set actor = 'x'"])(
     'cannot %s, as itself or as the system',
     async (text) => {

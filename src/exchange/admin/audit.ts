@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { acceptLoss } from '../audit/accept-loss.ts';
 import { toAuditEvent } from '../audit/fhir-event.ts';
 import type { AuditHeads } from '../audit/heads.ts';
-import type { AcceptedLoss, Loss } from '../audit/losses.ts';
+import type { AcceptedLoss, Loss, RenewedHead } from '../audit/losses.ts';
 import { type ChainFault, type ChainReport, verifyChain } from '../audit/verify.ts';
 import { listAccounts } from '../store/accounts.ts';
 import { rowsOfTime } from '../store/audit-chain.ts';
@@ -91,17 +91,24 @@ export async function acceptLossCommand(
   const { chain, heads } = await openAudit();
   if (heads === undefined) throw new AdminError('AUDIT_HEADS is not set: no head is kept elsewhere');
   const accepted: ({ accountId: string } & Loss)[] = [];
+  const renewed: { accountId: string; position: number }[] = [];
   const refused: ({ accountId: string } & ChainFault)[] = [];
   for (const accountId of await audited(store, heads, account)) {
     const done = await acceptLoss({ store, chain, heads }, accountId, said);
     if (done.kind === 'accepted') accepted.push({ accountId, ...done.loss });
+    if (done.kind === 'head renewed') renewed.push({ accountId, position: done.position });
     if (done.kind === 'refused') refused.push({ accountId, ...done.fault });
   }
-  if (accepted.length + refused.length === 0) throw new AdminError('The audit is whole: nothing is lost');
+  if (accepted.length + renewed.length + refused.length === 0)
+    throw new AdminError('The audit is whole: nothing is lost');
   return {
-    document: { accepted, refused },
+    document: { accepted, renewed, refused },
     lines: [
       ...accepted.map((loss) => `${loss.accountId}  accepted as lost: ${describeLoss(loss)}`),
+      ...renewed.map(
+        ({ accountId, position }) =>
+          `${accountId}  the head kept elsewhere begins anew after entry ${position}`,
+      ),
       ...refused.map(
         (fault) => `${fault.accountId}  NOT ACCEPTED: ${FAULTS[fault.what](fault)}; no restore does that`,
       ),
@@ -119,6 +126,9 @@ const describeLoss = ({ from, to, sealedAt, keptUntil }: Loss): string => {
 const describeAccepted = (loss: AcceptedLoss): string =>
   `  lost: ${describeLoss(loss)}; accepted ${shortTime(new Date(loss.at))} by ${loss.by}: ${loss.reason}`;
 
+const describeRenewed = ({ position, at, by, reason }: RenewedHead): string =>
+  `  head kept elsewhere: missing, begun anew after entry ${position} ${shortTime(new Date(at))} by ${by}: ${reason}`;
+
 function describe(report: ChainReport): string[] {
   const { accountId, verified, unsealed, oldestUnsealedAt, headPosition, fault } = report;
   const before =
@@ -134,6 +144,7 @@ function describe(report: ChainReport): string[] {
       ? `${accountId}  whole: ${verified} entries${open} (${elsewhere})`
       : `${accountId}  NOT WHOLE: ${FAULTS[fault.what](fault)}; ${before}`,
     ...report.losses.map(describeAccepted),
+    ...report.renewedHeads.map(describeRenewed),
     ...(isLate
       ? [`  since ${shortTime(oldestUnsealedAt)} nothing is sealed: does a worker run, and reconcile?`]
       : []),
@@ -148,6 +159,9 @@ const FAULTS: Readonly<Record<ChainFault['what'], (fault: ChainFault) => string>
       ? `from entry ${position} on the end is cut off`
       : `${describeLoss(loss)}, are cut off; if a backup was restored: audit accept-loss`,
   'head not ours': () => 'the head kept elsewhere was not signed with this key',
+  'head missing': ({ position }) =>
+    `the head kept elsewhere is missing, so an end from entry ${position} on may be cut off; if AUDIT_HEADS is new, or its ` +
+    'folder was lost: audit accept-loss',
 };
 
 /** Lines of some entries at a time. */

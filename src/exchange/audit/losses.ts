@@ -7,6 +7,9 @@ export const HEAD_MISSED = 'missAuditHead';
 /** Entry of an operator: what is lost is known, and why. */
 export const LOSS_ACCEPTED = 'acceptAuditLoss';
 
+/** Entry of an operator: the head kept elsewhere was missing, and begins anew behind this entry. */
+export const HEAD_ANEW = 'renewAuditHead';
+
 /** Entries that were sealed once and are not there any more. */
 export interface Loss {
   /** Position of the first one. */
@@ -28,6 +31,17 @@ export interface AcceptedLoss extends Loss {
   reason: string;
 }
 
+/** What an operator said of a head that was missing. */
+export interface RenewedHead {
+  /** Of the last entry before. */
+  position: number;
+  /** ISO 8601. */
+  at: string;
+  by: string;
+  reason: string;
+}
+
+const renewedSchema = z.object({ position: z.number(), by: z.string(), reason: z.string() });
 const lossSchema = z.object({
   from: z.number(),
   to: z.number(),
@@ -44,11 +58,14 @@ export const lossSince = (from: number, kept: SignedAuditHead): Loss => ({
   sealedAt: kept.sealedAt,
 });
 
+export const writeRenewal = (renewal: Omit<RenewedHead, 'at'>): string => JSON.stringify(renewal);
+
 export const writeLoss = (loss: Loss & Partial<AcceptedLoss>): string => JSON.stringify(loss);
 
 /** What the entries of a chain tell of losses, gathered as they are read. */
 export class LossReader {
   readonly accepted: AcceptedLoss[] = [];
+  readonly renewed: RenewedHead[] = [];
   readonly #missed: Loss[] = [];
   /** Of the last entry that was read. */
   lastAt: string | undefined;
@@ -60,6 +77,9 @@ export class LossReader {
     } else if (operation === LOSS_ACCEPTED) {
       const loss = parsed(acceptedSchema, details);
       if (loss !== undefined) this.accepted.push({ ...loss, at });
+    } else if (operation === HEAD_ANEW) {
+      const renewal = parsed(renewedSchema, details);
+      if (renewal !== undefined) this.renewed.push({ ...renewal, at });
     }
     this.lastAt = at;
   }

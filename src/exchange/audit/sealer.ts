@@ -10,7 +10,7 @@ import {
   writeSeals,
 } from '../store/audit-chain.ts';
 import { type Store, type SystemTx, withinAccount } from '../store/database.ts';
-import type { AuditChain, SignedAuditHead } from './chain.ts';
+import { type AuditChain, type AuditHead, CHAIN_START, type SignedAuditHead } from './chain.ts';
 import type { AuditHeads } from './heads.ts';
 import { HEAD_MISSED, LOSS_ACCEPTED, lossSince, writeLoss } from './losses.ts';
 
@@ -80,8 +80,10 @@ async function sealSome(chain: AuditChain, tx: SystemTx, accountId: string, only
  * sealed, the chain itself says so, once, where they had begun. What comes behind is protected as ever.
  */
 async function noteMissedHead({ chain, heads }: SealerDeps, tx: SystemTx, accountId: string): Promise<void> {
-  const { position } = await lockHead(tx, accountId);
+  const { position, mac } = await lockHead(tx, accountId);
   const kept = await heads?.read(accountId);
+  // A chain that begins has its head elsewhere before its first entry: one that is missing later was taken away.
+  if (kept === undefined && position === 0) await heads?.write(chain.sign(headAt(accountId, position, mac)));
   if (kept === undefined || !chain.isSigned(kept) || (await leadsOn(tx, kept, position))) return;
   if (await hasSealedDetail(tx, accountId, [HEAD_MISSED, LOSS_ACCEPTED], kept.mac)) return;
   const details = writeLoss(lossSince(position + 1, kept));
@@ -93,13 +95,20 @@ async function noteMissedHead({ chain, heads }: SealerDeps, tx: SystemTx, accoun
 
 /**
  * Of what is committed, and while the head is held, so that a later one is never replaced by an earlier. A kept head that
- * the chain does not lead on from is what shows that something was cut off: it is not replaced at all.
+ * is missing, is not ours, or from which the chain does not lead on is what shows that something was done to it: only an
+ * operator replaces it (accept-loss.ts).
  */
 async function keepHead(deps: SealerDeps, tx: SystemTx, accountId: string): Promise<void> {
+  const { chain, heads, logger } = deps;
   const { position } = await lockHead(tx, accountId);
-  const kept = await deps.heads?.read(accountId);
-  if (kept !== undefined && !(await leadsOn(tx, kept, position)))
-    return deps.logger.error(
+  const kept = await heads?.read(accountId);
+  if (heads !== undefined && kept === undefined)
+    return logger.error(
+      { accountId, position },
+      'the head kept elsewhere is missing; look with: npm run admin -- audit verify',
+    );
+  if (kept !== undefined && !(chain.isSigned(kept) && (await leadsOn(tx, kept, position))))
+    return logger.error(
       { accountId, keptPosition: kept.position, position },
       'the audit does not continue the head kept elsewhere; look with: npm run admin -- audit verify',
     );
@@ -114,13 +123,20 @@ export async function writeHead(
   accountId: string,
 ): Promise<SignedAuditHead> {
   const { position, mac } = await lockHead(tx, accountId);
-  const head = { accountId, position, mac: mac.toString('hex'), sealedAt: new Date().toISOString() };
-  const signed = chain.sign(head);
+  const signed = chain.sign(headAt(accountId, position, mac));
   await heads?.write(signed);
   return signed;
 }
 
+const headAt = (accountId: string, position: number, mac: Buffer): AuditHead => ({
+  accountId,
+  position,
+  mac: mac.toString('hex'),
+  sealedAt: new Date().toISOString(),
+});
+
 async function leadsOn(tx: SystemTx, kept: SignedAuditHead, position: number): Promise<boolean> {
+  if (kept.position === 0) return kept.mac === CHAIN_START.toString('hex');
   if (kept.position > position) return false;
   return (await macAt(tx, kept.accountId, kept.position))?.toString('hex') === kept.mac;
 }

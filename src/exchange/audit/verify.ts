@@ -2,13 +2,13 @@ import { countUnsealed, findHead, sealedRows } from '../store/audit-chain.ts';
 import type { Store } from '../store/database.ts';
 import { type AuditChain, CHAIN_START, type SignedAuditHead } from './chain.ts';
 import type { AuditHeads } from './heads.ts';
-import { type AcceptedLoss, type Loss, LossReader, lossSince } from './losses.ts';
+import { type AcceptedLoss, type Loss, LossReader, lossSince, type RenewedHead } from './losses.ts';
 
 /** The first thing that is wrong with a chain; everything before it is as it was written. */
 export interface ChainFault {
-  /** Where it is; with `cut-off` the first position that is missing. */
+  /** Where it is; with `cut-off` the first position that is missing, with `head missing` the first that nothing vouches for. */
   position: number;
-  what: 'changed' | 'removed' | 'cut-off' | 'head not ours';
+  what: 'changed' | 'removed' | 'cut-off' | 'head not ours' | 'head missing';
   /** Of the row that was changed. */
   entryId?: number;
   /** With `cut-off`, when a head kept elsewhere tells of it: what an operator may accept. */
@@ -26,6 +26,8 @@ export interface ChainReport {
   headPosition: number | null;
   /** What was lost, and accepted as lost by an operator. */
   losses: AcceptedLoss[];
+  /** When an operator had the head kept elsewhere begin anew. */
+  renewedHeads: RenewedHead[];
   fault?: ChainFault;
 }
 
@@ -55,6 +57,7 @@ export async function verifyChain(
     oldestUnsealedAt: oldestAt,
     headPosition: kept?.position ?? null,
     losses: told.accepted,
+    renewedHeads: told.renewed,
     ...(fault && { fault }),
   });
   if (kept !== undefined && !chain.isSigned(kept))
@@ -81,6 +84,9 @@ export async function verifyChain(
   const loss = told.open;
   if (loss !== undefined) return report({ position: loss.from, what: 'cut-off', loss });
   if (misfit !== undefined) return report(misfit);
+  // Read again: the head of a chain that has just begun was written before its first entry was sealed.
+  if (heads !== undefined && kept === undefined && next > 1 && (await heads.read(accountId)) === undefined)
+    return report({ position: next, what: 'head missing' });
   if (kept === undefined || kept.position < next) return report();
   if (next === 1 && kept.gone !== undefined) {
     told.accepted.push({ ...lossSince(1, kept), ...kept.gone });
