@@ -57,7 +57,8 @@ test('the demo does what it promises, can be looked at in the Temporal UI, and l
   expect(printed).not.toContain('✗');
 
   const page = printed.match(/http:\S+network-query\S+/g)?.at(-1) ?? '';
-  const shown = CHROMIUM === undefined ? undefined : await textOf(page, 'askSource');
+  const [link = ''] = /http:\S+\/open\/\S+/.exec(printed) ?? [];
+  const shown = CHROMIUM === undefined ? undefined : await textOf(link, page, 'askSource');
   demo.child.kill('SIGINT');
   expect(await demo.ended).toBe(0);
 
@@ -76,8 +77,8 @@ test('the demo says so, and fails, when something is not as it must be', async (
   expect(summary.faults[0]).toContain('503, 503, 200 expected, got 200');
 }, 180_000);
 
-/** What the page says once it shows `awaited`. */
-async function textOf(url: string, awaited: string): Promise<string> {
+/** What the page says once it shows `awaited`, to the operator who opened the link. */
+async function textOf(link: string, url: string, awaited: string): Promise<string> {
   const browser = await chromium.launch({
     executablePath: CHROMIUM,
     args: [
@@ -92,6 +93,7 @@ async function textOf(url: string, awaited: string): Promise<string> {
   });
   try {
     const page = await browser.newPage({ viewport: { width: 1400, height: 1400 } });
+    await page.goto(link);
     await page.goto(url);
     await page.getByText(awaited).first().waitFor();
     await page.getByText('"resources"').first().waitFor();
