@@ -1,17 +1,11 @@
-import type { Worker } from 'node:worker_threads';
 import type { DocumentFormat } from '../../contract/document.ts';
-import { startSourceThread } from '../../lib/source-thread.ts';
+import { createJobThread, type JobThreadLimits } from '../../lib/job-thread.ts';
 import type { Rendering } from './render.ts';
 import type { RenderJob } from './render-thread.ts';
 
-export interface RenderLimits {
-  /** JavaScript heap of the thread. */
-  heapMb: number;
-  timeoutMs: number;
+export interface RenderLimits extends JobThreadLimits {
   /** How many may wait for their turn; whoever comes then is told to come later. */
   waitingMax: number;
-  /** The thread ends when it has had nothing to do for so long. */
-  idleMs: number;
 }
 
 const LIMITS: RenderLimits = { heapMb: 384, timeoutMs: 30_000, waitingMax: 8, idleMs: 60_000 };
@@ -28,30 +22,16 @@ export interface DocumentRenderer {
  * answering while it renders, and a document that is made to hurt ends with a reason and takes nothing with it.
  */
 export function createDocumentRenderer(limits: RenderLimits = LIMITS): DocumentRenderer {
-  let thread: Worker | undefined;
-  let idle: NodeJS.Timeout | undefined;
+  const thread = createJobThread<RenderJob, Rendering>(
+    new URL('./render-thread.ts', import.meta.url),
+    limits,
+  );
   let turn: Promise<unknown> = Promise.resolve();
   let waiting = 0;
 
-  const drop = async () => {
-    const dropped = thread;
-    thread = undefined;
-    await dropped?.terminate();
-  };
-
   async function renderNow(job: RenderJob): Promise<Rendering> {
-    clearTimeout(idle);
-    thread ??= startSourceThread(new URL('./render-thread.ts', import.meta.url), { heapMb: limits.heapMb });
-    thread.ref();
-    const rendering = await answerOf(thread, job, limits.timeoutMs);
-    if (rendering.kind === 'broken') {
-      await drop();
-      return { kind: 'refused', reason: rendering.reason };
-    }
-    thread.unref();
-    idle = setTimeout(() => void drop(), limits.idleMs);
-    idle.unref();
-    return rendering;
+    const end = await thread.run(job);
+    return end.kind === 'answered' ? end.answer : { kind: 'refused', reason: end.reason };
   }
 
   return {
@@ -62,36 +42,6 @@ export function createDocumentRenderer(limits: RenderLimits = LIMITS): DocumentR
       turn = rendering.catch(() => undefined);
       return rendering;
     },
-    async close() {
-      clearTimeout(idle);
-      await drop();
-    },
+    close: () => thread.close(),
   };
-}
-
-/** `broken`: the thread is of no use any more. */
-function answerOf(
-  thread: Worker,
-  job: RenderJob,
-  timeoutMs: number,
-): Promise<Rendering | { kind: 'broken'; reason: string }> {
-  return new Promise((resolve) => {
-    const end = (answer: Rendering | { kind: 'broken'; reason: string }) => {
-      clearTimeout(timer);
-      for (const event of ['message', 'error', 'exit']) thread.removeAllListeners(event);
-      // An error after its answer is of no interest, and must not end the process.
-      thread.on('error', () => undefined);
-      resolve(answer);
-    };
-    const broken = (reason: string) => end({ kind: 'broken', reason });
-    const timer = setTimeout(() => broken('it took too long'), timeoutMs);
-    thread.once('message', (rendering: Rendering) => end(rendering));
-    thread.once('error', (error: NodeJS.ErrnoException) =>
-      broken(
-        error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'it needs too much memory' : 'its conversion ended early',
-      ),
-    );
-    thread.once('exit', () => broken('its conversion ended early'));
-    thread.postMessage(job);
-  });
 }

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { fc, test } from '@fast-check/vitest';
+import { describe, expect } from 'vitest';
 import { mergeDeliveries } from '../../../src/exchange/domain/merge/merge.ts';
 import { createCcdaConverter } from '../../../src/exchange/records/ccda/ccda-converter.ts';
 import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
-import { openXml } from '../../../src/exchange/records/ccda/xml-gate.ts';
+import { openXml, startsAsXml } from '../../../src/exchange/records/ccda/xml-gate.ts';
 import { loadCcda } from '../../../src/simulator/samples.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from './deliveries.ts';
 import { fhirIssues } from './fhir-issues.ts';
@@ -180,18 +181,30 @@ describe('XML is not parsed', () => {
   });
 });
 
-describe('a large document in a thread of its own', () => {
+describe('a document, in a thread of its own', () => {
   const [sample] = samples;
   const bytes = sample === undefined ? Buffer.alloc(0) : loadCcda(sample);
 
-  test('comes out as in this one', async () => {
-    const inThread = createCcdaConverter({ threadFromBytes: 0, heapMb: 192, timeoutMs: 60_000 });
-    expect(await inThread.convert(bytes, NAMES)).toEqual(convertCcda(bytes, NAMES));
+  test('however small, comes out as in this one, also after one that ended the thread', async () => {
+    const converter = createCcdaConverter({ heapMb: 64, timeoutMs: 60_000, idleMs: 1_000 });
+    const huge = document(...Array.from({ length: 3_000 }, () => `${PROCEDURES}${procedure('').repeat(10)}`));
+    const outcomes = await Promise.all([bytes, huge, bytes].map((each) => converter.convert(each, NAMES)));
+    const alone = convertCcda(bytes, NAMES);
+    expect(outcomes).toEqual([alone, { kind: 'failed', reason: 'it needs too much memory' }, alone]);
+  });
+
+  test.prop({
+    start: fc.string({ unit: fc.constantFrom('\uFEFF', ' ', '\n', 'é', 'x', '\0'), maxLength: 5 }),
+    encoding: fc.constantFrom('utf8', 'utf16le', 'latin1'),
+  })('needs none when it does not begin as XML', ({ start, encoding }) => {
+    const content = Buffer.from(`${start}<a>${' '.repeat(9_000)}</a>`, encoding as BufferEncoding);
+    if (openXml(content).kind === 'xml') expect(startsAsXml(content)).toBe(true);
+    expect(startsAsXml(Buffer.from(`${start}a note`))).toBe(false);
   });
 
   test('ends with a reason when it needs too much memory or time, or cannot be parsed', async () => {
     const outcome = (limits: { heapMb?: number; timeoutMs?: number }, content = bytes) =>
-      createCcdaConverter({ threadFromBytes: 0, heapMb: 192, timeoutMs: 60_000, ...limits }).convert(
+      createCcdaConverter({ heapMb: 192, timeoutMs: 60_000, idleMs: 1_000, ...limits }).convert(
         content,
         NAMES,
       );

@@ -1,19 +1,12 @@
-import { startSourceThread } from '../../../lib/source-thread.ts';
-import type { CcdaThreadInput } from './ccda-thread.ts';
-import { type CcdaConversion, type CcdaNames, convertCcda } from './convert.ts';
+import { createJobThread, type JobThreadLimits } from '../../../lib/job-thread.ts';
+import type { CcdaJob } from './ccda-thread.ts';
+import type { CcdaConversion, CcdaNames } from './convert.ts';
+import { startsAsXml } from './xml-gate.ts';
 
 /** Largest C-CDA document that is converted; larger ones are kept as documents only. */
 export const CCDA_BYTES_MAX = 10_000_000;
 
-export interface CcdaLimits {
-  /** From here on a document gets a thread of its own; a smaller one is converted where it is, in some 100 ms. */
-  threadFromBytes: number;
-  /** JavaScript heap of that thread. */
-  heapMb: number;
-  timeoutMs: number;
-}
-
-const LIMITS: CcdaLimits = { threadFromBytes: 1_000_000, heapMb: 192, timeoutMs: 60_000 };
+const LIMITS: JobThreadLimits = { heapMb: 192, timeoutMs: 60_000, idleMs: 30_000 };
 
 export type CcdaOutcome = CcdaConversion | { kind: 'failed'; reason: string };
 
@@ -23,52 +16,26 @@ export interface CcdaConverter {
 }
 
 /**
- * A document that is large runs in a thread with a heap and a time of its own, so that a malicious or enormous one
- * ends with a reason and takes nothing with it.
+ * Documents are converted in a thread with a heap and a time of its own, for even an honest one takes a second: the worker
+ * goes on with all else, and a malicious or enormous one ends with a reason and takes nothing with it.
  */
-export function createCcdaConverter(limits: CcdaLimits = LIMITS): CcdaConverter {
+export function createCcdaConverter(limits: JobThreadLimits = LIMITS): CcdaConverter {
+  const thread = createJobThread<CcdaJob, CcdaOutcome>(new URL('./ccda-thread.ts', import.meta.url), limits);
   let turn: Promise<unknown> = Promise.resolve();
+
+  async function convertNow(job: CcdaJob): Promise<CcdaOutcome> {
+    const end = await thread.run(job);
+    return end.kind === 'answered' ? end.answer : { kind: 'failed', reason: end.reason };
+  }
+
   return {
     convert(bytes, names) {
-      if (bytes.length < limits.threadFromBytes) return Promise.resolve(convertHere(bytes, names));
-      const outcome = turn.then(() => convertInThread(bytes, names, limits));
+      // What is no XML needs no thread.
+      if (!startsAsXml(bytes))
+        return Promise.resolve({ kind: 'not-xml', reason: 'it has nothing that is XML' });
+      const outcome = turn.then(() => convertNow({ bytes, ...names }));
       turn = outcome;
       return outcome;
     },
   };
-}
-
-function convertHere(bytes: Uint8Array, names: CcdaNames): CcdaOutcome {
-  const { warn } = console;
-  console.warn = () => undefined;
-  try {
-    return convertCcda(bytes, names);
-  } catch {
-    return { kind: 'failed', reason: 'it is not well-formed' };
-  } finally {
-    console.warn = warn;
-  }
-}
-
-const THREAD = new URL('./ccda-thread.ts', import.meta.url);
-function convertInThread(bytes: Uint8Array, names: CcdaNames, limits: CcdaLimits): Promise<CcdaOutcome> {
-  const workerData: CcdaThreadInput = { ...names, bytes };
-  const thread = startSourceThread(THREAD, { heapMb: limits.heapMb, workerData });
-  return new Promise((resolve) => {
-    const end = (outcome: CcdaOutcome) => {
-      clearTimeout(timer);
-      resolve(outcome);
-      void thread.terminate();
-    };
-    const timer = setTimeout(() => end({ kind: 'failed', reason: 'it took too long' }), limits.timeoutMs);
-    thread.once('message', (outcome: CcdaConversion) => end(outcome));
-    thread.once('error', (error: NodeJS.ErrnoException) =>
-      end({
-        kind: 'failed',
-        reason:
-          error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'it needs too much memory' : 'it is not well-formed',
-      }),
-    );
-    thread.once('exit', () => end({ kind: 'failed', reason: 'its conversion ended early' }));
-  });
 }

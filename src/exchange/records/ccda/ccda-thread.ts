@@ -1,12 +1,22 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
+import type { CcdaOutcome } from './ccda-converter.ts';
 import { type CcdaNames, convertCcda } from './convert.ts';
 
-/** What a thread is started with; it answers with one `CcdaConversion` and ends. */
-export interface CcdaThreadInput extends CcdaNames {
+/** What the thread is asked; it answers each with one `CcdaOutcome`, in order. */
+export interface CcdaJob extends CcdaNames {
   bytes: Uint8Array;
 }
 
 // The converter names the kinds of values that it does not know; nobody reads that.
 console.warn = () => undefined;
-const { bytes, ...names } = workerData as CcdaThreadInput;
-parentPort?.postMessage(convertCcda(bytes, names));
+parentPort?.on('message', ({ bytes, ...names }: CcdaJob) => {
+  parentPort?.postMessage(outcomeOf(bytes, names));
+});
+
+function outcomeOf(bytes: Uint8Array, names: CcdaNames): CcdaOutcome {
+  try {
+    return convertCcda(bytes, names);
+  } catch {
+    return { kind: 'failed', reason: 'it is not well-formed' };
+  }
+}

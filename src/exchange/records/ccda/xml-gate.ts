@@ -22,12 +22,24 @@ export function openXml(bytes: Uint8Array): OpenedXml {
   } catch {
     return { kind: 'refused', reason: 'an unknown encoding' };
   }
-  if (!/^\s*<[?!A-Za-z]/.test(text.slice(0, 1_000)))
-    return { kind: 'refused', reason: 'nothing that is XML' };
+  if (!FIRST_TAG.test(text.slice(0, 1_000))) return { kind: 'refused', reason: 'nothing that is XML' };
   // Anywhere: a DOCTYPE in a comment is refused too, which costs nothing.
   if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) return { kind: 'refused', reason: 'a document type definition' };
   if (isTooDeep(text)) return { kind: 'refused', reason: 'elements nested too deep' };
   return { kind: 'xml', text: withPlainCharacters(text) };
+}
+
+const FIRST_TAG = /^\s*<[?!A-Za-z]/;
+const LONGEST_CHARACTER_BYTES = 4;
+
+/** Whether bytes begin as XML does, by their first kilobytes: what does not is nothing that `openXml` gives a text of. */
+export function startsAsXml(bytes: Uint8Array): boolean {
+  try {
+    const start = bytes.subarray(0, 1_000 * LONGEST_CHARACTER_BYTES);
+    return FIRST_TAG.test(new TextDecoder(encodingOf(bytes)).decode(start).slice(0, 1_000));
+  } catch {
+    return false;
+  }
 }
 
 function isTooDeep(text: string): boolean {
