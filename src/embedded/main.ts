@@ -1,9 +1,10 @@
 import { ConfigError, givenVariables, readConfig } from '../config.ts';
 import { describeStack } from './describe-stack.ts';
 import { outsideParts } from './outside-parts.ts';
+import { restartOnChange } from './restart-on-change.ts';
 import { type Stack, startStack } from './stack.ts';
 
-/** `npm start`: the whole system on this machine, in the foreground, until Ctrl-C. */
+/** `npm start`: the whole system on this machine, in the foreground, until Ctrl-C. `npm run dev`: the same, with --watch. */
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** One Ctrl-C may arrive several times: from the terminal, and passed on by npm and tsx. */
@@ -54,7 +55,9 @@ try {
     signal: stopping.signal,
   });
   print(describeStack(stack.connection, config.DATA_DIR));
-  await untilAborted(stopping.signal);
+  if (process.argv.includes('--watch'))
+    await restartOnChange(stack.restart, { signal: stopping.signal, log: print });
+  else await untilAborted(stopping.signal);
   await stack.stop();
   print('Stopped.');
 } catch (error) {

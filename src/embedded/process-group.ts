@@ -34,6 +34,10 @@ interface Member {
   running: RunningPart | undefined;
   /** Ends when the group has stopped, or the first start failed. */
   watch: Promise<unknown>;
+  /** Ends the wait before the next start; undefined while there is none. */
+  wake: (() => void) | undefined;
+  /** It was ended to be started again: no fault, so no longer wait. */
+  isRestarting: boolean;
 }
 
 const BACK_OFF_MS = 500;
@@ -65,7 +69,13 @@ export class ProcessGroup {
    */
   async start<R extends RunningPart>(part: Part<R>): Promise<R> {
     if (this.#stopping.signal.aborted) throw new StoppedError();
-    const member: Member = { name: part.name, running: undefined, watch: Promise.resolve() };
+    const member: Member = {
+      name: part.name,
+      running: undefined,
+      watch: Promise.resolve(),
+      wake: undefined,
+      isRestarting: false,
+    };
     this.#members.push(member);
     const starting = this.#startFirst(part, member);
     member.watch = starting.catch(() => undefined);
@@ -88,6 +98,15 @@ export class ProcessGroup {
     return Object.fromEntries(
       this.#members.flatMap(({ name, running }) => (running === undefined ? [] : [[name, running.pid]])),
     );
+  }
+
+  /** Ends a part, which is then started again at once; a part that waits for its next start does not wait longer. */
+  async restart(name: string): Promise<void> {
+    const member = this.#members.find((known) => known.name === name);
+    if (member === undefined || this.#stopping.signal.aborted) return;
+    member.isRestarting = true;
+    if (member.wake === undefined) await member.running?.stop();
+    else member.wake();
   }
 
   /** Stops all parts, the last one first; each by force when it takes too long. Never rejects. */
@@ -117,19 +136,34 @@ export class ProcessGroup {
       const status = await running.exited;
       if (signal.aborted) return;
       if (Date.now() - startedAt > this.#options.soundAfterMs) waitMs = this.#options.backOffMs;
-      this.#options.log(`${part.name} ${describeExit(status)}; starting it again`);
+      if (!member.isRestarting) this.#options.log(`${part.name} ${describeExit(status)}; starting it again`);
       for (;;) {
-        await sleep(waitMs, undefined, { signal }).catch(() => undefined);
+        if (!member.isRestarting) await this.#pause(member, waitMs);
         if (signal.aborted) return;
-        waitMs = Math.min(waitMs * 2, this.#options.backOffMaxMs);
+        waitMs = member.isRestarting
+          ? this.#options.backOffMs
+          : Math.min(waitMs * 2, this.#options.backOffMaxMs);
+        member.isRestarting = false;
         const again = await this.#startAgain(part);
         if (again === undefined) continue;
         member.running = running = again;
         break;
       }
-      if (signal.aborted) await running.stop();
+      // Its code has changed while it started.
+      if (signal.aborted || member.isRestarting) await running.stop();
       else this.#options.log(`${part.name} runs again`);
     }
+  }
+
+  async #pause(member: Member, waitMs: number): Promise<void> {
+    const { signal } = this.#stopping;
+    const waiting = new AbortController();
+    const wake = () => waiting.abort();
+    member.wake = wake;
+    signal.addEventListener('abort', wake, { once: true });
+    await sleep(waitMs, undefined, { signal: waiting.signal }).catch(() => undefined);
+    signal.removeEventListener('abort', wake);
+    member.wake = undefined;
   }
 
   async #startAgain(part: Part): Promise<RunningPart | undefined> {

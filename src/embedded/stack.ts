@@ -34,6 +34,8 @@ export interface Stack {
   readonly connection: StackConnection;
   /** Pids of the parts as they run now. */
   pids(): Record<string, number>;
+  /** Ends one of our processes, which is then started again with the code as it is now. */
+  restart(name: ProcessName): Promise<void>;
   /** Stops all parts in reverse order. Never rejects; may be called again. */
   stop(): Promise<void>;
 }
@@ -69,6 +71,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     return {
       connection,
       pids: () => group.pids(),
+      restart: (name) => group.restart(name),
       stop: () => {
         stopped ??= stop();
         return stopped;

@@ -78,6 +78,31 @@ describe('a group of processes', () => {
     await vi.waitFor(() => expect(group.pids().worker).not.toBe(pid), 10_000);
   });
 
+  it('restarts a part at once when asked to, also one that waits for its next start', async () => {
+    const logFile = `${await testFolder()}/log`;
+    const lines: string[] = [];
+    const hour = 3_600_000;
+    const group = new ProcessGroup({ log: (line) => lines.push(line), backOffMs: hour, backOffMaxMs: hour });
+    onTestFinished(() => group.stop());
+    let broken = false;
+    const first = await group.start({
+      name: 'worker',
+      start: async () => {
+        if (broken) throw new Error('a syntax error');
+        return startSleeper(logFile);
+      },
+    });
+    await group.restart('worker');
+    await vi.waitFor(() => expect(lines).toEqual(['worker runs again']), 10_000);
+    expect(group.pids().worker).not.toBe(first.pid);
+    broken = true;
+    await group.restart('worker');
+    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker does not start: a syntax error'), 10_000);
+    broken = false;
+    await group.restart('worker');
+    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker runs again'), 10_000);
+  });
+
   it('can be stopped while a dead part waits to be started again', async () => {
     const logFile = `${await testFolder()}/log`;
     const lines: string[] = [];

@@ -1,0 +1,37 @@
+import { watch } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { changedParts } from './changed-parts.ts';
+import type { ProcessName } from './stack-options.ts';
+
+const SOURCES = fileURLToPath(new URL('../', import.meta.url));
+/** An editor writes several times, and a checkout many files. */
+const SETTLED_MS = 200;
+
+/** Restarts the processes whose code has changed, until `signal` fires. */
+export async function restartOnChange(
+  restart: (name: ProcessName) => Promise<void>,
+  { signal, log }: { signal: AbortSignal; log: (line: string) => void },
+): Promise<void> {
+  const changed = new Set<string>();
+  const settle = async () => {
+    await sleep(SETTLED_MS);
+    const files = [...changed];
+    changed.clear();
+    if (signal.aborted) return;
+    const names = changedParts(files);
+    if (names.length > 0) log(`${files.join(', ')} changed; restarting ${names.join(', ')}`);
+    if (files.some((file) => file.startsWith('embedded') || file.endsWith('.sql')))
+      log('Migrations and the stack itself: start npm run dev again.');
+    await Promise.all(names.map(restart));
+  };
+  try {
+    for await (const { filename } of watch(SOURCES, { recursive: true, signal })) {
+      if (filename === null) continue;
+      if (changed.size === 0) void settle();
+      changed.add(filename);
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}

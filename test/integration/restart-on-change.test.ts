@@ -1,0 +1,42 @@
+import { utimes } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { request } from 'undici';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { restartOnChange } from '../../src/embedded/restart-on-change.ts';
+import { startStack } from '../../src/embedded/stack.ts';
+import { testFolder } from '../support/postgres-tools.ts';
+
+const RECEIVER = fileURLToPath(new URL('../../src/receiver.ts', import.meta.url));
+
+it('npm run dev starts the process anew whose code has changed, on its old port, and no other', {
+  timeout: 180_000,
+}, async () => {
+  const stack = await startStack({ dataDir: await testFolder(), logLevel: 'warn' });
+  onTestFinished(() => stack.stop());
+  const before = stack.pids();
+  const stopping = new AbortController();
+  const lines: string[] = [];
+  const watching = restartOnChange(stack.restart, {
+    signal: stopping.signal,
+    log: (line) => lines.push(line),
+  });
+
+  // Nothing says when the watcher has begun. The content stays as it is.
+  await vi.waitFor(
+    async () => {
+      await utimes(RECEIVER, new Date(), new Date());
+      await vi.waitFor(() => expect(lines).toContain('receiver.ts changed; restarting receiver'), 1_000);
+    },
+    { timeout: 60_000 },
+  );
+  await vi.waitFor(() => expect(stack.pids().receiver).not.toBe(before.receiver), 60_000);
+  stopping.abort();
+  await watching;
+  await vi.waitFor(() => expect(Number(stack.pids().receiver)).toBeGreaterThan(0), 60_000);
+
+  const { receiver: _old, ...others } = before;
+  expect(stack.pids()).toMatchObject(others);
+  const answer = await request(`${stack.connection.receiverUrl}/webhooks`, { method: 'POST' });
+  await answer.body.dump();
+  expect(answer.statusCode).toBe(401);
+});

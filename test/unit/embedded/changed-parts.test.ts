@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { changedParts } from '../../../src/embedded/changed-parts.ts';
+
+test.each([
+  [['simulator/server.ts'], ['simulator']],
+  [['workflows/orchestrator/patient-onboarding/workflow.ts'], ['worker']],
+  [
+    ['exchange/gateway/app.ts', 'receiver.ts'],
+    ['gateway', 'receiver', 'worker'],
+  ],
+  [['contract/patient.ts'], ['simulator', 'gateway', 'receiver', 'worker']],
+  [['starter/program.ts', 'embedded/main.ts'], []],
+])('a change of %j restarts %j', (files, parts) => {
+  expect(changedParts(files)).toEqual(parts);
+});
+
+test('a folder that is not known is taken to be used by all', () => {
+  expect(changedParts(['new-folder/a.ts'])).toHaveLength(4);
+});
