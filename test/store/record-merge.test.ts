@@ -115,6 +115,77 @@ describe('a record', () => {
   });
 });
 
+describe('deliveries that share keys and are several things', () => {
+  const numbers = [13.46, 13.461, 13.4609, 13.5, 13.53, 14, 9.95, 9.9464];
+  const statuses = ['preliminary', 'final', 'cancelled'];
+  const chained = numbers.flatMap((value, number) =>
+    (['hie', 'lab', 'pharmacy'] as const).map((source, index) =>
+      delivery(source, {
+        resourceType: 'Observation',
+        id: `chained-${number}`,
+        status: statuses[(number + index) % 3],
+        subject: { reference: `Patient/${[...(ids.get(source) ?? [])][0]}` },
+        code: { coding: [{ system: 'http://loinc.org', code: '718-7' }] },
+        effectiveDateTime: '2024-05-01T10:00:00Z',
+        valueQuantity: { value, unit: 'g/dL' },
+        identifier: number % 2 === 0 ? [{ system: 'urn:shared', value: '1' }] : [],
+      }),
+    ),
+  );
+  const expectedOf = (patientId: string) =>
+    sorted(
+      JSON.stringify(mergeDeliveries({ ...person, patientId }, chained, ids).resources).replaceAll(
+        patientId,
+        'the-patient',
+      ),
+    );
+
+  property.prop(
+    [
+      fc.shuffledSubarray(chained, { minLength: chained.length }),
+      fc.array(fc.nat(chained.length), { minLength: 2, maxLength: 8 }),
+    ],
+    { numRuns: 8 },
+  )('come out the same however they were split into batches', async (shuffled, cuts) => {
+    const patientId = await environment.addPatient(person);
+    const bounds = [0, ...cuts.sort((left, right) => left - right), shuffled.length];
+    for (const [index, from] of bounds.entries()) {
+      await deliver(patientId, shuffled.slice(from, bounds[index + 1]));
+      await merge(patientId);
+    }
+    expect(sorted(await environment.text(patientId))).toBe(expectedOf(patientId));
+  });
+
+  test('are grouped again when the rules have changed, also while only some of them are', async () => {
+    const patientId = await environment.addPatient(person);
+    await deliver(patientId, chained);
+    await merge(patientId);
+    await environment.store.asAccount(environment.accountId, async ({ db }) => {
+      // As the first version of the rules left them: all in one, by keys that nobody makes any more.
+      await db
+        .updateTable('record_origin')
+        .set({ rules: 1, family_id: null, keys: ['c:old'], told: '{}', resource_id: patientId, leads: false })
+        .where('patient_id', '=', patientId)
+        .where('resource_type', '=', 'Observation')
+        .execute();
+      await db.deleteFrom('record_key').where('patient_id', '=', patientId).execute();
+      await db
+        .insertInto('record_key')
+        .values({
+          account_id: environment.accountId,
+          patient_id: patientId,
+          resource_type: 'Observation',
+          key: 'c:old',
+          resource_id: patientId,
+        })
+        .execute();
+    });
+    expect(await merge(patientId)).toEqual({ changed: chained.length });
+    expect(sorted(await environment.text(patientId))).toBe(expectedOf(patientId));
+    expect(await merge(patientId)).toEqual({ changed: 0 });
+  });
+});
+
 describe('a delivery that changes', () => {
   const of = (id: string, rest: object) =>
     delivery('hie', {

@@ -17,13 +17,13 @@ import {
 } from '../store/record-merge.ts';
 
 /** To be raised when the rules of `domain/merge` change what is the same: every record is then merged again. */
-export const MERGE_RULES = 2;
+export const MERGE_RULES = 3;
 
 /**
  * Merges these deliveries into a patient's record, in one transaction that holds the record's lock.
  *
- * What a record's groups are depends on the set of deliveries alone. Only the groups that a changed delivery was in,
- * or shares a key with, are made anew; since no two groups share a key, no other can change.
+ * What a record's groups are depends on the set of deliveries alone. Only the families that a changed delivery was in,
+ * or shares a key with, are made anew; since no two families share a key, no other can change.
  */
 export async function mergeBatch(
   tx: AccountTx,
@@ -38,11 +38,13 @@ export async function mergeBatch(
   const touched = await readAffected(
     tx,
     patientId,
-    before.flatMap(({ resourceId }) => resourceId ?? []),
+    before.flatMap(({ familyId, resourceId }) => familyId ?? resourceId ?? []),
     facts.flatMap(({ resourceType, keys }) => keys.map((key) => ({ resourceType, key }))),
   );
   const isChanged = new Set(changed.map(nameOf));
-  const others = touched.filter((origin) => !isChanged.has(nameOf(origin)));
+  const others = [...new Map(touched.map((origin) => [nameOf(origin), origin])).values()].filter(
+    (origin) => !isChanged.has(nameOf(origin)),
+  );
   const after = regroup(patientId, [...facts, ...others]);
 
   const present = new Set(facts.map(nameOf));
@@ -54,9 +56,14 @@ export async function mergeBatch(
   const otherBefore = new Map(others.map((origin) => [nameOf(origin), origin]));
   const written = after.filter((origin) => {
     const known = otherBefore.get(nameOf(origin));
-    return known === undefined || known.resourceId !== origin.resourceId || known.leads !== origin.leads;
+    return (
+      known === undefined ||
+      known.resourceId !== origin.resourceId ||
+      known.familyId !== origin.familyId ||
+      known.leads !== origin.leads
+    );
   });
-  await upsertOrigins(tx, patientId, MERGE_RULES, written);
+  await upsertOrigins(tx, patientId, written);
   await writeKeys(tx, patientId, changedKeys([...before, ...others], after));
 }
 
@@ -91,7 +98,9 @@ function asOrigin({ days, source, ...facts }: Facts): KnownOrigin {
   return {
     ...facts,
     source: source as DeliveryPlace['source'],
+    rules: MERGE_RULES,
     resourceId: null,
+    familyId: null,
     leads: false,
     dateFrom: days?.from ?? null,
     dateTo: days?.to ?? null,
@@ -100,11 +109,14 @@ function asOrigin({ days, source, ...facts }: Facts): KnownOrigin {
 
 /** Each with its group's id, and whether it leads it. */
 function regroup(patientId: string, origins: readonly KnownOrigin[]): KnownOrigin[] {
-  const grouped = groupByKeys(patientId, origins).flatMap(({ id, members }) =>
-    members.map((member, index) => ({ ...member, resourceId: id, leads: index === 0 })),
+  const grouped = groupByKeys(patientId, origins).flatMap(({ id, familyId, members }) =>
+    members.map((member, index) => ({ ...member, resourceId: id, familyId, leads: index === 0 })),
   );
   const aside = origins.filter(({ keys }) => keys.length === 0);
-  return [...grouped, ...aside.map((origin) => ({ ...origin, resourceId: null, leads: false }))];
+  return [
+    ...grouped,
+    ...aside.map((origin) => ({ ...origin, resourceId: null, familyId: null, leads: false })),
+  ];
 }
 
 function changedKeys(before: readonly KnownOrigin[], after: readonly KnownOrigin[]) {
@@ -112,16 +124,17 @@ function changedKeys(before: readonly KnownOrigin[], after: readonly KnownOrigin
   return {
     gone: [...known].filter(([name]) => !wanted.has(name)).map(([, key]) => key),
     written: [...wanted]
-      .filter(([name, key]) => known.get(name)?.resourceId !== key.resourceId)
+      .filter(([name, key]) => known.get(name)?.familyId !== key.familyId)
       .map(([, key]) => key),
   };
 }
 
 function keysOf(origins: readonly KnownOrigin[]): Map<string, RecordKey> {
   const keys = new Map<string, RecordKey>();
-  for (const { resourceType, resourceId, keys: own } of origins) {
-    if (resourceId === null) continue;
-    for (const key of own) keys.set(`${resourceType} ${key}`, { resourceType, key, resourceId });
+  for (const { resourceType, resourceId, familyId, keys: own } of origins) {
+    const owner = familyId ?? resourceId;
+    if (owner === null) continue;
+    for (const key of own) keys.set(`${resourceType} ${key}`, { resourceType, key, familyId: owner });
   }
   return keys;
 }

@@ -96,56 +96,65 @@ export async function dependentsOf(
   return rows;
 }
 
-/** Every delivery of the consolidated resources with these ids, or that own one of these keys. */
+/** Every delivery of these families (of an older version: of these resources), or of those that own one of these keys. */
 export async function readAffected(
   tx: AccountTx,
   patientId: string,
-  resourceIds: readonly string[],
+  familyIds: readonly string[],
   keys: readonly { resourceType: string; key: string }[],
 ): Promise<KnownOrigin[]> {
   const { rows } = await sql<KnownOrigin>`
     with affected as (
-      select unnest(${resourceIds}::uuid[]) as resource_id
+      select unnest(${familyIds}::uuid[]) as family_id
       union
       select k.resource_id from json_to_recordset(${JSON.stringify(keys)}::json) as n("resourceType" text, key text)
       cross join lateral (select resource_id from record_key
         where patient_id = ${patientId} and resource_type = n."resourceType" and key = n.key limit 1) k)
     select ${ORIGIN_COLUMNS} from affected
     cross join lateral (select * from record_origin
-      where patient_id = ${patientId} and resource_id = affected.resource_id offset 0) o`.execute(tx.db);
+      where patient_id = ${patientId} and family_id = affected.family_id offset 0) o
+    union all
+    select ${ORIGIN_COLUMNS} from affected
+    cross join lateral (select * from record_origin
+      where patient_id = ${patientId} and resource_id = affected.family_id
+        and family_id is distinct from resource_id offset 0) o`.execute(tx.db);
   return rows;
 }
 
 /** Facts with what they led to. */
 export interface KnownOrigin extends Omit<Facts, 'days' | 'source'>, DeliveryPlace {
+  /** Of the rules that its facts were read by. */
+  rules: number;
   resourceId: string | null;
+  familyId: string | null;
   leads: boolean;
   dateFrom: string | null;
   dateTo: string | null;
 }
 
 const ORIGIN_COLUMNS = sql`o.source, o.resource_type as "resourceType", o.source_id as "sourceId",
-  encode(o.sha256, 'hex') as sha256, o.resource_id as "resourceId", o.aside, o.keys, o.rank, o.leads,
+  encode(o.sha256, 'hex') as sha256, o.resource_id as "resourceId", o.family_id as "familyId", o.rules, o.aside, o.keys, o.told,
+  o.rank, o.leads,
   o.medication_id as "medicationId", o.sort_date as "sortDate", o.date_from as "dateFrom", o.date_to as "dateTo"`;
 
 export async function upsertOrigins(
   tx: AccountTx,
   patientId: string,
-  rules: number,
   origins: readonly KnownOrigin[],
 ): Promise<void> {
   if (origins.length === 0) return;
   await sql`
     insert into record_origin (account_id, patient_id, source, resource_type, source_id, sha256, rules, resource_id,
-      aside, keys, rank, leads, medication_id, sort_date, date_from, date_to)
-    select ${tx.accountId}, ${patientId}, n.source, n."resourceType", n."sourceId", decode(n.sha256, 'hex'), ${rules},
-      n."resourceId", n.aside, n.keys, n.rank, n.leads, n."medicationId", n."sortDate", n."dateFrom", n."dateTo"
+      family_id, aside, keys, told, rank, leads, medication_id, sort_date, date_from, date_to)
+    select ${tx.accountId}, ${patientId}, n.source, n."resourceType", n."sourceId", decode(n.sha256, 'hex'), n.rules,
+      n."resourceId", n."familyId", n.aside, n.keys, n.told, n.rank, n.leads, n."medicationId", n."sortDate", n."dateFrom", n."dateTo"
     from json_to_recordset(${JSON.stringify(origins)}::json) as n(source text, "resourceType" text, "sourceId" text,
-      sha256 text, "resourceId" uuid, aside text, keys text[], rank text, leads boolean, "medicationId" text,
+      sha256 text, rules integer, "resourceId" uuid, "familyId" uuid, aside text, keys text[], told jsonb, rank text, leads boolean, "medicationId" text,
       "sortDate" text, "dateFrom" date, "dateTo" date)
     on conflict (patient_id, source, resource_type, source_id) do update set
-      sha256 = excluded.sha256, rules = excluded.rules, resource_id = excluded.resource_id, aside = excluded.aside,
-      keys = excluded.keys, rank = excluded.rank, leads = excluded.leads, medication_id = excluded.medication_id,
+      sha256 = excluded.sha256, rules = excluded.rules, resource_id = excluded.resource_id,
+      family_id = excluded.family_id, aside = excluded.aside, keys = excluded.keys, told = excluded.told,
+      rank = excluded.rank, leads = excluded.leads, medication_id = excluded.medication_id,
       sort_date = excluded.sort_date, date_from = excluded.date_from, date_to = excluded.date_to`.execute(
     tx.db,
   );
@@ -166,13 +175,13 @@ export async function deleteOrigins(
 export interface RecordKey {
   resourceType: string;
   key: string;
-  resourceId: string;
+  familyId: string;
 }
 
 export async function writeKeys(
   tx: AccountTx,
   patientId: string,
-  { gone, written }: { gone: readonly Omit<RecordKey, 'resourceId'>[]; written: readonly RecordKey[] },
+  { gone, written }: { gone: readonly Omit<RecordKey, 'familyId'>[]; written: readonly RecordKey[] },
 ): Promise<void> {
   if (gone.length > 0)
     await sql`
@@ -184,8 +193,8 @@ export async function writeKeys(
   if (written.length > 0)
     await sql`
       insert into record_key (account_id, patient_id, resource_type, key, resource_id)
-      select ${tx.accountId}, ${patientId}, n."resourceType", n.key, n."resourceId"
-      from json_to_recordset(${JSON.stringify(written)}::json) as n("resourceType" text, key text, "resourceId" uuid)
+      select ${tx.accountId}, ${patientId}, n."resourceType", n.key, n."familyId"
+      from json_to_recordset(${JSON.stringify(written)}::json) as n("resourceType" text, key text, "familyId" uuid)
       on conflict (patient_id, resource_type, key) do update set resource_id = excluded.resource_id`.execute(
       tx.db,
     );

@@ -1,4 +1,5 @@
-import { isJson, type Json, objectsOf, plainText, textOf } from './json.ts';
+import { moment } from './dates.ts';
+import { canonicalJson, isJson, type Json, objectsOf, plainText, textOf } from './json.ts';
 
 const SPELLINGS: Readonly<Record<string, string>> = {
   'http://nucc.org/cvx': 'http://hl7.org/fhir/sid/cvx',
@@ -24,7 +25,9 @@ const PREFERRED = [
   'http://hl7.org/fhir/sid/icd-9-cm',
 ];
 
-const SAYS_NOTHING = /v3-NullFlavor$|data-absent-reason$/;
+/** Codes of these systems say why there is none. */
+export const saysNothing = (system: unknown): boolean =>
+  /v3-NullFlavor$|data-absent-reason$/.test(textOf(system) ?? '');
 
 /** One address for a code system, which sources name by its URL or by its OID. */
 export function codeSystem(system: unknown): string {
@@ -41,7 +44,7 @@ export function meaningOf(concept: unknown): string | undefined {
   const bySystem = new Map<string, Set<string>>();
   for (const { system, code } of objectsOf(concept).flatMap(({ coding }) => objectsOf(coding))) {
     const [name, value] = [codeSystem(system), textOf(code)];
-    if (value === undefined || name === '' || SAYS_NOTHING.test(name)) continue;
+    if (value === undefined || name === '' || saysNothing(name)) continue;
     bySystem.set(name, (bySystem.get(name) ?? new Set()).add(value.trim()));
   }
   const system = PREFERRED.find((name) => bySystem.has(name)) ?? [...bySystem.keys()].sort()[0];
@@ -62,20 +65,19 @@ export function meaningsOf(concepts: unknown): string[] {
     .sort();
 }
 
-/** Quantity, code or text of an element like `value[x]`, for comparing. */
-export function valueMeaning(resource: Json, prefix = 'value'): string | undefined {
-  for (const name of Object.keys(resource).sort()) {
-    if (!name.startsWith(prefix) || name.length === prefix.length) continue;
-    const value = resource[name];
-    if (!isJson(value)) {
-      if (value === undefined || value === null) continue;
-      return `${plainText(value) ?? JSON.stringify(value)}`;
-    }
-    if (value.value !== undefined) {
-      const unit = (textOf(value.code) ?? textOf(value.unit) ?? '').toLowerCase();
-      return `${textOf(value.comparator) ?? ''}${String(value.value)} ${unit}`;
-    }
-    return meaningOf(value) ?? JSON.stringify(value, Object.keys(value).sort());
-  }
-  return undefined;
+/** The element `value[x]` of a resource, and what it is called there. */
+export function valueIn(resource: Json, prefix = 'value'): { name: string; value: unknown } | undefined {
+  const name = Object.keys(resource)
+    .sort()
+    .find((key) => key.startsWith(prefix) && key.length > prefix.length && resource[key] != null);
+  return name === undefined ? undefined : { name, value: resource[name] };
+}
+
+/** Code, time or text of an element like `value[x]` that is no number, for comparing; signs like + and < count. */
+export function valueMeaning(value: unknown): string {
+  const text = textOf(value);
+  if (text !== undefined) return moment(text) ?? text.trim().toLowerCase();
+  const meaning = isJson(value) ? meaningOf(value) : undefined;
+  if (meaning === undefined || meaning.startsWith('text|')) return canonicalJson(value).toLowerCase();
+  return meaning;
 }

@@ -4,6 +4,7 @@ import { isJson, type Json, objectsOf, textOf } from './json.ts';
 import { localTarget, subjectIds } from './references.ts';
 import { CLINICAL_TYPES, MEDICATION_TYPES, MINIMUM, SUPPORTING_TYPES } from './resource-types.ts';
 import { samenessKeys } from './sameness.ts';
+import { type Told, toldBy } from './told.ts';
 
 /** A resource as one source delivered it. */
 export interface Delivery {
@@ -40,6 +41,8 @@ export interface Facts {
   aside?: AsideReason;
   /** Sorted; empty when put aside. */
   keys: string[];
+  /** What must not get lost when it is united with others; empty when put aside. */
+  told: Told;
   /** In text order: the delivery with the highest rank leads its group. */
   rank: string;
   /** Id at the source of the Medication whose code counts for the keys. */
@@ -63,7 +66,17 @@ export function factsOf(delivery: Delivery, whom: Whom): Facts {
     // One resource that no call stack is deep enough for is no reason to merge none.
     if (!(error instanceof RangeError)) throw error;
     const { source, resourceType, sourceId, sha256 } = delivery;
-    return { source, resourceType, sourceId, sha256, aside: 'unreadable', keys: [], rank: '', sortDate: '' };
+    return {
+      source,
+      resourceType,
+      sourceId,
+      sha256,
+      aside: 'unreadable',
+      keys: [],
+      told: {},
+      rank: '',
+      sortDate: '',
+    };
   }
 }
 
@@ -85,6 +98,10 @@ function readFacts(delivery: Delivery, whom: Whom): Facts {
     sha256,
     aside,
     keys,
+    told:
+      aside !== undefined || resourceType === 'Patient'
+        ? {}
+        : toldBy(content, delivery.isConverted ? undefined : source),
     rank: rankOf(delivery),
     medicationId,
     sortDate,

@@ -4,6 +4,7 @@ export const FILLED: Readonly<Record<string, readonly string[]>> = {
     'type',
     'category',
     'criticality',
+    'onsetDateTime',
     'reaction',
     'note',
     'recorder',
@@ -108,6 +109,7 @@ export const FILLED: Readonly<Record<string, readonly string[]>> = {
   ],
   Observation: [
     'category',
+    'bodySite',
     'referenceRange',
     'interpretation',
     'method',

@@ -1,7 +1,8 @@
 import { absencesIn } from '../absence.ts';
-import { meaningOf, meaningsOf, valueMeaning } from './codes.ts';
+import { meaningOf, meaningsOf, saysNothing, valueIn, valueMeaning } from './codes.ts';
 import { day, firstMoment, moment } from './dates.ts';
 import { isJson, type Json, objectsOf, plainText, textOf } from './json.ts';
+import { measureOf } from './measures.ts';
 
 /** What of another resource a fingerprint needs: the code of the Medication that a prescription refers to. */
 export interface Related {
@@ -11,14 +12,39 @@ export interface Related {
 /** What makes a thing itself, or undefined when a resource tells too little to say so. */
 type Fingerprint = (resource: Json, related: Related) => readonly unknown[] | undefined;
 
+/** That there is none is true of a day: the statement of another day is another one. */
+export const statedOn = (resource: Json): string[] =>
+  absencesIn(resource).length > 0 ? [day(resource.recordedDate) ?? day(resource.onsetDateTime) ?? ''] : [];
+
+/** Of an Encounter; an "unknown" that a converter writes is none. */
+export function classOf(encounter: Json): string | undefined {
+  const { system, code } = isJson(encounter.class) ? encounter.class : {};
+  return saysNothing(system) ? undefined : textOf(code);
+}
+
+/** What a value says but for its number. */
+export function valueKind(resource: Json): string {
+  const found = valueIn(resource);
+  if (found === undefined) return meaningOf(resource.dataAbsentReason) ?? '';
+  const measure = measureOf(found.value);
+  return measure === undefined ? valueMeaning(found.value) : `${measure.comparator}# ${measure.unit}`;
+}
+
 /** All parts are needed. */
 const whole = (...parts: readonly unknown[]): readonly unknown[] | undefined =>
   parts.some((part) => part === undefined) ? undefined : parts;
 
-const medicationOf = (resource: Json, { medication }: Related): string | undefined =>
-  meaningOf(resource.medicationCodeableConcept) ?? medication;
+/** The drug, wherever it stands: here, in a contained Medication, or in one that was delivered by itself. */
+export const medicationOf = (resource: Json, { medication }: Related): string | undefined =>
+  meaningOf(resource.medicationCodeableConcept) ?? containedMedication(resource) ?? medication;
 
-const negated = (resource: Json): boolean =>
+function containedMedication({ medicationReference, contained }: Json): string | undefined {
+  const reference = isJson(medicationReference) ? textOf(medicationReference.reference) : undefined;
+  if (!reference?.startsWith('#')) return undefined;
+  return meaningOf(objectsOf(contained).find(({ id }) => id === reference.slice(1))?.code);
+}
+
+export const negated = (resource: Json): boolean =>
   resource.status === 'not-done' ||
   resource.doNotPerform === true ||
   meaningsOf(resource.verificationStatus).some((meaning) => meaning.endsWith('|refuted'));
@@ -31,7 +57,7 @@ function placeOf(resource: Json): string | undefined {
   return line === undefined || !zip ? undefined : `${line} ${zip}`;
 }
 
-function humanName(resource: Json): string | undefined {
+export function humanName(resource: Json): string | undefined {
   const [name] = objectsOf(resource.name);
   const given = Array.isArray(name?.given) ? (name.given as unknown[])[0] : undefined;
   const [family, first] = [plainText(name?.family), plainText(given)];
@@ -63,10 +89,7 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
     whole(
       meaningOf(resource.code) ?? meaningsOf(objectsOf(resource.reaction).map((r) => r.substance))[0],
       negated(resource),
-      // That there is none is true of a day: the statement of another day is another one.
-      ...(absencesIn(resource).length > 0
-        ? [day(resource.recordedDate) ?? day(resource.onsetDateTime) ?? '']
-        : []),
+      ...statedOn(resource),
     ),
   CarePlan: (resource) =>
     whole(
@@ -116,10 +139,7 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
     return whole(meaningOf(resource.type), moment(resource.date), textOf(attachments[0]?.title) ?? '');
   },
   Encounter: (resource) =>
-    whole(
-      meaningsOf(resource.type).join() || (isJson(resource.class) ? textOf(resource.class.code) : undefined),
-      firstMoment(resource, ['period']),
-    ),
+    whole(meaningsOf(resource.type).join() || classOf(resource), firstMoment(resource, ['period'])),
   FamilyMemberHistory: (resource) =>
     whole(
       meaningOf(resource.relationship),
@@ -151,9 +171,10 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
     whole(
       meaningOf(resource.code),
       firstMoment(resource, ['effectiveDateTime', 'effectivePeriod', 'effectiveInstant', 'issued']),
-      valueMeaning(resource) ?? '',
+      // Of a number only its unit: how near another must be is for `told.ts` to say.
+      valueKind(resource),
       objectsOf(resource.component)
-        .map((part) => `${meaningOf(part.code) ?? ''}=${valueMeaning(part) ?? ''}`)
+        .map((part) => `${meaningOf(part.code) ?? ''}=${valueKind(part)}`)
         .sort(),
       meaningOf(resource.bodySite) ?? '',
     ),
@@ -180,7 +201,7 @@ export function fingerprintOf(resource: Json, related: Related): readonly unknow
   return FINGERPRINTS[textOf(resource.resourceType) ?? '']?.(resource, related);
 }
 
-function isEnteredInError(resource: Json): boolean {
+export function isEnteredInError(resource: Json): boolean {
   return (
     resource.status === 'entered-in-error' ||
     meaningsOf(resource.verificationStatus).some((meaning) => meaning.endsWith('|entered-in-error'))

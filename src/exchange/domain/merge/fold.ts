@@ -1,5 +1,6 @@
 import { FILLED } from './filled-elements.ts';
 import { canonical, canonicalJson, isJson, type Json, objectsOf, textOf } from './json.ts';
+import { withPreciseValues } from './precise-values.ts';
 import { type Resolve, rewritten } from './rewritten.ts';
 
 /** A member of a group with all that is written of it into the record. */
@@ -7,6 +8,8 @@ export interface Member {
   source: string;
   /** Name of the document it came in. */
   fileName: string;
+  /** Made from a C-CDA document. */
+  isConverted?: boolean;
   content: Json;
 }
 
@@ -19,8 +22,9 @@ export interface Member {
 export function foldGroup(id: string, members: readonly Member[], patientId: string, resolve: Resolve): Json {
   const [leader, ...others] = members;
   if (leader === undefined) throw new Error('a group has at least one member');
-  const folded: Record<string, unknown> = { ...rewritten(leader, leader.content, patientId, resolve) };
   const type = textOf(leader.content.resourceType) ?? '';
+  const content = type === 'Observation' ? withPreciseValues(members) : leader.content;
+  const folded: Record<string, unknown> = { ...rewritten(leader, content, patientId, resolve) };
   for (const other of others) {
     for (const element of FILLED[type] ?? []) {
       const value = other.content[element];

@@ -1,8 +1,11 @@
-import { consolidatedId, type Facts } from './facts.ts';
+import { Cluster, type Groupable } from './cluster.ts';
+import { consolidatedId } from './facts.ts';
 
 /** Deliveries of one thing. */
 export interface Group<F> {
   id: string;
+  /** Shared by all groups that share keys, directly or through others: what they are depends on each other alone. */
+  familyId: string;
   resourceType: string;
   /** All keys of its members, sorted. */
   keys: string[];
@@ -10,11 +13,71 @@ export interface Group<F> {
   members: F[];
 }
 
-/** Unites what shares a key, and what that shares a key with. The result depends on the set alone, not on its order. */
-export function groupByKeys<F extends Pick<Facts, 'resourceType' | 'keys' | 'rank'>>(
-  patientId: string,
-  deliveries: readonly F[],
-): Group<F>[] {
+/**
+ * Unites deliveries that share a key as long as nothing that one of them says gets lost. Keys chain (A and B share a
+ * number, B and C their content) and so does nearness of numbers; therefore each delivery, in order of rank, joins the
+ * groups that it shares a key with and whose members all agree with it. The result depends on the set alone, not on its
+ * order.
+ */
+export function groupByKeys<F extends Groupable>(patientId: string, deliveries: readonly F[]): Group<F>[] {
+  const byKey = new Map<string, Set<Cluster<F>>>();
+  const clusters = new Set<Cluster<F>>();
+  const register = (cluster: Cluster<F>, keys: Iterable<string>): void => {
+    for (const key of keys) byKey.set(key, (byKey.get(key) ?? new Set()).add(cluster));
+  };
+  for (const delivery of [...deliveries].sort(byRank)) {
+    if (delivery.keys.length === 0) continue;
+    const own = new Cluster(delivery);
+    const near = new Set([...own.keys].flatMap((key) => [...(byKey.get(key) ?? [])]));
+    let home = own;
+    for (const other of [...near].sort((left, right) => byRank(left.leader, right.leader))) {
+      // The one whose leader has the higher rank takes in the other.
+      const [upper, lower] = home === own ? [other, own] : [home, other];
+      if (!upper.letsIn(lower)) continue;
+      upper.absorb(lower);
+      clusters.delete(lower);
+      for (const key of lower.keys) byKey.get(key)?.delete(lower);
+      register(upper, lower.keys);
+      home = upper;
+    }
+    if (home === own) {
+      clusters.add(own);
+      register(own, own.keys);
+    }
+  }
+  return named(patientId, [...clusters]);
+}
+
+const byRank = (left: { rank: string }, right: { rank: string }): number =>
+  left.rank < right.rank ? 1 : left.rank > right.rank ? -1 : 0;
+
+function named<F extends Groupable>(patientId: string, clusters: readonly Cluster<F>[]): Group<F>[] {
+  const familyOf = families(clusters);
+  const firstOf = new Map<string, Cluster<F>>();
+  for (const cluster of clusters) {
+    const [key = ''] = cluster.sortedKeys();
+    const known = firstOf.get(key);
+    if (known === undefined || cluster.smallestName() < known.smallestName()) firstOf.set(key, cluster);
+  }
+  return clusters.map((cluster) => {
+    const { resourceType } = cluster.leader;
+    const [key = '', ...rest] = cluster.sortedKeys();
+    // Groups may share their first key; all but one are then named by a member too.
+    const name = firstOf.get(key) === cluster ? key : `${key} ${cluster.smallestName()}`;
+    return {
+      id: consolidatedId(patientId, resourceType, [withoutType(name)]),
+      familyId: consolidatedId(patientId, resourceType, [withoutType(familyOf(key))]),
+      resourceType,
+      keys: [key, ...rest].map(withoutType),
+      members: cluster.members.sort(byRank),
+    };
+  });
+}
+
+const withoutType = (key: string): string => key.slice(key.indexOf(' ') + 1);
+
+/** For each key the smallest of all that it hangs together with. */
+function families(clusters: readonly { keys: ReadonlySet<string> }[]): (key: string) => string {
   const parent = new Map<string, string>();
   const rootOf = (key: string): string => {
     let root = key;
@@ -28,34 +91,12 @@ export function groupByKeys<F extends Pick<Facts, 'resourceType' | 'keys' | 'ran
     }
     return root;
   };
-  const named = deliveries.map((delivery) => ({
-    delivery,
-    keys: delivery.keys.map((key) => `${delivery.resourceType} ${key}`),
-  }));
-  for (const { keys } of named) {
-    for (const key of keys) parent.set(rootOf(key), rootOf(keys[0] ?? key));
+  for (const { keys } of clusters) {
+    const [first = ''] = keys;
+    for (const key of keys) {
+      const [left, right] = [rootOf(first), rootOf(key)];
+      parent.set(left < right ? right : left, left < right ? left : right);
+    }
   }
-  const byRoot = new Map<string, F[]>();
-  for (const { delivery, keys } of named) {
-    if (keys[0] === undefined) continue;
-    const root = rootOf(keys[0]);
-    const members = byRoot.get(root);
-    if (members === undefined) byRoot.set(root, [delivery]);
-    else members.push(delivery);
-  }
-  return [...byRoot.values()].map((members) => groupOf(patientId, members));
-}
-
-function groupOf<F extends Pick<Facts, 'resourceType' | 'keys' | 'rank'>>(
-  patientId: string,
-  members: F[],
-): Group<F> {
-  const resourceType = members[0]?.resourceType ?? '';
-  const keys = [...new Set(members.flatMap((member) => member.keys))].sort();
-  return {
-    id: consolidatedId(patientId, resourceType, keys),
-    resourceType,
-    keys,
-    members: members.sort((left, right) => (left.rank < right.rank ? 1 : left.rank > right.rank ? -1 : 0)),
-  };
+  return rootOf;
 }

@@ -1,9 +1,10 @@
-import { meaningOf } from './codes.ts';
-import { firstMoment } from './dates.ts';
-import { fingerprintOf, type Related } from './fingerprints.ts';
+import { BESIDE_NUMBER } from './beside.ts';
+import { valueIn } from './codes.ts';
+import { bare, comparable } from './comparable.ts';
+import { fingerprintOf, isEnteredInError, negated, type Related } from './fingerprints.ts';
 import { hashOf } from './ids.ts';
-import { canonicalJson, isJson, type Json, objectsOf, textOf } from './json.ts';
-import { localTarget } from './references.ts';
+import { canonicalJson, type Json, objectsOf, textOf } from './json.ts';
+import { bucketsOf, measureOf } from './measures.ts';
 
 /** Systems whose numbers several things share: tax numbers of a company's sites. */
 const SHARED_SYSTEMS: ReadonlySet<string> = new Set([
@@ -13,18 +14,6 @@ const SHARED_SYSTEMS: ReadonlySet<string> = new Set([
 ]);
 
 const NO_VALUE = /^(?:0+|none|null|unknown|n\/?a|unk|-+)$/i;
-
-/** What must agree beside an identifier, for orders and accessions give one number to several results. */
-const BESIDE_IDENTIFIER: Readonly<Record<string, (resource: Json) => unknown>> = {
-  Condition: ({ code }) => meaningOf(code),
-  DiagnosticReport: ({ code }) => meaningOf(code),
-  Immunization: ({ vaccineCode }) => meaningOf(vaccineCode),
-  MedicationAdministration: (resource) => firstMoment(resource, ['effectiveDateTime', 'effectivePeriod']),
-  MedicationDispense: (resource) => firstMoment(resource, ['whenHandedOver', 'whenPrepared']),
-  Observation: ({ code }) => meaningOf(code),
-  Procedure: ({ code }) => meaningOf(code),
-  ServiceRequest: ({ code }) => meaningOf(code),
-};
 
 /**
  * The keys of a resource: two that share one are the same thing, and so on from one to the next. The first in text
@@ -39,10 +28,12 @@ export function samenessKeys(
   related: Related = {},
 ): string[] {
   const type = textOf(resource.resourceType) ?? '';
-  const keys = new Set(identifierKeys(type, resource));
+  const buckets = bucketsIn(resource);
+  const keys = new Set(identifierKeys(type, resource, related, buckets));
   const fingerprint = fingerprintOf(resource, related);
-  if (fingerprint !== undefined) keys.add(keyOf('c', [type, ...fingerprint]));
-  else if (type === 'Medication') keys.add(keyOf('c', [type, 'as it is', canonicalJson(bare(resource))]));
+  if (fingerprint !== undefined) {
+    for (const bucket of buckets) keys.add(keyOf('c', [type, ...fingerprint, ...bucket]));
+  } else if (type === 'Medication') keys.add(keyOf('c', [type, 'as it is', canonicalJson(bare(resource))]));
   else if (!isOwnThing(type)) {
     keys.add(keyOf('c', [type, 'as it is', identity.source, canonicalJson(bare(resource))]));
   }
@@ -54,8 +45,15 @@ export function samenessKeys(
 const isOwnThing = (type: string): boolean =>
   type === 'Provenance' || type === 'List' || type === 'Task' || type === 'SupplyDelivery';
 
-function identifierKeys(type: string, resource: Json): string[] {
-  const beside = BESIDE_IDENTIFIER[type]?.(resource) ?? '';
+function identifierKeys(
+  type: string,
+  resource: Json,
+  related: Related,
+  buckets: readonly (readonly string[])[],
+): string[] {
+  const { identifier: _identifier, ...unnumbered } = resource;
+  const besides = BESIDE_NUMBER[type]?.(resource, related) ?? [comparable(unnumbered)];
+  const beside = [isEnteredInError(resource), negated(resource), ...besides];
   return [
     ...objectsOf(resource.identifier),
     ...objectsOf(resource.masterIdentifier),
@@ -64,28 +62,15 @@ function identifierKeys(type: string, resource: Json): string[] {
     const [name, text] = [textOf(system), textOf(value)?.trim()];
     if (name === undefined || text === undefined || NO_VALUE.test(text)) return [];
     if (use === 'old' || use === 'temp' || SHARED_SYSTEMS.has(name)) return [];
-    return [keyOf('i', [type, name.replace(/\/$/, ''), text, beside])];
+    return buckets.map((bucket) => keyOf('i', [type, name.replace(/\/$/, ''), text, beside, ...bucket]));
   });
 }
 
-/** What a resource says, without what its source's store says about it. */
-function bare(resource: Json): Record<string, unknown> {
-  const { id: _id, meta: _meta, text: _text, ...rest } = resource;
-  return withoutPatientIds(rest) as Record<string, unknown>;
-}
-
-/** The person has another id at each of a source's records. */
-function withoutPatientIds(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutPatientIds);
-  if (!isJson(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [
-      name,
-      name === 'reference' && typeof item === 'string' && localTarget(item)?.type === 'Patient'
-        ? 'Patient'
-        : withoutPatientIds(item),
-    ]),
-  );
+/** Results within each other's precision share a key; which of those that do are one is for `grouping.ts` to say. */
+function bucketsIn(resource: Json): string[][] {
+  if (resource.resourceType !== 'Observation') return [[]];
+  const measure = measureOf(valueIn(resource)?.value);
+  return measure === undefined ? [[]] : bucketsOf(measure.value).map((bucket) => [bucket]);
 }
 
 const keyOf = (kind: 'c' | 'i' | 'o', parts: readonly unknown[]): string =>

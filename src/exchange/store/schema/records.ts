@@ -1,4 +1,4 @@
-import type { Generated } from 'kysely';
+import type { ColumnType, Generated } from 'kysely';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import type { AsideReason } from '../../domain/merge/facts.ts';
 import type { RetireReason } from '../../domain/retirement.ts';
@@ -29,8 +29,10 @@ interface RecordOriginTable {
   sha256: Buffer;
   rules: number;
   resource_id: string | null;
+  family_id: string | null;
   aside: AsideReason | null;
   keys: string[];
+  told: ColumnType<Record<string, string>, string, string>;
   rank: string;
   leads: boolean;
   medication_id: string | null;
@@ -46,6 +48,7 @@ interface RecordKeyTable {
   patient_id: string;
   resource_type: string;
   key: string;
+  /** Of the family (`record_origin.family_id`). */
   resource_id: string;
 }
 

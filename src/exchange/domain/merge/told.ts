@@ -1,0 +1,266 @@
+import { meaningOf, meaningsOf, valueIn, valueMeaning } from './codes.ts';
+import { comparable } from './comparable.ts';
+import { day, moment } from './dates.ts';
+import { FILLED } from './filled-elements.ts';
+import { classOf } from './fingerprints.ts';
+import { hashOf } from './ids.ts';
+import { canonicalJson, isJson, type Json, objectsOf, plainText, textOf } from './json.ts';
+import { isWithinPrecision, measureOf } from './measures.ts';
+import { MEDICATION_TYPES } from './resource-types.ts';
+
+/**
+ * What a delivery says that must not get lost when it is united with others, by name. Where a name starts with `+`
+ * the leading delivery may be silent about it, for the others then add it (`filled-elements.ts`). Of an element
+ * with parts, `*element` is all of it and `+element/part` what has to be found again; parts are added only together.
+ */
+export type Told = Readonly<Record<string, string>>;
+
+/** A long text is compared by its hash: what is told is kept for every delivery. */
+const brief = (text: string): string => (text.length > 60 ? hashOf([text]).toString('base64url') : text);
+
+const all = (value: unknown): string => (value === undefined ? '' : canonicalJson(value));
+
+const measures = (resource: Json): Record<string, string> => {
+  const told: Record<string, string[]> = {};
+  const add = (name: string, from: Json) => {
+    const value = valueIn(from)?.value;
+    if (value === undefined) return;
+    const measure = measureOf(value);
+    const text =
+      measure === undefined ? valueMeaning(value) : `${measure.comparator}#${measure.value} ${measure.unit}`;
+    told[name] = [...(told[name] ?? []), text];
+  };
+  add('value', resource);
+  for (const part of objectsOf(resource.component)) add(`value ${brief(meaningOf(part.code) ?? '')}`, part);
+  return Object.fromEntries(Object.entries(told).map(([name, texts]) => [name, texts.sort().join('\n')]));
+};
+
+/** Dose, timing and route each by itself; a sentence only where it is all there is. */
+function dosage(value: unknown): Record<string, string> {
+  if (value === undefined) return {};
+  const doses = objectsOf(value).map(readDose);
+  const every = (part: keyof ReturnType<typeof readDose>): string =>
+    doses
+      .flatMap((dose) => dose[part] ?? [])
+      .sort()
+      .join();
+  return {
+    '*dosage': canonicalJson(doses),
+    '+dosage/dose': every('dose'),
+    '+dosage/timing': every('timing'),
+    '+dosage/route': every('route'),
+    '+dosage/text': every('text'),
+  };
+}
+
+function readDose({ text, timing, doseAndRate, dose, route, asNeededBoolean, ...rest }: Json) {
+  const repeat = isJson(timing) && isJson(timing.repeat) ? timing.repeat : {};
+  const rates = [...objectsOf(doseAndRate), { doseQuantity: dose, rateRatio: rest.rateRatio }];
+  const amounts = rates.flatMap(({ doseQuantity, doseRange, rateQuantity, rateRange, rateRatio }) =>
+    [doseQuantity, doseRange, rateQuantity, rateRange, rateRatio].flatMap((each) => quantity(each) ?? []),
+  );
+  // What `ccda/prepare.ts` makes of an amount without a unit; one of the product is what any dose is.
+  const counted = /^dose: (\d+)$/i.exec(textOf(text) ?? '')?.[1];
+  const times = [repeat.frequency, repeat.period, repeat.periodUnit, repeat.when, repeat.boundsPeriod];
+  const timed = [
+    times.some((part) => part !== undefined) ? canonicalJson(times) : undefined,
+    isJson(timing) ? meaningOf(timing.code) : undefined,
+    asNeededBoolean === true ? 'as needed' : undefined,
+  ].flatMap((each) => each ?? []);
+  if (amounts.length === 0 && counted !== undefined && counted !== '1') amounts.push(`#${counted} `);
+  const isSentence = amounts.length === 0 && timed.length === 0 && counted === undefined;
+  return {
+    dose: amounts.length === 0 ? undefined : amounts.join(),
+    timing: timed.length === 0 ? undefined : timed.join(),
+    route: meaningOf(route),
+    text: isSentence ? plainText(text) : undefined,
+  };
+}
+
+function quantity(value: unknown): string | undefined {
+  const measure = measureOf(value);
+  if (measure !== undefined) return `${measure.comparator}#${measure.value} ${measure.unit}`;
+  return value === undefined ? undefined : canonicalJson(value);
+}
+
+/** An end that is the start says no more than that it was then. */
+function endOf(resource: Json): string {
+  for (const name of ['period', 'effectivePeriod', 'performedPeriod', 'occurrencePeriod', 'onsetPeriod']) {
+    const value = resource[name];
+    if (!isJson(value)) continue;
+    const end = moment(value.end);
+    if (end !== undefined && end !== moment(value.start)) return end;
+  }
+  return '';
+}
+
+const attachments = (forms: unknown): string =>
+  objectsOf(forms)
+    .flatMap(({ hash, data }) => textOf(hash) ?? textOf(data) ?? [])
+    .sort()
+    .join();
+
+/** Each by itself: a list may hold more than another and agree with it. */
+function reactions(value: unknown): Record<string, string> {
+  if (value === undefined) return {};
+  const each = objectsOf(value).map(({ manifestation, severity }) => [
+    meaningsOf(manifestation).join('&'),
+    textOf(severity) ?? '',
+  ]);
+  return {
+    '*reaction': canonicalJson(each),
+    ...Object.fromEntries(each.map((reaction) => [`+reaction/${brief(reaction.join(' '))}`, 'said'])),
+  };
+}
+
+/** Two numbers of one register belong to two people, or to two houses. */
+const npi = (identifiers: unknown): string =>
+  objectsOf(identifiers)
+    .filter(({ system }) => system === 'http://hl7.org/fhir/sid/us-npi')
+    .flatMap(({ value }) => textOf(value) ?? [])
+    .sort()
+    .join();
+
+const drug = (resource: Json): Record<string, string> => ({
+  ...dosage(
+    FILLED[textOf(resource.resourceType) ?? '']?.includes('dosage')
+      ? resource.dosage
+      : resource.dosageInstruction,
+  ),
+  intent: textOf(resource.intent) ?? '',
+});
+
+const BY_TYPE: Readonly<Record<string, (resource: Json) => Record<string, string>>> = {
+  AllergyIntolerance: ({ criticality, reaction, onsetDateTime }) => ({
+    '+onset': day(onsetDateTime) ?? '',
+    '+criticality': textOf(criticality) ?? '',
+    ...reactions(reaction),
+  }),
+  CarePlan: ({ activity }) => ({ activity: all(activity) }),
+  Condition: ({ severity, abatementDateTime, onsetDateTime, recordedDate }) => ({
+    '+severity': meaningOf(severity) ?? '',
+    abatement: day(abatementDateTime) ?? '',
+    onset: day(onsetDateTime) ?? day(recordedDate) ?? '',
+  }),
+  DiagnosticReport: ({ conclusion, presentedForm, conclusionCode }) => ({
+    '+conclusion': plainText(conclusion) ?? '',
+    '+conclusionCode': meaningsOf(conclusionCode).join(),
+    '+form': attachments(presentedForm),
+  }),
+  DocumentReference: ({ type, date, docStatus }) => ({
+    type: meaningOf(type) ?? '',
+    '+date': moment(date) ?? '',
+    '+docStatus': textOf(docStatus) ?? '',
+  }),
+  Encounter: (resource) => ({
+    class: classOf(resource) ?? '',
+    '+type': meaningsOf(resource.type).join(),
+  }),
+  FamilyMemberHistory: ({ condition }) => ({ condition: all(condition) }),
+  Goal: ({ target }) => ({ target: all(target) }),
+  Immunization: ({ lotNumber, doseQuantity }) => ({
+    '+lot': plainText(lotNumber) ?? '',
+    '+dose': quantity(doseQuantity) ?? '',
+  }),
+  MedicationAdministration: drug,
+  MedicationDispense: (resource) => ({
+    ...drug(resource),
+    '+quantity': quantity(resource.quantity) ?? '',
+    '+days': quantity(resource.daysSupply) ?? '',
+  }),
+  MedicationRequest: (resource) => ({
+    ...drug(resource),
+    ...(isJson(resource.dispenseRequest)
+      ? {
+          '*dispense': canonicalJson(resource.dispenseRequest),
+          '+dispense/quantity': quantity(resource.dispenseRequest.quantity) ?? '',
+        }
+      : {}),
+  }),
+  MedicationStatement: drug,
+  Observation: measures,
+  Organization: ({ identifier }) => ({ '+npi': npi(identifier) }),
+  Practitioner: ({ identifier }) => ({ '+npi': npi(identifier) }),
+  ServiceRequest: ({ intent, quantityQuantity }) => ({
+    intent: textOf(intent) ?? '',
+    quantity: quantity(quantityQuantity) ?? '',
+  }),
+};
+
+/**
+ * @param writtenBy the source that wrote the resource itself; undefined of one that we made of a document. Two that one
+ * source keeps under two ids are one only when all of it agrees (`=`).
+ */
+export function toldBy(resource: Json, writtenBy: string | undefined): Told {
+  const type = textOf(resource.resourceType) ?? '';
+  const told = {
+    status: statusOf(resource, writtenBy !== undefined),
+    not: resource.doNotPerform === true ? 'to be performed' : '',
+    state: meaningsOf([resource.clinicalStatus, resource.verificationStatus]).join(),
+    lifecycle: textOf(resource.lifecycleStatus) ?? '',
+    [FILLED[type]?.includes('bodySite') ? '+site' : 'site']: meaningsOf(resource.bodySite).join(),
+    end: endOf(resource),
+    ...BY_TYPE[type]?.(resource),
+    ...(writtenBy === undefined || COPIED.has(type)
+      ? {}
+      : { [`=${writtenBy}`]: hashOf([comparable(resource)]).toString('base64url') }),
+  };
+  return Object.fromEntries(
+    Object.entries(told).flatMap(([name, text]) => (text === '' ? [] : [[name, brief(text)]])),
+  );
+}
+
+/** Of these a source keeps a copy for each of its members; they say nothing about the person. */
+const COPIED: ReadonlySet<string> = new Set([
+  'Device',
+  'Location',
+  'Medication',
+  'Organization',
+  'Practitioner',
+]);
+
+/** A prescription in a C-CDA document is "completed" as an entry, however long it is to be taken. */
+function statusOf({ resourceType, status }: Json, isNative: boolean): string {
+  const isEntryOnly = !isNative && status === 'completed' && MEDICATION_TYPES.has(textOf(resourceType) ?? '');
+  return status === 'unknown' || isEntryOnly ? '' : (textOf(status) ?? '');
+}
+
+/** What comes before a status in the course of one thing; any other two statuses contradict each other. */
+const EARLIER: Readonly<Record<string, readonly string[]>> = {
+  final: ['registered', 'preliminary'],
+  amended: ['registered', 'preliminary', 'final'],
+  corrected: ['registered', 'preliminary', 'final'],
+};
+
+/**
+ * Whether a resource that stands with what `ahead` tells may take in what `behind` tells with nothing of it lost: it is
+ * there, is there more precisely, has come further since, or is going to be added.
+ */
+export function takesIn(ahead: Told, behind: Told): boolean {
+  return Object.entries(behind).every(([name, text]) => {
+    const known = ahead[name];
+    if (known === undefined) return isAdded(name, ahead);
+    if (name.startsWith('*')) return true;
+    return agrees(name, known, text) || (name === 'status' && EARLIER[known]?.includes(text) === true);
+  });
+}
+
+function isAdded(name: string, ahead: Told): boolean {
+  const [element = '', part] = name.slice(1).split('/');
+  return (
+    '*='.includes(name.charAt(0)) ||
+    (name.startsWith('+') && (part === undefined || ahead[`*${element}`] === undefined))
+  );
+}
+
+export function agrees(name: string, left: string, right: string): boolean {
+  return left === right || (name.startsWith('value') && isSameMeasure(left, right));
+}
+
+const MEASURE = /^([<>=a-z]*)#(\S+) (.*)$/;
+
+function isSameMeasure(left: string, right: string): boolean {
+  const [one, other] = [MEASURE.exec(left), MEASURE.exec(right)];
+  if (one === null || other === null || one[1] !== other[1] || one[3] !== other[3]) return false;
+  return isWithinPrecision(Number(one[2]), Number(other[2]));
+}
