@@ -80,6 +80,7 @@ function resourcesOf(sample: SamplePatient): ConsolidatedResource[] {
 
 function readerOf(resources: readonly ConsolidatedResource[]): RecordReader {
   return {
+    standing: { readAt: new Date(), sources: [], unread: [] },
     counts: {},
     async *read(types) {
       yield* resources.filter(({ resourceType }) => types.includes(resourceType));

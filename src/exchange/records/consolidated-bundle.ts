@@ -1,5 +1,7 @@
 import { provenanceOf } from '../domain/merge/provenance.ts';
 import type { Store } from '../store/database.ts';
+import { readRecordStanding } from '../store/record-standing.ts';
+import { completenessMeta } from './completeness.ts';
 import { type ConsolidatedFilter, type ConsolidatedPlace, readConsolidated } from './read-consolidated.ts';
 
 const RESOURCES_PER_PAGE = 200;
@@ -17,7 +19,7 @@ export interface BundleOptions {
 /**
  * A patient's consolidated record as the text of a FHIR Bundle, piece by piece in bounded memory: the
  * Patient first, a fullUrl for each entry, each resource's Provenance right after it (with `types`, only when
- * `Provenance` is among them). A slow reader holds no connection to the database.
+ * `Provenance` is among them); `meta` says how complete it is. A slow reader holds no connection to the database.
  *
  * @throws NotFoundError when there is no such patient
  */
@@ -26,7 +28,10 @@ export async function* consolidatedBundle(
   { accountId, patientId, filter = {}, fullUrlBase, type = 'collection' }: BundleOptions,
 ): AsyncGenerator<string> {
   const withProvenance = filter.types === undefined || filter.types.includes('Provenance');
-  let separator = `{"resourceType":"Bundle","type":"${type}","timestamp":"${new Date().toISOString()}","entry":[`;
+  // First: what comes while it is read is announced as still to come.
+  const standing = await store.asAccount(accountId, (tx) => readRecordStanding(tx, patientId));
+  const meta = JSON.stringify(completenessMeta(standing));
+  let separator = `{"resourceType":"Bundle","meta":${meta},"type":"${type}","timestamp":"${new Date().toISOString()}","entry":[`;
   const mode = (why: 'match' | 'include') => (type === 'searchset' ? why : undefined);
   let isEmpty = true;
   let after: ConsolidatedPlace | undefined;

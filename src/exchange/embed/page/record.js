@@ -20,6 +20,8 @@ export async function showRecord(answer) {
   /** @type {ReturnType<typeof createTable> | undefined} */
   let open;
   let resources = 0;
+  /** @type {HTMLElement | undefined} */
+  let incomplete;
   for await (const line of linesOf(answer)) {
     if (line === '') continue;
     const part = JSON.parse(line);
@@ -28,6 +30,7 @@ export async function showRecord(answer) {
         resources = part.resources;
         break;
       case 'head':
+        if (part.head.alert !== undefined) incomplete = el('p.alert', {}, part.head.alert);
         made.push(...part.head.notes.map((/** @type {string} */ note) => el('p.quiet.small', {}, note)));
         break;
       case 'section':
@@ -57,7 +60,7 @@ export async function showRecord(answer) {
   }
   const content = contentOf('record');
   if (resources === 0) show(content, el('p.quiet', {}, 'Nothing has been collected of this patient yet.'));
-  else show(content, ...inOrder(made));
+  else show(content, ...(incomplete === undefined ? [] : [incomplete]), ...inOrder(made));
   return resources > 0;
 }
 

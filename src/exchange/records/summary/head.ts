@@ -1,4 +1,6 @@
 import { type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import type { RecordStanding } from '../../store/record-standing.ts';
+import { completenessLines, incompleteness } from '../completeness.ts';
 import type { ConsolidatedFilter } from '../read-consolidated.ts';
 import type { SummaryHead } from './parts.ts';
 import { dayText, momentText, NO_NAME, nameText, statusText, unique } from './words.ts';
@@ -6,7 +8,7 @@ import { dayText, momentText, NO_NAME, nameText, statusText, unique } from './wo
 /** Who it is about, what is shown of the record, and how to read it. */
 export function headOf(
   patient: Json,
-  { filter, madeAt }: { filter: ConsolidatedFilter; madeAt: Date },
+  { filter, madeAt, standing }: { filter: ConsolidatedFilter; madeAt: Date; standing: RecordStanding },
 ): Omit<SummaryHead, 'sections'> {
   const birthDate = dayText(patient.birthDate) ?? 'unknown';
   const age = ageText(textOf(patient.birthDate), patient.deceasedDateTime, madeAt);
@@ -24,7 +26,8 @@ export function headOf(
     title: 'Medical record summary',
     patient: { name: nameText(patient.name) ?? NO_NAME, birthDate },
     facts: facts.filter((fact): fact is [string, string] => fact[1] !== undefined && fact[1] !== ''),
-    notes: notesOf(filter),
+    alert: incompleteness(standing),
+    notes: [...completenessLines(standing), ...notesOf(filter)],
   };
 }
 

@@ -30,6 +30,7 @@ tbody th { font-weight: 500; }
 tbody th[scope="rowgroup"] { padding-top: .7rem; font-weight: 600; color: var(--accent); background: #f8fafc; }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
 .alert { color: var(--alert); font-weight: 700; }
+.incomplete { margin: .9rem 0 0; padding: .5rem .8rem; border: 2px solid var(--alert); border-radius: .4rem; }
 .stated { font-weight: 600; }
 .muted { color: var(--soft); }
 footer { margin-top: 2rem; color: var(--soft); font-size: .85rem; border-top: 1px solid var(--line); }

@@ -23,6 +23,8 @@ export interface SummaryHead {
   patient: { name: string; birthDate: string };
   /** Label and value, in order. */
   facts: readonly (readonly [label: string, value: string])[];
+  /** Why the record is not complete. */
+  alert?: string;
   /** What the reader should know of what is shown, one sentence each. */
   notes: readonly string[];
   /** What follows. */

@@ -1,4 +1,5 @@
 import type { Store } from '../../store/database.ts';
+import { readRecordStanding } from '../../store/record-standing.ts';
 import {
   type ConsolidatedFilter,
   type ConsolidatedPlace,
@@ -15,6 +16,8 @@ export async function openRecordReader(
   { accountId, patientId, filter }: { accountId: string; patientId: string; filter: ConsolidatedFilter },
 ): Promise<RecordReader> {
   return {
+    // First: what comes while it is read is announced as still to come.
+    standing: await store.asAccount(accountId, (tx) => readRecordStanding(tx, patientId)),
     counts: await store.asAccount(accountId, (tx) => countConsolidated(tx, patientId, filter)),
     async *read(types) {
       let after: ConsolidatedPlace | undefined;

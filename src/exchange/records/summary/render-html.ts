@@ -38,7 +38,7 @@ export async function* renderHtml(parts: AsyncIterable<SummaryPart>): AsyncGener
   yield `${isInSection ? '</section>\n' : ''}</main>\n<footer><p>End of the summary.</p></footer>\n</body>\n</html>\n`;
 }
 
-function headHtml({ title, patient, facts, notes, sections }: SummaryHead): string {
+function headHtml({ title, patient, facts, alert, notes, sections }: SummaryHead): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -57,7 +57,7 @@ function headHtml({ title, patient, facts, notes, sections }: SummaryHead): stri
 <dl>
 ${facts.map(([label, value]) => `<div><dt>${escapeHtml(label)}</dt><dd dir="auto">${escapeHtml(value)}</dd></div>`).join('\n')}
 </dl>
-<nav aria-label="Contents"><ul>
+${alert === undefined ? '' : `<p class="alert incomplete">${escapeHtml(alert)}</p>\n`}<nav aria-label="Contents"><ul>
 ${sections.map(({ id, title: name }) => `<li><a href="#${escapeHtml(id)}">${escapeHtml(name)}</a></li>`).join('\n')}
 </ul></nav>
 <div class="notes">

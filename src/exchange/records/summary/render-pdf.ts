@@ -69,7 +69,7 @@ class SummaryWriter {
     await this.pages.end();
   }
 
-  #writeHead({ patient, facts, notes }: SummaryHead): void {
+  #writeHead({ patient, facts, alert, notes }: SummaryHead): void {
     const { pages } = this;
     const big = { font: 'Helvetica-Bold', size: 18 } as const;
     pages.tagged('H1', this.#section, () => {
@@ -92,6 +92,7 @@ class SummaryWriter {
       });
     }
     pages.y += 4;
+    if (alert !== undefined) this.#paragraph(alert, 'alert');
     for (const note of notes) this.#paragraph(note);
   }
 

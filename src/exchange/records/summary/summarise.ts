@@ -1,5 +1,6 @@
 import { absencesIn } from '../../domain/absence.ts';
 import { type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import type { RecordStanding } from '../../store/record-standing.ts';
 import type { ConsolidatedFilter, ConsolidatedResource } from '../read-consolidated.ts';
 import { absenceNotes } from './absence-notes.ts';
 import { encounters, otherObservations, procedures, reports } from './care.ts';
@@ -16,6 +17,8 @@ import { conceptText } from './words.ts';
 
 /** A record as the summary reads it: once for each table, a page at a time. */
 export interface RecordReader {
+  /** How complete it is. */
+  standing: RecordStanding;
   /** Resources of each type that the filter lets through. */
   counts: Readonly<Record<string, number>>;
   /** In the days of the filter, by type, newest first. */
@@ -70,7 +73,7 @@ export async function* summarise(
   yield {
     kind: 'head',
     head: {
-      ...headOf(await patientOf(reader), options),
+      ...headOf(await patientOf(reader), { ...options, standing: reader.standing }),
       sections: [
         ...sections.map(({ id, title }) => ({ id, title })),
         ...(rest.length === 0 ? [] : [{ id: 'rest', title: REST_TITLE }]),

@@ -7,10 +7,31 @@ import type {
 } from '../../../../src/exchange/records/read-consolidated.ts';
 import type { SummaryPart } from '../../../../src/exchange/records/summary/parts.ts';
 import { type RecordReader, summarise } from '../../../../src/exchange/records/summary/summarise.ts';
+import type { RecordStanding } from '../../../../src/exchange/store/record-standing.ts';
 import { deliveriesOf, patientIdsOf, personOf, samples } from '../deliveries.ts';
 
 /** A record in memory, in the order of the real reader. */
-export function readerOf(contents: readonly object[], source: 'hie' | 'lab' = 'hie'): RecordReader {
+export const ANSWERED: RecordStanding = {
+  readAt: new Date(0),
+  sources: [
+    {
+      source: 'hie',
+      state: 'completed',
+      lastAttempted: new Date('2026-03-07T10:00:00Z'),
+      lastCompleted: new Date('2026-03-07T10:05:00Z'),
+      resources: 7,
+      documents: 1,
+      omissions: [],
+    },
+  ],
+  unread: [],
+};
+
+export function readerOf(
+  contents: readonly object[],
+  source: 'hie' | 'lab' = 'hie',
+  standing: RecordStanding = ANSWERED,
+): RecordReader {
   const all = contents.map((content) => {
     const { id = 'x', resourceType } = content as { id?: string; resourceType: string };
     const origin = {
@@ -26,6 +47,7 @@ export function readerOf(contents: readonly object[], source: 'hie' | 'lab' = 'h
   const counts: Record<string, number> = {};
   for (const { resourceType } of all) counts[resourceType] = (counts[resourceType] ?? 0) + 1;
   return {
+    standing,
     counts,
     async *read(types) {
       for (const type of [...types].sort())

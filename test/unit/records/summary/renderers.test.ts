@@ -4,7 +4,7 @@ import type { SummaryPart } from '../../../../src/exchange/records/summary/parts
 import { LineBreaker, showable } from '../../../../src/exchange/records/summary/pdf-text.ts';
 import { renderHtml } from '../../../../src/exchange/records/summary/render-html.ts';
 import { renderPdf } from '../../../../src/exchange/records/summary/render-pdf.ts';
-import { gather, PATIENT, partsOf, readerOf, sampleReader } from './reader.ts';
+import { ANSWERED, gather, PATIENT, partsOf, readerOf, sampleReader } from './reader.ts';
 
 const html = async (parts: AsyncIterable<SummaryPart>) => (await gather(renderHtml(parts))).join('');
 const pdf = async (parts: AsyncIterable<SummaryPart>) => Buffer.concat(await gather(renderPdf(parts)));
@@ -121,4 +121,28 @@ test('lines hold as many words as fit, and cut a word only when no line can hold
   expect(breaker.lines('one two three', 7)).toEqual(['one two', 'three']);
   expect(breaker.lines('a extraordinarily b', 7)).toEqual(['a', 'extraor', 'dinaril', 'y b']);
   expect(breaker.lines('', 7)).toEqual(['']);
+});
+
+describe('a record that is not complete', () => {
+  const failed = {
+    ...ANSWERED,
+    sources: ANSWERED.sources.map((source) => ({ ...source, state: 'failed' as const, reason: 'No answer' })),
+    unread: [{ source: 'hie' as const, fileName: 'hie-1.xml', reason: 'it is cut off' }],
+  };
+  const sentence =
+    'This record is not complete: the last request to HIE failed; 1 document could not be read in full.';
+
+  test('says so at the head of both forms, with each source and document; one that is says when it was asked', async () => {
+    const page = await html(partsOf(readerOf([PATIENT], 'hie', failed)));
+    expect(page.slice(0, page.indexOf('<main'))).toContain(sentence);
+    expect(page).toContain('Document hie-1.xml (HIE): it is cut off.');
+    expect(page).toContain(
+      'its last complete answer is of 7 Mar 2026, 10:05 UTC; 7 resources and 1 document.',
+    );
+    const texts = textsOf(await pdf(partsOf(readerOf([PATIENT], 'hie', failed))));
+    expect(texts).toContain('This record is not complete');
+    const whole = await html(partsOf(readerOf([PATIENT])));
+    expect(whole).not.toContain('not complete');
+    expect(whole).toContain('HIE: answered 7 Mar 2026, 10:05 UTC; 7 resources and 1 document.');
+  });
 });

@@ -1,0 +1,195 @@
+import { createHash } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { SourceType } from '../../src/contract/primitives.ts';
+import { incompleteness } from '../../src/exchange/records/completeness.ts';
+import { consolidatedBundle } from '../../src/exchange/records/consolidated-bundle.ts';
+import { insertDocuments } from '../../src/exchange/store/collected.ts';
+import type { AccountTx } from '../../src/exchange/store/database.ts';
+import { insertConversion } from '../../src/exchange/store/document-conversions.ts';
+import { insertQuery } from '../../src/exchange/store/network-queries.ts';
+import { readRecordStanding, type SourceStanding } from '../../src/exchange/store/record-standing.ts';
+import { tell } from '../../src/exchange/store/timeline.ts';
+import { personOf, samples } from '../unit/records/deliveries.ts';
+import { fhirIssues } from '../unit/records/fhir-issues.ts';
+import { createRecordEnvironment, type RecordEnvironment } from './record-environment.ts';
+
+const [sample] = samples;
+if (sample === undefined) throw new Error('there are no samples');
+
+let environment: RecordEnvironment;
+let patientId: string;
+beforeAll(async () => {
+  environment = await createRecordEnvironment();
+});
+afterAll(() => environment.close());
+beforeEach(async () => {
+  patientId = await environment.addPatient(personOf(sample));
+});
+
+const inTx = (work: (tx: AccountTx) => Promise<unknown>): Promise<unknown> =>
+  environment.store.asAccount(environment.accountId, work);
+
+const standing = () =>
+  environment.store.asAccount(environment.accountId, (tx) => readRecordStanding(tx, patientId));
+async function of(source: SourceType): Promise<SourceStanding | undefined> {
+  return (await standing()).sources.find((each) => each.source === source);
+}
+
+async function ask(source: SourceType, refusal?: string): Promise<string> {
+  const id = uuidv7();
+  await inTx((tx) =>
+    insertQuery(tx, {
+      id,
+      patientId,
+      purposeOfUse: 'treatment',
+      origin: 'interactive',
+      metadata: null,
+      requested: [],
+      startErrors:
+        refusal === undefined
+          ? []
+          : [{ source, httpStatus: 429, message: refusal, timestamp: new Date().toISOString() }],
+      starting:
+        refusal === undefined ? [{ source, callbackHash: createHash('sha256').update(id).digest() }] : [],
+    }),
+  );
+  return id;
+}
+const end = (
+  queryId: string,
+  status: 'completed' | 'failed',
+  rest: { reason?: string; will_retry?: boolean } = {},
+) =>
+  inTx((tx) =>
+    tx.db
+      .updateTable('network_query_attempt')
+      .set({ status, completed_at: new Date(), ...rest })
+      .where('query_id', '=', queryId)
+      .execute(),
+  );
+
+async function bring(
+  queryId: string,
+  content: string,
+  outcome?: { outcome: 'failed' | 'converted'; reason?: string },
+) {
+  const id = uuidv7();
+  await inTx(async (tx) => {
+    await insertDocuments(tx, [
+      {
+        id,
+        patientId,
+        queryId,
+        source: 'hie',
+        kind: 'attachment',
+        sourceDocumentId: 'doc-1',
+        fileName: `${id}.xml`,
+        contentType: 'application/xml',
+        sizeBytes: 1,
+        sha256: createHash('sha256').update(content).digest(),
+        blobRef: 'x',
+      },
+    ]);
+    if (outcome !== undefined) await insertConversion(tx, patientId, id, outcome);
+  });
+  return `${id}.xml`;
+}
+
+describe('how complete a record is', () => {
+  test('a source that was never asked, is being asked, waits, has failed, or has answered', async () => {
+    expect(incompleteness(await standing())).toContain('no source has been asked yet');
+    expect(await of('hie')).toMatchObject({ state: 'never-asked', resources: 0 });
+
+    const first = await ask('hie');
+    expect(await of('hie')).toMatchObject({ state: 'running', lastCompleted: undefined });
+    expect(incompleteness(await standing())).toBe('This record is not complete: HIE is still being asked.');
+    await end(first, 'failed', { will_retry: true });
+    expect((await of('hie'))?.state).toBe('waiting');
+    await end(first, 'completed', { will_retry: false });
+    const answered = await of('hie');
+    expect(answered).toMatchObject({ state: 'completed', lastCompleted: expect.any(Date) });
+    expect(incompleteness(await standing())).toBeUndefined();
+
+    const second = await ask('hie');
+    const third = await ask('hie');
+    await end(third, 'completed');
+    // The later query has its answer; the earlier one is still at it.
+    expect((await of('hie'))?.state).toBe('running');
+    await end(second, 'completed');
+    await end(await ask('hie'), 'failed', { reason: 'The source does not answer' });
+    expect(await of('hie')).toMatchObject({
+      state: 'failed',
+      reason: 'The source does not answer',
+      lastCompleted: expect.any(Date),
+    });
+    expect(incompleteness(await standing())).toContain('the last request to HIE failed');
+    expect(await of('lab')).toMatchObject({ state: 'never-asked' });
+  });
+
+  test('a source that could not even be started has failed, until it is asked again', async () => {
+    await ask('lab', 'Above the limit');
+    expect(await of('lab')).toMatchObject({ state: 'failed', reason: 'Above the limit' });
+    await end(await ask('lab'), 'completed');
+    expect(await of('lab')).toMatchObject({ state: 'completed' });
+  });
+
+  test('what a source could not bring in its last complete answer; of other patients nothing is missing', async () => {
+    const query = await ask('hie');
+    await inTx(async (tx) => {
+      const entry = { source: 'hie', attempt: 1, kind: 'incomplete' } as const;
+      await tell(tx, query, { ...entry, message: '2 documents could not be fetched' });
+      await tell(tx, query, { ...entry, message: '3 resources of other patients put aside' });
+    });
+    await end(query, 'completed');
+    expect(await of('hie')).toMatchObject({ omissions: ['2 documents could not be fetched'] });
+    expect(incompleteness(await standing())).toContain('HIE could not bring everything');
+    await end(await ask('hie'), 'completed');
+    expect(incompleteness(await standing())).toBeUndefined();
+  });
+
+  test('a document that could not be read is named with its reason, until a newer version of it can be', async () => {
+    const [first, second, third] = [await ask('hie'), await ask('hie'), await ask('hie')];
+    for (const query of [first, second, third]) await end(query, 'completed');
+    await bring(first, 'broken', { outcome: 'failed', reason: 'it is not well-formed' });
+    expect((await standing()).unread).toMatchObject([{ source: 'hie', reason: 'it is not well-formed' }]);
+    expect(incompleteness(await standing())).toContain('1 document could not be read in full');
+    await bring(second, 'partly', {
+      outcome: 'converted',
+      reason: '1 of its sections could not be converted',
+    });
+    const again = await bring(third, 'partly', { outcome: 'converted', reason: 'as before' });
+    const reason = '1 of its sections could not be converted';
+    expect((await standing()).unread).toEqual([{ source: 'hie', fileName: again, reason }]);
+    await bring(await ask('hie'), 'whole', { outcome: 'converted' });
+    expect((await standing()).unread).toEqual([]);
+  });
+
+  test('stands in the meta of the Bundle, which stays valid FHIR and gets no entry by it', async () => {
+    await end(await ask('hie'), 'failed', { reason: 'The source does not answer' });
+    let json = '';
+    for await (const piece of consolidatedBundle(environment.store, {
+      accountId: environment.accountId,
+      patientId,
+      filter: { types: ['AllergyIntolerance'] },
+      fullUrlBase: 'https://exchange.example.org/fhir',
+      type: 'searchset',
+    }))
+      json += piece;
+    const bundle = JSON.parse(json) as {
+      meta: { tag: object[]; extension: { url: string; extension: object[] }[] };
+    };
+    expect(fhirIssues(bundle)).toEqual([]);
+    expect(bundle).not.toHaveProperty('entry');
+    expect(bundle.meta.tag).toMatchObject([
+      { system: 'urn:medical-exchange:completeness', code: 'incomplete' },
+    ]);
+    expect(bundle.meta.extension[0]?.extension).toEqual(
+      expect.arrayContaining([
+        { url: 'source', valueCode: 'hie' },
+        { url: 'state', valueCode: 'failed' },
+        { url: 'reason', valueString: 'The source does not answer' },
+      ]),
+    );
+  });
+});
