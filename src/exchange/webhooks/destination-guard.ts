@@ -85,8 +85,19 @@ function isLoopbackHost(host: string): boolean {
 
 const isLoopback = (address: string): boolean => rangeOf(address) === 'loopback';
 
+/** Public by its range, and yet the inside of a cloud: Azure's platform and metadata. */
+const CLOUD_ADDRESSES = new Set(['168.63.129.16']);
+/** Of IPv6 only this part is given out as public; outside of it an IPv4 address may be wrapped (`::127.0.0.1`). */
+const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
+
 /** Everything that is not plainly public is refused: private, link-local, metadata, shared, reserved, mapped. */
-const isPublic = (address: string): boolean => rangeOf(address) === 'unicast';
+function isPublic(address: string): boolean {
+  const parsed = parseAddress(address);
+  if (parsed.range() !== 'unicast' || CLOUD_ADDRESSES.has(parsed.toString())) return false;
+  return parsed.kind() === 'ipv4' || parsed.match(GLOBAL_IPV6);
+}
+
+const rangeOf = (address: string): string => parseAddress(address).range();
 
 /** `process` unwraps IPv4 that is mapped into IPv6. */
-const rangeOf = (address: string): string => ipaddr.process(address.split('%')[0] ?? address).range();
+const parseAddress = (address: string) => ipaddr.process(address.split('%')[0] ?? address);

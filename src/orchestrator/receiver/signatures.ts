@@ -1,11 +1,19 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
+import { z } from 'zod';
+import { parseJson } from './webhook-message.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
+/** Senders repeat a webhook for three days and some hours, and `meta.when` never changes. */
+const PLAIN_AGE_MAX_MS = 4 * 24 * 3_600_000;
+const CLOCK_SKEW_MS = 300_000;
+
 /**
  * Whether one of the keys signed this body: by Standard Webhooks (which also bounds the age to 300 s), or, where its
- * headers are absent, by `x-metriport-signature` (hex HMAC-SHA256 of the body, the key string as UTF-8).
+ * headers are absent, by `x-metriport-signature` (hex HMAC-SHA256 of the body, the key string as UTF-8). That one has no
+ * time of its own, so the body's `meta.when` must not be older than a sender may repeat it: who recorded a message
+ * cannot send it for ever, and within that time its id is remembered.
  */
 export function isSigned(rawBody: Buffer, headers: Headers, keys: readonly string[]): boolean {
   const standard = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) =>
@@ -14,7 +22,11 @@ export function isSigned(rawBody: Buffer, headers: Headers, keys: readonly strin
   if (standard.some((value) => value !== undefined))
     return keys.some((key) => isStandardSigned(rawBody, standard, key));
   const signature = single(headers, 'x-metriport-signature');
-  return signature !== undefined && keys.some((key) => isPlainlySigned(rawBody, signature, key));
+  return (
+    signature !== undefined &&
+    keys.some((key) => isPlainlySigned(rawBody, signature, key)) &&
+    isRecent(rawBody)
+  );
 }
 
 function isStandardSigned(rawBody: Buffer, values: readonly (string | undefined)[], key: string): boolean {
@@ -36,6 +48,15 @@ function isPlainlySigned(rawBody: Buffer, signature: string, key: string): boole
   const expected = createHmac('sha256', Buffer.from(key, 'utf8')).update(rawBody).digest();
   const given = Buffer.from(signature, 'hex');
   return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+const envelopeSchema = z.object({ meta: z.object({ when: z.iso.datetime({ offset: true }) }) });
+
+function isRecent(rawBody: Buffer): boolean {
+  const envelope = envelopeSchema.safeParse(parseJson(rawBody));
+  if (!envelope.success) return false;
+  const ageMs = Date.now() - Date.parse(envelope.data.meta.when);
+  return ageMs <= PLAIN_AGE_MAX_MS && ageMs >= -CLOCK_SKEW_MS;
 }
 
 function single(headers: Headers, name: string): string | undefined {

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { foldedWarning } from './folded-warning.ts';
 import { sendProblem } from './problem.ts';
 import { type ReceiverDeps, rawBodyOf } from './receiver-deps.ts';
 import { isSigned } from './signatures.ts';
@@ -10,10 +11,11 @@ import { readWebhookMessage, type WebhookMessage } from './webhook-message.ts';
  */
 export function registerWebhooks(app: FastifyInstance, deps: ReceiverDeps): void {
   const take = takeOnce(deps);
+  const warnOfRefusal = foldedWarning(deps.logger, 'a webhook without a valid signature was refused');
   app.post('/webhooks', async (request, reply) => {
     const rawBody = rawBodyOf(request.body);
     if (!isSigned(rawBody, request.headers, deps.webhookKeys)) {
-      deps.logger.warn('a webhook without a valid signature was refused');
+      warnOfRefusal();
       return sendProblem(reply, 401, 'Unauthorized', 'The signature is missing, wrong, or too old');
     }
     const message = readWebhookMessage(rawBody);

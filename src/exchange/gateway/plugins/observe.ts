@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Logger } from '../../../lib/logger.ts';
@@ -22,6 +23,17 @@ export function observeRequests(app: FastifyInstance, deps: { logger: Logger; me
   });
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
+  });
+  // Its status was sent before: without a line of its own, an answer that breaks off looks like a good one.
+  app.addHook('onSend', async (request, _reply, payload) => {
+    if (payload instanceof Readable)
+      payload.once('error', (error: Error) =>
+        deps.logger.error(
+          { requestId: request.id, operation: operationOf(request), error: error.name },
+          'answer broke off',
+        ),
+      );
+    return payload;
   });
   app.addHook('onResponse', async (request, reply) => {
     const operation = operationOf(request);
@@ -51,6 +63,8 @@ function logRequest(logger: Logger, operation: string, request: FastifyRequest, 
       operation,
       method: request.method,
       status: reply.statusCode,
+      // Ours failed in the middle of it, or the caller left.
+      ...(reply.raw.writableFinished ? {} : { brokenOff: true }),
       durationMs: Math.round(reply.elapsedTime),
       ...(request.caller === null
         ? request.refusalNotes?.by
