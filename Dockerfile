@@ -1,6 +1,6 @@
 # One image for every process of ours; the command says which (docker-compose.yml). Base images come from whatever
 # registry the engine is set up for. Secrets are never copied in: they are mounted as files when a container starts.
-ARG NODE_IMAGE=node:20-bookworm-slim
+ARG NODE_IMAGE=node:24-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
+import { anySignal } from '../../lib/any-signal.ts';
 import { retryAfterMs } from '../../lib/retry-after.ts';
 import { timeoutSignal } from '../../lib/timeout-signal.ts';
 
@@ -54,7 +55,7 @@ export function createPartnerHttp(name: string, { baseUrl, secret }: PartnerConf
             ...signatureOf(signer, text),
           },
           body: body === undefined ? undefined : text,
-          signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
+          signal: signal === undefined ? timeout : anySignal([timeout, signal]),
         });
         const answered = await textOf(response.body);
         const { statusCode: status } = response;

@@ -3,6 +3,7 @@ import type { Endpoint, EndpointRequest } from '../../contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import { AAL2_SESSION_HEADER } from '../../contract/identity.ts';
 import { BACKGROUND_PRIORITY } from '../../contract/query-limits.ts';
+import { anySignal } from '../../lib/any-signal.ts';
 import { type AnswerOf, answerSchema } from './answers.ts';
 import type { CredentialHeader } from './credentials.ts';
 import { badAnswer, type CallNature, codeOf, failedAnswer, failedTransport } from './failures.ts';
@@ -128,7 +129,7 @@ async function exchange(
   try {
     const answer = await send(url, {
       ...sendOptions,
-      signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
+      signal: signal === undefined ? timeout : anySignal([timeout, signal]),
     });
     const retryAfter = answer.headers['retry-after'];
     return {

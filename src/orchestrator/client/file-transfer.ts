@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { type Dispatcher, request as send } from 'undici';
 import { z } from 'zod';
+import { anySignal } from '../../lib/any-signal.ts';
 import type { CredentialHeader } from './credentials.ts';
 import {
   badAnswer,
@@ -159,7 +160,7 @@ function watchForStall(stallMs: number, { signal, onProgress }: TransferProgress
   let movedBytes = 0;
   let contentError: unknown;
   return {
-    signal: signal === undefined ? stall.signal : AbortSignal.any([stall.signal, signal]),
+    signal: signal === undefined ? stall.signal : anySignal([stall.signal, signal]),
     stalled: () => stall.signal.aborted,
     contentError: () => contentError,
     async *through(content) {

@@ -1,3 +1,4 @@
+import { anySignal } from '../../lib/any-signal.ts';
 import { timeoutSignal } from '../../lib/timeout-signal.ts';
 import { type Env, openTarget, type Target, type TargetOptions } from '../target/target.ts';
 import type { Terminal } from '../terminal.ts';
@@ -37,5 +38,5 @@ export async function withTarget<R>(
 
 /** Raised by Ctrl-C, or when `--timeout` seconds are over. */
 export function endOfFollowing({ interrupted }: Terminal, { timeout }: { timeout?: number }): AbortSignal {
-  return timeout === undefined ? interrupted : AbortSignal.any([interrupted, timeoutSignal(timeout * 1_000)]);
+  return timeout === undefined ? interrupted : anySignal([interrupted, timeoutSignal(timeout * 1_000)]);
 }

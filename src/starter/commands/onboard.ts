@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { SourceType } from '../../contract/primitives.ts';
+import { anySignal } from '../../lib/any-signal.ts';
 import { timeoutSignal } from '../../lib/timeout-signal.ts';
 import { type OnboardingRequest, readOnboardingRequest } from '../../orchestrator/onboarding-request.ts';
 import { mapAtMost } from '../at-most.ts';
@@ -125,7 +126,7 @@ async function runJobs(
             live.print(`${label}: ${error.message}`),
           );
       },
-      { client: target.exchange, pace, signal: AbortSignal.any(ends.filter((end) => end !== undefined)) },
+      { client: target.exchange, pace, signal: anySignal(ends.filter((end) => end !== undefined)) },
     );
     live.finish(label);
     return { ...started, view };

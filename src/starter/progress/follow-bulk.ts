@@ -1,4 +1,5 @@
 import { BULK_ONBOARDING_MESSAGES, type BulkOnboardingStatus } from '../../contract/bulk-onboarding.ts';
+import { anySignal } from '../../lib/any-signal.ts';
 import type { BulkStatusAnswer } from '../../orchestrator/client/answers.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeError } from '../../orchestrator/client/failures.ts';
@@ -20,12 +21,12 @@ export async function followBulk(
   { client, pace = new Pace(), signal }: FollowOptions & { client: ExchangeClient },
 ): Promise<BulkView> {
   const done = new AbortController();
-  const stop = signal === undefined ? done.signal : AbortSignal.any([signal, done.signal]);
+  const stop = signal === undefined ? done.signal : anySignal([signal, done.signal]);
   const ended = new AbortController();
   const end = awaitEnd(handle, stop).finally(() => ended.abort());
   // Awaited below; until then a rejection must not count as unhandled.
   end.catch(() => undefined);
-  const untilEnd = AbortSignal.any([stop, ended.signal]);
+  const untilEnd = anySignal([stop, ended.signal]);
   let known: KnownOfBulk = {};
   let told = '';
   const tell = (): boolean => {

@@ -2,6 +2,7 @@ import {
   PATIENT_ONBOARDING_MESSAGES,
   type PatientOnboardingStatus,
 } from '../../contract/patient-onboarding.ts';
+import { anySignal } from '../../lib/any-signal.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import type { OnboardingHandle } from '../../orchestrator/start-onboarding.ts';
 import type { FollowOptions } from './follow-query.ts';
@@ -29,7 +30,7 @@ export async function followOnboarding(
 ): Promise<OnboardingView> {
   const reader = client === undefined ? undefined : new QueryReader(client);
   const done = new AbortController();
-  const stop = signal === undefined ? done.signal : AbortSignal.any([signal, done.signal]);
+  const stop = signal === undefined ? done.signal : anySignal([signal, done.signal]);
   const ended = new AbortController();
   const end = awaitEnd(handle, stop).finally(() => ended.abort());
   // Awaited below; until then a rejection must not count as unhandled.
@@ -45,7 +46,7 @@ export async function followOnboarding(
   };
   try {
     let delayMs: number | undefined;
-    const untilEnd = AbortSignal.any([stop, ended.signal]);
+    const untilEnd = anySignal([stop, ended.signal]);
     while (!untilEnd.aborted) {
       known = await look(handle, reader, known, untilEnd);
       if (untilEnd.aborted) break;

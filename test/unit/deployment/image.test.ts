@@ -33,7 +33,7 @@ describe('the image', () => {
   });
 
   test('names no registry', () => {
-    expect(dockerfile).toMatch(/^ARG NODE_IMAGE=node:20-[a-z-]+$/m);
+    expect(dockerfile).toMatch(/^ARG NODE_IMAGE=node:24-[a-z-]+$/m);
     expect(dockerfile).not.toMatch(/https?:|--registry/);
   });
 
