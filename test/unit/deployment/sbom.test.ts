@@ -1,0 +1,39 @@
+import { execFileSync, type StdioOptions } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { readText } from './compose-file.ts';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+interface Component {
+  name: string;
+  version: string;
+  properties?: { name: string; value: string }[];
+}
+
+test('npm run sbom lists every production dependency in CycloneDX, and marks those of development', () => {
+  const { scripts, dependencies } = JSON.parse(readText('package.json')) as {
+    scripts: { sbom: string };
+    dependencies: Record<string, string>;
+  };
+  const [file = '', ...args] = scripts.sbom.split(' ');
+  const stdio: StdioOptions = ['ignore', 'pipe', 'ignore'];
+  const output = execFileSync(file, args, { cwd: ROOT, encoding: 'utf8', stdio });
+  const { bomFormat, components } = JSON.parse(output) as { bomFormat: string; components: Component[] };
+  expect(bomFormat).toBe('CycloneDX');
+  const production = components.filter(
+    ({ properties = [] }) => !properties.some(({ name }) => name === 'cdx:npm:package:development'),
+  );
+  const names = new Set(production.map(({ name }) => name));
+  expect(Object.keys(dependencies).filter((name) => !names.has(name))).toEqual([]);
+  expect(names.has('vitest')).toBe(false);
+  expect(components.map(({ name }) => name)).toContain('vitest');
+});
+
+test('SECURITY.md names tests and files that are there', () => {
+  const text = readFileSync(`${ROOT}SECURITY.md`, 'utf8');
+  const paths = [...text.matchAll(/`((?:src|test|docs|deploy)\/[\w./-]+)`/g)].map(([, path = '']) => path);
+  expect(paths.length).toBeGreaterThan(20);
+  expect(paths.filter((path) => !existsSync(`${ROOT}${path}`))).toEqual([]);
+});
