@@ -82,13 +82,22 @@ export class PreconditionFailedError extends ExchangeError {
 
 /** 503: a part that this operation needs cannot be reached now; nothing was changed, or it may be repeated. */
 export class UnavailableError extends ExchangeError {
-  override readonly name = 'UnavailableError';
+  override readonly name: string = 'UnavailableError';
 
   constructor(message: string, options: { retryAfterSeconds?: number; cause?: unknown } = {}) {
     super(503, message, {
       cause: options.cause,
       headers: { 'retry-after': String(options.retryAfterSeconds ?? 5) },
     });
+  }
+}
+
+/** 503: too much of the same kind is under way; what has begun goes on, and nothing of this request has. */
+export class OverloadError extends UnavailableError {
+  override readonly name = 'OverloadError';
+
+  constructor(message: string, retryAfterSeconds = 1) {
+    super(message, { retryAfterSeconds });
   }
 }
 

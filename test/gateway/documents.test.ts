@@ -2,14 +2,17 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { webhookEventSchema } from '../../src/contract/events.ts';
 import type { SourceType } from '../../src/contract/primitives.ts';
+import type { Rendering } from '../../src/exchange/documents/render.ts';
 import { createDocumentRenditions } from '../../src/exchange/documents/renditions.ts';
 import { createLinkMaker, signLink } from '../../src/exchange/links/signed-link.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { insertDocuments, upsertResources } from '../../src/exchange/store/collected.ts';
+import { findDocumentByName } from '../../src/exchange/store/documents.ts';
 import { insertSourcePatientIds } from '../../src/exchange/store/patient-at-source.ts';
 import { linkedBody } from '../../src/exchange/webhooks/event-links.ts';
 import { loadCcda, loadSamplePatients } from '../../src/simulator/samples.ts';
+import { closedGate } from '../support/gate.ts';
 import {
   createTestGateway,
   newPerson,
@@ -95,6 +98,75 @@ const urlOf = (fileName: string, conversionType?: string, path = 'document/downl
 const open = (url: string) => gateway.app.inject({ method: 'GET', url: new URL(url).pathname });
 const list = async (of: string, query = '') =>
   (await account.call('GET', `document?patientId=${of}${query}`)).json().documents;
+
+describe('a conversion', () => {
+  /** Renditions whose renderer answers once the gate is open, and notes what it was asked. */
+  const counted = (answer: Rendering | { kind: 'busy' }) => {
+    const gate = closedGate();
+    const asked: string[] = [];
+    const { store, blobs } = gateway;
+    const renditions = createDocumentRenditions({
+      store,
+      blobs,
+      renderer: {
+        async render(accountId, read) {
+          asked.push(`${accountId} ${(await read()).length}`);
+          await gate.passed;
+          return answer;
+        },
+        close: async () => undefined,
+      },
+    });
+    return { renditions, gate, asked };
+  };
+  const stored = (fileName: string) =>
+    gateway.store.asAccount(account.accountId, async (tx) => {
+      const document = await findDocumentByName(tx, fileName);
+      if (document === undefined) throw new Error('not kept');
+      return document;
+    });
+
+  it('that failed is not tried again at each request, but for its other format', async () => {
+    const document = await stored(await deliver({ bytes: CCDA }));
+    const { renditions, gate, asked } = counted({ kind: 'refused', reason: 'it took too long' });
+    gate.open();
+    for (let times = 0; times < 3; times++)
+      await expect(renditions.render(account.accountId, document, 'html')).rejects.toMatchObject({
+        status: 422,
+        message: expect.stringContaining('it took too long'),
+      });
+    expect(asked).toEqual([`${account.accountId} ${CCDA.length}`]);
+    await expect(renditions.render(account.accountId, document, 'pdf')).rejects.toMatchObject({
+      status: 422,
+    });
+    expect(asked).toHaveLength(2);
+  });
+
+  it('that is under way is joined by equal ones, and kept once', async () => {
+    const document = await stored(await deliver({ bytes: CCDA }));
+    const { renditions, gate, asked } = counted({ kind: 'rendered', bytes: Buffer.from('<p>') });
+    const blobsBefore = await gateway.blobCount();
+    const asking = [1, 2, 3].map(() => renditions.render(account.accountId, document, 'html'));
+    await expect.poll(() => asked.length).toBe(1);
+    gate.open();
+    const ids = await Promise.all(asking);
+    expect(new Set(ids).size).toBe(1);
+    expect([asked.length, (await gateway.blobCount()) - blobsBefore]).toEqual([1, 1]);
+    expect(await renditions.render(account.accountId, document, 'html')).toBe(ids[0]);
+  });
+
+  it('for which there is no room now is a 503 with Retry-After, and may be asked for again', async () => {
+    const document = await stored(await deliver({ bytes: CCDA }));
+    const { renditions, gate, asked } = counted({ kind: 'busy' });
+    gate.open();
+    for (let times = 0; times < 2; times++)
+      await expect(renditions.render(account.accountId, document, 'html')).rejects.toMatchObject({
+        status: 503,
+        options: { headers: { 'retry-after': '5' } },
+      });
+    expect(asked).toHaveLength(2);
+  });
+});
 
 describe('E14', () => {
   it('gives a link to a document as it came, which holds for a minute and needs no key', async () => {

@@ -1,7 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { DocumentFormat } from '../../contract/document.ts';
+import { ExpiringCache } from '../../lib/expiring-cache.ts';
 import { BlobNotFoundError, type BlobStore } from '../blobs/blob-store.ts';
-import { ExchangeError, InvalidRequestError, NotFoundError, UnavailableError } from '../errors.ts';
+import { ExchangeError, InvalidRequestError, NotFoundError, OverloadError } from '../errors.ts';
 import type { LeftOverWork } from '../left-over-work.ts';
 import type { Store } from '../store/database.ts';
 import {
@@ -10,6 +11,7 @@ import {
   insertRendition,
   type StoredDocument,
 } from '../store/documents.ts';
+import type { Rendering } from './render.ts';
 import { createDocumentRenderer, type DocumentRenderer } from './renderer.ts';
 
 /** Largest document that is converted; a source's files are collected up to the same size. */
@@ -20,11 +22,18 @@ export const RENDITION_TYPES: Readonly<Record<DocumentFormat, string>> = {
   pdf: 'application/pdf',
 };
 
+/**
+ * What a document was refused for holds until the next version of the renderer, which is another process. A thread that was
+ * ended may also have had a bad moment, so that is forgotten some time.
+ */
+const FAILURES = { ttlMs: 60 * 60_000, entriesMax: 10_000 };
+const BUSY_RETRY_SECONDS = 5;
+
 /** Documents converted for people. */
 export interface DocumentRenditions {
   /**
    * The id of a rendition to link to: made now, or within the last hours. Throws 400 for what is no XML, 422 with the
-   * reason for what cannot be converted, 503 when too many are being converted.
+   * reason for what cannot be converted, 503 when too many are being converted. What failed is not tried again for an hour.
    */
   render(accountId: string, document: StoredDocument, format: DocumentFormat): Promise<string>;
   /** Old renditions. */
@@ -41,22 +50,19 @@ export function createDocumentRenditions({
   blobs: BlobStore;
   renderer?: DocumentRenderer;
 }): DocumentRenditions {
+  const failures = new ExpiringCache<Exclude<Rendering, { kind: 'rendered' }>>(FAILURES);
+  const underWay = new Map<string, Promise<string>>();
+
   return {
     async render(accountId, document, format) {
       if (!mayBeXml(document.contentType)) throw notXml(document.contentType);
       const known = await store.asAccount(accountId, (tx) => findRendition(tx, document.id, format));
       if (known !== undefined) return known.id;
-      const rendered = await convert(document, format);
-      const { ref: blobRef, sizeBytes } = await blobs.put('document', rendered, RENDITION_TYPES[format]);
-      const rendition = { id: uuidv7(), format, sizeBytes, blobRef };
-      try {
-        const isKept = await store.asAccount(accountId, (tx) => insertRendition(tx, document.id, rendition));
-        if (!isKept) throw new NotFoundError('Document');
-      } catch (error) {
-        await blobs.delete(blobRef);
-        throw error;
-      }
-      return rendition.id;
+      const key = `${accountId}/${document.id}/${format}`;
+      const rendition =
+        underWay.get(key) ?? make(key, accountId, document, format).finally(() => underWay.delete(key));
+      underWay.set(key, rendition);
+      return rendition;
     },
     leftOver: {
       name: 'old renditions of documents',
@@ -65,24 +71,47 @@ export function createDocumentRenditions({
     close: () => renderer.close(),
   };
 
-  async function convert(document: StoredDocument, format: DocumentFormat): Promise<Uint8Array> {
+  async function make(
+    key: string,
+    accountId: string,
+    document: StoredDocument,
+    format: DocumentFormat,
+  ): Promise<string> {
+    const rendered = await convert(key, accountId, document, format);
+    const { ref: blobRef, sizeBytes } = await blobs.put('document', rendered, RENDITION_TYPES[format]);
+    const rendition = { id: uuidv7(), format, sizeBytes, blobRef };
+    try {
+      const isKept = await store.asAccount(accountId, (tx) => insertRendition(tx, document.id, rendition));
+      if (!isKept) throw new NotFoundError('Document');
+    } catch (error) {
+      await blobs.delete(blobRef);
+      throw error;
+    }
+    return rendition.id;
+  }
+
+  async function convert(
+    key: string,
+    accountId: string,
+    document: StoredDocument,
+    format: DocumentFormat,
+  ): Promise<Uint8Array> {
     if (document.sizeBytes > CONVERTED_BYTES_MAX) {
       const [size, max] = [document.sizeBytes, CONVERTED_BYTES_MAX].map((bytes) =>
         Math.round(bytes / 1_000_000),
       );
       throw unconvertible(`it has ${size} MB, and at most ${max} MB are converted`);
     }
-    const rendering = await renderer.render(await contentOf(document), format);
-    switch (rendering.kind) {
-      case 'rendered':
-        return rendering.bytes;
-      case 'not-xml':
-        throw notXml(document.contentType);
-      case 'refused':
-        throw unconvertible(rendering.reason);
-      case 'busy':
-        throw new UnavailableError('Too many documents are being converted; try again in a few seconds');
-    }
+    const rendering =
+      failures.get(key) ?? (await renderer.render(accountId, () => contentOf(document), format));
+    if (rendering.kind === 'rendered') return rendering.bytes;
+    if (rendering.kind === 'busy')
+      throw new OverloadError(
+        'Too many documents are being converted; try again in a few seconds',
+        BUSY_RETRY_SECONDS,
+      );
+    failures.set(key, rendering);
+    throw rendering.kind === 'not-xml' ? notXml(document.contentType) : unconvertible(rendering.reason);
   }
 
   async function contentOf(document: StoredDocument): Promise<Buffer> {

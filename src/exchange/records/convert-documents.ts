@@ -109,7 +109,7 @@ async function convertParts(
       names: await namesOf(tx, patientId, part, index),
       isKnown: sorted.length === 1 && (await isConvertedAlready(tx, patientId, part)),
     }));
-    const outcome: Outcome = isKnown ? { kind: 'known' } : await convertOne(deps, part, names);
+    const outcome: Outcome = isKnown ? { kind: 'known' } : await convertOne(deps, accountId, part, names);
     const isOurs =
       outcome.kind !== 'converted' ||
       (person !== undefined && agreesWithPerson(person, outcome.patient as unknown as Patient));
@@ -167,6 +167,7 @@ function isRefusedByDatabase(error: unknown): boolean {
 
 async function convertOne(
   { blobs, converter }: ConvertDeps,
+  accountId: string,
   document: UnconvertedDocument,
   names: { unit: string; patientId: string },
 ): Promise<CcdaOutcome> {
@@ -176,7 +177,7 @@ async function convertOne(
     return { kind: 'skipped', reason: `it has ${size} MB, and at most ${max} MB are converted` };
   }
   try {
-    const outcome = await converter.convert(await blobs.read(document.blobRef), names);
+    const outcome = await converter.convert(accountId, await blobs.read(document.blobRef), names);
     // A note in plain text or a picture was never meant to be one.
     return outcome.kind === 'not-xml' && !document.saysXml ? { kind: 'not-cda' } : outcome;
   } catch (error) {

@@ -188,7 +188,9 @@ describe('a document, in a thread of its own', () => {
   test('however small, comes out as in this one, also after one that ended the thread', async () => {
     const converter = createCcdaConverter({ heapMb: 64, timeoutMs: 60_000, idleMs: 1_000 });
     const huge = document(...Array.from({ length: 3_000 }, () => `${PROCEDURES}${procedure('').repeat(10)}`));
-    const outcomes = await Promise.all([bytes, huge, bytes].map((each) => converter.convert(each, NAMES)));
+    const outcomes = await Promise.all(
+      [bytes, huge, bytes].map((each) => converter.convert('a', each, NAMES)),
+    );
     const alone = convertCcda(bytes, NAMES);
     expect(outcomes).toEqual([alone, { kind: 'failed', reason: 'it needs too much memory' }, alone]);
   });
@@ -202,9 +204,22 @@ describe('a document, in a thread of its own', () => {
     expect(startsAsXml(Buffer.from(`${start}a note`))).toBe(false);
   });
 
+  test('does not wait behind all those that another account has sent before', async () => {
+    const converter = createCcdaConverter({ heapMb: 192, timeoutMs: 60_000, idleMs: 1_000 });
+    const ended: string[] = [];
+    await Promise.all(
+      ['a', 'a', 'a', 'a', 'b'].map((of) =>
+        converter.convert(of, bytes, NAMES).then(({ kind }) => ended.push(`${of} ${kind}`)),
+      ),
+    );
+    expect(ended).toHaveLength(5);
+    expect(ended.slice(0, 3)).toContain('b converted');
+  });
+
   test('ends with a reason when it needs too much memory or time, or cannot be parsed', async () => {
     const outcome = (limits: { heapMb?: number; timeoutMs?: number }, content = bytes) =>
       createCcdaConverter({ heapMb: 192, timeoutMs: 60_000, idleMs: 1_000, ...limits }).convert(
+        'a',
         content,
         NAMES,
       );
