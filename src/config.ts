@@ -153,6 +153,20 @@ export const VARIABLES = {
     .describe(
       'Proxies in front of the gateway, whose X-Forwarded-For is believed: addresses or ranges, separated by blanks',
     ),
+  ACCOUNT_CONNECTIONS_MAX: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(8)
+    .describe(
+      'Connections to PostgreSQL that one account may use at a time in each gateway, at most half of them; its further requests wait',
+    ),
+  ACCOUNT_REQUESTS_MAX: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(200)
+    .describe('Requests that one account may have under way in each gateway; above: 503 with Retry-After'),
   PUBLIC_BASE_URL: httpUrl.describe('Address at which callers and sources reach the gateway'),
   ALLOW_LOOPBACK_WEBHOOKS: flag
     .default(false)

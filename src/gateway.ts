@@ -16,6 +16,8 @@ const VARIABLES = [
   'GATEWAY_PORT',
   'NOTIFICATION_SENDERS',
   'TRUSTED_PROXIES',
+  'ACCOUNT_CONNECTIONS_MAX',
+  'ACCOUNT_REQUESTS_MAX',
   'IDENTITY_PARTNER_BASE_URL',
   'IDENTITY_PARTNER_SECRET',
   'MESSAGE_PARTNER_BASE_URL',
@@ -27,7 +29,7 @@ await runProcess('gateway', async (logger) => {
   exitWithParent();
   const config = readConfig(VARIABLES);
   const temporal = await createTemporalClient(config, { lazy: true });
-  const exchange = await assembleExchange(config, temporal, logger);
+  const exchange = await assembleExchange(config, temporal, logger, config.ACCOUNT_CONNECTIONS_MAX);
   const app = await createGateway({
     store: exchange.store,
     logger,
@@ -63,6 +65,7 @@ await runProcess('gateway', async (logger) => {
     allowLoopbackWebhooks: config.ALLOW_LOOPBACK_WEBHOOKS,
     trustedWebhookOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
+    accountRequestsMax: config.ACCOUNT_REQUESTS_MAX,
   });
   const url = await app.listen({ host: config.GATEWAY_HOST, port: config.GATEWAY_PORT });
   logger.info({ url }, 'gateway is ready');

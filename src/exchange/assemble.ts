@@ -52,6 +52,8 @@ export async function assembleExchange(
   config: Config<(typeof EXCHANGE_VARIABLES)[number]>,
   temporal: Client,
   logger: Logger,
+  /** How many connections to the database one account may use at a time; see StoreOptions. */
+  accountConnectionsMax?: number,
 ) {
   const keyRing = parseKeyRing(config.DATA_KEYS);
   const blobs = await openBlobStore(config.BLOB_STORE, keyRing);
@@ -59,6 +61,7 @@ export async function assembleExchange(
   const store = createStore({
     databaseUrl: config.DATABASE_URL,
     poolMax: config.DATABASE_POOL_MAX,
+    accountMax: accountConnectionsMax,
     onIdleError: (err) => logger.warn({ err }, 'lost a database connection'),
   });
   const webhookKeys = createWebhookKeys(keyRing);

@@ -69,7 +69,7 @@ const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: 
 /** The gateway on a database of its own; queries are written for real, and their start is only noted. */
 export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): Promise<TestGateway> {
   const database = await createTestDatabase();
-  const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 12 });
+  const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 12, accountMax: 6 });
   const blobFolder = await mkdtemp(join(tmpdir(), 'gateway-blobs-'));
   const blobs = await openFileBlobStore(blobFolder, testKeyRing());
   const documentRenditions = createDocumentRenditions({ store, blobs });

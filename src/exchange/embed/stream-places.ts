@@ -8,13 +8,16 @@ interface Place {
   holder: string;
 }
 
-/** How many streams of a gateway may be open at a time: each asks the database again and again. */
+/** How many streams of a kind a gateway may have open at a time: each takes its part of the gateway for as long as it lasts. */
 export class StreamPlaces {
   readonly #open = new Map<string, Set<Place>>();
   #count = 0;
   #closed = false;
 
-  constructor(private readonly max: { all: number; account: number; holder: number } = PLACES) {}
+  constructor(
+    private readonly max: { all: number; account: number; holder: number } = PLACES,
+    private readonly refusal = 'Too many pages are watching at the moment',
+  ) {}
 
   /**
    * Throws 503 with Retry-After when there is none free, so that neither an account nor one token that got into wrong hands
@@ -25,7 +28,7 @@ export class StreamPlaces {
     const ofHolder = [...own].filter((place) => place.holder === holder).length;
     const { all, account, holder: each } = this.max;
     if (this.#closed || this.#count >= all || own.size >= account || ofHolder >= each)
-      throw new ExchangeError(503, 'Too many pages are watching at the moment; try again in a while', {
+      throw new ExchangeError(503, `${this.refusal}; try again in a while`, {
         headers: { 'retry-after': '30' },
       });
     const place = { controller: new AbortController(), holder };

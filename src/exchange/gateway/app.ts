@@ -13,6 +13,7 @@ import { limitBodyTime } from './plugins/body-time.ts';
 import { addErrorAnswers, sendError } from './plugins/error-answers.ts';
 import { addRequestLimit } from './plugins/limits.ts';
 import { observeRequests } from './plugins/observe.ts';
+import { addRequestShare, countRequests } from './plugins/request-share.ts';
 import { addScopeCheck } from './plugins/scopes.ts';
 import { createRefusalAudit } from './refusals.ts';
 import { addBulkCreateRoutes } from './routes/bulk-creates.ts';
@@ -76,6 +77,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
   addErrorAnswers(app, deps.logger, refusals);
   limitBodyTime(app);
   observeRequests(app, { logger: deps.logger, metrics: createMetrics('gateway') });
+  countRequests(app, deps.accountRequestsMax);
   await addOpenApi(app, deps.publicBaseUrl);
   addHealthRoutes(app, deps);
   addEmbedPageRoutes(app, deps);
@@ -98,6 +100,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
 /** The operations of the contract, each behind authentication and the account's limit. */
 async function addInterface(app: FastifyInstance, deps: GatewayDeps): Promise<void> {
   addAuthentication(app, deps);
+  addRequestShare(app);
   addRequestLimit(app, deps.store);
   addScopeCheck(app);
   const operations = createOperations(app, deps);

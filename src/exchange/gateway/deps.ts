@@ -47,6 +47,8 @@ export interface GatewayDeps {
   trustedWebhookOrigins?: readonly string[];
   /** Addresses and ranges whose `X-Forwarded-For` tells where a request came from; none: nobody's does. */
   trustedProxies?: readonly string[];
+  /** Requests that one account may have under way; above it 503. */
+  accountRequestsMax?: number;
   /** A source announces that its answer is ready; the body is as it came. */
   handleSourceCallback(
     token: string,

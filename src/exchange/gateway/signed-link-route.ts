@@ -3,6 +3,7 @@ import { ExchangeError, NotFoundError } from '../errors.ts';
 import { type LinkKind, type LinkTarget, type VerifiedLink, verifyLink } from '../links/signed-link.ts';
 import { type AuditRecord, insertAuditEntry } from '../store/audit.ts';
 import type { AccountTx } from '../store/database.ts';
+import { countRequest } from './plugins/request-share.ts';
 
 /** Throws 410 for an expired link, 404 for one that is none (of this kind). */
 function openLink(link: VerifiedLink): LinkTarget {
@@ -30,6 +31,7 @@ export function addSignedLinkRoute(
         request.refusalNotes = { by: { accountId, actor: 'link' }, targetId };
       }
       const link = openLink(known);
+      countRequest(request, reply, link.accountId);
       return handler(link, request, reply.header('cache-control', 'no-store'));
     },
   );

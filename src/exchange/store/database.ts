@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { Kysely, type Migration, Migrator, type RawBuilder, sql, type Transaction } from 'kysely';
 import pg from 'pg';
+import { AccountTurns } from './account-turns.ts';
 import { BoundDialect, boundBy } from './bound-dialect.ts';
 import type { Database } from './schema.ts';
 
@@ -40,15 +41,24 @@ export interface StoreOptions {
   databaseUrl: string;
   /** Connections of this process. */
   poolMax?: number;
+  /**
+   * How many of them one account may use at a time, at most half; undefined: all. What serves many accounts at once sets
+   * it, so that one of them cannot keep the others waiting.
+   */
+  accountMax?: number;
   /** An idle connection broke (the server restarted): worth a log line, never the end of the process. */
   onIdleError?: (error: Error) => void;
 }
 
+const POOL_MAX = 20;
+const CONNECTION_WAIT_MS = 10_000;
+
 export function createStore(options: StoreOptions): Store {
+  const { poolMax = POOL_MAX, accountMax } = options;
   const pool = new pg.Pool({
     connectionString: options.databaseUrl,
-    max: options.poolMax ?? 20,
-    connectionTimeoutMillis: 10_000,
+    max: poolMax,
+    connectionTimeoutMillis: CONNECTION_WAIT_MS,
     statement_timeout: 60_000,
     idle_in_transaction_session_timeout: 60_000,
   });
@@ -57,10 +67,15 @@ export function createStore(options: StoreOptions): Store {
   // nobody listens to ends the process. The transaction learns it from its next statement.
   pool.on('connect', (client) => client.on('error', () => undefined));
   const db = new Kysely<Database>({ dialect: new BoundDialect({ pool }) });
+  const inTurn = createTurns(poolMax, accountMax);
 
   return {
-    asAccount: async (accountId, work) =>
-      boundBy(toAccount(accountId), () => db.transaction().execute((tx) => work({ accountId, db: tx }))),
+    asAccount: async (accountId, work) => {
+      const binding = toAccount(accountId);
+      return inTurn(accountId, () =>
+        boundBy(binding, () => db.transaction().execute((tx) => work({ accountId, db: tx }))),
+      );
+    },
     asSystem: (work) =>
       boundBy('set local role exchange_system', () => db.transaction().execute((tx) => work({ db: tx }))),
     call: async (statement) => (await statement.execute(db)).rows,
@@ -70,6 +85,13 @@ export function createStore(options: StoreOptions): Store {
     },
     close: () => db.destroy(),
   };
+}
+
+function createTurns(poolMax: number, accountMax: number | undefined) {
+  if (accountMax === undefined) return <T>(_accountId: string, work: () => Promise<T>) => work();
+  const atOnceMax = Math.max(1, Math.min(accountMax, Math.floor(poolMax / 2)));
+  const turns = new AccountTurns({ atOnceMax, waitMs: CONNECTION_WAIT_MS });
+  return <T>(accountId: string, work: () => Promise<T>) => turns.run(accountId, work);
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

@@ -80,13 +80,17 @@ function createAuthenticator({ store, internalTokenKey, keys = createKeyCheck(st
   const cache = new ExpiringCache<Caller | 'unknown'>({ ttlMs: CACHE_MS, entriesMax: CACHE_ENTRIES_MAX });
   const signingKey = new TextEncoder().encode(internalTokenKey);
 
+  const pending = new Map<string, Promise<Caller | undefined>>();
+
+  /** Requests that come at the same time share one look-up. */
   const remembered = async (key: string, find: () => Promise<Caller | undefined>) => {
-    let known = cache.get(key);
-    if (known === undefined) {
-      known = (await find()) ?? 'unknown';
-      cache.set(key, known);
-    }
-    return known === 'unknown' ? undefined : known;
+    const known = cache.get(key);
+    if (known !== undefined) return known === 'unknown' ? undefined : known;
+    const finding = pending.get(key) ?? find().finally(() => pending.delete(key));
+    pending.set(key, finding);
+    const found = await finding;
+    cache.set(key, found ?? 'unknown');
+    return found;
   };
 
   const byApiKey = async (apiKey: string): Promise<Caller | DeadCaller | undefined> => {

@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../../../lib/logger.ts';
-import { ExchangeError } from '../../errors.ts';
+import { ExchangeError, OverloadError } from '../../errors.ts';
 import { patientNamedBy, targetNamedBy } from '../audited-reads.ts';
 import { errorAnswer, isConnectionFault, PROBLEM_JSON } from '../errors.ts';
+import { RefusalBrake } from '../refusal-brake.ts';
 import type { Refusal, RefusalAudit } from '../refusals.ts';
+import { leaveRequestShare } from './request-share.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -23,11 +25,13 @@ declare module 'fastify' {
  */
 export function addErrorAnswers(app: FastifyInstance, logger: Logger, refusals: RefusalAudit): void {
   const routes = rememberRoutes(app);
+  const brake = new RefusalBrake();
   app.setErrorHandler(async (thrown, request, reply) => {
     // A QUERY (RFC 10008) is refused for its lack of a content type before it is asked what is at the address.
     const isQuery = (thrown as { code?: unknown }).code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE';
     const error = isQuery ? noRoute(routes, request) : thrown;
     await auditRefusal(refusals, error, request);
+    await holdBack(brake, error, request);
     return sendError(error, request, reply, logger);
   });
   // Asked by a method that it does not know, a fixed address would be taken for one with an id: PUT /patient/match.
@@ -38,11 +42,20 @@ export function addErrorAnswers(app: FastifyInstance, logger: Logger, refusals: 
   app.setNotFoundHandler((request, reply) => sendError(noRoute(routes, request), request, reply, logger));
 }
 
+/** Refusals that a client can cause as fast as it sends. */
+const QUICK_REFUSALS: ReadonlySet<number> = new Set([401, 403, 429, 503]);
+
+async function holdBack(brake: RefusalBrake, error: unknown, request: FastifyRequest): Promise<void> {
+  if (!QUICK_REFUSALS.has(errorAnswer(error, request.id).status)) return;
+  leaveRequestShare(request);
+  await brake.hold(request.caller?.account.id ?? request.refusalNotes?.by?.accountId ?? 'strangers');
+}
+
 async function auditRefusal(refusals: RefusalAudit, error: unknown, request: FastifyRequest): Promise<void> {
   const refusal = refusalOf(request, error);
   if (refusal === undefined) return;
-  // Who waits for a database that is away would wait for it a second time.
-  if (isConnectionFault(error)) refusals.count(refusal);
+  // Who waits for a database that is away, or for a turn, would wait for it a second time.
+  if (isConnectionFault(error) || error instanceof OverloadError) refusals.count(refusal);
   else await refusals.note(refusal);
 }
 

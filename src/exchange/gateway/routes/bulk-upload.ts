@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { UPLOAD_BYTES_MAX } from '../../../contract/bulk-create.ts';
+import { StreamPlaces } from '../../embed/stream-places.ts';
 import { ExchangeError, NotFoundError } from '../../errors.ts';
 import { type LinkTarget, verifyLink } from '../../links/signed-link.ts';
 import { insertAuditEntry } from '../../store/audit.ts';
@@ -8,10 +9,14 @@ import type { AccountTx } from '../../store/database.ts';
 import type { GatewayDeps } from '../deps.ts';
 import { callerOf } from '../plugins/auth.ts';
 import { liftBodyTime } from '../plugins/body-time.ts';
+import { leaveRequestShare } from '../plugins/request-share.ts';
 import { drain, type UploadLimits, uploadBody } from '../upload-body.ts';
 
 const OPERATION = 'uploadBulkCreate';
 const LIMITS: UploadLimits = { bytesMax: UPLOAD_BYTES_MAX, idleMs: 60_000, totalMs: 60 * 60_000 };
+
+/** How many may be under way: each writes to the blob store for as long as it likes to take. */
+const PLACES = { all: 40, account: 8, holder: 8 };
 
 type UploadDeps = Pick<GatewayDeps, 'bulkCreates' | 'courier' | 'linkSigningKey'>;
 
@@ -24,6 +29,7 @@ export function addBulkUploadRoute(
   deps: UploadDeps,
   limits: Partial<UploadLimits> = {},
 ): void {
+  const places = new StreamPlaces(PLACES, 'Too many files are being uploaded at the moment');
   app.removeAllContentTypeParsers();
   // The body stays a stream, whatever it says it is.
   app.addContentTypeParser('*', (_request, _body, done) => done(null));
@@ -33,8 +39,11 @@ export function addBulkUploadRoute(
     async (request, reply) => {
       const { accountId, targetId: requestId } = targetOf(request, deps.linkSigningKey);
       let body: Readable | undefined;
+      let place: { leave: () => void } | undefined;
       try {
         checkContentType(request);
+        place = places.take(accountId, accountId);
+        leaveRequestShare(request);
         liftBodyTime(request);
         body = uploadBody(request.raw, { ...LIMITS, ...limits });
         const { upload, eventIds } = await deps.bulkCreates.receiveUpload(
@@ -47,6 +56,7 @@ export function addBulkUploadRoute(
         return reply.send(upload);
       } finally {
         body?.destroy();
+        place?.leave();
         drain(request.raw);
       }
     },

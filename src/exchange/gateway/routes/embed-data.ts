@@ -13,6 +13,7 @@ import type { GatewayDeps } from '../deps.ts';
 import { createEmbedTokenCheck } from '../embed-token-check.ts';
 import { createKeyCheck } from '../key-check.ts';
 import { callerOf } from '../plugins/auth.ts';
+import { leaveRequestShare } from '../plugins/request-share.ts';
 
 type DataDeps = Pick<GatewayDeps, 'store' | 'records' | 'networkQueries' | 'internalTokenKey'>;
 
@@ -51,6 +52,7 @@ export function addEmbedDataRoutes(app: FastifyInstance, deps: DataDeps): void {
       const { accountId, patientId } = await openPatient(deps, request, 'watchEmbedQueries');
       const { actor, keyId, embedToken } = callerOf(request);
       const place = places.take(accountId, actor);
+      leaveRequestShare(request);
       reply.raw.once('close', place.leave);
       // Gone before the place was taken, and nobody will tell so again.
       if (reply.raw.destroyed) place.leave();

@@ -1,0 +1,171 @@
+import { createHash, randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { Agent, request } from 'undici';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { generateApiKey } from '../../src/exchange/domain/api-key.ts';
+import { createKeyCheck } from '../../src/exchange/gateway/key-check.ts';
+import { closedGate } from '../support/gate.ts';
+import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+
+const CONNECTIONS = 300;
+const UNDER_WAY_MAX = 100;
+
+let gateway: TestGateway;
+let baseUrl: string;
+let greedy: TestAccount;
+let other: TestAccount;
+let locker: pg.Client;
+const agent = new Agent({ connections: CONNECTIONS + 50 });
+
+beforeAll(async () => {
+  gateway = await createTestGateway({ accountRequestsMax: UNDER_WAY_MAX });
+  baseUrl = await gateway.app.listen({ host: '127.0.0.1', port: 0 });
+  greedy = await gateway.addAccount({ settings: { limits: { requestsPerMinute: 1_000_000 } } });
+  other = await gateway.addAccount();
+  locker = new pg.Client({ connectionString: gateway.databaseUrl });
+  await locker.connect();
+});
+afterAll(async () => {
+  await locker.end();
+  await agent.destroy();
+  await gateway.close();
+});
+
+interface Answer {
+  status: number;
+  retryAfter: unknown;
+  body: Record<string, unknown>;
+}
+
+async function send(
+  account: TestAccount | undefined,
+  method: 'GET' | 'POST' | 'PUT',
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<Answer> {
+  const answer = await request(`${baseUrl}${path}`, {
+    dispatcher: agent,
+    method,
+    signal,
+    headers: {
+      ...(account && { 'x-api-key': account.apiKey }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  return {
+    status: answer.statusCode,
+    retryAfter: answer.headers['retry-after'],
+    body: (await answer.body.json()) as Record<string, unknown>,
+  };
+}
+
+const create = (account: TestAccount) =>
+  send(account, 'POST', `/medical/v1/patient?facilityId=${account.facilityId}`, newPerson());
+const listed = async (account: TestAccount): Promise<number> => {
+  const { meta } = (await send(account, 'GET', '/medical/v1/patient?count=1')).body;
+  return (meta as { itemsInTotal: number }).itemsInTotal;
+};
+
+/** Holds the row until it is released: whatever changes it, takes as long. */
+async function lockPatient(id: unknown): Promise<() => Promise<unknown>> {
+  await locker.query('begin');
+  await locker.query('select 1 from patient where id = $1 for update', [id]);
+  return () => locker.query('rollback');
+}
+
+async function waitingForLocks(): Promise<number> {
+  const { rows } = await locker.query(
+    "select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+  );
+  return rows[0].n;
+}
+
+describe('an account that sends more than can be served', () => {
+  it('takes nothing from another account, and loses nothing that was accepted', async () => {
+    const person = newPerson();
+    const url = `/medical/v1/patient?facilityId=${greedy.facilityId}`;
+    const { id } = (await send(greedy, 'POST', url, person)).body;
+    const release = await lockPatient(id);
+
+    const flood = Array.from({ length: CONNECTIONS }, (_, index) =>
+      index % 3 === 0
+        ? send(greedy, 'PUT', `/medical/v1/patient/${id}?facilityId=${greedy.facilityId}`, person)
+        : create(greedy),
+    );
+    // Those that are refused come at once; all others wait behind the locked row.
+    await Promise.race(flood);
+
+    const others = await Promise.all([
+      ...Array.from({ length: 20 }, () => create(other)),
+      send(undefined, 'GET', '/ready'),
+      send(undefined, 'GET', '/health'),
+    ]);
+    expect(others.map(({ status }) => status)).toEqual([...Array.from({ length: 20 }, () => 201), 200, 200]);
+
+    await release();
+    const answers = await Promise.all(flood);
+    const refused = answers.filter(({ status }) => status === 503);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const { retryAfter, body } of refused) {
+      expect(retryAfter).toBe('1');
+      expect(body).toMatchObject({ status: 503, name: 'SERVICE_UNAVAILABLE' });
+    }
+    expect([...new Set(answers.map(({ status }) => status))].sort()).toEqual([200, 201, 503]);
+    const created = answers.filter(({ status }) => status === 201).length;
+    expect(await listed(greedy)).toBe(created + 1);
+    expect(await listed(other)).toBe(20);
+  });
+
+  it('keeps the places of requests it hung up on until their work is done, and then has them all again', async () => {
+    const { requestShares } = gateway.app;
+    const { id } = (await create(greedy)).body;
+    const release = await lockPatient(id);
+    const impatient = new AbortController();
+    const path = `/medical/v1/patient/${id}?facilityId=${greedy.facilityId}`;
+    const hungUp = Array.from({ length: 5 }, () =>
+      send(greedy, 'PUT', path, newPerson(), impatient.signal).catch(() => 'hung up'),
+    );
+    await expect.poll(() => requestShares.underWay(greedy.accountId), { timeout: 20_000 }).toBe(5);
+    await expect.poll(waitingForLocks, { timeout: 20_000 }).toBe(5);
+    impatient.abort();
+    expect(new Set(await Promise.all(hungUp))).toEqual(new Set(['hung up']));
+    // The gateway notices it before it answers this one.
+    expect((await send(undefined, 'GET', '/health')).status).toBe(200);
+    expect(requestShares.underWay(greedy.accountId)).toBe(5);
+    await release();
+    await expect.poll(() => requestShares.underWay(greedy.accountId), { timeout: 20_000 }).toBe(0);
+    const further = await Promise.all(Array.from({ length: UNDER_WAY_MAX }, () => create(greedy)));
+    expect(new Set(further.map(({ status }) => status))).toEqual(new Set([201]));
+    expect(requestShares.underWay(greedy.accountId)).toBe(0);
+  });
+});
+
+describe('strangers that try keys', () => {
+  it('keep no key waiting that was good before', async () => {
+    const gate = closedGate();
+    const hashOf = (key: string) => createHash('sha256').update(key).digest();
+    const good = hashOf(other.apiKey);
+    let isFlooded = false;
+    const slowForStrangers: Parameters<typeof createKeyCheck>[0] = {
+      ...gateway.store,
+      call: async (statement) => {
+        const rows = await gateway.store.call(statement);
+        if (isFlooded && rows.length === 0) await gate.passed;
+        return rows;
+      },
+    };
+    const keys = createKeyCheck(slowForStrangers);
+    expect((await keys.byHash(good))?.state).toBe('good');
+    isFlooded = true;
+    const tried = Array.from({ length: 1_500 }, () => keys.byHash(randomBytes(32)));
+    const ends = Promise.allSettled(tried);
+    expect((await keys.byHash(good))?.state).toBe('good');
+    gate.open();
+    const refused = (await ends).filter(({ status }) => status === 'rejected');
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused[0]).toMatchObject({ reason: { status: 503 } });
+    expect(await keys.byHash(hashOf(generateApiKey()))).toBeUndefined();
+  });
+});
