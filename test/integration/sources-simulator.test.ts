@@ -57,7 +57,9 @@ describe('each source, as it comes', () => {
 
   it('the lab knows neither $match nor $everything and is searched', async () => {
     const pages = await collect('lab');
-    expect(typesOf(pages)).toEqual(expect.arrayContaining(['DiagnosticReport', 'Observation']));
+    expect(typesOf(pages)).toEqual(
+      expect.arrayContaining(['DiagnosticReport', 'Observation', 'Organization']),
+    );
     expect(pages.at(-1)?.next).toBeNull();
     expect(sum(pages, 'strayCount')).toBe(0);
   });

@@ -301,6 +301,17 @@ describe('what was collected', () => {
     expect(JSON.parse(bytes.toString())).toMatchObject([{ id: 'a' }]);
   });
 
+  test('says what could not be fetched of what it refers to, and why', async () => {
+    const { patientId } = await begin();
+    const requestId = await environment.addQuery(accountId, patientId, ['lab']);
+    const unreachable = { count: 2, reason: 'lab answered 503 to a Practitioner' };
+    const { askSource } = environment.activities(sourceOf([page([observation('a')], { unreachable })]));
+    await runActivity(askSource, stepOf(accountId, requestId, 'lab'));
+    expect((await outcome(requestId)).told).toContain(
+      'incomplete: 2 organizations, practitioners or locations could not be fetched (lab answered 503 to a Practitioner)',
+    );
+  });
+
   test('stays as it is when the same comes again, and is replaced by newer content', async () => {
     const { patientId } = await begin();
     await collect(patientId, [page([observation('a'), observation('b')])]);

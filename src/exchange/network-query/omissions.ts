@@ -11,6 +11,9 @@ export async function tellOmissions(tx: AccountTx, step: SourceStepInput, page: 
   const omissions = [
     page.strayCount > 0 ? `${page.strayCount} resources of other patients put aside` : undefined,
     page.skippedAttachments > 0 ? `${page.skippedAttachments} documents could not be fetched` : undefined,
+    page.unreachable === undefined
+      ? undefined
+      : `${page.unreachable.count} organizations, practitioners or locations could not be fetched (${page.unreachable.reason})`,
     page.reportedErrors > 0 ? `the source reports ${page.reportedErrors} errors of its own` : undefined,
   ].filter((omission) => omission !== undefined);
   if (omissions.length === 0) return;

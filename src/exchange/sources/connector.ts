@@ -74,10 +74,18 @@ export interface Page {
   strayCount: number;
   /** Resources that the source says are deleted or another person's; some may have been collected before. */
   retracted: readonly Retraction[];
+  /** Organizations, practitioners and locations that the answer refers to and that could not be had. */
+  unreachable?: Unreachable;
   /** Error files that the source listed beside its data: the answer may be incomplete. */
   reportedErrors: number;
   /** Where to go on; null after the last page. */
   next: Cursor | null;
+}
+
+export interface Unreachable {
+  count: number;
+  /** As the message of a SourceFailure. */
+  reason: string;
 }
 
 export interface Attachment {

@@ -1,3 +1,4 @@
+import type { Unreachable } from '../connector.ts';
 import type { Entry } from './entry.ts';
 import type { Step } from './plan.ts';
 
@@ -14,4 +15,6 @@ export interface Fetched {
   /** A page of a search by type; some servers ignore its parameters. */
   isSearch?: boolean;
   isAnsweredSearch?: boolean;
+  /** Resources that others refer to and that could not be had. */
+  unreachable?: Unreachable;
 }

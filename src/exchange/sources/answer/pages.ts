@@ -9,9 +9,10 @@ import type { Fetched } from './fetched.ts';
 import { fetchedJob } from './job-answer.ts';
 import { fetchRead } from './medications.ts';
 import { fetchFile } from './ndjson.ts';
-import { contentOf } from './page-content.ts';
+import { type Content, contentOf } from './page-content.ts';
 import type { Plan, Step } from './plan.ts';
 import { fetchSearch } from './search-by-type.ts';
+import { beyondMax, fetchSupporting, supportingSteps, withReferred } from './supporting.ts';
 
 /** Answers that `begin` or `poll` already received, by patient id or status address: not fetched twice. */
 export type ReceivedAnswers = Map<string, JsonAnswer>;
@@ -32,9 +33,13 @@ export async function* walkPages(
     const [step, ...rest] = current.steps;
     if (step === undefined) break;
     for await (const fetched of fetchStep(context, step, received, signal)) {
+      const content = contentOf(context.config, plan.patientIds, fetched.entries);
+      const left = whatIsLeft(context, current, [...fetched.next, ...rest], fetched, content);
+      const unreachable = fetched.unreachable ?? left.unreachable;
       current = {
         ...current,
-        steps: [...fetched.next, ...rest],
+        steps: left.steps,
+        supporting: left.supporting,
         pageCount: current.pageCount + 1,
         answeredSearchCount: current.answeredSearchCount + (fetched.isAnsweredSearch === true ? 1 : 0),
       };
@@ -44,19 +49,36 @@ export async function* walkPages(
       if (isLast && fetched.isAnsweredSearch === false && current.answeredSearchCount === 0) {
         throw new SourceFailure('refused', `${source} supports neither $everything nor any search by type`);
       }
-      const isWorthAPage = fetched.entries.length > 0 || (fetched.reportedErrors ?? 0) > 0 || isLast;
-      if (isWorthAPage) yield await pageOf(context, current, fetched, signal);
+      const says = (fetched.reportedErrors ?? 0) > 0 || unreachable !== undefined;
+      if (fetched.entries.length > 0 || says || isLast)
+        yield await pageOf(context, current, { ...fetched, unreachable }, content, signal);
     }
   }
+}
+
+/** The steps that are left; after the last page of the searches, those for what the pages refer to. */
+function whatIsLeft(
+  { config }: SourceContext,
+  plan: Plan,
+  steps: Step[],
+  { isSearch }: Fetched,
+  { resources }: Content,
+): Pick<Plan, 'steps' | 'supporting'> & Pick<Fetched, 'unreachable'> {
+  const supporting =
+    isSearch === true ? withReferred(config.source, plan.supporting, resources) : plan.supporting;
+  if (steps.length > 0 || supporting.wanted.length === 0) return { steps, supporting };
+  const due = supportingSteps(supporting);
+  const known = [...supporting.known, ...supporting.wanted];
+  return { steps: due.steps, supporting: { wanted: [], known }, unreachable: beyondMax(due.beyond) };
 }
 
 async function pageOf(
   context: SourceContext,
   plan: Plan,
   fetched: Fetched,
+  content: Content,
   signal: AbortSignal,
 ): Promise<Page> {
-  const content = contentOf(context.config, plan.patientIds, fetched.entries);
   const { resources, strays, retracted, isAboutAnother } = content;
   // Only a search may be answered with everybody, page by page.
   if (isAboutAnother && fetched.isSearch !== true) {
@@ -72,6 +94,7 @@ async function pageOf(
     strayCount: strays.length,
     retracted,
     reportedErrors: fetched.reportedErrors ?? 0,
+    ...(fetched.unreachable === undefined ? {} : { unreachable: fetched.unreachable }),
     next: plan.steps.length === 0 ? null : plan,
   };
 }
@@ -87,6 +110,8 @@ async function* fetchStep(
       return yield await fetchEverything(context, step.patientId, take(received, step.patientId), signal);
     case 'search':
       return yield await fetchSearch(context, step, signal);
+    case 'supporting':
+      return yield await fetchSupporting(context, step, signal);
     case 'read':
       return yield await fetchRead(context, step, signal);
     case 'link':

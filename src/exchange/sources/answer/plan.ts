@@ -4,6 +4,8 @@ import { type Cursor, SourceFailure } from '../connector.ts';
 import { isResourceId } from './subjects.ts';
 
 const idSchema = z.string().refine(isResourceId);
+const supportingTypeSchema = z.enum(['Organization', 'Practitioner', 'PractitionerRole', 'Location']);
+export type SupportingType = z.infer<typeof supportingTypeSchema>;
 const urlSchema = z.url({ protocol: /^https?$/ });
 
 /** One thing left to fetch. Steps are plain data, so that a crash costs at most one page. */
@@ -16,6 +18,13 @@ const stepSchema = z.discriminatedUnion('kind', [
     value: z.string(),
   }),
   z.object({ kind: z.literal('read'), type: z.literal('Medication'), id: idSchema }),
+  /** Resources that others refer to. */
+  z.object({
+    kind: z.literal('supporting'),
+    by: z.enum(['search', 'read']),
+    type: supportingTypeSchema,
+    ids: z.array(idSchema).min(1),
+  }),
   /** A further page. `seen` holds short hashes of the links already followed, to notice circles. */
   z.object({
     kind: z.literal('link'),
@@ -43,6 +52,10 @@ const planSchema = z.object({
   pageCount: z.number().int().nonnegative(),
   /** Searches by type that were answered; when none is at the end, the source can serve nothing. */
   answeredSearchCount: z.number().int().nonnegative(),
+  /** `Type/id` of what the pages of searches refer to: still wanted, or brought or asked for. */
+  supporting: z
+    .object({ wanted: z.array(z.string()), known: z.array(z.string()) })
+    .default(() => ({ wanted: [], known: [] })),
 });
 
 export type Step = z.infer<typeof stepSchema>;
@@ -52,8 +65,17 @@ export type Plan = z.infer<typeof planSchema>;
 
 export const stepsSchema = z.array(stepSchema);
 
+const NOTHING_REFERRED = { wanted: [], known: [] };
+
 export function newPlan(patientIds: string[], steps: Step[]): Plan {
-  return { version: 1, patientIds, steps, pageCount: 0, answeredSearchCount: 0 };
+  return {
+    version: 1,
+    patientIds,
+    steps,
+    pageCount: 0,
+    answeredSearchCount: 0,
+    supporting: NOTHING_REFERRED,
+  };
 }
 
 export function planOfCursor(cursor: Cursor): Plan {
