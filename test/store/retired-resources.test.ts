@@ -240,28 +240,28 @@ describe('what the source now says of another person', () => {
   });
 });
 
-describe('a document that the source took back', () => {
-  const ccda = (code: string) =>
-    Buffer.from(`<?xml version="1.0"?><ClinicalDocument xmlns="urn:hl7-org:v3"><id root="1.2.3"/>
+const ccda = (code: string) =>
+  Buffer.from(`<?xml version="1.0"?><ClinicalDocument xmlns="urn:hl7-org:v3"><id root="1.2.3"/>
 <recordTarget><patientRole><patient><name><given>Tamica</given><family>Murazik</family></name>
 <administrativeGenderCode code="F"/><birthTime value="19800401"/></patient></patientRole></recordTarget>
 <component><structuredBody><component><section><templateId root="2.16.840.1.113883.10.20.22.2.7.1"/>
 <entry><procedure><id root="1.2.3" extension="${code}"/><code code="${code}" codeSystem="2.16.840.1.113883.6.96"/><effectiveTime value="20240501"/></procedure></entry>
 </section></component></structuredBody></component></ClinicalDocument>`);
-  const reference = {
-    resourceType: 'DocumentReference',
-    id: 'd1',
-    status: 'current',
-    subject: { reference: 'Patient/p1' },
-    content: [{ attachment: { contentType: 'text/xml', url: 'Binary/b1' } }],
-  } as FhirResource;
-  const withDocument = () =>
-    answer([result('a'), reference], {
-      attachments: [{ documentReferenceId: 'd1', contentType: 'text/xml', bytes: ccda('80146002') }],
-    });
-  const listed = (patientId: string) =>
-    environment.store.asAccount(accountId, (tx) => listDocuments(tx, patientId));
+const reference = {
+  resourceType: 'DocumentReference',
+  id: 'd1',
+  status: 'current',
+  subject: { reference: 'Patient/p1' },
+  content: [{ attachment: { contentType: 'text/xml', url: 'Binary/b1' } }],
+} as FhirResource;
+const withDocument = () =>
+  answer([result('a'), reference], {
+    attachments: [{ documentReferenceId: 'd1', contentType: 'text/xml', bytes: ccda('80146002') }],
+  });
+const listed = (patientId: string) =>
+  environment.store.asAccount(accountId, (tx) => listDocuments(tx, patientId));
 
+describe('a document that the source took back', () => {
   test('goes with all that was made of it, and comes back with it', async () => {
     const patientId = await environment.addPatient(accountId);
     await collect(patientId, [withDocument()]);
@@ -281,6 +281,28 @@ describe('a document that the source took back', () => {
     expect(await shown(patientId)).toEqual(before);
     expect(await listed(patientId)).toHaveLength(1);
   });
+});
+
+describe('a document that the source entered in error', () => {
+  test.each(['status', 'docStatus'])(
+    'is not listed, and nothing made of it is shown, until it is right again (%s)',
+    async (element) => {
+      const patientId = await environment.addPatient(accountId);
+      await collect(patientId, [withDocument()]);
+      const before = await shown(patientId);
+      expect(before.length).toBeGreaterThan(2);
+
+      await collect(patientId, [
+        answer([result('a'), { ...reference, [element]: 'entered-in-error' } as FhirResource]),
+      ]);
+      expect(await shown(patientId)).toEqual(['a', 'd1']);
+      expect(await listed(patientId)).toEqual([]);
+
+      await collect(patientId, [answer([result('a'), reference])]);
+      expect(await shown(patientId)).toEqual(before);
+      expect(await listed(patientId)).toHaveLength(1);
+    },
+  );
 });
 
 const IDS = ['a', 'b', 'c', 'd'] as const;

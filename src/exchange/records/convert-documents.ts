@@ -8,6 +8,7 @@ import { type CollectedResource, upsertResources } from '../store/collected.ts';
 import type { AccountTx, Store } from '../store/database.ts';
 import {
   deleteConverted,
+  deleteMadeInError,
   insertConversion,
   insertOutcomes,
   isConvertedAlready,
@@ -35,9 +36,11 @@ export async function convertDocuments(
   of: { accountId: string; patientId: string; source: RecordSource },
 ): Promise<void> {
   const { accountId, patientId, source } = of;
-  const documents = await deps.store.asAccount(accountId, (tx) =>
-    unconvertedDocuments(tx, patientId, source),
-  );
+  const documents = await deps.store.asAccount(accountId, async (tx) => {
+    await lockRecord(tx, patientId);
+    await deleteMadeInError(tx, patientId, source);
+    return unconvertedDocuments(tx, patientId, source);
+  });
   const candidates = await withoutPlainText(deps, of, bySourceDocument(documents));
   for (const versions of candidates) {
     const newest = versions.at(-1)?.queryId;

@@ -19,7 +19,7 @@ export interface UnconvertedDocument {
   blobRef: string;
 }
 
-/** A source's documents of these kinds without an outcome, oldest first; none that the source took back. */
+/** A source's documents of these kinds without an outcome, oldest first; none that the source took back or entered in error. */
 export async function unconvertedDocuments(
   tx: AccountTx,
   patientId: string,
@@ -37,6 +37,8 @@ export async function unconvertedDocuments(
           and t.resource_type = 'DocumentReference' and t.source_id = d.source_document_id)
         or exists (select from patient_resource r where r.patient_id = d.patient_id and r.source = d.source
           and r.resource_type = 'DocumentReference' and r.source_id = d.source_document_id))
+      and not exists (select from patient_resource r where r.patient_id = d.patient_id and r.source = d.source
+        and r.resource_type = 'DocumentReference' and r.source_id = d.source_document_id and ${isEnteredInError('r')})
     order by d.created_at, d.id`.execute(tx.db);
   return rows;
 }
@@ -58,6 +60,31 @@ export async function isConvertedAlready(
     .limit(1)
     .executeTakeFirst();
   return row?.sha256 === document.sha256;
+}
+
+/** The source says of the whole document that it was a mistake. */
+export const isEnteredInError = (reference: string) => sql<boolean>`
+  coalesce('entered-in-error' in (${sql.raw(reference)}.content->>'status', ${sql.raw(reference)}.content->>'docStatus'), false)`;
+
+/** Takes back what was made of documents that their source entered in error; should one be right again, it is converted anew. */
+export async function deleteMadeInError(
+  tx: AccountTx,
+  patientId: string,
+  source: RecordSource,
+): Promise<void> {
+  await sql`
+    with mistaken as (
+      select source_id from patient_resource r
+      where r.patient_id = ${patientId} and r.source = ${source} and r.resource_type = 'DocumentReference'
+        and ${isEnteredInError('r')}),
+    conversion as (
+      delete from document_conversion c using document d, mistaken
+      where d.id = c.document_id and d.patient_id = ${patientId} and d.source = ${source}
+        and d.source_document_id = mistaken.source_id)
+    delete from patient_resource r using mistaken
+    where r.patient_id = ${patientId} and r.source = ${source} and r.converted_from = mistaken.source_id`.execute(
+    tx.db,
+  );
 }
 
 /** Resources of earlier deliveries of a document, but for those with these ids. */

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { DocumentFormat } from '../../contract/document.ts';
 import type { RecordSource } from '../../contract/primitives.ts';
 import type { AccountTx, SystemTx } from './database.ts';
+import { isEnteredInError } from './document-conversions.ts';
 
 /** A file as it came: an attachment of a source or of a message, or an answer that resources came in. */
 export interface StoredDocument {
@@ -25,7 +26,8 @@ export interface ListedDocument extends StoredDocument {
 
 /**
  * A patient's documents, each as the newest query that brought it did, files of the same content once; and what came with
- * messages. Answers of sources are not among them, nor are documents that their source took back.
+ * messages. Answers of sources are not among them, nor are documents that their source took back or entered in
+ * error.
  */
 export async function listDocuments(tx: AccountTx, patientId: string): Promise<ListedDocument[]> {
   const { rows } = await sql<ListedDocument>`
@@ -43,7 +45,7 @@ export async function listDocuments(tx: AccountTx, patientId: string): Promise<L
       from document d
       left join patient_resource r on r.patient_id = d.patient_id and r.source = d.source
         and r.resource_type = 'DocumentReference' and r.source_id = d.source_document_id
-      where d.patient_id = ${patientId} and d.kind = 'attachment'
+      where d.patient_id = ${patientId} and d.kind = 'attachment' and not ${isEnteredInError('r')}
         and (r.content is not null or not exists (select from retired_resource t
           where t.patient_id = d.patient_id and t.source = d.source
             and t.resource_type = 'DocumentReference' and t.source_id = d.source_document_id))
