@@ -175,8 +175,9 @@ function emptyReasonOf({ code, emptyReason }: Json, isTakenBack: boolean): Absen
   const quote = textOf(emptyReason.text);
   if (quote !== undefined && NONE_IN_WORDS.test(quote)) return [noneInWords(topic, quote)];
   if (reason === 'nilknown') return [{ ...none(topic, NONE_OF[topic]), quote }];
+  if (quote === undefined) return [unknown(topic, REASONS[reason])];
   // Words of its own say more than that there is no entry: they are quoted, not judged.
-  return [{ ...unknown(topic, quote === undefined ? REASONS[reason] : undefined), quote }];
+  return [{ topic, text: `No entries on ${topic}`, isUnknown: true, quote }];
 }
 
 const sectionsOf = (of: Json): Json[] =>

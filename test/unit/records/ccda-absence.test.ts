@@ -163,7 +163,7 @@ describe('a section of a C-CDA document without entries', () => {
     const ofWords = convert('allergies', words, 'nullFlavor="NI"');
     expect(emptyReason(ofWords).text).toMatch(/^There are no current allergies/);
     // No information is not "none".
-    expect(statements(ofWords)).toEqual(['No information on allergies']);
+    expect(statements(ofWords)).toEqual(['No entries on allergies']);
     expect(
       statements(convert('allergies', '<text><list><item>No known allergies.</item></list></text>')),
     ).toEqual(['No known allergies']);
@@ -177,7 +177,7 @@ describe('a section of a C-CDA document without entries', () => {
   test('is one, too, when its entries are null', () => {
     const entry = allergy('419199007', '<code nullFlavor="NA"/>', '', 'nullFlavor="NI"');
     expect(statements(convert('allergies', `<text>Nothing recorded</text>${entry}`))).toEqual([
-      'No information on allergies',
+      'No entries on allergies',
     ]);
   });
 

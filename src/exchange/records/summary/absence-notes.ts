@@ -53,6 +53,6 @@ function textOf({ text, quote }: AbsenceStatement, { content, origin }: Entry): 
     firstDay(content, 'recordedDate', 'dateAsserted', 'date', 'onsetDateTime', 'effectiveDateTime') ??
     firstDay(content, 'effectivePeriod', 'onsetPeriod', 'authoredOn', 'performedDateTime') ??
     dayText(content.occurrenceDateTime);
-  const words = quote === undefined ? '' : ` In its own words: “${quote}”.`;
+  const words = quote === undefined ? '' : ` In its own words: “${quote.replace(/\.$/, '')}.”`;
   return `${text} (stated by ${origin}, ${day ?? 'undated'}).${words}`;
 }

@@ -271,7 +271,7 @@ describe('that there is none', () => {
       ['No information on allergies: not asked (stated by HIE, 1 May 2024).'],
     ]);
     expect(await rowsOf([list('48765-2', { text: 'None seen' })], 'allergies')).toEqual([
-      ['No information on allergies (stated by HIE, 1 May 2024). In its own words: “None seen”.'],
+      ['No entries on allergies (stated by HIE, 1 May 2024). In its own words: “None seen.”'],
     ]);
     const composition = {
       resourceType: 'Composition',
