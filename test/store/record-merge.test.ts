@@ -4,6 +4,7 @@ import type { SourceType } from '../../src/contract/primitives.ts';
 import { type Delivered, mergeDeliveries } from '../../src/exchange/domain/merge/merge.ts';
 import { consolidatedBundle } from '../../src/exchange/records/consolidated-bundle.ts';
 import { countConsolidated } from '../../src/exchange/records/read-consolidated.ts';
+import { resourceOrigins } from '../../src/exchange/records/resource-origins.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../unit/records/deliveries.ts';
 import { fhirIssues } from '../unit/records/fhir-issues.ts';
 import { createRecordEnvironment, type RecordEnvironment } from './record-environment.ts';
@@ -113,6 +114,39 @@ describe('a record', () => {
       sorted(JSON.stringify(expected).replaceAll(patientId, 'the-patient')),
     );
   });
+});
+
+test('each delivery behind a resource can be seen, which one leads, and why they are one', async () => {
+  const patientId = await environment.addPatient(person);
+  const result = (source: 'hie' | 'lab', rest: object) =>
+    delivery(source, {
+      resourceType: 'Observation',
+      id: `seen-at-${source}`,
+      status: 'final',
+      subject: { reference: `Patient/${[...(ids.get(source) ?? [])][0]}` },
+      code: { text: 'Weight' },
+      effectiveDateTime: '2024-05-01',
+      valueQuantity: { value: 70, unit: 'kg' },
+      identifier: [{ system: 'urn:shared', value: '1' }],
+      ...rest,
+    });
+  await deliver(patientId, [
+    result('hie', {}),
+    result('lab', { meta: { versionId: '7', lastUpdated: '2024-05-02T00:00:00Z' } }),
+  ]);
+  await merge(patientId);
+  const [weight] = await environment.read(patientId, { types: ['Observation'] });
+  const originsOf = (id: string) =>
+    environment.store.asAccount(environment.accountId, (tx) => resourceOrigins(tx, patientId, id));
+  const united = [{ key: 'content' }, { key: 'identifier' }];
+  expect(await originsOf(weight?.id ?? '')).toMatchObject({
+    resourceType: 'Observation',
+    origins: [
+      { source: 'lab', sourceId: 'seen-at-lab', leads: true, versionId: '7', unitedBy: united },
+      { source: 'hie', sourceId: 'seen-at-hie', leads: false, fromDocument: false, unitedBy: united },
+    ],
+  });
+  await expect(originsOf('0190a1b2-0000-7000-8000-000000000099')).rejects.toThrow('Resource not found');
 });
 
 describe('deliveries that share keys and are several things', () => {

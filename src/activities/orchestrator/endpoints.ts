@@ -51,6 +51,10 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     listConsolidatedQueries: operation('listConsolidatedQueries', whole),
     getConsolidated: operation('getConsolidated', ({ entry }) => ({ entries: entry?.length ?? 0 })),
     countConsolidated: operation('countConsolidated', whole),
+    getRecordOrigins: operation('getRecordOrigins', ({ resourceType, origins }) => ({
+      resourceType,
+      origins: origins.length,
+    })),
     listDocuments: operation('listDocuments', ({ documents }) => ({
       total: documents.length,
       fileNames: documents.slice(0, FILE_NAMES_MAX).map(({ fileName }) => fileName),

@@ -10,6 +10,7 @@ import {
 } from '../consolidated-query.ts';
 import { endpoint } from '../endpoint.ts';
 import { idSchema } from '../primitives.ts';
+import { recordOriginsSchema } from '../record-origins.ts';
 import { byId, idempotency } from './common.ts';
 
 const reference = 'Operations around E1–E14';
@@ -96,6 +97,18 @@ export const consolidatedEndpoints = {
         }),
       }),
     },
+    errors: [404],
+  }),
+  getRecordOrigins: endpoint({
+    method: 'GET',
+    path: '/medical/v1/patient/:id/record/:resourceId/origins',
+    reference,
+    tag: 'consolidated data',
+    summary: 'Get the origins of a consolidated resource',
+    description:
+      'Every delivery behind a resource of the merged record: where it came from, its version at the source, which one leads, and which keys united it with the others. The id alone names the resource, as "get consolidated data" gives it.',
+    params: z.object({ id: idSchema, resourceId: idSchema }),
+    responses: { 200: recordOriginsSchema },
     errors: [404],
   }),
 } as const;

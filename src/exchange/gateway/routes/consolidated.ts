@@ -5,6 +5,7 @@ import { consolidatedResultUrl, RESULT_FORMATS } from '../../consolidated/result
 import { NotFoundError } from '../../errors.ts';
 import { consolidatedBundle } from '../../records/consolidated-bundle.ts';
 import { type ConsolidatedFilter, countConsolidated } from '../../records/read-consolidated.ts';
+import { resourceOrigins } from '../../records/resource-origins.ts';
 import {
   latestStatus,
   listRunningQueries,
@@ -118,6 +119,16 @@ export function addConsolidatedRoutes(
       },
       { patientId },
     );
+  });
+
+  operations.act('getRecordOrigins', async ({ params, caller }) => {
+    const { id: accountId } = caller.account;
+    const { id: patientId } = await deps.store.asAccount(accountId, (tx) => patientOf(tx, params.id));
+    await deps.records.merge(accountId, patientId);
+    const origins = await deps.store.asAccount(accountId, (tx) =>
+      resourceOrigins(tx, patientId, params.resourceId),
+    );
+    return ok(origins, { patientId, targetId: params.resourceId });
   });
 }
 

@@ -67,4 +67,18 @@ export const consolidatedCases: Record<keyof typeof consolidatedEndpoints, Opera
   },
   getConsolidated: { good: ofPatient, refused: FILTERS },
   countConsolidated: { good: ofPatient, refused: FILTERS },
+  getRecordOrigins: {
+    good: async ({ make }) => {
+      const id = await make.patient();
+      return { params: { id, resourceId: id } };
+    },
+    refused: [
+      {
+        what: 'an id that the record does not have',
+        status: 404,
+        send: async ({ make }, good) => ({ params: { ...good.params, resourceId: await make.patient() } }),
+        message: 'Resource not found',
+      },
+    ],
+  },
 };

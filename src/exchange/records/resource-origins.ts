@@ -1,0 +1,43 @@
+import type { RecordOrigins, UnitingKey } from '../../contract/record-origins.ts';
+import { NotFoundError } from '../errors.ts';
+import type { AccountTx } from '../store/database.ts';
+import { readResourceOrigins } from '../store/record-origins.ts';
+
+/** First letters of keys (`domain/merge/sameness.ts`); a Patient's `p:` is that our caller's description is theirs. */
+const KEYS: Readonly<Record<string, { key: UnitingKey; reason: string }>> = {
+  c: { key: 'content', reason: 'The content that identifies a resource of this type is the same.' },
+  i: { key: 'identifier', reason: 'A business identifier is the same, and what must agree beside it.' },
+  p: { key: 'identifier', reason: 'The source knows the patient by this id.' },
+};
+
+/**
+ * Which deliveries a consolidated resource was made of, and why they are one. Bring the record up to date first.
+ *
+ * @throws NotFoundError when the record has no such resource
+ */
+export async function resourceOrigins(
+  tx: AccountTx,
+  patientId: string,
+  resourceId: string,
+): Promise<RecordOrigins> {
+  const stored = await readResourceOrigins(tx, patientId, resourceId);
+  if (stored.length === 0 && resourceId !== patientId) throw new NotFoundError('Resource');
+  const owners = new Map<string, number>();
+  for (const key of stored.flatMap(({ keys }) => keys)) owners.set(key, (owners.get(key) ?? 0) + 1);
+  return {
+    resourceType: stored[0]?.resourceType ?? 'Patient',
+    id: resourceId,
+    origins: stored.map((origin) => {
+      const { keys, collectedAt, versionId, lastUpdated, isConverted, resourceType: _type, ...rest } = origin;
+      const shared = keys.filter((key) => (owners.get(key) ?? 0) > 1).map((key) => key.charAt(0));
+      return {
+        ...rest,
+        fromDocument: isConverted,
+        collectedAt: collectedAt.toISOString(),
+        ...(versionId === null ? {} : { versionId }),
+        ...(lastUpdated === null ? {} : { lastUpdated }),
+        unitedBy: [...new Set(shared)].flatMap((kind) => KEYS[kind] ?? []),
+      };
+    }),
+  };
+}
