@@ -46,6 +46,12 @@ export const boundedRecord = <R extends z.ZodRecord>(
     record.meta({ maxProperties: max }),
   );
 
+/** Rules of an object that only its check knows, for the OpenAPI document. */
+export const required = (...names: string[]) => ({ required: names });
+
+/** A text with more in it than blanks, for the OpenAPI document. */
+export const NOT_BLANK = { pattern: '\\S' };
+
 /** What was found, for a message: in quotes, and cut off where it is long. */
 export function quoted(found: unknown, lengthMax = 60): string {
   const text = typeof found === 'string' ? found : (JSON.stringify(found) ?? String(found));

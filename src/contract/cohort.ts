@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { boundedList, ETAG_LENGTH_MAX } from './bounds.ts';
+import { boundedList, ETAG_LENGTH_MAX, NOT_BLANK, required } from './bounds.ts';
 import { idSchema } from './primitives.ts';
 
 export const COHORT_COLORS = [
@@ -69,7 +69,12 @@ export type CohortAnswer = z.output<typeof cohortSchema>;
 
 export const createCohortBodySchema = z
   .object({
-    name: z.string({ error: 'name is required' }).trim().min(1, { error: 'name is required' }).max(200),
+    name: z
+      .string({ error: 'name is required' })
+      .trim()
+      .min(1, { error: 'name is required' })
+      .max(200)
+      .meta(NOT_BLANK),
     description: z.string().trim().max(2000).default(''),
     color: z.enum(COHORT_COLORS, { error: `color is one of ${COHORT_COLORS.join(', ')}` }).default('white'),
     purposeOfUse: z.enum(['treatment', 'operations']).default('treatment'),
@@ -123,7 +128,7 @@ export const cohortPatientsBodySchema = z
   .refine(({ patientIds, allPatients }) => (patientIds === undefined) !== (allPatients === undefined), {
     error: 'exactly one of patientIds and allPatients is required',
   })
-  .meta({ id: 'CohortPatients' });
+  .meta({ id: 'CohortPatients', oneOf: [required('patientIds'), required('allPatients')] });
 export type CohortPatientsBody = z.output<typeof cohortPatientsBodySchema>;
 
 /** Answer of "add patients"; `skipped` only with `allPatients`. */

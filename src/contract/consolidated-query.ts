@@ -19,7 +19,11 @@ export const RECORD_TYPES: readonly string[] =
 const recordTypes: ReadonlySet<string> = new Set(RECORD_TYPES);
 
 /** All types together, and some more than once. */
-const resourcesText = z.string().max(2_000);
+const A_TYPE = `\\s*(${RECORD_TYPES.join('|')})\\s*`;
+const resourcesText = z
+  .string()
+  .max(2_000)
+  .meta({ pattern: `^${A_TYPE}(,${A_TYPE})*$` });
 const RESOURCES_MAX = 200;
 
 const resourcesSchema = z

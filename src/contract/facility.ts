@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { boundedList, ETAG_LENGTH_MAX, PATIENT_LISTS_MAX, quoted } from './bounds.ts';
+import { boundedList, ETAG_LENGTH_MAX, NOT_BLANK, PATIENT_LISTS_MAX, quoted } from './bounds.ts';
 import { isNpi } from './npi.ts';
 import { addressSchema, storedAddressSchema } from './patient.ts';
 import { idSchema } from './primitives.ts';
@@ -30,6 +30,10 @@ export const npiSchema = z
         ? `${quoted(input)} is no National Provider Identifier: its check digit (Luhn) does not fit`
         : `${quoted(input)} has ${digits} digits; exactly 10 digits without separators expected`;
     },
+  })
+  .meta({
+    pattern: '^\\s*[0-9]{10}\\s*$',
+    description: 'The last digit is a check digit (Luhn, over 80840 and the number).',
   });
 
 /** The body of create facility; the OID is assigned by the service. */
@@ -39,9 +43,10 @@ export const createFacilityBodySchema = z
       .string({ error: 'name is required' })
       .trim()
       .min(1, { error: 'name is required' })
-      .max(200, { error: 'name has at most 200 characters' }),
+      .max(200, { error: 'name has at most 200 characters' })
+      .meta(NOT_BLANK),
     npi: npiSchema,
-    tin: z.string().trim().min(1).max(50).nullish(),
+    tin: z.string().trim().min(1).max(50).meta(NOT_BLANK).nullish(),
     active: z.boolean({ error: 'active is true or false' }).optional(),
     address: addressSchema,
   })

@@ -8,7 +8,10 @@ import { idSchema, instantSchema } from './primitives.ts';
 const redirectUrlSchema = z
   .string()
   .max(URL_LENGTH_MAX, { error: 'redirectUrl has at most 2,000 characters' })
-  .meta({ description: 'https address at which the person is received afterwards, in their browser.' });
+  .meta({
+    format: 'uri',
+    description: 'https address at which the person is received afterwards, in their browser.',
+  });
 
 export const identitySessionRequestSchema = z
   .object({ patientId: idSchema, redirectUrl: redirectUrlSchema, metadata: metadataSchema.optional() })

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { boundedList, quoted } from './bounds.ts';
+import { boundedList, NOT_BLANK, quoted, required } from './bounds.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 
@@ -62,7 +62,8 @@ const npiSchema = z
   .max(40, { abort: true })
   .refine(isNpi, {
     error: (issue) => `${quoted(issue.input)} is no NPI: 10 digits, of which the last is a check digit`,
-  });
+  })
+  .meta({ pattern: '^[0-9]{10}$' });
 
 /** Luhn over 80840 and the number (45 CFR 162.406). */
 function isNpi(text: string): boolean {
@@ -84,7 +85,15 @@ export const messageRequestSchema = z
       .refine((value) => transportOf(value) !== undefined, {
         error: 'is neither an OID (2.16.840…) nor a Direct address (name@direct.example.org)',
       })
-      .meta({ description: 'An OID (sent by XDR), or a Direct address.' }),
+      .meta({
+        description: 'An OID (sent by XDR), or a Direct address.',
+        anyOf: [
+          { pattern: '^\\s*([Uu][Rr][Nn]:[Oo][Ii][Dd]:)?[0-2](\\.(0|[1-9][0-9]*))+\\s*$' },
+          {
+            pattern: '^\\s*[^\\s@<>"(),:;]+@([A-Za-z0-9](-*[A-Za-z0-9])*\\.)+[A-Za-z]{2,}\\s*$',
+          },
+        ],
+      }),
     network: z.enum(MESSAGE_NETWORKS).optional().meta({
       description: 'Over which an OID is reached; default CAREQUALITY. Not for a Direct address.',
     }),
@@ -92,7 +101,8 @@ export const messageRequestSchema = z
       .string()
       .trim()
       .min(1, { error: 'is required' })
-      .max(250, { error: 'has at most 250 characters' }),
+      .max(250, { error: 'has at most 250 characters' })
+      .meta(NOT_BLANK),
     body: z
       .string()
       .max(MESSAGE_BODY_LENGTH_MAX, { error: `has at most ${MESSAGE_BODY_LENGTH_MAX} characters` })
@@ -116,7 +126,13 @@ export const messageRequestSchema = z
     if (network !== undefined && transportOf(destination) === 'direct')
       context.addIssue({ code: 'custom', path: ['network'], message: 'is for an OID only' });
   })
-  .meta({ id: 'SendMessage' });
+  .meta({
+    id: 'SendMessage',
+    anyOf: [
+      { ...required('body'), properties: { body: NOT_BLANK } },
+      { ...required('attachments'), properties: { attachments: { minItems: 1 } } },
+    ],
+  });
 export type MessageRequest = z.output<typeof messageRequestSchema>;
 
 export const MESSAGE_EVENT_TYPES = ['message.received', 'message.status'] as const;

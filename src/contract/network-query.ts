@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { boundedList, boundedRecord, TEXT_LENGTH_MAX } from './bounds.ts';
+import { boundedList, boundedRecord, required, TEXT_LENGTH_MAX } from './bounds.ts';
 import { idSchema, instantSchema, SOURCE_TYPES, type SourceType, sourceTypeSchema } from './primitives.ts';
 
 export const METADATA_KEYS_MAX = 50;
@@ -44,6 +44,13 @@ const sourcesObjectSchema = z.strictObject(
   },
 );
 
+const oneEnabled = {
+  anyOf: SOURCE_TYPES.map((source) => ({
+    ...required(source),
+    properties: { [source]: { ...required('enabled'), properties: { enabled: { const: true } } } },
+  })),
+};
+
 export interface RequestedSource {
   source: SourceType;
   /** Pharmacy only: ask the source's immediate path. */
@@ -52,9 +59,12 @@ export interface RequestedSource {
 
 /** Both forms of `sources` (the legacy array too) become one list in the order hie, pharmacy, lab. */
 export const sourcesSchema = z
-  .union([sourcesObjectSchema, boundedList(z.array(sourceTypeSchema), 20)], {
-    error: (issue) => (issue.input === undefined ? 'sources is required' : undefined),
-  })
+  .union(
+    [sourcesObjectSchema.meta(oneEnabled), boundedList(z.array(sourceTypeSchema).meta({ minItems: 1 }), 20)],
+    {
+      error: (issue) => (issue.input === undefined ? 'sources is required' : undefined),
+    },
+  )
   .transform((value): RequestedSource[] => {
     if (Array.isArray(value)) {
       return SOURCE_TYPES.filter((source) => value.includes(source)).map((source) => ({

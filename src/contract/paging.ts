@@ -39,6 +39,7 @@ export function pageQuery<F extends z.ZodRawShape>(
           if (message !== undefined) context.addIssue({ code: 'custom', message });
         })
         .meta({
+          pattern: sortPattern(sort),
           description: `As in \`createdAt=desc,id=asc\`. Columns: ${sort.join(', ')}.`,
         }),
     })
@@ -46,6 +47,12 @@ export function pageQuery<F extends z.ZodRawShape>(
       path: ['toItem'],
       error: 'fromItem and toItem exclude each other',
     });
+}
+
+/** Columns with their directions; that none may be named twice, a pattern says badly. */
+function sortPattern(columns: readonly string[]): string {
+  const part = `\\s*(${columns.join('|')})\\s*=\\s*(asc|desc)\\s*`;
+  return `^${part}(,${part}){0,${columns.length - 1}}$`;
 }
 
 /** What a `sort` that passed `pageQuery` asks for. */

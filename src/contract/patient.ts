@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { boundedList, ETAG_LENGTH_MAX, PATIENT_LISTS_MAX, quoted, TEXT_LENGTH_MAX } from './bounds.ts';
+import {
+  boundedList,
+  ETAG_LENGTH_MAX,
+  NOT_BLANK,
+  PATIENT_LISTS_MAX,
+  quoted,
+  required,
+  TEXT_LENGTH_MAX,
+} from './bounds.ts';
 import { networkQueryRequestSchema, networkQueryStatusSchema } from './network-query.ts';
 import { dobSchema, idSchema, namesSchema, usStateSchema, zipSchema } from './primitives.ts';
 
@@ -13,7 +21,8 @@ const requiredText = (what: string) =>
     .string({ error: `${what} is required` })
     .trim()
     .min(1, { error: `${what} is required` })
-    .max(TEXT_LENGTH_MAX);
+    .max(TEXT_LENGTH_MAX)
+    .meta(NOT_BLANK);
 
 export const addressSchema = z
   .object({
@@ -29,7 +38,8 @@ export const addressSchema = z
       .optional()
       .transform((value) => (value ? value.toUpperCase() : 'USA'))
       .refine((value) => value === 'USA' || value === 'US', { error: 'only USA is supported' })
-      .transform(() => 'USA'),
+      .transform(() => 'USA')
+      .meta({ pattern: '^\\s*([Uu][Ss][Aa]?)?\\s*$' }),
   })
   .meta({ id: 'Address' });
 export type Address = z.output<typeof addressSchema>;
@@ -52,7 +62,8 @@ export const phoneSchema = z
   .refine((value) => /^\d{10}$/.test(value), {
     error: (issue) =>
       `${quoted(issue.input)} has ${String(issue.input).replaceAll(/\D/g, '').length} digits; exactly 10 digits without separators expected`,
-  });
+  })
+  .meta({ pattern: '^[0-9]{10}$' });
 
 /** With `tel:` or a plus, or ten digits, with separators or not. Shorter and longer numbers may be a mailbox. */
 function isPhoneNumber(localPart: string): boolean {
@@ -77,14 +88,20 @@ export const emailSchema = z
     {
       error: 'the domain of the e-mail address is not valid',
     },
-  );
+  )
+  .meta({
+    pattern: '^\\s*[^\\s@,;<>()\\[\\]\\\\"]+@[^\\s@,;<>()\\[\\]\\\\"]+\\s*$',
+    not: {
+      pattern: '^\\s*([Mm][Aa][Ii][Ll][Tt][Oo]:|[Tt][Ee][Ll]:|\\+[0-9.-]+@|(1[.-]*)?([0-9][.-]*){10}@)',
+    },
+  });
 
 export const contactSchema = z
   .object({ phone: phoneSchema.optional(), email: emailSchema.optional() })
   .refine((value) => value.phone !== undefined || value.email !== undefined, {
     error: 'at least one of phone and email is required',
   })
-  .meta({ id: 'Contact' });
+  .meta({ id: 'Contact', anyOf: [required('phone'), required('email')] });
 
 const period = z.object({ start: z.iso.date().optional(), end: z.iso.date().optional() });
 
@@ -104,7 +121,8 @@ export const personalIdentifierSchema = z
         value: z
           .string()
           .max(40, { abort: true })
-          .refine((value) => /^\d{9}$/.test(value), { error: 'an SSN has exactly 9 digits' }),
+          .refine((value) => /^\d{9}$/.test(value), { error: 'an SSN has exactly 9 digits' })
+          .meta({ pattern: '^[0-9]{9}$' }),
         state: z.never({ error: 'an SSN has no state' }).optional(),
         period: period.optional(),
         assigner: z.string().max(TEXT_LENGTH_MAX).optional(),
@@ -146,7 +164,7 @@ export const patientDemographicsSchema = z.object({
   ).optional(),
   address: oneOrMore(addressSchema, 1, 'address'),
   contact: oneOrMore(contactSchema, 0, 'contact').optional(),
-  externalId: z.string().trim().min(1).max(200).optional(),
+  externalId: z.string().trim().min(1).max(200).meta(NOT_BLANK).optional(),
   status: z
     .object({ hieOptOut: z.boolean().optional(), treatmentRelationship: z.boolean().optional() })
     .optional(),

@@ -17,6 +17,8 @@ const SHORT_TEXT_MAX = 40;
 const US_STATES =
   'AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY DC AS GU MP PR VI UM FM MH PW AA AE AP';
 const stateCodes = new Set(US_STATES.split(' '));
+const anyCase = (code: string): string =>
+  [...code].map((letter) => `[${letter}${letter.toLowerCase()}]`).join('');
 
 /** Two-letter code of a US state or territory; any case in, upper case out. */
 export const usStateSchema = z
@@ -26,14 +28,16 @@ export const usStateSchema = z
   .refine((value) => stateCodes.has(value.toUpperCase()), {
     error: (issue) => `${quoted(issue.input)} is not the two-letter code of a US state or territory`,
   })
-  .transform((value) => value.toUpperCase());
+  .transform((value) => value.toUpperCase())
+  .meta({ pattern: `^\\s*(${US_STATES.split(' ').map(anyCase).join('|')})\\s*$` });
 
 /** 5 digits, or ZIP+4. */
 export const zipSchema = z
   .string()
   .max(SHORT_TEXT_MAX, { abort: true })
   .trim()
-  .refine((value) => /^\d{5}(-\d{4})?$/.test(value), { error: (issue) => explainZip(String(issue.input)) });
+  .refine((value) => /^\d{5}(-\d{4})?$/.test(value), { error: (issue) => explainZip(String(issue.input)) })
+  .meta({ pattern: '^\\s*[0-9]{5}(-[0-9]{4})?\\s*$' });
 
 function explainZip(found: string): string {
   const digits = found.replaceAll(/\D/g, '').length;
@@ -52,11 +56,16 @@ export const dobSchema = z.iso
     error: 'is in the future',
   });
 
+const A_NAME = '[^,\\s]';
 const namesText = z.string().max(NAMES_MAX.textLength);
+const nameList = boundedList(
+  z.array(namesText).meta({ contains: { type: 'string', pattern: A_NAME } }),
+  NAMES_MAX.parts,
+);
 
 /** One or more names; a comma or blank separates (interface.md, Patient create request). */
 export const namesSchema = z
-  .union([namesText, boundedList(z.array(namesText), NAMES_MAX.parts)], {
+  .union([namesText.meta({ pattern: A_NAME }), nameList], {
     error: (issue) => (issue.input === undefined ? 'is required' : 'expected a string or a list of strings'),
   })
   .transform((value) => [value].flat().flatMap(splitNames))

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { boundedList, quoted, URL_LENGTH_MAX } from './bounds.ts';
+import { boundedList, quoted, required, URL_LENGTH_MAX } from './bounds.ts';
 import { webhookEventSchema } from './events.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 import { TEST_EVENT_TYPE } from './webhook-test.ts';
@@ -27,7 +27,8 @@ const filterSchema = z
       error: ({ input }) =>
         `${quoted(input)} is neither a type nor, with * at its end, the beginning of one; types are ${WEBHOOK_EVENT_TYPES.join(', ')}`,
     },
-  );
+  )
+  .meta({ anyOf: [{ enum: [...WEBHOOK_EVENT_TYPES] }, { pattern: '^\\s*[a-z.-]*\\*\\s*$' }] });
 
 const urlSchema = z
   .url({ protocol: /^https?$/, error: 'url is an http or https address' })
@@ -48,7 +49,7 @@ export const updateWebhookBodySchema = z
   .refine(({ url, types }) => url !== undefined || types !== undefined, {
     error: 'at least one of url and types is required',
   })
-  .meta({ id: 'UpdateWebhook' });
+  .meta({ id: 'UpdateWebhook', anyOf: [required('url'), required('types')] });
 
 /** Where the events of some types go, beside the destination of the settings. */
 export const webhookSchema = z
@@ -93,6 +94,11 @@ export const retryWebhooksBodySchema = z
     from: instantSchema.optional(),
     to: instantSchema.optional().meta({ description: 'Default: now.' }),
     webhookId: idSchema.optional().meta({ description: 'To this destination only; default every one.' }),
+  })
+  .meta({
+    dependentRequired: { to: ['from'] },
+    dependentSchemas: { webhookId: { anyOf: [required('eventId'), required('from')] } },
+    not: { ...required('eventId'), anyOf: [required('from'), required('to')] },
   })
   .nullish()
   .transform((body) => body ?? {})

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { NOT_BLANK } from '../bounds.ts';
 import { endpoint } from '../endpoint.ts';
 import { pageQuery } from '../paging.ts';
 import {
@@ -87,7 +88,7 @@ export const patientEndpoints = {
     query: pageQuery(
       {
         facilityId: idSchema.optional(),
-        externalId: z.string().trim().min(1).max(200).optional(),
+        externalId: z.string().trim().min(1).max(200).meta(NOT_BLANK).optional(),
         filters: searchWords.optional().meta({
           description:
             'Words that must all occur, in any case, in names, date of birth, external id, identifiers, contact or address.',
@@ -123,7 +124,8 @@ export const patientEndpoints = {
         .string({ error: 'externalId is required' })
         .trim()
         .min(1, { error: 'externalId is required' })
-        .max(200),
+        .max(200)
+        .meta(NOT_BLANK),
     }),
     responses: { 200: patientSchema },
     errors: [404],

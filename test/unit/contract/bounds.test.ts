@@ -18,6 +18,8 @@ type Json = { [name: string]: unknown };
 /** Formats whose pattern allows only so many characters. */
 const BOUNDED_FORMATS = ['uuid', 'date'];
 
+const BELOW = ['items', 'additionalProperties', 'propertyNames'];
+
 /** Places of a JSON Schema that take something of any size. */
 function unbounded(schema: unknown, place: string): string[] {
   if (Array.isArray(schema)) return schema.flatMap((item, index) => unbounded(item, `${place}/${index}`));
@@ -26,7 +28,8 @@ function unbounded(schema: unknown, place: string): string[] {
   const below = [
     ...Object.entries({ ...(properties as Json), ...($defs as Json) }),
     ...Object.entries(rest).filter(([name]) =>
-      ['items', 'anyOf', 'oneOf', 'allOf', 'additionalProperties', 'propertyNames'].includes(name),
+      // With a type, alternatives are further rules of a schema that has its bounds itself.
+      [...('type' in rest ? [] : ['anyOf', 'oneOf', 'allOf']), ...BELOW].includes(name),
     ),
   ].flatMap(([name, child]) => unbounded(child, `${place}/${name}`));
   return sizeIsBounded(rest) ? below : [place, ...below];
