@@ -17,6 +17,16 @@ export const PATIENT_LISTS_MAX = {
 /** Parts of a first or last name; characters of all of them in one text, and of one. */
 export const NAMES_MAX = { parts: 50, textLength: 2_000, partLength: 200 } as const;
 
+/** As `z.preprocess`; but a member that is required stays so in the OpenAPI document. */
+export function lookFirst<S extends z.ZodType, V>(
+  look: (value: V, context: z.core.$RefinementCtx) => unknown,
+  schema: S,
+) {
+  const read = z.preprocess(look, schema);
+  read._zod.def.in._zod.optin = undefined;
+  return read;
+}
+
 /**
  * A list that is measured before its entries are looked at: zod's own `max` still looks at every entry of a list that is
  * too long, and finds a mistake in each. For requests only, because answers are not read.
@@ -26,7 +36,7 @@ export const boundedList = <L extends z.ZodArray>(
   max: number,
   error = `has at most ${max} entries`,
 ) =>
-  z.preprocess((value: z.input<L>, context) => {
+  lookFirst((value: z.input<L>, context) => {
     if (Array.isArray(value) && value.length > max) context.addIssue({ code: 'custom', message: error });
     return value;
   }, list.max(max));

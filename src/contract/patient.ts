@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   boundedList,
   ETAG_LENGTH_MAX,
+  lookFirst,
   NOT_BLANK,
   PATIENT_LISTS_MAX,
   quoted,
@@ -140,17 +141,16 @@ const storedPersonalIdentifierSchema = z.object({
 });
 
 const oneOrMore = <T extends z.ZodType>(item: T, minimum: number, name: 'address' | 'contact') =>
-  z
-    .preprocess(
-      (value) => (value !== null && typeof value === 'object' && !Array.isArray(value) ? [value] : value),
-      boundedList(
-        z.array(item, { error: `${name} is required: a list of at least ${minimum}` }).min(minimum, {
-          error: `at least ${minimum} ${name} is required`,
-        }),
-        PATIENT_LISTS_MAX[name],
-      ),
-    )
-    .meta({ description: 'A single object is accepted as a list of one.' });
+  lookFirst(
+    (value: unknown) =>
+      value !== null && typeof value === 'object' && !Array.isArray(value) ? [value] : value,
+    boundedList(
+      z.array(item, { error: `${name} is required: a list of at least ${minimum}` }).min(minimum, {
+        error: `at least ${minimum} ${name} is required`,
+      }),
+      PATIENT_LISTS_MAX[name],
+    ),
+  ).meta({ description: 'A single object is accepted as a list of one.' });
 
 /** The body of E4 without what starts a query or assigns cohorts; also the body of update patient. */
 export const patientDemographicsSchema = z.object({
