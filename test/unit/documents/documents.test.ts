@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { VARIABLES } from '../../../src/config.ts';
+import * as signals from '../../../src/library/signals.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const DOCUMENTS = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', ...['docs', 'src', 'test', 'samples']];
@@ -32,9 +33,9 @@ const documents = (
     ),
   )
 ).flat();
-const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
-  scripts: Record<string, string>;
-};
+const scriptsOf = async (folder: string) =>
+  (JSON.parse(await readFile(join(ROOT, folder, 'package.json'), 'utf8')) as { scripts: object }).scripts;
+const scripts = { ...(await scriptsOf('.')), ...(await scriptsOf('examples/own-workflow')) };
 
 describe.each(documents)('%s', (path) => {
   test('leads to what is there and names commands and variables that exist', async () => {
@@ -47,7 +48,7 @@ describe.each(documents)('%s', (path) => {
 
     const variables = [...text.matchAll(/`([A-Z]+(?:_[A-Z]+)+)(?:=[^`]*)?`/g)].map(([, name = '']) => name);
     const isKnown = (name: string) =>
-      name.replace(/_FILE$/, '') in VARIABLES || OTHER_VARIABLES.includes(name);
+      name.replace(/_FILE$/, '') in VARIABLES || OTHER_VARIABLES.includes(name) || name in signals;
     expect(variables.filter((name) => !isKnown(name))).toEqual([]);
 
     const files = [...text.matchAll(/`((?:src|test|docs|deploy|bench|samples)\/[\w./-]+)`/g)].map(
