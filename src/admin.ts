@@ -6,9 +6,9 @@ import { ensureSecrets } from './embedded/stack-secrets.ts';
 import type { AdminTarget } from './exchange/admin/command.ts';
 import type { CommonOptions } from './exchange/admin/program.ts';
 import { runAdmin } from './exchange/admin/run.ts';
-import { createAuditChain } from './exchange/audit/chain.ts';
-import { openAuditHeads } from './exchange/audit/heads.ts';
-import { createStore } from './exchange/store/database.ts';
+import { createAuditChain } from './exchange/platform/audit/chain.ts';
+import { openAuditHeads } from './exchange/platform/audit/heads.ts';
+import { createStore } from './exchange/platform/database/database.ts';
 import { renderTable } from './starter/table.ts';
 
 /** `npm run admin`: accounts, facilities, API keys, audit; on DATABASE_URL, or on the running embedded stack. */

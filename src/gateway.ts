@@ -1,8 +1,8 @@
 import { readConfig } from './config.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from './exchange/assemble.ts';
-import { createAnswerSeal } from './exchange/gateway/answer-seal.ts';
-import { createGateway } from './exchange/gateway/app.ts';
-import { openIdentityPartner } from './exchange/partners/open-partners.ts';
+import { createAnswerSeal } from './exchange/platform/http/answer-seal.ts';
+import { createGateway } from './exchange/platform/http/app.ts';
+import { openIdentityPartner } from './exchange/platform/partners/open-partners.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { runProcess } from './lib/process.ts';
 import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';

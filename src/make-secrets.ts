@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { generateApiKey } from './exchange/domain/api-key.ts';
-import { generateWebhookKey } from './exchange/webhooks/webhook-key.ts';
+import { generateApiKey } from './exchange/accounts/rules/api-key.ts';
+import { generateWebhookKey } from './exchange/platform/outbox/webhook-key.ts';
 
 /**
  * `npm run secrets [-- <folder>]`: makes the secret files that docker-compose.yml mounts; those that are there stay.

@@ -1,5 +1,5 @@
 import { readConfig } from './config.ts';
-import { createStore } from './exchange/store/database.ts';
+import { createStore } from './exchange/platform/database/database.ts';
 import { runProcess } from './lib/process.ts';
 
 /** Brings the database's schema up to date and ends. Safe to run from several places at once. */

@@ -1,7 +1,7 @@
 import { ConfigError, readConfig } from './config.ts';
-import { parseApiKey } from './exchange/domain/api-key.ts';
-import { createStore } from './exchange/store/database.ts';
-import { seedDemoAccount } from './exchange/store/seed.ts';
+import { parseApiKey } from './exchange/accounts/rules/api-key.ts';
+import { seedDemoAccount } from './exchange/accounts/seed.ts';
+import { createStore } from './exchange/platform/database/database.ts';
 import { runProcess } from './lib/process.ts';
 
 /**

@@ -1,5 +1,6 @@
 import { readConfig } from './config.ts';
 import { TASK_QUEUES } from './contract/temporal.ts';
+import { ensureReconcileSchedule } from './exchange/platform/recovery/reconcile-schedule.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { parseKeyRing } from './lib/key-ring.ts';
 import { createMetrics } from './lib/metrics.ts';
@@ -7,7 +8,6 @@ import { startProbeServer } from './lib/probe-server.ts';
 import { runProcess } from './lib/process.ts';
 import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';
 import { createDataConverter } from './temporal/data-converter.ts';
-import { ensureReconcileSchedule } from './temporal/reconcile-schedule.ts';
 import { registerSearchAttributes } from './temporal/register-search-attributes.ts';
 import { installTemporalRuntime } from './temporal/runtime.ts';
 import { connectTemporal } from './temporal/worker-connection.ts';

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { startPostgres } from '../../src/embedded/postgres.ts';
-import { openFileBlobStore } from '../../src/exchange/blobs/file-blob-store.ts';
-import { createBulkEngine } from '../../src/exchange/bulk/engine.ts';
-import { generateApiKey } from '../../src/exchange/domain/api-key.ts';
-import { createStore } from '../../src/exchange/store/database.ts';
-import { seedDemoAccount } from '../../src/exchange/store/seed.ts';
+import { generateApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
+import { seedDemoAccount } from '../../src/exchange/accounts/seed.ts';
+import { createBulkEngine } from '../../src/exchange/bulk-create/engine.ts';
+import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
+import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import { runFloor } from './floor.ts';
 import { generateCsv } from './generate.ts';
 

@@ -1,4 +1,4 @@
-import { createStore } from '../../src/exchange/store/database.ts';
+import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createBenchGateway, type Without } from './assembly.ts';
 
 /** What the parent sends first. */

@@ -1,11 +1,11 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { v7 as uuidv7 } from 'uuid';
-import { patientDemographicsSchema } from '../../src/contract/patient.ts';
+import type { SourceStep } from '../../src/contract/network-query-steps.ts';
+import { patientDemographicsSchema } from '../../src/contract/patients.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
-import type { SourceStep } from '../../src/contract/source-steps.ts';
 import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
-import { normaliseDemographics } from '../../src/exchange/domain/patient-normalisation.ts';
-import { insertPatient } from '../../src/exchange/store/patients.ts';
+import { insertPatient } from '../../src/exchange/patients/patient-store.ts';
+import { normaliseDemographics } from '../../src/exchange/patients/rules/patient-normalisation.ts';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import type { bareQuery } from './bare-workflow.ts';
 import { type Environment, startEnvironment } from './environment.ts';

@@ -1,7 +1,7 @@
 import PDFDocument from 'pdfkit';
-import { clinicalTime } from '../../src/exchange/domain/merge/dates.ts';
-import type { Json } from '../../src/exchange/domain/merge/json.ts';
 import type { ConsolidatedResource } from '../../src/exchange/records/read-consolidated.ts';
+import { clinicalTime } from '../../src/exchange/records/rules/dates.ts';
+import type { Json } from '../../src/exchange/records/rules/json.ts';
 import type { SummaryPart } from '../../src/exchange/records/summary/parts.ts';
 import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
 import { renderPdf } from '../../src/exchange/records/summary/render-pdf.ts';

@@ -1,17 +1,17 @@
-import { bulkCreateEndpoints } from './endpoints/bulk-create.ts';
-import { cohortEndpoints } from './endpoints/cohort.ts';
-import { consolidatedEndpoints } from './endpoints/consolidated.ts';
-import { documentEndpoints } from './endpoints/document.ts';
-import { embedTokenEndpoints } from './endpoints/embed-token.ts';
-import { facilityEndpoints } from './endpoints/facility.ts';
-import { identityEndpoints } from './endpoints/identity.ts';
-import { messageEndpoints } from './endpoints/message.ts';
-import { networkQueryEndpoints } from './endpoints/network-query.ts';
-import { notificationEndpoints } from './endpoints/notification.ts';
-import { patientEndpoints } from './endpoints/patient.ts';
-import { querySweepEndpoints } from './endpoints/query-sweep.ts';
-import { settingsEndpoints } from './endpoints/settings.ts';
-import { webhookEndpoints } from './endpoints/webhook.ts';
+import { bulkCreateEndpoints } from './bulk-create-endpoints.ts';
+import { cohortEndpoints } from './cohorts-endpoints.ts';
+import { consolidatedEndpoints } from './consolidated-query-endpoints.ts';
+import { documentEndpoints } from './documents-endpoints.ts';
+import { embedTokenEndpoints } from './embed-endpoints.ts';
+import { facilityEndpoints } from './facilities-endpoints.ts';
+import { identityEndpoints } from './identity-endpoints.ts';
+import { messageEndpoints } from './messages-endpoints.ts';
+import { networkQueryEndpoints } from './network-query-endpoints.ts';
+import { notificationEndpoints } from './notifications-endpoints.ts';
+import { patientEndpoints } from './patients-endpoints.ts';
+import { querySweepEndpoints } from './query-sweep-endpoints.ts';
+import { settingsEndpoints } from './settings-endpoints.ts';
+import { webhookEndpoints } from './webhooks-endpoints.ts';
 
 /** Every operation this service answers, by resource. A new one is a row in its resource's file and nowhere else. */
 export const endpoints = {

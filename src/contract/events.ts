@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { bulkCreateEventSchema } from './bulk-create.ts';
 import { consolidatedDataEventSchema } from './consolidated-query.ts';
-import { documentUrlsEventSchema } from './document.ts';
+import { documentUrlsEventSchema } from './documents.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { identityVerifiedEventSchema } from './identity.ts';
-import { messageEventSchema } from './message.ts';
-import { encounterEventSchema, laboratoryEventSchema, pharmacyEventSchema } from './notification.ts';
+import { messageEventSchema } from './messages.ts';
+import { encounterEventSchema, laboratoryEventSchema, pharmacyEventSchema } from './notifications.ts';
 import { idSchema, instantSchema, SOURCE_TYPES, type SourceType, sourceTypeSchema } from './primitives.ts';
 import { testEventSchema } from './webhook-test.ts';
 

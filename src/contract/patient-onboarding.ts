@@ -1,5 +1,5 @@
 import type { Metadata, NetworkQueryInput } from './network-query.ts';
-import type { CreatePatientInput } from './patient.ts';
+import type { CreatePatientInput } from './patients.ts';
 import type { SourceType } from './primitives.ts';
 
 /**

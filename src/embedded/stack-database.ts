@@ -1,7 +1,7 @@
-import { createStore } from '../exchange/store/database.ts';
-import { DEMO_ACCOUNT_ID, type SeededAccount, seedDemoAccount } from '../exchange/store/seed.ts';
-import { findDestination } from '../exchange/store/settings.ts';
-import type { WebhookKeys } from '../exchange/webhooks/webhook-key.ts';
+import { DEMO_ACCOUNT_ID, type SeededAccount, seedDemoAccount } from '../exchange/accounts/seed.ts';
+import { createStore } from '../exchange/platform/database/database.ts';
+import type { WebhookKeys } from '../exchange/platform/outbox/webhook-key.ts';
+import { findDestination } from '../exchange/webhooks/settings-store.ts';
 
 /**
  * Brings the schema up to date and makes sure of the demo account. Its webhooks go to the stack's own receiver, unless

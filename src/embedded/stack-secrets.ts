@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { generateApiKey } from '../exchange/domain/api-key.ts';
-import { generateWebhookKey } from '../exchange/webhooks/webhook-key.ts';
+import { generateApiKey } from '../exchange/accounts/rules/api-key.ts';
+import { generateWebhookKey } from '../exchange/platform/outbox/webhook-key.ts';
 import { readJsonFile, writeJsonFile } from './json-file.ts';
 
 /** How each secret is made. A secret added later is made at the next start. */

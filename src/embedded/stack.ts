@@ -1,6 +1,6 @@
 import { mkdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createWebhookKeys } from '../exchange/webhooks/webhook-key.ts';
+import { createWebhookKeys } from '../exchange/platform/outbox/webhook-key.ts';
 import { parseKeyRing } from '../lib/key-ring.ts';
 import { closeToOthers } from './close-to-others.ts';
 import { removeConnection, type StackConnection, writeConnection } from './connection-file.ts';

@@ -1,5 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { MESSAGE_DIRECTIONS, MESSAGE_NETWORKS, MESSAGE_SORT, MESSAGE_STATUSES } from '../contract/message.ts';
+import {
+  MESSAGE_DIRECTIONS,
+  MESSAGE_NETWORKS,
+  MESSAGE_SORT,
+  MESSAGE_STATUSES,
+} from '../contract/messages.ts';
 import type { CommandContext, CommonOptions } from './commands/command.ts';
 import { type MessagesListOptions, messagesList } from './commands/messages-list.ts';
 import { type MessagesSendOptions, messagesSend } from './commands/messages-send.ts';

@@ -1,5 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { DOCUMENT_FORMATS } from '../contract/document.ts';
+import { DOCUMENT_FORMATS } from '../contract/documents.ts';
 import { SOURCE_TYPES } from '../contract/primitives.ts';
 import { addBulkCommands } from './bulk-commands.ts';
 import { cancel } from './commands/cancel.ts';

@@ -1,11 +1,11 @@
-import { createBulkFileActivities } from '../activities/orchestrator/bulk-files.ts';
+import { createBulkFileActivities } from '../activities/orchestrator/bulk-onboarding.ts';
+import { createMonitoringActivities } from '../activities/orchestrator/cohort-monitoring.ts';
 import { createEndpointActivities } from '../activities/orchestrator/endpoints.ts';
-import { createMonitoringActivities } from '../activities/orchestrator/monitoring-activities.ts';
 import { readConfig } from '../config.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
-import { openBlobStore } from '../exchange/blobs/open-blob-store.ts';
 import { parseKeyRing } from '../lib/key-ring.ts';
 import { EXCHANGE_ACCESS_VARIABLES, openExchange } from '../orchestrator/exchange-access.ts';
+import { openBlobStore } from '../shared/blobs/open-blob-store.ts';
 import type { Half } from './half.ts';
 
 /** Throws ConfigError. For a foreign exchange (EXCHANGE_API_KEY) our own token key is not needed. */

@@ -1,8 +1,8 @@
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endpoints } from '../../src/contract/endpoints.ts';
-import { generateApiKey, parseApiKey } from '../../src/exchange/domain/api-key.ts';
-import { findKeyHolders, revokeApiKey } from '../../src/exchange/store/api-keys.ts';
+import { findKeyHolders, revokeApiKey } from '../../src/exchange/accounts/api-key-store.ts';
+import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import {
   createTestGateway,
   newPerson,

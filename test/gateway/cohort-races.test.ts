@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import { addMemberships, holdCohorts } from '../../src/exchange/store/cohorts.ts';
+import { addMemberships, holdCohorts } from '../../src/exchange/cohorts/cohort-store.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;

@@ -9,9 +9,9 @@ import {
   type CohortSchedules,
   createCohortSchedules,
 } from '../../src/exchange/monitoring/cohort-schedules.ts';
-import type { AccountSettings } from '../../src/exchange/store/schema.ts';
-import { describeMonitoringSchedule, OFF_NOTE } from '../../src/temporal/monitoring-control.ts';
-import { monitoringSchedule } from '../../src/temporal/monitoring-schedule.ts';
+import type { AccountSettings } from '../../src/exchange/platform/database/schema.ts';
+import { describeMonitoringSchedule, OFF_NOTE } from '../../src/shared/monitoring/monitoring-control.ts';
+import { monitoringSchedule } from '../../src/shared/monitoring/monitoring-schedule.ts';
 import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 

@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RECORD_TYPES } from '../../src/contract/consolidated-query.ts';
-import { CLINICAL_TYPES, SUPPORTING_TYPES } from '../../src/exchange/domain/merge/resource-types.ts';
-import { endConsolidatedQuery } from '../../src/exchange/store/consolidated-queries.ts';
+import { endConsolidatedQuery } from '../../src/exchange/consolidated-query/query-store.ts';
+import { CLINICAL_TYPES, SUPPORTING_TYPES } from '../../src/exchange/records/rules/resource-types.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;

@@ -8,18 +8,18 @@ import {
   type ConsolidatedDataEvent,
   consolidatedDataEventSchema,
 } from '../../src/contract/consolidated-query.ts';
-import { openFileBlobStore } from '../../src/exchange/blobs/file-blob-store.ts';
 import {
   type ConsolidatedBuilder,
   createConsolidatedBuilder,
-} from '../../src/exchange/consolidated/build.ts';
-import { createLinkMaker, signLink } from '../../src/exchange/links/signed-link.ts';
+} from '../../src/exchange/consolidated-query/build.ts';
 import {
   type ConsolidatedParameters,
   openConsolidatedQuery,
   readConsolidatedQuery,
-} from '../../src/exchange/store/consolidated-queries.ts';
-import { linkedBody } from '../../src/exchange/webhooks/event-links.ts';
+} from '../../src/exchange/consolidated-query/query-store.ts';
+import { createLinkMaker, signLink } from '../../src/exchange/platform/links/signed-link.ts';
+import { linkedBody } from '../../src/exchange/platform/outbox/event-links.ts';
+import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import { createRecordEnvironment, type RecordEnvironment } from '../store/record-environment.ts';
 import { createTestGateway, TEST_BASE_URL, TEST_LINK_KEY, type TestGateway } from '../support/gateway.ts';
 import { testKeyRing } from '../support/test-keys.ts';

@@ -3,10 +3,10 @@ import { Client, Connection } from '@temporalio/client';
 import pg from 'pg';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
-import { createBulkCreateService } from '../../src/exchange/bulk/service.ts';
+import { createBulkCreateService } from '../../src/exchange/bulk-create/service.ts';
 import { createNetworkQueryService } from '../../src/exchange/network-query/service.ts';
+import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createSweepControl } from '../../src/exchange/query-sweep/control.ts';
-import { createStore } from '../../src/exchange/store/database.ts';
 import { createTestGateway, newPerson, TEST_LINK_KEY, type TestAccount } from '../support/gateway.ts';
 
 /** One thing of each kind, all of one account. */

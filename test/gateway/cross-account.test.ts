@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import type { Endpoint } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
-import { REQUEST_EXAMPLES } from '../../src/exchange/gateway/openapi/examples.ts';
+import { REQUEST_EXAMPLES } from '../../src/exchange/platform/http/openapi/examples.ts';
 import { newPerson, type TestAccount } from '../support/gateway.ts';
 import { createCrossAccountEnvironment, type Owned } from './cross-account-environment.ts';
 

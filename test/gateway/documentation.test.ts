@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Endpoint, errorStatusesOf } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
-import { REQUEST_EXAMPLES } from '../../src/exchange/gateway/openapi/examples.ts';
+import { REQUEST_EXAMPLES } from '../../src/exchange/platform/http/openapi/examples.ts';
 import { createTestGateway, type TestGateway } from '../support/gateway.ts';
 
 interface OpenApi {

@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { findApiKeys, revokeApiKey } from '../../src/exchange/store/api-keys.ts';
+import { findApiKeys, revokeApiKey } from '../../src/exchange/accounts/api-key-store.ts';
 import {
   createEmbedEnvironment,
   type EmbedEnvironment,

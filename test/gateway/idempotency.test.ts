@@ -3,10 +3,10 @@ import { SignJWT } from 'jose';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { generateApiKey, parseApiKey } from '../../src/exchange/domain/api-key.ts';
-import { createAnswerSeal } from '../../src/exchange/gateway/answer-seal.ts';
-import { INTERNAL_AUDIENCE } from '../../src/exchange/gateway/plugins/auth.ts';
-import { insertApiKey } from '../../src/exchange/store/api-keys.ts';
+import { insertApiKey } from '../../src/exchange/accounts/api-key-store.ts';
+import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
+import { createAnswerSeal } from '../../src/exchange/platform/http/answer-seal.ts';
+import { INTERNAL_AUDIENCE } from '../../src/exchange/platform/http/plugins/auth.ts';
 import {
   createTestGateway,
   newPerson,

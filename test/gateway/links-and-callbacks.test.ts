@@ -2,7 +2,11 @@ import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { consolidatedDataUrl, createLinkMaker, signLink } from '../../src/exchange/links/signed-link.ts';
+import {
+  consolidatedDataUrl,
+  createLinkMaker,
+  signLink,
+} from '../../src/exchange/platform/links/signed-link.ts';
 import {
   createTestGateway,
   newPerson,

@@ -1,13 +1,13 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createMessageActivities } from '../../src/activities/exchange/message-activities.ts';
+import { createMessageActivities } from '../../src/activities/exchange/messages.ts';
 import { webhookEventSchema } from '../../src/contract/events.ts';
-import { MESSAGE_END_REASONS } from '../../src/contract/message-workflow.ts';
+import { MESSAGE_END_REASONS } from '../../src/contract/messages-workflow.ts';
+import { messagesToEnsure } from '../../src/exchange/messages/message-store.ts';
 import { createMessagePartner } from '../../src/exchange/messages/partner.ts';
 import { createTransmission } from '../../src/exchange/messages/transmission.ts';
-import { messagesToEnsure } from '../../src/exchange/store/messages.ts';
-import { setDestination } from '../../src/exchange/store/settings.ts';
-import { generateWebhookKey } from '../../src/exchange/webhooks/webhook-key.ts';
+import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { runActivity } from '../store/network-query-environment.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';

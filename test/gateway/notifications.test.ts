@@ -2,8 +2,8 @@ import { MetriportMedicalApi } from '@metriport/api-sdk';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { webhookEventSchema } from '../../src/contract/events.ts';
-import { createLinkMaker } from '../../src/exchange/links/signed-link.ts';
-import { linkedBody } from '../../src/exchange/webhooks/event-links.ts';
+import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
+import { linkedBody } from '../../src/exchange/platform/outbox/event-links.ts';
 import {
   createTestGateway,
   newPerson,

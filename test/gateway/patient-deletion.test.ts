@@ -2,21 +2,21 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createRecordActivities } from '../../src/activities/exchange/record-activities.ts';
-import { createSourceActivities } from '../../src/activities/exchange/source-activities.ts';
+import { createRecordActivities } from '../../src/activities/exchange/network-query-record.ts';
+import { createSourceActivities } from '../../src/activities/exchange/network-query-source.ts';
+import { SOURCE_FAILURE_TYPES } from '../../src/contract/network-query-steps.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
-import { SOURCE_FAILURE_TYPES } from '../../src/contract/source-steps.ts';
 import {
   consolidatedQueryWorkflowId,
   messageTransmissionWorkflowId,
   networkQueryWorkflowId,
 } from '../../src/contract/temporal.ts';
 import { createErasures } from '../../src/exchange/patients/erasures.ts';
+import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
+import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { Page, SourceConnector } from '../../src/exchange/sources/connector.ts';
-import { createStartGuard } from '../../src/exchange/start-guard.ts';
-import { insertEvent } from '../../src/exchange/store/events.ts';
 import { observation, page, runActivity, stepOf } from '../store/network-query-environment.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 

@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { generateApiKey, parseApiKey } from '../../src/exchange/domain/api-key.ts';
+import { insertApiKey, revokeApiKey } from '../../src/exchange/accounts/api-key-store.ts';
+import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import { signEmbedToken } from '../../src/exchange/embed/embed-token.ts';
-import { createRefusalAudit } from '../../src/exchange/gateway/refusals.ts';
-import { signLink } from '../../src/exchange/links/signed-link.ts';
-import { insertApiKey, revokeApiKey } from '../../src/exchange/store/api-keys.ts';
+import { createRefusalAudit } from '../../src/exchange/platform/http/refusals.ts';
+import { signLink } from '../../src/exchange/platform/links/signed-link.ts';
 import { createLogger } from '../../src/lib/logger.ts';
 import {
   createTestGateway,

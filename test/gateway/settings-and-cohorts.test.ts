@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { insertEvent } from '../../src/exchange/store/events.ts';
+import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;

@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { WEBHOOK_EVENT_TYPES } from '../../src/contract/webhook.ts';
-import { insertEvent } from '../../src/exchange/store/events.ts';
+import { WEBHOOK_EVENT_TYPES } from '../../src/contract/webhooks.ts';
+import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 const UNKNOWN = '0198a000-0000-7000-8000-000000000000';

@@ -1,8 +1,12 @@
 import { Client, Connection, type ScheduleHandle, type ScheduleSpec } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import type { MonitoringFrequency } from '../../src/contract/cohort-monitoring.ts';
-import { JITTER_MINUTES, type MonitoringHours, monitoringSlot } from '../../src/contract/monitoring-slot.ts';
-import { monitoringSchedule } from '../../src/temporal/monitoring-schedule.ts';
+import { monitoringSchedule } from '../../src/shared/monitoring/monitoring-schedule.ts';
+import {
+  JITTER_MINUTES,
+  type MonitoringHours,
+  monitoringSlot,
+} from '../../src/shared/monitoring/monitoring-slot.ts';
 
 // The server itself says when a schedule runs in 2027 and 2028: both changes of the clocks twice, every end of a
 // month, and a leap day.

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Demographics } from '../../src/exchange/domain/demographics.ts';
+import type { Demographics } from '../../src/exchange/patients/rules/demographics.ts';
 import type { Page, SourceConnector } from '../../src/exchange/sources/connector.ts';
 import { createConnectors } from '../../src/exchange/sources/fhir-connector.ts';
 import type { FaultRuleInput } from '../../src/simulator/faults/rules.ts';

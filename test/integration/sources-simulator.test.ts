@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
-import type { Demographics } from '../../src/exchange/domain/demographics.ts';
+import type { Demographics } from '../../src/exchange/patients/rules/demographics.ts';
 import type { Begin, JobHandle, Page, Poll, SourceConnector } from '../../src/exchange/sources/connector.ts';
 import { createConnectors } from '../../src/exchange/sources/fhir-connector.ts';
 import type { FaultRuleInput } from '../../src/simulator/faults/rules.ts';

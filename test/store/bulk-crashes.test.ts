@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { BlobNotFoundError, type BlobStore } from '../../src/exchange/blobs/blob-store.ts';
-import { orphanSweep } from '../../src/exchange/blobs/orphan-sweep.ts';
-import type { Store } from '../../src/exchange/store/database.ts';
+import { orphanSweep } from '../../src/exchange/platform/blobs/orphan-sweep.ts';
+import type { Store } from '../../src/exchange/platform/database/database.ts';
+import { BlobNotFoundError, type BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import { type BulkEnvironment, createBulkEnvironment, csvOf } from './bulk-environment.ts';
 import { someRows, withoutIds } from './bulk-rows.ts';
 

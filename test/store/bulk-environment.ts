@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { v7 as uuidv7 } from 'uuid';
-import type { BlobStore } from '../../src/exchange/blobs/blob-store.ts';
-import { openFileBlobStore } from '../../src/exchange/blobs/file-blob-store.ts';
-import { type BulkEngine, createBulkEngine } from '../../src/exchange/bulk/engine.ts';
-import { insertAccount } from '../../src/exchange/store/accounts.ts';
-import { createStore, type Store } from '../../src/exchange/store/database.ts';
-import { insertFacility } from '../../src/exchange/store/facilities.ts';
+import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
+import { type BulkEngine, createBulkEngine } from '../../src/exchange/bulk-create/engine.ts';
+import { insertFacility } from '../../src/exchange/facilities/facility-store.ts';
+import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
+import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 

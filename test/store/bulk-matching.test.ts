@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createRowReader } from '../../src/contract/bulk-csv/row-reader.ts';
-import type { BlobStore } from '../../src/exchange/blobs/blob-store.ts';
 import { assignToCohorts } from '../../src/exchange/patients/consent.ts';
 import { createOrMatchPatient } from '../../src/exchange/patients/save-patient.ts';
-import { retryOvertaken } from '../../src/exchange/store/retry.ts';
+import { retryOvertaken } from '../../src/exchange/platform/database/retry.ts';
+import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
+import { createRowReader } from '../../src/shared/bulk-csv/row-reader.ts';
 import { type BulkEnvironment, createBulkEnvironment, csvOf, HMAC_KEY, person } from './bulk-environment.ts';
 import { someRows, withoutIds } from './bulk-rows.ts';
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
-import { createStore } from '../../src/exchange/store/database.ts';
+import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { querySql } from '../support/postgres-tools.ts';
 

@@ -5,16 +5,16 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { completeAttempt } from '../../src/exchange/network-query/endings.ts';
 import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
+import { openFollowUp } from '../../src/exchange/notifications/follow-up/follow-up-store.ts';
 import { createFollowUps } from '../../src/exchange/notifications/follow-up/follow-ups.ts';
 import {
   createFollowUpRounds,
   type FollowUpRounds,
   NoRoomError,
 } from '../../src/exchange/notifications/follow-up/rounds.ts';
-import { insertDocuments, upsertResources } from '../../src/exchange/store/collected.ts';
-import { openFollowUp } from '../../src/exchange/store/follow-ups.ts';
-import { insertNotification } from '../../src/exchange/store/notifications.ts';
-import type { AccountSettings } from '../../src/exchange/store/schema.ts';
+import { insertNotification } from '../../src/exchange/notifications/notification-store.ts';
+import type { AccountSettings } from '../../src/exchange/platform/database/schema.ts';
+import { insertDocuments, upsertResources } from '../../src/exchange/records/delivery-store.ts';
 import {
   CALLBACK_KEY,
   createQueryEnvironment,

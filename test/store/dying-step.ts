@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events';
 import { ApplicationFailure } from '@temporalio/activity';
-import { createSourceActivities } from '../../src/activities/exchange/source-activities.ts';
-import type { SourceStepInput } from '../../src/contract/source-steps.ts';
+import { createSourceActivities } from '../../src/activities/exchange/network-query-source.ts';
+import type { SourceStepInput } from '../../src/contract/network-query-steps.ts';
+import { createStore } from '../../src/exchange/platform/database/database.ts';
+import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import type { SourceConnector } from '../../src/exchange/sources/connector.ts';
-import { createStartGuard } from '../../src/exchange/start-guard.ts';
-import { createStore } from '../../src/exchange/store/database.ts';
 import { runActivity } from './network-query-environment.ts';
 
 /** A process that asks a source whose answer ends it, as an error event without a listener does. */

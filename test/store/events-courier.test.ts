@@ -4,13 +4,13 @@ import type { Client, Connection } from '@temporalio/client';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createReconcileActivities } from '../../src/activities/exchange/reconcile-activities.ts';
-import { createWebhookActivities } from '../../src/activities/exchange/webhook-activities.ts';
+import { createReconcileActivities } from '../../src/activities/exchange/reconcile.ts';
+import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import { networkQueryEventSchema } from '../../src/contract/events.ts';
 import { webhookDeliveryWorkflowId } from '../../src/contract/temporal.ts';
-import { reopenUndelivered } from '../../src/exchange/store/event-replay.ts';
-import { claimEvent, recordDelivery } from '../../src/exchange/store/events.ts';
-import { findDestination, setDestination } from '../../src/exchange/store/settings.ts';
+import { claimEvent, recordDelivery } from '../../src/exchange/platform/outbox/event-store.ts';
+import { reopenUndelivered } from '../../src/exchange/webhooks/replay-store.ts';
+import { findDestination, setDestination } from '../../src/exchange/webhooks/settings-store.ts';
 import {
   addEvent,
   attemptRows,

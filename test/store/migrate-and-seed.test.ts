@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { generateApiKey, parseApiKey } from '../../src/exchange/domain/api-key.ts';
-import { findKeyHolders } from '../../src/exchange/store/api-keys.ts';
-import { createStore, type Store } from '../../src/exchange/store/database.ts';
-import { seedDemoAccount } from '../../src/exchange/store/seed.ts';
+import { findKeyHolders } from '../../src/exchange/accounts/api-key-store.ts';
+import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
+import { seedDemoAccount } from '../../src/exchange/accounts/seed.ts';
+import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
 let database: TestDatabase;

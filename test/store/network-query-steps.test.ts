@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fc, test as property } from '@fast-check/vitest';
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { SOURCE_CALLS_MAX, SOURCE_FAILURE_TYPES } from '../../src/contract/network-query-steps.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
-import { SOURCE_CALLS_MAX, SOURCE_FAILURE_TYPES } from '../../src/contract/source-steps.ts';
 import { completeAttempt, failAttempt } from '../../src/exchange/network-query/endings.ts';
+import { upsertResources } from '../../src/exchange/records/delivery-store.ts';
 import { type Page, SourceFailure, type SourceFailureKind } from '../../src/exchange/sources/connector.ts';
-import { upsertResources } from '../../src/exchange/store/collected.ts';
 import {
   createQueryEnvironment,
   observation,

@@ -3,11 +3,11 @@ import { sql } from 'kysely';
 import { v4 as uuidv4 } from 'uuid';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { SortBy } from '../../src/contract/paging.ts';
-import { insertAccount } from '../../src/exchange/store/accounts.ts';
-import { listCohortPatients } from '../../src/exchange/store/cohort-members.ts';
-import { type AccountTx, createStore, type Store } from '../../src/exchange/store/database.ts';
-import type { Place } from '../../src/exchange/store/page.ts';
-import { listPatients } from '../../src/exchange/store/patient-list.ts';
+import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
+import { listCohortPatients } from '../../src/exchange/cohorts/member-store.ts';
+import { listPatients } from '../../src/exchange/patients/patient-list.ts';
+import { type AccountTx, createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import type { Place } from '../../src/exchange/platform/database/page.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
 let database: TestDatabase;

@@ -2,10 +2,10 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEFAULT_SWEEP_PACE } from '../../src/contract/bulk-create-workflow.ts';
 import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
+import { OvertakenError } from '../../src/exchange/platform/database/retry.ts';
+import { countUse } from '../../src/exchange/platform/limits/limit-store.ts';
 import { startPage } from '../../src/exchange/query-sweep/start-page.ts';
-import { countUse } from '../../src/exchange/store/limits.ts';
-import { OvertakenError } from '../../src/exchange/store/retry.ts';
-import { openSweep, readSweepCounts, sweepsToEnsure } from '../../src/exchange/store/sweeps.ts';
+import { openSweep, readSweepCounts, sweepsToEnsure } from '../../src/exchange/query-sweep/sweep-store.ts';
 import { CALLBACK_KEY, createSweepEnvironment, numbers, type SweepEnvironment } from './sweep-environment.ts';
 
 let environment: SweepEnvironment;

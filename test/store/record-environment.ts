@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import type { SourceType } from '../../src/contract/primitives.ts';
-import { openFileBlobStore } from '../../src/exchange/blobs/file-blob-store.ts';
-import { revisionOf } from '../../src/exchange/domain/merge/facts.ts';
-import type { Person } from '../../src/exchange/domain/merge/fold-patient.ts';
-import type { Delivered } from '../../src/exchange/domain/merge/merge.ts';
+import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
+import { insertPatient } from '../../src/exchange/patients/patient-store.ts';
+import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
+import { insertDocuments, upsertResources } from '../../src/exchange/records/delivery-store.ts';
 import {
   type ConsolidatedFilter,
   type ConsolidatedPlace,
@@ -16,11 +16,11 @@ import {
   readConsolidated,
 } from '../../src/exchange/records/read-consolidated.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
-import { insertAccount } from '../../src/exchange/store/accounts.ts';
-import { insertDocuments, upsertResources } from '../../src/exchange/store/collected.ts';
-import { createStore } from '../../src/exchange/store/database.ts';
-import { insertSourcePatientIds } from '../../src/exchange/store/patient-at-source.ts';
-import { insertPatient } from '../../src/exchange/store/patients.ts';
+import { revisionOf } from '../../src/exchange/records/rules/facts.ts';
+import type { Person } from '../../src/exchange/records/rules/fold-patient.ts';
+import type { Delivered } from '../../src/exchange/records/rules/merge.ts';
+import { insertSourcePatientIds } from '../../src/exchange/records/source-patient-store.ts';
+import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 

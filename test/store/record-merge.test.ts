@@ -1,10 +1,10 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
-import { type Delivered, mergeDeliveries } from '../../src/exchange/domain/merge/merge.ts';
 import { consolidatedBundle } from '../../src/exchange/records/consolidated-bundle.ts';
 import { countConsolidated } from '../../src/exchange/records/read-consolidated.ts';
 import { resourceOrigins } from '../../src/exchange/records/resource-origins.ts';
+import { type Delivered, mergeDeliveries } from '../../src/exchange/records/rules/merge.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../unit/records/deliveries.ts';
 import { fhirIssues } from '../unit/records/fhir-issues.ts';
 import { createRecordEnvironment, type RecordEnvironment } from './record-environment.ts';

@@ -1,6 +1,7 @@
 import { fc, test as property } from '@fast-check/vitest';
 import type { FhirResource } from 'fhir/r4.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listDocuments } from '../../src/exchange/documents/document-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { readConsolidated } from '../../src/exchange/records/read-consolidated.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
@@ -10,7 +11,6 @@ import {
   type Page,
   SourceFailure,
 } from '../../src/exchange/sources/connector.ts';
-import { listDocuments } from '../../src/exchange/store/documents.ts';
 import {
   createQueryEnvironment,
   observation,

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { insertAccount } from '../../src/exchange/store/accounts.ts';
-import { insertCohort, listCohorts } from '../../src/exchange/store/cohorts.ts';
-import { createStore, type Store } from '../../src/exchange/store/database.ts';
+import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
+import { insertCohort, listCohorts } from '../../src/exchange/cohorts/cohort-store.ts';
+import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
 const ONE = '0198a000-0000-7000-8000-000000000001';

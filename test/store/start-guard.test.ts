@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { SourceStepInput } from '../../src/contract/source-steps.ts';
+import type { SourceStepInput } from '../../src/contract/network-query-steps.ts';
 import {
   createStartGuard,
   ProcessEndedTooOften,
   STARTS_IN_COMPANY,
   STARTS_MAX,
   type StartGuard,
-} from '../../src/exchange/start-guard.ts';
+} from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createQueryEnvironment, type QueryEnvironment, stepOf } from './network-query-environment.ts';
 
 const never = new AbortController().signal;

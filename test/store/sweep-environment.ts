@@ -3,11 +3,11 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { DEFAULT_SWEEP_PACE, type SweepPace } from '../../src/contract/bulk-create-workflow.ts';
+import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
+import { createStore } from '../../src/exchange/platform/database/database.ts';
+import type { AccountSettings } from '../../src/exchange/platform/database/schema.ts';
 import { startPage } from '../../src/exchange/query-sweep/start-page.ts';
-import { insertAccount } from '../../src/exchange/store/accounts.ts';
-import { createStore } from '../../src/exchange/store/database.ts';
-import type { AccountSettings } from '../../src/exchange/store/schema.ts';
-import { openSweep } from '../../src/exchange/store/sweeps.ts';
+import { openSweep } from '../../src/exchange/query-sweep/sweep-store.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 
 export const CALLBACK_KEY = 'link-signing-key-of-the-tests-only';

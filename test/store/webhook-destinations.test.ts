@@ -3,14 +3,14 @@ import type { Client, Connection } from '@temporalio/client';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createWebhookActivities } from '../../src/activities/exchange/webhook-activities.ts';
+import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import { webhookDeliveryWorkflowId } from '../../src/contract/temporal.ts';
-import { insertDestination, rotateKey } from '../../src/exchange/store/destinations.ts';
-import { routesOf } from '../../src/exchange/store/event-copies.ts';
-import { reopenMessages } from '../../src/exchange/store/event-replay.ts';
+import { routesOf } from '../../src/exchange/platform/outbox/event-copy-store.ts';
+import { keysToSeal } from '../../src/exchange/platform/outbox/seal-keys.ts';
+import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import { insertDestination, rotateKey } from '../../src/exchange/webhooks/destination-store.ts';
 import { giveNewKey, requireSettingsDestination } from '../../src/exchange/webhooks/destinations.ts';
-import { keysToSeal } from '../../src/exchange/webhooks/seal-keys.ts';
-import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/webhooks/webhook-key.ts';
+import { reopenMessages } from '../../src/exchange/webhooks/replay-store.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import {
   addEvent,

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { inject } from 'vitest';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import type { RunningPart } from '../../src/embedded/running-part.ts';
-import { createStore } from '../../src/exchange/store/database.ts';
+import { createStore } from '../../src/exchange/platform/database/database.ts';
 
 const TEMPLATE = 'exchange_template';
 /** Nothing of a test run must outlive the machine, so it need not reach the disk. */

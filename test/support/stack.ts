@@ -7,12 +7,12 @@ import type { StackConnection } from '../../src/embedded/connection-file.ts';
 import { type Stack, startStack } from '../../src/embedded/stack.ts';
 import type { StackOptions } from '../../src/embedded/stack-options.ts';
 import { ensureSecrets, type StackSecrets } from '../../src/embedded/stack-secrets.ts';
-import { generateApiKey, parseApiKey } from '../../src/exchange/domain/api-key.ts';
-import { insertAccount } from '../../src/exchange/store/accounts.ts';
-import { insertApiKey } from '../../src/exchange/store/api-keys.ts';
-import { createStore } from '../../src/exchange/store/database.ts';
-import { insertFacility } from '../../src/exchange/store/facilities.ts';
-import { setDestination } from '../../src/exchange/store/settings.ts';
+import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
+import { insertApiKey } from '../../src/exchange/accounts/api-key-store.ts';
+import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
+import { insertFacility } from '../../src/exchange/facilities/facility-store.ts';
+import { createStore } from '../../src/exchange/platform/database/database.ts';
+import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
 import { createSimulatorAdmin, type SimulatorAdmin } from '../../src/simulator/admin-client.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
 

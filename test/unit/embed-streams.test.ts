@@ -3,7 +3,7 @@ import { pagePolicy } from '../../src/exchange/embed/page-policy.ts';
 import { type QueryProgress, queryProgress } from '../../src/exchange/embed/query-progress.ts';
 import { StreamPlaces } from '../../src/exchange/embed/stream-places.ts';
 import { type WatchOptions, watchQueries } from '../../src/exchange/embed/watch-queries.ts';
-import type { QueryView } from '../../src/exchange/store/network-queries.ts';
+import type { QueryView } from '../../src/exchange/network-query/query-store.ts';
 
 const query = (status: QueryProgress['status']): QueryProgress => ({
   requestId: '1',

@@ -4,19 +4,19 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { inject } from 'vitest';
-import { createBulkActivities } from '../../src/activities/exchange/bulk-activities.ts';
+import { createBulkActivities } from '../../src/activities/exchange/bulk-create.ts';
 import type { BulkCounts } from '../../src/contract/bulk-create-workflow.ts';
 import {
   bulkPatientCreateWorkflowId,
   querySweepWorkflowId,
   TASK_QUEUES,
 } from '../../src/contract/temporal.ts';
-import { type BulkEngine, createBulkEngine } from '../../src/exchange/bulk/engine.ts';
-import { bulkCreatesLeftOver, uploadRetention } from '../../src/exchange/bulk/left-over.ts';
-import { createBulkCreateService } from '../../src/exchange/bulk/service.ts';
-import { createStartGuard } from '../../src/exchange/start-guard.ts';
-import { insertBulkRequest, readBulkRequest } from '../../src/exchange/store/bulk-requests.ts';
-import { insertFacility } from '../../src/exchange/store/facilities.ts';
+import { type BulkEngine, createBulkEngine } from '../../src/exchange/bulk-create/engine.ts';
+import { bulkCreatesLeftOver, uploadRetention } from '../../src/exchange/bulk-create/left-over.ts';
+import { insertBulkRequest, readBulkRequest } from '../../src/exchange/bulk-create/request-store.ts';
+import { createBulkCreateService } from '../../src/exchange/bulk-create/service.ts';
+import { insertFacility } from '../../src/exchange/facilities/facility-store.ts';
+import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { createDeliveries, startReceiver } from '../store/events-environment.ts';

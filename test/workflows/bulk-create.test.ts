@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BulkCreateProgress } from '../../src/contract/bulk-create-workflow.ts';
-import { BlobNotFoundError } from '../../src/exchange/blobs/blob-store.ts';
+import { BlobNotFoundError } from '../../src/shared/blobs/blob-store.ts';
 import {
   type BulkExchange,
   createBulkExchange,

@@ -1,4 +1,4 @@
-import type { BulkFileActivities } from '../../src/activities/orchestrator/bulk-files.ts';
+import type { BulkFileActivities } from '../../src/activities/orchestrator/bulk-onboarding.ts';
 import type { EndpointActivities } from '../../src/activities/orchestrator/endpoints.ts';
 import {
   BULK_ONBOARDING_MESSAGES,

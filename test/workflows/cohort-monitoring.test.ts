@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 
 import {
   createMonitoringActivities,
   type MonitoringActivities,
-} from '../../src/activities/orchestrator/monitoring-activities.ts';
+} from '../../src/activities/orchestrator/cohort-monitoring.ts';
 import {
   type CohortMonitoringInput,
   type CohortMonitoringStatus,

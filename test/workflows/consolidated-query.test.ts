@@ -5,25 +5,25 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { createConsolidatedActivities } from '../../src/activities/exchange/consolidated-activities.ts';
+import { createConsolidatedActivities } from '../../src/activities/exchange/consolidated-query.ts';
 import type { ConversionType } from '../../src/contract/consolidated-query.ts';
 import {
   CONSOLIDATED_END_REASONS,
   CONSOLIDATED_MESSAGES,
   type ConsolidatedProgress,
-} from '../../src/contract/consolidated-workflow.ts';
+} from '../../src/contract/consolidated-query-workflow.ts';
 import { consolidatedQueryWorkflowId, TASK_QUEUES } from '../../src/contract/temporal.ts';
-import { createConsolidatedBuilder } from '../../src/exchange/consolidated/build.ts';
+import { createConsolidatedBuilder } from '../../src/exchange/consolidated-query/build.ts';
 import {
   type ConsolidatedLauncher,
   createConsolidatedLauncher,
-} from '../../src/exchange/consolidated/launcher.ts';
-import { createStartGuard } from '../../src/exchange/start-guard.ts';
+} from '../../src/exchange/consolidated-query/launcher.ts';
 import {
   openConsolidatedQuery,
   readConsolidatedQuery,
-} from '../../src/exchange/store/consolidated-queries.ts';
-import type { AccountTx } from '../../src/exchange/store/database.ts';
+} from '../../src/exchange/consolidated-query/query-store.ts';
+import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
+import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { createQueryEnvironment } from '../store/network-query-environment.ts';

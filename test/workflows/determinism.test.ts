@@ -52,7 +52,7 @@ describe('the bundler refuses', () => {
     ],
     [
       'an activity as a value',
-      `import { openBlobStore } from '../../src/exchange/blobs/open-blob-store.ts';\nexport const w = async () => openBlobStore;`,
+      `import { openBlobStore } from '../../src/shared/blobs/open-blob-store.ts';\nexport const w = async () => openBlobStore;`,
     ],
   ])('%s', async (name, source) => {
     const file = join(folder, `${name.replaceAll(' ', '-')}.ts`);

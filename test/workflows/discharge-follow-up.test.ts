@@ -1,13 +1,13 @@
 import type { WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { FollowUpActivities } from '../../src/activities/exchange/follow-up-activities.ts';
+import type { FollowUpActivities } from '../../src/activities/exchange/discharge-follow-up.ts';
 import {
   type DischargeFollowUpInput,
   type DischargeFollowUpProgress,
   type FollowUpStep,
   DISCHARGE_FOLLOW_UP_MESSAGES as MESSAGES,
-} from '../../src/contract/discharge-follow-up.ts';
+} from '../../src/contract/discharge-follow-up-workflow.ts';
 import { dischargeFollowUpWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { createTimeSkippingEnvironment, eventually, type TimeSkipping } from './network-query-environment.ts';
 

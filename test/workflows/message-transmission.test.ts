@@ -2,13 +2,13 @@ import type { WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { MessageActivities } from '../../src/activities/exchange/message-activities.ts';
+import type { MessageActivities } from '../../src/activities/exchange/messages.ts';
 import {
   MESSAGE_TRANSMISSION_MESSAGES as MESSAGES,
   type MessageTransmissionInput,
   type MessageTransmissionProgress,
   MESSAGE_END_REASONS as REASONS,
-} from '../../src/contract/message-workflow.ts';
+} from '../../src/contract/messages-workflow.ts';
 import { messageTransmissionWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { createTimeSkippingEnvironment, eventually, type TimeSkipping } from './network-query-environment.ts';
 

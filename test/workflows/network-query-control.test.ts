@@ -5,13 +5,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { NETWORK_QUERY_MESSAGES } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { networkQueryWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
+import { createNetworkQueryService } from '../../src/exchange/network-query/service.ts';
 import {
   ConflictError,
   type ExchangeError,
   NotFoundError,
   UnavailableError,
-} from '../../src/exchange/errors.ts';
-import { createNetworkQueryService } from '../../src/exchange/network-query/service.ts';
+} from '../../src/exchange/platform/errors.ts';
 import { CALLBACK_KEY, observation, page, sourceOf } from '../store/network-query-environment.ts';
 import { eventually } from './network-query-environment.ts';
 import { busy, createTestExchange, refusing, type TestExchange } from './network-query-exchange.ts';

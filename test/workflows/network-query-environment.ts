@@ -2,19 +2,19 @@ import { randomUUID } from 'node:crypto';
 import type { WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import type { FollowUpActivities } from '../../src/activities/exchange/follow-up-activities.ts';
-import type { MessageActivities } from '../../src/activities/exchange/message-activities.ts';
-import type { ReconcileActivities } from '../../src/activities/exchange/reconcile-activities.ts';
-import type { RecordActivities } from '../../src/activities/exchange/record-activities.ts';
-import type { SourceActivities } from '../../src/activities/exchange/source-activities.ts';
-import type { WebhookActivities } from '../../src/activities/exchange/webhook-activities.ts';
+import type { FollowUpActivities } from '../../src/activities/exchange/discharge-follow-up.ts';
+import type { MessageActivities } from '../../src/activities/exchange/messages.ts';
+import type { RecordActivities } from '../../src/activities/exchange/network-query-record.ts';
+import type { SourceActivities } from '../../src/activities/exchange/network-query-source.ts';
+import type { ReconcileActivities } from '../../src/activities/exchange/reconcile.ts';
+import type { WebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
+import type { FailedAttempt, SourceStep, SourceStepInput } from '../../src/contract/network-query-steps.ts';
 import {
   NETWORK_QUERY_MESSAGES as MESSAGES,
   type NetworkQueryInput,
   type NetworkQueryProgress,
 } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
-import type { FailedAttempt, SourceStep, SourceStepInput } from '../../src/contract/source-steps.ts';
 import {
   networkQueryWorkflowId,
   SEARCH_ATTRIBUTES,

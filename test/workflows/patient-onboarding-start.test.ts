@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startOnboarding } from '../../src/orchestrator/start-onboarding.ts';
+import { startOnboarding } from '../../src/orchestrator/patient-onboarding/start-onboarding.ts';
 import { searchAttribute } from '../../src/temporal/search-attributes.ts';
 import { TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
 import { onboardingInput, queryAnswer } from '../unit/orchestrator/onboarding-events.ts';

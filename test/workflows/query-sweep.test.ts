@@ -2,20 +2,17 @@ import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, type Worker } from '@temporalio/worker';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import {
-  createSweepActivities,
-  type SweepActivities,
-} from '../../src/activities/exchange/sweep-activities.ts';
+import { createSweepActivities, type SweepActivities } from '../../src/activities/exchange/query-sweep.ts';
 import type {
   QuerySweepInput,
   QuerySweepProgress,
   SweepPace,
 } from '../../src/contract/bulk-create-workflow.ts';
 import { querySweepWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
-import { ConflictError } from '../../src/exchange/errors.ts';
+import { ConflictError } from '../../src/exchange/platform/errors.ts';
 import { createSweepControl } from '../../src/exchange/query-sweep/control.ts';
 import { sweepsLeftOver } from '../../src/exchange/query-sweep/launcher.ts';
-import { readSweepCounts } from '../../src/exchange/store/sweeps.ts';
+import { readSweepCounts } from '../../src/exchange/query-sweep/sweep-store.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import {

@@ -2,7 +2,7 @@ import { WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Reconciled } from '../../src/activities/exchange/reconcile-activities.ts';
+import type { Reconciled } from '../../src/activities/exchange/reconcile.ts';
 import { TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { createTimeSkippingEnvironment, type TimeSkipping } from './network-query-environment.ts';
 

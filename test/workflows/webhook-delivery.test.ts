@@ -7,7 +7,7 @@ import {
   type WebhookDeliveryInput,
   type WebhookDeliveryProgress,
 } from '../../src/contract/webhook-delivery-workflow.ts';
-import type { DeliveryOutcome } from '../../src/exchange/webhooks/delivery.ts';
+import type { DeliveryOutcome } from '../../src/exchange/platform/outbox/delivery.ts';
 import { createTimeSkippingEnvironment, eventually, type TimeSkipping } from './network-query-environment.ts';
 
 type Run = WorkflowHandleWithFirstExecutionRunId<

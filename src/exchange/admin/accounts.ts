@@ -1,7 +1,13 @@
 import { v7 as uuidv7 } from 'uuid';
-import { type Dialect, insertAccount, listAccounts, lockAccount, updateAccount } from '../store/accounts.ts';
-import { insertAuditEntry } from '../store/audit.ts';
-import { type SystemTx, withinAccount } from '../store/database.ts';
+import {
+  type Dialect,
+  insertAccount,
+  listAccounts,
+  lockAccount,
+  updateAccount,
+} from '../accounts/account-store.ts';
+import { insertAuditEntry } from '../platform/audit/audit-store.ts';
+import { type SystemTx, withinAccount } from '../platform/database/database.ts';
 import { changedSettings, type SettingOptions } from './account-settings.ts';
 import { ADMIN_ACTOR, AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
 

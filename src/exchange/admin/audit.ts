@@ -1,12 +1,12 @@
 import { open } from 'node:fs/promises';
-import { acceptLoss } from '../audit/accept-loss.ts';
-import { toAuditEvent } from '../audit/fhir-event.ts';
-import type { AuditHeads } from '../audit/heads.ts';
-import type { AcceptedLoss, Loss, RenewedHead } from '../audit/losses.ts';
-import { type ChainFault, type ChainReport, verifyChain } from '../audit/verify.ts';
-import { listAccounts } from '../store/accounts.ts';
-import { rowsOfTime } from '../store/audit-chain.ts';
-import type { Store } from '../store/database.ts';
+import { listAccounts } from '../accounts/account-store.ts';
+import { acceptLoss } from '../platform/audit/accept-loss.ts';
+import { rowsOfTime } from '../platform/audit/chain-store.ts';
+import { toAuditEvent } from '../platform/audit/fhir-event.ts';
+import type { AuditHeads } from '../platform/audit/heads.ts';
+import type { AcceptedLoss, Loss, RenewedHead } from '../platform/audit/losses.ts';
+import { type ChainFault, type ChainReport, verifyChain } from '../platform/audit/verify.ts';
+import type { Store } from '../platform/database/database.ts';
 import { requireAccount } from './accounts.ts';
 import { AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
 

@@ -1,6 +1,6 @@
-import type { AuditChain } from '../audit/chain.ts';
-import type { AuditHeads } from '../audit/heads.ts';
-import type { Store } from '../store/database.ts';
+import type { AuditChain } from '../platform/audit/chain.ts';
+import type { AuditHeads } from '../platform/audit/heads.ts';
+import type { Store } from '../platform/database/database.ts';
 
 /** What a command leaves behind: lines or a table for people, a document for programs. */
 export interface AdminResult {

@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose';
-import { EMBED_TOKEN_SECONDS_MAX } from '../../contract/embed-token.ts';
-import { findAuditedEmbedToken } from '../store/audit.ts';
-import { revokeEmbedToken } from '../store/embed-tokens.ts';
+import { EMBED_TOKEN_SECONDS_MAX } from '../../contract/embed.ts';
+import { revokeEmbedToken } from '../embed/token-store.ts';
+import { findAuditedEmbedToken } from '../platform/audit/audit-store.ts';
 import { auditAdmin } from './accounts.ts';
 import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
 

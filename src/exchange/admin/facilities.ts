@@ -1,8 +1,8 @@
-import { createFacilityBodySchema } from '../../contract/facility.ts';
-import { InvalidRequestError } from '../errors.ts';
+import { createFacilityBodySchema } from '../../contract/facilities.ts';
 import { createFacility } from '../facilities/change-facility.ts';
-import { withinAccount } from '../store/database.ts';
-import { listFacilities } from '../store/facilities.ts';
+import { listFacilities } from '../facilities/facility-store.ts';
+import { withinAccount } from '../platform/database/database.ts';
+import { InvalidRequestError } from '../platform/errors.ts';
 import { auditAdmin, requireAccount } from './accounts.ts';
 import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
 

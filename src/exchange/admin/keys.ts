@@ -1,7 +1,13 @@
 import { v7 as uuidv7 } from 'uuid';
 import { SCOPES, type Scope } from '../../contract/scope.ts';
-import { generateApiKey, parseApiKey } from '../domain/api-key.ts';
-import { findApiKeys, insertApiKey, listApiKeys, revokeApiKey, type StoredKey } from '../store/api-keys.ts';
+import {
+  findApiKeys,
+  insertApiKey,
+  listApiKeys,
+  revokeApiKey,
+  type StoredKey,
+} from '../accounts/api-key-store.ts';
+import { generateApiKey, parseApiKey } from '../accounts/rules/api-key.ts';
 import { auditAdmin, requireAccount } from './accounts.ts';
 import { AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
 

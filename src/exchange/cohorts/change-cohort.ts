@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { UpdateCohortBody } from '../../contract/cohort.ts';
-import { mergeCohortSettings } from '../domain/cohort-settings.ts';
-import { InvalidRequestError, NotFoundError } from '../errors.ts';
-import { lockConsent } from '../store/cohort-locks.ts';
-import { removeWithoutTreatment } from '../store/cohort-members.ts';
+import type { UpdateCohortBody } from '../../contract/cohorts.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { NameTakenError } from '../platform/database/violations.ts';
+import { InvalidRequestError, NotFoundError } from '../platform/errors.ts';
+import { lockConsent } from './cohort-locks.ts';
 import {
   type CohortContent,
   deleteCohort,
@@ -11,9 +11,9 @@ import {
   lockCohort,
   type StoredCohort,
   updateCohort,
-} from '../store/cohorts.ts';
-import type { AccountTx } from '../store/database.ts';
-import { NameTakenError } from '../store/violations.ts';
+} from './cohort-store.ts';
+import { removeWithoutTreatment } from './member-store.ts';
+import { mergeCohortSettings } from './rules/cohort-settings.ts';
 
 /** Sees the cohort as it is held, before anything is changed, and may refuse. */
 type Check = (cohort: StoredCohort) => void;

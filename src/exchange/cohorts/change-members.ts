@@ -1,16 +1,16 @@
-import type { CohortPatientsBody } from '../../contract/cohort.ts';
-import { type FieldError, InvalidRequestError, NotFoundError } from '../errors.ts';
-import { lockConsent } from '../store/cohort-locks.ts';
+import type { CohortPatientsBody } from '../../contract/cohorts.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { type FieldError, InvalidRequestError, NotFoundError } from '../platform/errors.ts';
+import { readAgain, requireCohort } from './change-cohort.ts';
+import { lockConsent } from './cohort-locks.ts';
+import type { StoredCohort } from './cohort-store.ts';
 import {
   addAllPatients,
   addPatients,
   listWithoutTreatment,
   readConsent,
   removePatients,
-} from '../store/cohort-members.ts';
-import type { StoredCohort } from '../store/cohorts.ts';
-import type { AccountTx } from '../store/database.ts';
-import { readAgain, requireCohort } from './change-cohort.ts';
+} from './member-store.ts';
 
 /** Skipped patients that an answer names; there may be a hundred thousand. */
 const SKIPPED_IDS_MAX = 100;

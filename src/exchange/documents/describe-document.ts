@@ -1,6 +1,6 @@
-import { clinicalTime } from '../domain/merge/dates.ts';
-import { type Json, objectsOf, textOf } from '../domain/merge/json.ts';
-import type { ListedDocument } from '../store/documents.ts';
+import { clinicalTime } from '../records/rules/dates.ts';
+import { type Json, objectsOf, textOf } from '../records/rules/json.ts';
+import type { ListedDocument } from './document-store.ts';
 
 /** What is wanted of a patient's documents. */
 export interface DocumentFilter {

@@ -1,5 +1,5 @@
-import type { DocumentUrlsEvent } from '../../contract/document.ts';
-import type { LinkMaker } from '../links/signed-link.ts';
+import type { DocumentUrlsEvent } from '../../contract/documents.ts';
+import type { LinkMaker } from '../platform/links/signed-link.ts';
 
 /** interface.md, E14 */
 export const DOWNLOAD_LINK_MS = 60_000;

@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
-import { DOCUMENT_URLS_EVENT_TYPE, type DocumentUrlsEvent } from '../../contract/document.ts';
-import type { AccountTx } from '../store/database.ts';
-import { listDocuments } from '../store/documents.ts';
-import { insertEvent } from '../store/events.ts';
-import type { StoredPatient } from '../store/patients.ts';
+import { DOCUMENT_URLS_EVENT_TYPE, type DocumentUrlsEvent } from '../../contract/documents.ts';
+import type { StoredPatient } from '../patients/patient-store.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { insertEvent } from '../platform/outbox/event-store.ts';
+import { listDocuments } from './document-store.ts';
 
 /**
  * Announces links to all documents of a patient. What they lead to is known at once, so there is nothing to run: the

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import type { DocumentFormat } from '../../contract/document.ts';
+import type { DocumentFormat } from '../../contract/documents.ts';
 import { type Rendering, renderDocument } from './render.ts';
 
 /** What the thread is asked; it answers each with one `Rendering`, in order. */

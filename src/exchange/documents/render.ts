@@ -1,4 +1,4 @@
-import type { DocumentFormat } from '../../contract/document.ts';
+import type { DocumentFormat } from '../../contract/documents.ts';
 import { isClinicalDocument, openXml } from '../records/ccda/xml-gate.ts';
 import { ccdaHtml } from './ccda-html.ts';
 import { ccdaPdf } from './ccda-pdf.ts';

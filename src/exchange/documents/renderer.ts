@@ -1,4 +1,4 @@
-import type { DocumentFormat } from '../../contract/document.ts';
+import type { DocumentFormat } from '../../contract/documents.ts';
 import { type FairQueueLimits, QueueFullError } from '../../lib/fair-queue.ts';
 import { createFairThreads } from '../../lib/fair-threads.ts';
 import type { JobThreadLimits } from '../../lib/job-thread.ts';

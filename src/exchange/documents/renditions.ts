@@ -1,16 +1,16 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { DocumentFormat } from '../../contract/document.ts';
+import type { DocumentFormat } from '../../contract/documents.ts';
 import { ExpiringCache } from '../../lib/expiring-cache.ts';
-import { BlobNotFoundError, type BlobStore } from '../blobs/blob-store.ts';
-import { ExchangeError, InvalidRequestError, NotFoundError, OverloadError } from '../errors.ts';
-import type { LeftOverWork } from '../left-over-work.ts';
-import type { Store } from '../store/database.ts';
+import { BlobNotFoundError, type BlobStore } from '../../shared/blobs/blob-store.ts';
+import type { Store } from '../platform/database/database.ts';
+import { ExchangeError, InvalidRequestError, NotFoundError, OverloadError } from '../platform/errors.ts';
+import type { LeftOverWork } from '../platform/recovery/recovery.ts';
 import {
   deleteOldRenditions,
   findRendition,
   insertRendition,
   type StoredDocument,
-} from '../store/documents.ts';
+} from './document-store.ts';
 import type { Rendering } from './render.ts';
 import { createDocumentRenderer, type DocumentRenderer } from './renderer.ts';
 

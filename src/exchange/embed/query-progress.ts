@@ -1,7 +1,7 @@
 import type { SourceError } from '../../contract/network-query.ts';
 import type { SourceType } from '../../contract/primitives.ts';
-import { lastAttempts } from '../domain/query-status.ts';
-import type { AttemptView, QueryView } from '../store/network-queries.ts';
+import type { AttemptView, QueryView } from '../network-query/query-store.ts';
+import { lastAttempts } from '../network-query/rules/query-status.ts';
 
 /** One source of a query, as the embedded page shows it. */
 export interface SourceProgress {

@@ -1,4 +1,4 @@
-import { ExchangeError } from '../errors.ts';
+import { ExchangeError } from '../platform/errors.ts';
 
 const PLACES = { all: 300, account: 100, holder: 30 };
 

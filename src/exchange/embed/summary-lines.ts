@@ -1,6 +1,6 @@
+import type { Store } from '../platform/database/database.ts';
 import { openRecordReader } from '../records/summary/record-reader.ts';
 import { summarise } from '../records/summary/summarise.ts';
-import type { Store } from '../store/database.ts';
 
 /** Of every record, collected or not. */
 const NOT_COUNTED = new Set(['Patient', 'Provenance']);

@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { v7 as uuidv7 } from 'uuid';
-import type { CreateFacilityBody, UpdateFacilityBody } from '../../contract/facility.ts';
-import { oidOfUuid } from '../domain/uuid-oid.ts';
-import { ExchangeError, InvalidRequestError, NotFoundError } from '../errors.ts';
-import type { AccountTx } from '../store/database.ts';
+import type { CreateFacilityBody, UpdateFacilityBody } from '../../contract/facilities.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { ExchangeError, InvalidRequestError, NotFoundError } from '../platform/errors.ts';
 import {
   countFacilityUse,
   deleteFacility,
@@ -12,7 +11,8 @@ import {
   lockFacility,
   type StoredFacility,
   updateFacility,
-} from '../store/facilities.ts';
+} from './facility-store.ts';
+import { oidOfUuid } from './rules/uuid-oid.ts';
 
 /** Sees the facility as it is held, before anything is changed, and may refuse. */
 type Check = (facility: StoredFacility) => void;

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
-import { ForbiddenError, InvalidRequestError } from '../errors.ts';
-import type { AccountTx } from '../store/database.ts';
-import { findAal2Session } from '../store/identity.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { ForbiddenError, InvalidRequestError } from '../platform/errors.ts';
+import { findAal2Session } from './identity-store.ts';
 
 /** NIST SP 800-63B, 4.2.3: at AAL2 a subscriber shows both factors again after 12 hours at the latest. */
 export const AAL2_SESSION_MS = 12 * 3_600_000;

@@ -1,9 +1,12 @@
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
 import { IDENTITY_VERIFIED_EVENT_TYPE, type IdentityVerifiedEvent } from '../../contract/identity.ts';
-import { agreesWithPerson } from '../domain/patient-matching.ts';
-import type { AccountTx, Store } from '../store/database.ts';
-import { insertEvent } from '../store/events.ts';
+import { findPatient } from '../patients/patient-store.ts';
+import { agreesWithPerson } from '../patients/rules/patient-matching.ts';
+import type { AccountTx, Store } from '../platform/database/database.ts';
+import type { Courier } from '../platform/outbox/courier.ts';
+import { insertEvent } from '../platform/outbox/event-store.ts';
+import { AAL2_SESSION_MS, aal2SessionHash, aal2SessionId } from './aal2-session.ts';
 import {
   accountOfVerification,
   endChallenge,
@@ -12,10 +15,7 @@ import {
   findSession,
   insertProofedIdentity,
   type StoredSession,
-} from '../store/identity.ts';
-import { findPatient } from '../store/patients.ts';
-import type { Courier } from '../webhooks/courier.ts';
-import { AAL2_SESSION_MS, aal2SessionHash, aal2SessionId } from './aal2-session.ts';
+} from './identity-store.ts';
 
 const text = z.string().min(1).max(200);
 const callbackSchema = z.discriminatedUnion('type', [

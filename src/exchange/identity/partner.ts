@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Demographics } from '../domain/demographics.ts';
-import { createPartnerHttp, type PartnerConfig, PartnerFailure } from '../partners/partner-http.ts';
+import type { Demographics } from '../patients/rules/demographics.ts';
+import { createPartnerHttp, type PartnerConfig, PartnerFailure } from '../platform/partners/partner-http.ts';
 
 interface Opening {
   /** Our id of it, which the partner's callback names. */

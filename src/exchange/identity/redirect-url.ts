@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { InvalidRequestError } from '../errors.ts';
+import { InvalidRequestError } from '../platform/errors.ts';
 
 /**
  * Whether a browser may be sent there: https only, so no script schemes, no custom schemes that another app could claim,

@@ -1,17 +1,17 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Metadata } from '../../contract/network-query.ts';
-import { ExchangeError, NotFoundError, UnavailableError } from '../errors.ts';
-import type { LinkMaker } from '../links/signed-link.ts';
-import { PartnerFailure } from '../partners/partner-http.ts';
-import type { AccountTx, Store } from '../store/database.ts';
+import { findPatient } from '../patients/patient-store.ts';
+import type { AccountTx, Store } from '../platform/database/database.ts';
+import { ExchangeError, NotFoundError, UnavailableError } from '../platform/errors.ts';
+import type { LinkMaker } from '../platform/links/signed-link.ts';
+import { PartnerFailure } from '../platform/partners/partner-http.ts';
 import {
   deleteChallenge,
   deleteSession,
   findProofedIdentity,
   insertChallenge,
   insertSession,
-} from '../store/identity.ts';
-import { findPatient } from '../store/patients.ts';
+} from './identity-store.ts';
 import type { IdentityPartner } from './partner.ts';
 import { checkRedirect } from './redirect-url.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MESSAGE_ATTACHMENT_BYTES_MAX, MESSAGE_ATTACHMENTS_MAX } from '../../contract/message.ts';
+import { MESSAGE_ATTACHMENT_BYTES_MAX, MESSAGE_ATTACHMENTS_MAX } from '../../contract/messages.ts';
 
 /** A file that came with a message. */
 export interface ReceivedAttachment {

@@ -7,16 +7,16 @@ import {
   MESSAGE_NETWORKS,
   type TransportMethod,
   transportOf,
-} from '../../contract/message.ts';
+} from '../../contract/messages.ts';
 import { splitNames } from '../../contract/primitives.ts';
-import type { BlobStore } from '../blobs/blob-store.ts';
-import { identityKeys } from '../domain/identity-keys.ts';
-import type { AccountTx, Store } from '../store/database.ts';
-import { accountOfMessage, accountsAt, insertMessage, isKnownMessage } from '../store/messages.ts';
-import { findByIdentityKeys } from '../store/patients.ts';
-import type { Courier } from '../webhooks/courier.ts';
+import type { BlobStore } from '../../shared/blobs/blob-store.ts';
+import { findByIdentityKeys } from '../patients/patient-store.ts';
+import { identityKeys } from '../patients/rules/identity-keys.ts';
+import type { AccountTx, Store } from '../platform/database/database.ts';
+import type { Courier } from '../platform/outbox/courier.ts';
 import { readAttachments } from './attachments.ts';
 import { dropBytes, insertAttachments, type KeptAttachment, keepBytes } from './keep-attachments.ts';
+import { accountOfMessage, accountsAt, insertMessage, isKnownMessage } from './message-store.ts';
 import { announceMessage } from './transitions.ts';
 
 const name = z.string().trim().min(1).max(200);

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import type { BlobStore } from '../blobs/blob-store.ts';
+import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import { extensionOf } from '../documents/file-name.ts';
-import { insertDocuments, type NewDocument, upsertResources } from '../store/collected.ts';
-import type { AccountTx } from '../store/database.ts';
-import type { StoredMessage } from '../store/messages.ts';
-import { insertSourcePatientIds } from '../store/patient-at-source.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { insertDocuments, type NewDocument, upsertResources } from '../records/delivery-store.ts';
+import { insertSourcePatientIds } from '../records/source-patient-store.ts';
 import type { ReceivedAttachment } from './attachments.ts';
+import type { StoredMessage } from './message-store.ts';
 
 /** An attachment whose bytes are kept, and that no row names yet. */
 export interface KeptAttachment extends Omit<NewDocument, 'patientId' | 'messageId'> {

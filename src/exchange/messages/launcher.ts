@@ -3,14 +3,14 @@ import {
   MESSAGE_END_REASONS,
   MESSAGE_TRANSMISSION_MESSAGES,
   type MessageTransmissionInput,
-} from '../../contract/message-workflow.ts';
+} from '../../contract/messages-workflow.ts';
 import { messageTransmissionWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { Logger } from '../../lib/logger.ts';
-import type { LeftOverWork } from '../left-over-work.ts';
-import { createBackground, startOnce } from '../start-workflow.ts';
-import type { Store } from '../store/database.ts';
-import { markTransmissionStarted, messagesToEnsure } from '../store/messages.ts';
-import type { Courier } from '../webhooks/courier.ts';
+import type { Store } from '../platform/database/database.ts';
+import type { Courier } from '../platform/outbox/courier.ts';
+import type { LeftOverWork } from '../platform/recovery/recovery.ts';
+import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
+import { markTransmissionStarted, messagesToEnsure } from './message-store.ts';
 import { endTransmission } from './transitions.ts';
 
 /** The workflows that bring messages out. */

@@ -1,5 +1,5 @@
-import type { Message } from '../../contract/message.ts';
-import type { StoredMessage } from '../store/messages.ts';
+import type { Message } from '../../contract/messages.ts';
+import type { StoredMessage } from './message-store.ts';
 
 /** A message as answers and webhooks have it. */
 export function messageAnswer(message: StoredMessage): Message {

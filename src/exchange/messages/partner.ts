@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { MESSAGE_END_REASONS } from '../../contract/message-workflow.ts';
-import { createPartnerHttp, type PartnerConfig, PartnerFailure } from '../partners/partner-http.ts';
-import type { StoredMessage } from '../store/messages.ts';
+import type { MESSAGE_END_REASONS } from '../../contract/messages-workflow.ts';
+import { createPartnerHttp, type PartnerConfig, PartnerFailure } from '../platform/partners/partner-http.ts';
+import type { StoredMessage } from './message-store.ts';
 
 export interface SentAttachment {
   id: string;

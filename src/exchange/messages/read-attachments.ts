@@ -1,7 +1,7 @@
-import type { LeftOverWork } from '../left-over-work.ts';
+import type { Store } from '../platform/database/database.ts';
+import type { LeftOverWork } from '../platform/recovery/recovery.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
-import type { Store } from '../store/database.ts';
-import { markMessageRead, messagesToRead } from '../store/messages.ts';
+import { markMessageRead, messagesToRead } from './message-store.ts';
 
 /** In one round of `reconcile`, which has two minutes for all: a C-CDA document takes a second or so. */
 const MESSAGES_MAX = 20;

@@ -1,8 +1,8 @@
-import type { MessageEventType } from '../../contract/message.ts';
-import type { AccountTx } from '../store/database.ts';
-import { insertEvent } from '../store/events.ts';
-import { endMessage, type StoredMessage } from '../store/messages.ts';
+import type { MessageEventType } from '../../contract/messages.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { insertEvent } from '../platform/outbox/event-store.ts';
 import { messageAnswer } from './message-answer.ts';
+import { endMessage, type StoredMessage } from './message-store.ts';
 
 /** Ends a message and tells it by webhook, in one transaction; nothing when it had ended before. */
 export async function endTransmission(

@@ -2,12 +2,12 @@ import {
   MESSAGE_END_REASONS,
   type MessageTransmissionInput,
   type TransmissionStep,
-} from '../../contract/message-workflow.ts';
-import { BlobNotFoundError, type BlobStore } from '../blobs/blob-store.ts';
-import { PartnerFailure } from '../partners/partner-http.ts';
-import type { Store } from '../store/database.ts';
-import { documentsOfPatient, findMessage, type StoredMessage } from '../store/messages.ts';
-import type { Courier } from '../webhooks/courier.ts';
+} from '../../contract/messages-workflow.ts';
+import { BlobNotFoundError, type BlobStore } from '../../shared/blobs/blob-store.ts';
+import type { Store } from '../platform/database/database.ts';
+import type { Courier } from '../platform/outbox/courier.ts';
+import { PartnerFailure } from '../platform/partners/partner-http.ts';
+import { documentsOfPatient, findMessage, type StoredMessage } from './message-store.ts';
 import type { DeliveryState, MessagePartner, SentAttachment } from './partner.ts';
 import { endTransmission } from './transitions.ts';
 

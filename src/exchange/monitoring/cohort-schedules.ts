@@ -1,8 +1,10 @@
 import type { Client } from '@temporalio/client';
 import type { Logger } from '../../lib/logger.ts';
-import { SCHEDULE_RULES } from '../../temporal/monitoring-schedule.ts';
-import type { LeftOverWork } from '../left-over-work.ts';
-import { createBackground } from '../start-workflow.ts';
+import { SCHEDULE_RULES } from '../../shared/monitoring/monitoring-schedule.ts';
+import type { Store } from '../platform/database/database.ts';
+import type { LeftOverWork } from '../platform/recovery/recovery.ts';
+import { createBackground } from '../platform/workflows/start-workflow.ts';
+import { foundSchedules } from './found-schedules.ts';
 import {
   adoptSchedules,
   driftedSchedules,
@@ -12,9 +14,7 @@ import {
   type ScheduleRef,
   schedulesToCheck,
   settleSchedule,
-} from '../store/cohort-schedules.ts';
-import type { Store } from '../store/database.ts';
-import { foundSchedules } from './found-schedules.ts';
+} from './schedule-store.ts';
 import { isUntouched, writeSchedule } from './write-schedule.ts';
 
 /** The Temporal Schedules of the cohorts' scheduled monitoring (`settings.monitoring`). */

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { parseCohortMonitoringId } from '../../contract/temporal.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
-import type { ScheduleRef } from '../store/cohort-schedules.ts';
+import type { ScheduleRef } from './schedule-store.ts';
 
 /** For the whole list. */
 const LIST_TIMEOUT_MS = 20_000;

@@ -1,5 +1,4 @@
 import type { Client } from '@temporalio/client';
-import { monitoringHoursSchema } from '../../contract/monitoring-slot.ts';
 import { NETWORK_QUERIES_PER_MINUTE } from '../../contract/query-limits.ts';
 import type { Logger } from '../../lib/logger.ts';
 import {
@@ -9,10 +8,11 @@ import {
   OFF_NOTE,
   putMonitoringSchedule,
   switchOffMonitoringSchedule,
-} from '../../temporal/monitoring-control.ts';
-import type { MonitoringPlan } from '../../temporal/monitoring-schedule.ts';
-import type { HeldSchedule, ScheduleRef, WrittenSchedule } from '../store/cohort-schedules.ts';
-import type { WantedSchedule } from '../store/schema/monitoring.ts';
+} from '../../shared/monitoring/monitoring-control.ts';
+import type { MonitoringPlan } from '../../shared/monitoring/monitoring-schedule.ts';
+import { monitoringHoursSchema } from '../../shared/monitoring/monitoring-slot.ts';
+import type { HeldSchedule, ScheduleRef, WrittenSchedule } from './schedule-store.ts';
+import type { WantedSchedule } from './tables.ts';
 
 /**
  * Makes the schedule in Temporal what is wanted: there and running, there but paused when its setting is off, or gone

@@ -1,25 +1,25 @@
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import type { SourceStepInput } from '../../contract/source-steps.ts';
-import type { BlobKind, BlobStore } from '../blobs/blob-store.ts';
+import type { SourceStepInput } from '../../contract/network-query-steps.ts';
+import type { BlobKind, BlobStore } from '../../shared/blobs/blob-store.ts';
 import { extensionOf } from '../documents/file-name.ts';
-import { revisionOf } from '../domain/merge/facts.ts';
-import type { Json } from '../domain/merge/json.ts';
-import type { RecordKeeper } from '../records/record-keeper.ts';
-import type { Page } from '../sources/connector.ts';
-import { type AttemptWork, readAttempt, savePage } from '../store/attempts.ts';
+import type { Store } from '../platform/database/database.ts';
 import {
   type CollectedResource,
   insertDocuments,
   type NewDocument,
   upsertResources,
-} from '../store/collected.ts';
-import type { Store } from '../store/database.ts';
-import { lockQuery } from '../store/network-queries.ts';
-import { insertSourcePatientIds } from '../store/patient-at-source.ts';
-import { noteAnswered } from '../store/retirements.ts';
+} from '../records/delivery-store.ts';
+import type { RecordKeeper } from '../records/record-keeper.ts';
+import { noteAnswered } from '../records/retirement-store.ts';
+import { revisionOf } from '../records/rules/facts.ts';
+import type { Json } from '../records/rules/json.ts';
+import { insertSourcePatientIds } from '../records/source-patient-store.ts';
+import type { Page } from '../sources/connector.ts';
+import { type AttemptWork, readAttempt, savePage } from './attempt-store.ts';
 import { announceFirstData, completeAttempt } from './endings.ts';
 import { tellOmissions, tellPutAside } from './omissions.ts';
+import { lockQuery } from './query-store.ts';
 import { type Retiring, retireMissing, retireRetracted } from './retire-missing.ts';
 
 /**

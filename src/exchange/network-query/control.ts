@@ -6,10 +6,15 @@ import {
 } from '../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../contract/temporal.ts';
-import { lastAttempts } from '../domain/query-status.ts';
-import { ConflictError, NotFoundError, UnavailableError } from '../errors.ts';
-import { findAccount } from '../store/accounts.ts';
-import type { AccountTx, Store } from '../store/database.ts';
+import { findAccount } from '../accounts/account-store.ts';
+import { findPatient } from '../patients/patient-store.ts';
+import type { AccountTx, Store } from '../platform/database/database.ts';
+import { ConflictError, NotFoundError, UnavailableError } from '../platform/errors.ts';
+import { commandWorkflow } from '../platform/workflows/workflow-command.ts';
+import { callbackHash, callbackToken } from './callback-token.ts';
+import { failOpenAttempts } from './endings.ts';
+import type { Launcher } from './launcher.ts';
+import { refusal } from './prepare.ts';
 import {
   type AttemptView,
   insertRun,
@@ -18,14 +23,9 @@ import {
   type QueryView,
   readQuery,
   settleQuery,
-} from '../store/network-queries.ts';
-import { findPatient } from '../store/patients.ts';
-import { tell } from '../store/timeline.ts';
-import { commandWorkflow } from '../workflow-command.ts';
-import { callbackHash, callbackToken } from './callback-token.ts';
-import { failOpenAttempts } from './endings.ts';
-import type { Launcher } from './launcher.ts';
-import { refusal } from './prepare.ts';
+} from './query-store.ts';
+import { lastAttempts } from './rules/query-status.ts';
+import { tell } from './timeline-store.ts';
 
 const RETRY_TRIES = 5;
 const RETRY_PAUSE_MS = 100;

@@ -1,15 +1,15 @@
 import { networkQueryEventType } from '../../contract/events.ts';
+import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
-import type { SourceStepInput } from '../../contract/source-steps.ts';
-import { endAttempt } from '../store/attempts.ts';
-import type { AccountTx } from '../store/database.ts';
-import { insertEvent } from '../store/events.ts';
-import { openAttemptsOfRun } from '../store/left-over.ts';
-import { lockQuery, settleQuery } from '../store/network-queries.ts';
-import { readExternalId } from '../store/patient-facts.ts';
-import { forgetAnswered } from '../store/retirements.ts';
-import { tell } from '../store/timeline.ts';
+import { readExternalId } from '../patients/patient-facts.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { insertEvent } from '../platform/outbox/event-store.ts';
+import { forgetAnswered } from '../records/retirement-store.ts';
+import { endAttempt } from './attempt-store.ts';
+import { lockQuery, settleQuery } from './query-store.ts';
+import { openAttemptsOfRun } from './recovery-store.ts';
 import { tellRetired } from './retire-missing.ts';
+import { tell } from './timeline-store.ts';
 
 /**
  * An attempt's end, the query's status that follows from it and the webhook that tells it are one transaction.

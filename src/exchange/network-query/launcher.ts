@@ -3,9 +3,9 @@ import type { NetworkQueryInput } from '../../contract/network-query-workflow.ts
 import { networkQueryWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
-import { createBackground, startOnce } from '../start-workflow.ts';
-import type { Store } from '../store/database.ts';
-import { markRunStarted, readRun } from '../store/network-queries.ts';
+import type { Store } from '../platform/database/database.ts';
+import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
+import { markRunStarted, readRun } from './query-store.ts';
 
 export interface Launcher {
   /** Starts the workflow of a committed run, soon and in the background; what fails here `reconcile` starts. */

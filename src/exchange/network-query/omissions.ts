@@ -1,9 +1,9 @@
-import type { SourceStepInput } from '../../contract/source-steps.ts';
-import type { AsideReason } from '../domain/merge/facts.ts';
+import type { SourceStepInput } from '../../contract/network-query-steps.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { countAside } from '../records/record-store.ts';
+import type { AsideReason } from '../records/rules/facts.ts';
 import type { Page } from '../sources/connector.ts';
-import type { AccountTx } from '../store/database.ts';
-import { countAside } from '../store/records.ts';
-import { tell } from '../store/timeline.ts';
+import { tell } from './timeline-store.ts';
 
 /** What the source could not bring in full is told, not passed over. */
 export async function tellOmissions(tx: AccountTx, step: SourceStepInput, page: Page): Promise<void> {

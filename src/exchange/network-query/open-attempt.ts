@@ -1,8 +1,8 @@
-import type { SourceStepInput } from '../../contract/source-steps.ts';
-import { type AttemptWork, insertNextAttempt, readAttempt } from '../store/attempts.ts';
-import type { AccountTx } from '../store/database.ts';
-import { lockQuery, settleQuery } from '../store/network-queries.ts';
-import { tell } from '../store/timeline.ts';
+import type { SourceStepInput } from '../../contract/network-query-steps.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { type AttemptWork, insertNextAttempt, readAttempt } from './attempt-store.ts';
+import { lockQuery, settleQuery } from './query-store.ts';
+import { tell } from './timeline-store.ts';
 
 /** The query is gone, with its patient: nothing is left to do. */
 export class QueryGone extends Error {

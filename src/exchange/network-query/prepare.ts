@@ -2,13 +2,13 @@ import { v7 as uuidv7 } from 'uuid';
 import type { NetworkQueryRequest, RequestedSource, SourceError } from '../../contract/network-query.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { backgroundLimit, NETWORK_QUERIES_PER_MINUTE } from '../../contract/query-limits.ts';
-import type { AccountTx } from '../store/database.ts';
-import { countUse, type LimitUse, readUse } from '../store/limits.ts';
-import { insertQuery } from '../store/network-queries.ts';
-import { OvertakenError } from '../store/retry.ts';
-import type { AccountSettings } from '../store/schema.ts';
-import { tell } from '../store/timeline.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { OvertakenError } from '../platform/database/retry.ts';
+import type { AccountSettings } from '../platform/database/schema.ts';
+import { countUse, type LimitUse, readUse } from '../platform/limits/limit-store.ts';
 import { callbackHash, callbackToken } from './callback-token.ts';
+import { insertQuery } from './query-store.ts';
+import { tell } from './timeline-store.ts';
 
 export interface PrepareInput {
   account: { settings: AccountSettings };

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
+import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
-import type { SourceStepInput } from '../../contract/source-steps.ts';
-import { type Identity, isTakenBack, type RetireReason } from '../domain/retirement.ts';
+import type { AccountTx, Store } from '../platform/database/database.ts';
+import { compareWithAnswer, countRetired, retire } from '../records/retirement-store.ts';
+import { type Identity, isTakenBack, type RetireReason } from '../records/rules/retirement.ts';
+import { readSourcePatientIds } from '../records/source-patient-store.ts';
 import type { Fate, Page, SourceConnector } from '../sources/connector.ts';
-import type { AccountTx, Store } from '../store/database.ts';
-import { readSourcePatientIds } from '../store/patient-at-source.ts';
-import { compareWithAnswer, countRetired, retire } from '../store/retirements.ts';
-import { tell } from '../store/timeline.ts';
+import { tell } from './timeline-store.ts';
 
 export interface Retiring {
   store: Pick<Store, 'asAccount'>;

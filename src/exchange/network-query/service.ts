@@ -1,13 +1,13 @@
 import type { Client } from '@temporalio/client';
 import type { TimelineEntry } from '../../contract/network-query.ts';
 import type { Logger } from '../../lib/logger.ts';
-import type { AccountTx, Store } from '../store/database.ts';
-import { listQueries, type QueryFilter, type QueryView, readQuery } from '../store/network-queries.ts';
-import type { Page, PageRequest } from '../store/page.ts';
-import { readTimeline } from '../store/timeline.ts';
+import type { AccountTx, Store } from '../platform/database/database.ts';
+import type { Page, PageRequest } from '../platform/database/page.ts';
 import { createQueryControl, type QueryControl } from './control.ts';
 import { createLauncher, type Launcher } from './launcher.ts';
 import { type PreparedQuery, type PrepareInput, prepareQuery } from './prepare.ts';
+import { listQueries, type QueryFilter, type QueryView, readQuery } from './query-store.ts';
+import { readTimeline } from './timeline-store.ts';
 
 export type { PreparedQuery } from './prepare.ts';
 

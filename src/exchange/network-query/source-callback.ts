@@ -3,9 +3,9 @@ import { NETWORK_QUERY_MESSAGES, type SourceCallback } from '../../contract/netw
 import type { SourceType } from '../../contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../contract/temporal.ts';
 import type { Logger } from '../../lib/logger.ts';
+import type { Store } from '../platform/database/database.ts';
 import { verifySourceCallback } from '../sources/callback.ts';
-import { findAttemptByCallback, noteCallback } from '../store/attempts.ts';
-import type { Store } from '../store/database.ts';
+import { findAttemptByCallback, noteCallback } from './attempt-store.ts';
 import { callbackHash } from './callback-token.ts';
 
 const SIGNAL_TIMEOUT_MS = 10_000;

@@ -1,10 +1,10 @@
-import { type SystemTx, withinAccount } from '../store/database.ts';
-import { readSubject, saveSubject } from '../store/inbound.ts';
-import { accountsTold, findCandidates } from '../store/notification-candidates.ts';
-import type { InboundOutcome } from '../store/schema/notifications.ts';
+import { type SystemTx, withinAccount } from '../platform/database/database.ts';
+import { accountsTold, findCandidates } from './candidate-store.ts';
+import { readSubject, saveSubject } from './inbound-store.ts';
 import { describesEnough, matchPatients, zipsOf } from './match.ts';
 import { type PersonOfMessage, personOfSubject } from './person-of-subject.ts';
 import { admittedAt, subjectState } from './subject-state.ts';
+import type { InboundOutcome } from './tables.ts';
 import { type Told, tellAccount } from './tell.ts';
 
 export interface Applied {

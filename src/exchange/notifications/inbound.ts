@@ -1,5 +1,5 @@
 import type { Patient } from 'fhir/r4.js';
-import type { EncounterEvent } from '../domain/encounter-event.ts';
+import type { EncounterEvent } from './rules/encounter-event.ts';
 
 /** A message of a sender, understood. Times are ISO 8601 in UTC with milliseconds. */
 export interface InboundMessage {

@@ -2,8 +2,13 @@ import { createHmac } from 'node:crypto';
 import type { Patient } from 'fhir/r4.js';
 import { v7 as uuidv7 } from 'uuid';
 import type { Logger } from '../../lib/logger.ts';
-import type { BlobStore } from '../blobs/blob-store.ts';
-import type { Store, SystemTx } from '../store/database.ts';
+import type { BlobStore } from '../../shared/blobs/blob-store.ts';
+import type { Store, SystemTx } from '../platform/database/database.ts';
+import { retryOvertaken } from '../platform/database/retry.ts';
+import type { Courier } from '../platform/outbox/courier.ts';
+import { type Applied, applySubject } from './apply.ts';
+import type { FollowUps } from './follow-up/follow-ups.ts';
+import type { InboundContent, InboundMessage } from './inbound.ts';
 import {
   holdSubject,
   insertInboundEvent,
@@ -12,17 +17,12 @@ import {
   lockSender,
   readMessageContent,
   setOutcome,
-} from '../store/inbound.ts';
-import { insertMerge, subjectsLeadingTo } from '../store/inbound-merges.ts';
-import { retryOvertaken } from '../store/retry.ts';
-import type { InboundOutcome } from '../store/schema/notifications.ts';
-import type { Courier } from '../webhooks/courier.ts';
-import { type Applied, applySubject } from './apply.ts';
-import type { FollowUps } from './follow-up/follow-ups.ts';
-import type { InboundContent, InboundMessage } from './inbound.ts';
+} from './inbound-store.ts';
 import { describesEnough } from './match.ts';
+import { insertMerge, subjectsLeadingTo } from './merge-store.ts';
 import { type InboundFormat, readMessage } from './read-message.ts';
 import type { NotificationSender } from './senders.ts';
+import type { InboundOutcome } from './tables.ts';
 
 export interface IntakeDeps {
   store: Store;

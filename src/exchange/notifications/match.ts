@@ -1,6 +1,6 @@
 import type { Patient } from 'fhir/r4.js';
-import { agreesWithPerson, describesPerson, words } from '../domain/patient-matching.ts';
-import type { Candidate } from '../store/notification-candidates.ts';
+import { agreesWithPerson, describesPerson, words } from '../patients/rules/patient-matching.ts';
+import type { Candidate } from './candidate-store.ts';
 import { isDay } from './message-time.ts';
 
 export interface Match {

@@ -1,6 +1,6 @@
 import type { Bundle, Encounter, EncounterLocation, FhirResource, Patient } from 'fhir/r4.js';
-import type { EncounterState } from '../domain/encounter-state.ts';
-import type { StoredPatient } from '../store/patients.ts';
+import type { StoredPatient } from '../patients/patient-store.ts';
+import type { EncounterState } from './rules/encounter-state.ts';
 
 const GENDERS = { M: 'male', F: 'female', O: 'other', U: 'unknown' } as const;
 const ACT_CODES = 'http://terminology.hl7.org/CodeSystem/v3-ActCode';

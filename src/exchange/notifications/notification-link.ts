@@ -1,4 +1,4 @@
-import type { LinkMaker } from '../links/signed-link.ts';
+import type { LinkMaker } from '../platform/links/signed-link.ts';
 
 /** interface-decisions.md, Webhooks out. */
 const LINK_LIFETIME_MS = 600_000;

@@ -1,8 +1,8 @@
 import type { Patient } from 'fhir/r4.js';
-import { survivingRecord } from '../domain/source-merges.ts';
-import type { SystemTx } from '../store/database.ts';
-import type { StoredSubject } from '../store/inbound.ts';
-import { mergesFrom } from '../store/inbound-merges.ts';
+import type { SystemTx } from '../platform/database/database.ts';
+import type { StoredSubject } from './inbound-store.ts';
+import { mergesFrom } from './merge-store.ts';
+import { survivingRecord } from './rules/source-merges.ts';
 import { inOrder } from './subject-state.ts';
 
 /** Whom the message of this id describes. */

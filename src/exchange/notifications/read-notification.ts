@@ -1,12 +1,12 @@
 import type { Bundle, FhirResource } from 'fhir/r4.js';
-import type { BlobStore } from '../blobs/blob-store.ts';
-import { ExchangeError, NotFoundError } from '../errors.ts';
-import type { AccountTx, Store } from '../store/database.ts';
-import { readMessageContent, readSubject } from '../store/inbound.ts';
-import { findNotification } from '../store/notifications.ts';
-import { findPatient } from '../store/patients.ts';
+import type { BlobStore } from '../../shared/blobs/blob-store.ts';
+import { findPatient } from '../patients/patient-store.ts';
+import type { AccountTx, Store } from '../platform/database/database.ts';
+import { ExchangeError, NotFoundError } from '../platform/errors.ts';
 import { clinicalResources } from './clinical-resources.ts';
+import { readMessageContent, readSubject } from './inbound-store.ts';
 import { encounterResource, notificationBundle } from './notification-bundle.ts';
+import { findNotification } from './notification-store.ts';
 import { inOrder, subjectState } from './subject-state.ts';
 
 /**

@@ -1,7 +1,7 @@
-import { compareEvents, type EncounterEvent } from '../domain/encounter-event.ts';
-import { type EncounterFact, type EncounterState, encounterState } from '../domain/encounter-state.ts';
-import type { StoredInboundEvent, StoredSubject } from '../store/inbound.ts';
 import type { ClinicalItem } from './inbound.ts';
+import type { StoredInboundEvent, StoredSubject } from './inbound-store.ts';
+import { compareEvents, type EncounterEvent } from './rules/encounter-event.ts';
+import { type EncounterFact, type EncounterState, encounterState } from './rules/encounter-state.ts';
 
 /** Something that is true, and told to an account once for each key. */
 export type Fact = Omit<EncounterFact, 'type'> & {

@@ -1,11 +1,11 @@
-import type { NotificationType } from '../../contract/notification.ts';
+import type { NotificationType } from '../../contract/notifications.ts';
 import { refusal } from '../network-query/prepare.ts';
-import type { AccountTx } from '../store/database.ts';
-import { insertEvent } from '../store/events.ts';
-import { endFollowUps, openFollowUp, readAskable } from '../store/follow-ups.ts';
-import { isMonitored } from '../store/notification-candidates.ts';
-import { insertNotification, settleNotifications } from '../store/notifications.ts';
-import { readExternalId } from '../store/patient-facts.ts';
+import { readExternalId } from '../patients/patient-facts.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { insertEvent } from '../platform/outbox/event-store.ts';
+import { isMonitored } from './candidate-store.ts';
+import { endFollowUps, openFollowUp, readAskable } from './follow-up/follow-up-store.ts';
+import { insertNotification, settleNotifications } from './notification-store.ts';
 import type { Fact, SubjectState } from './subject-state.ts';
 
 /** A discharge that became known later than that is not followed up: what there is, is there. */

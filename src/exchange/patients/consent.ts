@@ -1,7 +1,7 @@
-import { InvalidRequestError, NotFoundError } from '../errors.ts';
-import { addMemberships, holdCohorts } from '../store/cohorts.ts';
-import type { AccountTx } from '../store/database.ts';
-import type { StoredPatient } from '../store/patients.ts';
+import { addMemberships, holdCohorts } from '../cohorts/cohort-store.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { InvalidRequestError, NotFoundError } from '../platform/errors.ts';
+import type { StoredPatient } from './patient-store.ts';
 
 /**
  * Assigns a patient, whose row this transaction holds, to cohorts. All or nothing: without a treatment

@@ -4,12 +4,12 @@ import {
   messageTransmissionWorkflowId,
   networkQueryWorkflowId,
 } from '../../contract/temporal.ts';
-import { NotFoundError } from '../errors.ts';
-import { lockConsent } from '../store/cohort-locks.ts';
-import type { AccountTx } from '../store/database.ts';
-import { noteWorkflowsToStop } from '../store/erasures.ts';
-import { deletePatientRows, findOpenWork, lockPatientAlone } from '../store/patient-deletion.ts';
-import type { StoredPatient } from '../store/patients.ts';
+import { lockConsent } from '../cohorts/cohort-locks.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { NotFoundError } from '../platform/errors.ts';
+import { deletePatientRows, findOpenWork, lockPatientAlone } from './deletion-store.ts';
+import { noteWorkflowsToStop } from './erasure-store.ts';
+import type { StoredPatient } from './patient-store.ts';
 
 /**
  * Deletes a patient and everything about the patient but the audit. What is not in PostgreSQL (blobs, workflows that run)

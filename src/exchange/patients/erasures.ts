@@ -1,10 +1,10 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import type { Logger } from '../../lib/logger.ts';
-import type { BlobStore } from '../blobs/blob-store.ts';
-import type { LeftOverWork } from '../left-over-work.ts';
-import { createBackground } from '../start-workflow.ts';
-import type { Store } from '../store/database.ts';
-import { type Erasure, erasuresToDo, forgetErasures, postponeErasure } from '../store/erasures.ts';
+import type { BlobStore } from '../../shared/blobs/blob-store.ts';
+import type { Store } from '../platform/database/database.ts';
+import type { LeftOverWork } from '../platform/recovery/recovery.ts';
+import { createBackground } from '../platform/workflows/start-workflow.ts';
+import { type Erasure, erasuresToDo, forgetErasures, postponeErasure } from './erasure-store.ts';
 
 /** Does what is left when rows are gone: erases blobs, stops workflows. */
 export interface Erasures {

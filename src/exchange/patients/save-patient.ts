@@ -1,19 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { PatientDemographics } from '../../contract/patient.ts';
-import { identityKeys } from '../domain/identity-keys.ts';
-import {
-  isSameContent,
-  mergedContent,
-  newContent,
-  type PatientContent,
-  unitedIds,
-} from '../domain/patient-content.ts';
-import { normaliseDemographics } from '../domain/patient-normalisation.ts';
-import { overfullList, sizesOf } from '../domain/patient-room.ts';
-import { ConflictError, InvalidRequestError, NotFoundError } from '../errors.ts';
-import { removeFromTreatmentCohorts } from '../store/cohorts.ts';
-import type { AccountTx } from '../store/database.ts';
-import { facilityExists, findFacilityIds } from '../store/facilities.ts';
+import type { PatientDemographics } from '../../contract/patients.ts';
+import { removeFromTreatmentCohorts } from '../cohorts/cohort-store.ts';
+import { facilityExists, findFacilityIds } from '../facilities/facility-store.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { OvertakenError } from '../platform/database/retry.ts';
+import { ConflictError, InvalidRequestError, NotFoundError } from '../platform/errors.ts';
 import {
   claimKeys,
   findByIdentityKeys,
@@ -23,8 +14,17 @@ import {
   releaseOtherKeys,
   type StoredPatient,
   updatePatient,
-} from '../store/patients.ts';
-import { OvertakenError } from '../store/retry.ts';
+} from './patient-store.ts';
+import { identityKeys } from './rules/identity-keys.ts';
+import {
+  isSameContent,
+  mergedContent,
+  newContent,
+  type PatientContent,
+  unitedIds,
+} from './rules/patient-content.ts';
+import { normaliseDemographics } from './rules/patient-normalisation.ts';
+import { overfullList, sizesOf } from './rules/patient-room.ts';
 
 export interface SaveContext {
   tx: AccountTx;

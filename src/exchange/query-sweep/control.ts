@@ -4,11 +4,11 @@ import {
   type QuerySweepProgress,
 } from '../../contract/bulk-create-workflow.ts';
 import { querySweepWorkflowId } from '../../contract/temporal.ts';
-import { ConflictError, NotFoundError, UnavailableError } from '../errors.ts';
-import type { Store } from '../store/database.ts';
-import { readSweepCounts } from '../store/sweeps.ts';
-import { commandWorkflow } from '../workflow-command.ts';
+import type { Store } from '../platform/database/database.ts';
+import { ConflictError, NotFoundError, UnavailableError } from '../platform/errors.ts';
+import { commandWorkflow } from '../platform/workflows/workflow-command.ts';
 import { launchSweep } from './launcher.ts';
+import { readSweepCounts } from './sweep-store.ts';
 
 /** Each answers the sweep as it is then. 404, 409, 503. */
 export interface SweepControl {

@@ -1,10 +1,10 @@
 import type { Client } from '@temporalio/client';
 import { QUERY_SWEEP_STORY, type QuerySweepInput } from '../../contract/bulk-create-workflow.ts';
 import { PRIORITY, querySweepWorkflowId, WORKFLOW_TYPES } from '../../contract/temporal.ts';
-import type { LeftOverWork } from '../left-over-work.ts';
-import { startOnce } from '../start-workflow.ts';
-import type { Store } from '../store/database.ts';
-import { markSweepSeen, sweepsToEnsure } from '../store/sweeps.ts';
+import type { Store } from '../platform/database/database.ts';
+import type { LeftOverWork } from '../platform/recovery/recovery.ts';
+import { startOnce } from '../platform/workflows/start-workflow.ts';
+import { markSweepSeen, sweepsToEnsure } from './sweep-store.ts';
 
 /**
  * Starts the workflow of a completed bulk create's sweep, also when an earlier one of the same id was ended from

@@ -1,7 +1,7 @@
 import type { SourceType } from '../../contract/primitives.ts';
 import { refusal } from '../network-query/prepare.ts';
-import type { AccountSettings } from '../store/schema.ts';
-import type { SweptPatient } from '../store/sweep-pages.ts';
+import type { AccountSettings } from '../platform/database/schema.ts';
+import type { SweptPatient } from './page-store.ts';
 
 /** Sources that the queries after a bulk create ask, unless the account has others (interface-decisions.md, Bulk CSV). */
 const DEFAULT_SOURCES: readonly SourceType[] = ['hie'];

@@ -1,20 +1,14 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { QuerySweepProgress, SweepPace } from '../../contract/bulk-create-workflow.ts';
 import type { SourceType } from '../../contract/primitives.ts';
+import { findAccount } from '../accounts/account-store.ts';
 import { callbackHash, callbackToken } from '../network-query/callback-token.ts';
 import { type BackgroundRoom, readBackgroundRoom, takeBackgroundRoom } from '../network-query/prepare.ts';
-import { findAccount } from '../store/accounts.ts';
-import type { AccountTx } from '../store/database.ts';
-import type { AccountSettings } from '../store/schema.ts';
-import {
-  insertSweepQueries,
-  markSwept,
-  nextToSweep,
-  passOver,
-  type SweepMark,
-} from '../store/sweep-pages.ts';
-import { countOpenQueries, lockSweep, readSweepCounts } from '../store/sweeps.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import type { AccountSettings } from '../platform/database/schema.ts';
+import { insertSweepQueries, markSwept, nextToSweep, passOver, type SweepMark } from './page-store.ts';
 import { askedSources, type PagePlan, planPage, sweptSources } from './plan-page.ts';
+import { countOpenQueries, lockSweep, readSweepCounts } from './sweep-store.ts';
 
 /** Key of the metadata of each query that a sweep starts; its webhooks carry it. */
 const BULK_METADATA_KEY = 'bulk.requestId';

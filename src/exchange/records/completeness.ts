@@ -1,6 +1,6 @@
 import type { RecordSource } from '../../contract/primitives.ts';
-import type { Json } from '../domain/merge/json.ts';
-import type { RecordStanding, SourceStanding } from '../store/record-standing.ts';
+import type { RecordStanding, SourceStanding } from './completeness-store.ts';
+import type { Json } from './rules/json.ts';
 import { sourceName } from './summary/section.ts';
 import { momentText } from './summary/words.ts';
 

@@ -1,8 +1,8 @@
-import { provenanceOf } from '../domain/merge/provenance.ts';
-import type { Store } from '../store/database.ts';
-import { readRecordStanding } from '../store/record-standing.ts';
+import type { Store } from '../platform/database/database.ts';
 import { completenessMeta } from './completeness.ts';
+import { readRecordStanding } from './completeness-store.ts';
 import { type ConsolidatedFilter, type ConsolidatedPlace, readConsolidated } from './read-consolidated.ts';
+import { provenanceOf } from './rules/provenance.ts';
 
 const RESOURCES_PER_PAGE = 200;
 

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Patient } from 'fhir/r4.js';
 import type { RecordSource } from '../../contract/primitives.ts';
-import { BlobNotFoundError, type BlobStore } from '../blobs/blob-store.ts';
-import type { Json } from '../domain/merge/json.ts';
-import { agreesWithPerson } from '../domain/patient-matching.ts';
-import { type CollectedResource, upsertResources } from '../store/collected.ts';
-import type { AccountTx, Store } from '../store/database.ts';
+import { BlobNotFoundError, type BlobStore } from '../../shared/blobs/blob-store.ts';
+import { findPatient } from '../patients/patient-store.ts';
+import { agreesWithPerson } from '../patients/rules/patient-matching.ts';
+import type { AccountTx, Store } from '../platform/database/database.ts';
+import { CCDA_BYTES_MAX, type CcdaConverter, type CcdaOutcome } from './ccda/ccda-converter.ts';
 import {
   deleteConverted,
   deleteMadeInError,
@@ -15,11 +15,11 @@ import {
   tellOfDocument,
   type UnconvertedDocument,
   unconvertedDocuments,
-} from '../store/document-conversions.ts';
-import { readSourcePatientIds } from '../store/patient-at-source.ts';
-import { findPatient } from '../store/patients.ts';
-import { lockRecord } from '../store/record-merge.ts';
-import { CCDA_BYTES_MAX, type CcdaConverter, type CcdaOutcome } from './ccda/ccda-converter.ts';
+} from './conversion-store.ts';
+import { type CollectedResource, upsertResources } from './delivery-store.ts';
+import { lockRecord } from './merge-store.ts';
+import type { Json } from './rules/json.ts';
+import { readSourcePatientIds } from './source-patient-store.ts';
 
 export interface ConvertDeps {
   store: Pick<Store, 'asAccount'>;

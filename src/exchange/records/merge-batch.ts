@@ -1,8 +1,4 @@
-import { meaningOf } from '../domain/merge/codes.ts';
-import { type Delivery, type Facts, factsOf } from '../domain/merge/facts.ts';
-import { groupByKeys } from '../domain/merge/grouping.ts';
-import type { AccountTx } from '../store/database.ts';
-import { readSourcePatientIds } from '../store/patient-at-source.ts';
+import type { AccountTx } from '../platform/database/database.ts';
 import {
   type DeliveryPlace,
   deleteOrigins,
@@ -14,7 +10,11 @@ import {
   readOrigins,
   upsertOrigins,
   writeKeys,
-} from '../store/record-merge.ts';
+} from './merge-store.ts';
+import { meaningOf } from './rules/codes.ts';
+import { type Delivery, type Facts, factsOf } from './rules/facts.ts';
+import { groupByKeys } from './rules/grouping.ts';
+import { readSourcePatientIds } from './source-patient-store.ts';
 
 /** To be raised when the rules of `domain/merge` change what is the same: every record is then merged again. */
 export const MERGE_RULES = 3;

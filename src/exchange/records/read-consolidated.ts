@@ -1,13 +1,8 @@
 import type { FhirResource } from 'fhir/r4.js';
 import type { RecordSource } from '../../contract/primitives.ts';
-import { foldGroup, type Member } from '../domain/merge/fold.ts';
-import { foldPatient } from '../domain/merge/fold-patient.ts';
-import { localTarget, referencesIn } from '../domain/merge/references.ts';
-import type { Resolve } from '../domain/merge/rewritten.ts';
-import { NotFoundError } from '../errors.ts';
-import type { AccountTx } from '../store/database.ts';
-import { readSourcePatientIds } from '../store/patient-at-source.ts';
-import { findPatient } from '../store/patients.ts';
+import { findPatient } from '../patients/patient-store.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { NotFoundError } from '../platform/errors.ts';
 import {
   countLeading,
   type RecordMember,
@@ -15,7 +10,12 @@ import {
   readMembers,
   resolveTargets,
   type SourceTarget,
-} from '../store/records.ts';
+} from './record-store.ts';
+import { foldGroup, type Member } from './rules/fold.ts';
+import { foldPatient } from './rules/fold-patient.ts';
+import { localTarget, referencesIn } from './rules/references.ts';
+import type { Resolve } from './rules/rewritten.ts';
+import { readSourcePatientIds } from './source-patient-store.ts';
 
 /** What of a record is wanted; without any of it, all. `docs/merge.md` says which date counts for which type. */
 export interface ConsolidatedFilter {

@@ -1,7 +1,7 @@
 import type { RecordSource } from '../../contract/primitives.ts';
-import { lockRecord, type PendingDelivery, pendingDeliveries, stillPending } from '../store/record-merge.ts';
 import { type ConvertDeps, convertDocuments } from './convert-documents.ts';
 import { MERGE_RULES, mergeBatch } from './merge-batch.ts';
+import { lockRecord, type PendingDelivery, pendingDeliveries, stillPending } from './merge-store.ts';
 
 /** Keeps patients' consolidated records up to date. */
 export interface RecordKeeper {

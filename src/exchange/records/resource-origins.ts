@@ -1,7 +1,7 @@
 import type { RecordOrigins, UnitingKey } from '../../contract/record-origins.ts';
-import { NotFoundError } from '../errors.ts';
-import type { AccountTx } from '../store/database.ts';
-import { readResourceOrigins } from '../store/record-origins.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { NotFoundError } from '../platform/errors.ts';
+import { readResourceOrigins } from './origin-store.ts';
 
 /** First letters of keys (`domain/merge/sameness.ts`); a Patient's `p:` is that our caller's description is theirs. */
 const KEYS: Readonly<Record<string, { key: UnitingKey; reason: string }>> = {

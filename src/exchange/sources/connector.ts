@@ -1,6 +1,6 @@
 import type { FhirResource } from 'fhir/r4.js';
-import type { Demographics } from '../domain/demographics.ts';
-import type { Identity, RetireReason, Retraction } from '../domain/retirement.ts';
+import type { Demographics } from '../patients/rules/demographics.ts';
+import type { Identity, RetireReason, Retraction } from '../records/rules/retirement.ts';
 
 /**
  * What the exchange needs of a source, whatever protocol it speaks.

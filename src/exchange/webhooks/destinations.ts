@@ -1,7 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import { TEST_EVENT_TYPE } from '../../contract/webhook-test.ts';
-import { InvalidRequestError, NotFoundError } from '../errors.ts';
-import type { AccountTx } from '../store/database.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { InvalidRequestError, NotFoundError } from '../platform/errors.ts';
+import { type DestinationRules, refusedDestination } from '../platform/outbox/destination-guard.ts';
+import { insertEvent } from '../platform/outbox/event-store.ts';
+import { generateWebhookKey, SEALED, type WebhookKeys } from '../platform/outbox/webhook-key.ts';
 import {
   findDestinationById,
   insertDestination,
@@ -9,12 +12,9 @@ import {
   replaceKey,
   rotateKey,
   type StoredDestination,
-} from '../store/destinations.ts';
-import { findMessage, messagesBetween, reopenMessages, reopenUndelivered } from '../store/event-replay.ts';
-import { insertEvent } from '../store/events.ts';
-import { findDestination } from '../store/settings.ts';
-import { type DestinationRules, refusedDestination } from './destination-guard.ts';
-import { generateWebhookKey, SEALED, type WebhookKeys } from './webhook-key.ts';
+} from './destination-store.ts';
+import { findMessage, messagesBetween, reopenMessages, reopenUndelivered } from './replay-store.ts';
+import { findDestination } from './settings-store.ts';
 
 const DESTINATIONS_MAX = 20;
 const REPLAY_MAX = 10_000;

@@ -1,8 +1,8 @@
 import type { Logger } from '../../lib/logger.ts';
-import type { Store } from '../store/database.ts';
-import { findDestinationById, setHealth } from '../store/destinations.ts';
-import { findDestination } from '../store/settings.ts';
-import type { WebhookSender } from './sender.ts';
+import type { Store } from '../platform/database/database.ts';
+import type { WebhookSender } from '../platform/outbox/sender.ts';
+import { findDestinationById, setHealth } from './destination-store.ts';
+import { findDestination } from './settings-store.ts';
 
 export interface DestinationPing {
   /**

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { readOnboardingRequest } from '../onboarding-request.ts';
+import { readOnboardingRequest } from '../patient-onboarding/onboarding-request.ts';
 import { sendProblem } from './problem.ts';
 import { type ReceiverDeps, rawBodyOf } from './receiver-deps.ts';
 import { isSigned } from './signatures.ts';

@@ -9,8 +9,8 @@ import {
   type PersonReturnedSignal,
 } from '../../contract/patient-onboarding.ts';
 import { patientOnboardingWorkflowId } from '../../contract/temporal.ts';
-import type { OnboardingRequest } from '../onboarding-request.ts';
-import { orchestrationIdOf, startOnboarding } from '../start-onboarding.ts';
+import type { OnboardingRequest } from '../patient-onboarding/onboarding-request.ts';
+import { orchestrationIdOf, startOnboarding } from '../patient-onboarding/start-onboarding.ts';
 import { tellBulkOnboarding } from './tell-bulk-onboarding.ts';
 
 /** Senders wait 15 s for an answer. */

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { BULK_ONBOARDING_MESSAGES } from '../../contract/bulk-onboarding.ts';
-import type { BulkOnboardingHandle } from '../../orchestrator/start-bulk-onboarding.ts';
+import type { BulkOnboardingHandle } from '../../orchestrator/bulk-onboarding/start-bulk-onboarding.ts';
 import { RefusedError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { lookAtBulk } from '../progress/follow-bulk.ts';

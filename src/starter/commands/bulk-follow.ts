@@ -1,4 +1,4 @@
-import type { BulkOnboardingHandle } from '../../orchestrator/start-bulk-onboarding.ts';
+import type { BulkOnboardingHandle } from '../../orchestrator/bulk-onboarding/start-bulk-onboarding.ts';
 import { bulkRows } from '../progress/bulk-rows.ts';
 import { followBulk } from '../progress/follow-bulk.ts';
 import type { BulkOnboardings } from '../target/bulk-onboardings.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { SourceType } from '../../contract/primitives.ts';
-import type { OnboardingHandle } from '../../orchestrator/start-onboarding.ts';
+import type { OnboardingHandle } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
 import { RefusedError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { parseSubject, type SubjectKind } from '../input/subject.ts';

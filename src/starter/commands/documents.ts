@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import type { DocumentFormat } from '../../contract/document.ts';
+import type { DocumentFormat } from '../../contract/documents.ts';
 import { ExchangeError } from '../../orchestrator/client/failures.ts';
 import { mapAtMost } from '../at-most.ts';
 import { EXIT } from '../exit-codes.ts';

@@ -1,4 +1,4 @@
-import type { MESSAGE_SORT, MessageDirection, MessageStatus } from '../../contract/message.ts';
+import type { MESSAGE_SORT, MessageDirection, MessageStatus } from '../../contract/messages.ts';
 import { EXIT } from '../exit-codes.ts';
 import { plainText } from '../progress/plain-text.ts';
 import { coloured } from '../progress/rows.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { MessageNetwork } from '../../contract/message.ts';
+import type { MessageNetwork } from '../../contract/messages.ts';
 import { EXIT } from '../exit-codes.ts';
 import { followMessage } from '../progress/follow-message.ts';
 import { coloured } from '../progress/rows.ts';

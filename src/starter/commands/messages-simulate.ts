@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import type { MessageNetwork } from '../../contract/message.ts';
-import { transportOf } from '../../contract/message.ts';
+import type { MessageNetwork } from '../../contract/messages.ts';
+import { transportOf } from '../../contract/messages.ts';
 import { createSimulatorAdmin } from '../../simulator/admin-client.ts';
 import { loadSamplePatients } from '../../simulator/samples.ts';
 import { UsageError } from '../errors.ts';

@@ -1,7 +1,7 @@
 import type { MonitoringFrequency } from '../../contract/cohort-monitoring.ts';
-import { DEFAULT_MONITORING_HOURS } from '../../contract/monitoring-slot.ts';
 import { NETWORK_QUERIES_PER_MINUTE } from '../../contract/query-limits.ts';
-import { putMonitoringSchedule } from '../../temporal/monitoring-control.ts';
+import { putMonitoringSchedule } from '../../shared/monitoring/monitoring-control.ts';
+import { DEFAULT_MONITORING_HOURS } from '../../shared/monitoring/monitoring-slot.ts';
 import { RefusedError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { frequencyOf, monitoringView, stateOf } from '../progress/monitoring-view.ts';

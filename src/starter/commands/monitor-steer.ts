@@ -1,5 +1,5 @@
 import { type ScheduleDescription, ScheduleOverlapPolicy } from '@temporalio/client';
-import { deleteMonitoringSchedule } from '../../temporal/monitoring-control.ts';
+import { deleteMonitoringSchedule } from '../../shared/monitoring/monitoring-control.ts';
 import { RefusedError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';

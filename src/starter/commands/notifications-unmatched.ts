@@ -1,6 +1,6 @@
 import { readConfig } from '../../config.ts';
-import { createStore } from '../../exchange/store/database.ts';
-import { listUnmatched } from '../../exchange/store/inbound.ts';
+import { listUnmatched } from '../../exchange/notifications/inbound-store.ts';
+import { createStore } from '../../exchange/platform/database/database.ts';
 import { EXIT } from '../exit-codes.ts';
 import { renderTable } from '../table.ts';
 import type { CommandResult } from '../terminal.ts';

@@ -1,5 +1,5 @@
 import type { BulkResult, FileRef } from '../../contract/bulk-onboarding.ts';
-import type { FileStore } from '../../orchestrator/files/file-store.ts';
+import type { FileStore } from '../../orchestrator/bulk-onboarding/file-store.ts';
 import { saveAside } from '../output/save-aside.ts';
 
 /** Paths of what came of a bulk onboarding. */

@@ -8,7 +8,7 @@ import {
   type PatientOnboardingSummary,
 } from '../../contract/patient-onboarding.ts';
 import type { StackConnection } from '../../embedded/connection-file.ts';
-import type { StartedOnboarding } from '../../orchestrator/start-onboarding.ts';
+import type { StartedOnboarding } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
 
 const LOOK_EVERY_MS = 400;
 

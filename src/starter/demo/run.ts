@@ -5,7 +5,7 @@ import type { PatientOnboardingSummary } from '../../contract/patient-onboarding
 import { networkQueryWorkflowId } from '../../contract/temporal.ts';
 import { startStack } from '../../embedded/stack.ts';
 import { ensureSecrets } from '../../embedded/stack-secrets.ts';
-import { startOnboarding } from '../../orchestrator/start-onboarding.ts';
+import { startOnboarding } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
 import { createSimulatorAdmin } from '../../simulator/admin-client.ts';
 import { loadSamplePatients } from '../../simulator/samples.ts';
 import { createTemporalClient } from '../../temporal/client.ts';

@@ -1,10 +1,10 @@
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { checkCsv } from '../../contract/bulk-csv/check-csv.ts';
-import type { CsvChunk, CsvLayout } from '../../contract/bulk-csv/layout.ts';
-import { parseRecords } from '../../contract/bulk-csv/records.ts';
-import type { RowError } from '../../contract/bulk-csv/row.ts';
-import { createRowReader } from '../../contract/bulk-csv/row-reader.ts';
+import { checkCsv } from '../../shared/bulk-csv/check-csv.ts';
+import type { CsvChunk, CsvLayout } from '../../shared/bulk-csv/layout.ts';
+import { parseRecords } from '../../shared/bulk-csv/records.ts';
+import type { RowError } from '../../shared/bulk-csv/row.ts';
+import { createRowReader } from '../../shared/bulk-csv/row-reader.ts';
 import { UsageError } from '../errors.ts';
 
 /** A CSV of patients whose format is right; of its rows nothing has been judged. */

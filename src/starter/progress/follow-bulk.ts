@@ -1,9 +1,9 @@
 import { BULK_ONBOARDING_MESSAGES, type BulkOnboardingStatus } from '../../contract/bulk-onboarding.ts';
 import { anySignal } from '../../lib/any-signal.ts';
+import type { BulkOnboardingHandle } from '../../orchestrator/bulk-onboarding/start-bulk-onboarding.ts';
 import type { BulkStatusAnswer } from '../../orchestrator/client/answers.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeError } from '../../orchestrator/client/failures.ts';
-import type { BulkOnboardingHandle } from '../../orchestrator/start-bulk-onboarding.ts';
 import { type BulkView, bulkView, type KnownOfBulk } from './bulk-view.ts';
 import type { FollowOptions } from './follow-query.ts';
 import { nextDelayMs, Pace } from './pace.ts';

@@ -4,7 +4,7 @@ import {
 } from '../../contract/patient-onboarding.ts';
 import { anySignal } from '../../lib/any-signal.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
-import type { OnboardingHandle } from '../../orchestrator/start-onboarding.ts';
+import type { OnboardingHandle } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
 import type { FollowOptions } from './follow-query.ts';
 import { readQueries } from './look-at-onboarding.ts';
 import { QueryReader } from './look-at-query.ts';

@@ -5,7 +5,7 @@ import {
   type CohortMonitoringStatus,
   type MonitoringFrequency,
 } from '../../contract/cohort-monitoring.ts';
-import { OFF_NOTE } from '../../temporal/monitoring-control.ts';
+import { OFF_NOTE } from '../../shared/monitoring/monitoring-control.ts';
 import type { MonitoringId } from '../target/monitorings.ts';
 import { askWorkflow } from './workflow-state.ts';
 

@@ -1,15 +1,15 @@
 import { readConfig } from '../../config.ts';
 import { bulkOnboardingWorkflowId } from '../../contract/temporal.ts';
 import { orchestratorFiles } from '../../embedded/stack-environment.ts';
-import { openBlobStore } from '../../exchange/blobs/open-blob-store.ts';
 import { parseKeyRing } from '../../lib/key-ring.ts';
-import type { FileStore } from '../../orchestrator/files/file-store.ts';
+import type { FileStore } from '../../orchestrator/bulk-onboarding/file-store.ts';
 import {
   type BulkOnboardingHandle,
   bulkJobKey,
   type StartedBulkOnboarding,
   startBulkOnboarding,
-} from '../../orchestrator/start-bulk-onboarding.ts';
+} from '../../orchestrator/bulk-onboarding/start-bulk-onboarding.ts';
+import { openBlobStore } from '../../shared/blobs/open-blob-store.ts';
 import { connect, orchestrationSettings, START_TIMEOUT_MS } from './onboardings.ts';
 import type { Env, Target } from './target.ts';
 

@@ -1,5 +1,5 @@
 import { ExchangeError } from '../../orchestrator/client/failures.ts';
-import type { OnboardingHandle } from '../../orchestrator/start-onboarding.ts';
+import type { OnboardingHandle } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
 import type { Subject } from '../input/subject.ts';
 import { QueryReader } from '../progress/look-at-query.ts';
 import type { QueryView } from '../progress/query-view.ts';

@@ -3,13 +3,13 @@ import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
 import { patientOnboardingWorkflowId } from '../../contract/temporal.ts';
 import { ensureSecrets } from '../../embedded/stack-secrets.ts';
 import { accountAccess, configuredAccess } from '../../orchestrator/client/credentials.ts';
-import type { OnboardingRequest } from '../../orchestrator/onboarding-request.ts';
+import type { OnboardingRequest } from '../../orchestrator/patient-onboarding/onboarding-request.ts';
 import {
   type OnboardingHandle,
   orchestrationIdOf,
   type StartedOnboarding,
   startOnboarding,
-} from '../../orchestrator/start-onboarding.ts';
+} from '../../orchestrator/patient-onboarding/start-onboarding.ts';
 import {
   createTemporalClient,
   TEMPORAL_VARIABLES,

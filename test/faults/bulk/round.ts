@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DEFAULT_CHUNK_ROWS } from '../../../src/contract/bulk-csv/layout.ts';
+import { DEFAULT_CHUNK_ROWS } from '../../../src/shared/bulk-csv/layout.ts';
 import { downloadResult, hasEnded, putCsv, startBulkCreate, untilStatus } from '../../support/bulk-create.ts';
 import type { StackAccount, TestStack } from '../../support/stack.ts';
 import { createHolds, type Hold } from '../kill/holds.ts';

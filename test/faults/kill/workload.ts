@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PatientOnboardingSummary } from '../../../src/contract/patient-onboarding.ts';
 import { accountAccess } from '../../../src/orchestrator/client/credentials.ts';
-import { startOnboarding } from '../../../src/orchestrator/start-onboarding.ts';
+import { startOnboarding } from '../../../src/orchestrator/patient-onboarding/start-onboarding.ts';
 import type { FaultRuleInput } from '../../../src/simulator/faults/rules.ts';
 import { loadSamplePatients, type SamplePatient } from '../../../src/simulator/samples.ts';
 import type { SettingsChange } from '../../../src/simulator/settings.ts';

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import type { Database } from '../../../src/exchange/store/schema.ts';
+import type { Database } from '../../../src/exchange/platform/database/schema.ts';
 import type { World } from './world.ts';
 
 /** Refusals are audited, a use of a limit is counted, and a key's last use noted; nothing else may change. */

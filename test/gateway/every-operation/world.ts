@@ -4,15 +4,15 @@ import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { isNpi } from '../../../src/contract/npi.ts';
 import { SCOPES, type Scope } from '../../../src/contract/scope.ts';
-import { createBulkCreateService } from '../../../src/exchange/bulk/service.ts';
+import { insertApiKey } from '../../../src/exchange/accounts/api-key-store.ts';
+import { generateApiKey, parseApiKey } from '../../../src/exchange/accounts/rules/api-key.ts';
+import { createBulkCreateService } from '../../../src/exchange/bulk-create/service.ts';
 import { createDocumentRenditions } from '../../../src/exchange/documents/renditions.ts';
-import { generateApiKey, parseApiKey } from '../../../src/exchange/domain/api-key.ts';
 import { createNetworkQueryService } from '../../../src/exchange/network-query/service.ts';
+import type { AccountTx, Store } from '../../../src/exchange/platform/database/database.ts';
 import { createSweepControl } from '../../../src/exchange/query-sweep/control.ts';
 import { createCcdaConverter } from '../../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../../src/exchange/records/record-keeper.ts';
-import { insertApiKey } from '../../../src/exchange/store/api-keys.ts';
-import type { AccountTx, Store } from '../../../src/exchange/store/database.ts';
 import { createTestGateway, newPerson, TEST_LINK_KEY, type TestAccount } from '../../support/gateway.ts';
 
 /** One gateway and account that all cases share; each case makes its own things in it. */

@@ -1,5 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
-import type { BulkActivities } from '../../../src/activities/exchange/bulk-activities.ts';
+import type { BulkActivities } from '../../../src/activities/exchange/bulk-create.ts';
 import {
   BULK_FAILURE_TYPES,
   type RowsHandled,

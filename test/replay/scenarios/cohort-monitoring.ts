@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type {
   MonitoredPage,
   MonitoringActivities,
-} from '../../../src/activities/orchestrator/monitoring-activities.ts';
+} from '../../../src/activities/orchestrator/cohort-monitoring.ts';
 import {
   COHORT_MONITORING_MESSAGES,
   type CohortMonitoringInput,

@@ -1,8 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import type { ConsolidatedActivities } from '../../../src/activities/exchange/consolidated-activities.ts';
-import type { ConsolidatedEnd, ConsolidatedQueryInput } from '../../../src/contract/consolidated-workflow.ts';
+import type { ConsolidatedActivities } from '../../../src/activities/exchange/consolidated-query.ts';
+import type {
+  ConsolidatedEnd,
+  ConsolidatedQueryInput,
+} from '../../../src/contract/consolidated-query-workflow.ts';
 import { consolidatedQueryWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
 

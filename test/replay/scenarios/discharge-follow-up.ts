@@ -1,9 +1,9 @@
-import type { FollowUpActivities } from '../../../src/activities/exchange/follow-up-activities.ts';
+import type { FollowUpActivities } from '../../../src/activities/exchange/discharge-follow-up.ts';
 import {
   DISCHARGE_FOLLOW_UP_MESSAGES,
   type DischargeFollowUpInput,
   type FollowUpStep,
-} from '../../../src/contract/discharge-follow-up.ts';
+} from '../../../src/contract/discharge-follow-up-workflow.ts';
 import { dischargeFollowUpWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, type Scenario } from './scenario.ts';
 

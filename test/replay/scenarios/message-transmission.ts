@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import type { MessageActivities } from '../../../src/activities/exchange/message-activities.ts';
+import type { MessageActivities } from '../../../src/activities/exchange/messages.ts';
 import {
   MESSAGE_TRANSMISSION_MESSAGES as MESSAGES,
   type MessageTransmissionInput,
   type TransmissionStep,
-} from '../../../src/contract/message-workflow.ts';
+} from '../../../src/contract/messages-workflow.ts';
 import { messageTransmissionWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
 

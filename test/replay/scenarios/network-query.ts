@@ -1,12 +1,12 @@
 import { ApplicationFailure } from '@temporalio/common';
-import type { RecordActivities } from '../../../src/activities/exchange/record-activities.ts';
-import type { SourceActivities } from '../../../src/activities/exchange/source-activities.ts';
+import type { RecordActivities } from '../../../src/activities/exchange/network-query-record.ts';
+import type { SourceActivities } from '../../../src/activities/exchange/network-query-source.ts';
+import { SOURCE_FAILURE_TYPES, type SourceStep } from '../../../src/contract/network-query-steps.ts';
 import {
   NETWORK_QUERY_MESSAGES,
   type NetworkQueryInput,
 } from '../../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES } from '../../../src/contract/primitives.ts';
-import { SOURCE_FAILURE_TYPES, type SourceStep } from '../../../src/contract/source-steps.ts';
 import { networkQueryWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
 

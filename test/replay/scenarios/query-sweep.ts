@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SweepActivities } from '../../../src/activities/exchange/sweep-activities.ts';
+import type { SweepActivities } from '../../../src/activities/exchange/query-sweep.ts';
 import {
   QUERY_SWEEP_MESSAGES,
   type QuerySweepInput,

@@ -1,11 +1,11 @@
-import type { ReconcileActivities } from '../../../src/activities/exchange/reconcile-activities.ts';
-import type { WebhookActivities } from '../../../src/activities/exchange/webhook-activities.ts';
+import type { ReconcileActivities } from '../../../src/activities/exchange/reconcile.ts';
+import type { WebhookActivities } from '../../../src/activities/exchange/webhook-delivery.ts';
 import { WORKFLOW_TYPES, webhookDeliveryWorkflowId } from '../../../src/contract/temporal.ts';
 import {
   WEBHOOK_DELIVERY_MESSAGES,
   type WebhookDeliveryInput,
 } from '../../../src/contract/webhook-delivery-workflow.ts';
-import type { DeliveryOutcome } from '../../../src/exchange/webhooks/delivery.ts';
+import type { DeliveryOutcome } from '../../../src/exchange/platform/outbox/delivery.ts';
 import { ACCOUNT_ID, inTurn, type Scenario } from './scenario.ts';
 
 const EVENT_ID = '01900000-0000-7000-8000-0000000000e1';

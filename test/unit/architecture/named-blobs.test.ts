@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { BLOB_NAMING_COLUMNS } from '../../../src/exchange/store/named-blobs.ts';
+import { BLOB_NAMING_COLUMNS } from '../../../src/exchange/platform/blobs/named-blobs.ts';
 
 const STORE = new URL('../../../src/exchange/store/', import.meta.url);
 

@@ -6,9 +6,9 @@ import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { fc, test as property } from '@fast-check/vitest';
 import { afterAll, describe, expect, test } from 'vitest';
-import { BlobNotFoundError } from '../../../src/exchange/blobs/blob-store.ts';
-import { openBlobStore } from '../../../src/exchange/blobs/open-blob-store.ts';
 import { DecryptionError, parseKeyRing } from '../../../src/lib/key-ring.ts';
+import { BlobNotFoundError } from '../../../src/shared/blobs/blob-store.ts';
+import { openBlobStore } from '../../../src/shared/blobs/open-blob-store.ts';
 import { TEST_DATA_KEYS, testKeyRing } from '../../support/test-keys.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'blobs-'));

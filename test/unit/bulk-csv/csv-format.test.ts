@@ -1,9 +1,9 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkCsv } from '../../../src/contract/bulk-csv/check-csv.ts';
-import { createCsvScanner } from '../../../src/contract/bulk-csv/csv-scanner.ts';
-import { parseRecords } from '../../../src/contract/bulk-csv/records.ts';
+import { checkCsv } from '../../../src/shared/bulk-csv/check-csv.ts';
+import { createCsvScanner } from '../../../src/shared/bulk-csv/csv-scanner.ts';
+import { parseRecords } from '../../../src/shared/bulk-csv/records.ts';
 
 const HEADER = 'firstName,lastName,dob,gender,addressLine1-1,city-1,state-1,zip-1';
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);

@@ -1,9 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
-import * as rules from '../../../src/contract/bulk-csv/cell-rules.ts';
-import { rowReason } from '../../../src/contract/bulk-csv/row.ts';
-import { createRowReader } from '../../../src/contract/bulk-csv/row-reader.ts';
 import {
   addressSchema,
   emailSchema,
@@ -11,8 +8,11 @@ import {
   patientDemographicsSchema,
   personalIdentifierSchema,
   phoneSchema,
-} from '../../../src/contract/patient.ts';
+} from '../../../src/contract/patients.ts';
 import { dobSchema, namesSchema, usStateSchema } from '../../../src/contract/primitives.ts';
+import * as rules from '../../../src/shared/bulk-csv/cell-rules.ts';
+import { rowReason } from '../../../src/shared/bulk-csv/row.ts';
+import { createRowReader } from '../../../src/shared/bulk-csv/row-reader.ts';
 
 const GOOD: Record<string, string> = {
   firstName: 'Ann,Mary',

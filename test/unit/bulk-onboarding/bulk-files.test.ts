@@ -3,7 +3,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { Agent } from 'undici';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createBulkFileActivities } from '../../../src/activities/orchestrator/bulk-files.ts';
+import { createBulkFileActivities } from '../../../src/activities/orchestrator/bulk-onboarding.ts';
 import type { FileRef } from '../../../src/contract/bulk-onboarding.ts';
 import { createExchangeClient } from '../../../src/orchestrator/client/exchange-client.ts';
 import { createFileTransfer } from '../../../src/orchestrator/client/file-transfer.ts';

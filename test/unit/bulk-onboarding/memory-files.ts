@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import type { FileStore } from '../../../src/orchestrator/files/file-store.ts';
+import type { FileStore } from '../../../src/orchestrator/bulk-onboarding/file-store.ts';
 
 export interface MemoryFiles extends FileStore {
   readonly stored: Map<string, Buffer>;

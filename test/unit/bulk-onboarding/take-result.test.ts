@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { UnreadableCsvError } from '../../../src/orchestrator/bulk/csv-records.ts';
+import { UnreadableCsvError } from '../../../src/orchestrator/bulk-onboarding/csv-records.ts';
 import {
   type TakeResultOptions,
   takeResult as takeResultOf,
-} from '../../../src/orchestrator/bulk/take-result.ts';
+} from '../../../src/orchestrator/bulk-onboarding/take-result.ts';
 import { type MemoryFiles, memoryFiles } from './memory-files.ts';
 
 const RESULT = [

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Endpoint } from '../../../src/contract/endpoint.ts';
 import { endpoints } from '../../../src/contract/endpoints.ts';
 import { bundleSchema } from '../../../src/exchange/notifications/fhir/schemas.ts';
-import { onboardingRequestSchema } from '../../../src/orchestrator/onboarding-request.ts';
+import { onboardingRequestSchema } from '../../../src/orchestrator/patient-onboarding/onboarding-request.ts';
 
 const PARTS = ['params', 'query', 'headers', 'body'] as const;
 const contract = Object.entries(endpoints as Readonly<Record<string, Endpoint>>).flatMap(([name, endpoint]) =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { endpoints } from '../../../src/contract/endpoints.ts';
-import { REQUEST_EXAMPLES } from '../../../src/exchange/gateway/openapi/examples.ts';
+import { REQUEST_EXAMPLES } from '../../../src/exchange/platform/http/openapi/examples.ts';
 
 type Json = { [word: string]: unknown };
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { VARIABLES } from '../../../src/config.ts';
 import { SEARCH_ATTRIBUTES } from '../../../src/contract/temporal.ts';
-import { DEMO_ACCOUNT_ID } from '../../../src/exchange/store/seed.ts';
+import { DEMO_ACCOUNT_ID } from '../../../src/exchange/accounts/seed.ts';
 import { WORKER_QUEUES } from '../../../src/temporal/worker-queues.ts';
 import { compose, entryOf, ours, ROOT, readText, services } from './compose-file.ts';
 

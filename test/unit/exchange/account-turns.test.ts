@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { AccountTurns } from '../../../src/exchange/store/account-turns.ts';
+import { AccountTurns } from '../../../src/exchange/platform/database/account-turns.ts';
 import { closedGate } from '../../support/gate.ts';
 
 describe('turns of accounts', () => {

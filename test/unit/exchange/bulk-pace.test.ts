@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bulkPace } from '../../../src/exchange/domain/bulk-pace.ts';
+import { bulkPace } from '../../../src/exchange/bulk-create/rules/bulk-pace.ts';
 
 const counts = (rows: number, handled: number) => ({
   rows,

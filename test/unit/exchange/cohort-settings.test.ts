@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { cohortSettingsSchema, updateCohortBodySchema } from '../../../src/contract/cohort.ts';
-import { mergeCohortSettings } from '../../../src/exchange/domain/cohort-settings.ts';
+import { cohortSettingsSchema, updateCohortBodySchema } from '../../../src/contract/cohorts.ts';
+import { mergeCohortSettings } from '../../../src/exchange/cohorts/rules/cohort-settings.ts';
 
 const defaults = cohortSettingsSchema.parse({});
 

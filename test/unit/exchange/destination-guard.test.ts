@@ -6,7 +6,7 @@ import {
   guardedLookup,
   isTrustedDestination,
   refusedDestination,
-} from '../../../src/exchange/webhooks/destination-guard.ts';
+} from '../../../src/exchange/platform/outbox/destination-guard.ts';
 
 const strict = { allowLoopback: false };
 const embedded = { allowLoopback: true };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { PreconditionFailedError } from '../../../src/exchange/errors.ts';
-import { checkETag, eTagHeader, eTagOf } from '../../../src/exchange/gateway/etag.ts';
+import { PreconditionFailedError } from '../../../src/exchange/platform/errors.ts';
+import { checkETag, eTagHeader, eTagOf } from '../../../src/exchange/platform/http/etag.ts';
 
 const thing = { version: 3 };
 

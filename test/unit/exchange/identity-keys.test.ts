@@ -1,14 +1,14 @@
 import { fc, test } from '@fast-check/vitest';
 import { describe, expect, it } from 'vitest';
-import { type PatientDemographics, patientDemographicsSchema } from '../../../src/contract/patient.ts';
-import type { Demographics } from '../../../src/exchange/domain/demographics.ts';
-import { identityKeys } from '../../../src/exchange/domain/identity-keys.ts';
+import { type PatientDemographics, patientDemographicsSchema } from '../../../src/contract/patients.ts';
+import type { Demographics } from '../../../src/exchange/patients/rules/demographics.ts';
+import { identityKeys } from '../../../src/exchange/patients/rules/identity-keys.ts';
 import {
   casefold,
   mergeDemographics,
   normaliseDemographics,
   normaliseText,
-} from '../../../src/exchange/domain/patient-normalisation.ts';
+} from '../../../src/exchange/patients/rules/patient-normalisation.ts';
 
 const KEY = 'a-key-for-the-tests-of-keys';
 const ACCOUNT = '0198a000-0000-7000-8000-000000000001';

@@ -4,7 +4,7 @@ import { fastify } from 'fastify';
 import { Registry } from 'prom-client';
 import { request } from 'undici';
 import { expect, test } from 'vitest';
-import { observeRequests } from '../../../src/exchange/gateway/plugins/observe.ts';
+import { observeRequests } from '../../../src/exchange/platform/http/plugins/observe.ts';
 import { DecryptionError } from '../../../src/lib/key-ring.ts';
 
 test('an answer that breaks off has a line that says so, and one that is whole has none', async () => {

@@ -2,8 +2,8 @@ import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { pageQuery } from '../../../src/contract/paging.ts';
-import { InvalidRequestError } from '../../../src/exchange/errors.ts';
-import { openPage } from '../../../src/exchange/gateway/paging.ts';
+import { InvalidRequestError } from '../../../src/exchange/platform/errors.ts';
+import { openPage } from '../../../src/exchange/platform/http/paging.ts';
 
 const deps = { publicBaseUrl: 'https://exchange.test/base', linkSigningKey: 'key-of-the-test' };
 const order = { default: [{ column: 'id', direction: 'asc' as const }] };

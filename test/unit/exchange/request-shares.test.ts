@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { RefusalBrake } from '../../../src/exchange/gateway/refusal-brake.ts';
-import { RequestShares } from '../../../src/exchange/gateway/request-shares.ts';
+import { RefusalBrake } from '../../../src/exchange/platform/limits/refusal-brake.ts';
+import { RequestShares } from '../../../src/exchange/platform/limits/request-shares.ts';
 
 describe('shares of requests', () => {
   it('are counted by account, and a place that is left is free once', () => {

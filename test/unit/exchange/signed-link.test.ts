@@ -5,7 +5,7 @@ import {
   createLinkMaker,
   signLink,
   verifyLink,
-} from '../../../src/exchange/links/signed-link.ts';
+} from '../../../src/exchange/platform/links/signed-link.ts';
 
 const KEY = 'a-key-for-the-tests-of-links';
 const target = {

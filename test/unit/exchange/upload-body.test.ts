@@ -4,8 +4,8 @@ import { buffer } from 'node:stream/consumers';
 import Fastify, { type FastifyRequest } from 'fastify';
 import { request as send } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { liftBodyTime, limitBodyTime } from '../../../src/exchange/gateway/plugins/body-time.ts';
-import { drain, uploadBody } from '../../../src/exchange/gateway/upload-body.ts';
+import { liftBodyTime, limitBodyTime } from '../../../src/exchange/platform/http/plugins/body-time.ts';
+import { drain, uploadBody } from '../../../src/exchange/platform/http/upload-body.ts';
 
 const HOUR = 3_600_000;
 const LIMITS = { bytesMax: 100, idleMs: HOUR, totalMs: HOUR };

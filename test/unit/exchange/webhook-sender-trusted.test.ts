@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createWebhookSender } from '../../../src/exchange/webhooks/sender.ts';
-import { createWebhookKeys, generateWebhookKey } from '../../../src/exchange/webhooks/webhook-key.ts';
+import { createWebhookSender } from '../../../src/exchange/platform/outbox/sender.ts';
+import { createWebhookKeys, generateWebhookKey } from '../../../src/exchange/platform/outbox/webhook-key.ts';
 import { testKeyRing } from '../../support/test-keys.ts';
 
 describe('a webhook to a private address', () => {

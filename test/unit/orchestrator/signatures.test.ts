@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
-import { generateWebhookKey } from '../../../src/exchange/webhooks/webhook-key.ts';
+import { generateWebhookKey } from '../../../src/exchange/platform/outbox/webhook-key.ts';
 import { isSigned } from '../../../src/orchestrator/receiver/signatures.ts';
 
 const [MINUTE, HOUR] = [60_000, 3_600_000];

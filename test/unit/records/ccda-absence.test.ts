@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { absencesIn } from '../../../src/exchange/domain/absence.ts';
 import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
+import { absencesIn } from '../../../src/exchange/records/rules/absence.ts';
 import { fhirIssues } from './fhir-issues.ts';
 
 const SNOMED = 'codeSystem="2.16.840.1.113883.6.96"';

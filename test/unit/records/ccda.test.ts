@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { fc, test } from '@fast-check/vitest';
 import { describe, expect } from 'vitest';
-import { mergeDeliveries } from '../../../src/exchange/domain/merge/merge.ts';
 import { createCcdaConverter } from '../../../src/exchange/records/ccda/ccda-converter.ts';
 import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
 import { openXml, startsAsXml } from '../../../src/exchange/records/ccda/xml-gate.ts';
+import { mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
 import { loadCcda } from '../../../src/simulator/samples.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from './deliveries.ts';
 import { fhirIssues } from './fhir-issues.ts';

@@ -1,6 +1,6 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
-import { clinicalTime, moment } from '../../../src/exchange/domain/merge/dates.ts';
+import { clinicalTime, moment } from '../../../src/exchange/records/rules/dates.ts';
 
 const days = (resource: Record<string, unknown>) => {
   const time = clinicalTime(resource).days;

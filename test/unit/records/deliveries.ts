@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { FhirResource } from 'fhir/r4.js';
-import type { Person } from '../../../src/exchange/domain/merge/fold-patient.ts';
-import type { Json } from '../../../src/exchange/domain/merge/json.ts';
-import type { Delivered } from '../../../src/exchange/domain/merge/merge.ts';
+import type { Person } from '../../../src/exchange/records/rules/fold-patient.ts';
+import type { Json } from '../../../src/exchange/records/rules/json.ts';
+import type { Delivered } from '../../../src/exchange/records/rules/merge.ts';
 import { createSourceData } from '../../../src/simulator/data/source-data.ts';
 import { idAtSource } from '../../../src/simulator/data/source-ids.ts';
 import type { SourceName } from '../../../src/simulator/protocol.ts';

@@ -1,8 +1,8 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
-import { canonicalJson } from '../../../src/exchange/domain/merge/json.ts';
-import { type Delivered, mergeDeliveries } from '../../../src/exchange/domain/merge/merge.ts';
-import { provenanceOf } from '../../../src/exchange/domain/merge/provenance.ts';
+import { canonicalJson } from '../../../src/exchange/records/rules/json.ts';
+import { type Delivered, mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
+import { provenanceOf } from '../../../src/exchange/records/rules/provenance.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from './deliveries.ts';
 import { fhirIssues } from './fhir-issues.ts';
 

@@ -1,11 +1,11 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
-import { valueIn } from '../../../src/exchange/domain/merge/codes.ts';
-import { canonicalJson } from '../../../src/exchange/domain/merge/json.ts';
-import { digitsOf, measureOf } from '../../../src/exchange/domain/merge/measures.ts';
-import { type Delivered, mergeDeliveries } from '../../../src/exchange/domain/merge/merge.ts';
-import { CLINICAL_TYPES } from '../../../src/exchange/domain/merge/resource-types.ts';
 import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
+import { valueIn } from '../../../src/exchange/records/rules/codes.ts';
+import { canonicalJson } from '../../../src/exchange/records/rules/json.ts';
+import { digitsOf, measureOf } from '../../../src/exchange/records/rules/measures.ts';
+import { type Delivered, mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
+import { CLINICAL_TYPES } from '../../../src/exchange/records/rules/resource-types.ts';
 import { loadCcda } from '../../../src/simulator/samples.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from './deliveries.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createPatientBodySchema } from '../../../src/contract/patient.ts';
+import { createPatientBodySchema } from '../../../src/contract/patients.ts';
 import { buildPatientView } from '../../../src/simulator/data/patient-view.ts';
 import { loadSamplePatients } from '../../../src/simulator/samples.ts';
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Demographics } from '../../../src/exchange/domain/demographics.ts';
+import type { Demographics } from '../../../src/exchange/patients/rules/demographics.ts';
 import type { Page } from '../../../src/exchange/sources/connector.ts';
 import { createFhirConnector } from '../../../src/exchange/sources/fhir-connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';

@@ -1,7 +1,7 @@
 import type { Patient } from 'fhir/r4.js';
 import { describe, expect, it } from 'vitest';
-import type { Demographics } from '../../../src/exchange/domain/demographics.ts';
-import { agreesWithPerson, describesPerson } from '../../../src/exchange/domain/patient-matching.ts';
+import type { Demographics } from '../../../src/exchange/patients/rules/demographics.ts';
+import { agreesWithPerson, describesPerson } from '../../../src/exchange/patients/rules/patient-matching.ts';
 import { ada, adaAtSource } from './fake-source.ts';
 
 const theirs = adaAtSource as Patient;

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { zoneClock } from '../../../src/contract/clock-changes.ts';
 import { MONITORING_FREQUENCIES, MONITORING_KINDS } from '../../../src/contract/cohort-monitoring.ts';
+import { zoneClock } from '../../../src/shared/monitoring/clock-changes.ts';
 import {
   DEFAULT_MONITORING_HOURS,
   JITTER_MINUTES,
   type MonitoringHours,
   monitoringHoursSchema,
   monitoringSlot,
-} from '../../../src/contract/monitoring-slot.ts';
+} from '../../../src/shared/monitoring/monitoring-slot.ts';
 
 const cohort = (number: number) => `01900000-0000-7000-8000-${String(number).padStart(12, '0')}`;
 const cohorts = Array.from({ length: 2_000 }, (_, number) => cohort(number));

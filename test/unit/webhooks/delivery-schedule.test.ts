@@ -1,6 +1,9 @@
 import { fc, test } from '@fast-check/vitest';
 import { describe, expect } from 'vitest';
-import { DELIVERY_DELAYS_MS, deliveryDelayMs } from '../../../src/exchange/domain/delivery-schedule.ts';
+import {
+  DELIVERY_DELAYS_MS,
+  deliveryDelayMs,
+} from '../../../src/exchange/platform/outbox/rules/delivery-schedule.ts';
 
 const HOUR = 3_600_000;
 const made = fc.integer({ min: 1, max: DELIVERY_DELAYS_MS.length });

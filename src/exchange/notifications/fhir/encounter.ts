@@ -1,4 +1,4 @@
-import type { EncounterEvent, Transfer } from '../../domain/encounter-event.ts';
+import type { EncounterEvent, Transfer } from '../rules/encounter-event.ts';
 import { type BundleContents, toInstant } from './contents.ts';
 import type { Read } from './schemas.ts';
 

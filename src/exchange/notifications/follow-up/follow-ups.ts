@@ -2,18 +2,18 @@ import type { Client } from '@temporalio/client';
 import {
   DISCHARGE_FOLLOW_UP_MESSAGES,
   type DischargeFollowUpInput,
-} from '../../../contract/discharge-follow-up.ts';
+} from '../../../contract/discharge-follow-up-workflow.ts';
 import { dischargeFollowUpWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
 import type { Logger } from '../../../lib/logger.ts';
-import type { LeftOverWork } from '../../left-over-work.ts';
-import { createBackground, startOnce } from '../../start-workflow.ts';
-import type { Store } from '../../store/database.ts';
+import type { Store } from '../../platform/database/database.ts';
+import type { LeftOverWork } from '../../platform/recovery/recovery.ts';
+import { createBackground, startOnce } from '../../platform/workflows/start-workflow.ts';
 import {
   endFollowUps,
   followUpsToEnsure,
   markFollowUpStarted,
   readFollowUpStart,
-} from '../../store/follow-ups.ts';
+} from './follow-up-store.ts';
 
 /** The workflows that ask the hie source again after a discharge. */
 export interface FollowUps {

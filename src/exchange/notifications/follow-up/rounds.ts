@@ -1,7 +1,7 @@
-import type { FollowUpStep } from '../../../contract/discharge-follow-up.ts';
+import type { FollowUpStep } from '../../../contract/discharge-follow-up-workflow.ts';
 import { type PreparedQuery, refusal } from '../../network-query/prepare.ts';
 import type { NetworkQueryService } from '../../network-query/service.ts';
-import type { AccountTx, Store } from '../../store/database.ts';
+import type { AccountTx, Store } from '../../platform/database/database.ts';
 import {
   endFollowUps,
   lockFollowUp,
@@ -9,7 +9,7 @@ import {
   outcomeOfQueries,
   readAskable,
   type StoredFollowUp,
-} from '../../store/follow-ups.ts';
+} from './follow-up-store.ts';
 
 /** The account's limit of queries leaves no room just now; nothing was written. */
 export class NoRoomError extends Error {

@@ -1,5 +1,5 @@
-import type { EncounterEvent } from '../../domain/encounter-event.ts';
 import { type InboundContent, type InboundMessage, UnreadableMessageError } from '../inbound.ts';
+import type { EncounterEvent } from '../rules/encounter-event.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import { personOf } from './person.ts';
 import { offsetOf, parseHl7Time, type TimeReading } from './time.ts';

@@ -1,5 +1,5 @@
 import { type Ccda, convertCcdaToFhir, convertXmlToCcda } from '@medplum/ccda';
-import { isJson, type Json } from '../../domain/merge/json.ts';
+import { isJson, type Json } from '../rules/json.ts';
 import { emptySections } from './empty-sections.ts';
 import { dropNullEntries, negated, takeNegated } from './negation.ts';
 import { dayOfDocument, prepareCcda, withoutTimeMarks } from './prepare.ts';

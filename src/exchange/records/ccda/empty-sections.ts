@@ -1,5 +1,5 @@
-import { topicOfSection } from '../../domain/absence.ts';
-import { isJson, type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import { topicOfSection } from '../rules/absence.ts';
+import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import { isNull, sectionsOf } from './statements.ts';
 
 /** Longer than a statement that there is nothing; what is longer is read in the document. */

@@ -1,5 +1,5 @@
-import { absencesIn, SNOMED } from '../../domain/absence.ts';
-import { isJson, type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import { absencesIn, SNOMED } from '../rules/absence.ts';
+import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import {
   isNegated,
   isNegatedEntry,

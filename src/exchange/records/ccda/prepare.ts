@@ -1,4 +1,4 @@
-import { isJson, type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import { NONE_AT_ALL } from './negation.ts';
 import { isNegated, subjectOf } from './statements.ts';
 

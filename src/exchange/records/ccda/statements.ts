@@ -1,4 +1,4 @@
-import { isJson, type Json, objectsOf } from '../../domain/merge/json.ts';
+import { isJson, type Json, objectsOf } from '../rules/json.ts';
 
 /** Elements of an entry, each of which states something. */
 export const STATEMENTS = [

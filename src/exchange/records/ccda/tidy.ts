@@ -1,4 +1,4 @@
-import { isJson, type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 
 const ENCOUNTER_CLASSES = [
   'AMB',

@@ -1,4 +1,4 @@
-import { type AbsenceStatement, absencesIn } from '../../domain/absence.ts';
+import { type AbsenceStatement, absencesIn } from '../rules/absence.ts';
 import type { SummaryBodyPart } from './parts.ts';
 import { type Entry, entryOf, type SectionRule } from './section.ts';
 import type { RecordReader } from './summarise.ts';

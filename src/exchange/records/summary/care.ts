@@ -1,4 +1,4 @@
-import { isJson, type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import { categoryOf, isEmpty } from './observation-kind.ts';
 import { flagOf, observationName, valueIn } from './observation-value.ts';
 import { row } from './parts.ts';

@@ -1,7 +1,7 @@
-import { type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
-import type { RecordStanding } from '../../store/record-standing.ts';
 import { completenessLines, incompleteness } from '../completeness.ts';
+import type { RecordStanding } from '../completeness-store.ts';
 import type { ConsolidatedFilter } from '../read-consolidated.ts';
+import { type Json, objectsOf, textOf } from '../rules/json.ts';
 import type { SummaryHead } from './parts.ts';
 import { dayText, momentText, NO_NAME, nameText, statusText, unique } from './words.ts';
 

@@ -1,4 +1,4 @@
-import { isJson, type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import type { Denial } from './absence-notes.ts';
 import { row } from './parts.ts';
 import { type Entry, idOf, type Lookup, ORIGIN, type SectionRule, type TableRule } from './section.ts';

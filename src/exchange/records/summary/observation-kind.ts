@@ -1,4 +1,4 @@
-import { type Json, objectsOf } from '../../domain/merge/json.ts';
+import { type Json, objectsOf } from '../rules/json.ts';
 import { codesOf } from './words.ts';
 
 /** Columns of the flow sheet, by the LOINC codes of what stands in them, with the unit that goes without saying. */

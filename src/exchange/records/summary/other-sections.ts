@@ -1,4 +1,4 @@
-import { isJson, objectsOf, textOf } from '../../domain/merge/json.ts';
+import { isJson, objectsOf, textOf } from '../rules/json.ts';
 import { row } from './parts.ts';
 import { ORIGIN, type SectionRule } from './section.ts';
 import {

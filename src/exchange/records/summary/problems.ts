@@ -1,4 +1,4 @@
-import { objectsOf } from '../../domain/merge/json.ts';
+import { objectsOf } from '../rules/json.ts';
 import type { Denial } from './absence-notes.ts';
 import { isActive, onset, stateOf } from './condition.ts';
 import { row } from './parts.ts';

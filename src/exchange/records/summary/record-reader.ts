@@ -1,5 +1,5 @@
-import type { Store } from '../../store/database.ts';
-import { readRecordStanding } from '../../store/record-standing.ts';
+import type { Store } from '../../platform/database/database.ts';
+import { readRecordStanding } from '../completeness-store.ts';
 import {
   type ConsolidatedFilter,
   type ConsolidatedPlace,

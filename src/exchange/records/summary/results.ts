@@ -1,4 +1,4 @@
-import { type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import { type Json, objectsOf, textOf } from '../rules/json.ts';
 import { categoryOf, isEmpty } from './observation-kind.ts';
 import { flagOf, observationName, referenceRanges, valueIn } from './observation-value.ts';
 import { NOTHING, row, type SummaryRow } from './parts.ts';

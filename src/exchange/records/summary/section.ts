@@ -1,6 +1,6 @@
-import type { AbsenceTopic } from '../../domain/absence.ts';
-import { isJson, type Json } from '../../domain/merge/json.ts';
 import type { ConsolidatedResource } from '../read-consolidated.ts';
+import type { AbsenceTopic } from '../rules/absence.ts';
+import { isJson, type Json } from '../rules/json.ts';
 import type { Denial } from './absence-notes.ts';
 import type { Column, SummaryRow } from './parts.ts';
 import { unique } from './words.ts';

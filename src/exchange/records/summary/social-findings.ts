@@ -1,4 +1,4 @@
-import { isJson, type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import { isActive, onset, stateOf } from './condition.ts';
 import { row } from './parts.ts';
 import { type Entry, ORIGIN, type SectionRule } from './section.ts';

@@ -1,7 +1,7 @@
-import { absencesIn } from '../../domain/absence.ts';
-import { type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
-import type { RecordStanding } from '../../store/record-standing.ts';
+import type { RecordStanding } from '../completeness-store.ts';
 import type { ConsolidatedFilter, ConsolidatedResource } from '../read-consolidated.ts';
+import { absencesIn } from '../rules/absence.ts';
+import { type Json, objectsOf, textOf } from '../rules/json.ts';
 import { absenceNotes } from './absence-notes.ts';
 import { encounters, otherObservations, procedures, reports } from './care.ts';
 import { headOf } from './head.ts';

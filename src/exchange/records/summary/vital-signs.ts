@@ -1,4 +1,4 @@
-import { type Json, objectsOf } from '../../domain/merge/json.ts';
+import { type Json, objectsOf } from '../rules/json.ts';
 import { BLOOD_PRESSURE, categoryOf, isEmpty, VITAL_SIGNS } from './observation-kind.ts';
 import { flagOf, observationName, valueIn } from './observation-value.ts';
 import { type Cell, NOTHING, row, type SummaryRow } from './parts.ts';

@@ -1,4 +1,4 @@
-import { isJson, type Json, objectsOf, textOf } from '../../domain/merge/json.ts';
+import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 
 /** What FHIR elements say, in words. Sources deliver all kinds of content: whatever is not as expected says nothing. */
 

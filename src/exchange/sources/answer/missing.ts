@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Identity, namesAnother } from '../../domain/retirement.ts';
+import { type Identity, namesAnother } from '../../records/rules/retirement.ts';
 import { type Fate, type MissingResources, SourceFailure } from '../connector.ts';
 import { isRecord } from '../http/failures.ts';
 import type { SourceContext } from '../source-context.ts';

@@ -1,6 +1,6 @@
 import type { FhirResource } from 'fhir/r4.js';
 import type { SourceType } from '../../../contract/primitives.ts';
-import type { Retraction } from '../../domain/retirement.ts';
+import type { Retraction } from '../../records/rules/retirement.ts';
 import { isRecord } from '../http/failures.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
 import type { Entry } from './entry.ts';

@@ -1,6 +1,6 @@
-import { revisionOf } from '../../domain/merge/facts.ts';
-import type { Json } from '../../domain/merge/json.ts';
-import type { Identity, Retraction } from '../../domain/retirement.ts';
+import { revisionOf } from '../../records/rules/facts.ts';
+import type { Json } from '../../records/rules/json.ts';
+import type { Identity, Retraction } from '../../records/rules/retirement.ts';
 import { isRecord } from '../http/failures.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
 import { entryOf } from './bundle.ts';

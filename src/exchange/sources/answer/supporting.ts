@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FhirResource } from 'fhir/r4.js';
 import type { SourceType } from '../../../contract/primitives.ts';
-import { localTarget, referencesIn } from '../../domain/merge/references.ts';
+import { localTarget, referencesIn } from '../../records/rules/references.ts';
 import { SourceFailure, type Unreachable } from '../connector.ts';
 import { isRecord } from '../http/failures.ts';
 import { FHIR_JSON, type JsonAnswer } from '../http/source-http.ts';

@@ -1,5 +1,5 @@
-import type { Demographics } from '../../domain/demographics.ts';
-import { agreesWithPerson } from '../../domain/patient-matching.ts';
+import type { Demographics } from '../../patients/rules/demographics.ts';
+import { agreesWithPerson } from '../../patients/rules/patient-matching.ts';
 import { patientIdOf } from '../answer/subjects.ts';
 import type { SourceContext } from '../source-context.ts';
 import { type ReadPatient, readPatient } from './patient-shape.ts';

@@ -1,5 +1,5 @@
-import type { Demographics } from '../../domain/demographics.ts';
-import { agreesWithPerson, describesPerson } from '../../domain/patient-matching.ts';
+import type { Demographics } from '../../patients/rules/demographics.ts';
+import { agreesWithPerson, describesPerson } from '../../patients/rules/patient-matching.ts';
 import { type Bundle, bundleOf, resolveLink } from '../answer/bundle.ts';
 import { isMissingOperation, type Support } from '../capabilities.ts';
 import { SourceFailure } from '../connector.ts';

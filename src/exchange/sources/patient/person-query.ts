@@ -1,5 +1,5 @@
 import type { Address, ContactPoint, HumanName, Identifier, Parameters, Patient } from 'fhir/r4.js';
-import type { Demographics, Gender, PersonalIdentifier } from '../../domain/demographics.ts';
+import type { Demographics, Gender, PersonalIdentifier } from '../../patients/rules/demographics.ts';
 
 const GENDER: Record<Gender, NonNullable<Patient['gender']>> = {
   M: 'male',

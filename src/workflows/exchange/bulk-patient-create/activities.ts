@@ -1,5 +1,5 @@
 import { proxyActivities } from '@temporalio/workflow';
-import type { BulkActivities } from '../../../activities/exchange/bulk-activities.ts';
+import type { BulkActivities } from '../../../activities/exchange/bulk-create.ts';
 
 /**
  * Reading the file and writing its rows. Our own faults (the database is away, the worker was killed) are bridged for

@@ -8,14 +8,14 @@ import {
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
-import type { ConsolidatedActivities } from '../../../activities/exchange/consolidated-activities.ts';
+import type { ConsolidatedActivities } from '../../../activities/exchange/consolidated-query.ts';
 import {
   type ConsolidatedEnd,
   type ConsolidatedProgress,
   type ConsolidatedQueryInput,
   CONSOLIDATED_MESSAGES as MESSAGES,
   CONSOLIDATED_END_REASONS as REASONS,
-} from '../../../contract/consolidated-workflow.ts';
+} from '../../../contract/consolidated-query-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 
 /** Our own faults are bridged for about two hours; a step that is killed begins anew some seconds later. */

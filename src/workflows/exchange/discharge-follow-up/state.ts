@@ -3,7 +3,7 @@ import type {
   DischargeFollowUpInput,
   DischargeFollowUpProgress,
   FollowUpStep,
-} from '../../../contract/discharge-follow-up.ts';
+} from '../../../contract/discharge-follow-up-workflow.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -10,13 +10,13 @@ import {
   proxyActivities,
   setHandler,
 } from '@temporalio/workflow';
-import type { FollowUpActivities } from '../../../activities/exchange/follow-up-activities.ts';
+import type { FollowUpActivities } from '../../../activities/exchange/discharge-follow-up.ts';
 import {
   type DischargeFollowUpInput,
   type DischargeFollowUpProgress,
   type FollowUpStep,
   DISCHARGE_FOLLOW_UP_MESSAGES as MESSAGES,
-} from '../../../contract/discharge-follow-up.ts';
+} from '../../../contract/discharge-follow-up-workflow.ts';
 import { FollowUpState, ROUNDS_MS, watchDelayMs } from './state.ts';
 
 const activities = (summary: string) =>

@@ -10,14 +10,14 @@ import {
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
-import type { MessageActivities } from '../../../activities/exchange/message-activities.ts';
+import type { MessageActivities } from '../../../activities/exchange/messages.ts';
 import {
   MESSAGE_TRANSMISSION_MESSAGES as MESSAGES,
   type MessageTransmissionInput,
   type MessageTransmissionProgress,
   MESSAGE_END_REASONS as REASONS,
   type TransmissionStep,
-} from '../../../contract/message-workflow.ts';
+} from '../../../contract/messages-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 
 const { transmitMessage } = proxyActivities<Pick<MessageActivities, 'transmitMessage'>>({

@@ -1,6 +1,6 @@
 import { proxyActivities } from '@temporalio/workflow';
-import type { RecordActivities } from '../../../activities/exchange/record-activities.ts';
-import type { SourceActivities } from '../../../activities/exchange/source-activities.ts';
+import type { RecordActivities } from '../../../activities/exchange/network-query-record.ts';
+import type { SourceActivities } from '../../../activities/exchange/network-query-source.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import { SOURCE_POLICIES } from './source-policy.ts';

@@ -5,7 +5,7 @@ import type {
   SourceProgress,
 } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
-import { overallStatus } from '../../../exchange/domain/query-status.ts';
+import { overallStatus } from '../../../exchange/network-query/rules/query-status.ts';
 
 /**
  * The state of one run of a query: where each of its sources stands, and which callbacks have come. Plain rules

@@ -7,13 +7,13 @@ import {
   sleep,
   TimeoutFailure,
 } from '@temporalio/workflow';
-import type { NetworkQueryInput } from '../../../contract/network-query-workflow.ts';
-import type { SourceType } from '../../../contract/primitives.ts';
 import {
   SOURCE_FAILURE_TYPES,
   type SourceStep,
   type SourceStepInput,
-} from '../../../contract/source-steps.ts';
+} from '../../../contract/network-query-steps.ts';
+import type { NetworkQueryInput } from '../../../contract/network-query-workflow.ts';
+import type { SourceType } from '../../../contract/primitives.ts';
 import { recordActivities, sourceActivities } from './activities.ts';
 import type { QueryProgress } from './progress.ts';
 import { pollDelayMs, SOURCE_POLICIES } from './source-policy.ts';

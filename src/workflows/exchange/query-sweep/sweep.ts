@@ -1,5 +1,5 @@
 import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
-import type { SweepActivities } from '../../../activities/exchange/sweep-activities.ts';
+import type { SweepActivities } from '../../../activities/exchange/query-sweep.ts';
 import type {
   QuerySweepInput,
   QuerySweepProgress,

@@ -1,5 +1,5 @@
 import { proxyActivities } from '@temporalio/workflow';
-import type { ReconcileActivities, Reconciled } from '../../../activities/exchange/reconcile-activities.ts';
+import type { ReconcileActivities, Reconciled } from '../../../activities/exchange/reconcile.ts';
 
 const { reconcileLeftOvers } = proxyActivities<ReconcileActivities>({
   startToCloseTimeout: '2 minutes',

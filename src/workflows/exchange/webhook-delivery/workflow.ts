@@ -6,13 +6,13 @@ import {
   setCurrentDetails,
   setHandler,
 } from '@temporalio/workflow';
-import type { WebhookActivities } from '../../../activities/exchange/webhook-activities.ts';
+import type { WebhookActivities } from '../../../activities/exchange/webhook-delivery.ts';
 import {
   WEBHOOK_DELIVERY_MESSAGES as MESSAGES,
   type WebhookDeliveryInput,
   type WebhookDeliveryProgress,
 } from '../../../contract/webhook-delivery-workflow.ts';
-import { deliveryDelayMs } from '../../../exchange/domain/delivery-schedule.ts';
+import { deliveryDelayMs } from '../../../exchange/platform/outbox/rules/delivery-schedule.ts';
 
 const { deliverEvent } = proxyActivities<WebhookActivities>({
   startToCloseTimeout: '45 seconds',

@@ -1,5 +1,5 @@
 import { ActivityCancellationType, type ActivityOptions, proxyActivities } from '@temporalio/workflow';
-import type { BulkFileActivities } from '../../../activities/orchestrator/bulk-files.ts';
+import type { BulkFileActivities } from '../../../activities/orchestrator/bulk-onboarding.ts';
 import type { EndpointActivities } from '../../../activities/orchestrator/endpoints.ts';
 import type { BulkOnboardingInput } from '../../../contract/bulk-onboarding.ts';
 import { TASK_QUEUES } from '../../../contract/temporal.ts';

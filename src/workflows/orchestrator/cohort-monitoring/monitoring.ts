@@ -8,7 +8,7 @@ import type {
   MonitoredPage,
   MonitoringActivities,
   PageInput,
-} from '../../../activities/orchestrator/monitoring-activities.ts';
+} from '../../../activities/orchestrator/cohort-monitoring.ts';
 import type {
   CohortMonitoringInput,
   CohortMonitoringStatus,

@@ -1,7 +1,7 @@
-import type { bulkCreateEndpoints } from '../../../../src/contract/endpoints/bulk-create.ts';
-import type { querySweepEndpoints } from '../../../../src/contract/endpoints/query-sweep.ts';
-import type { BulkRequestState } from '../../../../src/exchange/store/schema/bulk.ts';
-import type { SweepState } from '../../../../src/exchange/store/schema/query-sweep.ts';
+import type { bulkCreateEndpoints } from '../../../../src/contract/bulk-create-endpoints.ts';
+import type { querySweepEndpoints } from '../../../../src/contract/query-sweep-endpoints.ts';
+import type { BulkRequestState } from '../../../../src/exchange/bulk-create/tables.ts';
+import type { SweepState } from '../../../../src/exchange/query-sweep/tables.ts';
 import {
   badPages,
   badQuery,

@@ -1,4 +1,4 @@
-import type { consolidatedEndpoints } from '../../../../src/contract/endpoints/consolidated.ts';
+import type { consolidatedEndpoints } from '../../../../src/contract/consolidated-query-endpoints.ts';
 import { type Build, badBody, badQuery, type OperationCases, type Refused } from '../operation-cases.ts';
 
 const ofPatient: Build = async ({ make }) => ({

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { documentEndpoints } from '../../../../src/contract/endpoints/document.ts';
+import type { documentEndpoints } from '../../../../src/contract/documents-endpoints.ts';
 import { badQuery, NO_ID, type OperationCases } from '../operation-cases.ts';
 import type { World } from '../world.ts';
 

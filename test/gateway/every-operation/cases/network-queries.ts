@@ -1,4 +1,4 @@
-import type { networkQueryEndpoints } from '../../../../src/contract/endpoints/network-query.ts';
+import type { networkQueryEndpoints } from '../../../../src/contract/network-query-endpoints.ts';
 import { badBody, badPages, badQuery, NO_ID, type OperationCases, type Refused } from '../operation-cases.ts';
 import type { World } from '../world.ts';
 

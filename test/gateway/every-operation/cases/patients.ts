@@ -1,4 +1,4 @@
-import type { patientEndpoints } from '../../../../src/contract/endpoints/patient.ts';
+import type { patientEndpoints } from '../../../../src/contract/patients-endpoints.ts';
 import {
   type Build,
   badBody,

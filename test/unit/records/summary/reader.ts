@@ -1,13 +1,13 @@
-import { clinicalTime } from '../../../../src/exchange/domain/merge/dates.ts';
-import type { Json } from '../../../../src/exchange/domain/merge/json.ts';
-import { mergeDeliveries } from '../../../../src/exchange/domain/merge/merge.ts';
+import type { RecordStanding } from '../../../../src/exchange/records/completeness-store.ts';
 import type {
   ConsolidatedFilter,
   ConsolidatedResource,
 } from '../../../../src/exchange/records/read-consolidated.ts';
+import { clinicalTime } from '../../../../src/exchange/records/rules/dates.ts';
+import type { Json } from '../../../../src/exchange/records/rules/json.ts';
+import { mergeDeliveries } from '../../../../src/exchange/records/rules/merge.ts';
 import type { SummaryPart } from '../../../../src/exchange/records/summary/parts.ts';
 import { type RecordReader, summarise } from '../../../../src/exchange/records/summary/summarise.ts';
-import type { RecordStanding } from '../../../../src/exchange/store/record-standing.ts';
 import { deliveriesOf, patientIdsOf, personOf, samples } from '../deliveries.ts';
 
 /** A record in memory, in the order of the real reader. */

@@ -1,0 +1,40 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import type { FollowUpStep } from '../../contract/discharge-follow-up-workflow.ts';
+import { type FollowUpRounds, NoRoomError } from '../../exchange/notifications/follow-up/rounds.ts';
+
+export type FollowUpActivities = ReturnType<typeof createFollowUpActivities>;
+
+/** Limits are counted by the minute. */
+const NO_ROOM_RETRY = '1 minute';
+
+/** The steps of a `dischargeFollowUp`. Each reads where it stands from PostgreSQL, so each may run twice. */
+export function createFollowUpActivities({ rounds }: { rounds: FollowUpRounds }) {
+  return {
+    async askAfterDischarge(of: {
+      accountId: string;
+      notificationId: string;
+      round: number;
+    }): Promise<FollowUpStep> {
+      try {
+        return await rounds.ask(of);
+      } catch (error) {
+        if (!(error instanceof NoRoomError)) throw error;
+        throw ApplicationFailure.create({
+          type: 'NoRoom',
+          message: error.message,
+          nextRetryDelay: NO_ROOM_RETRY,
+        });
+      }
+    },
+
+    lookAfterDischarge: (of: { accountId: string; notificationId: string }): Promise<FollowUpStep> =>
+      rounds.look(of),
+
+    endFollowUp: (of: {
+      accountId: string;
+      notificationId: string;
+      state: 'no-new-data' | 'cancelled';
+      reason: string;
+    }): Promise<FollowUpStep> => rounds.end(of, of.state, of.reason),
+  };
+}

@@ -1,0 +1,61 @@
+import { log } from '@temporalio/activity';
+import type { FailedAttempt, SourceStepInput } from '../../contract/network-query-steps.ts';
+import type { SourceType } from '../../contract/primitives.ts';
+import { newestAttempt, readAttempt } from '../../exchange/network-query/attempt-store.ts';
+import { callbackHash, callbackToken } from '../../exchange/network-query/callback-token.ts';
+import { failAttempt } from '../../exchange/network-query/endings.ts';
+import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
+import type { Store } from '../../exchange/platform/database/database.ts';
+import type { Courier } from '../../exchange/platform/outbox/courier.ts';
+import type { SourceConnector } from '../../exchange/sources/connector.ts';
+
+export type RecordActivities = ReturnType<typeof createRecordActivities>;
+
+/** Milliseconds that a source has to take a cancellation; it is only a courtesy. */
+const CANCEL_TIMEOUT_MS = 5_000;
+
+/** What the workflow itself has to write. Each may run twice and writes once. */
+export function createRecordActivities(deps: {
+  store: Store;
+  courier: Pick<Courier, 'send'>;
+  connectors: Record<SourceType, SourceConnector>;
+  callbackKey: string;
+}) {
+  const { store } = deps;
+
+  async function stopSource(failed: FailedAttempt): Promise<void> {
+    const work = await store.asAccount(failed.accountId, (tx) => readAttempt(tx, failed));
+    if (work?.job == null) return;
+    try {
+      await deps.connectors[failed.source].cancel(work.job, AbortSignal.timeout(CANCEL_TIMEOUT_MS));
+    } catch {
+      log.info('the source did not take the cancellation', { source: failed.source });
+    }
+  }
+
+  return {
+    /** Ends an attempt as failed; without `retryAfterMs` it is the source's end and is announced. */
+    async recordFailedAttempt(failed: FailedAttempt): Promise<void> {
+      if (failed.abandoned) await stopSource(failed);
+      const event = await store.asAccount(failed.accountId, (tx) => failAttempt(tx, failed, failed));
+      if (event !== undefined) deps.courier.send(failed.accountId, [event]);
+    },
+
+    /** Writes the attempt that follows the source's newest one, so that readers see it at once. */
+    async openNextAttempt(of: SourceStepInput): Promise<{ attempt: number }> {
+      const opened = store.asAccount(of.accountId, async (tx) => {
+        const newest = await newestAttempt(tx, of.requestId, of.source);
+        // One that runs was opened by an earlier call of this step.
+        const attempt = newest?.status === 'running' ? newest.attempt : (newest?.attempt ?? 0) + 1;
+        const token = callbackToken(deps.callbackKey, of.requestId, of.source, attempt);
+        await openAttempt(tx, { ...of, attempt }, callbackHash(token));
+        return { attempt };
+      });
+      // The attempt's first step finds the query gone too, and ends the source.
+      return opened.catch((error: unknown) => {
+        if (error instanceof QueryGone) return { attempt: of.attempt };
+        throw error;
+      });
+    },
+  };
+}

@@ -1,0 +1,243 @@
+import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
+import {
+  SOURCE_CALLS_MAX,
+  SOURCE_FAILURE_TYPES,
+  type SourceStep,
+  type SourceStepInput,
+} from '../../contract/network-query-steps.ts';
+import type { SourceType } from '../../contract/primitives.ts';
+import { type AttemptWork, saveJob } from '../../exchange/network-query/attempt-store.ts';
+import { callbackHash, callbackToken } from '../../exchange/network-query/callback-token.ts';
+import { AttemptSuperseded, collectPages, completeCollected } from '../../exchange/network-query/collect.ts';
+import { completeAttempt } from '../../exchange/network-query/endings.ts';
+import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
+import { tell } from '../../exchange/network-query/timeline-store.ts';
+import type { Store } from '../../exchange/platform/database/database.ts';
+import type { Courier } from '../../exchange/platform/outbox/courier.ts';
+import { ProcessEndedTooOften, type StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
+import type { RecordKeeper } from '../../exchange/records/record-keeper.ts';
+import { type Page, type SourceConnector, SourceFailure } from '../../exchange/sources/connector.ts';
+import type { BlobStore } from '../../shared/blobs/blob-store.ts';
+
+export interface SourceActivityDeps {
+  store: Store;
+  blobs: BlobStore;
+  records: RecordKeeper;
+  courier: Pick<Courier, 'send'>;
+  connectors: Record<SourceType, SourceConnector>;
+  /** Where sources may call back, without the token; undefined for a source that we only poll. */
+  callbackBaseUrl: (source: SourceType) => string | undefined;
+  callbackKey: string;
+  startGuard: StartGuard;
+  /** Of tests; default the machine's. */
+  clock?: () => Date;
+}
+
+export type SourceActivities = ReturnType<typeof createSourceActivities>;
+
+const HEARTBEAT_EVERY_MS = 2_000;
+const UNKNOWN_PATIENT = 'The source does not know this patient';
+
+/**
+ * The steps on a source. Each reads from PostgreSQL how far the attempt is and goes on from there, so each may run
+ * twice. Failures are `SOURCE_FAILURE_TYPES`; each failed call is told in the query's timeline.
+ */
+export function createSourceActivities(deps: SourceActivityDeps) {
+  const { store } = deps;
+  type Work = (step: SourceStepInput, work: AttemptWork, signal: AbortSignal) => Promise<SourceStep>;
+  const tokenOf = ({ requestId, source, attempt }: SourceStepInput) =>
+    callbackToken(deps.callbackKey, requestId, source, attempt);
+
+  const ask: Work = async (step, work, signal) => {
+    const token = tokenOf(step);
+    const connector = deps.connectors[step.source];
+    if (work.isCollected) return complete(step, work, signal);
+    if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal), signal);
+    if (work.job !== null) return { state: 'waiting' };
+
+    checkAccess(work, deps.clock?.() ?? new Date());
+    const base = deps.callbackBaseUrl(step.source);
+    const callbackUrl = base === undefined ? undefined : `${base}/${token}`;
+    const begun = await connector.begin(work.demographics, { callbackUrl, realtime: work.realtime }, signal);
+    switch (begun.kind) {
+      case 'unknown-patient': {
+        const event = await store.asAccount(step.accountId, (tx) =>
+          completeAttempt(tx, step, UNKNOWN_PATIENT),
+        );
+        if (event !== undefined) deps.courier.send(step.accountId, [event]);
+        return { state: 'completed', resources: 0, note: UNKNOWN_PATIENT };
+      }
+      case 'ready':
+        return collect(step, work, begun.pages, signal);
+      case 'accepted': {
+        const { source, attempt } = step;
+        await store.asAccount(step.accountId, async (tx) => {
+          await saveJob(tx, step, begun.job);
+          await tell(tx, step.requestId, {
+            source,
+            attempt,
+            kind: 'accepted',
+            message: 'The source is working on it',
+          });
+        });
+        return { state: 'waiting', retryAfterMs: begun.retryAfterMs };
+      }
+    }
+  };
+
+  const collectAccepted: Work = async (step, work, signal) => {
+    const connector = deps.connectors[step.source];
+    if (work.isCollected) return complete(step, work, signal);
+    if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal), signal);
+    if (work.job === null) return ask(step, work, signal);
+
+    const polled = await connector.poll(work.job, signal);
+    if (polled.kind === 'ready') return collect(step, work, polled.pages, signal);
+    if (polled.job !== work.job) await store.asAccount(step.accountId, (tx) => saveJob(tx, step, polled.job));
+    return { state: 'waiting', retryAfterMs: polled.retryAfterMs };
+  };
+
+  async function collect(
+    step: SourceStepInput,
+    work: AttemptWork,
+    pages: AsyncIterable<Page>,
+    signal: AbortSignal,
+  ): Promise<SourceStep> {
+    try {
+      const resources = await collectPages(deps, step, work.patientId, pages, sender(step), signal, work);
+      return { state: 'completed', resources };
+    } catch (error) {
+      if (!cannotBeKept(error)) throw error;
+      throw new SourceFailure('bad-answer', `${step.source} sent data that cannot be kept`, { cause: error });
+    }
+  }
+
+  /** What a step that died after the last page left to do. */
+  async function complete(
+    step: SourceStepInput,
+    work: AttemptWork,
+    signal: AbortSignal,
+  ): Promise<SourceStep> {
+    await completeCollected(deps, step, work.patientId, sender(step), signal);
+    return { state: 'completed', resources: work.resources };
+  }
+
+  const sender = (step: SourceStepInput) => (eventId: string) => deps.courier.send(step.accountId, [eventId]);
+
+  /** Where the attempt stands, then `work` on it, unless that has ended its process too often. */
+  async function openAndWork(step: SourceStepInput, work: Work, signal: AbortSignal): Promise<SourceStep> {
+    const { accountId, requestId, source, attempt } = step;
+    const opened = await store.asAccount(accountId, (tx) =>
+      openAttempt(tx, step, callbackHash(tokenOf(step))),
+    );
+    if (opened.status !== 'running') return ended(opened);
+    const counted = {
+      accountId,
+      name: `source/${requestId}/${source}/${attempt}`,
+      progress: `${opened.job === null ? 'asking' : 'accepted'}/${opened.pages}`,
+    };
+    return deps.startGuard
+      .run(counted, signal, () => work(step, opened, signal))
+      .catch((error: unknown) => {
+        if (!(error instanceof ProcessEndedTooOften)) throw error;
+        throw new SourceFailure('refused', `${source} is not asked again: ${error.message}`, {
+          cause: error,
+        });
+      });
+  }
+
+  /** Heartbeats while `work` runs, tells a failed call in the timeline and gives it its type. */
+  async function asStep(step: SourceStepInput, work: Work): Promise<SourceStep> {
+    const context = Context.current();
+    const beat = setInterval(() => context.heartbeat(), HEARTBEAT_EVERY_MS);
+    try {
+      return await openAndWork(step, work, context.cancellationSignal);
+    } catch (error) {
+      if (context.cancellationSignal.aborted) throw new CancelledFailure('Stopped on request');
+      if (error instanceof QueryGone)
+        throw ApplicationFailure.nonRetryable(error.message, SOURCE_FAILURE_TYPES.superseded);
+      // The next call finds in PostgreSQL where the attempt stands now.
+      if (error instanceof AttemptSuperseded)
+        throw ApplicationFailure.retryable(error.message, SOURCE_FAILURE_TYPES.superseded);
+      if (!(error instanceof SourceFailure)) throw error;
+      await tellFailedCall(step, error, context.info.attempt);
+      throw toApplicationFailure(error, context.info.attempt >= SOURCE_CALLS_MAX);
+    } finally {
+      clearInterval(beat);
+    }
+  }
+
+  async function tellFailedCall(step: SourceStepInput, error: SourceFailure, call: number): Promise<void> {
+    const { source, attempt } = step;
+    const wait = error.options.retryAfterMs;
+    const message =
+      wait === undefined ? error.message : `${error.message}; asked to wait ${Math.ceil(wait / 1000)} s`;
+    await store.asAccount(step.accountId, (tx) =>
+      tell(tx, step.requestId, { source, attempt, kind: 'call-failed', message: `Call ${call}: ${message}` }),
+    );
+  }
+
+  return {
+    /** Finds the patient at the source and asks for the data; collects it when it comes at once. */
+    askSource: (step: SourceStepInput): Promise<SourceStep> => asStep(step, ask),
+    /** Asks for the state of an accepted request; collects the data when it is ready. */
+    collectSource: (step: SourceStepInput): Promise<SourceStep> => asStep(step, collectAccepted),
+  };
+}
+
+/**
+ * Individual access lasts as long as the session that the query was started under: it is looked at again before each call,
+ * which may come days later. What a source took up in time is still collected.
+ */
+function checkAccess({ accessEndsAt }: AttemptWork, now: Date): void {
+  if (accessEndsAt === undefined || (accessEndsAt !== null && accessEndsAt > now)) return;
+  throw new SourceFailure(
+    'refused',
+    'The AAL2 session of this query has expired; start a query with an active session',
+  );
+}
+
+/**
+ * Data that no repetition gets in: nested too deep for JavaScript (RangeError), or refused by PostgreSQL with class
+ * 22 (data exception) or 54 (a limit).
+ */
+function cannotBeKept(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return error instanceof RangeError || (typeof code === 'string' && /^(22|54)[0-9A-Z]{3}$/.test(code));
+}
+
+/** What a step finds that somebody has ended before: a twin of it, or whoever gave the attempt up. */
+function ended({ status, resources, reason }: AttemptWork): SourceStep {
+  if (status === 'failed')
+    throw ApplicationFailure.nonRetryable(reason ?? 'The attempt has ended', SOURCE_FAILURE_TYPES.superseded);
+  return { state: 'completed', resources, note: reason ?? undefined };
+}
+
+/** The one place that decides what is retried within an attempt. */
+function toApplicationFailure(failure: SourceFailure, isLastCall: boolean): ApplicationFailure {
+  const { message } = failure;
+  switch (failure.kind) {
+    case 'transport':
+      return sameCallAgain(SOURCE_FAILURE_TYPES.transport, failure, isLastCall);
+    case 'rate-limited':
+      return sameCallAgain(SOURCE_FAILURE_TYPES.rateLimited, failure, isLastCall);
+    case 'refused':
+      return ApplicationFailure.nonRetryable(message, SOURCE_FAILURE_TYPES.refused);
+    case 'bad-answer':
+      return ApplicationFailure.nonRetryable(message, SOURCE_FAILURE_TYPES.badAnswer);
+    case 'job-failed':
+      return ApplicationFailure.nonRetryable(message, SOURCE_FAILURE_TYPES.jobFailed);
+  }
+}
+
+const sameCallAgain = (
+  type: string,
+  { message, options }: SourceFailure,
+  isLastCall: boolean,
+): ApplicationFailure =>
+  ApplicationFailure.create({
+    message,
+    type,
+    nonRetryable: isLastCall,
+    nextRetryDelay: options.retryAfterMs,
+  });

@@ -1,0 +1,30 @@
+import type { Client } from '@temporalio/client';
+import { webhookDeliveryWorkflowId } from '../../contract/temporal.ts';
+import { WEBHOOK_DELIVERY_MESSAGES } from '../../contract/webhook-delivery-workflow.ts';
+import type { Courier } from '../../exchange/platform/outbox/courier.ts';
+import type { Delivery, DeliveryOutcome } from '../../exchange/platform/outbox/delivery.ts';
+
+export type WebhookActivities = ReturnType<typeof createWebhookActivities>;
+
+export function createWebhookActivities(deps: {
+  delivery: Delivery;
+  courier: Pick<Courier, 'resume'>;
+  temporal: Client;
+}) {
+  return {
+    /** One attempt on an event. After a success the patient's next event is told that its turn has come. */
+    async deliverEvent(event: { accountId: string; eventId: string }): Promise<DeliveryOutcome> {
+      const outcome = await deps.delivery.attempt(event.accountId, event.eventId);
+      const next =
+        outcome.state === 'delivered' || outcome.state === 'dead' ? outcome.nextEventId : undefined;
+      if (next !== undefined) {
+        await deps.temporal.workflow
+          .getHandle(webhookDeliveryWorkflowId(next))
+          .signal(WEBHOOK_DELIVERY_MESSAGES.deliverNow)
+          // It has no workflow that waits for its turn.
+          .catch(() => deps.courier.resume(event.accountId, [next]));
+      }
+      return outcome;
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { boundedList, ETAG_LENGTH_MAX, NOT_BLANK, PATIENT_LISTS_MAX, quoted } from './bounds.ts';
+import { isNpi } from './npi.ts';
+import { addressSchema, storedAddressSchema } from './patients.ts';
+import { idSchema } from './primitives.ts';
+
+/** Facility (interface.md). */
+export const facilitySchema = z
+  .object({
+    id: idSchema,
+    eTag: z.string().optional(),
+    oid: z.string(),
+    name: z.string(),
+    npi: z.string(),
+    tin: z.string().optional(),
+    active: z.boolean(),
+    address: storedAddressSchema,
+  })
+  .meta({ id: 'Facility' });
+export type FacilityAnswer = z.output<typeof facilitySchema>;
+
+export const npiSchema = z
+  .string({ error: 'npi is required: 10 digits' })
+  .max(40, { abort: true, error: 'npi has 10 digits' })
+  .trim()
+  .refine(isNpi, {
+    error: ({ input }) => {
+      const digits = String(input).replaceAll(/\D/g, '').length;
+      return digits === 10 && /^\d{10}$/.test(String(input).trim())
+        ? `${quoted(input)} is no National Provider Identifier: its check digit (Luhn) does not fit`
+        : `${quoted(input)} has ${digits} digits; exactly 10 digits without separators expected`;
+    },
+  })
+  .meta({
+    pattern: '^\\s*[0-9]{10}\\s*$',
+    description: 'The last digit is a check digit (Luhn, over 80840 and the number).',
+  });
+
+/** The body of create facility; the OID is assigned by the service. */
+export const createFacilityBodySchema = z
+  .object({
+    name: z
+      .string({ error: 'name is required' })
+      .trim()
+      .min(1, { error: 'name is required' })
+      .max(200, { error: 'name has at most 200 characters' })
+      .meta(NOT_BLANK),
+    npi: npiSchema,
+    tin: z.string().trim().min(1).max(50).meta(NOT_BLANK).nullish(),
+    active: z.boolean({ error: 'active is true or false' }).optional(),
+    address: addressSchema,
+  })
+  .meta({ id: 'CreateFacility' });
+export type CreateFacilityBody = z.output<typeof createFacilityBodySchema>;
+
+/** Body of update facility (PUT): replaces. The NPI may be given, but not another one. */
+export const updateFacilityBodySchema = createFacilityBodySchema
+  .extend({ npi: npiSchema.optional(), eTag: z.string().max(ETAG_LENGTH_MAX).optional() })
+  .meta({ id: 'UpdateFacility' });
+export type UpdateFacilityBody = z.output<typeof updateFacilityBodySchema>;
+
+/** Body of set a patient's facilities: these and no others. */
+export const patientFacilitiesBodySchema = z
+  .object({
+    facilityIds: boundedList(
+      z
+        .array(idSchema, { error: 'facilityIds is required: a list of ids' })
+        .min(1, { error: 'at least one facility is required' }),
+      PATIENT_LISTS_MAX.facilityIds,
+      `at most ${PATIENT_LISTS_MAX.facilityIds} facilities`,
+    ),
+    eTag: z
+      .string()
+      .max(ETAG_LENGTH_MAX)
+      .optional()
+      .meta({ description: "The patient's, instead of `If-Match`." }),
+  })
+  .meta({ id: 'PatientFacilities' });

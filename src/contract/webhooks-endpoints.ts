@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+import { byId, idempotency } from './endpoint-parts.ts';
+import {
+  createWebhookBodySchema,
+  rotatedKeySchema,
+  rotateKeyBodySchema,
+  updateWebhookBodySchema,
+  webhookSchema,
+} from './webhooks.ts';
+
+const reference = 'Webhooks out';
+
+export const webhookEndpoints = {
+  listWebhooks: endpoint({
+    method: 'GET',
+    path: '/medical/v1/webhook',
+    reference,
+    tag: 'settings',
+    scope: 'webhooks-admin',
+    summary: 'List further webhook destinations',
+    responses: { 200: z.object({ webhooks: z.array(webhookSchema) }) },
+  }),
+  createWebhook: endpoint({
+    method: 'POST',
+    path: '/medical/v1/webhook',
+    reference,
+    tag: 'settings',
+    scope: 'webhooks-admin',
+    summary: 'Create a further webhook destination',
+    description:
+      'It gets the events of its types (`patient.admit`, `network-query.*`, `*`), signed with a key of its own. The destination of the settings goes on getting everything.',
+    headers: idempotency,
+    body: createWebhookBodySchema,
+    responses: { 200: webhookSchema },
+  }),
+  getWebhook: endpoint({
+    method: 'GET',
+    path: '/medical/v1/webhook/:id',
+    reference,
+    tag: 'settings',
+    scope: 'webhooks-admin',
+    summary: 'Get a further webhook destination and its health',
+    params: byId,
+    responses: { 200: webhookSchema },
+    errors: [404],
+  }),
+  updateWebhook: endpoint({
+    method: 'PATCH',
+    path: '/medical/v1/webhook/:id',
+    reference,
+    tag: 'settings',
+    scope: 'webhooks-admin',
+    summary: 'Change a further webhook destination',
+    description: 'An address, also the same again, enables a destination that had answered 410.',
+    params: byId,
+    body: updateWebhookBodySchema,
+    responses: { 200: webhookSchema },
+    errors: [404],
+  }),
+  deleteWebhook: endpoint({
+    method: 'DELETE',
+    path: '/medical/v1/webhook/:id',
+    reference,
+    tag: 'settings',
+    scope: 'webhooks-admin',
+    summary: 'Delete a further webhook destination',
+    description: 'What is on its way to it is dropped.',
+    params: byId,
+    responses: { 204: null },
+    errors: [404],
+  }),
+  rotateWebhookKey: endpoint({
+    method: 'POST',
+    path: '/medical/v1/webhook/:id/key',
+    reference,
+    tag: 'settings',
+    scope: 'webhooks-admin',
+    summary: 'Give a further webhook destination a new key',
+    description: 'Until the overlap ends `webhook-signature` carries a signature of each key.',
+    params: byId,
+    headers: idempotency,
+    body: rotateKeyBodySchema,
+    responses: { 200: rotatedKeySchema },
+    errors: [404],
+  }),
+} as const;

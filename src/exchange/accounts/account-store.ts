@@ -1,0 +1,79 @@
+import { sql } from 'kysely';
+import type { SystemTx } from '../platform/database/database.ts';
+import type { AccountSettings } from '../platform/database/schema.ts';
+
+export type Dialect = 'interface' | 'published';
+
+/** Who a request acts for, and how that account wants to be served. */
+export interface Account {
+  id: string;
+  dialect: Dialect;
+  settings: AccountSettings;
+}
+
+export async function findAccount(tx: SystemTx, accountId: string): Promise<Account | undefined> {
+  return tx.db
+    .selectFrom('account')
+    .select(['id', 'dialect', 'settings'])
+    .where('id', '=', accountId)
+    .executeTakeFirst();
+}
+
+/** Creates the account, or leaves one of that id as it is. */
+export async function insertAccount(
+  tx: SystemTx,
+  account: { id: string; name: string; dialect?: Dialect; settings: AccountSettings },
+): Promise<void> {
+  await tx.db
+    .insertInto('account')
+    .values({ ...account, settings: JSON.stringify(account.settings) })
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .execute();
+}
+
+/** An account as its operator sees it. */
+export interface ListedAccount extends Account {
+  name: string;
+  createdAt: Date;
+  /** Neither revoked nor expired. */
+  activeKeys: number;
+}
+
+/** In the order in which they were created. */
+export async function listAccounts(tx: SystemTx): Promise<ListedAccount[]> {
+  return tx.db
+    .selectFrom('account')
+    .select(['id', 'name', 'dialect', 'settings', 'created_at as createdAt'])
+    .select(
+      sql<number>`(select count(*) from api_key where account_id = account.id and revoked_at is null
+        and (expires_at is null or expires_at > now()))`.as('activeKeys'),
+    )
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute();
+}
+
+/** Holds the account until the transaction ends, so that two changes do not undo each other. */
+export async function lockAccount(
+  tx: SystemTx,
+  accountId: string,
+): Promise<(Account & { name: string }) | undefined> {
+  return tx.db
+    .selectFrom('account')
+    .select(['id', 'name', 'dialect', 'settings'])
+    .where(sql<string>`id::text`, '=', accountId)
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+}
+
+export async function updateAccount(
+  tx: SystemTx,
+  accountId: string,
+  { settings, ...account }: { name: string; dialect: Dialect; settings: AccountSettings },
+): Promise<void> {
+  await tx.db
+    .updateTable('account')
+    .set({ ...account, settings: JSON.stringify(settings) })
+    .where('id', '=', accountId)
+    .execute();
+}

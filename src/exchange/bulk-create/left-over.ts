@@ -1,0 +1,97 @@
+import { BULK_END_REASONS } from '../../contract/bulk-create-steps.ts';
+import type { Logger } from '../../lib/logger.ts';
+import type { BlobStore } from '../../shared/blobs/blob-store.ts';
+import type { Store } from '../platform/database/database.ts';
+import type { Courier } from '../platform/outbox/courier.ts';
+import type { LeftOverWork } from '../platform/recovery/recovery.ts';
+import { forgetParts, listParts } from './chunk-store.ts';
+import type { BulkLauncher } from './launcher.ts';
+import {
+  type LeftOverRequest,
+  markUploadDeleted,
+  requestsToEnsure,
+  uploadsToDelete,
+  uploadsToTell,
+} from './recovery-store.ts';
+import { failBulkCreate } from './transitions.ts';
+import { deleteTrialKeys } from './trial-store.ts';
+
+/** What the process that committed it has this long to do itself. */
+const GRACE_MS = 5_000;
+/** How long an uploaded CSV is kept after its request has ended. */
+const UPLOAD_RETENTION_DAYS = 7;
+
+interface BulkLeftOverDeps {
+  store: Store;
+  blobs: BlobStore;
+  launcher: BulkLauncher;
+  courier: Pick<Courier, 'send'>;
+  logger: Logger;
+}
+
+/** Open requests without a workflow are started or, when that was ended from outside, ended; uploads untold are told. */
+export function bulkCreatesLeftOver(deps: BulkLeftOverDeps): LeftOverWork {
+  const { store, launcher } = deps;
+
+  async function settle(request: LeftOverRequest, bring: BulkLauncher['start']): Promise<void> {
+    const { accountId, requestId } = request;
+    if ((await bring(accountId, requestId)) === 'open') return;
+    const { eventIds } = await store.asAccount(accountId, (tx) =>
+      failBulkCreate(tx, requestId, BULK_END_REASONS.workflowGone),
+    );
+    deps.courier.send(accountId, eventIds);
+  }
+
+  return {
+    name: 'bulk creates',
+    async takeUp(limit) {
+      const options = { olderThanMs: GRACE_MS, limit };
+      const [unstarted, untold] = await store.asSystem(async (tx) => [
+        await requestsToEnsure(tx, options),
+        await uploadsToTell(tx, options),
+      ]);
+      const failures = [
+        ...(await inTurn(unstarted, (request) => settle(request, launcher.start))),
+        ...(await inTurn(untold, (request) => settle(request, launcher.tellUploaded))),
+      ];
+      if (failures.length > 0) throw failures[0];
+      return unstarted.length + untold.length;
+    },
+  };
+}
+
+/**
+ * Uploaded CSVs go a week after their request's end, however it ended, and with them the parts of a result that was
+ * never joined; hash and size of the upload stay with the request.
+ */
+export function uploadRetention({ store, blobs, logger }: BulkLeftOverDeps): LeftOverWork {
+  return {
+    name: 'uploads past their retention',
+    async takeUp(limit) {
+      const uploads = await store.asSystem((tx) =>
+        uploadsToDelete(tx, { endedBeforeDays: UPLOAD_RETENTION_DAYS, limit }),
+      );
+      const failures = await inTurn(uploads, async ({ accountId, requestId, ref }) => {
+        const parts = await store.asAccount(accountId, (tx) => listParts(tx, requestId));
+        for (const { part } of parts) if (part !== null) await blobs.delete(part.ref);
+        await blobs.delete(ref);
+        await store.asAccount(accountId, async (tx) => {
+          await forgetParts(tx, requestId);
+          await deleteTrialKeys(tx, requestId);
+          await markUploadDeleted(tx, requestId);
+        });
+      });
+      if (uploads.length > 0)
+        logger.info({ uploads: uploads.length }, 'deleted uploads past their retention');
+      if (failures.length > 0) throw failures[0];
+      return uploads.length;
+    },
+  };
+}
+
+/** One that cannot be done keeps no other waiting. */
+async function inTurn<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<unknown[]> {
+  const failures: unknown[] = [];
+  for (const item of items) await work(item).catch((error: unknown) => failures.push(error));
+  return failures;
+}

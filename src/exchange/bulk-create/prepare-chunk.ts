@@ -1,0 +1,63 @@
+import type { BlobRef, BlobStore } from '../../shared/blobs/blob-store.ts';
+import { parseRecords } from '../../shared/bulk-csv/records.ts';
+import type { CellId, RowError, RowReader } from '../../shared/bulk-csv/row.ts';
+import type { Demographics } from '../patients/rules/demographics.ts';
+import { identityKeys } from '../patients/rules/identity-keys.ts';
+import type { StatedFacts } from '../patients/rules/patient-content.ts';
+import { normaliseDemographics } from '../patients/rules/patient-normalisation.ts';
+import type { OpenChunk } from './chunk-store.ts';
+
+/** What all chunks of a request have in common. */
+export interface ChunkReader {
+  blobs: Pick<BlobStore, 'getRange'>;
+  upload: BlobRef;
+  readRow: RowReader;
+  hmacKey: string;
+  accountId: string;
+}
+
+/** A row as far as it can be judged without the database. */
+export interface PreparedRow {
+  /** Number of the row in the file. */
+  row: number;
+  cells: string[];
+  errors: RowError[];
+  facility?: CellId;
+  cohorts: CellId[];
+  /** Set when the row is valid by itself. */
+  person?: PreparedPerson;
+}
+
+export interface PreparedPerson {
+  given: Demographics;
+  facts: StatedFacts;
+  /** Identity keys, as `KeyHolder` has them. */
+  keys: string[];
+}
+
+export interface PreparedChunk extends OpenChunk {
+  lines: PreparedRow[];
+  /** Those of all its persons. */
+  keys: ReadonlySet<string>;
+}
+
+/** Reads a chunk's bytes and judges its rows: all of the work on it that does not touch the database. */
+export async function prepareChunk(reader: ChunkReader, chunk: OpenChunk): Promise<PreparedChunk> {
+  const bytes = await reader.blobs.getRange(reader.upload.ref, chunk.byteStart, chunk.byteEnd);
+  const records = parseRecords(bytes);
+  if (records.length !== chunk.rows)
+    throw new Error(
+      `chunk ${chunk.chunk} has ${records.length} rows, the format check counted ${chunk.rows}`,
+    );
+  const lines = records.map((cells, index) => prepareRow(reader, cells, chunk.firstRow + index));
+  return { ...chunk, lines, keys: new Set(lines.flatMap(({ person }) => person?.keys ?? [])) };
+}
+
+function prepareRow({ readRow, hmacKey, accountId }: ChunkReader, cells: string[], row: number): PreparedRow {
+  const { value, errors, facility, cohorts } = readRow(cells);
+  if (value === undefined) return { row, cells, errors, facility, cohorts };
+  const given = normaliseDemographics(value.patient);
+  const keys = identityKeys(hmacKey, accountId, given).map((key) => key.toString('latin1'));
+  const person = { given, facts: value.patient, keys };
+  return { row, cells, errors, facility, cohorts, person };
+}

@@ -1,0 +1,82 @@
+import { sql } from 'kysely';
+import type { AccountTx, SystemTx } from '../platform/database/database.ts';
+
+export interface LeftOverRequest {
+  accountId: string;
+  requestId: string;
+}
+
+interface LeftOverOptions {
+  olderThanMs: number;
+  limit: number;
+}
+
+/** How long a started workflow is trusted to be there before it is looked for again. */
+const LOOK_AGAIN = sql`interval '15 minutes'`;
+const agoMs = (ms: number) => sql<Date>`now() - ${ms} * interval '1 millisecond'`;
+
+/**
+ * Open bulk creates whose workflow nobody started, or was started so long ago that it is worth making sure; over all
+ * accounts, oldest first.
+ */
+export async function requestsToEnsure(
+  tx: SystemTx,
+  { olderThanMs, limit }: LeftOverOptions,
+): Promise<LeftOverRequest[]> {
+  return tx.db
+    .selectFrom('bulk_request')
+    .select(['account_id as accountId', 'id as requestId'])
+    .where('status', 'in', ['waiting', 'processing'])
+    .where(({ and, eb, or }) =>
+      or([
+        and([eb('workflow_started_at', 'is', null), eb('created_at', '<', agoMs(olderThanMs))]),
+        eb('workflow_started_at', '<', sql<Date>`now() - ${LOOK_AGAIN}`),
+      ]),
+    )
+    .orderBy('created_at')
+    .limit(limit)
+    .execute();
+}
+
+/** Uploads whose workflow does not know of them. */
+export async function uploadsToTell(
+  tx: SystemTx,
+  { olderThanMs, limit }: LeftOverOptions,
+): Promise<LeftOverRequest[]> {
+  return tx.db
+    .selectFrom('bulk_request')
+    .select(['account_id as accountId', 'id as requestId'])
+    .where('status', '=', 'processing')
+    .where('upload_told_at', 'is', null)
+    .where('uploaded_at', '<', agoMs(olderThanMs))
+    .orderBy('uploaded_at')
+    .limit(limit)
+    .execute();
+}
+
+/** Uploaded files of requests that ended so long ago. */
+export async function uploadsToDelete(
+  tx: SystemTx,
+  { endedBeforeDays, limit }: { endedBeforeDays: number; limit: number },
+): Promise<(LeftOverRequest & { ref: string })[]> {
+  const rows = await tx.db
+    .selectFrom('bulk_request')
+    .select(['account_id as accountId', 'id as requestId', 'upload'])
+    .where('upload', 'is not', null)
+    .where('upload_deleted_at', 'is', null)
+    .where('ended_at', '<', sql<Date>`now() - ${endedBeforeDays} * interval '1 day'`)
+    .orderBy('ended_at')
+    .limit(limit)
+    .execute();
+  return rows.flatMap(({ accountId, requestId, upload }) =>
+    upload === null ? [] : [{ accountId, requestId, ref: upload.ref }],
+  );
+}
+
+export async function markUploadDeleted(tx: AccountTx, requestId: string): Promise<void> {
+  await tx.db
+    .updateTable('bulk_request')
+    .set({ upload_deleted_at: sql<Date>`now()` })
+    .where('id', '=', requestId)
+    .execute();
+}

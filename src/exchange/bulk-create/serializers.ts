@@ -1,0 +1,37 @@
+import type { BulkCreateStatusAnswer, BulkPatientCreate } from '../../contract/bulk-create.ts';
+import type { QuerySweepProgress } from '../../contract/bulk-create-workflow.ts';
+import type { BulkRequestView } from './request-store.ts';
+import { bulkPace } from './rules/bulk-pace.ts';
+
+/** A bulk create as its start answers it. */
+export const startedBulkCreateAnswer = (request: BulkRequestView, uploadUrl: string): BulkPatientCreate => ({
+  ...commonOf(request),
+  status: 'waiting',
+  uploadUrl,
+});
+
+/** @param result link to the result CSV, of a completed request @param sweep of its queries, when it has begun */
+export function bulkCreateStatusAnswer(
+  request: BulkRequestView,
+  result?: string,
+  sweep?: QuerySweepProgress,
+): BulkCreateStatusAnswer {
+  const { status, paused, counts, reason } = request;
+  return {
+    ...commonOf(request),
+    status,
+    ...(paused ? { paused } : {}),
+    counts,
+    ...bulkPace(request),
+    ...(result === undefined ? {} : { result }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(sweep === undefined ? {} : { sweep }),
+  };
+}
+
+const commonOf = ({ requestId, facilityId, dryRun, createdAt }: BulkRequestView) => ({
+  requestId,
+  facilityId,
+  params: { dryRun },
+  createdAt: createdAt.toISOString(),
+});

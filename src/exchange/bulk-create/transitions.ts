@@ -1,0 +1,53 @@
+import { BULK_CREATE_EVENT_TYPE, type BulkCreateEvent } from '../../contract/bulk-create.ts';
+import type { BlobRef } from '../../shared/blobs/blob-store.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { insertEvent } from '../platform/outbox/event-store.ts';
+import { setCompleted, setFailed } from './request-store.ts';
+import { finishUpload } from './upload-store.ts';
+
+/**
+ * The changes of a bulk create's state that a webhook tells: state and event are one transaction, and a change that
+ * was made before is not made again. Expiry is told by nobody (`expireUpload`).
+ */
+export interface Transition {
+  /** False when the request was in another state. */
+  changed: boolean;
+  /** To send after the commit. */
+  eventIds: string[];
+}
+
+export async function beginProcessing(tx: AccountTx, requestId: string, upload: BlobRef) {
+  return announce(tx, requestId, 'processing', await finishUpload(tx, requestId, upload));
+}
+
+/** Its result has been joined before. */
+export async function completeBulkCreate(tx: AccountTx, requestId: string) {
+  return announce(tx, requestId, 'completed', await setCompleted(tx, requestId));
+}
+
+/** @param reason shown to the caller: no personal data, no internals */
+export async function failBulkCreate(tx: AccountTx, requestId: string, reason: string) {
+  return announce(tx, requestId, 'failed', await setFailed(tx, requestId, reason), reason);
+}
+
+async function announce(
+  tx: AccountTx,
+  requestId: string,
+  status: BulkCreateEvent['bulkPatientCreate']['status'],
+  at: Date | undefined,
+  reason?: string,
+): Promise<Transition> {
+  if (at === undefined) return { changed: false, eventIds: [] };
+  const type = BULK_CREATE_EVENT_TYPE;
+  const eventId = await insertEvent(tx, {
+    type,
+    factKey: `${type}/${requestId}/${status}`,
+    requestId,
+    occurredAt: at,
+    body: {
+      meta: { requestId, when: at.toISOString(), type },
+      bulkPatientCreate: { requestId, status, ...(reason === undefined ? {} : { reason }) },
+    },
+  });
+  return { changed: true, eventIds: eventId === undefined ? [] : [eventId] };
+}

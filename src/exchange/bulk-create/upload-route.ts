@@ -1,0 +1,92 @@
+import type { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { UPLOAD_BYTES_MAX } from '../../contract/bulk-create.ts';
+import { StreamPlaces } from '../embed/stream-places.ts';
+import { insertAuditEntry } from '../platform/audit/audit-store.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { ExchangeError, NotFoundError } from '../platform/errors.ts';
+import type { GatewayDeps } from '../platform/http/deps.ts';
+import { callerOf } from '../platform/http/plugins/auth.ts';
+import { liftBodyTime } from '../platform/http/plugins/body-time.ts';
+import { leaveRequestShare } from '../platform/http/plugins/request-share.ts';
+import { drain, type UploadLimits, uploadBody } from '../platform/http/upload-body.ts';
+import { type LinkTarget, verifyLink } from '../platform/links/signed-link.ts';
+
+const OPERATION = 'uploadBulkCreate';
+const LIMITS: UploadLimits = { bytesMax: UPLOAD_BYTES_MAX, idleMs: 60_000, totalMs: 60 * 60_000 };
+
+/** How many may be under way: each writes to the blob store for as long as it likes to take. */
+const PLACES = { all: 40, account: 8, holder: 8 };
+
+type UploadDeps = Pick<GatewayDeps, 'bulkCreates' | 'courier' | 'linkSigningKey'>;
+
+/**
+ * `PUT {uploadUrl}` of E5. The link says which request, the API key whose; whether the file is taken, the request's
+ * row decides, so a link past its time can still be told what became of the upload.
+ */
+export function addBulkUploadRoute(
+  app: FastifyInstance,
+  deps: UploadDeps,
+  limits: Partial<UploadLimits> = {},
+): void {
+  const places = new StreamPlaces(PLACES, 'Too many files are being uploaded at the moment');
+  app.removeAllContentTypeParsers();
+  // The body stays a stream, whatever it says it is.
+  app.addContentTypeParser('*', (_request, _body, done) => done(null));
+  app.put<{ Params: { token: string } }>(
+    '/links/bulk-upload/:token',
+    { schema: { hide: true }, config: { operation: OPERATION } },
+    async (request, reply) => {
+      const { accountId, targetId: requestId } = targetOf(request, deps.linkSigningKey);
+      let body: Readable | undefined;
+      let place: { leave: () => void } | undefined;
+      try {
+        checkContentType(request);
+        place = places.take(accountId, accountId);
+        leaveRequestShare(request);
+        liftBodyTime(request);
+        body = uploadBody(request.raw, { ...LIMITS, ...limits });
+        const { upload, eventIds } = await deps.bulkCreates.receiveUpload(
+          { accountId, requestId },
+          body,
+          (tx) => audit(tx, request, requestId, 200),
+        );
+        deps.courier.send(accountId, eventIds);
+        deps.bulkCreates.announceUpload(accountId, requestId);
+        return reply.send(upload);
+      } finally {
+        body?.destroy();
+        place?.leave();
+        drain(request.raw);
+      }
+    },
+  );
+}
+
+/** Throws 404 for what is no upload link, and for another account's, which this one shall not know of. */
+function targetOf(request: FastifyRequest<{ Params: { token: string } }>, signingKey: string): LinkTarget {
+  const link = verifyLink(signingKey, 'bulk-upload', request.params.token);
+  if (link.kind !== 'invalid' && link.accountId === callerOf(request).account.id) {
+    request.refusalNotes = { targetId: link.targetId };
+    return link;
+  }
+  drain(request.raw);
+  throw new NotFoundError('Upload URL');
+}
+
+function checkContentType({ headers }: FastifyRequest): void {
+  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase();
+  if (type !== 'text/csv') throw new ExchangeError(415, 'The Content-Type must be text/csv');
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (encoding !== 'identity')
+    throw new ExchangeError(415, 'The file must be sent as it is, without Content-Encoding');
+}
+
+const audit = (tx: AccountTx, request: FastifyRequest, requestId: string, status: number): Promise<void> =>
+  insertAuditEntry(tx, {
+    actor: callerOf(request).actor,
+    operation: OPERATION,
+    targetId: requestId,
+    outcome: String(status),
+    remoteAddress: request.ip,
+  });

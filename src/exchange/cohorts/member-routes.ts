@@ -1,0 +1,75 @@
+import { assignToCohorts } from '../patients/consent.ts';
+import { findPatient, lockPatient } from '../patients/patient-store.ts';
+import { cohortAnswer, patientAnswer } from '../platform/http/answers.ts';
+import type { GatewayDeps } from '../platform/http/deps.ts';
+import { found, ok } from '../platform/http/operation.ts';
+import type { Operations } from '../platform/http/operations.ts';
+import { openPage } from '../platform/http/paging.ts';
+import { type AddedPatients, addToCohort, removeFromCohort } from './change-members.ts';
+import { findCohort, listCohorts } from './cohort-store.ts';
+import { COHORT_PATIENT_ORDER, listCohortPatients } from './member-store.ts';
+
+/** Who is in which cohort. */
+export function addCohortPatientRoutes(
+  operations: Operations,
+  deps: Pick<GatewayDeps, 'publicBaseUrl' | 'linkSigningKey'>,
+): void {
+  operations.read('listCohortPatients', async (tx, { params, query, caller }) => {
+    const cohort = found('Cohort', await findCohort(tx, params.id));
+    const opened = openPage(deps, 'listCohortPatients', { params, query }, COHORT_PATIENT_ORDER);
+    const page = await listCohortPatients(tx, cohort.id, opened.request);
+    return ok({
+      patients: page.items.map((patient) => patientAnswer(patient, caller.account.dialect)),
+      meta: opened.meta({ ...page, total: cohort.size }),
+    });
+  });
+
+  operations.write('addPatientsToCohort', async (tx, { params, body }) => {
+    const { patientIds } = body;
+    const asked = patientIds && new Set(patientIds.map((id) => id.toLowerCase())).size;
+    const added = await addToCohort(tx, params.id, body);
+    const { cohort, skipped } = added;
+    const answer = { message: addedMessage(added, asked), cohort: cohortAnswer(cohort), skipped };
+    return ok(answer, { targetId: cohort.id });
+  });
+
+  operations.write('removePatientsFromCohort', async (tx, { params, body }) => {
+    const { patientIds } = body;
+    const asked = patientIds && new Set(patientIds.map((id) => id.toLowerCase())).size;
+    const { cohort, removed } = await removeFromCohort(tx, params.id, body);
+    const message = removedMessage(removed, asked);
+    return ok({ message, cohort: cohortAnswer(cohort) }, { targetId: cohort.id });
+  });
+
+  operations.write('addPatientToCohorts', async (tx, { params, body }) => {
+    const patient = found('Patient', await lockPatient(tx, params.id));
+    await assignToCohorts(tx, patient, body.cohortIds, 'cohortIds');
+    const cohorts = await listCohorts(tx, { patientId: patient.id });
+    return ok({ cohorts: cohorts.map(cohortAnswer) }, { patientId: patient.id });
+  });
+
+  operations.read('getPatientCohorts', async (tx, { params }) => {
+    const patient = found('Patient', await findPatient(tx, params.id));
+    const cohorts = await listCohorts(tx, { patientId: patient.id });
+    return ok({ cohorts: cohorts.map(cohortAnswer) });
+  });
+}
+
+/** @param asked different patients that the call named; undefined when it meant all */
+function addedMessage({ added, skipped }: AddedPatients, asked: number | undefined): string {
+  const others = (asked ?? added) - added;
+  const remarks = [
+    `${patients(added)} added to the cohort`,
+    ...(others > 0 ? [`${others} ${others === 1 ? 'was' : 'were'} in it already`] : []),
+    ...(skipped && skipped.total > 0 ? [`${skipped.total} skipped, without a treatment relationship`] : []),
+  ];
+  return remarks.join('; ');
+}
+
+function removedMessage(removed: number, asked: number | undefined): string {
+  const others = (asked ?? removed) - removed;
+  const remark = others > 0 ? `; ${others} ${others === 1 ? 'was' : 'were'} not in it` : '';
+  return `${patients(removed)} removed from the cohort${remark}`;
+}
+
+const patients = (count: number): string => `${count} patient${count === 1 ? '' : 's'}`;

@@ -1,0 +1,52 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { AccountTx } from '../platform/database/database.ts';
+import { cohortAnswer } from '../platform/http/answers.ts';
+import type { GatewayDeps } from '../platform/http/deps.ts';
+import { checkETag, eTagHeader } from '../platform/http/etag.ts';
+import { created, found, noContent, ok } from '../platform/http/operation.ts';
+import type { Operations } from '../platform/http/operations.ts';
+import { changeCohort, deleteEmptyCohort, nameTaken } from './change-cohort.ts';
+import { findCohort, insertCohort, listCohorts } from './cohort-store.ts';
+
+/** The schedules of a cohort follow it, once its change is committed. */
+export function addCohortRoutes(operations: Operations, deps: Pick<GatewayDeps, 'cohortChanged'>): void {
+  const told = ({ accountId }: AccountTx, cohortId: string) => ({
+    targetId: cohortId,
+    afterCommit: () => deps.cohortChanged(accountId, cohortId),
+  });
+
+  operations.read('listCohorts', async (tx) => {
+    const cohorts = await listCohorts(tx);
+    return ok({ cohorts: cohorts.map(cohortAnswer) });
+  });
+
+  operations.write('createCohort', async (tx, { body }) => {
+    const cohort = await insertCohort(tx, { ...body, id: uuidv7() });
+    if (cohort === undefined) throw nameTaken();
+    return created(cohortAnswer(cohort), { headers: eTagHeader(cohort), ...told(tx, cohort.id) });
+  });
+
+  operations.read('getCohort', async (tx, { params }) => {
+    const cohort = found('Cohort', await findCohort(tx, params.id));
+    return ok(cohortAnswer(cohort), { headers: eTagHeader(cohort) });
+  });
+
+  operations.write(
+    'updateCohort',
+    async (tx, { params, headers, body }) => {
+      const cohort = await changeCohort(tx, params.id, body, (known) =>
+        checkETag('The cohort', known, headers['if-match'], body.eTag),
+      );
+      return ok(cohortAnswer(cohort), { headers: eTagHeader(cohort), ...told(tx, cohort.id) });
+    },
+    { method: 'PUT' },
+  );
+
+  operations.write('deleteCohort', async (tx, { params, headers, body }) => {
+    const id = params.id.toLowerCase();
+    await deleteEmptyCohort(tx, id, (known) =>
+      checkETag('The cohort', known, headers['if-match'], body.eTag),
+    );
+    return noContent(told(tx, id));
+  });
+}

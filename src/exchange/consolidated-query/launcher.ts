@@ -1,0 +1,105 @@
+import type { Client } from '@temporalio/client';
+import {
+  CONSOLIDATED_END_REASONS,
+  type ConsolidatedQueryInput,
+} from '../../contract/consolidated-query-workflow.ts';
+import { consolidatedQueryWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../contract/temporal.ts';
+import type { Logger } from '../../lib/logger.ts';
+import type { BlobStore } from '../../shared/blobs/blob-store.ts';
+import type { Store } from '../platform/database/database.ts';
+import type { Courier } from '../platform/outbox/courier.ts';
+import type { LeftOverWork } from '../platform/recovery/recovery.ts';
+import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
+import {
+  consolidatedToEnsure,
+  markConsolidatedStarted,
+  markResultDeleted,
+  resultsToDelete,
+} from './query-store.ts';
+import { failConsolidated } from './transitions.ts';
+
+/** The workflows of consolidated queries. */
+export interface ConsolidatedLauncher {
+  /** Starts the workflow of a committed query, soon and in the background; what fails here `reconcile` starts. */
+  launch(accountId: string, requestId: string): void;
+  leftOver: LeftOverWork[];
+  drain(): Promise<void>;
+}
+
+/** What the process that committed it has this long to do itself. */
+const GRACE_MS = 5_000;
+/** Longer than the deliveries of its webhook and the links in them last together. */
+const RESULT_RETENTION_DAYS = 7;
+
+export function createConsolidatedLauncher(deps: {
+  store: Store;
+  blobs: BlobStore;
+  temporal: Client;
+  courier: Pick<Courier, 'send'>;
+  logger: Logger;
+}): ConsolidatedLauncher {
+  const { store } = deps;
+  const background = createBackground(deps.logger);
+
+  async function start(accountId: string, requestId: string): Promise<void> {
+    const input: ConsolidatedQueryInput = { accountId, requestId };
+    const state = await startOnce(deps.temporal, {
+      type: WORKFLOW_TYPES.consolidatedQuery,
+      id: consolidatedQueryWorkflowId(requestId),
+      input,
+      accountId,
+      requestId,
+      priority: PRIORITY.interactive,
+      summary: 'Consolidated query',
+      details: STORY,
+    });
+    const eventIds = await store.asAccount(accountId, async (tx) => {
+      await markConsolidatedStarted(tx, requestId);
+      if (state === 'open') return [];
+      return (await failConsolidated(tx, requestId, CONSOLIDATED_END_REASONS.workflowGone)).eventIds;
+    });
+    deps.courier.send(accountId, eventIds);
+  }
+
+  return {
+    launch(accountId, requestId) {
+      background.run('consolidated query not started yet; reconcile will', { requestId }, () =>
+        start(accountId, requestId),
+      );
+    },
+    leftOver: [
+      {
+        name: 'consolidated queries',
+        async takeUp(limit) {
+          const open = await store.asSystem((tx) =>
+            consolidatedToEnsure(tx, { olderThanMs: GRACE_MS, limit }),
+          );
+          for (const { accountId, requestId } of open) await start(accountId, requestId);
+          return open.length;
+        },
+      },
+      {
+        name: 'consolidated results past their retention',
+        async takeUp(limit) {
+          const past = await store.asSystem((tx) =>
+            resultsToDelete(tx, { endedBeforeDays: RESULT_RETENTION_DAYS, limit }),
+          );
+          for (const { accountId, requestId, ref } of past) {
+            await deps.blobs.delete(ref);
+            await store.asAccount(accountId, (tx) => markResultDeleted(tx, requestId));
+          }
+          return past.length;
+        },
+      },
+    ],
+    drain: () => background.drain(),
+  };
+}
+
+/** Shown on the workflow's page in the Temporal UI. */
+const STORY = [
+  'Puts a patient’s merged record together, once, and announces it.',
+  '',
+  '1. **buildConsolidated** brings the record up to date, streams it into the blob store (as FHIR, html or pdf), and writes result and webhook in one transaction. It asks no source.',
+  '2. When that fails for good, **failConsolidated** says so, by webhook too.',
+].join('\n');

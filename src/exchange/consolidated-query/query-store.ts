@@ -1,0 +1,218 @@
+import { type Selectable, sql } from 'kysely';
+import type { ConsolidatedStatus, ConversionType } from '../../contract/consolidated-query.ts';
+import type { Metadata } from '../../contract/network-query.ts';
+import type { BlobRef } from '../../shared/blobs/blob-store.ts';
+import type { AccountTx, SystemTx } from '../platform/database/database.ts';
+import type { Database } from '../platform/database/schema.ts';
+
+/** What a consolidated query is to give. */
+export interface ConsolidatedParameters {
+  conversionType: ConversionType;
+  /** Sorted; undefined: all. */
+  resources?: string[];
+  /** YYYY-MM-DD, inclusive. */
+  dateFrom?: string;
+  /** YYYY-MM-DD, inclusive. */
+  dateTo?: string;
+}
+
+export interface StoredConsolidatedQuery extends ConsolidatedParameters {
+  requestId: string;
+  patientId: string;
+  status: ConsolidatedStatus;
+  metadata?: Metadata;
+  reason?: string;
+  result?: BlobRef;
+  createdAt: Date;
+  endedAt?: Date;
+}
+
+/** Opens a query, or gives the one with the same parameters that is in progress. */
+export async function openConsolidatedQuery(
+  tx: AccountTx,
+  id: string,
+  patientId: string,
+  { metadata, ...parameters }: ConsolidatedParameters & { metadata?: Metadata },
+): Promise<{ query: StoredConsolidatedQuery; isNew: boolean }> {
+  const { conversionType, resources, dateFrom, dateTo } = parameters;
+  const canonical = JSON.stringify([conversionType, resources ?? null, dateFrom ?? null, dateTo ?? null]);
+  for (;;) {
+    const opened = await tx.db
+      .insertInto('consolidated_query')
+      .values({
+        id,
+        account_id: tx.accountId,
+        patient_id: patientId,
+        conversion_type: conversionType,
+        resources: resources ?? null,
+        date_from: dateFrom ?? null,
+        date_to: dateTo ?? null,
+        parameters: canonical,
+        metadata: metadata === undefined ? null : JSON.stringify(metadata),
+      })
+      .onConflict((conflict) =>
+        conflict.columns(['patient_id', 'parameters']).where('status', '=', 'processing').doNothing(),
+      )
+      .returningAll()
+      .executeTakeFirst();
+    if (opened !== undefined) return { query: toQuery(opened), isNew: true };
+    const running = await tx.db
+      .selectFrom('consolidated_query')
+      .selectAll()
+      .where('patient_id', '=', patientId)
+      .where('parameters', '=', canonical)
+      .where('status', '=', 'processing')
+      .executeTakeFirst();
+    // None when it ended a moment ago: then there is room for this one.
+    if (running !== undefined) return { query: toQuery(running), isNew: false };
+  }
+}
+
+export async function readConsolidatedQuery(
+  tx: AccountTx,
+  requestId: string,
+): Promise<StoredConsolidatedQuery | undefined> {
+  const row = await tx.db
+    .selectFrom('consolidated_query')
+    .selectAll()
+    .where('id', '=', requestId)
+    .executeTakeFirst();
+  return row && toQuery(row);
+}
+
+/** Those of a patient that are in progress, newest first; there are as many as there are different parameters. */
+export async function listRunningQueries(
+  tx: AccountTx,
+  patientId: string,
+  limit: number,
+): Promise<StoredConsolidatedQuery[]> {
+  const rows = await tx.db
+    .selectFrom('consolidated_query')
+    .selectAll()
+    .where('patient_id', '=', patientId)
+    .where('status', '=', 'processing')
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
+  return rows.map(toQuery);
+}
+
+/** Undefined when the patient never had one. */
+export async function latestStatus(
+  tx: AccountTx,
+  patientId: string,
+): Promise<ConsolidatedStatus | undefined> {
+  const row = await tx.db
+    .selectFrom('consolidated_query')
+    .select('status')
+    .where('patient_id', '=', patientId)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.status;
+}
+
+/** Processing → completed or failed. Undefined when it has ended before, or is gone with its patient. */
+export async function endConsolidatedQuery(
+  tx: AccountTx,
+  requestId: string,
+  end: { result: BlobRef } | { reason: string },
+): Promise<StoredConsolidatedQuery | undefined> {
+  const row = await tx.db
+    .updateTable('consolidated_query')
+    .set({ ended_at: sql<Date>`now()` })
+    .set(
+      'result' in end
+        ? { status: 'completed', result: JSON.stringify(end.result) }
+        : { status: 'failed', reason: end.reason },
+    )
+    .where('id', '=', requestId)
+    .where('status', '=', 'processing')
+    .returningAll()
+    .executeTakeFirst();
+  return row && toQuery(row);
+}
+
+export async function markConsolidatedStarted(tx: AccountTx, requestId: string): Promise<void> {
+  await tx.db
+    .updateTable('consolidated_query')
+    .set({ workflow_started_at: sql<Date>`now()` })
+    .where('id', '=', requestId)
+    .execute();
+}
+
+export interface OwnedRequest {
+  accountId: string;
+  requestId: string;
+}
+
+/** How long a started workflow is trusted to be there before it is looked for again. */
+const LOOK_AGAIN = sql`interval '15 minutes'`;
+
+/** Queries in progress whose workflow nobody started, or was started long ago; over all accounts, oldest first. */
+export async function consolidatedToEnsure(
+  tx: SystemTx,
+  { olderThanMs, limit }: { olderThanMs: number; limit: number },
+): Promise<OwnedRequest[]> {
+  return tx.db
+    .selectFrom('consolidated_query')
+    .select(['account_id as accountId', 'id as requestId'])
+    .where('status', '=', 'processing')
+    .where(({ and, eb, or }) =>
+      or([
+        and([
+          eb('workflow_started_at', 'is', null),
+          eb('created_at', '<', sql<Date>`now() - ${olderThanMs} * interval '1 millisecond'`),
+        ]),
+        eb('workflow_started_at', '<', sql<Date>`now() - ${LOOK_AGAIN}`),
+      ]),
+    )
+    .orderBy('created_at')
+    .limit(limit)
+    .execute();
+}
+
+/** Results of queries that ended so long ago. */
+export async function resultsToDelete(
+  tx: SystemTx,
+  { endedBeforeDays, limit }: { endedBeforeDays: number; limit: number },
+): Promise<(OwnedRequest & { ref: string })[]> {
+  const rows = await tx.db
+    .selectFrom('consolidated_query')
+    .select(['account_id as accountId', 'id as requestId', 'result'])
+    .where('result', 'is not', null)
+    .where('result_deleted_at', 'is', null)
+    .where('ended_at', '<', sql<Date>`now() - ${endedBeforeDays} * interval '1 day'`)
+    .orderBy('ended_at')
+    .limit(limit)
+    .execute();
+  return rows.flatMap(({ result, ...owned }) => (result === null ? [] : [{ ...owned, ref: result.ref }]));
+}
+
+export async function markResultDeleted(tx: AccountTx, requestId: string): Promise<void> {
+  await tx.db
+    .updateTable('consolidated_query')
+    .set({ result_deleted_at: sql<Date>`now()` })
+    .where('id', '=', requestId)
+    .execute();
+}
+
+function toQuery(row: Selectable<Database['consolidated_query']>): StoredConsolidatedQuery {
+  return {
+    requestId: row.id,
+    patientId: row.patient_id,
+    status: row.status,
+    conversionType: row.conversion_type,
+    resources: row.resources ?? undefined,
+    dateFrom: row.date_from ?? undefined,
+    dateTo: row.date_to ?? undefined,
+    metadata: row.metadata ?? undefined,
+    reason: row.reason ?? undefined,
+    // What is past its retention is as good as not there.
+    result: row.result_deleted_at === null ? (row.result ?? undefined) : undefined,
+    createdAt: row.created_at,
+    endedAt: row.ended_at ?? undefined,
+  };
+}

@@ -1,0 +1,172 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { v7 as uuidv7 } from 'uuid';
+import { findPatient, lockPatient, type StoredPatient } from '../patients/patient-store.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { NotFoundError } from '../platform/errors.ts';
+import type { GatewayDeps } from '../platform/http/deps.ts';
+import { found, ok } from '../platform/http/operation.ts';
+import type { Operations } from '../platform/http/operations.ts';
+import type { Caller } from '../platform/http/plugins/auth.ts';
+import { countStart, type StartLimit } from '../platform/limits/start-limit.ts';
+import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-route.ts';
+import { consolidatedBundle } from '../records/consolidated-bundle.ts';
+import { type ConsolidatedFilter, countConsolidated } from '../records/read-consolidated.ts';
+import { resourceOrigins } from '../records/resource-origins.ts';
+import {
+  latestStatus,
+  listRunningQueries,
+  openConsolidatedQuery,
+  readConsolidatedQuery,
+} from './query-store.ts';
+import { consolidatedResultUrl, RESULT_FORMATS } from './result-link.ts';
+import { consolidatedQueryAnswer } from './serializers.ts';
+
+/** Starts of an account in a minute (interface-decisions.md, Limits). */
+export const CONSOLIDATED_STARTS_PER_MINUTE = 120;
+const LISTED_MAX = 500;
+const HINT =
+  'To start a new query, POST to /patient/:id/consolidated/query; its data is delivered by webhook (medical.consolidated-data).';
+
+interface FilterQuery {
+  resources?: string[];
+  dateFrom?: string;
+  dateTo?: string;
+}
+const filterOf = ({ resources, dateFrom, dateTo }: FilterQuery): ConsolidatedFilter => ({
+  types: resources,
+  dateFrom,
+  dateTo,
+});
+
+/** E13 and the operations around it. */
+export function addConsolidatedRoutes(
+  operations: Operations,
+  deps: Pick<GatewayDeps, 'store' | 'records' | 'consolidatedQueries' | 'publicBaseUrl' | 'links'>,
+): void {
+  operations.write('startConsolidatedQuery', async (tx, { params, query, body, caller }) => {
+    await countStart(tx, limitOf(caller));
+    const { id: patientId } = found('Patient', await lockPatient(tx, params.id));
+    const { query: opened, isNew } = await openConsolidatedQuery(tx, uuidv7(), patientId, {
+      ...query,
+      metadata: body.metadata,
+    });
+    const { accountId } = tx;
+    return ok(consolidatedQueryAnswer(opened), {
+      patientId,
+      targetId: opened.requestId,
+      ...(isNew && {
+        afterCommit: () => deps.consolidatedQueries.launch(accountId, opened.requestId),
+      }),
+    });
+  });
+
+  operations.read('listConsolidatedQueries', async (tx, { params }) => {
+    const { id: patientId } = await patientOf(tx, params.id);
+    const running = await listRunningQueries(tx, patientId, LISTED_MAX);
+    return ok({
+      status: (await latestStatus(tx, patientId)) ?? null,
+      message: HINT,
+      queries: running.map(consolidatedQueryAnswer),
+    });
+  });
+
+  operations.read('getConsolidatedQuery', async (tx, { params }) => {
+    const query = await readConsolidatedQuery(tx, params.requestId);
+    if (query?.patientId !== params.id) throw new NotFoundError('Consolidated query');
+    const { requestId, result } = query;
+    const { accountId } = tx;
+    return ok({
+      ...consolidatedQueryAnswer(query),
+      ...(result && { result: consolidatedResultUrl(deps.links, { accountId, requestId }) }),
+    });
+  });
+
+  // Not in one transaction: the record is brought up to date first, and a slow reader holds no connection.
+  operations.act('getConsolidated', async ({ params, query, caller }) => {
+    const { id: accountId } = caller.account;
+    const { id: patientId } = await deps.store.asAccount(accountId, (tx) => patientOf(tx, params.id));
+    await deps.records.merge(accountId, patientId);
+    const bundle = consolidatedBundle(deps.store, {
+      accountId,
+      patientId,
+      filter: filterOf(query),
+      fullUrlBase: `${deps.publicBaseUrl}/fhir`,
+      type: 'searchset',
+    });
+    return {
+      status: 200 as const,
+      // The schema says what the text is; it goes out as it is made, unread.
+      body: Readable.from(bundle) as unknown as { resourceType: 'Bundle'; type: string },
+      headers: { 'content-type': 'application/fhir+json; charset=utf-8', 'cache-control': 'no-store' },
+      patientId,
+    };
+  });
+
+  operations.act('countConsolidated', async ({ params, query, caller }) => {
+    const { id: accountId } = caller.account;
+    const { id: patientId } = await deps.store.asAccount(accountId, (tx) => patientOf(tx, params.id));
+    await deps.records.merge(accountId, patientId);
+    const resources = await deps.store.asAccount(accountId, (tx) =>
+      countConsolidated(tx, patientId, filterOf(query)),
+    );
+    const { dateFrom, dateTo } = query;
+    return ok(
+      {
+        total: Object.values(resources).reduce((sum, count) => sum + count, 0),
+        resources,
+        filter: { resources: query.resources?.join(',') ?? 'all', dateFrom, dateTo },
+      },
+      { patientId },
+    );
+  });
+
+  operations.act('getRecordOrigins', async ({ params, caller }) => {
+    const { id: accountId } = caller.account;
+    const { id: patientId } = await deps.store.asAccount(accountId, (tx) => patientOf(tx, params.id));
+    await deps.records.merge(accountId, patientId);
+    const origins = await deps.store.asAccount(accountId, (tx) =>
+      resourceOrigins(tx, patientId, params.resourceId),
+    );
+    return ok(origins, { patientId, targetId: params.resourceId });
+  });
+}
+
+const patientOf = async (tx: AccountTx, id: string): Promise<StoredPatient> =>
+  found('Patient', await findPatient(tx, id));
+
+const limitOf = ({ account }: Caller): StartLimit => ({
+  name: 'consolidated-query',
+  what: 'consolidated queries',
+  perMinute: account.settings.limits?.consolidatedQueriesPerMinute ?? CONSOLIDATED_STARTS_PER_MINUTE,
+});
+
+const OPERATION = 'readConsolidatedResult';
+/** A summary is shown by itself: nothing runs in it, and nothing is loaded. */
+const SUMMARY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox";
+
+/** What `medical.consolidated-data` points to: the signed link is the permission. */
+export function addConsolidatedResultRoute(
+  app: FastifyInstance,
+  deps: Pick<GatewayDeps, 'store' | 'blobs' | 'linkSigningKey'>,
+): void {
+  addSignedLinkRoute(app, deps, 'consolidated-result', OPERATION, async (link, request, reply) => {
+    const { accountId, targetId } = link;
+    const { result, conversionType } = await deps.store.asAccount(accountId, async (tx) => {
+      const query = await readConsolidatedQuery(tx, targetId);
+      if (query?.result === undefined) throw new NotFoundError('Result');
+      await auditLink(tx, request, { operation: OPERATION, patientId: query.patientId, targetId });
+      return { result: query.result, conversionType: query.conversionType };
+    });
+    if (conversionType === 'html') reply.header('content-security-policy', SUMMARY_POLICY);
+    const { extension } = RESULT_FORMATS[conversionType];
+    return (
+      reply
+        .type(result.contentType)
+        // A name of our own making: nothing of a source's can get into the header.
+        .header('content-disposition', `inline; filename="medical-record-${targetId}.${extension}"`)
+        .header('content-length', result.sizeBytes)
+        .send(await deps.blobs.get(result.ref))
+    );
+  });
+}

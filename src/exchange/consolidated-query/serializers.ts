@@ -1,0 +1,17 @@
+import type { ConsolidatedQuery } from '../../contract/consolidated-query.ts';
+import type { StoredConsolidatedQuery } from './query-store.ts';
+
+/** interface.md, ConsolidatedQuery. */
+export function consolidatedQueryAnswer(query: StoredConsolidatedQuery): ConsolidatedQuery {
+  const { requestId, status, conversionType, resources, dateFrom, dateTo, reason, createdAt } = query;
+  return {
+    requestId,
+    status,
+    conversionType,
+    startedAt: `${createdAt.toISOString().slice(0, 19)}Z`,
+    resources,
+    dateFrom,
+    dateTo,
+    message: reason,
+  };
+}

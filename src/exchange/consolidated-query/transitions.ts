@@ -1,0 +1,108 @@
+import {
+  CONSOLIDATED_DATA_EVENT_TYPE,
+  type ConsolidatedDataEvent,
+} from '../../contract/consolidated-query.ts';
+import type { BlobRef } from '../../shared/blobs/blob-store.ts';
+import { findPatient } from '../patients/patient-store.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { insertEvent } from '../platform/outbox/event-store.ts';
+import { endConsolidatedQuery, type StoredConsolidatedQuery } from './query-store.ts';
+
+/** An ended query and what is to be sent after the commit; nothing when it had ended before. */
+export interface ConsolidatedTransition {
+  query?: StoredConsolidatedQuery;
+  eventIds: string[];
+}
+
+/** State and webhook are one transaction. */
+export const completeConsolidated = (
+  tx: AccountTx,
+  requestId: string,
+  result: BlobRef,
+): Promise<ConsolidatedTransition> => end(tx, requestId, { result });
+
+/** @param reason shown to the caller: no personal data, no internals */
+export const failConsolidated = (
+  tx: AccountTx,
+  requestId: string,
+  reason: string,
+): Promise<ConsolidatedTransition> => end(tx, requestId, { reason });
+
+async function end(
+  tx: AccountTx,
+  requestId: string,
+  how: { result: BlobRef } | { reason: string },
+): Promise<ConsolidatedTransition> {
+  const query = await endConsolidatedQuery(tx, requestId, how);
+  if (query === undefined) return { eventIds: [] };
+  const { patientId, endedAt = new Date(), metadata } = query;
+  const patient = await findPatient(tx, patientId);
+  const type = CONSOLIDATED_DATA_EVENT_TYPE;
+  const told: ConsolidatedDataEvent['patients'][number] = {
+    patientId,
+    externalId: patient?.externalId ?? undefined,
+    ...(Object.keys(patient?.additionalIdentifiers ?? {}).length === 0
+      ? {}
+      : { additionalIds: patient?.additionalIdentifiers }),
+    status: 'result' in how ? 'completed' : 'failed',
+    ...('result' in how ? { bundle: bundleOf(query, how.result, endedAt) } : {}),
+    filters: filtersOf(query),
+  };
+  const eventId = await insertEvent(tx, {
+    type,
+    factKey: `${type}/${requestId}`,
+    patientId,
+    requestId,
+    occurredAt: endedAt,
+    body: {
+      meta: { requestId, when: endedAt.toISOString(), type, ...(metadata && { data: metadata }) },
+      patients: [told],
+    },
+  });
+  return { query, eventIds: eventId === undefined ? [] : [eventId] };
+}
+
+/** The attachment's url is put in when the webhook is sent (decision 3). */
+function bundleOf({ requestId, patientId }: StoredConsolidatedQuery, result: BlobRef, at: Date) {
+  return {
+    resourceType: 'Bundle' as const,
+    type: 'collection',
+    entry: [
+      {
+        fullUrl: `urn:uuid:${requestId}`,
+        resource: {
+          resourceType: 'DocumentReference',
+          id: requestId,
+          status: 'current',
+          subject: { reference: `Patient/${patientId}` },
+          date: at.toISOString(),
+          description: 'Consolidated medical record',
+          content: [
+            {
+              attachment: {
+                contentType: result.contentType,
+                size: result.sizeBytes,
+                title: 'Consolidated medical record',
+                creation: at.toISOString(),
+              },
+            },
+          ],
+        },
+      },
+    ],
+  };
+}
+
+function filtersOf({
+  conversionType,
+  resources,
+  dateFrom,
+  dateTo,
+}: StoredConsolidatedQuery): Record<string, string> {
+  return {
+    conversionType,
+    ...(resources && { resources: resources.join(',') }),
+    ...(dateFrom && { dateFrom }),
+    ...(dateTo && { dateTo }),
+  };
+}

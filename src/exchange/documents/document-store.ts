@@ -1,0 +1,149 @@
+import { sql } from 'kysely';
+import type { DocumentFormat } from '../../contract/documents.ts';
+import type { RecordSource } from '../../contract/primitives.ts';
+import type { AccountTx, SystemTx } from '../platform/database/database.ts';
+import { isEnteredInError } from '../records/conversion-store.ts';
+
+/** A file as it came: an attachment of a source or of a message, or an answer that resources came in. */
+export interface StoredDocument {
+  id: string;
+  /** Null: of a message about somebody whom the account does not know. */
+  patientId: string | null;
+  source: RecordSource;
+  fileName: string;
+  contentType: string;
+  sizeBytes: number;
+  blobRef: string;
+}
+
+/** A document and what its source says of it. */
+export interface ListedDocument extends StoredDocument {
+  patientId: string;
+  collectedAt: Date;
+  /** The DocumentReference as it was delivered; null when there is none. */
+  reference: Record<string, unknown> | null;
+}
+
+/**
+ * A patient's documents, each as the newest query that brought it did, files of the same content once; and what came with
+ * messages. Answers of sources are not among them, nor are documents that their source took back or entered in
+ * error.
+ */
+export async function listDocuments(tx: AccountTx, patientId: string): Promise<ListedDocument[]> {
+  const { rows } = await sql<ListedDocument>`
+    select id, patient_id as "patientId", source, file_name as "fileName", content_type as "contentType",
+      size_bytes as "sizeBytes", blob_ref as "blobRef", created_at as "collectedAt", reference
+    from (
+      select d.*, r.content as reference,
+        coalesce(d.query_id, d.message_id) as brought_by,
+        first_value(coalesce(d.query_id, d.message_id)) over (
+          partition by d.source, coalesce(d.source_document_id, encode(d.sha256, 'hex'))
+          order by d.created_at desc, d.id desc) as brought_last_by,
+        row_number() over (
+          partition by d.source, coalesce(d.source_document_id, ''), d.query_id, d.sha256
+          order by d.created_at desc, d.id desc) as nth
+      from document d
+      left join patient_resource r on r.patient_id = d.patient_id and r.source = d.source
+        and r.resource_type = 'DocumentReference' and r.source_id = d.source_document_id
+      where d.patient_id = ${patientId} and d.kind = 'attachment' and not ${isEnteredInError('r')}
+        and (r.content is not null or not exists (select from retired_resource t
+          where t.patient_id = d.patient_id and t.source = d.source
+            and t.resource_type = 'DocumentReference' and t.source_id = d.source_document_id))
+    ) as delivered
+    where brought_by = brought_last_by and nth = 1`.execute(tx.db);
+  return rows;
+}
+
+const DOCUMENT = [
+  'id',
+  'patient_id as patientId',
+  'source',
+  'file_name as fileName',
+  'content_type as contentType',
+  'size_bytes as sizeBytes',
+  'blob_ref as blobRef',
+] as const;
+
+export const findDocumentByName = (tx: AccountTx, fileName: string): Promise<StoredDocument | undefined> =>
+  tx.db.selectFrom('document').select(DOCUMENT).where('file_name', '=', fileName).executeTakeFirst();
+
+/** An attachment by its id, which messages name. */
+export const findAttachment = (tx: AccountTx, id: string): Promise<StoredDocument | undefined> =>
+  tx.db
+    .selectFrom('document')
+    .select(DOCUMENT)
+    .where('id', '=', id)
+    .where('kind', '=', 'attachment')
+    .executeTakeFirst();
+
+export const findDocument = (tx: AccountTx, id: string): Promise<StoredDocument | undefined> =>
+  tx.db.selectFrom('document').select(DOCUMENT).where('id', '=', id).executeTakeFirst();
+
+/** A document converted for people. */
+export interface Rendition {
+  id: string;
+  format: DocumentFormat;
+  sizeBytes: number;
+  blobRef: string;
+}
+
+const RENDITION = ['id', 'format', 'size_bytes as sizeBytes', 'blob_ref as blobRef'] as const;
+
+/** One that is not about to be deleted. */
+export async function findRendition(
+  tx: AccountTx,
+  documentId: string,
+  format: DocumentFormat,
+): Promise<Rendition | undefined> {
+  return tx.db
+    .selectFrom('document_rendition')
+    .select(RENDITION)
+    .where('document_id', '=', documentId)
+    .where('format', '=', format)
+    .where('created_at', '>', sql<Date>`now() - interval '12 hours'`)
+    .orderBy('created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+}
+
+/** False when the document has been deleted meanwhile. */
+export async function insertRendition(
+  tx: AccountTx,
+  documentId: string,
+  { id, format, sizeBytes, blobRef }: Rendition,
+): Promise<boolean> {
+  const { rows } = await sql`
+    insert into document_rendition (id, account_id, document_id, format, size_bytes, blob_ref)
+    select ${id}::uuid, ${tx.accountId}::uuid, d.id, ${format}, ${sizeBytes}, ${blobRef}
+    from document d where d.id = ${documentId} for key share
+    returning id`.execute(tx.db);
+  return rows.length > 0;
+}
+
+/** A rendition and the document it was made of. */
+export async function findRenditionById(
+  tx: AccountTx,
+  id: string,
+): Promise<{ rendition: Rendition; document: StoredDocument } | undefined> {
+  const row = await tx.db
+    .selectFrom('document_rendition')
+    .select([...RENDITION, 'document_id'])
+    .where('id', '=', id)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const { document_id, ...rendition } = row;
+  const document = await findDocument(tx, document_id);
+  return document && { rendition, document };
+}
+
+/**
+ * Deletes renditions that were made more than a day ago, over all accounts; their blobs are noted for erasure as they
+ * go. Returns how many.
+ */
+export async function deleteOldRenditions(tx: SystemTx, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from document_rendition where id in (
+      select id from document_rendition where created_at < now() - interval '1 day'
+      order by created_at limit ${limit})`.execute(tx.db);
+  return Number(numAffectedRows ?? 0);
+}

@@ -1,0 +1,16 @@
+import type { DocumentFormat } from '../../contract/documents.ts';
+import type { Instant } from '../platform/database/columns.ts';
+
+export interface DocumentTables {
+  document_rendition: DocumentRenditionTable;
+}
+
+interface DocumentRenditionTable {
+  id: string;
+  account_id: string;
+  document_id: string;
+  format: DocumentFormat;
+  size_bytes: number;
+  blob_ref: string;
+  created_at: Instant;
+}

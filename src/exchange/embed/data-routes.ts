@@ -1,0 +1,107 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { createKeyCheck } from '../accounts/key-check.ts';
+import { QUERY_ORDER } from '../network-query/query-store.ts';
+import { findPatient } from '../patients/patient-store.ts';
+import { insertAuditEntry } from '../platform/audit/audit-store.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { NotFoundError } from '../platform/errors.ts';
+import type { GatewayDeps } from '../platform/http/deps.ts';
+import { callerOf } from '../platform/http/plugins/auth.ts';
+import { leaveRequestShare } from '../platform/http/plugins/request-share.ts';
+import { createEmbedTokenCheck } from './embed-token-check.ts';
+import { queryProgress } from './query-progress.ts';
+import { StreamPlaces } from './stream-places.ts';
+import { summaryLines } from './summary-lines.ts';
+import { watchQueries } from './watch-queries.ts';
+
+type DataDeps = Pick<GatewayDeps, 'store' | 'records' | 'networkQueries' | 'internalTokenKey'>;
+
+const QUERIES_SHOWN = 10;
+const NEWEST_FIRST = { sort: QUERY_ORDER.default, count: QUERIES_SHOWN };
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * What the embedded page asks for beside operations of the interface: the summary of a record, and how queries go on while
+ * they do. For the page alone, and free to change with it.
+ */
+export function addEmbedDataRoutes(app: FastifyInstance, deps: DataDeps): void {
+  const places = new StreamPlaces();
+  app.addHook('preClose', async () => places.close());
+  const keys = createKeyCheck(deps.store);
+  const tokens = createEmbedTokenCheck({ ...deps, keys });
+
+  app.get(
+    '/embed/:account/patient/:id/summary',
+    { exposeHeadRoute: false, schema: { hide: true }, config: { operation: 'getEmbedSummary' } },
+    async (request, reply) => {
+      const { accountId, patientId } = await openPatient(deps, request, 'getEmbedSummary');
+      await deps.records.merge(accountId, patientId);
+      letGoOfStuckReader(reply);
+      return reply
+        .type('application/x-ndjson; charset=utf-8')
+        .header('cache-control', 'no-store')
+        .send(Readable.from(summaryLines(deps.store, { accountId, patientId })));
+    },
+  );
+
+  app.get(
+    '/embed/:account/patient/:id/events',
+    { exposeHeadRoute: false, schema: { hide: true }, config: { operation: 'watchEmbedQueries' } },
+    async (request, reply) => {
+      const { accountId, patientId } = await openPatient(deps, request, 'watchEmbedQueries');
+      const { actor, keyId, embedToken } = callerOf(request);
+      const place = places.take(accountId, actor);
+      leaveRequestShare(request);
+      reply.raw.once('close', place.leave);
+      // Gone before the place was taken, and nobody will tell so again.
+      if (reply.raw.destroyed) place.leave();
+      letGoOfStuckReader(reply);
+      const events = watchQueries({
+        read: () =>
+          deps.store.asAccount(accountId, async (tx) => {
+            if ((await findPatient(tx, patientId)) === undefined) return undefined;
+            const page = await deps.networkQueries.listQueries(tx, { patientId }, NEWEST_FIRST);
+            return { queries: page.items.map(queryProgress), total: page.total };
+          }),
+        isGood: async () =>
+          embedToken === undefined
+            ? keyId === undefined || (await keys.byId(keyId)) !== undefined
+            : tokens.isGood(embedToken),
+        expiresAt: embedToken?.expiresAt,
+        signal: place.signal,
+      });
+      return reply
+        .type('text/event-stream; charset=utf-8')
+        .headers({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
+        .send(Readable.from(events));
+    },
+  );
+}
+
+/** Whoever takes nothing of an answer for so long is cut off: the stream says something more often. */
+const STUCK_MS = 60_000;
+
+/** What is made for a slow reader waits with it (streams are pulled); one that has gone still would hold it for good. */
+function letGoOfStuckReader(reply: FastifyReply): void {
+  reply.raw.setTimeout(STUCK_MS, () => void reply.raw.destroy());
+}
+
+/** The patient of the address, which names the caller's own account; the look at it is audited. Throws NotFoundError. */
+async function openPatient(
+  { store }: DataDeps,
+  request: FastifyRequest,
+  operation: string,
+): Promise<{ accountId: string; patientId: string }> {
+  const { account, id } = request.params as { account: string; id: string };
+  const { account: own, actor } = callerOf(request);
+  if (account.toLowerCase() !== own.id || !UUID.test(id)) throw new NotFoundError('Patient');
+  const patientId = await store.asAccount(own.id, async (tx: AccountTx) => {
+    const patient = await findPatient(tx, id);
+    if (patient === undefined) throw new NotFoundError('Patient');
+    const record = { actor, operation, patientId: patient.id, outcome: '200', remoteAddress: request.ip };
+    await insertAuditEntry(tx, record);
+    return patient.id;
+  });
+  return { accountId: own.id, patientId };
+}

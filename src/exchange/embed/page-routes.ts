@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { findAccount } from '../accounts/account-store.ts';
+import { NotFoundError } from '../platform/errors.ts';
+import type { GatewayDeps } from '../platform/http/deps.ts';
+import { pagePolicy } from './page-policy.ts';
+
+const FOLDER = new URL('./page/', import.meta.url);
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+interface Asset {
+  content: Buffer;
+  type: string;
+  eTag: string;
+}
+
+/**
+ * The embedded patient page: one document for everybody, without a word about anybody. Who is shown comes by calls that the
+ * page's script makes with the token of the address's fragment, which browsers send nowhere.
+ */
+export function addEmbedPageRoutes(
+  app: FastifyInstance,
+  deps: Pick<GatewayDeps, 'store' | 'publicBaseUrl'>,
+): void {
+  const assets = readAssets();
+  const base = new URL(deps.publicBaseUrl).pathname.replace(/\/$/, '');
+  // All at once, rather than each when another one has asked for it.
+  const modules = [...assets.keys()]
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => `<link rel="modulepreload" href="{base}/embed/assets/${name}">`);
+  const page = readFileSync(new URL('index.html', FOLDER), 'utf8')
+    .replace('{modules}', modules.join('\n'))
+    .replaceAll('{base}', base);
+
+  app.get<{ Params: { account: string; id: string } }>(
+    '/embed/:account/patient/:id',
+    { schema: { hide: true }, config: { operation: 'embedPage' } },
+    async (request, reply) => {
+      const { account: accountId } = request.params;
+      const account = UUID.test(accountId)
+        ? await deps.store.asSystem((tx) => findAccount(tx, accountId.toLowerCase()))
+        : undefined;
+      if (account === undefined) throw new NotFoundError('Account');
+      // The policy's frame-ancestors says it better; what this header could say would forbid what that allows.
+      reply.raw.removeHeader('x-frame-options');
+      return reply
+        .headers({
+          'content-security-policy': pagePolicy(account.settings.embed?.frameAncestors ?? []),
+          'referrer-policy': 'no-referrer',
+          'cache-control': 'no-cache',
+        })
+        .type('text/html; charset=utf-8')
+        .send(page);
+    },
+  );
+
+  app.get<{ Params: { file: string } }>(
+    '/embed/assets/:file',
+    { schema: { hide: true }, config: { operation: 'embedAsset' } },
+    async (request, reply) => {
+      const asset = assets.get(request.params.file);
+      if (asset === undefined) throw new NotFoundError('File');
+      reply.headers({ 'cache-control': 'no-cache', etag: asset.eTag });
+      if (request.headers['if-none-match'] === asset.eTag) return reply.code(304).send();
+      return reply.type(asset.type).send(asset.content);
+    },
+  );
+}
+
+/** All of them are a few kilobytes together, and stay in memory. */
+function readAssets(): Map<string, Asset> {
+  return new Map(
+    readdirSync(FOLDER).flatMap((name): [string, Asset][] => {
+      const type = TYPES[extname(name)];
+      if (type === undefined) return [];
+      const content = readFileSync(new URL(name, FOLDER));
+      const eTag = `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+      return [[name, { content, type, eTag }]];
+    }),
+  );
+}

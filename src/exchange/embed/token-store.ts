@@ -1,0 +1,32 @@
+import { sql } from 'kysely';
+import type { SystemTx } from '../platform/database/database.ts';
+
+/** Which of these embed tokens were revoked. */
+export async function findRevokedEmbedTokens(
+  tx: SystemTx,
+  tokenIds: readonly string[],
+): Promise<Map<string, true>> {
+  const rows = await tx.db
+    .selectFrom('embed_token_revocation')
+    .select('token_id')
+    .where(sql<boolean>`token_id = any(${[...tokenIds]}::uuid[])`)
+    .execute();
+  return new Map(rows.map(({ token_id: tokenId }) => [tokenId, true]));
+}
+
+/**
+ * In force for every request that comes after the commit. False when it was revoked before. Revocations of tokens that have
+ * expired since are forgotten on the way.
+ */
+export async function revokeEmbedToken(
+  tx: SystemTx,
+  token: { tokenId: string; accountId: string; expiresAt: Date },
+): Promise<boolean> {
+  await tx.db.deleteFrom('embed_token_revocation').where('expires_at', '<', sql<Date>`now()`).execute();
+  const { numInsertedOrUpdatedRows } = await tx.db
+    .insertInto('embed_token_revocation')
+    .values({ token_id: token.tokenId, account_id: token.accountId, expires_at: token.expiresAt })
+    .onConflict((conflict) => conflict.column('token_id').doNothing())
+    .executeTakeFirst();
+  return (numInsertedOrUpdatedRows ?? 0n) > 0n;
+}

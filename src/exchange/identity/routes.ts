@@ -1,0 +1,166 @@
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { GatewayDeps } from '../platform/http/deps.ts';
+import { found, ok } from '../platform/http/operation.ts';
+import type { Operations } from '../platform/http/operations.ts';
+import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-route.ts';
+import { verifySourceCallback } from '../sources/callback.ts';
+import { aal2SessionId } from './aal2-session.ts';
+import { takeIdentityCallback } from './callback.ts';
+import { findChallenge, findIdentityOfSession, findProofedIdentity, findSession } from './identity-store.ts';
+import { redirectWith } from './redirect-url.ts';
+import type { VerificationState } from './tables.ts';
+import { createVerifications } from './verifications.ts';
+
+export function addIdentityRoutes(operations: Operations, deps: GatewayDeps): void {
+  const verifications = createVerifications(deps);
+  const now = (): Date => deps.clock?.() ?? new Date();
+
+  operations.act('createIdentitySession', async ({ body, caller }) => {
+    const session = await verifications.openSession(caller.account.id, body);
+    const { sessionId, sessionUrl, expiresAt } = session;
+    return ok(
+      { sessionId, sessionUrl, expiresAt: expiresAt.toISOString(), status: 'pending' as const },
+      { patientId: body.patientId, targetId: sessionId },
+    );
+  });
+
+  operations.read('getIdentitySession', async (tx, { params }) => {
+    const session = found('Identity session', await findSession(tx, params.id));
+    const identity = await findIdentityOfSession(tx, session.id);
+    return ok({
+      sessionId: session.id,
+      patientId: session.patientId,
+      status: stateOf(session, now()),
+      expiresAt: session.expiresAt.toISOString(),
+      proofedIdentityId: identity?.id,
+      verifiedAt: identity?.verifiedAt.toISOString(),
+      reason: session.reason ?? undefined,
+    });
+  });
+
+  operations.act('createAal2Challenge', async ({ body, caller }) => {
+    const { patientId, expiresAt, ...challenge } = await verifications.openChallenge(caller.account.id, body);
+    return ok(
+      { ...challenge, expiresAt: expiresAt.toISOString() },
+      { patientId, targetId: challenge.challengeId },
+    );
+  });
+
+  operations.read('getAal2Challenge', async (tx, { params }) => {
+    const challenge = found('Challenge', await findChallenge(tx, params.id));
+    const { id, status, sessionExpiresAt } = challenge;
+    const identity = await findProofedIdentity(tx, challenge.proofedIdentityId);
+    const isActive = status === 'verified' && sessionExpiresAt !== null && sessionExpiresAt > now();
+    return ok(
+      {
+        challengeId: id,
+        status: stateOf(challenge, now()),
+        expiresAt: challenge.expiresAt.toISOString(),
+        aal2SessionId: isActive ? aal2SessionId(deps.linkSigningKey, id) : undefined,
+        sessionExpiresAt: sessionExpiresAt?.toISOString(),
+        reason: challenge.reason ?? undefined,
+      },
+      { patientId: identity?.patientId, targetId: id, headers: { 'cache-control': 'no-store' } },
+    );
+  });
+}
+
+const stateOf = (
+  { status, expiresAt }: { status: VerificationState; expiresAt: Date },
+  now: Date,
+): VerificationState | 'expired' => (status === 'pending' && expiresAt <= now ? 'expired' : status);
+
+const BODY_BYTES_MAX = 64 * 1024;
+
+/** Where the identity partner tells outcomes. No API key: it signs its body, which therefore is kept as it came. */
+export function addIdentityCallbackRoute(
+  app: FastifyInstance,
+  deps: Pick<GatewayDeps, 'store' | 'courier' | 'linkSigningKey' | 'identitySecret' | 'clock'>,
+): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
+    done(null, body),
+  );
+  app.post(
+    '/identity/callback',
+    { schema: { hide: true }, config: { operation: 'identityCallback' } },
+    async (request, reply) => {
+      const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+      const { identitySecret } = deps;
+      if (identitySecret === undefined) return reply.code(404).send();
+      if (!verifySourceCallback(identitySecret, request.headers, body).isGenuine)
+        return reply.code(401).send();
+      const { status } = await takeIdentityCallback(deps, body);
+      return reply.code(status).send();
+    },
+  );
+}
+
+/** How long a browser that came before the partner's word waits until it asks again. */
+const WAIT_SECONDS = 2;
+
+/**
+ * Where the partner sends the person's browser: on to the caller's address, with what came of it. Only the partner's signed
+ * word counts, never that somebody came here; the browser waits for it.
+ */
+export function addIdentityReturnRoutes(
+  app: FastifyInstance,
+  deps: Pick<GatewayDeps, 'store' | 'linkSigningKey' | 'clock'>,
+): void {
+  const isOpen = ({ status, expiresAt }: { status: VerificationState; expiresAt: Date }): boolean =>
+    status === 'pending' && expiresAt > (deps.clock?.() ?? new Date());
+
+  addSignedLinkRoute(
+    app,
+    deps,
+    'identity-session',
+    'returnFromIdentitySession',
+    async (link, request, reply) => {
+      const session = await deps.store.asAccount(link.accountId, async (tx) => {
+        const session = found('Identity session', await findSession(tx, link.targetId));
+        await auditLink(tx, request, {
+          operation: 'returnFromIdentitySession',
+          patientId: session.patientId,
+          targetId: session.id,
+        });
+        return session;
+      });
+      if (isOpen(session)) return askAgain(reply);
+      return sendOn(reply, session.redirectUrl, { sessionId: session.id, status: outcomeOf(session) });
+    },
+  );
+
+  addSignedLinkRoute(app, deps, 'aal2-challenge', 'returnFromAal2Challenge', async (link, request, reply) => {
+    const challenge = await deps.store.asAccount(link.accountId, async (tx) => {
+      const challenge = found('Challenge', await findChallenge(tx, link.targetId));
+      await auditLink(tx, request, { operation: 'returnFromAal2Challenge', targetId: challenge.id });
+      return challenge;
+    });
+    if (isOpen(challenge)) return askAgain(reply);
+    return sendOn(reply, challenge.redirectUrl, {
+      status: outcomeOf(challenge),
+      ...(challenge.status === 'verified' && {
+        aal2SessionId: aal2SessionId(deps.linkSigningKey, challenge.id),
+      }),
+    });
+  });
+}
+
+/** What never came to an end has failed. */
+const outcomeOf = ({ status }: { status: VerificationState }): 'verified' | 'failed' =>
+  status === 'verified' ? 'verified' : 'failed';
+
+/** Nothing of this address, which is a secret, goes on to the next page as its referrer. */
+const sendOn = (reply: FastifyReply, address: string, params: Record<string, string>): FastifyReply =>
+  reply
+    .code(303)
+    .headers({ location: redirectWith(address, params), 'referrer-policy': 'no-referrer' })
+    .send();
+
+const askAgain = (reply: FastifyReply): FastifyReply =>
+  reply
+    .headers({ refresh: String(WAIT_SECONDS), 'referrer-policy': 'no-referrer' })
+    .type('text/html; charset=utf-8')
+    .send(
+      '<!doctype html><html lang="en"><title>One moment</title><p>One moment: the verification is not confirmed yet.</p></html>',
+    );

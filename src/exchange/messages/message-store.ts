@@ -1,0 +1,256 @@
+import { type Selectable, sql } from 'kysely';
+import type {
+  MESSAGE_SORT,
+  MessageDirection,
+  MessageNetwork,
+  MessageStatus,
+  TransportMethod,
+} from '../../contract/messages.ts';
+import type { AccountTx, SystemTx } from '../platform/database/database.ts';
+import { column, type ListOrder, type Page, type PageRequest, readPage } from '../platform/database/page.ts';
+import type { Database } from '../platform/database/schema.ts';
+
+export interface StoredMessage {
+  id: string;
+  patientId: string | null;
+  direction: MessageDirection;
+  status: MessageStatus;
+  transportMethod: TransportMethod;
+  network: MessageNetwork | null;
+  destination: string;
+  subject: string;
+  body: string | null;
+  attachments: string[];
+  intendedRecipientNpi: string[];
+  reason: string | null;
+  sentAt: Date;
+  updatedAt: Date;
+}
+
+export type NewMessage = Omit<StoredMessage, 'reason' | 'sentAt' | 'updatedAt'> & {
+  /** Hash of the transport partner's id of an inbound message. */
+  partnerKey?: Buffer;
+  /** Its attachments are to be converted and merged into the patient's record. */
+  toBeRead?: boolean;
+};
+
+/** Undefined when the partner's message was written before. */
+export async function insertMessage(tx: AccountTx, message: NewMessage): Promise<StoredMessage | undefined> {
+  const row = await tx.db
+    .insertInto('message')
+    .values({
+      id: message.id,
+      account_id: tx.accountId,
+      patient_id: message.patientId,
+      direction: message.direction,
+      status: message.status,
+      transport_method: message.transportMethod,
+      network: message.network,
+      destination: message.destination,
+      subject: message.subject,
+      body: message.body,
+      attachments: message.attachments,
+      intended_recipient_npi: message.intendedRecipientNpi,
+      partner_key: message.partnerKey ?? null,
+      to_be_read: message.toBeRead ?? false,
+    })
+    .onConflict((conflict) => conflict.columns(['account_id', 'partner_key']).doNothing())
+    .returningAll()
+    .executeTakeFirst();
+  return row && toMessage(row);
+}
+
+/** Whether the partner's message has been written. */
+export async function isKnownMessage(tx: AccountTx, partnerKey: Buffer): Promise<boolean> {
+  const query = tx.db.selectFrom('message').select('id').where('partner_key', '=', partnerKey);
+  return (await query.executeTakeFirst()) !== undefined;
+}
+
+export async function findMessage(tx: AccountTx, id: string): Promise<StoredMessage | undefined> {
+  const row = await tx.db.selectFrom('message').selectAll().where('id', '=', id).executeTakeFirst();
+  return row && toMessage(row);
+}
+
+export interface MessageFilter {
+  direction?: MessageDirection;
+  patientId?: string;
+  destination?: string;
+  status?: MessageStatus;
+}
+
+export const MESSAGE_ORDER: ListOrder<(typeof MESSAGE_SORT)[number]> = {
+  columns: { sentAt: column('message.sent_at', 'timestamptz'), id: column('message.id', 'uuid') },
+  unique: 'id',
+  tieBreak: column('message.id', 'uuid'),
+  default: [{ column: 'sentAt', direction: 'desc' }],
+};
+
+/** A page of the messages that the filter lets through, and how many there are in total. */
+export async function listMessages(
+  tx: AccountTx,
+  { direction, patientId, destination, status }: MessageFilter,
+  request: PageRequest,
+): Promise<Page<StoredMessage> & { total: number }> {
+  let matching = tx.db.selectFrom('message');
+  if (direction !== undefined) matching = matching.where('direction', '=', direction);
+  if (patientId !== undefined) matching = matching.where('patient_id', '=', patientId);
+  if (destination !== undefined) matching = matching.where('destination', '=', destination);
+  if (status !== undefined) matching = matching.where('status', '=', status);
+  const { total } = await matching
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow();
+  const page = await readPage(matching.selectAll('message'), MESSAGE_ORDER, request);
+  return { ...page, items: page.items.map(toMessage), total };
+}
+
+/** Processing → completed or failed. Undefined when it has ended before, or is gone with its patient. */
+export async function endMessage(
+  tx: AccountTx,
+  id: string,
+  end: { status: 'completed' } | { status: 'failed'; reason: string },
+): Promise<StoredMessage | undefined> {
+  const row = await tx.db
+    .updateTable('message')
+    .set({
+      status: end.status,
+      reason: end.status === 'failed' ? end.reason : null,
+      updated_at: sql<Date>`now()`,
+    })
+    .where('id', '=', id)
+    .where('direction', '=', 'outbound')
+    .where('status', '=', 'processing')
+    .returningAll()
+    .executeTakeFirst();
+  return row && toMessage(row);
+}
+
+export async function markTransmissionStarted(tx: AccountTx, id: string): Promise<void> {
+  await tx.db
+    .updateTable('message')
+    .set({ workflow_started_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .execute();
+}
+
+/** How long a started workflow is trusted to be there before it is looked for again. */
+const LOOK_AGAIN = sql`interval '15 minutes'`;
+
+/** Messages under way whose workflow nobody started, or was started long ago; over all accounts, oldest first. */
+export async function messagesToEnsure(
+  tx: SystemTx,
+  { olderThanMs, limit }: { olderThanMs: number; limit: number },
+): Promise<{ accountId: string; messageId: string }[]> {
+  return tx.db
+    .selectFrom('message')
+    .select(['account_id as accountId', 'id as messageId'])
+    .where('direction', '=', 'outbound')
+    .where('status', '=', 'processing')
+    .where(({ and, eb, or }) =>
+      or([
+        and([
+          eb('workflow_started_at', 'is', null),
+          eb('sent_at', '<', sql<Date>`now() - ${olderThanMs} * interval '1 millisecond'`),
+        ]),
+        eb('workflow_started_at', '<', sql<Date>`now() - ${LOOK_AGAIN}`),
+      ]),
+    )
+    .orderBy('sent_at')
+    .limit(limit)
+    .execute();
+}
+
+/** Messages whose attachments are yet to be converted and merged; over all accounts, oldest first. */
+export async function messagesToRead(
+  tx: SystemTx,
+  limit: number,
+): Promise<{ accountId: string; patientId: string; messageId: string }[]> {
+  return tx.db
+    .selectFrom('message')
+    .select(['account_id as accountId', 'id as messageId'])
+    .select(({ ref }) => ref('patient_id').$notNull().as('patientId'))
+    .where('to_be_read', '=', true)
+    .where('patient_id', 'is not', null)
+    .orderBy('sent_at')
+    .limit(limit)
+    .execute();
+}
+
+export async function markMessageRead(tx: AccountTx, id: string): Promise<void> {
+  await tx.db.updateTable('message').set({ to_be_read: false }).where('id', '=', id).execute();
+}
+
+/** Whose an outbound message is; for the partner's receipts, which know no accounts. */
+export async function accountOfMessage(tx: SystemTx, id: string): Promise<string | undefined> {
+  const query = tx.db.selectFrom('message').select('account_id').where('id', '=', id);
+  return (await query.where('direction', '=', 'outbound').executeTakeFirst())?.account_id;
+}
+
+/** Accounts that receive at an OID (of one of their facilities) or at a Direct address (of their settings). */
+export async function accountsAt(
+  tx: SystemTx,
+  transport: TransportMethod,
+  destination: string,
+): Promise<string[]> {
+  if (transport === 'xdr') {
+    const rows = await tx.db
+      .selectFrom('facility')
+      .select('account_id')
+      .distinct()
+      .where('oid', '=', destination)
+      .where('active', '=', true)
+      .execute();
+    return rows.map(({ account_id }) => account_id);
+  }
+  const address = JSON.stringify([destination.toLowerCase()]);
+  const rows = await tx.db
+    .selectFrom('account')
+    .select('id')
+    .where(sql<boolean>`settings -> 'messages' -> 'directAddresses' @> ${address}::jsonb`)
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+export interface AttachedDocument {
+  id: string;
+  fileName: string;
+  contentType: string;
+  sizeBytes: number;
+  blobRef: string;
+}
+
+/** Those of the ids that are documents of the patient, in the order of the ids. */
+export async function documentsOfPatient(
+  tx: AccountTx,
+  patientId: string,
+  ids: readonly string[],
+): Promise<AttachedDocument[]> {
+  if (ids.length === 0) return [];
+  const rows = await tx.db
+    .selectFrom('document')
+    .select(['id', 'file_name as fileName', 'content_type as contentType', 'blob_ref as blobRef'])
+    .select('size_bytes as sizeBytes')
+    .where('patient_id', '=', patientId)
+    .where('id', 'in', [...ids])
+    .execute();
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
+}
+
+function toMessage(row: Selectable<Database['message']>): StoredMessage {
+  return {
+    id: row.id,
+    patientId: row.patient_id,
+    direction: row.direction,
+    status: row.status,
+    transportMethod: row.transport_method,
+    network: row.network,
+    destination: row.destination,
+    subject: row.subject,
+    body: row.body,
+    attachments: row.attachments,
+    intendedRecipientNpi: row.intended_recipient_npi,
+    reason: row.reason,
+    sentAt: row.sent_at,
+    updatedAt: row.updated_at,
+  };
+}

@@ -1,0 +1,167 @@
+import { sql } from 'kysely';
+import type { MonitoringKind } from '../../contract/cohort-monitoring.ts';
+import type { SystemTx } from '../platform/database/database.ts';
+import type { WantedSchedule } from './tables.ts';
+
+/** One monitoring of one cohort, whether or not the cohort is still there. */
+export interface ScheduleRef {
+  accountId: string;
+  cohortId: string;
+  kind: MonitoringKind;
+}
+
+/** A schedule that nobody else writes until `heldUntil`. */
+export interface HeldSchedule {
+  heldUntil: Date;
+  /** Undefined: the cohort is gone. */
+  wanted: WantedSchedule | undefined;
+  /** Whether it was last written as it is wanted now. */
+  inLine: boolean;
+  fingerprint: Buffer | null;
+}
+
+/** What a schedule is now that it has been written. */
+export interface WrittenSchedule {
+  applied: WantedSchedule;
+  fingerprint: Buffer | null;
+}
+
+/**
+ * Schedules that were not last written as the settings want them now: new, changed, switched off, or of a cohort that
+ * is gone. Those that somebody holds are left out. Monitoring that was never on has no schedule. In any order, so that
+ * a few that cannot be written do not stand before the others each time.
+ */
+export async function driftedSchedules(
+  tx: SystemTx,
+  { rules, limit, cohortId }: { rules: number; limit: number; cohortId?: string },
+): Promise<ScheduleRef[]> {
+  const only = cohortId ?? null;
+  const { rows } = await sql<ScheduleRef>`
+    select * from (
+    select w.account_id as "accountId", w.cohort_id as "cohortId", w.kind
+    from wanted_cohort_schedule w left join cohort_schedule s on s.cohort_id = w.cohort_id and s.kind = w.kind
+    where (${only}::uuid is null or w.cohort_id = ${only}::uuid)
+      and (s.held_until is null or s.held_until < now())
+      and case when (w.wanted->>'enabled')::boolean
+        then s.applied is distinct from w.wanted or s.rules < ${rules}::int
+        else s.cohort_id is not null and s.applied is distinct from w.wanted end
+    union all
+    select s.account_id, s.cohort_id, s.kind
+    from cohort_schedule s
+    where (${only}::uuid is null or s.cohort_id = ${only}::uuid)
+      and (s.held_until is null or s.held_until < now())
+      and not exists (select from cohort where cohort.id = s.cohort_id)
+    ) as drifted
+    order by random() limit ${limit}
+  `.execute(tx.db);
+  return rows;
+}
+
+/** Schedules that were not looked at in Temporal for that long, in any order. */
+export async function schedulesToCheck(
+  tx: SystemTx,
+  { olderThanMs, limit }: { olderThanMs: number; limit: number },
+): Promise<ScheduleRef[]> {
+  return tx.db
+    .selectFrom('cohort_schedule')
+    .select(['account_id as accountId', 'cohort_id as cohortId', 'kind'])
+    .where('checked_at', '<', new Date(Date.now() - olderThanMs))
+    .orderBy(sql`random()`)
+    .limit(limit)
+    .execute();
+}
+
+/** Takes hold of a schedule for `forMs`; undefined while somebody else has it. */
+export async function holdSchedule(
+  tx: SystemTx,
+  { accountId, cohortId, kind }: ScheduleRef,
+  { rules, forMs }: { rules: number; forMs: number },
+): Promise<HeldSchedule | undefined> {
+  const { rows: held } = await sql<{ heldUntil: Date }>`
+    insert into cohort_schedule as s (cohort_id, kind, account_id, held_until)
+    values (${cohortId}, ${kind}, ${accountId}, now() + ${forMs} * interval '1 millisecond')
+    on conflict (cohort_id, kind) do update set held_until = excluded.held_until
+    where s.held_until is null or s.held_until < now()
+    returning held_until as "heldUntil"
+  `.execute(tx.db);
+  const heldUntil = held[0]?.heldUntil;
+  if (heldUntil === undefined) return undefined;
+  const { rows } = await sql<Omit<HeldSchedule, 'heldUntil'>>`
+    select w.wanted, s.fingerprint, coalesce(s.applied = w.wanted and s.rules >= ${rules}::int, false) as "inLine"
+    from cohort_schedule s left join wanted_cohort_schedule w on w.cohort_id = s.cohort_id and w.kind = s.kind
+    where s.cohort_id = ${cohortId} and s.kind = ${kind}
+  `.execute(tx.db);
+  const [row] = rows;
+  return {
+    heldUntil,
+    wanted: row?.wanted ?? undefined,
+    inLine: row?.inLine ?? false,
+    fingerprint: row?.fingerprint ?? null,
+  };
+}
+
+/** Writes down how it was written and lets go of it. Nothing happens when another has taken hold of it meanwhile. */
+export async function settleSchedule(
+  tx: SystemTx,
+  { cohortId, kind }: ScheduleRef,
+  { heldUntil }: HeldSchedule,
+  { applied, rules, fingerprint }: WrittenSchedule & { rules: number },
+): Promise<void> {
+  await tx.db
+    .updateTable('cohort_schedule')
+    .set({
+      applied: JSON.stringify(applied),
+      rules,
+      fingerprint,
+      checked_at: sql<Date>`now()`,
+      held_until: null,
+    })
+    .where('cohort_id', '=', cohortId)
+    .where('kind', '=', kind)
+    .where('held_until', '=', heldUntil)
+    .execute();
+}
+
+/** The schedule is no more. */
+export async function forgetSchedule(
+  tx: SystemTx,
+  { cohortId, kind }: ScheduleRef,
+  { heldUntil }: HeldSchedule,
+): Promise<void> {
+  await tx.db
+    .deleteFrom('cohort_schedule')
+    .where('cohort_id', '=', cohortId)
+    .where('kind', '=', kind)
+    .where('held_until', '=', heldUntil)
+    .execute();
+}
+
+/** Lets go of it, unwritten. */
+export async function releaseSchedule(
+  tx: SystemTx,
+  { cohortId, kind }: ScheduleRef,
+  { heldUntil }: HeldSchedule,
+): Promise<void> {
+  await tx.db
+    .updateTable('cohort_schedule')
+    .set({ held_until: null })
+    .where('cohort_id', '=', cohortId)
+    .where('kind', '=', kind)
+    .where('held_until', '=', heldUntil)
+    .execute();
+}
+
+/**
+ * Takes schedules that were found in Temporal into the books, where they are missing there: they count as drifted from
+ * now on. Those of accounts that are not ours are left alone.
+ */
+export async function adoptSchedules(tx: SystemTx, found: readonly ScheduleRef[]): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
+    insert into cohort_schedule (cohort_id, kind, account_id)
+    select f."cohortId", f.kind, f."accountId"
+    from jsonb_to_recordset(${JSON.stringify(found)}::jsonb) as f("accountId" uuid, "cohortId" uuid, kind text)
+    join account on account.id = f."accountId"
+    on conflict do nothing
+  `.execute(tx.db);
+  return Number(numAffectedRows);
+}

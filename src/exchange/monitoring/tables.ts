@@ -1,0 +1,36 @@
+import type { MonitoringFrequency, MonitoringKind } from '../../contract/cohort-monitoring.ts';
+import type { NullableJson } from '../platform/database/columns.ts';
+
+export interface MonitoringTables {
+  cohort_schedule: CohortScheduleTable;
+  /** A view. */
+  wanted_cohort_schedule: {
+    account_id: string;
+    cohort_id: string;
+    kind: MonitoringKind;
+    wanted: WantedSchedule;
+  };
+}
+
+/** What a cohort's schedule is made from: its own settings and those of its account. */
+export type WantedSchedule =
+  | { enabled: false }
+  | {
+      enabled: true;
+      frequency: MonitoringFrequency;
+      /** `settings.monitoring` of the account, as it stands there. */
+      hours: unknown;
+      /** Null: the account has no limit of its own. */
+      networkQueriesPerMinute: number | null;
+    };
+
+interface CohortScheduleTable {
+  cohort_id: string;
+  kind: MonitoringKind;
+  account_id: string;
+  applied: NullableJson<WantedSchedule>;
+  rules: number | null;
+  fingerprint: Buffer | null;
+  checked_at: Date | null;
+  held_until: Date | null;
+}

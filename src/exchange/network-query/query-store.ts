@@ -1,0 +1,293 @@
+import { type Selectable, sql } from 'kysely';
+import type { RequestedSource, SourceError } from '../../contract/network-query.ts';
+import type { NETWORK_QUERY_SORT } from '../../contract/network-query-endpoints.ts';
+import type { SourceType } from '../../contract/primitives.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { column, type ListOrder, type Page, type PageRequest, readPage } from '../platform/database/page.ts';
+import type { AttemptState, Database, QueryState } from '../platform/database/schema.ts';
+import { overallStatus } from './rules/query-status.ts';
+
+export interface NewQuery {
+  id: string;
+  patientId: string;
+  purposeOfUse: 'treatment' | 'ias';
+  aal2ChallengeId?: string;
+  origin: 'interactive' | 'monitoring' | 'bulk';
+  metadata: Record<string, string> | null;
+  requested: RequestedSource[];
+  startErrors: SourceError[];
+  /** Sources that start now, each with the hash of its callback token. */
+  starting: { source: SourceType; callbackHash: Buffer }[];
+}
+
+export interface AttemptView {
+  source: SourceType;
+  attempt: number;
+  /** The run whose workflow makes the attempt. */
+  run: number;
+  status: AttemptState;
+  willRetry: boolean;
+  startedAt: Date;
+  completedAt?: Date;
+  reason?: string;
+  resources: number;
+}
+
+/** A query as every reader sees it; the gateway's serialiser turns it into an answer. */
+export interface QueryView {
+  requestId: string;
+  patientId: string;
+  status: QueryState;
+  startedAt: Date;
+  /** The caller's own pairs. */
+  metadata: Record<string, string> | null;
+  attempts: AttemptView[];
+  errors: SourceError[];
+}
+
+/** Writes a query, its first run and the first attempt of each source that starts. */
+export async function insertQuery(tx: AccountTx, query: NewQuery): Promise<void> {
+  const startable = query.starting.length > 0;
+  await tx.db
+    .insertInto('network_query')
+    .values({
+      id: query.id,
+      account_id: tx.accountId,
+      patient_id: query.patientId,
+      purpose_of_use: query.purposeOfUse,
+      aal2_challenge_id: query.aal2ChallengeId ?? null,
+      origin: query.origin,
+      metadata: query.metadata === null ? null : JSON.stringify(query.metadata),
+      requested: JSON.stringify(query.requested),
+      start_errors: JSON.stringify(query.startErrors),
+      status: startable ? 'running' : 'failed',
+      ended_at: startable ? null : new Date(),
+    })
+    .execute();
+  if (startable) await insertRun(tx, query.id, 0, query.starting);
+}
+
+/** Writes run `run` of a query with attempt 1 (or the given number) of each of its sources. */
+export async function insertRun(
+  tx: AccountTx,
+  queryId: string,
+  run: number,
+  starting: readonly { source: SourceType; attempt?: number; callbackHash: Buffer }[],
+): Promise<void> {
+  await tx.db
+    .insertInto('network_query_run')
+    .values({
+      query_id: queryId,
+      run,
+      account_id: tx.accountId,
+      sources: starting.map(({ source }) => source),
+    })
+    .execute();
+  await tx.db
+    .insertInto('network_query_attempt')
+    .values(
+      starting.map(({ source, attempt, callbackHash }) => ({
+        query_id: queryId,
+        source,
+        attempt: attempt ?? 1,
+        run,
+        account_id: tx.accountId,
+        status: 'running' as const,
+        callback_hash: callbackHash,
+      })),
+    )
+    .execute();
+}
+
+export async function readQuery(tx: AccountTx, queryId: string): Promise<QueryView | undefined> {
+  const query = await tx.db
+    .selectFrom('network_query')
+    .selectAll()
+    .where('id', '=', queryId)
+    .executeTakeFirst();
+  if (query === undefined) return undefined;
+  const attempts = await readAttempts(tx, [queryId]);
+  return toView(query, attempts.get(queryId));
+}
+
+export interface QueryFilter {
+  patientId?: string;
+  status?: QueryState;
+  source?: SourceType;
+  startedAfter?: string;
+}
+
+export const QUERY_ORDER: ListOrder<(typeof NETWORK_QUERY_SORT)[number]> = {
+  columns: { startedAt: column('q.started_at', 'timestamptz'), requestId: column('q.id', 'uuid') },
+  unique: 'requestId',
+  tieBreak: column('q.id', 'uuid'),
+  default: [{ column: 'startedAt', direction: 'desc' }],
+};
+
+/** A page of the account's queries; also tells how many the filter lets through in total. */
+export async function listQueries(
+  tx: AccountTx,
+  filter: QueryFilter,
+  request: PageRequest,
+): Promise<Page<QueryView> & { total: number }> {
+  let matching = tx.db.selectFrom('network_query as q');
+  if (filter.patientId !== undefined) matching = matching.where('q.patient_id', '=', filter.patientId);
+  if (filter.status !== undefined) matching = matching.where('q.status', '=', filter.status);
+  if (filter.startedAfter !== undefined)
+    matching = matching.where('q.started_at', '>', new Date(filter.startedAfter));
+  if (filter.source !== undefined) {
+    const { source } = filter;
+    matching = matching.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('network_query_attempt as a')
+          .select('a.attempt')
+          .whereRef('a.query_id', '=', 'q.id')
+          .where('a.source', '=', source),
+      ),
+    );
+  }
+  const { total } = await matching
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow();
+  const page = await readPage(matching.selectAll('q'), QUERY_ORDER, request);
+  const attempts = await readAttempts(
+    tx,
+    page.items.map((row) => row.id),
+  );
+  return { ...page, items: page.items.map((row) => toView(row, attempts.get(row.id))), total };
+}
+
+async function readAttempts(tx: AccountTx, queryIds: readonly string[]): Promise<Map<string, AttemptView[]>> {
+  const byQuery = new Map<string, AttemptView[]>(queryIds.map((id) => [id, []]));
+  if (queryIds.length === 0) return byQuery;
+  const rows = await tx.db
+    .selectFrom('network_query_attempt')
+    .select([
+      'query_id',
+      'source',
+      'attempt',
+      'run',
+      'status',
+      'will_retry',
+      'started_at',
+      'completed_at',
+      'reason',
+      'resources',
+    ])
+    .where('query_id', 'in', queryIds)
+    .orderBy(IN_SOURCE_ORDER)
+    .orderBy('attempt')
+    .execute();
+  for (const row of rows) {
+    byQuery.get(row.query_id)?.push({
+      source: row.source,
+      attempt: row.attempt,
+      run: row.run,
+      status: row.status,
+      willRetry: row.will_retry,
+      startedAt: row.started_at,
+      completedAt: row.completed_at ?? undefined,
+      reason: row.reason ?? undefined,
+      resources: row.resources,
+    });
+  }
+  return byQuery;
+}
+
+const IN_SOURCE_ORDER = sql`array_position(array['hie','pharmacy','lab'], source)`;
+
+function toView(
+  row: Pick<
+    Selectable<Database['network_query']>,
+    'id' | 'patient_id' | 'status' | 'started_at' | 'metadata' | 'start_errors'
+  >,
+  attempts: AttemptView[] = [],
+): QueryView {
+  return {
+    requestId: row.id,
+    patientId: row.patient_id,
+    status: row.status,
+    startedAt: row.started_at,
+    metadata: row.metadata,
+    attempts,
+    errors: row.start_errors,
+  };
+}
+
+/**
+ * Takes the query's row for this transaction, so that what is decided from its attempts cannot be overtaken.
+ * Every change of an attempt's status goes through this lock.
+ */
+export async function lockQuery(tx: AccountTx, queryId: string) {
+  return (
+    tx.db
+      .selectFrom('network_query')
+      .select(['id', 'patient_id', 'metadata', 'status', 'requested'])
+      .where('id', '=', queryId)
+      // Not the strongest lock: rows that only refer to the query (its timeline) may be written beside it.
+      .forNoKeyUpdate()
+      .executeTakeFirst()
+  );
+}
+
+/** Derives the overall status anew from the attempts and closes the runs that have none left running. */
+export async function settleQuery(tx: AccountTx, queryId: string): Promise<QueryState> {
+  const attempts = await readAttempts(tx, [queryId]);
+  const status = overallStatus(attempts.get(queryId) ?? []);
+  await tx.db
+    .updateTable('network_query')
+    .set({ status, ended_at: status === 'running' ? null : sql<Date>`coalesce(ended_at, now())` })
+    .where('id', '=', queryId)
+    .execute();
+  if (status !== 'running') {
+    await tx.db
+      .updateTable('network_query_run')
+      .set({ ended_at: new Date() })
+      .where('query_id', '=', queryId)
+      .where('ended_at', 'is', null)
+      .execute();
+  }
+  return status;
+}
+
+/** The newest run of a query; its workflow is the one that can be steered. */
+export async function latestRun(
+  tx: AccountTx,
+  queryId: string,
+): Promise<{ run: number; endedAt: Date | null }> {
+  const row = await tx.db
+    .selectFrom('network_query_run')
+    .select(['run', 'ended_at'])
+    .where('query_id', '=', queryId)
+    .orderBy('run', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row === undefined ? { run: -1, endedAt: new Date(0) } : { run: row.run, endedAt: row.ended_at };
+}
+
+export async function markRunStarted(tx: AccountTx, queryId: string, run: number): Promise<void> {
+  await tx.db
+    .updateTable('network_query_run')
+    .set({ workflow_started_at: new Date() })
+    .where('query_id', '=', queryId)
+    .where('run', '=', run)
+    .execute();
+}
+
+/** What a run's workflow needs to begin: its sources with the number of the attempt that starts it. */
+export async function readRun(tx: AccountTx, queryId: string, run: number) {
+  const query = await tx.db
+    .selectFrom('network_query')
+    .select(['origin', 'started_at'])
+    .where('id', '=', queryId)
+    .executeTakeFirstOrThrow();
+  const attempts = await tx.db
+    .selectFrom('network_query_attempt')
+    .select(({ fn }) => ['source', fn.min<number>('attempt').as('attempt')])
+    .where('query_id', '=', queryId)
+    .where('run', '=', run)
+    .groupBy('source')
+    .orderBy(IN_SOURCE_ORDER)
+    .execute();
+  return { origin: query.origin, sources: attempts };
+}

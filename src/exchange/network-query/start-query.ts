@@ -1,0 +1,61 @@
+import type { NetworkQueryRequest, NetworkQueryStatus, SourceError } from '../../contract/network-query.ts';
+import type { StoredPatient } from '../patients/patient-store.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { startedQueryAnswer } from '../platform/http/answers.ts';
+import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { Caller } from '../platform/http/plugins/auth.ts';
+import type { QueryView } from './query-store.ts';
+
+/**
+ * Writes a query in the caller's transaction (E2, E4); `launch` is for after the commit, `headers` tell when a source
+ * that met its limit has room again.
+ */
+export async function startQuery(
+  tx: AccountTx,
+  { networkQueries }: Pick<GatewayDeps, 'networkQueries'>,
+  input: {
+    caller: Caller;
+    patient: StoredPatient;
+    request: NetworkQueryRequest;
+    purposeOfUse: 'treatment' | 'ias';
+    /** With purpose ias: the challenge whose session is active. */
+    aal2ChallengeId?: string;
+    /** Nobody waits for it (RFC 9218). */
+    background?: boolean;
+  },
+): Promise<{ answer: NetworkQueryStatus; headers: Record<string, string>; launch: () => void }> {
+  const { account } = input.caller;
+  const { patient, request, purposeOfUse, aal2ChallengeId, background = false } = input;
+  const prepared = await networkQueries.prepareQuery(tx, {
+    account,
+    patient,
+    request,
+    purposeOfUse,
+    aal2ChallengeId,
+    origin: background ? 'monitoring' : 'interactive',
+  });
+  const query =
+    prepared.notKept === undefined
+      ? await networkQueries.readQuery(tx, prepared.requestId)
+      : notKept(prepared.requestId, patient.id, prepared.notKept);
+  if (query === undefined) throw new Error('a query that was just written is not there');
+  return {
+    answer: startedQueryAnswer(query, account.dialect),
+    headers: background ? retryAfter(prepared.retryAfterMs) : {},
+    launch: () => networkQueries.launchQuery(account.id, prepared),
+  };
+}
+
+/** What a background query that found no room is answered as. */
+const notKept = (requestId: string, patientId: string, errors: SourceError[]): QueryView => ({
+  requestId,
+  patientId,
+  status: 'failed',
+  startedAt: new Date(),
+  metadata: null,
+  attempts: [],
+  errors,
+});
+
+const retryAfter = (waitMs: number | undefined): Record<string, string> =>
+  waitMs === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(waitMs / 1000))) };

@@ -1,0 +1,67 @@
+import { sql } from 'kysely';
+import type { Demographics } from '../patients/rules/demographics.ts';
+import type { AccountTx, SystemTx } from '../platform/database/database.ts';
+
+export interface Candidate extends Demographics {
+  id: string;
+  accountId: string;
+  /** An account was told of this subject as this patient's. */
+  isLinked: boolean;
+}
+
+/**
+ * Patients of all accounts that a message may be about: born that day with a primary address in one of these zips (five
+ * digits), and those that the subject is known to belong to. Oldest first.
+ */
+export async function findCandidates(
+  tx: SystemTx,
+  of: { subjectId: string; birthDate?: string; zips: readonly string[] },
+): Promise<Candidate[]> {
+  const { rows } = await sql<Candidate>`
+    with found as (
+      select id from patient
+      where dob = ${of.birthDate ?? null}::date and left(addresses -> 0 ->> 'zip', 5) = any(${[...of.zips]}::text[])
+      union
+      select patient_id from notification where subject_id = ${of.subjectId}
+    )
+    select p.id, p.account_id as "accountId", p.first_names as "firstNames", p.last_names as "lastNames", p.dob, p.gender,
+      p.addresses, p.contacts, p.personal_identifiers as "personalIdentifiers",
+      exists (select from notification n where n.subject_id = ${of.subjectId} and n.patient_id = p.id) as "isLinked"
+    from patient p join found on found.id = p.id
+    order by p.created_at, p.id
+  `.execute(tx.db);
+  return rows;
+}
+
+/** Accounts that were told of a subject. */
+export async function accountsTold(tx: SystemTx, subjectId: string): Promise<string[]> {
+  const rows = await tx.db
+    .selectFrom('notification')
+    .select('account_id')
+    .distinct()
+    .where('subject_id', '=', subjectId)
+    .orderBy('account_id')
+    .execute();
+  return rows.map((row) => row.account_id);
+}
+
+const FEATURES = {
+  encounter: '{monitoring,adt,enabled}',
+  pharmacy: '{monitoring,pharmacy,notifications}',
+  laboratory: '{monitoring,laboratory,notifications}',
+} as const;
+
+/** A feature is on for a patient if any of its cohorts has it. */
+export async function isMonitored(
+  tx: AccountTx,
+  patientId: string,
+  kind: keyof typeof FEATURES,
+): Promise<boolean> {
+  const { rows } = await sql<{ on: boolean }>`
+    select exists (
+      select from cohort_member m join cohort c on c.id = m.cohort_id
+      where m.patient_id = ${patientId} and (c.settings #>> ${FEATURES[kind]}::text[])::boolean
+    ) as "on"
+  `.execute(tx.db);
+  return rows[0]?.on === true;
+}

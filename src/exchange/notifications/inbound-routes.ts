@@ -1,0 +1,113 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ExchangeError, InvalidRequestError } from '../platform/errors.ts';
+import type { GatewayDeps } from '../platform/http/deps.ts';
+import { accepted, FHIR_JSON, refused } from './fhir/answer.ts';
+import { readFhirBundle } from './fhir/bundle.ts';
+import { acknowledge } from './hl7v2/ack.ts';
+import { readAdt } from './hl7v2/adt.ts';
+import { type Hl7Message, parseHl7 } from './hl7v2/message.ts';
+import { UnreadableMessageError } from './inbound.ts';
+import { createIntake } from './intake.ts';
+import { authenticateSender, type NotificationSender } from './senders.ts';
+
+/** A message that tells of one encounter, or of a report with its results, is far smaller. */
+const BODY_BYTES_MAX = 1024 * 1024;
+
+const HL7_TYPES = ['application/hl7-v2', 'x-application/hl7-v2+er7', 'text/plain'];
+const FHIR_TYPES = ['application/fhir+json', 'application/json'];
+const HL7_ANSWER = 'application/hl7-v2; charset=utf-8';
+
+type SenderRequest = FastifyRequest<{ Params: { sender: string } }>;
+
+/**
+ * Where sources tell of people unasked. Each sender shows a secret of its own as a bearer token, and is answered once its
+ * message is safe: in HL7 v2 by an acknowledgement with 200, also when the message cannot be taken (AE, AR); in FHIR by
+ * an OperationOutcome with 200 or 400. Any other status: the message is not taken and may be sent again.
+ */
+export function addInboundNotificationRoutes(
+  app: FastifyInstance,
+  deps: Pick<
+    GatewayDeps,
+    'store' | 'blobs' | 'courier' | 'followUps' | 'idHmacKey' | 'logger' | 'notificationSenders'
+  >,
+): void {
+  const intake = createIntake(deps);
+  const senders = new WeakMap<FastifyRequest, NotificationSender>();
+  const senderOf = (request: SenderRequest): NotificationSender => {
+    const sender = senders.get(request);
+    if (sender === undefined) throw new Error('a route of the senders was registered without authentication');
+    return sender;
+  };
+
+  // Before the body is read, so that a stranger's is not.
+  app.addHook('onRequest', async (request) => {
+    const { sender: name } = (request as SenderRequest).params;
+    const sender = authenticateSender(deps.notificationSenders ?? [], name, request.headers.authorization);
+    if (sender === undefined)
+      throw new ExchangeError(401, 'The bearer token of this sender is required', {
+        headers: { 'www-authenticate': 'Bearer realm="notifications"' },
+      });
+    senders.set(request, sender);
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
+    done(null, body),
+  );
+
+  const refuse = (sender: NotificationSender, { kind, place }: UnreadableMessageError): void =>
+    deps.logger.info({ sender: sender.name, kind, place }, 'notification refused');
+
+  app.post(
+    '/notifications/hl7v2/:sender',
+    { schema: { hide: true }, config: { operation: 'notifyByHl7v2' } },
+    async (request: SenderRequest, reply) => {
+      const bytes = bodyOf(request, HL7_TYPES);
+      const sender = senderOf(request);
+      const parsed = headed(bytes);
+      try {
+        await intake.take(sender, 'hl7v2', bytes, readAdt(parsed, sender.timeZone));
+        return sendAck(reply, acknowledge(parsed, 'AA'));
+      } catch (error) {
+        if (!(error instanceof UnreadableMessageError)) throw error;
+        refuse(sender, error);
+        return sendAck(reply, acknowledge(parsed, error.kind === 'unsupported' ? 'AR' : 'AE', error));
+      }
+    },
+  );
+
+  app.post(
+    '/notifications/fhir/:sender',
+    { schema: { hide: true }, config: { operation: 'notifyByFhir' } },
+    async (request: SenderRequest, reply) => {
+      const bytes = bodyOf(request, FHIR_TYPES);
+      const sender = senderOf(request);
+      reply.type(FHIR_JSON);
+      try {
+        await intake.take(sender, 'fhir', bytes, readFhirBundle(bytes));
+        return reply.send(JSON.stringify(accepted()));
+      } catch (error) {
+        if (!(error instanceof UnreadableMessageError)) throw error;
+        refuse(sender, error);
+        return reply.code(400).send(JSON.stringify(refused(error)));
+      }
+    },
+  );
+}
+
+/** Without a header there is nothing that an acknowledgement could name. */
+function headed(bytes: Buffer): Hl7Message {
+  try {
+    return parseHl7(bytes);
+  } catch (error) {
+    if (!(error instanceof UnreadableMessageError)) throw error;
+    throw new InvalidRequestError([{ path: error.place ?? '', message: error.message }]);
+  }
+}
+
+function bodyOf(request: FastifyRequest, types: readonly string[]): Buffer {
+  const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  if (!types.includes(type)) throw new ExchangeError(415, `The body must be one of ${types.join(', ')}`);
+  return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+}
+
+const sendAck = (reply: FastifyReply, ack: string): FastifyReply => reply.type(HL7_ANSWER).send(ack);

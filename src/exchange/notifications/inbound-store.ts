@@ -1,0 +1,193 @@
+import { sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
+import type { BlobRef } from '../../shared/blobs/blob-store.ts';
+import type { SystemTx } from '../platform/database/database.ts';
+import type { InboundOutcome } from './tables.ts';
+
+export interface NewInboundMessage {
+  id: string;
+  sender: string;
+  messageKey: Buffer;
+  format: 'hl7v2' | 'fhir';
+  kind: 'encounter' | 'pharmacy' | 'laboratory' | 'merge';
+  trigger: string;
+  recordedAt: string;
+  sentAt?: string;
+  content: BlobRef;
+}
+
+export async function isKnownMessage(tx: SystemTx, sender: string, messageKey: Buffer): Promise<boolean> {
+  const row = await tx.db
+    .selectFrom('inbound_message')
+    .select('id')
+    .where('sender', '=', sender)
+    .where('message_key', '=', messageKey)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** False when this sender has sent it before. */
+export async function insertInboundMessage(tx: SystemTx, message: NewInboundMessage): Promise<boolean> {
+  const row = await tx.db
+    .insertInto('inbound_message')
+    .values({
+      id: message.id,
+      sender: message.sender,
+      message_key: message.messageKey,
+      format: message.format,
+      kind: message.kind,
+      trigger: message.trigger,
+      recorded_at: new Date(message.recordedAt),
+      sent_at: message.sentAt === undefined ? null : new Date(message.sentAt),
+      content: JSON.stringify(message.content),
+      outcome: 'unmatched',
+    })
+    .onConflict((conflict) => conflict.columns(['sender', 'message_key']).doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+export async function setOutcome(tx: SystemTx, messageId: string, outcome: InboundOutcome): Promise<void> {
+  await tx.db.updateTable('inbound_message').set({ outcome }).where('id', '=', messageId).execute();
+}
+
+/** While records are merged, nothing else of that sender is taken; all other messages go side by side. */
+export async function lockSender(tx: SystemTx, sender: string, mode: 'shared' | 'alone'): Promise<void> {
+  const id = sql`hashtextextended(${`inbound/${sender}`}, 0)`;
+  await (mode === 'alone'
+    ? sql`select pg_advisory_xact_lock(${id})`
+    : sql`select pg_advisory_xact_lock_shared(${id})`
+  ).execute(tx.db);
+}
+
+/** The subject's id, made when it is new; its row is held until the transaction ends. */
+export async function holdSubject(
+  tx: SystemTx,
+  subject: { sender: string; kind: 'encounter' | 'pharmacy' | 'laboratory'; sourceKey: Buffer },
+): Promise<string> {
+  const { id } = await tx.db
+    .insertInto('inbound_subject')
+    .values({ id: uuidv7(), sender: subject.sender, kind: subject.kind, source_key: subject.sourceKey })
+    .onConflict((conflict) =>
+      conflict.columns(['sender', 'kind', 'source_key']).doUpdateSet({ updated_at: new Date() }),
+    )
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return id;
+}
+
+export async function insertInboundEvent(
+  tx: SystemTx,
+  event: {
+    subjectId: string;
+    messageId: string;
+    recordKey?: Buffer;
+    describesPerson: boolean;
+    content: object;
+  },
+): Promise<void> {
+  await tx.db
+    .insertInto('inbound_event')
+    .values({
+      subject_id: event.subjectId,
+      message_id: event.messageId,
+      record_key: event.recordKey ?? null,
+      describes_person: event.describesPerson,
+      content: JSON.stringify(event.content),
+    })
+    .execute();
+}
+
+export interface StoredInboundEvent {
+  messageId: string;
+  /** Hex. */
+  messageKey: string;
+  recordedAt: string;
+  sentAt?: string;
+  recordKey: Buffer | null;
+  describesPerson: boolean;
+  content: Record<string, unknown>;
+}
+
+export interface StoredSubject {
+  id: string;
+  sender: string;
+  kind: 'encounter' | 'pharmacy' | 'laboratory';
+  state: Record<string, unknown> | null;
+  events: StoredInboundEvent[];
+}
+
+/** A subject with all that was told of it. */
+export async function readSubject(tx: SystemTx, id: string): Promise<StoredSubject> {
+  const subject = await tx.db
+    .selectFrom('inbound_subject')
+    .select(['id', 'sender', 'kind', 'state'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  const rows = await tx.db
+    .selectFrom('inbound_event as e')
+    .innerJoin('inbound_message as m', 'm.id', 'e.message_id')
+    .select(['m.id', 'm.message_key', 'm.recorded_at', 'm.sent_at'])
+    .select(['e.record_key', 'e.describes_person', 'e.content'])
+    .where('e.subject_id', '=', id)
+    .execute();
+  return {
+    ...subject,
+    events: rows.map((row) => ({
+      messageId: row.id,
+      messageKey: row.message_key.toString('hex'),
+      recordedAt: row.recorded_at.toISOString(),
+      sentAt: row.sent_at?.toISOString(),
+      recordKey: row.record_key,
+      describesPerson: row.describes_person,
+      content: row.content,
+    })),
+  };
+}
+
+export async function saveSubject(
+  tx: SystemTx,
+  id: string,
+  { state, recordKey }: { state: object; recordKey: Buffer | null },
+): Promise<void> {
+  await tx.db
+    .updateTable('inbound_subject')
+    .set({ state: JSON.stringify(state), record_key: recordKey, updated_at: new Date() })
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Where a message stands as it came. */
+export async function readMessageContent(
+  tx: SystemTx,
+  id: string,
+): Promise<{ format: 'hl7v2' | 'fhir'; sender: string; content: BlobRef }> {
+  return tx.db
+    .selectFrom('inbound_message')
+    .select(['format', 'sender', 'content'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+}
+
+/** Messages nobody was found for, newest first, without those whose subject was recognised later. For operators. */
+export async function listUnmatched(tx: SystemTx, limit: number) {
+  return tx.db
+    .selectFrom('inbound_message as m')
+    .select(['m.id', 'm.sender', 'm.kind', 'm.trigger', 'm.outcome', 'm.received_at as receivedAt'])
+    .where('m.outcome', 'in', ['unmatched', 'ambiguous', 'incomplete'])
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('inbound_event as e')
+            .innerJoin('notification as n', 'n.subject_id', 'e.subject_id')
+            .select('n.id')
+            .whereRef('e.message_id', '=', 'm.id'),
+        ),
+      ),
+    )
+    .orderBy('m.received_at', 'desc')
+    .orderBy('m.id')
+    .limit(limit)
+    .execute();
+}

@@ -1,0 +1,95 @@
+import type { Generated } from 'kysely';
+import type { BlobRef } from '../../shared/blobs/blob-store.ts';
+import type { Instant, Json, NullableJson } from '../platform/database/columns.ts';
+
+export interface NotificationTables {
+  inbound_subject: InboundSubjectTable;
+  inbound_message: InboundMessageTable;
+  inbound_event: InboundEventTable;
+  inbound_merge: InboundMergeTable;
+  notification: NotificationTable;
+  discharge_follow_up: DischargeFollowUpTable;
+}
+
+type SubjectKind = 'encounter' | 'pharmacy' | 'laboratory';
+
+/** What became of a message: whom it was about, and whether anybody was told. */
+export type InboundOutcome =
+  /** At least one account was, or had been, told. */
+  | 'matched'
+  /** Of a known patient, none of whose cohorts has the feature on. */
+  | 'not-monitored'
+  | 'unmatched'
+  /** Several patients of one account fit. */
+  | 'ambiguous'
+  /** It does not describe the person well enough, and no earlier message did. */
+  | 'incomplete'
+  /** Two records became one, of which no message had told before. */
+  | 'merged';
+
+interface InboundSubjectTable {
+  id: string;
+  sender: string;
+  kind: SubjectKind;
+  source_key: Buffer;
+  record_key: Buffer | null;
+  state: NullableJson<Record<string, unknown>>;
+  updated_at: Instant;
+}
+
+interface InboundMessageTable {
+  id: string;
+  sender: string;
+  message_key: Buffer;
+  format: 'hl7v2' | 'fhir';
+  kind: SubjectKind | 'merge';
+  trigger: string;
+  recorded_at: Date;
+  sent_at: Date | null;
+  received_at: Instant;
+  content: Json<BlobRef>;
+  outcome: InboundOutcome;
+}
+
+interface InboundEventTable {
+  subject_id: string;
+  message_id: string;
+  record_key: Buffer | null;
+  describes_person: boolean;
+  content: Json<Record<string, unknown>>;
+}
+
+interface InboundMergeTable {
+  message_id: string;
+  sender: string;
+  prior_key: Buffer;
+  surviving_key: Buffer;
+  recorded_at: Date;
+}
+
+interface NotificationTable {
+  id: string;
+  account_id: string;
+  patient_id: string;
+  subject_id: string;
+  type: string;
+  fact_key: string;
+  sender: string;
+  occurred_at: Date | null;
+  sent_at: Date | null;
+  told_at: Instant;
+  withdrawn_at: Date | null;
+}
+
+interface DischargeFollowUpTable {
+  notification_id: string;
+  account_id: string;
+  patient_id: string;
+  state: Generated<'open' | 'new-data' | 'no-new-data' | 'cancelled'>;
+  reason: string | null;
+  rounds: Generated<number>;
+  query_ids: Generated<string[]>;
+  started_at: Instant;
+  ended_at: Date | null;
+  workflow_started_at: Date | null;
+}

@@ -1,0 +1,76 @@
+import { sql } from 'kysely';
+import type { AccountTx } from '../platform/database/database.ts';
+import { type StoredPatient, toPatient } from './patient-store.ts';
+
+/** Takes a patient alone until the transaction ends: nobody writes a row that refers to it any more. */
+export async function lockPatientAlone(tx: AccountTx, id: string): Promise<StoredPatient | undefined> {
+  const row = await tx.db
+    .selectFrom('patient')
+    .selectAll()
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst();
+  return row && toPatient(row);
+}
+
+/** What runs for a patient. */
+export interface OpenWork {
+  queryRuns: { requestId: string; run: number }[];
+  consolidatedQueries: string[];
+  /** Notifications of the discharges. */
+  followUps: string[];
+  /** Messages that are being sent. */
+  messages: string[];
+}
+
+export async function findOpenWork(tx: AccountTx, patientId: string): Promise<OpenWork> {
+  const queryRuns = await tx.db
+    .selectFrom('network_query_run as r')
+    .innerJoin('network_query as q', 'q.id', 'r.query_id')
+    .select(['r.query_id as requestId', 'r.run'])
+    .where('q.patient_id', '=', patientId)
+    .where('r.ended_at', 'is', null)
+    .execute();
+  const consolidated = await tx.db
+    .selectFrom('consolidated_query')
+    .select('id')
+    .where('patient_id', '=', patientId)
+    .where('status', '=', 'processing')
+    .execute();
+  const followUps = await tx.db
+    .selectFrom('discharge_follow_up')
+    .select('notification_id')
+    .where('patient_id', '=', patientId)
+    .where('state', '=', 'open')
+    .execute();
+  const messages = await tx.db
+    .selectFrom('message')
+    .select('id')
+    .where('patient_id', '=', patientId)
+    .where('direction', '=', 'outbound')
+    .where('status', '=', 'processing')
+    .execute();
+  return {
+    queryRuns,
+    consolidatedQueries: consolidated.map(({ id }) => id),
+    followUps: followUps.map((row) => row.notification_id),
+    messages: messages.map(({ id }) => id),
+  };
+}
+
+/**
+ * Deletes a patient, whom `lockPatientAlone` holds, with every row that is about the patient: most by cascade, and by
+ * hand what the schema does not tie to the patient, answers kept for idempotency keys among it. The audit stays.
+ */
+export async function deletePatientRows(tx: AccountTx, patientId: string): Promise<void> {
+  await tx.db.deleteFrom('event').where('patient_id', '=', patientId).execute();
+  await sql`
+    delete from idempotency_key
+    where account_id = ${tx.accountId} and (
+      patient_id = ${patientId}
+      -- In clear, as an earlier version has kept them for a day.
+      or answer #>> '{body,id}' = ${patientId} or answer #>> '{body,patientId}' = ${patientId}
+    )
+  `.execute(tx.db);
+  await tx.db.deleteFrom('patient').where('id', '=', patientId).execute();
+}

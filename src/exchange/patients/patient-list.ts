@@ -1,0 +1,59 @@
+import { sql } from 'kysely';
+import type { PATIENT_SORT } from '../../contract/patients-endpoints.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { column, type ListOrder, type Page, type PageRequest, readPage } from '../platform/database/page.ts';
+import { type StoredPatient, toPatient } from './patient-store.ts';
+
+export const PATIENT_ORDER: ListOrder<(typeof PATIENT_SORT)[number]> = {
+  columns: {
+    id: column('patient.id', 'uuid'),
+    createdAt: column('patient.created_at', 'timestamptz'),
+  },
+  unique: 'id',
+  tieBreak: column('patient.id', 'uuid'),
+  default: [{ column: 'createdAt', direction: 'desc' }],
+};
+
+/** All of a patient that a word is looked for in; values only, for a member's name is nobody's. */
+const SEARCHED = sql`concat_ws(' ',
+  array_to_string(first_names, ' '), array_to_string(last_names, ' '), dob::text, external_id,
+  (select string_agg(part #>> '{}', ' ') from jsonb_path_query(personal_identifiers, '$[*].value') part),
+  (select string_agg(part #>> '{}', ' ') from jsonb_path_query(additional_identifiers, '$.*[*]') part),
+  (select string_agg(part #>> '{}', ' ') from jsonb_path_query(contacts, '$[*].*') part),
+  (select string_agg(part #>> '{}', ' ') from jsonb_path_query(addresses, '$[*].*') part))`;
+
+/** Holds all of that and more, and is read in a fifth of the time. */
+const SEARCHED_ROUGHLY = sql`concat_ws(' ', first_names::text, last_names::text, dob::text, external_id,
+  personal_identifiers::text, additional_identifiers::text, contacts::text, addresses::text)`;
+/** JSON and lists have these in another spelling. */
+const isSpeltAlike = (word: string): boolean => !/["\\]/.test(word);
+
+/** A regular expression that finds a word in any case: the database's own rules for that know ASCII only. */
+const expressionOf = (word: string): string =>
+  [...word.normalize('NFC')]
+    .map((letter) => [...new Set([letter, letter.toLowerCase(), letter.toUpperCase()])])
+    .map((cases) => `(?:${cases.map((text) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|')})`)
+    .join('');
+
+/** A page of the account's patients; also tells how many the filter lets through in total. */
+export async function listPatients(
+  tx: AccountTx,
+  filter: { facilityId?: string; externalId?: string /** That must all occur. */; words?: readonly string[] },
+  request: PageRequest,
+): Promise<Page<StoredPatient> & { total: number }> {
+  let matching = tx.db.selectFrom('patient');
+  if (filter.externalId !== undefined) matching = matching.where('external_id', '=', filter.externalId);
+  if (filter.facilityId !== undefined) {
+    matching = matching.where(sql<boolean>`facility_ids @> array[${filter.facilityId}::uuid]`);
+  }
+  if (filter.words !== undefined && filter.words.length > 0) {
+    const roughly = sql`${SEARCHED_ROUGHLY} ~ all (${filter.words.filter(isSpeltAlike).map(expressionOf)}::text[])`;
+    const exactly = sql`${SEARCHED} ~ all (${filter.words.map(expressionOf)}::text[])`;
+    matching = matching.where(sql<boolean>`case when ${roughly} then ${exactly} else false end`);
+  }
+  const { total } = await matching
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow();
+  const page = await readPage(matching.selectAll('patient'), PATIENT_ORDER, request);
+  return { ...page, items: page.items.map(toPatient), total };
+}

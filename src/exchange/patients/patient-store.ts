@@ -1,0 +1,172 @@
+import { type Selectable, sql } from 'kysely';
+import type { AccountTx } from '../platform/database/database.ts';
+import { OvertakenError } from '../platform/database/retry.ts';
+import type { Database } from '../platform/database/schema.ts';
+import type { PatientContent } from './rules/patient-content.ts';
+
+/** A patient of the account as stored. */
+export interface StoredPatient extends PatientContent {
+  id: string;
+  additionalIdentifiers: Record<string, string[]>;
+  version: number;
+  createdAt: Date;
+}
+
+export async function findPatient(tx: AccountTx, id: string): Promise<StoredPatient | undefined> {
+  const row = await tx.db.selectFrom('patient').selectAll().where('id', '=', id).executeTakeFirst();
+  return row && toPatient(row);
+}
+
+/** An external id is not unique: of several patients the newest. */
+export async function findNewestByExternalId(
+  tx: AccountTx,
+  externalId: string,
+): Promise<StoredPatient | undefined> {
+  const row = await tx.db
+    .selectFrom('patient')
+    .selectAll()
+    .where('external_id', '=', externalId)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row && toPatient(row);
+}
+
+/** Those of the patients that exist, in the order of the ids. */
+export async function findPatients(tx: AccountTx, ids: readonly string[]): Promise<StoredPatient[]> {
+  const rows = await tx.db
+    .selectFrom('patient')
+    .selectAll()
+    .where('id', '=', sql<string>`any(${ids}::uuid[])`)
+    .execute();
+  const byId = new Map(rows.map((row) => [row.id, toPatient(row)]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
+}
+
+/**
+ * Reads a patient and holds it until the transaction ends, so that what is decided about it stays true. Rows that only
+ * refer to the patient may be written beside it (a cohort's new members, see cohort-locks.ts).
+ */
+export async function lockPatient(tx: AccountTx, id: string): Promise<StoredPatient | undefined> {
+  const row = await tx.db
+    .selectFrom('patient')
+    .selectAll()
+    .where('id', '=', id)
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+  return row && toPatient(row);
+}
+
+/** Ids of the patients that hold any of the identity keys, oldest first. */
+export async function findByIdentityKeys(tx: AccountTx, keys: readonly Buffer[]): Promise<string[]> {
+  const rows = await tx.db
+    .selectFrom('patient')
+    .select('patient.id')
+    .where('patient.id', 'in', (sub) =>
+      sub
+        .selectFrom('patient_identity_key')
+        .select('patient_id')
+        .where('account_id', '=', tx.accountId)
+        .where('key', 'in', keys),
+    )
+    .orderBy('patient.created_at')
+    .orderBy('patient.id')
+    .execute();
+  return rows.map((row) => row.id);
+}
+
+export async function insertPatient(
+  tx: AccountTx,
+  id: string,
+  content: PatientContent,
+  keys: readonly Buffer[],
+): Promise<StoredPatient> {
+  const row = await tx.db
+    .insertInto('patient')
+    .values({ id, account_id: tx.accountId, ...toColumns(content) })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  const taken = await claimKeys(tx, id, keys);
+  if (taken < keys.length) throw new OvertakenError('another writer took an identity key of this person');
+  return toPatient(row);
+}
+
+/** Replaces the content and raises the version. */
+export async function updatePatient(
+  tx: AccountTx,
+  id: string,
+  content: PatientContent,
+): Promise<StoredPatient> {
+  const row = await tx.db
+    .updateTable('patient')
+    .set({ ...toColumns(content), version: sql<number>`version + 1`, updated_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toPatient(row);
+}
+
+/**
+ * Gives the patient those keys that nobody holds; answers how many of them are new to it. Waits for whoever is about to
+ * take one of them, or to give it up.
+ */
+export async function claimKeys(tx: AccountTx, patientId: string, keys: readonly Buffer[]): Promise<number> {
+  if (keys.length === 0) return 0;
+  const rows = await tx.db
+    .insertInto('patient_identity_key')
+    .values(keys.map((key) => ({ account_id: tx.accountId, key, patient_id: patientId })))
+    .onConflict((conflict) => conflict.columns(['account_id', 'key']).doNothing())
+    .returning('key')
+    .execute();
+  return rows.length;
+}
+
+/** Takes from the patient every key that is not among `keep`. */
+export async function releaseOtherKeys(
+  tx: AccountTx,
+  patientId: string,
+  keep: readonly Buffer[],
+): Promise<void> {
+  await tx.db
+    .deleteFrom('patient_identity_key')
+    .where('patient_id', '=', patientId)
+    .where('key', 'not in', keep)
+    .execute();
+}
+
+function toColumns(content: PatientContent) {
+  return {
+    external_id: content.externalId,
+    first_names: content.firstNames,
+    last_names: content.lastNames,
+    dob: content.dob,
+    gender: content.gender,
+    addresses: JSON.stringify(content.addresses),
+    contacts: JSON.stringify(content.contacts),
+    personal_identifiers: JSON.stringify(content.personalIdentifiers),
+    facility_ids: content.facilityIds,
+    hie_opt_out: content.hieOptOut,
+    treatment_relationship: content.treatmentRelationship,
+  };
+}
+
+export function toPatient(row: Selectable<Database['patient']>): StoredPatient {
+  return {
+    id: row.id,
+    externalId: row.external_id,
+    firstNames: row.first_names,
+    lastNames: row.last_names,
+    dob: row.dob,
+    gender: row.gender,
+    addresses: row.addresses,
+    contacts: row.contacts,
+    personalIdentifiers: row.personal_identifiers,
+    additionalIdentifiers: row.additional_identifiers,
+    facilityIds: row.facility_ids,
+    hieOptOut: row.hie_opt_out,
+    treatmentRelationship: row.treatment_relationship,
+    version: row.version,
+    createdAt: row.created_at,
+  };
+}

@@ -1,0 +1,29 @@
+import { sql } from 'kysely';
+import type { SystemTx } from '../database/database.ts';
+
+/**
+ * Every column that names a blob, as an SQL expression of the reference. What is not here is swept as nobody's a day after
+ * it was written: a test holds this list against the schema. Each has an index (0021-named-blobs.sql).
+ */
+export const BLOB_NAMING_COLUMNS: readonly (readonly [table: string, ref: string])[] = [
+  ['document', 'blob_ref'],
+  ['document_rendition', 'blob_ref'],
+  ['bulk_request', "upload->>'ref'"],
+  ['bulk_request', "result->>'ref'"],
+  ['bulk_chunk', "result->>'ref'"],
+  ['consolidated_query', "result->>'ref'"],
+  ['inbound_message', "content->>'ref'"],
+  ['erasure', 'ref'],
+];
+
+/** Over all accounts: those of the references that no row names. */
+export async function findUnnamedBlobs(tx: SystemTx, refs: readonly string[]): Promise<string[]> {
+  const named = BLOB_NAMING_COLUMNS.map(
+    ([table, ref]) =>
+      sql`exists (select from ${sql.table(table)} named where ${sql.raw(`named.${ref}`)} = blob.ref)`,
+  );
+  const { rows } = await sql<{ ref: string }>`
+    select blob.ref from unnest(${[...refs]}::text[]) as blob (ref) where not (${sql.join(named, sql` or `)})
+  `.execute(tx.db);
+  return rows.map(({ ref }) => ref);
+}

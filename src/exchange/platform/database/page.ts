@@ -1,0 +1,130 @@
+import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import type { SortBy } from '../../../contract/paging.ts';
+
+/** An item's place in a list: the values of the columns that order it, as text, exact to the microsecond. */
+export type Place = readonly string[];
+
+export interface PageRequest {
+  sort: readonly SortBy[];
+  count: number;
+  /** First item of the page. */
+  from?: Place;
+  /** Last item of the page; with `from` absent. */
+  to?: Place;
+}
+
+export interface Page<T> {
+  items: T[];
+  /** Last item of the page before; undefined at the start of the list. */
+  previous?: Place;
+  /** First item of the page after; undefined at its end. */
+  next?: Place;
+}
+
+interface Column {
+  ref: RawBuilder<unknown>;
+  type: 'uuid' | 'timestamptz';
+}
+
+/** How a list may be ordered. Only columns that never change and are never null: a place must stay where it is. */
+export interface ListOrder<C extends string = string> {
+  columns: Readonly<Record<C, Column>>;
+  /** The column that no two items share; what stands behind it in a sort decides nothing. */
+  unique: NoInfer<C>;
+  /** Decides between items that are equal by all other columns. */
+  tieBreak: Column;
+  default: readonly SortBy<NoInfer<C>>[];
+}
+
+export const column = (ref: string, type: Column['type']): Column => ({ ref: sql.ref(ref), type });
+
+type Key = Column & { direction: 'asc' | 'desc' };
+
+/**
+ * One page of what `rows` selects. It is found by the values that order the list, never by counting: items that are
+ * added or removed meanwhile move no other item to another page.
+ */
+export async function readPage<DB, TB extends keyof DB, O>(
+  rows: SelectQueryBuilder<DB, TB, O>,
+  order: ListOrder,
+  request: PageRequest,
+): Promise<Page<O>> {
+  const keys = keysOf(order, request.sort);
+  const backward = request.to !== undefined;
+  const edge = request.from ?? request.to;
+  // One more than asked for: it is the edge of the page after this one.
+  let query = inOrder(rows, keys, backward).limit(request.count + 1);
+  if (edge !== undefined) query = query.where(beyond(keys, edge, { backward, inclusive: true }));
+  const found = (await query.execute()) as (O & { place: Place })[];
+
+  const shown = found.slice(0, request.count);
+  const further = found[request.count]?.place;
+  const behind = edge && (await neighbour(rows, keys, shown[0]?.place ?? edge, !backward));
+  if (backward) shown.reverse();
+  return backward
+    ? { items: shown, previous: further, next: behind }
+    : { items: shown, previous: behind, next: further };
+}
+
+/** The item next to a place, on the side where this page is not. */
+async function neighbour<DB, TB extends keyof DB, O>(
+  rows: SelectQueryBuilder<DB, TB, O>,
+  keys: readonly Key[],
+  place: Place,
+  backward: boolean,
+): Promise<Place | undefined> {
+  const query = inOrder(rows.clearSelect(), keys, backward)
+    .where(beyond(keys, place, { backward, inclusive: false }))
+    .limit(1);
+  const [row] = (await query.execute()) as { place: Place }[];
+  return row?.place;
+}
+
+function inOrder<DB, TB extends keyof DB, O>(
+  rows: SelectQueryBuilder<DB, TB, O>,
+  keys: readonly Key[],
+  backward: boolean,
+) {
+  const place = sql<Place>`json_build_array(${sql.join(keys.map(({ ref }) => sql`${ref}::text`))})`;
+  let query = rows.select(place.as('place'));
+  for (const { ref, direction } of keys) {
+    query = query.orderBy(ref, (direction === 'asc') !== backward ? 'asc' : 'desc');
+  }
+  return query;
+}
+
+/** The sort's columns up to the one that no two items share. */
+function keysOf(order: ListOrder, sort: readonly SortBy[]): Key[] {
+  const keys: Key[] = [];
+  for (const { column: name, direction } of sort) {
+    const sorted = order.columns[name];
+    if (sorted === undefined) throw new Error(`no column ${name} in this list`);
+    keys.push({ ...sorted, direction });
+    if (name === order.unique) return keys;
+  }
+  return [...keys, { ...order.tieBreak, direction: keys.at(-1)?.direction ?? 'asc' }];
+}
+
+/** True of items on one side of a place: after it in the order of the list, or before it when `backward`. */
+function beyond(
+  keys: readonly Key[],
+  place: Place,
+  { backward, inclusive }: { backward: boolean; inclusive: boolean },
+): RawBuilder<boolean> {
+  const values = keys.map(({ type }, index) => sql`${place[index]}::${sql.raw(type)}`);
+  const operator = ({ direction }: Key, orEqual: boolean) =>
+    sql.raw(((direction === 'asc') !== backward ? '>' : '<') + (orEqual ? '=' : ''));
+  const [first, ...others] = keys;
+  if (first === undefined) throw new Error('a list has an order');
+  // One comparison of rows where the directions agree: an index can serve that.
+  if (others.every(({ direction }) => direction === first.direction)) {
+    return sql`(${sql.join(keys.map(({ ref }) => ref))}) ${operator(first, inclusive)} (${sql.join(values)})`;
+  }
+  const steps = keys.map((key, index) => {
+    const equal = keys.slice(0, index).map(({ ref }, at) => sql`${ref} = ${values[at]}`);
+    const orEqual = inclusive && index === keys.length - 1;
+    const step = sql`${key.ref} ${operator(key, orEqual)} ${values[index]}`;
+    return sql`(${sql.join([...equal, step], sql` and `)})`;
+  });
+  return sql`(${sql.join(steps, sql` or `)})`;
+}

@@ -1,0 +1,108 @@
+import { sql } from 'kysely';
+import type { AccountTx, SystemTx } from '../database/database.ts';
+
+/** How long a key gives the first answer again (interface-decisions.md, Idempotency). */
+const KEEP_HOURS = 24;
+/** A request that began this long ago and left no answer was cut off; its key may be used again. */
+const RUNNING_SECONDS_MAX = 60;
+
+/** An answer as it was stored. */
+export interface KeptAnswer {
+  status: number;
+  patientId?: string;
+  answer: unknown;
+}
+
+export type Claim =
+  | { kind: 'claimed' }
+  | { kind: 'running' }
+  | { kind: 'other-request' }
+  | { kind: 'answered'; kept: KeptAnswer };
+
+/** The answer that is kept under a key for this request, and no claim. */
+export async function findKeptAnswer(
+  tx: AccountTx,
+  keyHash: Buffer,
+  requestHash: Buffer,
+): Promise<KeptAnswer | undefined> {
+  const row = await tx.db
+    .selectFrom('idempotency_key')
+    .select(['status', 'answer', 'patient_id'])
+    .where('key_hash', '=', keyHash)
+    .where('request_hash', '=', requestHash)
+    .where('created_at', '>', sql<Date>`now() - make_interval(hours => ${KEEP_HOURS})`)
+    .executeTakeFirst();
+  if (row === undefined || row.status === null) return undefined;
+  return { status: row.status, patientId: row.patient_id ?? undefined, answer: row.answer };
+}
+
+/**
+ * Claims a key for a request, or tells why not. Until this transaction ends, a second claim of the key is told
+ * `running` at once instead of waiting.
+ */
+export async function claimIdempotencyKey(
+  tx: AccountTx,
+  keyHash: Buffer,
+  requestHash: Buffer,
+): Promise<Claim> {
+  // The lock comes in a statement of its own: the next one must see what its last holder committed.
+  const lock = await sql<{ held: boolean }>`
+    select pg_try_advisory_xact_lock(${keyHash.readBigInt64BE(0).toString()}::bigint) as held`.execute(tx.db);
+  if (lock.rows[0]?.held !== true) return { kind: 'running' };
+
+  const known = await tx.db
+    .selectFrom('idempotency_key')
+    .select(['request_hash', 'status', 'answer', 'patient_id'])
+    .select(sql<number>`extract(epoch from now() - created_at)::float8`.as('age_seconds'))
+    .where('key_hash', '=', keyHash)
+    .executeTakeFirst();
+  if (known !== undefined && known.age_seconds < KEEP_HOURS * 3600) {
+    if (!known.request_hash.equals(requestHash)) return { kind: 'other-request' };
+    const { status, answer, patient_id: patientId } = known;
+    if (status !== null)
+      return { kind: 'answered', kept: { status, patientId: patientId ?? undefined, answer } };
+    if (known.age_seconds < RUNNING_SECONDS_MAX) return { kind: 'running' };
+  }
+  const fresh = {
+    request_hash: requestHash,
+    ...{ status: null, answer: null, patient_id: null },
+    created_at: sql<Date>`now()`,
+  };
+  await tx.db
+    .insertInto('idempotency_key')
+    .values({ account_id: tx.accountId, key_hash: keyHash, ...fresh })
+    .onConflict((conflict) => conflict.columns(['account_id', 'key_hash']).doUpdateSet(fresh))
+    .execute();
+  return { kind: 'claimed' };
+}
+
+/** `sealed` is the answer as `AnswerSeal` makes it; it goes when the patient is deleted. */
+export async function storeAnswer(
+  tx: AccountTx,
+  keyHash: Buffer,
+  { status, sealed, patientId }: { status: number; sealed: string; patientId?: string },
+): Promise<void> {
+  await tx.db
+    .updateTable('idempotency_key')
+    .set({ status, answer: JSON.stringify({ sealed }), patient_id: patientId ?? null })
+    .where('key_hash', '=', keyHash)
+    .execute();
+}
+
+/** Gives the key of a request that changed nothing free. */
+export async function releaseIdempotencyKey(tx: AccountTx, keyHash: Buffer): Promise<void> {
+  await tx.db
+    .deleteFrom('idempotency_key')
+    .where('key_hash', '=', keyHash)
+    .where('status', 'is', null)
+    .execute();
+}
+
+/** Deletes keys that are no longer honoured; answers how many. */
+export async function deleteOldIdempotencyKeys(tx: SystemTx): Promise<number> {
+  const result = await tx.db
+    .deleteFrom('idempotency_key')
+    .where('created_at', '<', sql<Date>`now() - make_interval(hours => ${KEEP_HOURS})`)
+    .executeTakeFirst();
+  return Number(result.numDeletedRows);
+}

@@ -1,0 +1,171 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { decodeJwt, jwtVerify } from 'jose';
+import { SCOPES, type Scope } from '../../../../contract/scope.ts';
+import { ExpiringCache } from '../../../../lib/expiring-cache.ts';
+import { type Account, findAccount } from '../../../accounts/account-store.ts';
+import { createKeyCheck, type KeyCheck } from '../../../accounts/key-check.ts';
+import { parseApiKey } from '../../../accounts/rules/api-key.ts';
+import { EMBED_AUDIENCE, type EmbedToken } from '../../../embed/embed-token.ts';
+import { createEmbedTokenCheck } from '../../../embed/embed-token-check.ts';
+import type { Store } from '../../database/database.ts';
+import { ExchangeError } from '../../errors.ts';
+
+/** Who makes a request. */
+export interface Caller {
+  account: Account;
+  /** As the audit names it. */
+  actor: string;
+  /** The API key that was shown, or that made the embed token shown; none for our own orchestrator. */
+  keyId?: string;
+  scopes: readonly Scope[];
+  /** The embed token that was shown: good for a few operations only, whatever the scopes. */
+  embedToken?: EmbedToken;
+}
+
+/** A key or token that is known, and good no more. */
+interface DeadCaller {
+  accountId: string;
+  actor: string;
+  why: 'revoked' | 'expired';
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by the authentication on every route of the interface. */
+    caller: Caller | null;
+  }
+}
+
+/** Audience of the tokens by which our own orchestrator acts for an account. */
+export const INTERNAL_AUDIENCE = 'exchange-internal';
+/** Settings of an account that were changed may go on this long for its internal tokens. */
+const CACHE_MS = 5_000;
+const CACHE_ENTRIES_MAX = 10_000;
+
+export interface AuthOptions {
+  store: Store;
+  /** Signs internal tokens (HS256): `sub` is the account's id, `aud` INTERNAL_AUDIENCE, `exp` is required. */
+  internalTokenKey: string;
+  /** Default: what asks the database with every request. */
+  keys?: KeyCheck;
+}
+
+/** Refuses with 401 whoever shows neither a valid `x-api-key` nor a valid bearer token, internal or of E1. */
+export function addAuthentication(app: FastifyInstance, options: AuthOptions): void {
+  const authenticate = createAuthenticator(options);
+  app.addHook('onRequest', async (request) => {
+    const caller = await authenticate(request);
+    if (caller === undefined) {
+      request.refusalNotes = { why: hasCredentials(request) ? 'unknown' : 'missing' };
+      throw unauthorized(request);
+    }
+    if ('why' in caller) {
+      const { why, ...by } = caller;
+      request.refusalNotes = { by, why };
+      throw unauthorized(request);
+    }
+    request.caller = caller;
+  });
+}
+
+/** The caller that the authentication found. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (request.caller === null)
+    throw new Error('a route of the interface was registered without authentication');
+  return request.caller;
+}
+
+function createAuthenticator({ store, internalTokenKey, keys = createKeyCheck(store) }: AuthOptions) {
+  const embedTokens = createEmbedTokenCheck({ store, keys, internalTokenKey });
+  const cache = new ExpiringCache<Caller | 'unknown'>({ ttlMs: CACHE_MS, entriesMax: CACHE_ENTRIES_MAX });
+  const signingKey = new TextEncoder().encode(internalTokenKey);
+
+  const pending = new Map<string, Promise<Caller | undefined>>();
+
+  /** Requests that come at the same time share one look-up. */
+  const remembered = async (key: string, find: () => Promise<Caller | undefined>) => {
+    const known = cache.get(key);
+    if (known !== undefined) return known === 'unknown' ? undefined : known;
+    const finding = pending.get(key) ?? find().finally(() => pending.delete(key));
+    pending.set(key, finding);
+    const found = await finding;
+    cache.set(key, found ?? 'unknown');
+    return found;
+  };
+
+  const byApiKey = async (apiKey: string): Promise<Caller | DeadCaller | undefined> => {
+    const parts = parseApiKey(apiKey);
+    if (parts === undefined) return undefined;
+    const holder = await keys.byHash(parts.hash);
+    if (holder === undefined) return undefined;
+    const { state, account, keyId, scopes } = holder;
+    const actor = `key:${keyId}`;
+    if (state !== 'good') return { accountId: account.id, actor, why: state };
+    return { account, actor, keyId, scopes };
+  };
+
+  const byInternalToken = async (token: string): Promise<Caller | undefined> => {
+    const accountId = await accountOfToken(token, signingKey);
+    if (accountId === undefined) return undefined;
+    return remembered(`account:${accountId}`, async () => {
+      const account = await store.asSystem((tx) => findAccount(tx, accountId));
+      return account && { account, actor: 'internal', scopes: SCOPES };
+    });
+  };
+
+  const byEmbedToken = async (text: string): Promise<Caller | DeadCaller | undefined> => {
+    const known = await embedTokens.byToken(text);
+    if (known === undefined) return undefined;
+    const { token: embedToken, state } = known;
+    const actor = `embed:${embedToken.tokenId}`;
+    if (state !== 'good') return { accountId: embedToken.accountId, actor, why: state };
+    const { account, keyId } = known.holder;
+    return { account, keyId, actor, scopes: ['read'], embedToken };
+  };
+
+  return async (request: FastifyRequest): Promise<Caller | DeadCaller | undefined> => {
+    const apiKey = request.headers['x-api-key'];
+    if (typeof apiKey === 'string') return byApiKey(apiKey);
+    const bearer = /^Bearer ([\w.-]+)$/i.exec(request.headers.authorization ?? '')?.[1];
+    if (bearer === undefined) return undefined;
+    return isForEmbedding(bearer) ? byEmbedToken(bearer) : byInternalToken(bearer);
+  };
+}
+
+/** By what it says of itself; either way its signature is asked for. */
+function isForEmbedding(token: string): boolean {
+  try {
+    return decodeJwt(token).aud === EMBED_AUDIENCE;
+  } catch {
+    return false;
+  }
+}
+
+async function accountOfToken(token: string, signingKey: Uint8Array): Promise<string | undefined> {
+  try {
+    const { payload } = await jwtVerify(token, signingKey, {
+      algorithms: ['HS256'],
+      audience: INTERNAL_AUDIENCE,
+      requiredClaims: ['exp', 'sub'],
+    });
+    return /^[0-9a-f-]{36}$/.test(payload.sub ?? '') ? payload.sub : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const hasCredentials = ({ headers }: FastifyRequest): boolean =>
+  (headers['x-api-key'] ?? headers.authorization) !== undefined;
+
+function unauthorized(request: FastifyRequest): ExchangeError {
+  const { 'x-api-key': apiKey, authorization } = request.headers;
+  const message =
+    apiKey !== undefined
+      ? 'The API key is not valid'
+      : authorization !== undefined
+        ? 'The token is not valid, or not any more'
+        : 'The header x-api-key with your API key is required';
+  return new ExchangeError(401, message, {
+    headers: { 'www-authenticate': 'ApiKey realm="medical-data-exchange"' },
+  });
+}

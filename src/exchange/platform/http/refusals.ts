@@ -1,0 +1,116 @@
+import type { Logger } from '../../../lib/logger.ts';
+import { type AuditRecord, insertAuditEntry } from '../audit/audit-store.ts';
+import type { Store } from '../database/database.ts';
+import { isConnectionFault } from './errors.ts';
+
+/** What was refused or failed, of a known account. */
+export interface Refusal extends Omit<AuditRecord, 'many' | 'details'> {
+  accountId: string;
+}
+
+/**
+ * Refused requests in the audit, at a bounded rate: a few of each kind in a minute stand there singly, with what they were
+ * about, before their answers go out; the rest of the minute is counted and becomes one entry of each kind. A flood of
+ * refusals so costs neither the table nor the gateway much.
+ */
+export interface RefusalAudit {
+  /** Resolves when the entry is written, or at once when it is only counted. Never rejects. */
+  note(refusal: Refusal): Promise<void>;
+  /** The same, later: for what failed because the database did. */
+  count(refusal: Refusal): void;
+  /** Writes what was counted so far. Never rejects. */
+  flush(): Promise<void>;
+  /** The last flush. */
+  close(): Promise<void>;
+}
+
+/** Singly in a minute, by actor, operation and outcome, and of one account in all. */
+const SINGLE_OF_A_KIND = 10;
+const SINGLE_OF_AN_ACCOUNT = 200;
+/** Kinds counted of one account in a minute; what is beyond them is counted together. */
+const KINDS_OF_AN_ACCOUNT = 200;
+const WINDOW_MS = 60_000;
+const SEVERAL = 'several';
+
+interface Kind extends Refusal {
+  since: Date;
+  times: number;
+}
+
+interface Window {
+  /** Entries written singly, by kind. */
+  single: Map<string, number>;
+  singles: number;
+  counted: Map<string, Kind>;
+}
+
+export function createRefusalAudit(deps: { store: Store; logger: Logger; windowMs?: number }): RefusalAudit {
+  const { store, logger, windowMs = WINDOW_MS } = deps;
+  let windows = new Map<string, Window>();
+  let timer: NodeJS.Timeout | undefined;
+
+  function windowOf(accountId: string): Window {
+    const known = windows.get(accountId);
+    if (known !== undefined) return known;
+    const window: Window = { single: new Map(), singles: 0, counted: new Map() };
+    windows.set(accountId, window);
+    timer ??= setTimeout(() => void flush(), windowMs).unref();
+    return window;
+  }
+
+  function count(refusal: Refusal, times = 1, since = new Date()): void {
+    const { accountId, outcome } = refusal;
+    const { counted } = windowOf(accountId);
+    const isOwnKind = counted.has(kindOf(refusal)) || counted.size < KINDS_OF_AN_ACCOUNT;
+    const kind: Refusal = isOwnKind
+      ? { accountId, actor: refusal.actor, operation: refusal.operation, outcome }
+      : { accountId, actor: SEVERAL, operation: SEVERAL, outcome };
+    const known = counted.get(kindOf(kind));
+    if (known === undefined) counted.set(kindOf(kind), { ...kind, since, times });
+    else known.times += times;
+  }
+
+  const write = ({ accountId, ...record }: Refusal, many?: AuditRecord['many']) =>
+    store.asAccount(accountId, (tx) => insertAuditEntry(tx, { ...record, many }));
+
+  async function note(refusal: Refusal): Promise<void> {
+    const window = windowOf(refusal.accountId);
+    const kind = kindOf(refusal);
+    const singles = window.single.get(kind) ?? 0;
+    if (singles >= SINGLE_OF_A_KIND || window.singles >= SINGLE_OF_AN_ACCOUNT) return count(refusal);
+    window.single.set(kind, singles + 1);
+    window.singles += 1;
+    await write(refusal).catch((err: unknown) => keepOrGiveUp(err, refusal));
+  }
+
+  /** A database that is away comes back; what it refuses, it will refuse again. */
+  function keepOrGiveUp(err: unknown, refusal: Refusal, many?: AuditRecord['many']): void {
+    const { accountId, operation, outcome } = refusal;
+    if (isConnectionFault(err)) count(refusal, many?.times, many?.since);
+    else logger.error({ err, accountId, operation, outcome, ...many }, 'audit entry not written');
+  }
+
+  async function flush(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    const ended = windows;
+    windows = new Map();
+    for (const { counted } of ended.values())
+      for (const { since, times, ...kind } of counted.values())
+        await write(kind, { since, times }).catch((err) => keepOrGiveUp(err, kind, { since, times }));
+  }
+
+  return {
+    note,
+    count: (refusal) => count(refusal),
+    flush,
+    async close() {
+      await flush();
+      clearTimeout(timer);
+      const lost = [...windows.values()].flatMap(({ counted }) => [...counted.values()]);
+      for (const kind of lost) logger.error({ ...kind }, 'audit entry not written');
+    },
+  };
+}
+
+const kindOf = ({ actor, operation, outcome }: Refusal): string => `${actor}\n${operation}\n${outcome}`;

@@ -1,0 +1,41 @@
+import { sql } from 'kysely';
+import type { AccountTx } from '../database/database.ts';
+
+export interface LimitUse {
+  name: string;
+  /** Uses in the present minute, these included. */
+  used: number;
+  /** Until the minute ends. */
+  resetMs: number;
+}
+
+/**
+ * Counts one use (or `uses`) of each named limit in the present minute. Part of the caller's transaction, so that a request
+ * that is rolled back uses nothing, and shared by all gateways. A transaction that began in the minute before and had to
+ * wait for its turn counts in the minute that has begun: it must not begin the old one anew and forget its uses.
+ */
+export async function countUse(tx: AccountTx, names: readonly string[], uses = 1): Promise<LimitUse[]> {
+  if (names.length === 0) return [];
+  const sorted = [...names].sort();
+  const { rows } = await sql<{ name: string; used: number; reset_ms: number }>`
+    insert into rate_window as w (account_id, name, window_start, used)
+    select ${tx.accountId}::uuid, name, date_trunc('minute', now()), ${uses}::int from unnest(${sorted}::text[]) as name
+    on conflict (account_id, name) do update set
+      used = case when w.window_start < excluded.window_start then excluded.used else w.used + excluded.used end,
+      window_start = greatest(w.window_start, excluded.window_start)
+    returning name, used,
+      extract(epoch from window_start + interval '1 minute' - clock_timestamp())::float * 1000 as reset_ms
+  `.execute(tx.db);
+  return rows.map((row) => ({ name: row.name, used: row.used, resetMs: Math.max(0, row.reset_ms) }));
+}
+
+/** As `countUse` would find them, without counting and without waiting for whoever counts: the next moment may differ. */
+export async function readUse(tx: AccountTx, names: readonly string[]): Promise<LimitUse[]> {
+  const { rows } = await sql<{ name: string; used: number; reset_ms: number }>`
+    select name, case when window_start >= minute then used else 0 end as used,
+      extract(epoch from greatest(window_start, minute) + interval '1 minute' - clock_timestamp())::float * 1000 as reset_ms
+    from unnest(${[...names]}::text[]) as limits (name)
+    left join rate_window using (name) cross join date_trunc('minute', now()) as minute
+  `.execute(tx.db);
+  return rows.map((row) => ({ name: row.name, used: row.used, resetMs: Math.max(0, row.reset_ms) }));
+}

@@ -1,0 +1,65 @@
+import { BULK_CREATE_EVENT_TYPE, type BulkCreateEvent } from '../../../contract/bulk-create.ts';
+import { CONSOLIDATED_DATA_EVENT_TYPE } from '../../../contract/consolidated-query.ts';
+import { DOCUMENT_URLS_EVENT_TYPE } from '../../../contract/documents.ts';
+import { NETWORK_QUERY_EVENT_TYPES } from '../../../contract/events.ts';
+import { NOTIFICATION_TYPES } from '../../../contract/notifications.ts';
+import { bulkResultUrl } from '../../bulk-create/result-link.ts';
+import { withConsolidatedResult } from '../../consolidated-query/event-link.ts';
+import { withDocumentUrls } from '../../documents/document-link.ts';
+import { notificationUrl } from '../../notifications/notification-link.ts';
+import { consolidatedDataUrl, type LinkMaker } from '../links/signed-link.ts';
+import type { OpenEvent } from './event-store.ts';
+
+/** What a rule sees of an event. */
+export type LinkedEvent = Pick<OpenEvent, 'patientId' | 'body'>;
+/** Puts fresh, expiring links into an event's body. */
+export type LinkRule = (links: LinkMaker, accountId: string, event: LinkedEvent) => Record<string, unknown>;
+
+const withConsolidatedData: LinkRule = (links, accountId, { patientId, body }) => {
+  if (patientId === null) return body;
+  const { payload, ...rest } = body;
+  return {
+    ...rest,
+    payload: {
+      ...(payload as object),
+      consolidatedDataUrl: consolidatedDataUrl(links, { accountId, patientId }),
+    },
+  };
+};
+
+const withBulkResult: LinkRule = (links, accountId, { body }) => {
+  const told = body.bulkPatientCreate as BulkCreateEvent['bulkPatientCreate'];
+  if (told.status !== 'completed') return body;
+  const result = bulkResultUrl(links, { accountId, requestId: told.requestId });
+  return { ...body, bulkPatientCreate: { ...told, result } };
+};
+
+/** Its request id is the notification's. */
+const withNotification: LinkRule = (links, accountId, { body }) => {
+  const { meta, payload } = body as { meta: { requestId: string }; payload: object };
+  const url = notificationUrl(links, { accountId, notificationId: meta.requestId });
+  return { ...body, payload: { url, ...payload } };
+};
+
+/**
+ * The events that carry links, by type. Links are made when an event is sent, so a late delivery carries one that
+ * still works (decision 3); the stored body has none.
+ */
+const LINK_RULES: Readonly<Record<string, LinkRule>> = {
+  ...Object.fromEntries(NETWORK_QUERY_EVENT_TYPES.map((type) => [type, withConsolidatedData])),
+  'network-query.hie.first-data-ready': withConsolidatedData,
+  ...Object.fromEntries(NOTIFICATION_TYPES.map((type) => [type, withNotification])),
+  [BULK_CREATE_EVENT_TYPE]: withBulkResult,
+  [CONSOLIDATED_DATA_EVENT_TYPE]: (links, accountId, { body }) =>
+    withConsolidatedResult(links, accountId, body),
+  [DOCUMENT_URLS_EVENT_TYPE]: (links, accountId, { body }) => withDocumentUrls(links, accountId, body),
+};
+
+/** The body of an event as it is sent. */
+export function linkedBody(
+  links: LinkMaker,
+  accountId: string,
+  event: LinkedEvent & Pick<OpenEvent, 'type'>,
+): Record<string, unknown> {
+  return LINK_RULES[event.type]?.(links, accountId, event) ?? event.body;
+}

@@ -1,0 +1,197 @@
+import { sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
+import type { AccountTx } from '../database/database.ts';
+import { copiesOf, STATUS_AT_FIRST } from './event-copy-store.ts';
+
+export interface NewEvent {
+  type: string;
+  /** One fact has one event, however often the step that tells it runs. */
+  factKey: string;
+  /** Of events about one patient; they go out in their order. */
+  patientId?: string;
+  requestId?: string;
+  occurredAt: Date;
+  /** `meta` without its id, and the body part; links are added when it is sent. */
+  body: { meta: Record<string, unknown> } & Record<string, unknown>;
+}
+
+/** An event on its way to a destination. */
+export interface OpenEvent {
+  id: string;
+  /** What every destination sees as the message's id. */
+  messageId: string;
+  type: string;
+  patientId: string | null;
+  body: Record<string, unknown>;
+  attempts: number;
+  url: string;
+  /** As stored (`WebhookKeys`): the one in force, then the one before it while that is valid. */
+  keys: string[];
+  destinationId: string;
+}
+
+/**
+ * Writes an event into the outbox, with a copy for each further destination whose filter it passes; returns its id, or
+ * undefined when the fact has been told before. With `onlyTo` it goes to that destination and no other.
+ */
+export async function insertEvent(
+  tx: AccountTx,
+  event: NewEvent,
+  onlyTo?: { destinationId: string },
+): Promise<string | undefined> {
+  const id = uuidv7();
+  const body = { ...event.body, meta: { messageId: id, ...event.body.meta } };
+  const first = onlyTo === undefined ? sql`d.of_settings` : sql`d.id = ${onlyTo.destinationId}`;
+  const { rows } = await sql<{ id: string }>`
+    with message as (
+      insert into event (id, account_id, patient_id, destination_id, type, fact_key, request_id, body, occurred_at, status)
+      select ${id}, ${tx.accountId}, ${event.patientId ?? null}::uuid, d.id, ${event.type}, ${event.factKey}, ${event.requestId ?? null}::uuid,
+             ${JSON.stringify(body)}, ${event.occurredAt}, ${STATUS_AT_FIRST}
+      from (select 1) as one left join webhook_destination d on d.account_id = ${tx.accountId} and ${first}
+      on conflict (account_id, fact_key) where copy_of is null do nothing
+      returning *
+    )${onlyTo === undefined ? sql`, copies as (${copiesOf(sql`message`)})` : sql``}
+    select id from message
+  `.execute(tx.db);
+  return rows[0]?.id;
+}
+
+/** How long a claimed event is left to whoever claimed it; more than a receiver has for its answer. */
+const IN_HAND_MS = 25_000;
+
+export type Claim =
+  | { kind: 'claimed'; event: OpenEvent }
+  /** An earlier event of the same patient has not gone there yet, or somebody is just sending this one. */
+  | { kind: 'blocked'; attempts: number }
+  /** Delivered, dead or without a destination. */
+  | { kind: 'closed' };
+
+/** Takes an event for one attempt. The attempt counts from here, whatever becomes of the process. */
+export async function claimEvent(tx: AccountTx, eventId: string): Promise<Claim> {
+  const event = await tx.db
+    .selectFrom('event as e')
+    .innerJoin('webhook_destination as d', 'd.id', 'e.destination_id')
+    .innerJoin('event as m', (join) => join.on('m.id', '=', sql`coalesce(e.copy_of, e.id)`))
+    .select(['e.id', 'e.seq', 'e.type', 'e.patient_id', 'e.attempts', 'e.status', 'e.last_attempt_at'])
+    .select(['m.id as messageId', 'm.body'])
+    .select(['d.id as destinationId', 'd.url', 'd.key', 'd.previous_key', 'd.previous_key_until'])
+    .where('e.id', '=', eventId)
+    .forUpdate('e')
+    .executeTakeFirst();
+  if (event === undefined || (event.status !== 'pending' && event.status !== 'delivering'))
+    return { kind: 'closed' };
+  if (event.url === null || event.key === null) return { kind: 'closed' };
+  const isInHand =
+    event.status === 'delivering' && Date.now() - (event.last_attempt_at?.getTime() ?? 0) < IN_HAND_MS;
+  if (isInHand || (event.patient_id !== null && (await hasEarlierOpen(tx, event, event.patient_id)))) {
+    return { kind: 'blocked', attempts: event.attempts };
+  }
+  const attempts = event.attempts + 1;
+  await tx.db
+    .updateTable('event')
+    .set({ status: 'delivering', attempts, last_attempt_at: new Date() })
+    .where('id', '=', eventId)
+    .execute();
+  const { url, key, destinationId, messageId } = event;
+  const isOverlap = (event.previous_key_until?.getTime() ?? 0) > Date.now();
+  return {
+    kind: 'claimed',
+    event: {
+      id: event.id,
+      messageId,
+      type: event.type,
+      patientId: event.patient_id,
+      body: event.body,
+      attempts,
+      url,
+      keys: isOverlap && event.previous_key !== null ? [key, event.previous_key] : [key],
+      destinationId,
+    },
+  };
+}
+
+/**
+ * Waits for whoever is just writing how the earlier event went: either this sees it closed, or that one sees this
+ * event waiting (`recordDelivery`). So none of two that meet is left behind.
+ */
+async function hasEarlierOpen(
+  tx: AccountTx,
+  event: { seq: string; destinationId: string },
+  patientId: string,
+): Promise<boolean> {
+  const earlier = await tx.db
+    .selectFrom('event')
+    .select('id')
+    .where('patient_id', '=', patientId)
+    .where('destination_id', '=', event.destinationId)
+    .where('seq', '<', event.seq)
+    .where('status', 'in', ['pending', 'delivering'])
+    .orderBy('seq')
+    .limit(1)
+    .forShare()
+    .executeTakeFirst();
+  return earlier !== undefined;
+}
+
+export interface AttemptResult {
+  eventId: string;
+  outcome: 'delivered' | 'failed' | 'dead';
+  httpStatus?: number;
+  /** For operators: `503`, `timeout`, `refused address`; no bodies. */
+  note: string;
+}
+
+/** Writes how an attempt ended. Returns the patient's next open event for the destination, which may go out now. */
+export async function recordDelivery(tx: AccountTx, result: AttemptResult): Promise<string | undefined> {
+  // Counted on when the event is sent anew, though its schedule then begins from the start; none when the event is gone.
+  await sql`
+    insert into event_attempt (event_id, attempt, account_id, http_status, outcome)
+    select id, (select count(*) + 1 from event_attempt where event_id = event.id), account_id,
+      ${result.httpStatus ?? null}::int, ${result.note}
+    from event where id = ${result.eventId}
+    on conflict do nothing
+  `.execute(tx.db);
+  const status = result.outcome === 'failed' ? 'pending' : result.outcome;
+  const event = await tx.db
+    .updateTable('event')
+    .set({ status, delivered_at: result.outcome === 'delivered' ? new Date() : null })
+    .where('id', '=', result.eventId)
+    .where('status', 'in', ['pending', 'delivering'])
+    .returning(['patient_id', 'seq', 'destination_id'])
+    .executeTakeFirst();
+  if (event === undefined) return undefined;
+  const health = result.outcome === 'delivered' ? 'healthy' : 'failing';
+  await tx.db
+    .updateTable('webhook_destination')
+    .set({ health, health_at: new Date() })
+    .where('id', '=', event.destination_id)
+    .where('health', 'not in', [health, 'disabled'])
+    .execute();
+  if (result.outcome === 'failed' || event.patient_id === null) return undefined;
+  const next = await tx.db
+    .selectFrom('event')
+    .select('id')
+    .where('patient_id', '=', event.patient_id)
+    .where('destination_id', '=', event.destination_id)
+    .where('seq', '>', event.seq)
+    .where('status', '=', 'pending')
+    .orderBy('seq')
+    .limit(1)
+    .executeTakeFirst();
+  return next?.id;
+}
+
+/** The destination said 410: nothing goes there until the caller sets it anew. What was open is dead-lettered. */
+export async function disableDestination(tx: AccountTx, destinationId: string): Promise<void> {
+  await tx.db
+    .updateTable('webhook_destination')
+    .set({ health: 'disabled', health_at: new Date() })
+    .where('id', '=', destinationId)
+    .execute();
+  await tx.db
+    .updateTable('event')
+    .set({ status: 'dead' })
+    .where('destination_id', '=', destinationId)
+    .where('status', 'in', ['pending', 'delivering'])
+    .execute();
+}

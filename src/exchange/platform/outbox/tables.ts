@@ -1,0 +1,56 @@
+import type { ColumnType, Generated } from 'kysely';
+import type { Instant } from '../database/columns.ts';
+
+export interface WebhookTables {
+  webhook_destination: WebhookDestinationTable;
+  event: EventTable;
+  event_attempt: EventAttemptTable;
+}
+
+interface WebhookDestinationTable {
+  id: string;
+  account_id: string;
+  of_settings: Generated<boolean>;
+  url: string | null;
+  types: string[] | null;
+  key: string | null;
+  previous_key: string | null;
+  previous_key_until: Date | null;
+  health: Generated<'healthy' | 'failing' | 'disabled' | 'unknown'>;
+  health_at: Date | null;
+  created_at: Instant;
+  updated_at: Instant;
+}
+
+export type EventState = 'pending' | 'delivering' | 'delivered' | 'dead' | 'unrouted';
+
+/** A message on its way to one destination. */
+interface EventTable {
+  id: string;
+  seq: Generated<string>;
+  account_id: string;
+  patient_id: string | null;
+  destination_id: string | null;
+  /** The message that this is a copy of, for a further destination. */
+  copy_of: string | null;
+  type: string;
+  fact_key: string;
+  request_id: string | null;
+  /** Of messages; a copy has none, and is read together with its message. */
+  body: ColumnType<Record<string, unknown>, string | null, string | null>;
+  occurred_at: Date;
+  status: EventState;
+  attempts: Generated<number>;
+  last_attempt_at: Date | null;
+  handed_over_at: Date | null;
+  delivered_at: Date | null;
+}
+
+interface EventAttemptTable {
+  event_id: string;
+  attempt: number;
+  account_id: string;
+  at: Instant;
+  http_status: number | null;
+  outcome: string;
+}

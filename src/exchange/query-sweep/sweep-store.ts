@@ -1,0 +1,112 @@
+import { type Selectable, sql } from 'kysely';
+import type { QuerySweepProgress } from '../../contract/bulk-create-workflow.ts';
+import type { AccountTx, SystemTx } from '../platform/database/database.ts';
+import type { Database } from '../platform/database/schema.ts';
+import type { SweepState } from './tables.ts';
+
+/** The process that completed a bulk create has this long to start its sweep. */
+const START_GRACE_MS = 60_000;
+/** A sweep whose workflow has not been heard of for that long is looked for. */
+const LOOK_AGAIN_MS = 15 * 60_000;
+
+/** Writes the sweep of a completed bulk create, once; nothing for another request, and for a dry run. */
+export async function openSweep(tx: AccountTx, requestId: string): Promise<void> {
+  await sql`
+    insert into bulk_sweep (request_id, account_id, patients)
+    select r.id, r.account_id, (select count(*) from bulk_patient p where p.request_id = r.id)
+    from bulk_request r where r.id = ${requestId}::uuid and r.status = 'completed' and not r.dry_run
+    on conflict (request_id) do nothing
+  `.execute(tx.db);
+}
+
+/** Takes the sweep's row for this transaction: whoever starts its queries takes turns. */
+export async function lockSweep(
+  tx: AccountTx,
+  requestId: string,
+): Promise<Selectable<Database['bulk_sweep']> | undefined> {
+  return tx.db
+    .selectFrom('bulk_sweep')
+    .selectAll()
+    .where('request_id', '=', requestId)
+    .forUpdate()
+    .executeTakeFirst();
+}
+
+/** Where the sweep of a bulk create stands; undefined before it has begun, and for a dry run. */
+export async function readSweepCounts(
+  tx: AccountTx,
+  requestId: string,
+): Promise<QuerySweepProgress | undefined> {
+  const row = await tx.db
+    .selectFrom('bulk_sweep')
+    .selectAll()
+    .where('request_id', '=', requestId)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const { open } = await countOpenQueries(tx, requestId);
+  const { state, patients, started, skipped, failed } = row;
+  return { requestId, state, patients, started, skipped, failed, open };
+}
+
+/** The sweep's queries that have not ended; `busy` are those that do not merely wait for a source's answer. */
+export async function countOpenQueries(
+  tx: AccountTx,
+  requestId: string,
+): Promise<{ open: number; busy: number }> {
+  const { rows } = await sql<{ open: number; busy: number }>`
+    select count(*) as open, count(*) filter (where exists (
+      select from network_query_attempt a
+      where a.query_id = q.id and a.status = 'running' and (a.job is null or a.pages > 0)
+    )) as busy
+    from network_query q join bulk_patient p on p.query_id = q.id
+    where q.account_id = ${tx.accountId}::uuid and q.status = 'running' and q.origin = 'bulk'
+      and p.request_id = ${requestId}::uuid
+  `.execute(tx.db);
+  return rows[0] ?? { open: 0, busy: 0 };
+}
+
+/** Changes the state of a sweep that has not ended; answers the state that it has then. */
+export async function setSweepState(
+  tx: AccountTx,
+  requestId: string,
+  state: SweepState,
+): Promise<SweepState | undefined> {
+  const hasEnded = state === 'completed' || state === 'cancelled';
+  await tx.db
+    .updateTable('bulk_sweep')
+    .set({ state, seen_at: sql<Date>`now()`, ended_at: hasEnded ? sql<Date>`now()` : null })
+    .where('request_id', '=', requestId)
+    .where('ended_at', 'is', null)
+    .execute();
+  const row = await tx.db
+    .selectFrom('bulk_sweep')
+    .select('state')
+    .where('request_id', '=', requestId)
+    .executeTakeFirst();
+  return row?.state;
+}
+
+/** Over all accounts: completed bulk creates with patients whose sweep has not begun, and sweeps not heard of for long. */
+export async function sweepsToEnsure(
+  tx: SystemTx,
+  limit: number,
+): Promise<{ accountId: string; requestId: string }[]> {
+  const { rows } = await sql<{ accountId: string; requestId: string }>`
+    select r.account_id as "accountId", r.id as "requestId"
+    from bulk_request r left join bulk_sweep s on s.request_id = r.id
+    where r.status = 'completed' and not r.dry_run and r.created + r.updated > 0 and (
+      (s.request_id is null and r.ended_at < now() - ${START_GRACE_MS} * interval '1 millisecond')
+      or (s.ended_at is null and s.seen_at < now() - ${LOOK_AGAIN_MS} * interval '1 millisecond'))
+    order by r.ended_at limit ${limit}
+  `.execute(tx.db);
+  return rows;
+}
+
+/** The workflow is there; it is not looked for again for a while. */
+export async function markSweepSeen(tx: AccountTx, requestId: string): Promise<void> {
+  await tx.db
+    .updateTable('bulk_sweep')
+    .set({ seen_at: sql<Date>`now()` })
+    .where('request_id', '=', requestId)
+    .execute();
+}

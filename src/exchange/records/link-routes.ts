@@ -1,0 +1,31 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { findPatient } from '../patients/patient-store.ts';
+import { NotFoundError } from '../platform/errors.ts';
+import type { GatewayDeps } from '../platform/http/deps.ts';
+import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-route.ts';
+import { consolidatedBundle } from './consolidated-bundle.ts';
+
+/** What webhooks point to (`consolidatedDataUrl`): the signed link is the permission. */
+export function addLinkRoutes(
+  app: FastifyInstance,
+  deps: Pick<GatewayDeps, 'store' | 'records' | 'linkSigningKey' | 'publicBaseUrl'>,
+): void {
+  addSignedLinkRoute(app, deps, 'consolidated', 'readConsolidatedLink', async (link, request, reply) => {
+    const { accountId, targetId: patientId } = link;
+    await deps.store.asAccount(accountId, async (tx) => {
+      if ((await findPatient(tx, patientId)) === undefined) throw new NotFoundError('Patient');
+      await auditLink(tx, request, { operation: 'readConsolidatedLink', patientId });
+    });
+    await deps.records.merge(accountId, patientId);
+    return reply.type('application/fhir+json; charset=utf-8').send(
+      Readable.from(
+        consolidatedBundle(deps.store, {
+          accountId,
+          patientId,
+          fullUrlBase: `${deps.publicBaseUrl}/fhir`,
+        }),
+      ),
+    );
+  });
+}

@@ -1,0 +1,35 @@
+import { sql } from 'kysely';
+import type { RecordSource } from '../../contract/primitives.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+
+export interface StoredOrigin {
+  resourceType: string;
+  source: RecordSource;
+  sourceId: string;
+  fileName: string;
+  isConverted: boolean;
+  collectedAt: Date;
+  versionId: string | null;
+  lastUpdated: string | null;
+  leads: boolean;
+  keys: string[];
+}
+
+/** The deliveries behind a consolidated resource, the leading one first. */
+export async function readResourceOrigins(
+  tx: AccountTx,
+  patientId: string,
+  resourceId: string,
+): Promise<StoredOrigin[]> {
+  const { rows } = await sql<StoredOrigin>`
+    select o.resource_type as "resourceType", o.source, o.source_id as "sourceId", d.file_name as "fileName",
+      p.converted_from is not null as "isConverted", p.collected_at as "collectedAt",
+      p.content #>> '{meta,versionId}' as "versionId", p.content #>> '{meta,lastUpdated}' as "lastUpdated",
+      o.leads, o.keys
+    from record_origin o
+    join patient_resource p using (patient_id, source, resource_type, source_id)
+    join document d on d.id = p.document_id
+    where o.patient_id = ${patientId} and o.resource_id = ${resourceId}
+    order by o.rank desc`.execute(tx.db);
+  return rows;
+}

@@ -1,0 +1,147 @@
+import { sql } from 'kysely';
+import type { RecordSource } from '../../contract/primitives.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import type { AsideReason } from './rules/facts.ts';
+
+export interface RecordFilter {
+  types?: readonly string[];
+  /** YYYY-MM-DD, inclusive. */
+  dateFrom?: string;
+  /** YYYY-MM-DD, inclusive. */
+  dateTo?: string;
+}
+
+export interface RecordPlace {
+  resourceType: string;
+  sortDate: string;
+  id: string;
+}
+
+/** Up to `count` consolidated resources after `after`: by type, newest first, undated last. The Patient is not among them. */
+export async function readLeading(
+  tx: AccountTx,
+  patientId: string,
+  filter: RecordFilter,
+  after: RecordPlace | undefined,
+  count: number,
+): Promise<RecordPlace[]> {
+  let query = filtered(tx, patientId, filter)
+    .select(['resource_type as resourceType', 'sort_date as sortDate'])
+    .select(sql<string>`resource_id`.as('id'))
+    .orderBy('resource_type')
+    .orderBy('sort_date', 'desc')
+    .orderBy('resource_id', 'desc')
+    .limit(count);
+  if (after !== undefined) {
+    const { resourceType, sortDate, id } = after;
+    query = query.where(
+      sql<boolean>`(resource_type > ${resourceType}
+        or resource_type = ${resourceType} and (sort_date, resource_id) < (${sortDate}, ${id}::uuid))`,
+    );
+  }
+  return query.execute();
+}
+
+/** Consolidated resources by type, without the Patient. */
+export async function countLeading(
+  tx: AccountTx,
+  patientId: string,
+  filter: RecordFilter,
+): Promise<{ resourceType: string; count: number }[]> {
+  return filtered(tx, patientId, filter)
+    .select('resource_type as resourceType')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .groupBy('resource_type')
+    .orderBy('resource_type')
+    .execute();
+}
+
+function filtered(tx: AccountTx, patientId: string, { types, dateFrom, dateTo }: RecordFilter) {
+  let query = tx.db
+    .selectFrom('record_origin')
+    .where('patient_id', '=', patientId)
+    .where('leads', '=', true)
+    .where('resource_type', '<>', 'Patient');
+  if (types !== undefined) query = query.where(sql<boolean>`resource_type = any(${[...types]}::text[])`);
+  // What has no date is kept: a missing date must not hide an allergy.
+  if (dateFrom !== undefined) {
+    query = query.where(sql<boolean>`(date_to is null or date_to >= ${dateFrom}::date)`);
+  }
+  if (dateTo !== undefined) {
+    query = query.where(sql<boolean>`(date_from is null or date_from <= ${dateTo}::date)`);
+  }
+  return query;
+}
+
+export interface RecordMember {
+  resourceId: string;
+  source: RecordSource;
+  sourceId: string;
+  fileName: string;
+  collectedAt: Date;
+  isConverted: boolean;
+  content: Record<string, unknown>;
+}
+
+/** All deliveries of these consolidated resources, the leading one of each first. */
+export async function readMembers(
+  tx: AccountTx,
+  patientId: string,
+  resourceIds: readonly string[],
+): Promise<RecordMember[]> {
+  const { rows } = await sql<RecordMember>`
+    select o.resource_id as "resourceId", p.source, p.source_id as "sourceId", d.file_name as "fileName",
+      p.collected_at as "collectedAt", p.converted_from is not null as "isConverted", p.content
+    from unnest(${[...resourceIds]}::uuid[]) as wanted(id)
+    cross join lateral (select * from record_origin
+      where patient_id = ${patientId} and resource_id = wanted.id offset 0) o
+    cross join lateral (select * from patient_resource
+      where patient_id = ${patientId} and source = o.source and resource_type = o.resource_type
+        and source_id = o.source_id limit 1) p
+    cross join lateral (select file_name from document where id = p.document_id limit 1) d
+    order by o.rank desc`.execute(tx.db);
+  return rows;
+}
+
+export interface SourceTarget {
+  source: string;
+  type: string;
+  id: string;
+}
+
+/** The consolidated ids of what sources call so; what is not there was not delivered or is put aside. */
+export async function resolveTargets(
+  tx: AccountTx,
+  patientId: string,
+  targets: readonly SourceTarget[],
+): Promise<(SourceTarget & { resourceId: string })[]> {
+  if (targets.length === 0) return [];
+  const { rows } = await sql<SourceTarget & { resourceId: string }>`
+    select n.source, n.type, n.id, o.resource_id as "resourceId"
+    from json_to_recordset(${JSON.stringify(targets)}::json) as n(source text, type text, id text)
+    cross join lateral (select resource_id from record_origin
+      where patient_id = ${patientId} and source = n.source and resource_type = n.type and source_id = n.id
+      limit 1) o
+    where o.resource_id is not null`.execute(tx.db);
+  return rows;
+}
+
+/** How many of a source's deliveries are put aside, by reason. */
+export async function countAside(
+  tx: AccountTx,
+  patientId: string,
+  source: RecordSource,
+): Promise<{ reason: AsideReason; count: number }[]> {
+  return tx.db
+    .selectFrom('record_origin')
+    .select(({ fn, ref }) => [
+      ref('aside').$castTo<AsideReason>().as('reason'),
+      fn.countAll<number>().as('count'),
+    ])
+    .where('patient_id', '=', patientId)
+    .where('source', '=', source)
+    .where('aside', 'is not', null)
+    .groupBy('aside')
+    .orderBy('aside')
+    .execute();
+}

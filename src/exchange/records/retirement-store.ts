@@ -1,0 +1,137 @@
+import { sql } from 'kysely';
+import type { SourceStepInput } from '../../contract/network-query-steps.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { lockRecord } from './merge-store.ts';
+import type { Identity, RetireReason } from './rules/retirement.ts';
+
+/** Notes what a page named; the end of the attempt compares it with what was collected before. */
+export async function noteAnswered(
+  tx: AccountTx,
+  step: SourceStepInput,
+  page: number,
+  { resources, isPartial }: { resources: readonly Identity[]; isPartial: boolean },
+): Promise<void> {
+  await tx.db
+    .insertInto('answered_page')
+    .values({
+      query_id: step.requestId,
+      source: step.source,
+      attempt: step.attempt,
+      page,
+      account_id: tx.accountId,
+      resources: resources.map(nameOf),
+      is_partial: isPartial,
+    })
+    .execute();
+}
+
+export async function forgetAnswered(tx: AccountTx, step: SourceStepInput): Promise<void> {
+  await tx.db
+    .deleteFrom('answered_page')
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('attempt', '=', step.attempt)
+    .execute();
+}
+
+export interface WholeAnswer {
+  /** Collected from this source before, and not in this answer. */
+  missing: Identity[];
+  /** One resource of each type in the answer: type to id. */
+  present: Map<string, string>;
+}
+
+/**
+ * What the whole answer of an attempt lacks. Undefined when the answer was not whole: the source reported errors, or some
+ * page was kept by a version of ours that noted nothing.
+ */
+export async function compareWithAnswer(
+  tx: AccountTx,
+  step: SourceStepInput,
+  patientId: string,
+): Promise<WholeAnswer | undefined> {
+  const { requestId, source, attempt } = step;
+  const answered = sql`answered_page where query_id = ${requestId} and source = ${source} and attempt = ${attempt}`;
+  const whole = await sql<{ isWhole: boolean }>`
+    select count(*) = a.pages and not coalesce(bool_or(p.is_partial), false) as "isWhole"
+    from network_query_attempt a
+    left join answered_page p using (query_id, source, attempt)
+    where a.query_id = ${requestId} and a.source = ${source} and a.attempt = ${attempt}
+    group by a.pages`.execute(tx.db);
+  if (whole.rows[0]?.isWhole !== true) return undefined;
+  const missing = await sql<Identity>`
+    select resource_type as "resourceType", source_id as id from patient_resource
+    where patient_id = ${patientId} and source = ${source} and converted_from is null
+    except
+    select split_part(name, '/', 1), split_part(name, '/', 2) from (select unnest(resources) as name from ${answered}) n
+  `.execute(tx.db);
+  const present = await sql<Identity>`
+    select distinct on (split_part(name, '/', 1)) split_part(name, '/', 1) as "resourceType", split_part(name, '/', 2) as id
+    from (select unnest(resources) as name from ${answered}) n`.execute(tx.db);
+  return {
+    missing: missing.rows,
+    present: new Map(present.rows.map(({ resourceType, id }) => [resourceType, id])),
+  };
+}
+
+/**
+ * Takes resources out of what a source delivered, and so out of the record at its next merge; kept with the reason. A
+ * document's resources go with its DocumentReference. A version newer than the one that says so stays.
+ */
+export async function retire(
+  tx: AccountTx,
+  step: SourceStepInput,
+  patientId: string,
+  retired: readonly (Identity & { reason: RetireReason; revision: string })[],
+): Promise<void> {
+  if (retired.length === 0) return;
+  // Nothing is made of a document while it goes.
+  if (retired.some(({ resourceType }) => resourceType === 'DocumentReference'))
+    await lockRecord(tx, patientId);
+  await sql`
+    with named as (
+      select * from json_to_recordset(${JSON.stringify(retired)}::json)
+        as n("resourceType" text, id text, reason text, revision text)),
+    own as (
+      delete from patient_resource r using named n
+      where r.patient_id = ${patientId} and r.source = ${step.source} and r.converted_from is null
+        and r.resource_type = n."resourceType" and r.source_id = n.id
+        and (n.revision = '' or r.revision = '' or n.revision >= r.revision)
+      returning r.*, n.reason),
+    made_of_it as (
+      delete from patient_resource r using own
+      where r.patient_id = ${patientId} and r.source = ${step.source}
+        and own.resource_type = 'DocumentReference' and r.converted_from = own.source_id
+      returning r.*, own.reason),
+    -- Should the document come back, it is converted again.
+    conversion as (
+      delete from document_conversion c using document d, own
+      where d.id = c.document_id and d.patient_id = ${patientId} and d.source = ${step.source}
+        and own.resource_type = 'DocumentReference' and d.source_document_id = own.source_id)
+    insert into retired_resource (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content,
+      revision, converted_from, collected_at, reason, query_id, attempt)
+    select account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, revision,
+      converted_from, collected_at, reason, ${step.requestId}::uuid, ${step.attempt}::int
+    from (select * from own union all select * from made_of_it) gone
+    on conflict do nothing`.execute(tx.db);
+}
+
+/** How many of a source's own resources an attempt retired, by reason and type. */
+export async function countRetired(
+  tx: AccountTx,
+  { requestId, source, attempt }: SourceStepInput,
+): Promise<{ reason: RetireReason; resourceType: string; count: number }[]> {
+  return tx.db
+    .selectFrom('retired_resource')
+    .select(['reason', 'resource_type as resourceType'])
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('query_id', '=', requestId)
+    .where('source', '=', source)
+    .where('attempt', '=', attempt)
+    .where('converted_from', 'is', null)
+    .groupBy(['reason', 'resource_type'])
+    .orderBy('resource_type')
+    .execute();
+}
+
+const nameOf = ({ resourceType, id }: Identity): string => `${resourceType}/${id}`;

@@ -1,0 +1,196 @@
+import { codeSystem } from './codes.ts';
+import { isJson, type Json, objectsOf, textOf } from './json.ts';
+
+/** What a source can state that there is none of. */
+export type AbsenceTopic =
+  | 'allergies'
+  | 'problems'
+  | 'medications'
+  | 'immunizations'
+  | 'procedures'
+  | 'devices';
+
+/** A source's own words that there is nothing, or that it knows nothing: more than a section without entries says. */
+export interface AbsenceStatement {
+  topic: AbsenceTopic;
+  /** `No known allergies`, `No information on allergies` */
+  text: string;
+  /** Part of the topic that it is about, where it is not about all of it: FHIR's category of an allergy. */
+  category?: string;
+  /** The source does not say that there is none; it says that it does not know. */
+  isUnknown: boolean;
+  /** What the source wrote beside it. */
+  quote?: string;
+}
+
+export const SNOMED = 'http://snomed.info/sct';
+const IPS = 'http://hl7.org/fhir/uv/ips/CodeSystem/absent-unknown-uv-ips';
+const DATA_ABSENT = /data-absent-reason$|v3-NullFlavor$/;
+
+const none = (topic: AbsenceTopic, text: string, category?: string): AbsenceStatement => ({
+  topic,
+  text,
+  category,
+  isUnknown: false,
+});
+export const unknown = (topic: AbsenceTopic, reason?: string): AbsenceStatement => ({
+  topic,
+  text: `No information on ${topic}${reason === undefined ? '' : `: ${reason}`}`,
+  isUnknown: true,
+});
+
+/** Codes that stand in the place of a thing and say that there is none (SNOMED CT; the International Patient Summary). */
+const CODES: Readonly<Record<string, AbsenceStatement>> = {
+  [`${SNOMED}|716186003`]: none('allergies', 'No known allergies'),
+  [`${SNOMED}|160244002`]: none('allergies', 'No known allergies'),
+  [`${SNOMED}|409137002`]: none('allergies', 'No known drug allergies', 'medication'),
+  [`${SNOMED}|429625007`]: none('allergies', 'No known food allergies', 'food'),
+  [`${SNOMED}|428607008`]: none('allergies', 'No known environmental allergies', 'environment'),
+  [`${SNOMED}|716184000`]: none('allergies', 'No known latex allergy', 'latex'),
+  [`${SNOMED}|716220001`]: none('allergies', 'No known animal allergies', 'environment'),
+  [`${SNOMED}|160245001`]: none('problems', 'No current problems or disability'),
+  [`${SNOMED}|787481004`]: none('medications', 'No known medications'),
+  [`${SNOMED}|787482006`]: none('immunizations', 'No known immunizations'),
+  [`${SNOMED}|787480003`]: none('procedures', 'No known procedures'),
+  [`${SNOMED}|787483001`]: none('devices', 'No known devices'),
+  [`${IPS}|no-known-allergies`]: none('allergies', 'No known allergies'),
+  [`${IPS}|no-known-medication-allergies`]: none('allergies', 'No known drug allergies', 'medication'),
+  [`${IPS}|no-known-food-allergies`]: none('allergies', 'No known food allergies', 'food'),
+  [`${IPS}|no-known-environmental-allergies`]: none(
+    'allergies',
+    'No known environmental allergies',
+    'environment',
+  ),
+  [`${IPS}|no-known-problems`]: none('problems', 'No known problems'),
+  [`${IPS}|no-known-medications`]: none('medications', 'No known medications'),
+  [`${IPS}|no-known-immunizations`]: none('immunizations', 'No known immunizations'),
+  [`${IPS}|no-known-procedures`]: none('procedures', 'No known procedures'),
+  [`${IPS}|no-known-devices`]: none('devices', 'No known devices'),
+  [`${IPS}|no-allergy-info`]: unknown('allergies'),
+  [`${IPS}|no-problem-info`]: unknown('problems'),
+  [`${IPS}|no-medication-info`]: unknown('medications'),
+  [`${IPS}|no-immunization-info`]: unknown('immunizations'),
+  [`${IPS}|no-procedure-info`]: unknown('procedures'),
+  [`${IPS}|no-device-info`]: unknown('devices'),
+};
+
+/** By type: the topic, and the element in which such a code stands. */
+const PLACES: Readonly<Record<string, readonly [AbsenceTopic, string]>> = {
+  AllergyIntolerance: ['allergies', 'code'],
+  Condition: ['problems', 'code'],
+  MedicationStatement: ['medications', 'medicationCodeableConcept'],
+  MedicationRequest: ['medications', 'medicationCodeableConcept'],
+  Immunization: ['immunizations', 'vaccineCode'],
+  Procedure: ['procedures', 'code'],
+  Device: ['devices', 'type'],
+};
+
+/** Codes of lists and of sections, in LOINC and as FHIR's examples have them. */
+const LISTS: Readonly<Record<string, AbsenceTopic>> = {
+  '48765-2': 'allergies',
+  allergies: 'allergies',
+  '11450-4': 'problems',
+  problems: 'problems',
+  '10160-0': 'medications',
+  '29549-3': 'medications',
+  medications: 'medications',
+  '11369-6': 'immunizations',
+  '47519-4': 'procedures',
+  '46264-8': 'devices',
+};
+/** The LOINC code of a section, by what it is about. */
+export const topicOfSection = (code: string | undefined): AbsenceTopic | undefined => LISTS[code ?? ''];
+
+const NONE_OF: Readonly<Record<AbsenceTopic, string>> = {
+  allergies: 'No known allergies',
+  problems: 'No known problems',
+  medications: 'No current medications',
+  immunizations: 'No known immunizations',
+  procedures: 'No known procedures',
+  devices: 'No known devices',
+};
+
+/** Words in the place of a code; the whole of them, for what only begins so may go on otherwise. */
+const NONE_IN_WORDS =
+  /^\s*(?:no (?:known|current|active|reported) (?:(?:drug|food|medication|environmental|latex) )?(?:allerg(?:y|ies)|problems?|conditions?|medications?|immunizations?|procedures?|devices?)(?: or disability)?(?: \(situation\))?|nka|nkda|nkfa|not on any medications?|none known)\s*\.?\s*$/i;
+
+/** What a resource states to be absent or unknown; empty for one that tells of something that is there. */
+export function absencesIn(resource: Json): AbsenceStatement[] {
+  const type = textOf(resource.resourceType) ?? '';
+  if (type === 'List') return emptyReasonOf(resource, resource.status !== 'current');
+  if (type === 'Composition')
+    return sectionsOf(resource).flatMap((section) =>
+      emptyReasonOf(section, resource.status === 'entered-in-error'),
+    );
+  const place = PLACES[type];
+  if (place === undefined || isTakenBack(resource)) return [];
+  const [topic, element] = place;
+  return [statementOf(topic, resource[element])].filter((statement) => statement !== undefined);
+}
+
+function statementOf(topic: AbsenceTopic, concept: unknown): AbsenceStatement | undefined {
+  if (!isJson(concept)) return undefined;
+  const codings = objectsOf(concept.coding);
+  for (const { system, code } of codings) {
+    const statement = CODES[`${codeSystem(system)}|${textOf(code) ?? ''}`];
+    if (statement?.topic === topic) return statement;
+  }
+  const words = textOf(concept.text) ?? codings.map(({ display }) => textOf(display)).find(Boolean);
+  const isCoded = codings.some(({ system, code }) => code !== undefined && !DATA_ABSENT.test(String(system)));
+  if (isCoded) return undefined;
+  if (words !== undefined && NONE_IN_WORDS.test(words)) return noneInWords(topic, words);
+  const isSaidToBeAbsent =
+    codings.some(({ system }) => DATA_ABSENT.test(String(system))) ||
+    [concept, ...codings].some(({ extension }) =>
+      objectsOf(extension).some(({ url }) => DATA_ABSENT.test(String(url))),
+    );
+  // With words of its own it names something, coded or not.
+  return isSaidToBeAbsent && textOf(concept.text) === undefined ? unknown(topic) : undefined;
+}
+
+function noneInWords(topic: AbsenceTopic, words: string): AbsenceStatement {
+  const category = /drug|medication|nkda/i.test(words)
+    ? 'medication'
+    : /food|nkfa/i.test(words)
+      ? 'food'
+      : /environmental/i.test(words)
+        ? 'environment'
+        : undefined;
+  return none(topic, words.trim().replace(/\s*\.$/, ''), topic === 'allergies' ? category : undefined);
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  notasked: 'not asked',
+  withheld: 'withheld',
+  unavailable: 'unavailable',
+  notstarted: 'not recorded yet',
+  closed: 'the list is closed',
+};
+
+function emptyReasonOf({ code, emptyReason }: Json, isTakenBack: boolean): AbsenceStatement[] {
+  if (!isJson(emptyReason) || isTakenBack) return [];
+  const topic = codesOf(code).map(topicOfSection).find(Boolean);
+  if (topic === undefined) return [];
+  const reason = codesOf(emptyReason)[0] ?? '';
+  const quote = textOf(emptyReason.text);
+  if (quote !== undefined && NONE_IN_WORDS.test(quote)) return [noneInWords(topic, quote)];
+  if (reason === 'nilknown') return [{ ...none(topic, NONE_OF[topic]), quote }];
+  if (quote === undefined) return [unknown(topic, REASONS[reason])];
+  // Words of its own say more than that there is no entry: they are quoted, not judged.
+  return [{ topic, text: `No entries on ${topic}`, isUnknown: true, quote }];
+}
+
+const sectionsOf = (of: Json): Json[] =>
+  objectsOf(of.section).flatMap((section) => [section, ...sectionsOf(section)]);
+
+const codesOf = (concept: unknown): string[] =>
+  isJson(concept) ? objectsOf(concept.coding).flatMap(({ code }) => textOf(code) ?? []) : [];
+
+/** "No known allergies" that was refuted, or is over, says nothing of the kind. */
+function isTakenBack({ status, clinicalStatus, verificationStatus }: Json): boolean {
+  const codes = [...codesOf(clinicalStatus), ...codesOf(verificationStatus)];
+  return (
+    status === 'entered-in-error' ||
+    codes.some((code) => ['inactive', 'resolved', 'remission', 'refuted', 'entered-in-error'].includes(code))
+  );
+}

@@ -1,0 +1,145 @@
+import type { Demographics, Gender, PersonalIdentifier } from '../../patients/rules/demographics.ts';
+import { labelsOf, type Member } from './fold.ts';
+import { canonical, canonicalJson, type Json, objectsOf, plainText, textOf } from './json.ts';
+import { type Resolve, rewritten } from './rewritten.ts';
+
+/** The person as our caller describes them. */
+export type Person = Demographics & { patientId: string; externalId?: string };
+
+const GENDERS: Record<Gender, string> = { M: 'male', F: 'female', O: 'other', U: 'unknown' };
+
+/** Taken from the first source that has it. A source's record keeping (active, link, managing organization) is not. */
+const TAKEN = ['maritalStatus', 'communication', 'contact', 'generalPractitioner'] as const;
+
+/**
+ * Our Patient: who our caller says it is, then what the sources' Patients know beside that. Names, addresses, phones
+ * and numbers unite; of what there can be one of, ours stands, then the best ranked source's.
+ *
+ * @param members the sources' Patients, the leading one first; there may be none
+ */
+export function foldPatient(person: Person, members: readonly Member[], resolve: Resolve): Json {
+  const theirs = members.map((member) => rewritten(member, member.content, person.patientId, resolve));
+  const first = (element: string): Json => {
+    const value = theirs.map((patient) => patient[element]).find((each) => each !== undefined);
+    return value === undefined ? {} : { [element]: value };
+  };
+  const all = (element: string) => theirs.flatMap((patient) => objectsOf(patient[element]));
+  const gender = person.gender === 'U' ? textOf(first('gender').gender) : GENDERS[person.gender];
+  const [name, address, telecom, identifier, extension] = [
+    united([ourName(person), ...all('name')], nameIdentity),
+    united([...ourAddresses(person), ...all('address')], addressIdentity),
+    united([...ourTelecom(person), ...all('telecom')], telecomIdentity),
+    united([...ourIdentifiers(person), ...all('identifier')], identifierIdentity),
+    united(all('extension'), ({ url }) => textOf(url)),
+  ];
+  return canonical({
+    resourceType: 'Patient',
+    id: person.patientId,
+    meta: { ...labelsOf(members), ...(members[0] === undefined ? {} : { source: members[0].fileName }) },
+    name,
+    birthDate: person.dob,
+    gender: gender ?? 'unknown',
+    ...some({ address, telecom, identifier, extension }),
+    ...deceased(theirs),
+    ...Object.assign({}, ...TAKEN.map(first)),
+  }) as Json;
+}
+
+/** Ours first, doubles and what says nothing left out. */
+function united(items: readonly Json[], identity: (item: Json) => string | undefined): Json[] {
+  const byIdentity = new Map<string, Json>();
+  for (const item of items) {
+    const key = identity(item);
+    if (key !== undefined && !byIdentity.has(key)) byIdentity.set(key, item);
+  }
+  return [...byIdentity.values()];
+}
+
+const some = (lists: Record<string, Json[]>): Json =>
+  Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));
+
+/** Of a death, a time says more than the bare fact. */
+function deceased(theirs: readonly Json[]): Json {
+  const at = theirs
+    .map(({ deceasedDateTime }) => textOf(deceasedDateTime))
+    .find((time) => time !== undefined);
+  if (at !== undefined) return { deceasedDateTime: at };
+  return theirs.some(({ deceasedBoolean }) => deceasedBoolean === true) ? { deceasedBoolean: true } : {};
+}
+
+const ourName = ({ firstNames, lastNames }: Person): Json => ({
+  use: 'official',
+  family: lastNames.join(' '),
+  given: firstNames,
+});
+
+const ourAddresses = ({ addresses }: Person): Json[] =>
+  addresses.map(({ addressLine1, addressLine2, city, state, zip, country }, index) => ({
+    ...(index === 0 ? { use: 'home' } : {}),
+    line: addressLine2 === undefined ? [addressLine1] : [addressLine1, addressLine2],
+    city,
+    state,
+    postalCode: zip,
+    country,
+  }));
+
+const ourTelecom = ({ contacts }: Person): Json[] =>
+  contacts.flatMap(({ phone, email }) => [
+    ...(phone === undefined ? [] : [{ system: 'phone', value: phone }]),
+    ...(email === undefined ? [] : [{ system: 'email', value: email }]),
+  ]);
+
+function ourIdentifiers({ personalIdentifiers, externalId }: Person): Json[] {
+  const external =
+    externalId === undefined
+      ? []
+      : [{ use: 'secondary', system: 'urn:medical-exchange:external-id', value: externalId }];
+  return [...personalIdentifiers.map(personalIdentifier), ...external];
+}
+
+function personalIdentifier({ type, value, state }: PersonalIdentifier): Json {
+  const [code, system] =
+    type === 'ssn'
+      ? ['SS', 'http://hl7.org/fhir/sid/us-ssn']
+      : ['DL', `urn:medical-exchange:drivers-license${state === undefined ? '' : `:${state}`}`];
+  return {
+    type: { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v2-0203', code }] },
+    system,
+    value,
+  };
+}
+
+/** A social security number or licence is the same whatever its dashes and whoever's system it stands in. */
+function identifierIdentity({ system, value, type }: Json): string | undefined {
+  const text = textOf(value);
+  if (text === undefined) return undefined;
+  const kind = objectsOf(type)
+    .flatMap(({ coding }) => objectsOf(coding))
+    .find(({ code }) => code === 'SS' || code === 'DL')?.code;
+  return kind === undefined
+    ? canonicalJson([system, text])
+    : canonicalJson([kind, text.toUpperCase().replaceAll(/[^A-Z0-9]/g, '')]);
+}
+
+function nameIdentity({ family, given, text }: Json): string | undefined {
+  const words = [...(Array.isArray(given) ? (given as unknown[]) : []), family].map(plainText);
+  const known = words.filter((word) => word !== undefined);
+  return known.length > 0 ? known.join(' ') : plainText(text);
+}
+
+function addressIdentity({ line, city, postalCode, text }: Json): string | undefined {
+  const lines = (Array.isArray(line) ? (line as unknown[]) : [])
+    .map(plainText)
+    .filter((part) => part !== undefined);
+  if (lines.length === 0 && postalCode === undefined && city === undefined) return plainText(text);
+  return canonicalJson([lines.join(' '), textOf(postalCode)?.slice(0, 5) ?? plainText(city) ?? '']);
+}
+
+function telecomIdentity({ system, value }: Json): string | undefined {
+  const text = textOf(value);
+  if (text === undefined) return undefined;
+  const digits = text.replaceAll(/\D/g, '').slice(-10);
+  return text.includes('@') || digits.length < 10
+    ? `${String(system)} ${text.toLowerCase()}`
+    : `number ${digits}`;
+}

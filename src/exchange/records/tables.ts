@@ -1,0 +1,96 @@
+import type { ColumnType, Generated } from 'kysely';
+import type { RecordSource } from '../../contract/primitives.ts';
+import type { Instant, Json } from '../platform/database/columns.ts';
+import type { AsideReason } from './rules/facts.ts';
+import type { RetireReason } from './rules/retirement.ts';
+
+export interface RecordTables {
+  patient_at_source: PatientAtSourceTable;
+  record_origin: RecordOriginTable;
+  record_key: RecordKeyTable;
+  document_conversion: DocumentConversionTable;
+  retired_resource: RetiredResourceTable;
+  answered_page: AnsweredPageTable;
+}
+
+interface PatientAtSourceTable {
+  account_id: string;
+  patient_id: string;
+  source: RecordSource;
+  source_patient_id: string;
+}
+
+interface RecordOriginTable {
+  account_id: string;
+  patient_id: string;
+  source: RecordSource;
+  resource_type: string;
+  source_id: string;
+  sha256: Buffer;
+  rules: number;
+  resource_id: string | null;
+  family_id: string | null;
+  aside: AsideReason | null;
+  keys: string[];
+  told: ColumnType<Record<string, string>, string, string>;
+  rank: string;
+  leads: boolean;
+  medication_id: string | null;
+  sort_date: string;
+  /** YYYY-MM-DD */
+  date_from: string | null;
+  /** YYYY-MM-DD or `infinity` */
+  date_to: string | null;
+}
+
+interface RecordKeyTable {
+  account_id: string;
+  patient_id: string;
+  resource_type: string;
+  key: string;
+  /** Of the family (`record_origin.family_id`). */
+  resource_id: string;
+}
+
+/** `superseded`: a newer delivery of the same document took its place before it was converted. */
+export type ConversionOutcome = 'converted' | 'superseded' | 'not-cda' | 'skipped' | 'failed';
+
+interface DocumentConversionTable {
+  document_id: string;
+  account_id: string;
+  patient_id: string;
+  outcome: ConversionOutcome;
+  reason: string | null;
+  resources: Generated<number>;
+  converted_at: Instant;
+}
+
+/** A resource that its source deleted or moved to another person: no part of the record any more. */
+interface RetiredResourceTable {
+  account_id: string;
+  patient_id: string;
+  source: RecordSource;
+  resource_type: string;
+  source_id: string;
+  document_id: string;
+  sha256: Buffer;
+  content: Json<Record<string, unknown>>;
+  revision: string;
+  converted_from: string | null;
+  collected_at: Date;
+  retired_at: Instant;
+  reason: RetireReason;
+  query_id: string;
+  attempt: number;
+}
+
+/** What a page of a running attempt named. */
+interface AnsweredPageTable {
+  query_id: string;
+  source: RecordSource;
+  attempt: number;
+  page: number;
+  account_id: string;
+  resources: string[];
+  is_partial: boolean;
+}

@@ -1,0 +1,160 @@
+import { type Selectable, sql } from 'kysely';
+import type { AccountTx, SystemTx } from '../platform/database/database.ts';
+import type { Database } from '../platform/database/schema.ts';
+
+/** Where webhooks of an account go. */
+export interface StoredDestination {
+  id: string;
+  /** The one of the settings; it gets everything. */
+  ofSettings: boolean;
+  url: string | null;
+  /** Types and prefixes of what goes there; null: everything. */
+  types: string[] | null;
+  /** Sealed (`WebhookKeys`); kept when the address changes. */
+  key: string | null;
+  /** Until when the key before this one signs too. */
+  previousKeyUntil: Date | null;
+  health: Selectable<Database['webhook_destination']>['health'];
+  healthAt: Date | null;
+  createdAt: Date;
+}
+
+/** Those beside the one of the settings, oldest first. */
+export async function listDestinations(tx: AccountTx): Promise<StoredDestination[]> {
+  const rows = await tx.db
+    .selectFrom('webhook_destination')
+    .selectAll()
+    .where('of_settings', '=', false)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute();
+  return rows.map(toDestination);
+}
+
+/** Any of the account's, the one of the settings too. */
+export async function findDestinationById(tx: AccountTx, id: string): Promise<StoredDestination | undefined> {
+  const query = tx.db.selectFrom('webhook_destination').selectAll().where('id', '=', id);
+  const row = await query.executeTakeFirst();
+  return row && toDestination(row);
+}
+
+export async function insertDestination(
+  tx: AccountTx,
+  destination: { id: string; url: string; types: readonly string[]; key: string },
+): Promise<StoredDestination> {
+  const row = await tx.db
+    .insertInto('webhook_destination')
+    .values({
+      ...destination,
+      types: [...destination.types],
+      account_id: tx.accountId,
+      of_settings: false,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toDestination(row);
+}
+
+/** A new address, also one that is the same again, begins without a health. Undefined when it is not there. */
+export async function changeDestination(
+  tx: AccountTx,
+  id: string,
+  change: { url?: string; types?: readonly string[] },
+): Promise<StoredDestination | undefined> {
+  const row = await tx.db
+    .updateTable('webhook_destination')
+    .set({
+      updated_at: sql<Date>`now()`,
+      ...(change.types && { types: [...change.types] }),
+      ...(change.url && { url: change.url, health: 'unknown' as const, health_at: null }),
+    })
+    .where('id', '=', id)
+    .where('of_settings', '=', false)
+    .returningAll()
+    .executeTakeFirst();
+  return row && toDestination(row);
+}
+
+/** With what is on its way to it. False when it is not there. */
+export async function deleteDestination(tx: AccountTx, id: string): Promise<boolean> {
+  const result = await tx.db
+    .deleteFrom('webhook_destination')
+    .where('id', '=', id)
+    .where('of_settings', '=', false)
+    .executeTakeFirst();
+  return result.numDeletedRows > 0n;
+}
+
+/** The destination signs with this key from now on, and with the one before it until then. */
+export async function rotateKey(
+  tx: AccountTx,
+  id: string,
+  next: { key: string; previousUntil: Date },
+): Promise<StoredDestination> {
+  const row = await tx.db
+    .updateTable('webhook_destination')
+    .set({
+      previous_key: sql<string>`key`,
+      previous_key_until: next.previousUntil,
+      key: next.key,
+      updated_at: sql<Date>`now()`,
+    })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toDestination(row);
+}
+
+/** Notes how the destination answered a ping; nothing when the address has changed meanwhile. */
+export async function setHealth(
+  tx: AccountTx,
+  destination: { id: string; url: string },
+  health: 'healthy' | 'failing',
+): Promise<void> {
+  await tx.db
+    .updateTable('webhook_destination')
+    .set({ health, health_at: new Date() })
+    .where('id', '=', destination.id)
+    .where('url', '=', destination.url)
+    .execute();
+}
+
+/** Keys that stand there in clear, over all accounts. */
+export async function unsealedKeys(tx: SystemTx, limit: number): Promise<{ id: string; key: string }[]> {
+  const rows = await tx.db
+    .selectFrom('webhook_destination')
+    .select(['id', 'key'])
+    .where('key', 'not like', 'sealed:%')
+    .limit(limit)
+    .execute();
+  return rows.flatMap(({ id, key }) => (key === null ? [] : [{ id, key }]));
+}
+
+/** Seals one, unless it has changed meanwhile. */
+export async function replaceKey(
+  tx: AccountTx | SystemTx,
+  of: { id: string; key: string },
+  sealed: string,
+): Promise<void> {
+  await tx.db
+    .updateTable('webhook_destination')
+    .set({ key: sealed })
+    .where('id', '=', of.id)
+    .where('key', '=', of.key)
+    .execute();
+}
+
+export function toDestination(row: Selectable<Database['webhook_destination']>): StoredDestination {
+  const { id, url, types, key, health } = row;
+  return {
+    id,
+    ofSettings: row.of_settings,
+    url,
+    types,
+    key,
+    previousKeyUntil: row.previous_key === null ? null : row.previous_key_until,
+    health,
+    healthAt: row.health_at,
+    createdAt: row.created_at,
+  };
+}

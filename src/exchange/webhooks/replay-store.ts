@@ -1,0 +1,91 @@
+import { sql } from 'kysely';
+import type { AccountTx } from '../platform/database/database.ts';
+import { routeCopies } from '../platform/outbox/event-copy-store.ts';
+
+/** Where events may go: a destination that has an address and does not refuse everything. */
+const TAKES_EVENTS = sql`d.url is not null and d.health <> 'disabled'`;
+
+/**
+ * Opens what was dead-lettered, or had no destination when it happened; returns all events that are open now, oldest first.
+ */
+export async function reopenUndelivered(tx: AccountTx): Promise<string[]> {
+  await sql`
+    update event set status = 'pending', attempts = 0, destination_id = d.id
+    from webhook_destination d
+    where d.account_id = event.account_id and ${TAKES_EVENTS} and event.status in ('dead', 'unrouted')
+      and (d.id = event.destination_id or d.of_settings and event.destination_id is null)
+  `.execute(tx.db);
+  return openEvents(tx);
+}
+
+/** Messages that happened then, at most so many and one more, oldest first. */
+export async function messagesBetween(tx: AccountTx, from: Date, to: Date, max: number): Promise<string[]> {
+  const rows = await tx.db
+    .selectFrom('event')
+    .select('id')
+    .where('copy_of', 'is', null)
+    .where('account_id', '=', tx.accountId)
+    .where('occurred_at', '>=', from)
+    .where('occurred_at', '<=', to)
+    .orderBy('seq')
+    .limit(max + 1)
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** The message of this id; undefined when there is none. */
+export async function findMessage(tx: AccountTx, id: string): Promise<string | undefined> {
+  const query = tx.db.selectFrom('event').select('id').where('id', '=', id).where('copy_of', 'is', null);
+  return (await query.executeTakeFirst())?.id;
+}
+
+/**
+ * Opens messages anew for every destination that they go to by the filters as they are now, delivered before or not; or for
+ * one destination. What is just being sent stays in hand. Returns the events that are open now, in their order.
+ */
+export async function reopenMessages(
+  tx: AccountTx,
+  messageIds: readonly string[],
+  destinationId?: string,
+): Promise<string[]> {
+  await routeCopies(tx, messageIds);
+  const ids = [...messageIds];
+  const { rows } = await sql<{ id: string; seq: string }>`
+    update event set destination_id = d.id,
+      status = case when event.status = 'delivering' then event.status else 'pending' end,
+      attempts = case when event.status = 'delivering' then attempts else 0 end,
+      delivered_at = null
+    from webhook_destination d
+    where d.account_id = event.account_id and ${TAKES_EVENTS}
+      and (event.id = any(${ids}::uuid[]) or event.copy_of = any(${ids}::uuid[]))
+      and (d.id = event.destination_id or d.of_settings and event.destination_id is null)
+      and (${destinationId ?? null}::uuid is null or d.id = ${destinationId ?? null}::uuid)
+    returning event.id, event.seq
+  `.execute(tx.db);
+  return rows.sort((left, right) => Number(left.seq) - Number(right.seq)).map(({ id }) => id);
+}
+
+/** Events still on their way, and those given up; of one destination. */
+export async function countUndelivered(
+  tx: AccountTx,
+  destinationId: string,
+): Promise<{ pending: number; deadLettered: number }> {
+  return tx.db
+    .selectFrom('event')
+    .select([
+      sql<number>`count(*) filter (where status in ('pending', 'delivering'))`.as('pending'),
+      sql<number>`count(*) filter (where status = 'dead')`.as('deadLettered'),
+    ])
+    .where('destination_id', '=', destinationId)
+    .executeTakeFirstOrThrow();
+}
+
+async function openEvents(tx: AccountTx): Promise<string[]> {
+  const rows = await tx.db
+    .selectFrom('event')
+    .select('id')
+    .where('status', '=', 'pending')
+    .orderBy('seq')
+    .execute();
+  return rows.map(({ id }) => id);
+}

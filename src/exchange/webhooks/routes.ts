@@ -1,0 +1,66 @@
+import type { AccountTx } from '../platform/database/database.ts';
+import type { GatewayDeps } from '../platform/http/deps.ts';
+import { found, noContent, ok } from '../platform/http/operation.ts';
+import type { Operations } from '../platform/http/operations.ts';
+import {
+  changeDestination,
+  deleteDestination,
+  listDestinations,
+  type StoredDestination,
+} from './destination-store.ts';
+import { checkAddress, createDestination, giveNewKey, requireDestination } from './destinations.ts';
+import { countUndelivered } from './replay-store.ts';
+import { webhookAnswer } from './serializers.ts';
+
+/** Destinations beside the one of the settings. */
+export function addWebhookRoutes(
+  operations: Operations,
+  deps: Pick<
+    GatewayDeps,
+    'allowLoopbackWebhooks' | 'trustedWebhookOrigins' | 'destinationPing' | 'webhookKeys'
+  >,
+): void {
+  const rules = { allowLoopback: deps.allowLoopbackWebhooks, trustedOrigins: deps.trustedWebhookOrigins };
+  const answerOf = async (tx: AccountTx, destination: StoredDestination) =>
+    webhookAnswer(destination, await countUndelivered(tx, destination.id), deps.webhookKeys);
+
+  operations.read('listWebhooks', async (tx) => {
+    const webhooks = [];
+    for (const destination of await listDestinations(tx)) webhooks.push(await answerOf(tx, destination));
+    return ok({ webhooks });
+  });
+
+  operations.write('createWebhook', async (tx, { body }) => {
+    checkAddress('url', body.url, rules);
+    const destination = await createDestination(tx, deps.webhookKeys, body);
+    return ok(await answerOf(tx, destination), {
+      targetId: destination.id,
+      afterCommit: () => deps.destinationPing.ping(tx.accountId, destination.id),
+    });
+  });
+
+  operations.read('getWebhook', async (tx, { params }) =>
+    ok(await answerOf(tx, await requireDestination(tx, params.id))),
+  );
+
+  operations.write('updateWebhook', async (tx, { params, body }) => {
+    if (body.url !== undefined) checkAddress('url', body.url, rules);
+    const destination = found('Webhook', await changeDestination(tx, params.id, body));
+    return ok(await answerOf(tx, destination), {
+      targetId: destination.id,
+      afterCommit:
+        body.url === undefined ? undefined : () => deps.destinationPing.ping(tx.accountId, destination.id),
+    });
+  });
+
+  operations.write('deleteWebhook', async (tx, { params }) => {
+    found('Webhook', (await deleteDestination(tx, params.id)) ? true : undefined);
+    return noContent({ targetId: params.id.toLowerCase() });
+  });
+
+  operations.write('rotateWebhookKey', async (tx, { params, body }) => {
+    const destination = await requireDestination(tx, params.id);
+    const answer = await giveNewKey(tx, deps.webhookKeys, destination, body.overlapHours);
+    return ok(answer, { targetId: destination.id });
+  });
+}

@@ -1,0 +1,25 @@
+import type { WebhookAnswer } from '../../contract/webhooks.ts';
+import type { WebhookKeys } from '../platform/outbox/webhook-key.ts';
+import type { StoredDestination } from './destination-store.ts';
+
+/** A further destination as its owner sees it. */
+export function webhookAnswer(
+  destination: StoredDestination,
+  counts: { pending: number; deadLettered: number },
+  keys: Pick<WebhookKeys, 'open'>,
+): WebhookAnswer {
+  const { id, url, types, key, previousKeyUntil, health } = destination;
+  const isOverlap = previousKeyUntil !== null && previousKeyUntil.getTime() > Date.now();
+  return {
+    id,
+    url: url ?? '',
+    types: types ?? ['*'],
+    webhookKey: key === null ? '' : keys.open(key),
+    ...(isOverlap && { previousKeyUntil: previousKeyUntil.toISOString() }),
+    enabled: health !== 'disabled',
+    status: health,
+    lastStatusAt: destination.healthAt?.toISOString() ?? null,
+    ...counts,
+    createdAt: destination.createdAt.toISOString(),
+  };
+}

@@ -1,0 +1,115 @@
+import { v7 as uuidv7 } from 'uuid';
+import { settingsAnswer } from '../platform/http/answers.ts';
+import type { GatewayDeps } from '../platform/http/deps.ts';
+import { ok } from '../platform/http/operation.ts';
+import type { Operations } from '../platform/http/operations.ts';
+import { generateWebhookKey } from '../platform/outbox/webhook-key.ts';
+import {
+  checkAddress,
+  giveNewKey,
+  openReplay,
+  requireDestination,
+  requireSettingsDestination,
+  writeTestEvent,
+} from './destinations.ts';
+import { countUndelivered } from './replay-store.ts';
+import { findDestination, setDestination } from './settings-store.ts';
+
+/** Settings answer at the root too (interface-decisions.md, Operations around E1–E14). */
+const AT_ROOT = '/settings';
+
+export function addSettingsRoutes(
+  operations: Operations,
+  deps: Pick<
+    GatewayDeps,
+    'allowLoopbackWebhooks' | 'trustedWebhookOrigins' | 'courier' | 'destinationPing' | 'webhookKeys'
+  >,
+): void {
+  const rules = { allowLoopback: deps.allowLoopbackWebhooks, trustedOrigins: deps.trustedWebhookOrigins };
+  const keys = deps.webhookKeys;
+
+  operations.read(
+    'getSettings',
+    async (tx) => ok(settingsAnswer(tx.accountId, await findDestination(tx), keys)),
+    AT_ROOT,
+  );
+
+  operations.write(
+    'updateSettings',
+    async (tx, { body }) => {
+      const url = body.webhookUrl ?? null;
+      if (url !== null) checkAddress('webhookUrl', url, rules);
+      // Nothing said about the address changes nothing; null takes it away.
+      const destination =
+        body.webhookUrl === undefined
+          ? await findDestination(tx)
+          : await setDestination(tx, { id: uuidv7(), url, key: keys.seal(generateWebhookKey()) });
+      const afterCommit = url === null ? undefined : () => deps.destinationPing.ping(tx.accountId);
+      return ok(settingsAnswer(tx.accountId, destination, keys), { targetId: destination?.id, afterCommit });
+    },
+    AT_ROOT,
+  );
+
+  operations.read(
+    'getWebhookStatus',
+    async (tx) => {
+      const destination = await findDestination(tx);
+      const counts = destination
+        ? await countUndelivered(tx, destination.id)
+        : { pending: 0, deadLettered: 0 };
+      const url = destination?.url ?? null;
+      return ok({
+        webhookUrl: url,
+        webhookEnabled: url !== null && destination?.health !== 'disabled',
+        webhookStatus: destination?.health ?? 'unknown',
+        lastStatusAt: destination?.healthAt?.toISOString() ?? null,
+        ...counts,
+      });
+    },
+    `${AT_ROOT}/webhook`,
+  );
+
+  operations.write(
+    'retryWebhooks',
+    async (tx, { body }) => {
+      const eventIds = await openReplay(tx, body);
+      const events = eventIds.length;
+      const isReplay = (body.eventId ?? body.from) !== undefined;
+      const message = isReplay
+        ? events === 0
+          ? 'There is nothing to send'
+          : 'What was asked for is sent again'
+        : events === 0
+          ? 'Nothing is undelivered'
+          : 'What is undelivered is sent again';
+      return ok({ message, events }, { afterCommit: () => deps.courier.resume(tx.accountId, eventIds) });
+    },
+    `${AT_ROOT}/webhook/retry`,
+  );
+
+  operations.write(
+    'testWebhook',
+    async (tx, { body }) => {
+      const destination =
+        body.webhookId === undefined
+          ? await requireSettingsDestination(tx)
+          : await requireDestination(tx, body.webhookId);
+      const eventId = await writeTestEvent(tx, destination);
+      return ok(
+        { message: 'A test event is on its way', eventId },
+        { targetId: destination.id, afterCommit: () => deps.courier.send(tx.accountId, [eventId]) },
+      );
+    },
+    `${AT_ROOT}/webhook/test`,
+  );
+
+  operations.write(
+    'rotateSettingsKey',
+    async (tx, { body }) => {
+      const destination = await requireSettingsDestination(tx);
+      const answer = await giveNewKey(tx, deps.webhookKeys, destination, body.overlapHours);
+      return ok(answer, { targetId: destination.id });
+    },
+    `${AT_ROOT}/webhook/key`,
+  );
+}

@@ -1,0 +1,35 @@
+import { sql } from 'kysely';
+import type { AccountTx } from '../platform/database/database.ts';
+import { type StoredDestination, toDestination } from './destination-store.ts';
+
+/** The destination of the account's settings; it gets every webhook. */
+export async function findDestination(tx: AccountTx): Promise<StoredDestination | undefined> {
+  const query = tx.db.selectFrom('webhook_destination').selectAll().where('of_settings', '=', true);
+  const row = await query.executeTakeFirst();
+  return row && toDestination(row);
+}
+
+/**
+ * Sets or clears its address; what is known of the old one's health does not count for a new one. The account's first
+ * takes the given id and key, a later call keeps those that are there.
+ */
+export async function setDestination(
+  tx: AccountTx,
+  destination: { id: string; url: string | null; key: string },
+): Promise<StoredDestination> {
+  const row = await tx.db
+    .insertInto('webhook_destination')
+    .values({ ...destination, account_id: tx.accountId })
+    .onConflict((conflict) =>
+      conflict.column('account_id').where(sql<boolean>`of_settings`).doUpdateSet({
+        url: destination.url,
+        key: sql<string>`coalesce(webhook_destination.key, excluded.key)`,
+        health: 'unknown',
+        health_at: null,
+        updated_at: sql<Date>`now()`,
+      }),
+    )
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toDestination(row);
+}

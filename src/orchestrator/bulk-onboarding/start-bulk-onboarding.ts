@@ -1,0 +1,79 @@
+import { type Client, WorkflowExecutionAlreadyStartedError, type WorkflowHandle } from '@temporalio/client';
+import type { BulkOnboardingInput, BulkOnboardingSummary } from '../../contract/bulk-onboarding.ts';
+import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
+import { bulkOnboardingWorkflowId, PRIORITY, TASK_QUEUES, WORKFLOW_TYPES } from '../../contract/temporal.ts';
+import { opaqueId } from '../../temporal/opaque-id.ts';
+import { searchAttribute } from '../../temporal/search-attributes.ts';
+import { accountOf } from '../client/credentials.ts';
+
+export type BulkOnboardingHandle = WorkflowHandle<
+  (input: BulkOnboardingInput) => Promise<BulkOnboardingSummary>
+>;
+
+export interface StartedBulkOnboarding {
+  handle: BulkOnboardingHandle;
+  workflowId: string;
+  /**
+   * `joined`: this job had been started before, with the same file; `handle` is it, running or ended. `other-file` and
+   * `other-mode`: it had been started with another file, or as what is now no dry run (or the other way round).
+   */
+  kind: 'new' | 'joined' | 'other-file' | 'other-mode';
+}
+
+/** Tells two jobs of one id apart without a worker; encrypted like every payload. */
+interface JobMemo {
+  fileSha256: string;
+  dryRun: boolean;
+}
+
+/**
+ * Starts the bulk onboarding of one job, once: the same job id (of the same account) leads to the same workflow, as
+ * long as Temporal keeps it. The ids in clear text are derived by HMAC, for a job id may carry a name.
+ * Throws when Temporal cannot be reached.
+ */
+export async function startBulkOnboarding(
+  client: Client,
+  { jobId, ...rest }: Omit<BulkOnboardingInput, 'exchange'> & { jobId: string },
+  { exchange, idHmacKey }: { exchange: ExchangeAccess; idHmacKey: string },
+): Promise<StartedBulkOnboarding> {
+  const workflowId = bulkOnboardingWorkflowId(bulkJobKey(jobId, exchange, idHmacKey));
+  const input: BulkOnboardingInput = { ...rest, exchange };
+  const handle = client.workflow.getHandle(workflowId) as BulkOnboardingHandle;
+  const memo: JobMemo = { fileSha256: input.file.sha256, dryRun: input.dryRun };
+  try {
+    await client.workflow.start(WORKFLOW_TYPES.bulkOnboarding, {
+      ...startOptions(input),
+      workflowId,
+      memo: { ...memo },
+    });
+    return { handle, workflowId, kind: 'new' };
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    const before = (await handle.describe()).memo as Partial<JobMemo> | undefined;
+    if (before?.fileSha256 !== memo.fileSha256) return { handle, workflowId, kind: 'other-file' };
+    return { handle, workflowId, kind: before.dryRun === memo.dryRun ? 'joined' : 'other-mode' };
+  }
+}
+
+export const bulkJobKey = (jobId: string, exchange: ExchangeAccess, idHmacKey: string): string =>
+  opaqueId(idHmacKey, 'bulk-onboarding-job', `${exchange.credentialRef} ${jobId}`);
+
+function startOptions(input: BulkOnboardingInput) {
+  const accountId = accountOf(input.exchange);
+  const what = input.dryRun ? 'Check a panel (dry run)' : 'Onboard a panel';
+  return {
+    taskQueue: TASK_QUEUES.orchestrator,
+    args: [input] as [BulkOnboardingInput],
+    workflowIdReusePolicy: 'REJECT_DUPLICATE' as const,
+    priority: { priorityKey: PRIORITY.bulk, fairnessKey: accountId },
+    staticSummary: `${what}: ${input.rows} rows`,
+    staticDetails: [
+      'Asks the exchange for an upload URL, sends the CSV, waits until its rows are handled (a webhook that got lost is',
+      'made up for by polling) and reads the result: who was created or updated, and which rows are to be corrected.',
+      '',
+      `${input.rows} rows, ${Math.ceil(input.file.sizeBytes / 1024)} KB; facility \`${input.facilityId ?? 'the only one'}\`.`,
+    ].join('\n'),
+    typedSearchAttributes:
+      accountId === undefined ? [] : [{ key: searchAttribute.accountId, value: accountId }],
+  };
+}

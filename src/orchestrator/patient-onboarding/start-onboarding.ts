@@ -1,0 +1,120 @@
+import { type Client, WorkflowExecutionAlreadyStartedError, type WorkflowHandle } from '@temporalio/client';
+import {
+  type ExchangeAccess,
+  PATIENT_ONBOARDING_MESSAGES,
+  type PatientOnboardingInput,
+  type PatientOnboardingSummary,
+} from '../../contract/patient-onboarding.ts';
+import { SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
+import {
+  PRIORITY,
+  patientOnboardingWorkflowId,
+  TASK_QUEUES,
+  WORKFLOW_TYPES,
+} from '../../contract/temporal.ts';
+import { opaqueId } from '../../temporal/opaque-id.ts';
+import { searchAttribute } from '../../temporal/search-attributes.ts';
+import { accountOf } from '../client/credentials.ts';
+import { type OnboardingRequest, sourcesOf } from './onboarding-request.ts';
+
+export interface StartOnboardingOptions {
+  exchange: ExchangeAccess;
+  /** ID_HMAC_KEY */
+  idHmacKey: string;
+  /** Set when an intake webhook asks: a running onboarding of that job is told of it. */
+  intakeMessageId?: string;
+}
+
+export type OnboardingHandle = WorkflowHandle<
+  (input: PatientOnboardingInput) => Promise<PatientOnboardingSummary>
+>;
+
+export interface StartedOnboarding {
+  handle: OnboardingHandle;
+  workflowId: string;
+  orchestrationId: string;
+  /** False when this job had been started before: `handle` is that onboarding, running or ended. */
+  isNew: boolean;
+}
+
+/**
+ * Starts the onboarding of one job, once: the same job id (of the same account) leads to the same workflow, as long
+ * as Temporal keeps it. The ids in clear text are derived by HMAC, for a job id may carry a record number.
+ * Throws when Temporal cannot be reached.
+ */
+export async function startOnboarding(
+  client: Client,
+  request: OnboardingRequest,
+  { exchange, idHmacKey, intakeMessageId }: StartOnboardingOptions,
+): Promise<StartedOnboarding> {
+  const orchestrationId = orchestrationIdOf(request.jobId, exchange, idHmacKey);
+  const workflowId = patientOnboardingWorkflowId(orchestrationId);
+  const options = startOptions(request, { exchange, orchestrationId });
+  const started = {
+    handle: client.workflow.getHandle(workflowId) as OnboardingHandle,
+    workflowId,
+    orchestrationId,
+  };
+  try {
+    if (intakeMessageId === undefined)
+      await client.workflow.start(WORKFLOW_TYPES.patientOnboarding, { ...options, workflowId });
+    else
+      await client.workflow.signalWithStart(WORKFLOW_TYPES.patientOnboarding, {
+        ...options,
+        workflowId,
+        signal: PATIENT_ONBOARDING_MESSAGES.intakeReceived,
+        signalArgs: [{ messageId: intakeMessageId }],
+      });
+    return { ...started, isNew: true };
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return { ...started, isNew: false };
+    throw error;
+  }
+}
+
+export const orchestrationIdOf = (jobId: string, exchange: ExchangeAccess, idHmacKey: string): string =>
+  opaqueId(idHmacKey, 'onboarding-job', `${exchange.credentialRef} ${jobId}`);
+
+function startOptions(
+  request: OnboardingRequest,
+  { exchange, orchestrationId }: { exchange: ExchangeAccess; orchestrationId: string },
+) {
+  const { facilityId, patient, cohortIds, ias, metadata, timing } = request;
+  const sources = sourcesOf(request);
+  const types = sourceNames(sources);
+  const accountId = accountOf(exchange);
+  const input: PatientOnboardingInput = {
+    orchestrationId,
+    exchange,
+    facilityId,
+    patient,
+    cohortIds,
+    sources,
+    ias,
+    metadata,
+    timing,
+  };
+  return {
+    taskQueue: TASK_QUEUES.orchestrator,
+    args: [input] as [PatientOnboardingInput],
+    workflowIdReusePolicy: 'REJECT_DUPLICATE' as const,
+    priority: { priorityKey: PRIORITY.interactive, fairnessKey: accountId },
+    staticSummary: `Onboard a patient: ${types.join(', ')}`,
+    staticDetails: [
+      'Creates the patient at the exchange, adds it to cohorts, starts a network query and waits for the webhook',
+      'of each source; a webhook that got lost is made up for by polling.',
+      '',
+      `Facility \`${facilityId}\`, ${cohortIds?.length ?? 0} cohorts, sources ${types.join(', ')}.`,
+    ].join('\n'),
+    typedSearchAttributes: [
+      ...(accountId === undefined ? [] : [{ key: searchAttribute.accountId, value: accountId }]),
+      { key: searchAttribute.sources, value: types },
+    ],
+  };
+}
+
+function sourceNames(sources: PatientOnboardingInput['sources']): SourceType[] {
+  return SOURCE_TYPES.filter((type) =>
+    Array.isArray(sources) ? sources.includes(type) : sources[type]?.enabled === true,
+  );
+}

@@ -1,0 +1,216 @@
+import type { PatientDemographics } from '../../contract/patients.ts';
+import * as rules from './cell-rules.ts';
+import {
+  ADDRESS_FIELDS,
+  type AddressField,
+  columnOf,
+  type IndexedField,
+  MAX_INDEX,
+  type SingleField,
+  usualName,
+} from './columns.ts';
+import { unescapeFormula } from './formula.ts';
+import type { CsvLayout } from './layout.ts';
+import type { CellId, ReadRow, RowError, RowReader } from './row.ts';
+
+/** Where a field stands in a row, and what its column is called in messages. */
+interface Place {
+  /** -1: the file has no such column. */
+  position: number;
+  column: string;
+}
+
+/** Reads the rows of a file of this layout by the rules of E5 (interface-decisions.md, Bulk CSV). */
+export function createRowReader({ columns }: CsvLayout): RowReader {
+  const plan = planOf(columns);
+  return (cells) => {
+    if (cells.length !== columns.length) {
+      const message = `has ${cells.length} cell${cells.length === 1 ? '' : 's'}, the header has ${columns.length}`;
+      return { errors: [{ column: '', message }], cohorts: [] };
+    }
+    return readRow(plan, cells);
+  };
+}
+
+type Plan = ReturnType<typeof planOf>;
+
+function planOf(columns: readonly string[]) {
+  const positions = new Map<string, number>();
+  for (const [position, cell] of columns.entries()) {
+    const column = columnOf(cell);
+    if (column.kind === 'single') positions.set(usualName(column.field), position);
+    if (column.kind === 'indexed') positions.set(usualName(column.field, column.index), position);
+  }
+  const place = (field: SingleField | IndexedField, index = 1): Place => {
+    const name = usualName(field, index);
+    const position = positions.get(name) ?? -1;
+    return { position, column: columns[position]?.trim() ?? name };
+  };
+  const indexes = Array.from({ length: MAX_INDEX }, (_, number) => number + 1);
+  const isThere = ({ position }: Place) => position !== -1;
+  return {
+    single: {
+      externalId: place('externalId'),
+      firstName: place('firstName'),
+      lastName: place('lastName'),
+      dob: place('dob'),
+      gender: place('gender'),
+      ssn: place('ssn'),
+      licence: place('driversLicenseNo'),
+      licenceState: place('driversLicenseState'),
+      facilityId: place('facilityId'),
+      hieOptOut: place('hieOptOut'),
+    },
+    /** Indexes that the file has any column of; always 1. */
+    addresses: indexes
+      .map((index) => ({
+        index,
+        addressLine1: place('addressLine1', index),
+        addressLine2: place('addressLine2', index),
+        city: place('city', index),
+        state: place('state', index),
+        zip: place('zip', index),
+      }))
+      .filter((address) => address.index === 1 || ADDRESS_FIELDS.some((field) => isThere(address[field]))),
+    contacts: indexes
+      .map((index) => ({ phone: place('phone', index), email: place('email', index) }))
+      .filter(({ phone, email }) => isThere(phone) || isThere(email)),
+    cohorts: indexes.map((index) => place('cohort', index)).filter(isThere),
+  };
+}
+
+function readRow({ single, addresses, contacts, cohorts }: Plan, cells: readonly string[]): ReadRow {
+  const row = new Cells(cells);
+  const firstName = row.required(single.firstName, rules.namesRule);
+  const lastName = row.required(single.lastName, rules.namesRule);
+  const dob = row.required(single.dob, rules.dobRule);
+  const genderAtBirth = row.required(single.gender, rules.genderRule);
+  const address = addresses.flatMap((places) => readAddress(row, places) ?? []);
+  const contact = contacts.flatMap((places) => readContact(row, places) ?? []);
+  const personalIdentifiers = readIdentifiers(row, single);
+  const externalId = row.optional(single.externalId, rules.externalIdRule);
+  const hieOptOut = row.optional(single.hieOptOut, rules.flagRule);
+  const facilityId = row.optional(single.facilityId, rules.idRule);
+  const facility =
+    facilityId === undefined ? undefined : { column: single.facilityId.column, id: facilityId };
+  const cohortIds = readCohorts(row, cohorts);
+
+  const { errors } = row;
+  if (
+    errors.length > 0 ||
+    firstName === undefined ||
+    lastName === undefined ||
+    dob === undefined ||
+    genderAtBirth === undefined
+  )
+    return { errors, facility, cohorts: cohortIds };
+  const patient: PatientDemographics = {
+    firstName,
+    lastName,
+    dob,
+    genderAtBirth,
+    address,
+    contact,
+    personalIdentifiers,
+    ...(externalId === undefined ? {} : { externalId }),
+    ...(hieOptOut === undefined ? {} : { status: { hieOptOut } }),
+  };
+  const value = { patient, facilityId, cohorts: cohortIds.map(({ id }) => id) };
+  return { value, errors, facility, cohorts: cohortIds };
+}
+
+/** The cells of one row, by the rules asked for; keeps what broke them. */
+class Cells {
+  readonly errors: RowError[] = [];
+  readonly #cells: readonly string[];
+
+  constructor(cells: readonly string[]) {
+    this.#cells = cells;
+  }
+
+  /**
+   * Blanks at the ends of a cell do not count, nor does the apostrophe by which a result CSV (or a spreadsheet) keeps a
+   * cell from being run as a formula: rows of a result may come back corrected.
+   */
+  text({ position }: Place): string {
+    const cell = this.#cells[position];
+    return cell === undefined ? '' : unescapeFormula(cell.trim()).trim();
+  }
+
+  /** Undefined when the cell is empty or wrong; what is wrong is kept. */
+  optional<T>(place: Place, rule: rules.CellRule<T>): T | undefined {
+    const text = this.text(place);
+    return text === '' ? undefined : this.#take(place, rule(text));
+  }
+
+  required<T>(place: Place, rule: rules.CellRule<T>, whenEmpty = 'is required'): T | undefined {
+    const text = this.text(place);
+    return this.#take(place, text === '' ? new rules.Wrong(whenEmpty) : rule(text));
+  }
+
+  #take<T>({ column }: Place, judged: T | rules.Wrong): T | undefined {
+    if (!(judged instanceof rules.Wrong)) return judged;
+    this.errors.push({ column, message: judged.message });
+    return undefined;
+  }
+}
+
+/** Any field of an index asks for all of it but line 2; index 1 is always asked for. */
+function readAddress(
+  row: Cells,
+  places: { index: number } & Record<AddressField, Place>,
+): PatientDemographics['address'][number] | undefined {
+  const { index } = places;
+  if (index > 1 && ADDRESS_FIELDS.every((field) => row.text(places[field]) === '')) return undefined;
+  const whenEmpty =
+    index === 1 ? 'is required' : `is required, because another field of address ${index} is given`;
+  const addressLine1 = row.required(places.addressLine1, rules.line1Rule, whenEmpty);
+  const addressLine2 = row.optional(places.addressLine2, rules.line2Rule);
+  const city = row.required(places.city, rules.cityRule, whenEmpty);
+  const state = row.required(places.state, rules.stateRule, whenEmpty);
+  const zip = row.required(places.zip, rules.zipRule, whenEmpty);
+  if (addressLine1 === undefined || city === undefined || state === undefined || zip === undefined)
+    return undefined;
+  return {
+    addressLine1,
+    ...(addressLine2 === undefined ? {} : { addressLine2 }),
+    city,
+    state,
+    zip,
+    country: 'USA',
+  };
+}
+
+/** Phone and e-mail of one number are one contact. */
+function readContact(row: Cells, places: { phone: Place; email: Place }) {
+  const phone = row.optional(places.phone, rules.phoneRule);
+  const email = row.optional(places.email, rules.emailRule);
+  if (phone === undefined && email === undefined) return undefined;
+  return { ...(phone === undefined ? {} : { phone }), ...(email === undefined ? {} : { email }) };
+}
+
+/** A licence number asks for its state; a state alone says nothing. */
+function readIdentifiers(row: Cells, { ssn, licence, licenceState }: Plan['single']) {
+  const identifiers: NonNullable<PatientDemographics['personalIdentifiers']> = [];
+  const ssnValue = row.optional(ssn, rules.ssnRule);
+  if (ssnValue !== undefined) identifiers.push({ type: 'ssn', value: ssnValue });
+  if (row.text(licence) === '') return identifiers;
+  const value = row.required(licence, rules.licenceNumberRule);
+  const state = row.required(
+    licenceState,
+    rules.stateRule,
+    `is required, because ${licence.column} is given`,
+  );
+  if (value !== undefined && state !== undefined) identifiers.push({ type: 'driversLicense', value, state });
+  return identifiers;
+}
+
+/** Each cohort once. */
+function readCohorts(row: Cells, places: readonly Place[]): CellId[] {
+  const found: CellId[] = [];
+  for (const place of places) {
+    const id = row.optional(place, rules.idRule);
+    if (id !== undefined && !found.some((known) => known.id === id)) found.push({ column: place.column, id });
+  }
+  return found;
+}
