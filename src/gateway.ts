@@ -1,7 +1,7 @@
 import { readConfig } from './config.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from './exchange/assemble.ts';
+import { createGateway } from './exchange/create-gateway.ts';
 import { createAnswerSeal } from './exchange/platform/http/answer-seal.ts';
-import { createGateway } from './exchange/platform/http/app.ts';
 import { openIdentityPartner } from './exchange/platform/partners/open-partners.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { runProcess } from './lib/process.ts';
@@ -31,34 +31,13 @@ await runProcess('gateway', async (logger) => {
   const temporal = await createTemporalClient(config, { lazy: true });
   const exchange = await assembleExchange(config, temporal, logger, config.ACCOUNT_CONNECTIONS_MAX);
   const app = await createGateway({
-    store: exchange.store,
-    logger,
-    networkQueries: exchange.networkQueries,
-    bulkCreates: exchange.bulkCreates,
-    consolidatedQueries: exchange.consolidatedQueries,
-    querySweeps: exchange.querySweeps,
-    blobs: exchange.blobs,
-    links: exchange.links,
-    records: exchange.records,
-    documentRenditions: exchange.documentRenditions,
-    courier: exchange.courier,
-    webhookKeys: exchange.webhookKeys,
+    ...exchange,
+    messages: config.MESSAGE_PARTNER_BASE_URL === undefined ? undefined : exchange.messages,
     answerSeal: createAnswerSeal(exchange.keyRing),
-    destinationPing: exchange.destinationPing,
     notificationSenders: config.NOTIFICATION_SENDERS,
-    followUps: exchange.followUps,
     identityPartner: openIdentityPartner(config),
     identitySecret: config.IDENTITY_PARTNER_SECRET,
-    messages: config.MESSAGE_PARTNER_BASE_URL === undefined ? undefined : exchange.messages,
     messageSecret: config.MESSAGE_PARTNER_SECRET,
-    erasures: exchange.erasures,
-    handleSourceCallback: (token, headers, rawBody) =>
-      exchange.sourceCallbacks.handle(token, headers, rawBody),
-    cohortChanged: exchange.cohortSchedules.cohortChanged,
-    pingTemporal: async () => {
-      await temporal.connection.workflowService.getSystemInfo({});
-    },
-    publicBaseUrl: config.PUBLIC_BASE_URL,
     idHmacKey: config.ID_HMAC_KEY,
     linkSigningKey: config.LINK_SIGNING_KEY,
     internalTokenKey: config.INTERNAL_TOKEN_KEY,
@@ -66,6 +45,9 @@ await runProcess('gateway', async (logger) => {
     trustedWebhookOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
     accountRequestsMax: config.ACCOUNT_REQUESTS_MAX,
+    pingTemporal: async () => {
+      await temporal.connection.workflowService.getSystemInfo({});
+    },
   });
   const url = await app.listen({ host: config.GATEWAY_HOST, port: config.GATEWAY_PORT });
   logger.info({ url }, 'gateway is ready');

@@ -52,7 +52,6 @@ export async function startEnvironment() {
     env: {
       LOG_LEVEL: 'warn',
       SIMULATOR_PORT: port,
-      SIMULATOR_ADMIN_TOKEN: TOKEN,
       HIE_BEARER_TOKEN: TOKEN,
       PHARMACY_BEARER_TOKEN: TOKEN,
       LAB_BEARER_TOKEN: TOKEN,
@@ -60,7 +59,7 @@ export async function startEnvironment() {
   });
   const simulatorUrl = `http://127.0.0.1:${port}`;
   // Sources that answer at once.
-  await createSimulatorAdmin(simulatorUrl, TOKEN).changeSettings({ hie: { async: false, callback: false } });
+  await createSimulatorAdmin(simulatorUrl).changeSettings({ hie: { async: false, callback: false } });
 
   const dataKeys = `bench:${randomBytes(32).toString('base64')}`;
   const temporalConfig = {
@@ -109,7 +108,7 @@ export async function startEnvironment() {
   const sourceActivities = createSourceActivities({
     ...exchange,
     connectors,
-    startGuard: createStartGuard(exchange.store),
+    callbackBaseUrl: () => undefined,
   });
   const workers = await createWorkers({
     connection,

@@ -29,7 +29,7 @@ beforeAll(async () => {
   connection = await Connection.connect({ address: inject('temporalAddress') });
   temporal = new TemporalClient({ connection, namespace: await createTestNamespace() });
   gateway = await createTestGateway({
-    cohortChanged: (accountId, cohortId) => schedules.cohortChanged(accountId, cohortId),
+    cohortSchedules: { cohortChanged: (accountId, cohortId) => schedules.cohortChanged(accountId, cohortId) },
   });
 });
 beforeEach(async () => {
@@ -78,7 +78,7 @@ const changeAccount = (settings: AccountSettings) =>
       .execute(),
   );
 
-const reconcile = () => schedules.leftOver.takeUp(500);
+const reconcile = () => schedules.recovery.takeUp(500);
 
 describe('the schedules of a cohort', () => {
   test('are there for each monitoring that is on, and tell the workflow what it needs', async () => {

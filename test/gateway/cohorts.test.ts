@@ -9,7 +9,9 @@ let other: TestAccount;
 const changed: string[] = [];
 beforeAll(async () => {
   gateway = await createTestGateway({
-    cohortChanged: (accountId, cohortId) => void changed.push(`${accountId} ${cohortId}`),
+    cohortSchedules: {
+      cohortChanged: (accountId, cohortId) => void changed.push(`${accountId} ${cohortId}`),
+    },
   });
   [account, other] = [await gateway.addAccount(), await gateway.addAccount()];
 });

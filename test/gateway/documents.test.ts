@@ -223,8 +223,8 @@ describe('E14', () => {
     const fileName = await deliver({ bytes: CCDA });
     const { url } = (await urlOf(fileName, 'html')).json();
     const { store, blobs } = gateway;
-    const { leftOver } = createDocumentRenditions({ store, blobs });
-    expect(await leftOver.takeUp(100)).toBe(0);
+    const { recovery } = createDocumentRenditions({ store, blobs });
+    expect(await recovery.takeUp(100)).toBe(0);
     await store.asSystem((tx) =>
       tx.db
         .updateTable('document_rendition')
@@ -232,7 +232,7 @@ describe('E14', () => {
         .where('id', '=', uuidOf(url.split('/').at(-1) ?? ''))
         .execute(),
     );
-    expect(await leftOver.takeUp(100)).toBe(1);
+    expect(await recovery.takeUp(100)).toBe(1);
     expect((await open(url)).statusCode).toBe(404);
     const noted = await store.asSystem((tx) => tx.db.selectFrom('erasure').selectAll().execute());
     expect(noted).toMatchObject([{ kind: 'blob', ref: expect.stringMatching(/^document\//) }]);

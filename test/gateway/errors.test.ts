@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERROR_NAMES } from '../../src/contract/errors.ts';
-import type { GatewayDeps } from '../../src/exchange/platform/http/deps.ts';
+import type { GatewayDeps } from '../../src/exchange/features.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;

@@ -23,9 +23,11 @@ const callbacks: { token: string; headers: Record<string, unknown>; rawBody: Buf
 
 beforeAll(async () => {
   gateway = await createTestGateway({
-    handleSourceCallback: async (token, headers, rawBody) => {
-      callbacks.push({ token, headers, rawBody });
-      return { status: token === 'known' ? 200 : 404 };
+    sourceCallbacks: {
+      handle: async (token, headers, rawBody) => {
+        callbacks.push({ token, headers, rawBody });
+        return { status: token === 'known' ? 200 : 404 };
+      },
     },
   });
   account = await gateway.addAccount();

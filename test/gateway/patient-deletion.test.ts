@@ -228,11 +228,11 @@ describe('a patient that is deleted', () => {
     const stopped: string[] = [];
     const stopWorkflow = async (id: string) => void stopped.push(id);
     const half = createErasures({ ...parts, blobs: { delete: failing }, stopWorkflow });
-    await expect(half.leftOver.takeUp(10)).rejects.toThrow('down');
+    await expect(half.recovery.takeUp(10)).rejects.toThrow('down');
     expect(stopped).toEqual([networkQueryWorkflowId(running)]);
     const whole = createErasures({ ...parts, blobs, stopWorkflow });
-    expect(await whole.leftOver.takeUp(10)).toBe(2);
-    expect([await gateway.blobCount(), await whole.leftOver.takeUp(10)]).toEqual([before, 0]);
+    expect(await whole.recovery.takeUp(10)).toBe(2);
+    expect([await gateway.blobCount(), await whole.recovery.takeUp(10)]).toEqual([before, 0]);
   });
 });
 

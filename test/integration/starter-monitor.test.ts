@@ -48,7 +48,7 @@ beforeAll(async () => {
     DATA_KEYS: TEST_DATA_KEYS,
   });
   gateway = await createTestGateway({
-    cohortChanged: (accountId, cohortId) => schedules.cohortChanged(accountId, cohortId),
+    cohortSchedules: { cohortChanged: (accountId, cohortId) => schedules.cohortChanged(accountId, cohortId) },
   });
   schedules = createCohortSchedules({
     store: gateway.store,

@@ -186,13 +186,13 @@ describe('reconcile', () => {
       },
     };
     const temporal = { workflow, withDeadline: (_at: number, call: () => unknown) => call() };
-    const { leftOver } = createFollowUps({
+    const { recovery } = createFollowUps({
       store: environment.store,
       temporal: temporal as unknown as Parameters<typeof createFollowUps>[0]['temporal'],
       logger: pino({ level: 'silent' }),
     });
-    expect(await leftOver.takeUp(100)).toBe(2);
-    expect(await leftOver.takeUp(100)).toBe(0);
+    expect(await recovery.takeUp(100)).toBe(2);
+    expect(await recovery.takeUp(100)).toBe(0);
     expect(started.sort()).toEqual(
       [left, terminated].map(({ notificationId }) => `discharge-follow-up/${notificationId}`).sort(),
     );

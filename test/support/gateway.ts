@@ -8,8 +8,10 @@ import { type Dialect, insertAccount } from '../../src/exchange/accounts/account
 import { insertApiKey } from '../../src/exchange/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import { createUploadReceiver } from '../../src/exchange/bulk-create/receive-upload.ts';
+import { createGateway } from '../../src/exchange/create-gateway.ts';
 import { createDocumentRenditions } from '../../src/exchange/documents/renditions.ts';
 import { insertFacility } from '../../src/exchange/facilities/facility-store.ts';
+import type { GatewayDeps } from '../../src/exchange/features.ts';
 import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
 import { listQueries, readQuery } from '../../src/exchange/network-query/query-store.ts';
 import { readTimeline } from '../../src/exchange/network-query/timeline-store.ts';
@@ -18,8 +20,6 @@ import { createStore, type Store } from '../../src/exchange/platform/database/da
 import type { AccountSettings } from '../../src/exchange/platform/database/schema.ts';
 import { ConflictError } from '../../src/exchange/platform/errors.ts';
 import { createAnswerSeal } from '../../src/exchange/platform/http/answer-seal.ts';
-import { createGateway } from '../../src/exchange/platform/http/app.ts';
-import type { GatewayDeps } from '../../src/exchange/platform/http/deps.ts';
 import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
@@ -104,8 +104,8 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
     linkSigningKey: TEST_LINK_KEY,
     internalTokenKey: TEST_INTERNAL_KEY,
     allowLoopbackWebhooks: false,
-    handleSourceCallback: async () => ({ status: 404 }),
-    cohortChanged: () => undefined,
+    sourceCallbacks: { handle: async () => ({ status: 404 }) },
+    cohortSchedules: { cohortChanged: () => undefined },
     pingTemporal: async () => undefined,
     ...overrides,
   });

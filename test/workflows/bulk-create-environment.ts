@@ -12,7 +12,7 @@ import {
   TASK_QUEUES,
 } from '../../src/contract/temporal.ts';
 import { type BulkEngine, createBulkEngine } from '../../src/exchange/bulk-create/engine.ts';
-import { bulkCreatesLeftOver, uploadRetention } from '../../src/exchange/bulk-create/left-over.ts';
+import { bulkCreateRecovery, uploadRetention } from '../../src/exchange/bulk-create/recovery.ts';
 import { insertBulkRequest, readBulkRequest } from '../../src/exchange/bulk-create/request-store.ts';
 import { createBulkCreateService } from '../../src/exchange/bulk-create/service.ts';
 import { insertFacility } from '../../src/exchange/facilities/facility-store.ts';
@@ -47,7 +47,7 @@ export async function createBulkExchange(createEngine: (parts: EngineParts) => B
   const temporal = new Client({ connection, namespace, dataConverter });
   const { courier } = createDeliveries(store, temporal);
   const service = createBulkCreateService({ store, blobs, temporal, courier, logger });
-  const leftOver = { store, blobs, launcher: service.launcher, courier, logger };
+  const recovery = { store, blobs, launcher: service.launcher, courier, logger };
   const workers = await createWorkers({
     connection: native,
     namespace,
@@ -126,8 +126,8 @@ export async function createBulkExchange(createEngine: (parts: EngineParts) => B
       return part.ref;
     },
     reconcile: async () => {
-      const taken = await bulkCreatesLeftOver(leftOver).takeUp(100);
-      return { taken, uploadsDeleted: await uploadRetention(leftOver).takeUp(100) };
+      const taken = await bulkCreateRecovery(recovery).takeUp(100);
+      return { taken, uploadsDeleted: await uploadRetention(recovery).takeUp(100) };
     },
     /** What the receiver was told of a request, in the order of its coming. */
     told: (requestId: string) =>

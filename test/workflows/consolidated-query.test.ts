@@ -103,7 +103,7 @@ const rowOf = (requestId: string) => inAccount((tx) => readConsolidatedQuery(tx,
 const eventsOf = (requestId: string) =>
   inAccount((tx) => tx.db.selectFrom('event').select('id').where('request_id', '=', requestId).execute());
 const reconcile = async () => {
-  for (const work of launcher.leftOver) await work.takeUp(10);
+  for (const work of launcher.recoveries) await work.takeUp(10);
 };
 const letTimePass = (requestId: string) =>
   inAccount((tx) =>

@@ -11,7 +11,7 @@ import type {
 import { querySweepWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { ConflictError } from '../../src/exchange/platform/errors.ts';
 import { createSweepControl } from '../../src/exchange/query-sweep/control.ts';
-import { sweepsLeftOver } from '../../src/exchange/query-sweep/launcher.ts';
+import { sweepRecovery } from '../../src/exchange/query-sweep/launcher.ts';
 import { readSweepCounts } from '../../src/exchange/query-sweep/sweep-store.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
@@ -169,7 +169,7 @@ describe('a sweep', () => {
       sql`update bulk_sweep set state = 'running', seen_at = now() - interval '1 hour'
           where request_id = ${panel.requestId}`.execute(tx.db),
     );
-    await sweepsLeftOver({ store: environment.store, temporal }).takeUp(10);
+    await sweepRecovery({ store: environment.store, temporal }).takeUp(10);
     expect(await temporal.workflow.result(sweep.workflowId)).toMatchObject({
       state: 'completed',
       started: 6,

@@ -6,7 +6,7 @@ import type { Store } from '../../exchange/platform/database/database.ts';
 import { deleteOldIdempotencyKeys } from '../../exchange/platform/http/idempotency-store.ts';
 import type { Courier } from '../../exchange/platform/outbox/courier.ts';
 import { overdueEvents } from '../../exchange/platform/outbox/hand-over-store.ts';
-import type { LeftOverWork } from '../../exchange/platform/recovery/recovery.ts';
+import type { Recovery } from '../../exchange/platform/recovery/recovery.ts';
 
 export type ReconcileActivities = ReturnType<typeof createReconcileActivities>;
 
@@ -22,7 +22,7 @@ export interface Reconciled {
   eventsHandedOver: number;
   /** Idempotency keys older than they are honoured. */
   keysForgotten: number;
-  /** By `LeftOverWork.name`, where there was any. */
+  /** By `Recovery.name`, where there was any. */
   others: Record<string, number>;
 }
 
@@ -31,7 +31,7 @@ export function createReconcileActivities(deps: {
   store: Store;
   launcher: Launcher;
   courier: Courier;
-  others: readonly LeftOverWork[];
+  others: readonly Recovery[];
 }) {
   const { store, launcher, courier } = deps;
 

@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 
-export interface LeftOverRequest {
+export interface UnfinishedRequest {
   accountId: string;
   requestId: string;
 }
 
-interface LeftOverOptions {
+interface RecoveryOptions {
   olderThanMs: number;
   limit: number;
 }
@@ -21,8 +21,8 @@ const agoMs = (ms: number) => sql<Date>`now() - ${ms} * interval '1 millisecond'
  */
 export async function requestsToEnsure(
   tx: SystemTx,
-  { olderThanMs, limit }: LeftOverOptions,
-): Promise<LeftOverRequest[]> {
+  { olderThanMs, limit }: RecoveryOptions,
+): Promise<UnfinishedRequest[]> {
   return tx.db
     .selectFrom('bulk_request')
     .select(['account_id as accountId', 'id as requestId'])
@@ -41,8 +41,8 @@ export async function requestsToEnsure(
 /** Uploads whose workflow does not know of them. */
 export async function uploadsToTell(
   tx: SystemTx,
-  { olderThanMs, limit }: LeftOverOptions,
-): Promise<LeftOverRequest[]> {
+  { olderThanMs, limit }: RecoveryOptions,
+): Promise<UnfinishedRequest[]> {
   return tx.db
     .selectFrom('bulk_request')
     .select(['account_id as accountId', 'id as requestId'])
@@ -58,7 +58,7 @@ export async function uploadsToTell(
 export async function uploadsToDelete(
   tx: SystemTx,
   { endedBeforeDays, limit }: { endedBeforeDays: number; limit: number },
-): Promise<(LeftOverRequest & { ref: string })[]> {
+): Promise<(UnfinishedRequest & { ref: string })[]> {
   const rows = await tx.db
     .selectFrom('bulk_request')
     .select(['account_id as accountId', 'id as requestId', 'upload'])

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { NotFoundError } from '../platform/errors.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-route.ts';
 import { readBulkRequest } from './request-store.ts';
 
@@ -9,7 +9,7 @@ const OPERATION = 'readBulkResult';
 /** The result CSV of a completed bulk create: the signed link is the permission. */
 export function addBulkResultRoute(
   app: FastifyInstance,
-  deps: Pick<GatewayDeps, 'store' | 'blobs' | 'linkSigningKey'>,
+  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'linkSigningKey'>,
 ): void {
   addSignedLinkRoute(app, deps, 'bulk-result', OPERATION, async (link, request, reply) => {
     const { accountId, targetId: requestId } = link;

@@ -3,7 +3,7 @@ import type { QuerySweepProgress } from '../../contract/bulk-create-workflow.ts'
 import { facilityExists, listFacilities } from '../facilities/facility-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { InvalidRequestError, NotFoundError } from '../platform/errors.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { openPage } from '../platform/http/paging.ts';
@@ -18,9 +18,12 @@ import {
 } from './request-store.ts';
 import { bulkResultUrl } from './result-link.ts';
 import { bulkCreateStatusAnswer, startedBulkCreateAnswer } from './serializers.ts';
+import type { BulkCreateService } from './service.ts';
 import { UPLOAD_LIFETIME_MS } from './service.ts';
 
-type BulkCreateDeps = Pick<GatewayDeps, 'bulkCreates' | 'links' | 'publicBaseUrl' | 'linkSigningKey'>;
+type BulkCreateDeps = Pick<GatewayPlatform, 'links' | 'publicBaseUrl' | 'linkSigningKey'> & {
+  bulkCreates: BulkCreateService;
+};
 
 /** E5 and the operations around it; the upload itself is in bulk-upload.ts. */
 export function addBulkCreateRoutes(operations: Operations, deps: BulkCreateDeps): void {

@@ -5,12 +5,13 @@ import { StreamPlaces } from '../embed/stream-places.ts';
 import { insertAuditEntry } from '../platform/audit/audit-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { ExchangeError, NotFoundError } from '../platform/errors.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { callerOf } from '../platform/http/plugins/auth.ts';
 import { liftBodyTime } from '../platform/http/plugins/body-time.ts';
 import { leaveRequestShare } from '../platform/http/plugins/request-share.ts';
 import { drain, type UploadLimits, uploadBody } from '../platform/http/upload-body.ts';
 import { type LinkTarget, verifyLink } from '../platform/links/signed-link.ts';
+import type { BulkCreateService } from './service.ts';
 
 const OPERATION = 'uploadBulkCreate';
 const LIMITS: UploadLimits = { bytesMax: UPLOAD_BYTES_MAX, idleMs: 60_000, totalMs: 60 * 60_000 };
@@ -18,7 +19,7 @@ const LIMITS: UploadLimits = { bytesMax: UPLOAD_BYTES_MAX, idleMs: 60_000, total
 /** How many may be under way: each writes to the blob store for as long as it likes to take. */
 const PLACES = { all: 40, account: 8, holder: 8 };
 
-type UploadDeps = Pick<GatewayDeps, 'bulkCreates' | 'courier' | 'linkSigningKey'>;
+type UploadDeps = Pick<GatewayPlatform, 'courier' | 'linkSigningKey'> & { bulkCreates: BulkCreateService };
 
 /**
  * `PUT {uploadUrl}` of E5. The link says which request, the API key whose; whether the file is taken, the request's

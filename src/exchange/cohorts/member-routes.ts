@@ -1,7 +1,7 @@
 import { assignToCohorts } from '../patients/consent.ts';
 import { findPatient, lockPatient } from '../patients/patient-store.ts';
 import { cohortAnswer, patientAnswer } from '../platform/http/answers.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { found, ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { openPage } from '../platform/http/paging.ts';
@@ -12,7 +12,7 @@ import { COHORT_PATIENT_ORDER, listCohortPatients } from './member-store.ts';
 /** Who is in which cohort. */
 export function addCohortPatientRoutes(
   operations: Operations,
-  deps: Pick<GatewayDeps, 'publicBaseUrl' | 'linkSigningKey'>,
+  deps: Pick<GatewayPlatform, 'publicBaseUrl' | 'linkSigningKey'>,
 ): void {
   operations.read('listCohortPatients', async (tx, { params, query, caller }) => {
     const cohort = found('Cohort', await findCohort(tx, params.id));

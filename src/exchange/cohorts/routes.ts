@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
+import type { CohortSchedules } from '../monitoring/cohort-schedules.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { cohortAnswer } from '../platform/http/answers.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
 import { checkETag, eTagHeader } from '../platform/http/etag.ts';
 import { created, found, noContent, ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
@@ -9,10 +9,13 @@ import { changeCohort, deleteEmptyCohort, nameTaken } from './change-cohort.ts';
 import { findCohort, insertCohort, listCohorts } from './cohort-store.ts';
 
 /** The schedules of a cohort follow it, once its change is committed. */
-export function addCohortRoutes(operations: Operations, deps: Pick<GatewayDeps, 'cohortChanged'>): void {
+export function addCohortRoutes(
+  operations: Operations,
+  deps: { cohortSchedules: Pick<CohortSchedules, 'cohortChanged'> },
+): void {
   const told = ({ accountId }: AccountTx, cohortId: string) => ({
     targetId: cohortId,
-    afterCommit: () => deps.cohortChanged(accountId, cohortId),
+    afterCommit: () => deps.cohortSchedules.cohortChanged(accountId, cohortId),
   });
 
   operations.read('listCohorts', async (tx) => {

@@ -8,7 +8,7 @@ import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
 import type { Courier } from '../platform/outbox/courier.ts';
-import type { LeftOverWork } from '../platform/recovery/recovery.ts';
+import type { Recovery } from '../platform/recovery/recovery.ts';
 import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
 import {
   consolidatedToEnsure,
@@ -22,7 +22,7 @@ import { failConsolidated } from './transitions.ts';
 export interface ConsolidatedLauncher {
   /** Starts the workflow of a committed query, soon and in the background; what fails here `reconcile` starts. */
   launch(accountId: string, requestId: string): void;
-  leftOver: LeftOverWork[];
+  recoveries: Recovery[];
   drain(): Promise<void>;
 }
 
@@ -67,7 +67,7 @@ export function createConsolidatedLauncher(deps: {
         start(accountId, requestId),
       );
     },
-    leftOver: [
+    recoveries: [
       {
         name: 'consolidated queries',
         async takeUp(limit) {

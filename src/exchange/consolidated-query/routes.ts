@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { findPatient, lockPatient, type StoredPatient } from '../patients/patient-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { NotFoundError } from '../platform/errors.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { found, ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import type { Caller } from '../platform/http/plugins/auth.ts';
@@ -12,7 +12,9 @@ import { countStart, type StartLimit } from '../platform/limits/start-limit.ts';
 import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-route.ts';
 import { consolidatedBundle } from '../records/consolidated-bundle.ts';
 import { type ConsolidatedFilter, countConsolidated } from '../records/read-consolidated.ts';
+import type { RecordKeeper } from '../records/record-keeper.ts';
 import { resourceOrigins } from '../records/resource-origins.ts';
+import type { ConsolidatedLauncher } from './launcher.ts';
 import {
   latestStatus,
   listRunningQueries,
@@ -42,7 +44,10 @@ const filterOf = ({ resources, dateFrom, dateTo }: FilterQuery): ConsolidatedFil
 /** E13 and the operations around it. */
 export function addConsolidatedRoutes(
   operations: Operations,
-  deps: Pick<GatewayDeps, 'store' | 'records' | 'consolidatedQueries' | 'publicBaseUrl' | 'links'>,
+  deps: Pick<GatewayPlatform, 'store' | 'publicBaseUrl' | 'links'> & {
+    records: RecordKeeper;
+    consolidatedQueries: Pick<ConsolidatedLauncher, 'launch'>;
+  },
 ): void {
   operations.write('startConsolidatedQuery', async (tx, { params, query, body, caller }) => {
     await countStart(tx, limitOf(caller));
@@ -148,7 +153,7 @@ const SUMMARY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-anc
 /** What `medical.consolidated-data` points to: the signed link is the permission. */
 export function addConsolidatedResultRoute(
   app: FastifyInstance,
-  deps: Pick<GatewayDeps, 'store' | 'blobs' | 'linkSigningKey'>,
+  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'linkSigningKey'>,
 ): void {
   addSignedLinkRoute(app, deps, 'consolidated-result', OPERATION, async (link, request, reply) => {
     const { accountId, targetId } = link;

@@ -4,7 +4,7 @@ import { ExpiringCache } from '../../lib/expiring-cache.ts';
 import { BlobNotFoundError, type BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError, OverloadError } from '../platform/errors.ts';
-import type { LeftOverWork } from '../platform/recovery/recovery.ts';
+import type { Recovery } from '../platform/recovery/recovery.ts';
 import {
   deleteOldRenditions,
   findRendition,
@@ -37,7 +37,7 @@ export interface DocumentRenditions {
    */
   render(accountId: string, document: StoredDocument, format: DocumentFormat): Promise<string>;
   /** Old renditions. */
-  leftOver: LeftOverWork;
+  recovery: Recovery;
   close(): Promise<void>;
 }
 
@@ -64,7 +64,7 @@ export function createDocumentRenditions({
       underWay.set(key, rendition);
       return rendition;
     },
-    leftOver: {
+    recovery: {
       name: 'old renditions of documents',
       takeUp: (limit) => store.asSystem((tx) => deleteOldRenditions(tx, limit)),
     },

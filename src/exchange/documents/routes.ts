@@ -5,7 +5,7 @@ import { BlobNotFoundError } from '../../shared/blobs/blob-store.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import { NotFoundError } from '../platform/errors.ts';
 import { contentDisposition } from '../platform/http/content-disposition.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { found, ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-route.ts';
@@ -19,13 +19,16 @@ import {
   listDocuments,
 } from './document-store.ts';
 import { announceDocumentUrls } from './document-urls.ts';
+import type { DocumentRenditions } from './renditions.ts';
 import { RENDITION_TYPES } from './renditions.ts';
 import { documentDto, documentReference } from './serializers.ts';
 
 /** E14 and the operations around it. */
 export function addDocumentRoutes(
   operations: Operations,
-  deps: Pick<GatewayDeps, 'store' | 'links' | 'documentRenditions' | 'courier'>,
+  deps: Pick<GatewayPlatform, 'store' | 'links' | 'courier'> & {
+    documentRenditions: Pick<DocumentRenditions, 'render'>;
+  },
 ): void {
   operations.read('listDocuments', async (tx, { query }) => {
     const { id: patientId } = found('Patient', await findPatient(tx, query.patientId));
@@ -91,7 +94,7 @@ const MEDIA_TYPE = /^[\w.+-]{1,100}\/[\w.+-]{1,100}(?:;\s*charset=[\w.-]{1,40})?
 /** What links of E14 and of `medical.document-bulk-download-urls` lead to: the signed link is the permission. */
 export function addDocumentLinkRoute(
   app: FastifyInstance,
-  deps: Pick<GatewayDeps, 'store' | 'blobs' | 'linkSigningKey'>,
+  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'linkSigningKey'>,
 ): void {
   addSignedLinkRoute(app, deps, 'document', OPERATION, async ({ accountId, targetId }, request, reply) => {
     const file = await deps.store.asAccount(accountId, async (tx) => {

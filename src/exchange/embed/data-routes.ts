@@ -2,20 +2,25 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createKeyCheck } from '../accounts/key-check.ts';
 import { QUERY_ORDER } from '../network-query/query-store.ts';
+import type { NetworkQueryService } from '../network-query/service.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import { insertAuditEntry } from '../platform/audit/audit-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { NotFoundError } from '../platform/errors.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { callerOf } from '../platform/http/plugins/auth.ts';
 import { leaveRequestShare } from '../platform/http/plugins/request-share.ts';
+import type { RecordKeeper } from '../records/record-keeper.ts';
 import { createEmbedTokenCheck } from './embed-token-check.ts';
 import { queryProgress } from './query-progress.ts';
 import { StreamPlaces } from './stream-places.ts';
 import { summaryLines } from './summary-lines.ts';
 import { watchQueries } from './watch-queries.ts';
 
-type DataDeps = Pick<GatewayDeps, 'store' | 'records' | 'networkQueries' | 'internalTokenKey'>;
+type DataDeps = Pick<GatewayPlatform, 'store' | 'internalTokenKey'> & {
+  records: RecordKeeper;
+  networkQueries: NetworkQueryService;
+};
 
 const QUERIES_SHOWN = 10;
 const NEWEST_FIRST = { sort: QUERY_ORDER.default, count: QUERIES_SHOWN };

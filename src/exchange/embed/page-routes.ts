@@ -4,7 +4,7 @@ import { extname } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { findAccount } from '../accounts/account-store.ts';
 import { NotFoundError } from '../platform/errors.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { pagePolicy } from './page-policy.ts';
 
 const FOLDER = new URL('./page/', import.meta.url);
@@ -27,7 +27,7 @@ interface Asset {
  */
 export function addEmbedPageRoutes(
   app: FastifyInstance,
-  deps: Pick<GatewayDeps, 'store' | 'publicBaseUrl'>,
+  deps: Pick<GatewayPlatform, 'store' | 'publicBaseUrl'>,
 ): void {
   const assets = readAssets();
   const base = new URL(deps.publicBaseUrl).pathname.replace(/\/$/, '');

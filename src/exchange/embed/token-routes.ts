@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { ForbiddenError } from '../platform/errors.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { signEmbedToken } from './embed-token.ts';
@@ -8,7 +8,7 @@ import { signEmbedToken } from './embed-token.ts';
 /** E1. */
 export function addEmbedTokenRoutes(
   operations: Operations,
-  deps: Pick<GatewayDeps, 'internalTokenKey'>,
+  deps: Pick<GatewayPlatform, 'internalTokenKey'>,
 ): void {
   operations.write('createEmbedToken', async (tx, { body, caller }) => {
     const { keyId } = caller;

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { found, ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-route.ts';
@@ -11,7 +11,7 @@ import { redirectWith } from './redirect-url.ts';
 import type { VerificationState } from './tables.ts';
 import { createVerifications } from './verifications.ts';
 
-export function addIdentityRoutes(operations: Operations, deps: GatewayDeps): void {
+export function addIdentityRoutes(operations: Operations, deps: GatewayPlatform): void {
   const verifications = createVerifications(deps);
   const now = (): Date => deps.clock?.() ?? new Date();
 
@@ -75,7 +75,7 @@ const BODY_BYTES_MAX = 64 * 1024;
 /** Where the identity partner tells outcomes. No API key: it signs its body, which therefore is kept as it came. */
 export function addIdentityCallbackRoute(
   app: FastifyInstance,
-  deps: Pick<GatewayDeps, 'store' | 'courier' | 'linkSigningKey' | 'identitySecret' | 'clock'>,
+  deps: Pick<GatewayPlatform, 'store' | 'courier' | 'linkSigningKey' | 'identitySecret' | 'clock'>,
 ): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
@@ -105,7 +105,7 @@ const WAIT_SECONDS = 2;
  */
 export function addIdentityReturnRoutes(
   app: FastifyInstance,
-  deps: Pick<GatewayDeps, 'store' | 'linkSigningKey' | 'clock'>,
+  deps: Pick<GatewayPlatform, 'store' | 'linkSigningKey' | 'clock'>,
 ): void {
   const isOpen = ({ status, expiresAt }: { status: VerificationState; expiresAt: Date }): boolean =>
     status === 'pending' && expiresAt > (deps.clock?.() ?? new Date());

@@ -8,7 +8,7 @@ import { messageTransmissionWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../c
 import type { Logger } from '../../lib/logger.ts';
 import type { Store } from '../platform/database/database.ts';
 import type { Courier } from '../platform/outbox/courier.ts';
-import type { LeftOverWork } from '../platform/recovery/recovery.ts';
+import type { Recovery } from '../platform/recovery/recovery.ts';
 import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
 import { markTransmissionStarted, messagesToEnsure } from './message-store.ts';
 import { endTransmission } from './transitions.ts';
@@ -19,7 +19,7 @@ export interface MessageLauncher {
   launch(accountId: string, messageId: string): void;
   /** The network has something to tell of it: the workflow asks at once instead of later. */
   receiptCame(messageId: string): void;
-  leftOver: LeftOverWork;
+  recovery: Recovery;
   drain(): Promise<void>;
 }
 
@@ -70,7 +70,7 @@ export function createMessageLauncher(deps: {
         ),
       );
     },
-    leftOver: {
+    recovery: {
       name: 'messages',
       async takeUp(limit) {
         const open = await store.asSystem((tx) => messagesToEnsure(tx, { olderThanMs: GRACE_MS, limit }));

@@ -1,5 +1,5 @@
 import type { Store } from '../platform/database/database.ts';
-import type { LeftOverWork } from '../platform/recovery/recovery.ts';
+import type { Recovery } from '../platform/recovery/recovery.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
 import { markMessageRead, messagesToRead } from './message-store.ts';
 
@@ -16,7 +16,7 @@ export const attachmentsToRead = ({
 }: {
   store: Store;
   records: Pick<RecordKeeper, 'merge'>;
-}): LeftOverWork => ({
+}): Recovery => ({
   name: 'attachments of messages',
   async takeUp(limit) {
     const messages = await store.asSystem((tx) => messagesToRead(tx, Math.min(limit, MESSAGES_MAX)));

@@ -9,7 +9,7 @@ import {
 import { findPatient } from '../patients/patient-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, UnavailableError } from '../platform/errors.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { found, ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { openPage } from '../platform/http/paging.ts';
@@ -17,6 +17,7 @@ import type { Caller } from '../platform/http/plugins/auth.ts';
 import { countStart, type StartLimit } from '../platform/limits/start-limit.ts';
 import { verifySourceCallback } from '../sources/callback.ts';
 import { takeMessageCallback } from './inbound.ts';
+import type { MessageLauncher } from './launcher.ts';
 import { messageAnswer } from './message-answer.ts';
 import {
   documentsOfPatient,
@@ -29,7 +30,9 @@ import {
 /** E12 and the operations around it. */
 export function addMessageRoutes(
   operations: Operations,
-  deps: Pick<GatewayDeps, 'messages' | 'publicBaseUrl' | 'linkSigningKey'>,
+  deps: Pick<GatewayPlatform, 'publicBaseUrl' | 'linkSigningKey'> & {
+    messages?: Pick<MessageLauncher, 'launch' | 'receiptCame'>;
+  },
 ): void {
   operations.read('listMessages', async (tx, { query }) => {
     const { direction, patientId, destination, status } = query;
@@ -111,7 +114,9 @@ const LARGE_BODIES_MAX = 4;
 /** Where the transport partner brings messages and receipts. No API key: it signs its body, kept as it came. */
 export function addMessageCallbackRoute(
   app: FastifyInstance,
-  deps: Pick<GatewayDeps, 'store' | 'blobs' | 'courier' | 'idHmacKey' | 'messageSecret' | 'messages'>,
+  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'courier' | 'idHmacKey' | 'messageSecret'> & {
+    messages?: Pick<MessageLauncher, 'launch' | 'receiptCame'>;
+  },
 ): void {
   boundLargeBodies(app);
   app.removeAllContentTypeParsers();

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { Logger } from '../../lib/logger.ts';
 import { SCHEDULE_RULES } from '../../shared/monitoring/monitoring-schedule.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { LeftOverWork } from '../platform/recovery/recovery.ts';
+import type { Recovery } from '../platform/recovery/recovery.ts';
 import { createBackground } from '../platform/workflows/start-workflow.ts';
 import { foundSchedules } from './found-schedules.ts';
 import {
@@ -24,7 +24,7 @@ export interface CohortSchedules {
   /** The same, awaited. Throws when Temporal or the database does not answer; `reconcile` makes up for it. */
   sync(cohortId: string): Promise<void>;
   /** Schedules that are not as the settings want them, whatever the reason. */
-  leftOver: LeftOverWork;
+  recovery: Recovery;
   drain(): Promise<void>;
 }
 
@@ -131,7 +131,7 @@ export function createCohortSchedules(
         () => sync(cohortId),
       ),
     sync,
-    leftOver: { name: 'monitoring schedules', takeUp },
+    recovery: { name: 'monitoring schedules', takeUp },
     drain: () => background.drain(),
   };
 }

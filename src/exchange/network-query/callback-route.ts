@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { SourceCallbacks } from './source-callback.ts';
 
 /** A callback is a hint; more than this is not read. */
 const BODY_BYTES_MAX = 64 * 1024;
@@ -10,7 +10,7 @@ const BODY_BYTES_MAX = 64 * 1024;
  */
 export function addSourceCallbackRoute(
   app: FastifyInstance,
-  deps: Pick<GatewayDeps, 'handleSourceCallback'>,
+  deps: { sourceCallbacks: SourceCallbacks },
 ): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
@@ -21,7 +21,7 @@ export function addSourceCallbackRoute(
     { schema: { hide: true }, config: { operation: 'sourceCallback' } },
     async (request, reply) => {
       const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-      const { status } = await deps.handleSourceCallback(request.params.token, request.headers, body);
+      const { status } = await deps.sourceCallbacks.handle(request.params.token, request.headers, body);
       return reply.code(status).send();
     },
   );

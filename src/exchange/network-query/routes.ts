@@ -3,17 +3,20 @@ import { requireAal2Session } from '../identity/aal2-session.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import { NotFoundError } from '../platform/errors.ts';
 import { queryStatusAnswer } from '../platform/http/answers.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { openPage } from '../platform/http/paging.ts';
 import type { Caller } from '../platform/http/plugins/auth.ts';
 import { QUERY_ORDER, type QueryView } from './query-store.ts';
+import type { NetworkQueryService } from './service.ts';
 import { startQuery } from './start-query.ts';
 
 export function addNetworkQueryRoutes(
   operations: Operations,
-  deps: Pick<GatewayDeps, 'networkQueries' | 'publicBaseUrl' | 'linkSigningKey' | 'clock'>,
+  deps: Pick<GatewayPlatform, 'publicBaseUrl' | 'linkSigningKey' | 'clock'> & {
+    networkQueries: NetworkQueryService;
+  },
 ): void {
   const { networkQueries } = deps;
 
@@ -92,7 +95,7 @@ export function addNetworkQueryRoutes(
 const controlled = (query: QueryView, { account }: Caller) =>
   ok(queryStatusAnswer(query, account.dialect), { patientId: query.patientId, targetId: query.requestId });
 
-async function found(query: ReturnType<GatewayDeps['networkQueries']['readQuery']>): Promise<QueryView> {
+async function found(query: ReturnType<NetworkQueryService['readQuery']>): Promise<QueryView> {
   const view = await query;
   if (view === undefined) throw new NotFoundError('Network query');
   return view;

@@ -15,6 +15,8 @@ const SIGNAL_TIMEOUT_MS = 10_000;
  * when the hint is lost the workflow asks by itself. The source has its answer before the workflow is told.
  * 404: no such attempt. 401: not signed by its source. 200: taken, or of no use any more.
  */
+export type SourceCallbacks = ReturnType<typeof createSourceCallbacks>;
+
 export function createSourceCallbacks(deps: {
   store: Store;
   temporal: Client;

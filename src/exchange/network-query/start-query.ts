@@ -2,9 +2,9 @@ import type { NetworkQueryRequest, NetworkQueryStatus, SourceError } from '../..
 import type { StoredPatient } from '../patients/patient-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { startedQueryAnswer } from '../platform/http/answers.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
 import type { Caller } from '../platform/http/plugins/auth.ts';
 import type { QueryView } from './query-store.ts';
+import type { NetworkQueryService } from './service.ts';
 
 /**
  * Writes a query in the caller's transaction (E2, E4); `launch` is for after the commit, `headers` tell when a source
@@ -12,7 +12,7 @@ import type { QueryView } from './query-store.ts';
  */
 export async function startQuery(
   tx: AccountTx,
-  { networkQueries }: Pick<GatewayDeps, 'networkQueries'>,
+  { networkQueries }: { networkQueries: NetworkQueryService },
   input: {
     caller: Caller;
     patient: StoredPatient;

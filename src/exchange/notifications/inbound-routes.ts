@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ExchangeError, InvalidRequestError } from '../platform/errors.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { accepted, FHIR_JSON, refused } from './fhir/answer.ts';
 import { readFhirBundle } from './fhir/bundle.ts';
+import type { FollowUps } from './follow-up/follow-ups.ts';
 import { acknowledge } from './hl7v2/ack.ts';
 import { readAdt } from './hl7v2/adt.ts';
 import { type Hl7Message, parseHl7 } from './hl7v2/message.ts';
@@ -27,9 +28,9 @@ type SenderRequest = FastifyRequest<{ Params: { sender: string } }>;
 export function addInboundNotificationRoutes(
   app: FastifyInstance,
   deps: Pick<
-    GatewayDeps,
-    'store' | 'blobs' | 'courier' | 'followUps' | 'idHmacKey' | 'logger' | 'notificationSenders'
-  >,
+    GatewayPlatform,
+    'store' | 'blobs' | 'courier' | 'idHmacKey' | 'logger' | 'notificationSenders'
+  > & { followUps: Pick<FollowUps, 'launch' | 'wake'> },
 ): void {
   const intake = createIntake(deps);
   const senders = new WeakMap<FastifyRequest, NotificationSender>();

@@ -1,12 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import type { AccountTx } from '../platform/database/database.ts';
 import { ConflictError } from '../platform/errors.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { found, ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { openPage } from '../platform/http/paging.ts';
 import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-route.ts';
 import { endFollowUps } from './follow-up/follow-up-store.ts';
+import type { FollowUps } from './follow-up/follow-ups.ts';
 import { notificationUrl } from './notification-link.ts';
 import {
   findNotification,
@@ -19,7 +20,9 @@ import { notificationAnswer } from './serializers.ts';
 
 export function addNotificationRoutes(
   operations: Operations,
-  deps: Pick<GatewayDeps, 'publicBaseUrl' | 'linkSigningKey' | 'links' | 'followUps'>,
+  deps: Pick<GatewayPlatform, 'publicBaseUrl' | 'linkSigningKey' | 'links'> & {
+    followUps: Pick<FollowUps, 'launch' | 'wake'>;
+  },
 ): void {
   const answerOf = ({ accountId }: AccountTx, notification: StoredNotification) =>
     notificationAnswer(
@@ -58,7 +61,7 @@ export function addNotificationRoutes(
 /** What the webhooks `patient.…` point to: the signed link is the permission. */
 export function addNotificationLinkRoute(
   app: FastifyInstance,
-  deps: Pick<GatewayDeps, 'store' | 'blobs' | 'linkSigningKey'>,
+  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'linkSigningKey'>,
 ): void {
   addSignedLinkRoute(app, deps, 'encounter', 'readNotificationLink', async (link, request, reply) => {
     const { accountId, targetId } = link;

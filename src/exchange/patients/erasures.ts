@@ -2,7 +2,7 @@ import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { LeftOverWork } from '../platform/recovery/recovery.ts';
+import type { Recovery } from '../platform/recovery/recovery.ts';
 import { createBackground } from '../platform/workflows/start-workflow.ts';
 import { type Erasure, erasuresToDo, forgetErasures, postponeErasure } from './erasure-store.ts';
 
@@ -10,7 +10,7 @@ import { type Erasure, erasuresToDo, forgetErasures, postponeErasure } from './e
 export interface Erasures {
   /** Soon and in the background; what fails here `reconcile` does. */
   start(): void;
-  leftOver: LeftOverWork;
+  recovery: Recovery;
   drain(): Promise<void>;
 }
 
@@ -58,7 +58,7 @@ export function createErasures(deps: {
   return {
     start: () =>
       background.run('not everything erased yet; reconcile will', {}, () => takeUp(BACKGROUND_MAX)),
-    leftOver: { name: 'erasures', takeUp },
+    recovery: { name: 'erasures', takeUp },
     drain: () => background.drain(),
   };
 }

@@ -1,19 +1,24 @@
+import type { NetworkQueryService } from '../network-query/service.ts';
 import { startQuery } from '../network-query/start-query.ts';
 import { patientAnswer } from '../platform/http/answers.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { checkETag, eTagHeader } from '../platform/http/etag.ts';
 import { created, found, noContent, ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { openPage } from '../platform/http/paging.ts';
 import { assignToCohorts } from './consent.ts';
 import { deletePatient } from './delete-patient.ts';
+import type { Erasures } from './erasures.ts';
 import { listPatients, PATIENT_ORDER } from './patient-list.ts';
 import { findNewestByExternalId, findPatient, type StoredPatient } from './patient-store.ts';
 import { changeStatus, createOrMatchPatient, findMatch, replacePatient } from './save-patient.ts';
 
 export function addPatientRoutes(
   operations: Operations,
-  deps: Pick<GatewayDeps, 'idHmacKey' | 'networkQueries' | 'erasures' | 'publicBaseUrl' | 'linkSigningKey'>,
+  deps: Pick<GatewayPlatform, 'idHmacKey' | 'publicBaseUrl' | 'linkSigningKey'> & {
+    networkQueries: NetworkQueryService;
+    erasures: Pick<Erasures, 'start'>;
+  },
 ): void {
   operations.write('createPatient', async (tx, { query, body, caller }) => {
     const context = { tx, hmacKey: deps.idHmacKey };

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { QUERY_SWEEP_STORY, type QuerySweepInput } from '../../contract/bulk-create-workflow.ts';
 import { PRIORITY, querySweepWorkflowId, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { LeftOverWork } from '../platform/recovery/recovery.ts';
+import type { Recovery } from '../platform/recovery/recovery.ts';
 import { startOnce } from '../platform/workflows/start-workflow.ts';
 import { markSweepSeen, sweepsToEnsure } from './sweep-store.ts';
 
@@ -31,7 +31,7 @@ export async function launchSweep(
 }
 
 /** Completed bulk creates whose sweep nobody started, or whose sweep's workflow is gone. */
-export const sweepsLeftOver = (deps: { store: Store; temporal: Client }): LeftOverWork => ({
+export const sweepRecovery = (deps: { store: Store; temporal: Client }): Recovery => ({
   name: 'query sweeps',
   async takeUp(limit) {
     const left = await deps.store.asSystem((tx) => sweepsToEnsure(tx, limit));

@@ -1,12 +1,12 @@
 import type { QuerySweepProgress } from '../../contract/bulk-create-workflow.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
 import { ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
+import type { SweepControl } from './control.ts';
 
 /** Steering of the queries after a bulk create. */
 export function addQuerySweepRoutes(
   operations: Operations,
-  { querySweeps }: Pick<GatewayDeps, 'querySweeps'>,
+  { querySweeps }: { querySweeps: SweepControl },
 ): void {
   operations.act('pauseQuerySweep', async ({ params, caller }) =>
     controlled(await querySweeps.pauseSweep(caller.account.id, params.requestId)),

@@ -2,14 +2,15 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { findPatient } from '../patients/patient-store.ts';
 import { NotFoundError } from '../platform/errors.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-route.ts';
 import { consolidatedBundle } from './consolidated-bundle.ts';
+import type { RecordKeeper } from './record-keeper.ts';
 
 /** What webhooks point to (`consolidatedDataUrl`): the signed link is the permission. */
 export function addLinkRoutes(
   app: FastifyInstance,
-  deps: Pick<GatewayDeps, 'store' | 'records' | 'linkSigningKey' | 'publicBaseUrl'>,
+  deps: Pick<GatewayPlatform, 'store' | 'linkSigningKey' | 'publicBaseUrl'> & { records: RecordKeeper },
 ): void {
   addSignedLinkRoute(app, deps, 'consolidated', 'readConsolidatedLink', async (link, request, reply) => {
     const { accountId, targetId: patientId } = link;

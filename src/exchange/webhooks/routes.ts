@@ -1,5 +1,5 @@
 import type { AccountTx } from '../platform/database/database.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { found, noContent, ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import {
@@ -9,16 +9,16 @@ import {
   type StoredDestination,
 } from './destination-store.ts';
 import { checkAddress, createDestination, giveNewKey, requireDestination } from './destinations.ts';
+import type { DestinationPing } from './ping.ts';
 import { countUndelivered } from './replay-store.ts';
 import { webhookAnswer } from './serializers.ts';
 
 /** Destinations beside the one of the settings. */
 export function addWebhookRoutes(
   operations: Operations,
-  deps: Pick<
-    GatewayDeps,
-    'allowLoopbackWebhooks' | 'trustedWebhookOrigins' | 'destinationPing' | 'webhookKeys'
-  >,
+  deps: Pick<GatewayPlatform, 'allowLoopbackWebhooks' | 'trustedWebhookOrigins' | 'webhookKeys'> & {
+    destinationPing: Pick<DestinationPing, 'ping'>;
+  },
 ): void {
   const rules = { allowLoopback: deps.allowLoopbackWebhooks, trustedOrigins: deps.trustedWebhookOrigins };
   const answerOf = async (tx: AccountTx, destination: StoredDestination) =>

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { settingsAnswer } from '../platform/http/answers.ts';
-import type { GatewayDeps } from '../platform/http/deps.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { generateWebhookKey } from '../platform/outbox/webhook-key.ts';
@@ -12,6 +12,7 @@ import {
   requireSettingsDestination,
   writeTestEvent,
 } from './destinations.ts';
+import type { DestinationPing } from './ping.ts';
 import { countUndelivered } from './replay-store.ts';
 import { findDestination, setDestination } from './settings-store.ts';
 
@@ -21,9 +22,9 @@ const AT_ROOT = '/settings';
 export function addSettingsRoutes(
   operations: Operations,
   deps: Pick<
-    GatewayDeps,
-    'allowLoopbackWebhooks' | 'trustedWebhookOrigins' | 'courier' | 'destinationPing' | 'webhookKeys'
-  >,
+    GatewayPlatform,
+    'allowLoopbackWebhooks' | 'trustedWebhookOrigins' | 'courier' | 'webhookKeys'
+  > & { destinationPing: Pick<DestinationPing, 'ping'> },
 ): void {
   const rules = { allowLoopback: deps.allowLoopbackWebhooks, trustedOrigins: deps.trustedWebhookOrigins };
   const keys = deps.webhookKeys;

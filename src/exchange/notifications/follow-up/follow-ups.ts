@@ -6,7 +6,7 @@ import {
 import { dischargeFollowUpWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import type { Store } from '../../platform/database/database.ts';
-import type { LeftOverWork } from '../../platform/recovery/recovery.ts';
+import type { Recovery } from '../../platform/recovery/recovery.ts';
 import { createBackground, startOnce } from '../../platform/workflows/start-workflow.ts';
 import {
   endFollowUps,
@@ -21,7 +21,7 @@ export interface FollowUps {
   launch(accountId: string, notificationId: string): void;
   /** Its row has changed: the workflow may look at once instead of at its next round. */
   wake(accountId: string, notificationId: string): void;
-  leftOver: LeftOverWork;
+  recovery: Recovery;
   drain(): Promise<void>;
 }
 
@@ -66,7 +66,7 @@ export function createFollowUps(deps: { store: Store; temporal: Client; logger: 
         temporal.withDeadline(Date.now() + GRACE_MS, () => handle.signal(DISCHARGE_FOLLOW_UP_MESSAGES.look)),
       );
     },
-    leftOver: {
+    recovery: {
       name: 'follow-ups of discharges',
       async takeUp(limit) {
         const open = await store.asSystem((tx) => followUpsToEnsure(tx, { olderThanMs: GRACE_MS, limit }));

@@ -1,6 +1,6 @@
 import type { Logger } from '../../../lib/logger.ts';
 import { type Store, type SystemTx, withinAccount } from '../database/database.ts';
-import type { LeftOverWork } from '../recovery/recovery.ts';
+import type { Recovery } from '../recovery/recovery.ts';
 import { insertAuditEntry } from './audit-store.ts';
 import { type AuditChain, type AuditHead, CHAIN_START, type SignedAuditHead } from './chain.ts';
 import { accountsToSeal, hasSealedDetail, lockHead, macAt, unsealedRows, writeSeals } from './chain-store.ts';
@@ -23,7 +23,7 @@ const ACCOUNTS_AT_ONCE = 500;
  * interval of `reconcile` each is in its place. Whoever seals an account's entries holds its head, so two at once wait
  * for each other.
  */
-export function auditSealing(deps: SealerDeps): LeftOverWork {
+export function auditSealing(deps: SealerDeps): Recovery {
   return {
     name: 'audit entries',
     async takeUp() {

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { Logger } from '../../../lib/logger.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { Store } from '../database/database.ts';
-import type { LeftOverWork } from '../recovery/recovery.ts';
+import type { Recovery } from '../recovery/recovery.ts';
 import { findUnnamedBlobs } from './named-blobs.ts';
 
 /** Far longer than it takes from a blob's last byte to the commit of the row that names it. */
@@ -25,7 +25,7 @@ interface OrphanSweepDeps {
  * through another part of the store, drawn at random, so a blob is met within some hundred rounds. A part that is mostly
  * orphans is left alone: then it is the database that is wrong, or an old one.
  */
-export function orphanSweep({ store, blobs, logger, pickPart = anyPart }: OrphanSweepDeps): LeftOverWork {
+export function orphanSweep({ store, blobs, logger, pickPart = anyPart }: OrphanSweepDeps): Recovery {
   return {
     name: 'blobs that no row names',
     async takeUp(limit) {

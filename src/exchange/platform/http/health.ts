@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { GatewayDeps } from './deps.ts';
+import type { GatewayPlatform } from './deps.ts';
 
 const PROBE_TIMEOUT_MS = 2_000;
 
@@ -9,7 +9,7 @@ const PROBE_TIMEOUT_MS = 2_000;
  */
 export function addHealthRoutes(
   app: FastifyInstance,
-  deps: Pick<GatewayDeps, 'store' | 'pingTemporal'>,
+  deps: Pick<GatewayPlatform, 'store' | 'pingTemporal'>,
 ): void {
   app.get('/health', { schema: { hide: true }, config: { operation: 'health' } }, () => ({ status: 'ok' }));
   app.get('/ready', { schema: { hide: true }, config: { operation: 'ready' } }, async (_request, reply) => {

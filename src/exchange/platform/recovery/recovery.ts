@@ -1,5 +1,5 @@
-/** Committed work of one kind that a crash may have left unstarted: what `reconcile` takes up beside queries and events. */
-export interface LeftOverWork {
+/** Finishes committed work of one kind that a crash or an outage left behind. The `reconcile` workflow runs them all. */
+export interface Recovery {
   /** For the log: `bulk creates`. */
   name: string;
   /** Takes up at most `limit`; harmless when done twice. Returns how many there were. */

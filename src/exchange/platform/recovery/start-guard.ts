@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Store } from '../database/database.ts';
 import { type CountedWork, countStart, deleteOldStarts, forgetStarts } from './activity-start-store.ts';
-import type { LeftOverWork } from './recovery.ts';
+import type { Recovery } from './recovery.ts';
 
 /** From this many starts without an end on, work runs alone in its process. */
 export const STARTS_IN_COMPANY = 2;
@@ -67,7 +67,7 @@ export function createStartGuard(store: Pick<Store, 'asAccount'>): StartGuard {
 }
 
 /** What `reconcile` clears away: counts of work that was never taken up again. */
-export const startsLeftOver = ({ store }: { store: Pick<Store, 'asSystem'> }): LeftOverWork => ({
+export const activityStartRecovery = ({ store }: { store: Pick<Store, 'asSystem'> }): Recovery => ({
   name: 'counts of starts',
   takeUp: (limit) => store.asSystem((tx) => deleteOldStarts(tx, limit)),
 });

@@ -3,13 +3,13 @@ import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
 import type { Courier } from '../platform/outbox/courier.ts';
-import type { LeftOverWork } from '../platform/recovery/recovery.ts';
+import type { Recovery } from '../platform/recovery/recovery.ts';
 import { forgetParts, listParts } from './chunk-store.ts';
 import type { BulkLauncher } from './launcher.ts';
 import {
-  type LeftOverRequest,
   markUploadDeleted,
   requestsToEnsure,
+  type UnfinishedRequest,
   uploadsToDelete,
   uploadsToTell,
 } from './recovery-store.ts';
@@ -21,7 +21,7 @@ const GRACE_MS = 5_000;
 /** How long an uploaded CSV is kept after its request has ended. */
 const UPLOAD_RETENTION_DAYS = 7;
 
-interface BulkLeftOverDeps {
+interface BulkRecoveryDeps {
   store: Store;
   blobs: BlobStore;
   launcher: BulkLauncher;
@@ -30,10 +30,10 @@ interface BulkLeftOverDeps {
 }
 
 /** Open requests without a workflow are started or, when that was ended from outside, ended; uploads untold are told. */
-export function bulkCreatesLeftOver(deps: BulkLeftOverDeps): LeftOverWork {
+export function bulkCreateRecovery(deps: BulkRecoveryDeps): Recovery {
   const { store, launcher } = deps;
 
-  async function settle(request: LeftOverRequest, bring: BulkLauncher['start']): Promise<void> {
+  async function settle(request: UnfinishedRequest, bring: BulkLauncher['start']): Promise<void> {
     const { accountId, requestId } = request;
     if ((await bring(accountId, requestId)) === 'open') return;
     const { eventIds } = await store.asAccount(accountId, (tx) =>
@@ -64,7 +64,7 @@ export function bulkCreatesLeftOver(deps: BulkLeftOverDeps): LeftOverWork {
  * Uploaded CSVs go a week after their request's end, however it ended, and with them the parts of a result that was
  * never joined; hash and size of the upload stay with the request.
  */
-export function uploadRetention({ store, blobs, logger }: BulkLeftOverDeps): LeftOverWork {
+export function uploadRetention({ store, blobs, logger }: BulkRecoveryDeps): Recovery {
   return {
     name: 'uploads past their retention',
     async takeUp(limit) {

@@ -1,0 +1,31 @@
+import { createConsolidatedActivities } from '../../activities/exchange/consolidated-query.ts';
+import { TASK_QUEUES } from '../../contract/temporal.ts';
+import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../platform/feature.ts';
+import type { Platform } from '../platform/platform.ts';
+import type { WorkerPlatform } from '../platform/worker-platform.ts';
+import type { RecordKeeper } from '../records/record-keeper.ts';
+import { createConsolidatedBuilder } from './build.ts';
+import { type ConsolidatedLauncher, createConsolidatedLauncher } from './launcher.ts';
+import { addConsolidatedResultRoute, addConsolidatedRoutes } from './routes.ts';
+
+/** Consolidated data queries: E13, their start, and their results as FHIR, html or pdf. */
+export const consolidatedQuery = {
+  open(platform: Platform): OpenFeature<{ consolidatedQueries: ConsolidatedLauncher }> {
+    const consolidatedQueries = createConsolidatedLauncher(platform);
+    const { recoveries, drain } = consolidatedQueries;
+    return { services: { consolidatedQueries }, recoveries, drain };
+  },
+  routes(
+    { operations, open }: GatewayScopes,
+    deps: DepsOf<typeof addConsolidatedRoutes> & DepsOf<typeof addConsolidatedResultRoute>,
+  ) {
+    addConsolidatedRoutes(operations, deps);
+    open((scope) => addConsolidatedResultRoute(scope, deps));
+  },
+  activities: (deps: WorkerPlatform & { records: RecordKeeper }) => ({
+    [TASK_QUEUES.exchange]: createConsolidatedActivities({
+      builder: createConsolidatedBuilder(deps),
+      startGuard: deps.startGuard,
+    }),
+  }),
+} satisfies Feature;

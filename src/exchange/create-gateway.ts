@@ -1,0 +1,104 @@
+import helmet from '@fastify/helmet';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { serializerCompiler } from 'fastify-type-provider-zod';
+import { v7 as uuidv7 } from 'uuid';
+import { createMetrics } from '../lib/metrics.ts';
+import { addFeatureRoutes, type GatewayDeps } from './features.ts';
+import { ExchangeError } from './platform/errors.ts';
+import type { AddRoutes } from './platform/feature.ts';
+import { answerClientError } from './platform/http/client-errors.ts';
+import { addHealthRoutes } from './platform/http/health.ts';
+import { addOpenApi } from './platform/http/openapi/plugin.ts';
+import { createOperations } from './platform/http/operations.ts';
+import { addAuthentication } from './platform/http/plugins/auth.ts';
+import { limitBodyTime } from './platform/http/plugins/body-time.ts';
+import { addErrorAnswers, sendError } from './platform/http/plugins/error-answers.ts';
+import { addRequestLimit } from './platform/http/plugins/limits.ts';
+import { observeRequests } from './platform/http/plugins/observe.ts';
+import { addRequestShare, countRequests } from './platform/http/plugins/request-share.ts';
+import { addScopeCheck } from './platform/http/plugins/scopes.ts';
+import { createRefusalAudit } from './platform/http/refusals.ts';
+import { zodValidator } from './platform/http/validator.ts';
+import { halfCharacter, hasHalfCharacter } from './platform/http/well-formed.ts';
+
+/** A client that has not sent its headers by then is cut off; its body: plugins/body-time.ts. */
+const HEADERS_TIMEOUT_MS = 30_000;
+
+/** The exchange over HTTP. Listens on nothing yet: `await app.listen({ host, port })`. */
+export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance> {
+  const app = Fastify({
+    genReqId: () => uuidv7(),
+    requestTimeout: 0,
+    trustProxy: deps.trustedProxies?.length ? [...deps.trustedProxies] : false,
+    http: { headersTimeout: HEADERS_TIMEOUT_MS },
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
+    // Fastify's own log lines carry addresses with their queries; plugins/observe.ts writes ours.
+    logger: false,
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error, request, reply) => sendError(error, request, reply, deps.logger),
+  });
+  app.decorateRequest('caller', null);
+  app.decorateRequest('refusalNotes', null);
+  app.setValidatorCompiler(zodValidator);
+  app.setSerializerCompiler(serializerCompiler);
+  acceptEmptyBodies(app);
+
+  await app.register(helmet, {
+    // Answers are data; the reference page brings a policy of its own.
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
+    },
+    strictTransportSecurity: deps.publicBaseUrl.startsWith('https:'),
+  });
+  const refusals = createRefusalAudit(deps);
+  app.addHook('onClose', () => refusals.close());
+  addErrorAnswers(app, deps.logger, refusals);
+  limitBodyTime(app);
+  observeRequests(app, { logger: deps.logger, metrics: createMetrics('gateway') });
+  countRequests(app, deps.accountRequestsMax);
+  await addOpenApi(app, deps.publicBaseUrl);
+  addHealthRoutes(app, deps);
+  const open: AddRoutes[] = [];
+  await app.register(async (scope) => addInterface(scope, deps, open));
+  for (const add of open) await app.register(async (scope) => add(scope));
+  return app;
+}
+
+/** Everything behind an API key. What stands open is put into `open` instead, to be added outside. */
+async function addInterface(app: FastifyInstance, deps: GatewayDeps, open: AddRoutes[]): Promise<void> {
+  addAuthentication(app, deps);
+  addRequestShare(app);
+  addRequestLimit(app, deps.store);
+  addScopeCheck(app);
+  const authenticated: AddRoutes[] = [];
+  addFeatureRoutes(
+    {
+      operations: createOperations(app, deps),
+      authenticated: (add) => void authenticated.push(add),
+      open: (add) => void open.push(add),
+    },
+    deps,
+  );
+  for (const add of authenticated) await app.register(async (scope) => add(scope));
+}
+
+/**
+ * An empty body is no body, whatever its content type says: axios, for one, calls a POST without data a form
+ * (interface-decisions.md, Empty POST bodies).
+ */
+function acceptEmptyBodies(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') done(null, undefined);
+    else
+      void parse(request, body, (error, value) =>
+        done(error ?? (hasHalfCharacter(body, value) ? halfCharacter() : null), value),
+      );
+  });
+  app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (_request, body, done) => {
+    if (body.length === 0) done(null, undefined);
+    else done(new ExchangeError(415, 'The body must be application/json'));
+  });
+}

@@ -1,0 +1,37 @@
+import { createMessageActivities } from '../../activities/exchange/messages.ts';
+import { TASK_QUEUES } from '../../contract/temporal.ts';
+import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../platform/feature.ts';
+import type { Platform } from '../platform/platform.ts';
+import type { WorkerPlatform } from '../platform/worker-platform.ts';
+import type { RecordKeeper } from '../records/record-keeper.ts';
+import { createMessageLauncher, type MessageLauncher } from './launcher.ts';
+import { attachmentsToRead } from './read-attachments.ts';
+import { addMessageCallbackRoute, addMessageRoutes } from './routes.ts';
+import { createTransmission } from './transmission.ts';
+
+/** Messages between providers: E12, sending, and what the transport partner brings. */
+export const messages = {
+  open(
+    platform: Platform,
+    { records }: { records: RecordKeeper },
+  ): OpenFeature<{ messages: MessageLauncher }> {
+    const launcher = createMessageLauncher(platform);
+    return {
+      services: { messages: launcher },
+      recoveries: [launcher.recovery, attachmentsToRead({ store: platform.store, records })],
+      drain: launcher.drain,
+    };
+  },
+  routes(
+    { operations, open }: GatewayScopes,
+    deps: DepsOf<typeof addMessageRoutes> & DepsOf<typeof addMessageCallbackRoute>,
+  ) {
+    addMessageRoutes(operations, deps);
+    open((scope) => addMessageCallbackRoute(scope, deps));
+  },
+  activities: ({ store, blobs, courier, messagePartner: partner }: WorkerPlatform) => ({
+    [TASK_QUEUES.exchange]: createMessageActivities({
+      transmission: createTransmission({ store, blobs, courier, partner }),
+    }),
+  }),
+} satisfies Feature;

@@ -1,0 +1,31 @@
+import type { Client } from '@temporalio/client';
+import type { SourceType } from '../../contract/primitives.ts';
+import type { KeyRing } from '../../lib/key-ring.ts';
+import type { Logger } from '../../lib/logger.ts';
+import type { BlobStore } from '../../shared/blobs/blob-store.ts';
+import type { Store } from './database/database.ts';
+import type { LinkMaker } from './links/signed-link.ts';
+import type { Courier } from './outbox/courier.ts';
+import type { Delivery } from './outbox/delivery.ts';
+import type { WebhookSender } from './outbox/sender.ts';
+import type { WebhookKeys } from './outbox/webhook-key.ts';
+
+/** What every feature may use, in every process of the exchange. */
+export interface Platform {
+  store: Store;
+  blobs: BlobStore;
+  temporal: Client;
+  logger: Logger;
+  keyRing: KeyRing;
+  links: LinkMaker;
+  courier: Courier;
+  delivery: Delivery;
+  sender: WebhookSender;
+  webhookKeys: WebhookKeys;
+  /** Address at which callers reach the gateway, without a slash at the end. */
+  publicBaseUrl: string;
+  /** LINK_SIGNING_KEY; source callback tokens are derived from it. */
+  callbackKey: string;
+  /** What each source signs its callbacks with; none for one that cannot, which is only polled. */
+  callbackSecrets: Partial<Record<SourceType, string>>;
+}

@@ -1,0 +1,39 @@
+import { createWebhookActivities } from '../../activities/exchange/webhook-delivery.ts';
+import { TASK_QUEUES } from '../../contract/temporal.ts';
+import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../platform/feature.ts';
+import { keysToSeal } from '../platform/outbox/seal-keys.ts';
+import type { Platform } from '../platform/platform.ts';
+import type { WorkerPlatform } from '../platform/worker-platform.ts';
+import { createDestinationPing, type DestinationPing } from './ping.ts';
+import { addWebhookRoutes } from './routes.ts';
+import { addSettingsRoutes } from './settings-routes.ts';
+
+/** Where webhooks go: settings, further destinations, replay. What is sent, and how, is in `platform/outbox`. */
+export const webhooks = {
+  open({
+    store,
+    sender,
+    logger,
+    webhookKeys,
+    courier,
+  }: Platform): OpenFeature<{ destinationPing: DestinationPing }> {
+    const destinationPing = createDestinationPing({ store, sender, logger });
+    return {
+      services: { destinationPing },
+      recoveries: [keysToSeal({ store, webhookKeys })],
+      drain: async () => {
+        await Promise.all([destinationPing.drain(), courier.drain()]);
+      },
+    };
+  },
+  routes(
+    { operations }: GatewayScopes,
+    deps: DepsOf<typeof addSettingsRoutes> & DepsOf<typeof addWebhookRoutes>,
+  ) {
+    addSettingsRoutes(operations, deps);
+    addWebhookRoutes(operations, deps);
+  },
+  activities: ({ delivery, courier, temporal }: WorkerPlatform) => ({
+    [TASK_QUEUES.exchange]: createWebhookActivities({ delivery, courier, temporal }),
+  }),
+} satisfies Feature;
