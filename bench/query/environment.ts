@@ -109,6 +109,7 @@ export async function startEnvironment() {
     ...exchange,
     connectors,
     callbackBaseUrl: () => undefined,
+    startGuard: createStartGuard(exchange.store),
   });
   const workers = await createWorkers({
     connection,

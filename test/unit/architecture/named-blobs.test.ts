@@ -2,12 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { BLOB_NAMING_COLUMNS } from '../../../src/exchange/platform/blobs/named-blobs.ts';
 
-const STORE = new URL('../../../src/exchange/store/', import.meta.url);
+const EXCHANGE = new URL('../../../src/exchange/', import.meta.url);
 
-/** Tables of the schema by their members, as `interface … { [table]: SomeTable }` has them. */
+/** The tables by their members, as `interface … { [table]: SomeTable }` has them. */
 function schemaText(): string {
-  const files = ['schema.ts', ...readdirSync(new URL('schema/', STORE)).map((name) => `schema/${name}`)];
-  return files.map((file) => readFileSync(new URL(file, STORE), 'utf8')).join('\n');
+  return readdirSync(EXCHANGE, { recursive: true, encoding: 'utf8' })
+    .filter((file) => /(?:^|\/)(?:[\w-]*tables|schema)\.ts$/.test(file))
+    .map((file) => readFileSync(new URL(file, EXCHANGE), 'utf8'))
+    .join('\n');
 }
 
 /** Columns that hold a reference to a blob, as `table.column`. */

@@ -1,0 +1,101 @@
+/**
+ * Which room of `src` may import which. A file falls under the first row whose `from` fits it; it may import its own room
+ * and what `may` names. `packages`, where given, are the only packages it may import. Entry points (`src/*.ts`), the
+ * starter and the embedded stack put the rooms together and are free.
+ */
+export interface ImportRule {
+  from: RegExp;
+  may: readonly RegExp[];
+  packages?: readonly RegExp[];
+  why: string;
+}
+
+const CONTRACT = /^contract\//;
+const SHARED = /^shared\//;
+const LIB = /^lib\//;
+const CONFIG = /^config\.ts$/;
+const TEMPORAL = /^temporal\//;
+/** Keys without code: workflow code may name them. */
+const SEARCH_ATTRIBUTES = /^temporal\/search-attributes\.ts$/;
+/** Pure rules of the exchange's features. */
+const RULES = /^exchange\/(?:[\w-]+\/)+rules\//;
+const EXCHANGE = /^exchange\//;
+const ORCHESTRATOR = /^orchestrator\//;
+const OWN_HALF = 'The exchange and the orchestrator know each other only through contract.';
+const DETERMINISTIC = 'Workflow code is deterministic: no I/O. Put it into an activity.';
+const WORKFLOW_PACKAGES = [/^@temporalio\/(?:workflow|common)$/];
+
+export const IMPORT_RULES: readonly ImportRule[] = [
+  {
+    from: CONTRACT,
+    may: [],
+    packages: [/^zod$/],
+    why: 'contract is what crosses the interface; it imports nothing of ours but itself.',
+  },
+  { from: LIB, may: [CONFIG], why: 'lib holds small neutral helpers that know nothing of ours.' },
+  { from: TEMPORAL, may: [CONTRACT, LIB, CONFIG], why: 'temporal knows contract and lib, neither half.' },
+  {
+    from: SHARED,
+    may: [CONTRACT, LIB, CONFIG, SEARCH_ATTRIBUTES],
+    why: 'shared is what both halves apply; it knows neither of them.',
+  },
+  {
+    from: RULES,
+    may: [CONTRACT, SHARED, RULES],
+    packages: [/^node:crypto$/, /^uuid$/, /^fhir\/r4/],
+    why: 'Rules are pure: no I/O, no database, no clock.',
+  },
+  {
+    from: /^exchange\/(?:[\w-]+\/feature|features)\.ts$/,
+    may: [CONTRACT, SHARED, LIB, TEMPORAL, CONFIG, EXCHANGE, /^activities\/exchange\//],
+    why: OWN_HALF,
+  },
+  { from: EXCHANGE, may: [CONTRACT, SHARED, LIB, TEMPORAL, CONFIG], why: OWN_HALF },
+  { from: ORCHESTRATOR, may: [CONTRACT, SHARED, LIB, TEMPORAL, CONFIG], why: OWN_HALF },
+  {
+    from: /^workflows\/shared\//,
+    may: [CONTRACT],
+    packages: WORKFLOW_PACKAGES,
+    why: DETERMINISTIC,
+  },
+  {
+    from: /^workflows\/exchange\//,
+    may: [CONTRACT, RULES, /^workflows\/shared\//, /^activities\/exchange\//, SEARCH_ATTRIBUTES],
+    packages: WORKFLOW_PACKAGES,
+    why: DETERMINISTIC,
+  },
+  {
+    from: /^workflows\/orchestrator\//,
+    may: [CONTRACT, /^workflows\/shared\//, /^activities\/orchestrator\//, SEARCH_ATTRIBUTES],
+    packages: WORKFLOW_PACKAGES,
+    why: DETERMINISTIC,
+  },
+  {
+    from: /^activities\/exchange\//,
+    may: [CONTRACT, SHARED, LIB, TEMPORAL, EXCHANGE],
+    why: 'Activities import their own half.',
+  },
+  {
+    from: /^activities\/orchestrator\//,
+    may: [CONTRACT, SHARED, LIB, TEMPORAL, ORCHESTRATOR],
+    why: 'Activities import their own half.',
+  },
+  {
+    from: /^simulator\//,
+    may: [CONTRACT, LIB, CONFIG],
+    why: 'The simulator is a foreign server: it shares nothing with us but contract and lib.',
+  },
+];
+
+/**
+ * Why a file may not import something; undefined when it may.
+ *
+ * @param file path below `src`: `exchange/patients/routes.ts`
+ * @param imported path below `src`, or the name of a package
+ */
+export function refusal(file: string, imported: string, isPackage: boolean): string | undefined {
+  const rule = IMPORT_RULES.find(({ from }) => from.test(file));
+  if (rule === undefined) return undefined;
+  const allowed = isPackage ? rule.packages : [rule.from, ...rule.may];
+  return allowed === undefined || allowed.some((pattern) => pattern.test(imported)) ? undefined : rule.why;
+}
