@@ -1,7 +1,7 @@
 import { readConfig } from './config.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from './exchange/assemble.ts';
 import { createGateway } from './exchange/create-gateway.ts';
-import { createAnswerSeal } from './exchange/platform/http/answer-seal.ts';
+import { createResponseSeal } from './exchange/platform/http/response-seal.ts';
 import { openIdentityPartner } from './exchange/platform/partners/open-partners.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { runProcess } from './lib/process.ts';
@@ -33,7 +33,7 @@ await runProcess('gateway', async (logger) => {
   const app = await createGateway({
     ...exchange,
     messages: config.MESSAGE_PARTNER_BASE_URL === undefined ? undefined : exchange.messages,
-    answerSeal: createAnswerSeal(exchange.keyRing),
+    responseSeal: createResponseSeal(exchange.keyRing),
     notificationSenders: config.NOTIFICATION_SENDERS,
     identityPartner: openIdentityPartner(config),
     identitySecret: config.IDENTITY_PARTNER_SECRET,

@@ -8,14 +8,14 @@ import { addFacilityRoutes } from '../../src/exchange/facilities/routes.ts';
 import type { GatewayDeps } from '../../src/exchange/features.ts';
 import { addPatientRoutes } from '../../src/exchange/patients/routes.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
-import { createAnswerSeal } from '../../src/exchange/platform/http/answer-seal.ts';
 import { createOperations } from '../../src/exchange/platform/http/operations.ts';
 import { addAuthentication } from '../../src/exchange/platform/http/plugins/auth.ts';
-import { addErrorAnswers } from '../../src/exchange/platform/http/plugins/error-answers.ts';
+import { addErrorResponses } from '../../src/exchange/platform/http/plugins/error-responses.ts';
 import { addRequestLimit } from '../../src/exchange/platform/http/plugins/limits.ts';
 import { observeRequests } from '../../src/exchange/platform/http/plugins/observe.ts';
 import { addScopeCheck } from '../../src/exchange/platform/http/plugins/scopes.ts';
 import { createRefusalAudit } from '../../src/exchange/platform/http/refusals.ts';
+import { createResponseSeal } from '../../src/exchange/platform/http/response-seal.ts';
 import { zodValidator } from '../../src/exchange/platform/http/validator.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 
@@ -41,7 +41,7 @@ export async function createBenchGateway(
   app.setValidatorCompiler(zodValidator);
   app.setSerializerCompiler(serializerCompiler);
   await app.register(helmet);
-  addErrorAnswers(app, logger, createRefusalAudit({ store, logger }));
+  addErrorResponses(app, logger, createRefusalAudit({ store, logger }));
   observeRequests(app, { logger, metrics: new Registry() });
   await app.register(async (scope) => {
     const keys = createKeyCheck(store);
@@ -55,7 +55,7 @@ export async function createBenchGateway(
     const operations = createOperations(scope, {
       store,
       idHmacKey: ID_HMAC_KEY,
-      answerSeal: createAnswerSeal(parseKeyRing(dataKeys)),
+      responseSeal: createResponseSeal(parseKeyRing(dataKeys)),
       ...(without.readAudit && { isAudited: () => false }),
     });
     addFacilityRoutes(operations);

@@ -61,7 +61,7 @@ export const bulkCreateStatusAnswerSchema = z
     }),
   })
   .meta({ id: 'BulkPatientCreateStatus' });
-export type BulkCreateStatusAnswer = z.output<typeof bulkCreateStatusAnswerSchema>;
+export type BulkCreateStatusResponse = z.output<typeof bulkCreateStatusAnswerSchema>;
 
 /** Answer of `PUT {uploadUrl}`. */
 export const bulkUploadSchema = z

@@ -65,7 +65,7 @@ export const cohortSchema = z
     size: z.number().int(),
   })
   .meta({ id: 'Cohort' });
-export type CohortAnswer = z.output<typeof cohortSchema>;
+export type CohortResponse = z.output<typeof cohortSchema>;
 
 export const createCohortBodySchema = z
   .object({

@@ -78,4 +78,4 @@ export type EndpointRequest<E extends Endpoint> = (E extends { params: z.ZodType
     : { body?: undefined });
 
 /** What a client receives. */
-export type EndpointAnswer<E extends Endpoint> = Output<E['responses'][keyof E['responses']]>;
+export type EndpointResponse<E extends Endpoint> = Output<E['responses'][keyof E['responses']]>;

@@ -17,7 +17,7 @@ export const facilitySchema = z
     address: storedAddressSchema,
   })
   .meta({ id: 'Facility' });
-export type FacilityAnswer = z.output<typeof facilitySchema>;
+export type FacilityResponse = z.output<typeof facilitySchema>;
 
 export const npiSchema = z
   .string({ error: 'npi is required: 10 digits' })

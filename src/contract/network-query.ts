@@ -88,7 +88,7 @@ export const networkQueryRequestSchema = z
   })
   .meta({ id: 'NetworkQuerySources' });
 export type NetworkQueryRequest = z.output<typeof networkQueryRequestSchema>;
-export type NetworkQueryInput = z.input<typeof networkQueryRequestSchema>;
+export type NetworkQueryRequestInput = z.input<typeof networkQueryRequestSchema>;
 
 export const purposeOfUseSchema = z.enum(['treatment', 'ias']);
 

@@ -88,7 +88,7 @@ export const notificationSchema = z
     followUp: followUpSchema.optional(),
   })
   .meta({ id: 'Notification' });
-export type NotificationAnswer = z.output<typeof notificationSchema>;
+export type NotificationResponse = z.output<typeof notificationSchema>;
 
 /** How the list may be ordered. */
 export const NOTIFICATION_SORT = ['toldAt', 'id'] as const;

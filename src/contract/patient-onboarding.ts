@@ -1,4 +1,4 @@
-import type { Metadata, NetworkQueryInput } from './network-query.ts';
+import type { Metadata, NetworkQueryRequestInput } from './network-query.ts';
 import type { CreatePatientInput } from './patients.ts';
 import type { SourceType } from './primitives.ts';
 
@@ -64,7 +64,7 @@ export interface PatientOnboardingInput {
   facilityId: string;
   patient: OnboardedPatient;
   cohortIds?: string[];
-  sources: NetworkQueryInput['sources'];
+  sources: NetworkQueryRequestInput['sources'];
   /** The query has purpose ias; without it treatment. */
   ias?: IdentityRequest;
   /** The caller's own pairs; one of the 50 is taken by the orchestration id. */

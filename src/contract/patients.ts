@@ -235,4 +235,4 @@ export const patientSchema = z
     networkQuery: networkQueryStatusSchema.optional(),
   })
   .meta({ id: 'Patient' });
-export type PatientAnswer = z.output<typeof patientSchema>;
+export type PatientResponse = z.output<typeof patientSchema>;

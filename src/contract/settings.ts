@@ -15,7 +15,7 @@ export const settingsBodySchema = z
 export const settingsSchema = z
   .object({ id: idSchema, webhookUrl: z.string().nullable(), webhookKey: z.string().nullable() })
   .meta({ id: 'Settings' });
-export type SettingsAnswer = z.output<typeof settingsSchema>;
+export type SettingsResponse = z.output<typeof settingsSchema>;
 
 export const webhookStatusSchema = z
   .object({

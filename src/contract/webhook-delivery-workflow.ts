@@ -3,7 +3,7 @@ export interface WebhookDeliveryInput {
   accountId: string;
   /** Of the event's row for one destination; for the destination of the settings it is the message's id. */
   eventId: string;
-  /** Attempts made before this workflow (the courier's); the first wait follows from it. */
+  /** Attempts made before this workflow (the webhook dispatcher's); the first wait follows from it. */
   attemptsMade: number;
   /** What the receiver asked for at the last of them (Retry-After). */
   retryAfterMs?: number;

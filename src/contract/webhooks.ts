@@ -69,7 +69,7 @@ export const webhookSchema = z
     createdAt: instantSchema,
   })
   .meta({ id: 'Webhook' });
-export type WebhookAnswer = z.output<typeof webhookSchema>;
+export type WebhookResponse = z.output<typeof webhookSchema>;
 
 /** Hours in which the key before a new one is still good. */
 export const KEY_OVERLAP_HOURS = { default: 24, max: 168 } as const;

@@ -7,9 +7,9 @@ import { openFeatures, servicesOf } from './features.ts';
 import { orphanSweep } from './platform/blobs/orphan-sweep.ts';
 import { createStore } from './platform/database/database.ts';
 import { createLinkMaker } from './platform/links/signed-link.ts';
-import { createCourier } from './platform/outbox/courier.ts';
 import { createDelivery } from './platform/outbox/delivery.ts';
 import { createWebhookSender } from './platform/outbox/sender.ts';
+import { createWebhookDispatcher } from './platform/outbox/webhook-dispatcher.ts';
 import { createWebhookKeys } from './platform/outbox/webhook-key.ts';
 import type { Platform } from './platform/platform.ts';
 import type { Recovery } from './platform/recovery/recovery.ts';
@@ -92,7 +92,7 @@ async function openPlatform(
     logger,
     keyRing,
     links,
-    courier: createCourier({ store, delivery, temporal, logger }),
+    webhookDispatcher: createWebhookDispatcher({ store, delivery, temporal, logger }),
     delivery,
     sender,
     webhookKeys,

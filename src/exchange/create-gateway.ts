@@ -12,7 +12,7 @@ import { addOpenApi } from './platform/http/openapi/plugin.ts';
 import { createOperations } from './platform/http/operations.ts';
 import { addAuthentication } from './platform/http/plugins/auth.ts';
 import { limitBodyTime } from './platform/http/plugins/body-time.ts';
-import { addErrorAnswers, sendError } from './platform/http/plugins/error-answers.ts';
+import { addErrorResponses, sendError } from './platform/http/plugins/error-responses.ts';
 import { addRequestLimit } from './platform/http/plugins/limits.ts';
 import { observeRequests } from './platform/http/plugins/observe.ts';
 import { addRequestShare, countRequests } from './platform/http/plugins/request-share.ts';
@@ -53,7 +53,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
   });
   const refusals = createRefusalAudit(deps);
   app.addHook('onClose', () => refusals.close());
-  addErrorAnswers(app, deps.logger, refusals);
+  addErrorResponses(app, deps.logger, refusals);
   limitBodyTime(app);
   observeRequests(app, { logger: deps.logger, metrics: createMetrics('gateway') });
   countRequests(app, deps.accountRequestsMax);

@@ -1,41 +1,41 @@
 import type { WorkerQueue } from '../temporal/worker-queues.ts';
-import { bulkCreate } from './bulk-create/feature.ts';
-import { cohorts } from './cohorts/feature.ts';
-import { consolidatedQuery } from './consolidated-query/feature.ts';
-import { documents } from './documents/feature.ts';
-import { embed } from './embed/feature.ts';
-import { facilities } from './facilities/feature.ts';
-import { identity } from './identity/feature.ts';
-import { messages } from './messages/feature.ts';
-import { monitoring } from './monitoring/feature.ts';
-import { networkQuery } from './network-query/feature.ts';
-import { notifications } from './notifications/feature.ts';
-import { patients } from './patients/feature.ts';
+import { bulkCreateFeature } from './bulk-create/feature.ts';
+import { cohortsFeature } from './cohorts/feature.ts';
+import { consolidatedQueryFeature } from './consolidated-query/feature.ts';
+import { documentsFeature } from './documents/feature.ts';
+import { embedFeature } from './embed/feature.ts';
+import { facilitiesFeature } from './facilities/feature.ts';
+import { identityFeature } from './identity/feature.ts';
+import { messagesFeature } from './messages/feature.ts';
+import { monitoringFeature } from './monitoring/feature.ts';
+import { networkQueryFeature } from './network-query/feature.ts';
+import { notificationsFeature } from './notifications/feature.ts';
+import { patientsFeature } from './patients/feature.ts';
 import type { Feature, GatewayScopes, OpenFeature } from './platform/feature.ts';
 import type { GatewayPlatform } from './platform/http/deps.ts';
 import type { Platform } from './platform/platform.ts';
 import type { WorkerPlatform } from './platform/worker-platform.ts';
-import { querySweep } from './query-sweep/feature.ts';
-import { records } from './records/feature.ts';
-import { webhooks } from './webhooks/feature.ts';
+import { querySweepFeature } from './query-sweep/feature.ts';
+import { recordsFeature } from './records/feature.ts';
+import { webhooksFeature } from './webhooks/feature.ts';
 
 /** Every feature of the exchange, in the order in which the API reference shows them. A new one is a line here. */
 const FEATURES = {
-  patients,
-  cohorts,
-  facilities,
-  embed,
-  networkQuery,
-  identity,
-  messages,
-  notifications,
-  records,
-  consolidatedQuery,
-  documents,
-  querySweep,
-  webhooks,
-  bulkCreate,
-  monitoring,
+  patients: patientsFeature,
+  cohorts: cohortsFeature,
+  facilities: facilitiesFeature,
+  embed: embedFeature,
+  networkQuery: networkQueryFeature,
+  identity: identityFeature,
+  messages: messagesFeature,
+  notifications: notificationsFeature,
+  records: recordsFeature,
+  consolidatedQuery: consolidatedQueryFeature,
+  documents: documentsFeature,
+  querySweep: querySweepFeature,
+  webhooks: webhooksFeature,
+  bulkCreate: bulkCreateFeature,
+  monitoring: monitoringFeature,
 } satisfies Record<string, Feature>;
 
 type FeatureName = keyof typeof FEATURES;
@@ -43,24 +43,24 @@ type FeatureName = keyof typeof FEATURES;
 /** Opens every feature in one process; those that use another one come after it. */
 export function openFeatures(platform: Platform) {
   const opened = {
-    patients: patients.open(platform),
-    cohorts: cohorts.open(),
-    facilities: facilities.open(),
-    embed: embed.open(),
-    networkQuery: networkQuery.open(platform),
-    identity: identity.open(),
-    notifications: notifications.open(platform),
-    records: records.open(platform),
-    consolidatedQuery: consolidatedQuery.open(platform),
-    documents: documents.open(platform),
-    querySweep: querySweep.open(platform),
-    webhooks: webhooks.open(platform),
-    bulkCreate: bulkCreate.open(platform),
-    monitoring: monitoring.open(platform),
+    patients: patientsFeature.open(platform),
+    cohorts: cohortsFeature.open(),
+    facilities: facilitiesFeature.open(),
+    embed: embedFeature.open(),
+    networkQuery: networkQueryFeature.open(platform),
+    identity: identityFeature.open(),
+    notifications: notificationsFeature.open(platform),
+    records: recordsFeature.open(platform),
+    consolidatedQuery: consolidatedQueryFeature.open(platform),
+    documents: documentsFeature.open(platform),
+    querySweep: querySweepFeature.open(platform),
+    webhooks: webhooksFeature.open(platform),
+    bulkCreate: bulkCreateFeature.open(platform),
+    monitoring: monitoringFeature.open(platform),
   };
   return {
     ...opened,
-    messages: messages.open(platform, opened.records.services),
+    messages: messagesFeature.open(platform, opened.records.services),
   } satisfies Record<FeatureName, OpenFeature>;
 }
 

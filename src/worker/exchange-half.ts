@@ -28,7 +28,7 @@ export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<
   const messagePartner = openMessagePartner(config);
   const connectors = createConnectors(sourceConfigs(config));
   const exchange = await assembleExchange(config, temporal, logger);
-  const { store, courier, networkQueries } = exchange;
+  const { store, webhookDispatcher, networkQueries } = exchange;
   const sealing = auditSealing({
     store,
     chain: createAuditChain(config.AUDIT_KEY),
@@ -37,7 +37,7 @@ export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<
   });
   const reconcile = createReconcileActivities({
     store,
-    courier,
+    webhookDispatcher,
     launcher: networkQueries.launcher,
     others: [...exchange.recoveries, sealing],
   });

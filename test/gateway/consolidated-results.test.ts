@@ -47,7 +47,7 @@ beforeAll(async () => {
     store: environment.store,
     blobs,
     records: environment.records,
-    courier: { send: (_accountId, eventIds) => void sent.push(...eventIds) },
+    webhookDispatcher: { send: (_accountId, eventIds) => void sent.push(...eventIds) },
     publicBaseUrl: TEST_BASE_URL,
   });
   patientId = await environment.addPatient(personOf(sample));

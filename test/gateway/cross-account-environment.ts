@@ -53,9 +53,9 @@ export async function createCrossAccountEnvironment() {
   const url = Object.assign(new URL(base.databaseUrl), { username: login, password });
   const store = createStore({ databaseUrl: url.href, poolMax: 4 });
   const temporal = new Client({ connection: Connection.lazy({ address: '127.0.0.1:1' }) });
-  const courier = { send: () => undefined, resume: () => undefined };
+  const webhookDispatcher = { send: () => undefined, resume: () => undefined };
   const logger = pino({ level: 'silent' });
-  const real = { store, temporal, logger, courier, blobs: base.blobs };
+  const real = { store, temporal, logger, webhookDispatcher, blobs: base.blobs };
   const limited = await createTestGateway({
     store,
     blobs: base.blobs,

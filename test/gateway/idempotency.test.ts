@@ -5,8 +5,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { insertApiKey } from '../../src/exchange/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
-import { createAnswerSeal } from '../../src/exchange/platform/http/answer-seal.ts';
 import { INTERNAL_AUDIENCE } from '../../src/exchange/platform/http/plugins/auth.ts';
+import { createResponseSeal } from '../../src/exchange/platform/http/response-seal.ts';
 import {
   createTestGateway,
   newPerson,
@@ -104,7 +104,7 @@ describe('an idempotency key', () => {
     const formerHash = createHmac('sha256', TEST_ID_HMAC_KEY)
       .update(`idempotency-key/${account.accountId}/${key}`)
       .digest();
-    const seal = createAnswerSeal(testKeyRing());
+    const seal = createResponseSeal(testKeyRing());
     const sealed = seal.seal(formerHash, { body: first.json(), headers: {} });
     await gateway.store.asAccount(account.accountId, (tx) =>
       sql`update idempotency_key set key_hash = ${formerHash}, answer = ${JSON.stringify({ sealed })}

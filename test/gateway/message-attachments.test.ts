@@ -145,7 +145,11 @@ test('become documents of a known patient: listed, downloaded, converted, in the
     ...{ destination: 'dr@direct.example.org', subject: 'Forwarded', attachments: [summaryId, letterId] },
   });
   const partner = createMessagePartner({ baseUrl: `${simulator.url}/messages`, secret: SECRET });
-  const transmission = createTransmission({ ...gateway, courier: { send: () => undefined }, partner });
+  const transmission = createTransmission({
+    ...gateway,
+    webhookDispatcher: { send: () => undefined },
+    partner,
+  });
   const step = { accountId: account.accountId, messageId: forwarded.json().id };
   const { transmitMessage } = createMessageActivities({ transmission });
   expect(await runActivity(transmitMessage, step)).toEqual({ state: 'completed' });

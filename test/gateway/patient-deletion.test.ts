@@ -37,12 +37,12 @@ function workerOf(pages: () => AsyncGenerator<Page>) {
     SourceConnector
   >;
   const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter() });
-  const courier = { send: () => undefined };
+  const webhookDispatcher = { send: () => undefined };
   const deps = {
     store,
     blobs,
     records,
-    courier,
+    webhookDispatcher,
     connectors,
     callbackKey: 'key',
     callbackBaseUrl: () => undefined,

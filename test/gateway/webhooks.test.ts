@@ -16,7 +16,7 @@ const pinged: (string | undefined)[] = [];
 beforeAll(async () => {
   const note = (_account: string, ids: readonly string[]) => void sent.push(...ids);
   gateway = await createTestGateway({
-    courier: { send: note, resume: note },
+    webhookDispatcher: { send: note, resume: note },
     destinationPing: { ping: (_account, id) => void pinged.push(id) },
   });
   other = await gateway.addAccount();

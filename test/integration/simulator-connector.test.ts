@@ -83,7 +83,7 @@ describe('a connector at a simulated source', () => {
   it.each(SOURCE_NAMES)('%s: collects the record with nothing put aside', async (source) => {
     const pages = await collect(source, sample('adan-fuentes'));
     expect(identities(pages).length).toBeGreaterThan(20);
-    expect(pages?.reduce((sum, { strayCount }) => sum + strayCount, 0)).toBe(0);
+    expect(pages?.reduce((sum, { misattributedCount }) => sum + misattributedCount, 0)).toBe(0);
   });
 
   it('hie: brings the C-CDA document along', async () => {
@@ -143,7 +143,7 @@ describe('a connector at a simulated source', () => {
     const expected = identities(await collect('hie'));
     await simulator.admin.setRules([{ times: 1, fault: { type: 'stray', count: 4 } }]);
     const pages = await collect('hie');
-    expect(pages?.reduce((sum, { strayCount }) => sum + strayCount, 0)).toBe(4);
+    expect(pages?.reduce((sum, { misattributedCount }) => sum + misattributedCount, 0)).toBe(4);
     expect(identities(pages)).toEqual(expected);
   });
 

@@ -36,7 +36,7 @@ describe('each source, as it comes', () => {
     expect(typesOf(pages)).toEqual(
       expect.arrayContaining(['Patient', 'Condition', 'Encounter', 'DocumentReference']),
     );
-    expect(sum(pages, 'strayCount') + sum(pages, 'skippedAttachments')).toBe(0);
+    expect(sum(pages, 'misattributedCount') + sum(pages, 'skippedAttachments')).toBe(0);
     const attachments = pages.flatMap((page) => page.attachments);
     expect(attachments.length).toBeGreaterThan(0);
     expect(attachments.every(({ bytes }) => bytes.length > 0)).toBe(true);
@@ -52,7 +52,7 @@ describe('each source, as it comes', () => {
     expect(types.filter((type) => !/^Medication|^Practitioner|^Organization|^Location/.test(type))).toEqual(
       [],
     );
-    expect(sum(pages, 'strayCount')).toBe(0);
+    expect(sum(pages, 'misattributedCount')).toBe(0);
   });
 
   it('the lab knows neither $match nor $everything and is searched', async () => {
@@ -61,7 +61,7 @@ describe('each source, as it comes', () => {
       expect.arrayContaining(['DiagnosticReport', 'Observation', 'Organization']),
     );
     expect(pages.at(-1)?.next).toBeNull();
-    expect(sum(pages, 'strayCount')).toBe(0);
+    expect(sum(pages, 'misattributedCount')).toBe(0);
   });
 
   it.each(['hie', 'pharmacy', 'lab'] as const)('%s does not know a stranger', async (source) => {
@@ -102,7 +102,7 @@ describe('every way to answer brings the same record', () => {
     const clinical = (all: Page[]) =>
       idsOf(all).filter((id) => !/^(Practitioner|Organization|Location)/.test(id));
     expect(clinical(pages)).toEqual(clinical(usual));
-    expect(sum(pages, 'strayCount')).toBe(0);
+    expect(sum(pages, 'misattributedCount')).toBe(0);
     expect(sum(pages, 'skippedAttachments')).toBe(0);
   });
 
@@ -116,7 +116,7 @@ describe('every way to answer brings the same record', () => {
     await rules({ fault: { type: 'linked-patient', link } });
     const pages = await collect('pharmacy');
     expect(idsOf(pages)).toEqual(idsOf(usual));
-    expect(sum(pages, 'strayCount')).toBe(0);
+    expect(sum(pages, 'misattributedCount')).toBe(0);
   });
 });
 
@@ -218,7 +218,7 @@ describe('faults become failures of a kind, with a reason', () => {
     await rules({ fault: { type: 'stray', count: 3 } });
     const pages = await collect('pharmacy');
     expect(idsOf(pages)).toEqual(idsOf(usual));
-    expect(sum(pages, 'strayCount')).toBe(3);
+    expect(sum(pages, 'misattributedCount')).toBe(3);
     const patientId = await simulator.patientId('pharmacy', sample());
     const named = pages.flatMap(({ raw }) => raw.bytes.toString().match(/Patient\/[\w.-]+/g) ?? []);
     expect(new Set(named)).toEqual(new Set([`Patient/${patientId}`]));
@@ -301,7 +301,7 @@ function typesOf(pages: Page[]): string[] {
   return [...new Set(pages.flatMap(({ resources }) => resources.map(({ resourceType }) => resourceType)))];
 }
 
-function sum(pages: Page[], count: 'strayCount' | 'skippedAttachments' | 'reportedErrors'): number {
+function sum(pages: Page[], count: 'misattributedCount' | 'skippedAttachments' | 'reportedErrors'): number {
   return pages.reduce((total, page) => total + page[count], 0);
 }
 

@@ -6,11 +6,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { inject } from 'vitest';
 import { webhookDeliveryWorkflowId } from '../../src/contract/temporal.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
-import { createCourier } from '../../src/exchange/platform/outbox/courier.ts';
 import { createDelivery } from '../../src/exchange/platform/outbox/delivery.ts';
 import type { DestinationRules } from '../../src/exchange/platform/outbox/destination-guard.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createWebhookSender } from '../../src/exchange/platform/outbox/sender.ts';
+import { createWebhookDispatcher } from '../../src/exchange/platform/outbox/webhook-dispatcher.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { testKeyRing } from '../support/test-keys.ts';
@@ -70,8 +70,13 @@ export function createDeliveries(
     answerTimeoutMs: options.answerTimeoutMs,
   });
   const delivery = createDelivery({ store, sender });
-  const courier = createCourier({ store, delivery, temporal, logger: pino({ level: 'silent' }) });
-  return { sender, delivery, courier };
+  const webhookDispatcher = createWebhookDispatcher({
+    store,
+    delivery,
+    temporal,
+    logger: pino({ level: 'silent' }),
+  });
+  return { sender, delivery, webhookDispatcher };
 }
 
 /** Commits one event about a patient, as the end of a source does. */

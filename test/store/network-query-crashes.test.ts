@@ -48,7 +48,7 @@ function dyingAt(point: number, { store, blobs }: { store: Store; blobs: BlobSto
 
 const attachment = { documentReferenceId: 'd1', contentType: 'application/pdf', bytes: Buffer.from('%PDF') };
 const pages = [
-  page([observation('a'), observation('b')], { strayCount: 2, attachments: [attachment] }),
+  page([observation('a'), observation('b')], { misattributedCount: 2, attachments: [attachment] }),
   page([observation('b', 'corrected'), observation('c')], { skippedAttachments: 1 }),
   page([observation('d')]),
 ];

@@ -37,20 +37,22 @@ export async function createQueryEnvironment() {
   const blobFolder = join(tmpdir(), `network-query-test-${uuidv7()}`);
   const blobs = await openFileBlobStore(blobFolder, testKeyRing());
   const sent: string[] = [];
-  const courier = { send: (_accountId: string, eventIds: readonly string[]) => void sent.push(...eventIds) };
+  const webhookDispatcher = {
+    send: (_accountId: string, eventIds: readonly string[]) => void sent.push(...eventIds),
+  };
 
   return {
     databaseUrl: database.databaseUrl,
     store,
     blobs,
-    /** Ids of the events that were given to the courier. */
+    /** Ids of the events that were given to the webhook dispatcher. */
     sent,
     /** Activities as one run of a worker has them. */
     activities(connector: Partial<SourceConnector>, parts: { store?: Store; blobs?: typeof blobs } = {}) {
       const connectors = Object.fromEntries(
         SOURCE_TYPES.map((source) => [source, { ...unwilling, ...connector }]),
       ) as Record<SourceType, SourceConnector>;
-      const deps = { store, blobs, ...parts, courier, connectors, callbackKey: CALLBACK_KEY };
+      const deps = { store, blobs, ...parts, webhookDispatcher, connectors, callbackKey: CALLBACK_KEY };
       const records = createRecordKeeper({
         store: deps.store,
         blobs: deps.blobs,
@@ -178,7 +180,7 @@ export const page = (resources: FhirResource[], rest: Partial<Page> = {}): Page 
   raw: { bytes: Buffer.from(JSON.stringify(resources)), contentType: 'application/fhir+json' },
   attachments: [],
   skippedAttachments: 0,
-  strayCount: 0,
+  misattributedCount: 0,
   retracted: [],
   reportedErrors: 0,
   next: null,

@@ -49,7 +49,7 @@ describe('the end of an attempt', () => {
       const { requestId } = await begin(SOURCE_TYPES);
       const planned = SOURCE_TYPES.map((source, bit) => ({ source, end: ends[(index >> bit) & 1] }));
       const { collect, record } = {
-        collect: environment.activities(sourceOf([page([observation('x')], { strayCount: 1 })])),
+        collect: environment.activities(sourceOf([page([observation('x')], { misattributedCount: 1 })])),
         record: environment.activities({}),
       };
       await Promise.all(

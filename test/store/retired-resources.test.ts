@@ -204,7 +204,7 @@ describe('what the source now says of another person', () => {
   test('leaves the record with the page that says so, though the answer then breaks off', async () => {
     const patientId = await patientWith('a', 'b');
     const requestId = await environment.addQuery(accountId, patientId, ['lab']);
-    const pages = [answer([result('a')], { retracted: [moved('b')], strayCount: 1 })];
+    const pages = [answer([result('a')], { retracted: [moved('b')], misattributedCount: 1 })];
     const connector = { begin: async () => ({ kind: 'ready' as const, pages: thenFail(pages) }) };
     const step = stepOf(accountId, requestId, 'lab');
     const { askSource, recordFailedAttempt } = environment.activities(connector);

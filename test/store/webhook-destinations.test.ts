@@ -74,10 +74,10 @@ const verified = (key: string, { raw, headers }: Received) =>
   new Webhook(key).verify(raw, headers as Record<string, string>) as { meta: { messageId: string } };
 
 test('each destination gets the message under the same id, signed with its own key', async () => {
-  const { accountId, courier, main, further, event, copyOf, row, ...of } = await accountWithTwo();
+  const { accountId, webhookDispatcher, main, further, event, copyOf, row, ...of } = await accountWithTwo();
   const messageId = await event();
-  courier.send(accountId, [messageId]);
-  await courier.drain();
+  webhookDispatcher.send(accountId, [messageId]);
+  await webhookDispatcher.drain();
   for (const [receiver, key] of [
     [main, of.webhookKey],
     [further, of.key],
@@ -98,13 +98,14 @@ test('each destination gets the message under the same id, signed with its own k
 });
 
 test('one that fails holds back what follows for itself alone, and is tried again by a workflow of its own', async () => {
-  const { accountId, courier, delivery, main, further, event, copyOf, row, fail } = await accountWithTwo();
-  const { deliverEvent } = createWebhookActivities({ delivery, courier, temporal });
+  const { accountId, webhookDispatcher, delivery, main, further, event, copyOf, row, fail } =
+    await accountWithTwo();
+  const { deliverEvent } = createWebhookActivities({ delivery, webhookDispatcher, temporal });
   fail(true);
   const patientId = uuidv7();
   const [first, second] = [await event(patientId), await event(patientId)];
-  courier.send(accountId, [first, second]);
-  await courier.drain();
+  webhookDispatcher.send(accountId, [first, second]);
+  await webhookDispatcher.drain();
   expect(main.received.map(({ id }) => id)).toEqual([first, second]);
   expect(further.received.map(({ id }) => id)).toEqual([first]);
   const [late, later] = [await copyOf(first), await copyOf(second)];
@@ -117,24 +118,24 @@ test('one that fails holds back what follows for itself alone, and is tried agai
     state: 'delivered',
     nextEventId: later,
   });
-  await courier.drain();
+  await webhookDispatcher.drain();
   expect(further.received.map(({ id }) => id)).toEqual([first, first, second]);
   expect(main.received).toHaveLength(2);
   expect((await row(later)).status).toBe('delivered');
 });
 
 test('one that answers 410 is disabled alone', async () => {
-  const { store, accountId, courier, main, event, destinationId, ...of } = await accountWithTwo();
+  const { store, accountId, webhookDispatcher, main, event, destinationId, ...of } = await accountWithTwo();
   await of.further.close();
   const gone = await startReceiver((_, response) => void response.writeHead(410).end());
   closing.push(gone.close);
   await store.asAccount(accountId, (tx) =>
     tx.db.updateTable('webhook_destination').set({ url: gone.url }).where('id', '=', destinationId).execute(),
   );
-  courier.send(accountId, [await event()]);
-  await courier.drain();
-  courier.send(accountId, [await event()]);
-  await courier.drain();
+  webhookDispatcher.send(accountId, [await event()]);
+  await webhookDispatcher.drain();
+  webhookDispatcher.send(accountId, [await event()]);
+  await webhookDispatcher.drain();
   expect([main.received.length, gone.received.length]).toEqual([2, 1]);
   const healths = await store.asAccount(accountId, (tx) =>
     tx.db.selectFrom('webhook_destination').select('health').orderBy('of_settings', 'desc').execute(),
@@ -143,11 +144,11 @@ test('one that answers 410 is disabled alone', async () => {
 });
 
 test('while two keys are valid both sign; after that the new one alone', async () => {
-  const { store, accountId, courier, further, destinationId, event, key } = await accountWithTwo();
+  const { store, accountId, webhookDispatcher, further, destinationId, event, key } = await accountWithTwo();
   const next = generateWebhookKey();
   const send = async () => {
-    courier.send(accountId, [await event()]);
-    await courier.drain();
+    webhookDispatcher.send(accountId, [await event()]);
+    await webhookDispatcher.drain();
     const one = further.received.at(-1);
     if (one === undefined) throw new Error('nothing came');
     return one;
@@ -167,12 +168,15 @@ test('while two keys are valid both sign; after that the new one alone', async (
 });
 
 test('a message that is sent again keeps its id, and one in hand is left in hand', async () => {
-  const { store, accountId, courier, main, further, event } = await accountWithTwo();
+  const { store, accountId, webhookDispatcher, main, further, event } = await accountWithTwo();
   const messageId = await event();
-  courier.send(accountId, [messageId]);
-  await courier.drain();
-  courier.resume(accountId, await store.asAccount(accountId, (tx) => reopenMessages(tx, [messageId])));
-  await courier.drain();
+  webhookDispatcher.send(accountId, [messageId]);
+  await webhookDispatcher.drain();
+  webhookDispatcher.resume(
+    accountId,
+    await store.asAccount(accountId, (tx) => reopenMessages(tx, [messageId])),
+  );
+  await webhookDispatcher.drain();
   for (const receiver of [main, further])
     expect(receiver.received.map(({ id }) => id)).toEqual([messageId, messageId]);
 });
@@ -189,7 +193,7 @@ test('a destination that is deleted while an event is on its way to it takes tha
 });
 
 test('a key in clear that is rotated is sealed as the one before, and signs until its time is over', async () => {
-  const { store, accountId, courier, main, webhookKey, event } = await accountWithTwo();
+  const { store, accountId, webhookDispatcher, main, webhookKey, event } = await accountWithTwo();
   const stored = () =>
     store.asAccount(accountId, (tx) =>
       tx.db.selectFrom('webhook_destination').selectAll().where('of_settings', '=', true).executeTakeFirst(),
@@ -199,15 +203,15 @@ test('a key in clear that is rotated is sealed as the one before, and signs unti
     giveNewKey(tx, keys, await requireSettingsDestination(tx), 1),
   );
   expect((await stored())?.previous_key).toMatch(/^sealed:/);
-  courier.send(accountId, [await event()]);
-  await courier.drain();
+  webhookDispatcher.send(accountId, [await event()]);
+  await webhookDispatcher.drain();
   const [one] = main.received;
   if (one === undefined) throw new Error('nothing came');
   expect(verified(webhookKey, one)).toBeDefined();
 });
 
 test('reconcile seals a key that stands there in clear, and it goes on signing', async () => {
-  const { store, accountId, courier, main, webhookKey, event } = await accountWithTwo();
+  const { store, accountId, webhookDispatcher, main, webhookKey, event } = await accountWithTwo();
   const work = keysToSeal({ store, webhookKeys: keys });
   expect(await work.takeUp(1000)).toBeGreaterThan(0);
   expect(await work.takeUp(1000)).toBe(0);
@@ -215,7 +219,7 @@ test('reconcile seals a key that stands there in clear, and it goes on signing',
     tx.db.selectFrom('webhook_destination').select('key').execute(),
   );
   expect(stored.every(({ key }) => key?.startsWith('sealed:'))).toBe(true);
-  courier.send(accountId, [await event()]);
-  await courier.drain();
+  webhookDispatcher.send(accountId, [await event()]);
+  await webhookDispatcher.drain();
   expect(verified(webhookKey, main.received[0] as Received)).toBeDefined();
 });

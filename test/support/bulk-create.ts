@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import type {
-  BulkCreateStatusAnswer,
+  BulkCreateStatusResponse,
   BulkPatientCreate,
   BulkUpload,
 } from '../../src/contract/bulk-create.ts';
@@ -52,9 +52,9 @@ export async function untilStatus(
   gateway: Gateway,
   account: StackAccount,
   requestId: string,
-  wanted: (status: BulkCreateStatusAnswer) => boolean,
+  wanted: (status: BulkCreateStatusResponse) => boolean,
   options: { timeoutMs: number; everyMs?: number },
-): Promise<BulkCreateStatusAnswer> {
+): Promise<BulkCreateStatusResponse> {
   const deadlineAt = Date.now() + options.timeoutMs;
   let last: unknown;
   while (Date.now() < deadlineAt) {
@@ -68,12 +68,12 @@ export async function untilStatus(
   throw new Error(`not within ${options.timeoutMs} ms: ${JSON.stringify(last)}`);
 }
 
-export const hasEnded = ({ status }: BulkCreateStatusAnswer): boolean =>
+export const hasEnded = ({ status }: BulkCreateStatusResponse): boolean =>
   status === 'completed' || status === 'failed' || status === 'expired';
 
 /** The result CSV of a completed bulk create into a file. */
 export async function downloadResult(
-  { result, reason }: Pick<BulkCreateStatusAnswer, 'result' | 'reason'>,
+  { result, reason }: Pick<BulkCreateStatusResponse, 'result' | 'reason'>,
   file: string,
 ): Promise<void> {
   if (result === undefined) throw new Error(`there is no result: ${reason}`);

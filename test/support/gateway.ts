@@ -19,7 +19,7 @@ import { createErasures, type Erasures } from '../../src/exchange/patients/erasu
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import type { AccountSettings } from '../../src/exchange/platform/database/schema.ts';
 import { ConflictError } from '../../src/exchange/platform/errors.ts';
-import { createAnswerSeal } from '../../src/exchange/platform/http/answer-seal.ts';
+import { createResponseSeal } from '../../src/exchange/platform/http/response-seal.ts';
 import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
@@ -93,9 +93,9 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
     links: createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY),
     records: createRecordKeeper({ store, blobs, converter: createCcdaConverter() }),
     documentRenditions,
-    courier: { send: () => undefined, resume: () => undefined },
+    webhookDispatcher: { send: () => undefined, resume: () => undefined },
     webhookKeys: createWebhookKeys(testKeyRing()),
-    answerSeal: createAnswerSeal(testKeyRing()),
+    responseSeal: createResponseSeal(testKeyRing()),
     destinationPing: { ping: () => undefined },
     followUps: { launch: () => undefined, wake: () => undefined },
     erasures,

@@ -45,9 +45,9 @@ export async function createBulkExchange(createEngine: (parts: EngineParts) => B
     NativeConnection.connect({ address }),
   ]);
   const temporal = new Client({ connection, namespace, dataConverter });
-  const { courier } = createDeliveries(store, temporal);
-  const service = createBulkCreateService({ store, blobs, temporal, courier, logger });
-  const recovery = { store, blobs, launcher: service.launcher, courier, logger };
+  const { webhookDispatcher } = createDeliveries(store, temporal);
+  const service = createBulkCreateService({ store, blobs, temporal, webhookDispatcher, logger });
+  const recovery = { store, blobs, launcher: service.launcher, webhookDispatcher, logger };
   const workers = await createWorkers({
     connection: native,
     namespace,
@@ -58,7 +58,7 @@ export async function createBulkExchange(createEngine: (parts: EngineParts) => B
       [TASK_QUEUES.exchange]: createBulkActivities({
         store,
         engine: createEngine(environment),
-        courier,
+        webhookDispatcher,
         startGuard: createStartGuard(store),
       }),
     },
@@ -104,7 +104,7 @@ export async function createBulkExchange(createEngine: (parts: EngineParts) => B
         body(),
         async () => undefined,
       );
-      courier.send(accountId, eventIds);
+      webhookDispatcher.send(accountId, eventIds);
       if (tell) service.announceUpload(accountId, requestId);
     },
     async row(requestId: string) {
@@ -146,7 +146,7 @@ export async function createBulkExchange(createEngine: (parts: EngineParts) => B
       for (const worker of workers) worker.shutdown();
       await Promise.all(running);
       await service.drain();
-      await courier.drain();
+      await webhookDispatcher.drain();
       await Promise.all([receiver.close(), environment.close()]);
       await Promise.all([connection.close(), native.close()]);
     },

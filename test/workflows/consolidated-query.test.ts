@@ -55,7 +55,9 @@ beforeAll(async () => {
   const dataConverter = createDataConverter(testKeyRing());
   native = await NativeConnection.connect({ address });
   temporal = new Client({ connection: await Connection.connect({ address }), namespace, dataConverter });
-  const courier = { send: (_accountId: string, eventIds: readonly string[]) => void sent.push(...eventIds) };
+  const webhookDispatcher = {
+    send: (_accountId: string, eventIds: readonly string[]) => void sent.push(...eventIds),
+  };
   const records = {
     merge: async () => {
       if (isHeld) await Context.current().cancelled;
@@ -66,10 +68,10 @@ beforeAll(async () => {
     store,
     blobs,
     records,
-    courier,
+    webhookDispatcher,
     publicBaseUrl: 'https://exchange.test.example.org',
   });
-  launcher = createConsolidatedLauncher({ store, blobs, temporal, courier, logger });
+  launcher = createConsolidatedLauncher({ store, blobs, temporal, webhookDispatcher, logger });
   workers = await createWorkers({
     connection: native,
     namespace,

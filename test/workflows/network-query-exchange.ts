@@ -54,7 +54,7 @@ export async function createTestExchange() {
   /** By `<request id>/<source>`, else what the source does by default. */
   const behaviours = new Map<string, Behaviour>();
 
-  const { courier, delivery } = createDeliveries(store, temporal);
+  const { webhookDispatcher, delivery } = createDeliveries(store, temporal);
   const service = createNetworkQueryService({ store, temporal, logger, callbackKey: CALLBACK_KEY });
   const callbacks = createSourceCallbacks({
     store,
@@ -67,16 +67,16 @@ export async function createTestExchange() {
     blobs: environment.blobs,
     converter: createCcdaConverter(),
   });
-  const deps = { store, courier, records, blobs: environment.blobs, callbackKey: CALLBACK_KEY };
+  const deps = { store, webhookDispatcher, records, blobs: environment.blobs, callbackKey: CALLBACK_KEY };
   const reconcileActivities = createReconcileActivities({
     store,
-    courier,
+    webhookDispatcher,
     launcher: service.launcher,
     others: [],
   });
   const exchangeActivities = {
     ...createRecordActivities({ ...deps, connectors: connectorsFor(behaviourOf) }),
-    ...createWebhookActivities({ delivery, courier, temporal }),
+    ...createWebhookActivities({ delivery, webhookDispatcher, temporal }),
     ...reconcileActivities,
   };
   const sourceActivities = createSourceActivities({
@@ -132,7 +132,7 @@ export async function createTestExchange() {
       for (const worker of workers) worker.shutdown();
       await Promise.all(running);
       await service.drain();
-      await courier.drain();
+      await webhookDispatcher.drain();
       await Promise.all([receiver.close(), environment.close()]);
       await Promise.all([connection.close(), native.close()]);
     },

@@ -91,7 +91,7 @@ describe('a webhook that could not be delivered at once', () => {
     });
   });
 
-  test('waits as long as the receiver asked for, at the courier’s attempt and at its own', async () => {
+  test('waits as long as the receiver asked for, at the webhookDispatcher’s attempt and at its own', async () => {
     const outcomes = [failed(2, 7_200_000), { state: 'delivered' } as const];
     await withDelivery({ retryAfterMs: 600_000 }, outcomes, async (run) => {
       await run.result();

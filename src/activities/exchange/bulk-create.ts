@@ -23,7 +23,7 @@ import {
 } from '../../exchange/bulk-create/transitions.ts';
 import { expireUpload, uploadWaitMs } from '../../exchange/bulk-create/upload-store.ts';
 import type { AccountTx, Store } from '../../exchange/platform/database/database.ts';
-import type { Courier } from '../../exchange/platform/outbox/courier.ts';
+import type { WebhookDispatcher } from '../../exchange/platform/outbox/webhook-dispatcher.ts';
 import { ProcessEndedTooOften, type StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import { DecryptionError } from '../../lib/key-ring.ts';
 import { BlobNotFoundError } from '../../shared/blobs/blob-store.ts';
@@ -39,7 +39,7 @@ const HEARTBEAT_EVERY_MS = 1_000;
 export function createBulkActivities(deps: {
   store: Store;
   engine: BulkEngine;
-  courier: Pick<Courier, 'send'>;
+  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   startGuard: StartGuard;
 }) {
   const { store, engine } = deps;
@@ -49,7 +49,7 @@ export function createBulkActivities(deps: {
     work: (tx: AccountTx) => Promise<Transition>,
   ): Promise<boolean> {
     const { changed, eventIds } = await store.asAccount(accountId, work);
-    deps.courier.send(accountId, eventIds);
+    deps.webhookDispatcher.send(accountId, eventIds);
     return changed;
   }
 

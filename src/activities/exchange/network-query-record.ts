@@ -6,7 +6,7 @@ import { callbackHash, callbackToken } from '../../exchange/network-query/callba
 import { failAttempt } from '../../exchange/network-query/endings.ts';
 import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
-import type { Courier } from '../../exchange/platform/outbox/courier.ts';
+import type { WebhookDispatcher } from '../../exchange/platform/outbox/webhook-dispatcher.ts';
 import type { SourceConnector } from '../../exchange/sources/connector.ts';
 
 export type RecordActivities = ReturnType<typeof createRecordActivities>;
@@ -17,7 +17,7 @@ const CANCEL_TIMEOUT_MS = 5_000;
 /** What the workflow itself has to write. Each may run twice and writes once. */
 export function createRecordActivities(deps: {
   store: Store;
-  courier: Pick<Courier, 'send'>;
+  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   connectors: Record<SourceType, SourceConnector>;
   callbackKey: string;
 }) {
@@ -38,7 +38,7 @@ export function createRecordActivities(deps: {
     async recordFailedAttempt(failed: FailedAttempt): Promise<void> {
       if (failed.abandoned) await stopSource(failed);
       const event = await store.asAccount(failed.accountId, (tx) => failAttempt(tx, failed, failed));
-      if (event !== undefined) deps.courier.send(failed.accountId, [event]);
+      if (event !== undefined) deps.webhookDispatcher.send(failed.accountId, [event]);
     },
 
     /** Writes the attempt that follows the source's newest one, so that readers see it at once. */

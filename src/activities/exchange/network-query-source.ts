@@ -13,7 +13,7 @@ import { completeAttempt } from '../../exchange/network-query/endings.ts';
 import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
 import { tell } from '../../exchange/network-query/timeline-store.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
-import type { Courier } from '../../exchange/platform/outbox/courier.ts';
+import type { WebhookDispatcher } from '../../exchange/platform/outbox/webhook-dispatcher.ts';
 import { ProcessEndedTooOften, type StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import type { RecordKeeper } from '../../exchange/records/record-keeper.ts';
 import { type Page, type SourceConnector, SourceFailure } from '../../exchange/sources/connector.ts';
@@ -23,7 +23,7 @@ export interface SourceActivityDeps {
   store: Store;
   blobs: BlobStore;
   records: RecordKeeper;
-  courier: Pick<Courier, 'send'>;
+  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   connectors: Record<SourceType, SourceConnector>;
   /** Where sources may call back, without the token; undefined for a source that we only poll. */
   callbackBaseUrl: (source: SourceType) => string | undefined;
@@ -64,7 +64,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
         const event = await store.asAccount(step.accountId, (tx) =>
           completeAttempt(tx, step, UNKNOWN_PATIENT),
         );
-        if (event !== undefined) deps.courier.send(step.accountId, [event]);
+        if (event !== undefined) deps.webhookDispatcher.send(step.accountId, [event]);
         return { state: 'completed', resources: 0, note: UNKNOWN_PATIENT };
       }
       case 'ready':
@@ -122,7 +122,8 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     return { state: 'completed', resources: work.resources };
   }
 
-  const sender = (step: SourceStepInput) => (eventId: string) => deps.courier.send(step.accountId, [eventId]);
+  const sender = (step: SourceStepInput) => (eventId: string) =>
+    deps.webhookDispatcher.send(step.accountId, [eventId]);
 
   /** Where the attempt stands, then `work` on it, unless that has ended its process too often. */
   async function openAndWork(step: SourceStepInput, work: Work, signal: AbortSignal): Promise<SourceStep> {

@@ -4,8 +4,8 @@ import type { Launcher } from '../../exchange/network-query/launcher.ts';
 import { runsToEnsure } from '../../exchange/network-query/recovery-store.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
 import { deleteOldIdempotencyKeys } from '../../exchange/platform/http/idempotency-store.ts';
-import type { Courier } from '../../exchange/platform/outbox/courier.ts';
 import { overdueEvents } from '../../exchange/platform/outbox/hand-over-store.ts';
+import type { WebhookDispatcher } from '../../exchange/platform/outbox/webhook-dispatcher.ts';
 import type { Recovery } from '../../exchange/platform/recovery/recovery.ts';
 
 export type ReconcileActivities = ReturnType<typeof createReconcileActivities>;
@@ -30,10 +30,10 @@ export interface Reconciled {
 export function createReconcileActivities(deps: {
   store: Store;
   launcher: Launcher;
-  courier: Courier;
+  webhookDispatcher: WebhookDispatcher;
   others: readonly Recovery[];
 }) {
-  const { store, launcher, courier } = deps;
+  const { store, launcher, webhookDispatcher } = deps;
 
   /** Starts a run's workflow; what a terminated one left behind, which nobody would end any more, is ended. */
   async function ensureRun(accountId: string, requestId: string, run: number): Promise<number> {
@@ -69,7 +69,7 @@ export function createReconcileActivities(deps: {
       );
       for (const { accountId, eventId, attempts } of events) {
         try {
-          await courier.handOver(accountId, eventId, { attemptsMade: attempts });
+          await webhookDispatcher.handOver(accountId, eventId, { attemptsMade: attempts });
           result.eventsHandedOver += 1;
         } catch (error) {
           failures.push(error);

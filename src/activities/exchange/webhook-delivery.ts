@@ -1,14 +1,14 @@
 import type { Client } from '@temporalio/client';
 import { webhookDeliveryWorkflowId } from '../../contract/temporal.ts';
 import { WEBHOOK_DELIVERY_MESSAGES } from '../../contract/webhook-delivery-workflow.ts';
-import type { Courier } from '../../exchange/platform/outbox/courier.ts';
 import type { Delivery, DeliveryOutcome } from '../../exchange/platform/outbox/delivery.ts';
+import type { WebhookDispatcher } from '../../exchange/platform/outbox/webhook-dispatcher.ts';
 
 export type WebhookActivities = ReturnType<typeof createWebhookActivities>;
 
 export function createWebhookActivities(deps: {
   delivery: Delivery;
-  courier: Pick<Courier, 'resume'>;
+  webhookDispatcher: Pick<WebhookDispatcher, 'resume'>;
   temporal: Client;
 }) {
   return {
@@ -22,7 +22,7 @@ export function createWebhookActivities(deps: {
           .getHandle(webhookDeliveryWorkflowId(next))
           .signal(WEBHOOK_DELIVERY_MESSAGES.deliverNow)
           // It has no workflow that waits for its turn.
-          .catch(() => deps.courier.resume(event.accountId, [next]));
+          .catch(() => deps.webhookDispatcher.resume(event.accountId, [next]));
       }
       return outcome;
     },

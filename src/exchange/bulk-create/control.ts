@@ -4,7 +4,7 @@ import { BULK_CREATE_MESSAGES as MESSAGES } from '../../contract/bulk-create-wor
 import { bulkPatientCreateWorkflowId } from '../../contract/temporal.ts';
 import type { Store } from '../platform/database/database.ts';
 import { ConflictError, NotFoundError, UnavailableError } from '../platform/errors.ts';
-import type { Courier } from '../platform/outbox/courier.ts';
+import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import { commandWorkflow } from '../platform/workflows/workflow-command.ts';
 import type { BulkLauncher } from './launcher.ts';
 import { type BulkRequestView, readBulkRequest } from './request-store.ts';
@@ -23,7 +23,7 @@ export function createBulkControl(deps: {
   store: Store;
   temporal: Client;
   launcher: BulkLauncher;
-  courier: Pick<Courier, 'send'>;
+  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   commandTimeoutMs?: number;
 }): BulkControl {
   const { store, launcher } = deps;
@@ -57,7 +57,7 @@ export function createBulkControl(deps: {
   /** The row is written by the workflow; when that has gone, nobody will go on with the request. */
   async function end(accountId: string, requestId: string, reason: string): Promise<void> {
     const { eventIds } = await store.asAccount(accountId, (tx) => failBulkCreate(tx, requestId, reason));
-    deps.courier.send(accountId, eventIds);
+    deps.webhookDispatcher.send(accountId, eventIds);
   }
 
   async function pauseOrResume(accountId: string, requestId: string, paused: boolean) {

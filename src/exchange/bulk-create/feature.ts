@@ -11,7 +11,7 @@ import { type BulkCreateService, createBulkCreateService } from './service.ts';
 import { addBulkUploadRoute } from './upload-route.ts';
 
 /** Bulk patient creates: E5, the upload of the CSV, its result. */
-export const bulkCreate = {
+export const bulkCreateFeature = {
   open(platform: Platform): OpenFeature<{ bulkCreates: BulkCreateService }> {
     const bulkCreates = createBulkCreateService(platform);
     const deps = { ...platform, launcher: bulkCreates.launcher };
@@ -31,11 +31,11 @@ export const bulkCreate = {
     authenticated((scope) => addBulkUploadRoute(scope, deps));
     open((scope) => addBulkResultRoute(scope, deps));
   },
-  activities: ({ store, blobs, courier, idHmacKey, startGuard }: WorkerPlatform) => ({
+  activities: ({ store, blobs, webhookDispatcher, idHmacKey, startGuard }: WorkerPlatform) => ({
     [TASK_QUEUES.exchange]: createBulkActivities({
       store,
       engine: createBulkEngine({ store, blobs, hmacKey: idHmacKey }),
-      courier,
+      webhookDispatcher,
       startGuard,
     }),
   }),

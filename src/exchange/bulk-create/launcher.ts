@@ -18,7 +18,7 @@ export interface BulkLauncher {
   /** `launch`, awaited. Starting twice is harmless; `closed` when the workflow has run to its end before. */
   start(accountId: string, requestId: string): Promise<'open' | 'closed'>;
   /** `announceUpload`, awaited; it starts the workflow too if need be. */
-  tellUploaded(accountId: string, requestId: string): Promise<'open' | 'closed'>;
+  signalUpload(accountId: string, requestId: string): Promise<'open' | 'closed'>;
   /** Resolves when nothing is under way in the background. */
   drain(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export function createBulkLauncher(deps: { store: Store; temporal: Client; logge
     return state;
   }
 
-  async function tellUploaded(accountId: string, requestId: string): Promise<'open' | 'closed'> {
+  async function signalUpload(accountId: string, requestId: string): Promise<'open' | 'closed'> {
     const state = await start(accountId, requestId);
     if (state === 'closed') return state;
     await temporal.withDeadline(Date.now() + SIGNAL_TIMEOUT_MS, () =>
@@ -64,14 +64,14 @@ export function createBulkLauncher(deps: { store: Store; temporal: Client; logge
 
   return {
     start,
-    tellUploaded,
+    signalUpload,
     launch: (accountId, requestId) =>
       background.run('bulk create not started yet; reconcile will', { bulkRequestId: requestId }, () =>
         start(accountId, requestId),
       ),
     announceUpload: (accountId, requestId) =>
       background.run('upload not told yet; reconcile will', { bulkRequestId: requestId }, () =>
-        tellUploaded(accountId, requestId),
+        signalUpload(accountId, requestId),
       ),
     drain: () => background.drain(),
   };

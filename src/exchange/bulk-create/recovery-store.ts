@@ -39,7 +39,7 @@ export async function requestsToEnsure(
 }
 
 /** Uploads whose workflow does not know of them. */
-export async function uploadsToTell(
+export async function uploadsToSignal(
   tx: SystemTx,
   { olderThanMs, limit }: RecoveryOptions,
 ): Promise<UnfinishedRequest[]> {

@@ -2,7 +2,7 @@ import { BULK_END_REASONS } from '../../contract/bulk-create-steps.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { Courier } from '../platform/outbox/courier.ts';
+import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import type { Recovery } from '../platform/recovery/recovery.ts';
 import { forgetParts, listParts } from './chunk-store.ts';
 import type { BulkLauncher } from './launcher.ts';
@@ -11,7 +11,7 @@ import {
   requestsToEnsure,
   type UnfinishedRequest,
   uploadsToDelete,
-  uploadsToTell,
+  uploadsToSignal,
 } from './recovery-store.ts';
 import { failBulkCreate } from './transitions.ts';
 import { deleteTrialKeys } from './trial-store.ts';
@@ -25,7 +25,7 @@ interface BulkRecoveryDeps {
   store: Store;
   blobs: BlobStore;
   launcher: BulkLauncher;
-  courier: Pick<Courier, 'send'>;
+  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   logger: Logger;
 }
 
@@ -39,7 +39,7 @@ export function bulkCreateRecovery(deps: BulkRecoveryDeps): Recovery {
     const { eventIds } = await store.asAccount(accountId, (tx) =>
       failBulkCreate(tx, requestId, BULK_END_REASONS.workflowGone),
     );
-    deps.courier.send(accountId, eventIds);
+    deps.webhookDispatcher.send(accountId, eventIds);
   }
 
   return {
@@ -48,11 +48,11 @@ export function bulkCreateRecovery(deps: BulkRecoveryDeps): Recovery {
       const options = { olderThanMs: GRACE_MS, limit };
       const [unstarted, untold] = await store.asSystem(async (tx) => [
         await requestsToEnsure(tx, options),
-        await uploadsToTell(tx, options),
+        await uploadsToSignal(tx, options),
       ]);
       const failures = [
         ...(await inTurn(unstarted, (request) => settle(request, launcher.start))),
-        ...(await inTurn(untold, (request) => settle(request, launcher.tellUploaded))),
+        ...(await inTurn(untold, (request) => settle(request, launcher.signalUpload))),
       ];
       if (failures.length > 0) throw failures[0];
       return unstarted.length + untold.length;

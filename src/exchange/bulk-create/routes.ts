@@ -17,7 +17,7 @@ import {
   readBulkRequest,
 } from './request-store.ts';
 import { bulkResultUrl } from './result-link.ts';
-import { bulkCreateStatusAnswer, startedBulkCreateAnswer } from './serializers.ts';
+import { serializeBulkCreate, serializeStartedBulkCreate } from './serializers.ts';
 import type { BulkCreateService } from './service.ts';
 import { UPLOAD_LIFETIME_MS } from './service.ts';
 
@@ -41,7 +41,7 @@ export function addBulkCreateRoutes(operations: Operations, deps: BulkCreateDeps
       uploadLifetimeMs: UPLOAD_LIFETIME_MS,
     });
     const uploadUrl = links.url('bulk-upload', { accountId, targetId: requestId }, UPLOAD_LIFETIME_MS);
-    return ok(startedBulkCreateAnswer(request, uploadUrl), {
+    return ok(serializeStartedBulkCreate(request, uploadUrl), {
       targetId: requestId,
       afterCommit: () => bulkCreates.launch(accountId, requestId),
     });
@@ -56,7 +56,7 @@ export function addBulkCreateRoutes(operations: Operations, deps: BulkCreateDeps
   operations.read('listBulkCreates', async (tx, { query }) => {
     const opened = openPage(deps, 'listBulkCreates', { query }, BULK_REQUEST_ORDER);
     const page = await listBulkRequests(tx, opened.request);
-    const bulkCreates = page.items.map((request) => bulkCreateStatusAnswer(request));
+    const bulkCreates = page.items.map((request) => serializeBulkCreate(request));
     return ok({ bulkCreates, meta: opened.meta(page) });
   });
 
@@ -79,7 +79,7 @@ export function addBulkCreateRoutes(operations: Operations, deps: BulkCreateDeps
   function statusAnswer(request: BulkRequestView, accountId: string, sweep?: QuerySweepProgress) {
     const { status, requestId } = request;
     const result = status === 'completed' ? bulkResultUrl(links, { accountId, requestId }) : undefined;
-    return bulkCreateStatusAnswer(request, result, sweep);
+    return serializeBulkCreate(request, result, sweep);
   }
 }
 

@@ -1,21 +1,24 @@
-import type { BulkCreateStatusAnswer, BulkPatientCreate } from '../../contract/bulk-create.ts';
+import type { BulkCreateStatusResponse, BulkPatientCreate } from '../../contract/bulk-create.ts';
 import type { QuerySweepProgress } from '../../contract/bulk-create-workflow.ts';
 import type { BulkRequestView } from './request-store.ts';
 import { bulkPace } from './rules/bulk-pace.ts';
 
 /** A bulk create as its start answers it. */
-export const startedBulkCreateAnswer = (request: BulkRequestView, uploadUrl: string): BulkPatientCreate => ({
+export const serializeStartedBulkCreate = (
+  request: BulkRequestView,
+  uploadUrl: string,
+): BulkPatientCreate => ({
   ...commonOf(request),
   status: 'waiting',
   uploadUrl,
 });
 
 /** @param result link to the result CSV, of a completed request @param sweep of its queries, when it has begun */
-export function bulkCreateStatusAnswer(
+export function serializeBulkCreate(
   request: BulkRequestView,
   result?: string,
   sweep?: QuerySweepProgress,
-): BulkCreateStatusAnswer {
+): BulkCreateStatusResponse {
   const { status, paused, counts, reason } = request;
   return {
     ...commonOf(request),

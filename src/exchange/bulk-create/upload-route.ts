@@ -19,7 +19,9 @@ const LIMITS: UploadLimits = { bytesMax: UPLOAD_BYTES_MAX, idleMs: 60_000, total
 /** How many may be under way: each writes to the blob store for as long as it likes to take. */
 const PLACES = { all: 40, account: 8, holder: 8 };
 
-type UploadDeps = Pick<GatewayPlatform, 'courier' | 'linkSigningKey'> & { bulkCreates: BulkCreateService };
+type UploadDeps = Pick<GatewayPlatform, 'webhookDispatcher' | 'linkSigningKey'> & {
+  bulkCreates: BulkCreateService;
+};
 
 /**
  * `PUT {uploadUrl}` of E5. The link says which request, the API key whose; whether the file is taken, the request's
@@ -52,7 +54,7 @@ export function addBulkUploadRoute(
           body,
           (tx) => audit(tx, request, requestId, 200),
         );
-        deps.courier.send(accountId, eventIds);
+        deps.webhookDispatcher.send(accountId, eventIds);
         deps.bulkCreates.announceUpload(accountId, requestId);
         return reply.send(upload);
       } finally {

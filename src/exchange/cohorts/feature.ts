@@ -9,7 +9,7 @@ import { addCohortPatientRoutes } from './member-routes.ts';
 import { addCohortRoutes } from './routes.ts';
 
 /** Cohorts and their patients: E6 to E10. */
-export const cohorts = {
+export const cohortsFeature = {
   open: NOTHING_OPEN,
   routes(
     { operations }: GatewayScopes,

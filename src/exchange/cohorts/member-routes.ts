@@ -1,8 +1,8 @@
 import { assignToCohorts } from '../patients/consent.ts';
 import { findPatient, lockPatient } from '../patients/patient-store.ts';
-import { cohortAnswer, patientAnswer } from '../platform/http/answers.ts';
+import { serializeCohort, serializePatient } from '../platform/http/answers.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
-import { found, ok } from '../platform/http/operation.ts';
+import { ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { openPage } from '../platform/http/paging.ts';
 import { type AddedPatients, addToCohort, removeFromCohort } from './change-members.ts';
@@ -15,11 +15,11 @@ export function addCohortPatientRoutes(
   deps: Pick<GatewayPlatform, 'publicBaseUrl' | 'linkSigningKey'>,
 ): void {
   operations.read('listCohortPatients', async (tx, { params, query, caller }) => {
-    const cohort = found('Cohort', await findCohort(tx, params.id));
+    const cohort = orNotFound('Cohort', await findCohort(tx, params.id));
     const opened = openPage(deps, 'listCohortPatients', { params, query }, COHORT_PATIENT_ORDER);
     const page = await listCohortPatients(tx, cohort.id, opened.request);
     return ok({
-      patients: page.items.map((patient) => patientAnswer(patient, caller.account.dialect)),
+      patients: page.items.map((patient) => serializePatient(patient, caller.account.dialect)),
       meta: opened.meta({ ...page, total: cohort.size }),
     });
   });
@@ -29,7 +29,7 @@ export function addCohortPatientRoutes(
     const asked = patientIds && new Set(patientIds.map((id) => id.toLowerCase())).size;
     const added = await addToCohort(tx, params.id, body);
     const { cohort, skipped } = added;
-    const answer = { message: addedMessage(added, asked), cohort: cohortAnswer(cohort), skipped };
+    const answer = { message: addedMessage(added, asked), cohort: serializeCohort(cohort), skipped };
     return ok(answer, { targetId: cohort.id });
   });
 
@@ -38,20 +38,20 @@ export function addCohortPatientRoutes(
     const asked = patientIds && new Set(patientIds.map((id) => id.toLowerCase())).size;
     const { cohort, removed } = await removeFromCohort(tx, params.id, body);
     const message = removedMessage(removed, asked);
-    return ok({ message, cohort: cohortAnswer(cohort) }, { targetId: cohort.id });
+    return ok({ message, cohort: serializeCohort(cohort) }, { targetId: cohort.id });
   });
 
   operations.write('addPatientToCohorts', async (tx, { params, body }) => {
-    const patient = found('Patient', await lockPatient(tx, params.id));
+    const patient = orNotFound('Patient', await lockPatient(tx, params.id));
     await assignToCohorts(tx, patient, body.cohortIds, 'cohortIds');
     const cohorts = await listCohorts(tx, { patientId: patient.id });
-    return ok({ cohorts: cohorts.map(cohortAnswer) }, { patientId: patient.id });
+    return ok({ cohorts: cohorts.map(serializeCohort) }, { patientId: patient.id });
   });
 
   operations.read('getPatientCohorts', async (tx, { params }) => {
-    const patient = found('Patient', await findPatient(tx, params.id));
+    const patient = orNotFound('Patient', await findPatient(tx, params.id));
     const cohorts = await listCohorts(tx, { patientId: patient.id });
-    return ok({ cohorts: cohorts.map(cohortAnswer) });
+    return ok({ cohorts: cohorts.map(serializeCohort) });
   });
 }
 

@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { CohortSchedules } from '../monitoring/cohort-schedules.ts';
 import type { AccountTx } from '../platform/database/database.ts';
-import { cohortAnswer } from '../platform/http/answers.ts';
+import { serializeCohort } from '../platform/http/answers.ts';
 import { checkETag, eTagHeader } from '../platform/http/etag.ts';
-import { created, found, noContent, ok } from '../platform/http/operation.ts';
+import { created, noContent, ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { changeCohort, deleteEmptyCohort, nameTaken } from './change-cohort.ts';
 import { findCohort, insertCohort, listCohorts } from './cohort-store.ts';
@@ -20,18 +20,18 @@ export function addCohortRoutes(
 
   operations.read('listCohorts', async (tx) => {
     const cohorts = await listCohorts(tx);
-    return ok({ cohorts: cohorts.map(cohortAnswer) });
+    return ok({ cohorts: cohorts.map(serializeCohort) });
   });
 
   operations.write('createCohort', async (tx, { body }) => {
     const cohort = await insertCohort(tx, { ...body, id: uuidv7() });
     if (cohort === undefined) throw nameTaken();
-    return created(cohortAnswer(cohort), { headers: eTagHeader(cohort), ...told(tx, cohort.id) });
+    return created(serializeCohort(cohort), { headers: eTagHeader(cohort), ...told(tx, cohort.id) });
   });
 
   operations.read('getCohort', async (tx, { params }) => {
-    const cohort = found('Cohort', await findCohort(tx, params.id));
-    return ok(cohortAnswer(cohort), { headers: eTagHeader(cohort) });
+    const cohort = orNotFound('Cohort', await findCohort(tx, params.id));
+    return ok(serializeCohort(cohort), { headers: eTagHeader(cohort) });
   });
 
   operations.write(
@@ -40,7 +40,7 @@ export function addCohortRoutes(
       const cohort = await changeCohort(tx, params.id, body, (known) =>
         checkETag('The cohort', known, headers['if-match'], body.eTag),
       );
-      return ok(cohortAnswer(cohort), { headers: eTagHeader(cohort), ...told(tx, cohort.id) });
+      return ok(serializeCohort(cohort), { headers: eTagHeader(cohort), ...told(tx, cohort.id) });
     },
     { method: 'PUT' },
   );

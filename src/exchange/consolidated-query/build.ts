@@ -1,7 +1,7 @@
 import type { ConsolidatedEnd } from '../../contract/consolidated-query-workflow.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { Courier } from '../platform/outbox/courier.ts';
+import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import { consolidatedBundle } from '../records/consolidated-bundle.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
 import { openRecordReader } from '../records/summary/record-reader.ts';
@@ -24,12 +24,12 @@ export interface BuilderDeps {
   store: Store;
   blobs: BlobStore;
   records: RecordKeeper;
-  courier: Pick<Courier, 'send'>;
+  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   publicBaseUrl: string;
 }
 
 export function createConsolidatedBuilder(deps: BuilderDeps): ConsolidatedBuilder {
-  const { store, blobs, courier } = deps;
+  const { store, blobs, webhookDispatcher } = deps;
   const read = (accountId: string, requestId: string) =>
     store.asAccount(accountId, (tx) => readConsolidatedQuery(tx, requestId));
 
@@ -46,7 +46,7 @@ export function createConsolidatedBuilder(deps: BuilderDeps): ConsolidatedBuilde
       const { query: ended, eventIds } = await store.asAccount(accountId, (tx) =>
         completeConsolidated(tx, requestId, result),
       );
-      courier.send(accountId, eventIds);
+      webhookDispatcher.send(accountId, eventIds);
       // Somebody else has ended it meanwhile: nobody knows of this one.
       if (ended === undefined) await blobs.delete(result.ref);
       return endOf(ended ?? (await read(accountId, requestId)));
@@ -54,7 +54,7 @@ export function createConsolidatedBuilder(deps: BuilderDeps): ConsolidatedBuilde
 
     async fail({ accountId, requestId }, reason) {
       const { eventIds } = await store.asAccount(accountId, (tx) => failConsolidated(tx, requestId, reason));
-      courier.send(accountId, eventIds);
+      webhookDispatcher.send(accountId, eventIds);
       return endOf(await read(accountId, requestId));
     },
   };

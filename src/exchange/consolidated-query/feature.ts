@@ -9,7 +9,7 @@ import { type ConsolidatedLauncher, createConsolidatedLauncher } from './launche
 import { addConsolidatedResultRoute, addConsolidatedRoutes } from './routes.ts';
 
 /** Consolidated data queries: E13, their start, and their results as FHIR, html or pdf. */
-export const consolidatedQuery = {
+export const consolidatedQueryFeature = {
   open(platform: Platform): OpenFeature<{ consolidatedQueries: ConsolidatedLauncher }> {
     const consolidatedQueries = createConsolidatedLauncher(platform);
     const { recoveries, drain } = consolidatedQueries;

@@ -7,7 +7,7 @@ import { consolidatedQueryWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../con
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { Courier } from '../platform/outbox/courier.ts';
+import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import type { Recovery } from '../platform/recovery/recovery.ts';
 import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
 import {
@@ -35,7 +35,7 @@ export function createConsolidatedLauncher(deps: {
   store: Store;
   blobs: BlobStore;
   temporal: Client;
-  courier: Pick<Courier, 'send'>;
+  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   logger: Logger;
 }): ConsolidatedLauncher {
   const { store } = deps;
@@ -58,7 +58,7 @@ export function createConsolidatedLauncher(deps: {
       if (state === 'open') return [];
       return (await failConsolidated(tx, requestId, CONSOLIDATED_END_REASONS.workflowGone)).eventIds;
     });
-    deps.courier.send(accountId, eventIds);
+    deps.webhookDispatcher.send(accountId, eventIds);
   }
 
   return {

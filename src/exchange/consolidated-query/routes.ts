@@ -5,7 +5,7 @@ import { findPatient, lockPatient, type StoredPatient } from '../patients/patien
 import type { AccountTx } from '../platform/database/database.ts';
 import { NotFoundError } from '../platform/errors.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
-import { found, ok } from '../platform/http/operation.ts';
+import { ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import type { Caller } from '../platform/http/plugins/auth.ts';
 import { countStart, type StartLimit } from '../platform/limits/start-limit.ts';
@@ -22,7 +22,7 @@ import {
   readConsolidatedQuery,
 } from './query-store.ts';
 import { consolidatedResultUrl, RESULT_FORMATS } from './result-link.ts';
-import { consolidatedQueryAnswer } from './serializers.ts';
+import { serializeConsolidatedQuery } from './serializers.ts';
 
 /** Starts of an account in a minute (interface-decisions.md, Limits). */
 export const CONSOLIDATED_STARTS_PER_MINUTE = 120;
@@ -51,13 +51,13 @@ export function addConsolidatedRoutes(
 ): void {
   operations.write('startConsolidatedQuery', async (tx, { params, query, body, caller }) => {
     await countStart(tx, limitOf(caller));
-    const { id: patientId } = found('Patient', await lockPatient(tx, params.id));
+    const { id: patientId } = orNotFound('Patient', await lockPatient(tx, params.id));
     const { query: opened, isNew } = await openConsolidatedQuery(tx, uuidv7(), patientId, {
       ...query,
       metadata: body.metadata,
     });
     const { accountId } = tx;
-    return ok(consolidatedQueryAnswer(opened), {
+    return ok(serializeConsolidatedQuery(opened), {
       patientId,
       targetId: opened.requestId,
       ...(isNew && {
@@ -72,7 +72,7 @@ export function addConsolidatedRoutes(
     return ok({
       status: (await latestStatus(tx, patientId)) ?? null,
       message: HINT,
-      queries: running.map(consolidatedQueryAnswer),
+      queries: running.map(serializeConsolidatedQuery),
     });
   });
 
@@ -82,7 +82,7 @@ export function addConsolidatedRoutes(
     const { requestId, result } = query;
     const { accountId } = tx;
     return ok({
-      ...consolidatedQueryAnswer(query),
+      ...serializeConsolidatedQuery(query),
       ...(result && { result: consolidatedResultUrl(deps.links, { accountId, requestId }) }),
     });
   });
@@ -138,7 +138,7 @@ export function addConsolidatedRoutes(
 }
 
 const patientOf = async (tx: AccountTx, id: string): Promise<StoredPatient> =>
-  found('Patient', await findPatient(tx, id));
+  orNotFound('Patient', await findPatient(tx, id));
 
 const limitOf = ({ account }: Caller): StartLimit => ({
   name: 'consolidated-query',

@@ -2,7 +2,7 @@ import type { ConsolidatedQuery } from '../../contract/consolidated-query.ts';
 import type { StoredConsolidatedQuery } from './query-store.ts';
 
 /** interface.md, ConsolidatedQuery. */
-export function consolidatedQueryAnswer(query: StoredConsolidatedQuery): ConsolidatedQuery {
+export function serializeConsolidatedQuery(query: StoredConsolidatedQuery): ConsolidatedQuery {
   const { requestId, status, conversionType, resources, dateFrom, dateTo, reason, createdAt } = query;
   return {
     requestId,

@@ -10,7 +10,7 @@ import { createDocumentRenditions, type DocumentRenditions } from './renditions.
 import { addDocumentLinkRoute, addDocumentRoutes } from './routes.ts';
 
 /** The sources' documents: E14, their list, and C-CDA documents as html or pdf. */
-export const documents = {
+export const documentsFeature = {
   open({ store, blobs }: Platform): OpenFeature<{ documentRenditions: DocumentRenditions }> {
     const documentRenditions = createDocumentRenditions({ store, blobs });
     return {

@@ -6,7 +6,7 @@ import { findPatient } from '../patients/patient-store.ts';
 import { NotFoundError } from '../platform/errors.ts';
 import { contentDisposition } from '../platform/http/content-disposition.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
-import { found, ok } from '../platform/http/operation.ts';
+import { ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-route.ts';
 import { selectDocuments } from './describe-document.ts';
@@ -26,12 +26,12 @@ import { documentDto, documentReference } from './serializers.ts';
 /** E14 and the operations around it. */
 export function addDocumentRoutes(
   operations: Operations,
-  deps: Pick<GatewayPlatform, 'store' | 'links' | 'courier'> & {
+  deps: Pick<GatewayPlatform, 'store' | 'links' | 'webhookDispatcher'> & {
     documentRenditions: Pick<DocumentRenditions, 'render'>;
   },
 ): void {
   operations.read('listDocuments', async (tx, { query }) => {
-    const { id: patientId } = found('Patient', await findPatient(tx, query.patientId));
+    const { id: patientId } = orNotFound('Patient', await findPatient(tx, query.patientId));
     const documents = selectDocuments(await listDocuments(tx, patientId), query);
     return ok({
       documents: documents.map((each) =>
@@ -45,7 +45,7 @@ export function addDocumentRoutes(
     'getDocumentUrl',
     async ({ query, caller }) => {
       const { id: accountId } = caller.account;
-      const document = found(
+      const document = orNotFound(
         'Document',
         await deps.store.asAccount(
           accountId,
@@ -71,7 +71,7 @@ export function addDocumentRoutes(
   );
 
   operations.write('startBulkDocumentUrls', async (tx, { query }) => {
-    const patient = found('Patient', await findPatient(tx, query.patientId));
+    const patient = orNotFound('Patient', await findPatient(tx, query.patientId));
     const { accountId } = tx;
     const { requestId, eventIds } = await announceDocumentUrls(tx, patient);
     return ok(
@@ -79,7 +79,7 @@ export function addDocumentRoutes(
       {
         patientId: patient.id,
         targetId: requestId,
-        afterCommit: () => deps.courier.send(accountId, eventIds),
+        afterCommit: () => deps.webhookDispatcher.send(accountId, eventIds),
       },
     );
   });
@@ -100,7 +100,7 @@ export function addDocumentLinkRoute(
     const file = await deps.store.asAccount(accountId, async (tx) => {
       const document = await findDocument(tx, targetId);
       const made = document === undefined ? await findRenditionById(tx, targetId) : undefined;
-      const { id, patientId } = found('Document', document ?? made?.document);
+      const { id, patientId } = orNotFound('Document', document ?? made?.document);
       await auditLink(tx, request, {
         operation: OPERATION,
         patientId: patientId ?? undefined,

@@ -10,7 +10,7 @@ import { addEmbedPageRoutes } from './page-routes.ts';
 import { addEmbedTokenRoutes } from './token-routes.ts';
 
 /** Embedding: E1, and the page that shows one patient inside somebody else's application. */
-export const embed = {
+export const embedFeature = {
   open: NOTHING_OPEN,
   routes(
     { operations, authenticated, open }: GatewayScopes,

@@ -2,7 +2,7 @@ import { type Feature, type GatewayScopes, NO_ACTIVITIES, NOTHING_OPEN } from '.
 import { addFacilityRoutes } from './routes.ts';
 
 /** Facilities: E11 and their administration. */
-export const facilities = {
+export const facilitiesFeature = {
   open: NOTHING_OPEN,
   routes: ({ operations }: GatewayScopes) => addFacilityRoutes(operations),
   activities: NO_ACTIVITIES,

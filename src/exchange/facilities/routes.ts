@@ -1,8 +1,8 @@
 import { findPatient } from '../patients/patient-store.ts';
 import { setPatientFacilities } from '../patients/save-patient.ts';
-import { facilityAnswer } from '../platform/http/answers.ts';
+import { serializeFacility } from '../platform/http/answers.ts';
 import { checkETag, eTagHeader } from '../platform/http/etag.ts';
-import { created, found, noContent, ok } from '../platform/http/operation.ts';
+import { created, noContent, ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { createFacility, deleteUnusedFacility, replaceFacility } from './change-facility.ts';
 import { findFacility, listFacilities } from './facility-store.ts';
@@ -10,24 +10,24 @@ import { findFacility, listFacilities } from './facility-store.ts';
 export function addFacilityRoutes(operations: Operations): void {
   operations.read('listFacilities', async (tx) => {
     const facilities = await listFacilities(tx);
-    return ok({ facilities: facilities.map(facilityAnswer) });
+    return ok({ facilities: facilities.map(serializeFacility) });
   });
 
   operations.write('createFacility', async (tx, { body }) => {
     const facility = await createFacility(tx, body);
-    return created(facilityAnswer(facility), { headers: eTagHeader(facility), targetId: facility.id });
+    return created(serializeFacility(facility), { headers: eTagHeader(facility), targetId: facility.id });
   });
 
   operations.read('getFacility', async (tx, { params }) => {
-    const facility = found('Facility', await findFacility(tx, params.id));
-    return ok(facilityAnswer(facility), { headers: eTagHeader(facility) });
+    const facility = orNotFound('Facility', await findFacility(tx, params.id));
+    return ok(serializeFacility(facility), { headers: eTagHeader(facility) });
   });
 
   operations.write('updateFacility', async (tx, { params, headers, body }) => {
     const facility = await replaceFacility(tx, params.id, body, (known) =>
       checkETag('The facility', known, headers['if-match'], body.eTag),
     );
-    return ok(facilityAnswer(facility), { headers: eTagHeader(facility), targetId: facility.id });
+    return ok(serializeFacility(facility), { headers: eTagHeader(facility), targetId: facility.id });
   });
 
   operations.write('deleteFacility', async (tx, { params, headers, body }) => {
@@ -38,9 +38,9 @@ export function addFacilityRoutes(operations: Operations): void {
   });
 
   operations.read('getPatientFacilities', async (tx, { params }) => {
-    const { facilityIds } = found('Patient', await findPatient(tx, params.id));
+    const { facilityIds } = orNotFound('Patient', await findPatient(tx, params.id));
     const facilities = await listFacilities(tx, { ids: facilityIds });
-    return ok({ facilities: facilities.map(facilityAnswer) });
+    return ok({ facilities: facilities.map(serializeFacility) });
   });
 
   operations.write('setPatientFacilities', async (tx, { params, headers, body }) => {
@@ -48,6 +48,6 @@ export function addFacilityRoutes(operations: Operations): void {
       checkETag('The patient', known, headers['if-match'], body.eTag),
     );
     const facilities = await listFacilities(tx, { ids: patient.facilityIds });
-    return ok({ facilities: facilities.map(facilityAnswer) }, { patientId: patient.id });
+    return ok({ facilities: facilities.map(serializeFacility) }, { patientId: patient.id });
   });
 }

@@ -4,8 +4,8 @@ import { IDENTITY_VERIFIED_EVENT_TYPE, type IdentityVerifiedEvent } from '../../
 import { findPatient } from '../patients/patient-store.ts';
 import { agreesWithPerson } from '../patients/rules/patient-matching.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
-import type { Courier } from '../platform/outbox/courier.ts';
 import { insertEvent } from '../platform/outbox/event-store.ts';
+import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import { AAL2_SESSION_MS, aal2SessionHash, aal2SessionId } from './aal2-session.ts';
 import {
   accountOfVerification,
@@ -37,7 +37,7 @@ const NOT_VERIFIED = 'The identity partner could not verify the person';
 
 export interface IdentityCallbackDeps {
   store: Store;
-  courier: Pick<Courier, 'send'>;
+  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   linkSigningKey: string;
   /** Of tests; default the machine's. */
   clock?: () => Date;
@@ -60,7 +60,7 @@ export async function takeIdentityCallback(
   const { status, eventId } = await deps.store.asAccount(accountId, (tx) =>
     kind === 'session' ? endOfSession(tx, callback, now) : endOfChallenge(tx, deps, callback, now),
   );
-  if (eventId !== undefined) deps.courier.send(accountId, [eventId]);
+  if (eventId !== undefined) deps.webhookDispatcher.send(accountId, [eventId]);
   return { status };
 }
 

@@ -8,7 +8,7 @@ import {
 import { addIdentityCallbackRoute, addIdentityReturnRoutes, addIdentityRoutes } from './routes.ts';
 
 /** Identity sessions and AAL2 challenges for individual access. */
-export const identity = {
+export const identityFeature = {
   open: NOTHING_OPEN,
   routes(
     { operations, open }: GatewayScopes,

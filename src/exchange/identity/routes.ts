@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
-import { found, ok } from '../platform/http/operation.ts';
+import { ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-route.ts';
 import { verifySourceCallback } from '../sources/callback.ts';
@@ -25,7 +25,7 @@ export function addIdentityRoutes(operations: Operations, deps: GatewayPlatform)
   });
 
   operations.read('getIdentitySession', async (tx, { params }) => {
-    const session = found('Identity session', await findSession(tx, params.id));
+    const session = orNotFound('Identity session', await findSession(tx, params.id));
     const identity = await findIdentityOfSession(tx, session.id);
     return ok({
       sessionId: session.id,
@@ -47,7 +47,7 @@ export function addIdentityRoutes(operations: Operations, deps: GatewayPlatform)
   });
 
   operations.read('getAal2Challenge', async (tx, { params }) => {
-    const challenge = found('Challenge', await findChallenge(tx, params.id));
+    const challenge = orNotFound('Challenge', await findChallenge(tx, params.id));
     const { id, status, sessionExpiresAt } = challenge;
     const identity = await findProofedIdentity(tx, challenge.proofedIdentityId);
     const isActive = status === 'verified' && sessionExpiresAt !== null && sessionExpiresAt > now();
@@ -75,7 +75,7 @@ const BODY_BYTES_MAX = 64 * 1024;
 /** Where the identity partner tells outcomes. No API key: it signs its body, which therefore is kept as it came. */
 export function addIdentityCallbackRoute(
   app: FastifyInstance,
-  deps: Pick<GatewayPlatform, 'store' | 'courier' | 'linkSigningKey' | 'identitySecret' | 'clock'>,
+  deps: Pick<GatewayPlatform, 'store' | 'webhookDispatcher' | 'linkSigningKey' | 'identitySecret' | 'clock'>,
 ): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
@@ -117,7 +117,7 @@ export function addIdentityReturnRoutes(
     'returnFromIdentitySession',
     async (link, request, reply) => {
       const session = await deps.store.asAccount(link.accountId, async (tx) => {
-        const session = found('Identity session', await findSession(tx, link.targetId));
+        const session = orNotFound('Identity session', await findSession(tx, link.targetId));
         await auditLink(tx, request, {
           operation: 'returnFromIdentitySession',
           patientId: session.patientId,
@@ -132,7 +132,7 @@ export function addIdentityReturnRoutes(
 
   addSignedLinkRoute(app, deps, 'aal2-challenge', 'returnFromAal2Challenge', async (link, request, reply) => {
     const challenge = await deps.store.asAccount(link.accountId, async (tx) => {
-      const challenge = found('Challenge', await findChallenge(tx, link.targetId));
+      const challenge = orNotFound('Challenge', await findChallenge(tx, link.targetId));
       await auditLink(tx, request, { operation: 'returnFromAal2Challenge', targetId: challenge.id });
       return challenge;
     });

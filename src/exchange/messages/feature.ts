@@ -10,7 +10,7 @@ import { addMessageCallbackRoute, addMessageRoutes } from './routes.ts';
 import { createTransmission } from './transmission.ts';
 
 /** Messages between providers: E12, sending, and what the transport partner brings. */
-export const messages = {
+export const messagesFeature = {
   open(
     platform: Platform,
     { records }: { records: RecordKeeper },
@@ -29,9 +29,9 @@ export const messages = {
     addMessageRoutes(operations, deps);
     open((scope) => addMessageCallbackRoute(scope, deps));
   },
-  activities: ({ store, blobs, courier, messagePartner: partner }: WorkerPlatform) => ({
+  activities: ({ store, blobs, webhookDispatcher, messagePartner: partner }: WorkerPlatform) => ({
     [TASK_QUEUES.exchange]: createMessageActivities({
-      transmission: createTransmission({ store, blobs, courier, partner }),
+      transmission: createTransmission({ store, blobs, webhookDispatcher, partner }),
     }),
   }),
 } satisfies Feature;

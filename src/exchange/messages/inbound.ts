@@ -13,7 +13,7 @@ import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import { findByIdentityKeys } from '../patients/patient-store.ts';
 import { identityKeys } from '../patients/rules/identity-keys.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
-import type { Courier } from '../platform/outbox/courier.ts';
+import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import { readAttachments } from './attachments.ts';
 import { dropBytes, insertAttachments, type KeptAttachment, keepBytes } from './keep-attachments.ts';
 import { accountOfMessage, accountsAt, insertMessage, isKnownMessage } from './message-store.ts';
@@ -63,7 +63,7 @@ type InboundMessage = z.output<typeof messageSchema>;
 export interface MessageCallbackDeps {
   store: Store;
   blobs: Pick<BlobStore, 'put' | 'delete'>;
-  courier: Pick<Courier, 'send'>;
+  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   /** Matches a message's patient (ID_HMAC_KEY). */
   idHmacKey: string;
   receiptCame(messageId: string): void;
@@ -114,7 +114,7 @@ async function takeMessage(deps: MessageCallbackDeps, message: InboundMessage): 
     );
     // A twin was quicker; its bytes are kept.
     if (eventIds === undefined) await dropBytes(blobs, kept);
-    else deps.courier.send(accountId, eventIds);
+    else deps.webhookDispatcher.send(accountId, eventIds);
     return { status: 200 };
   } catch (error) {
     // Where a commit got no answer it may have been one; bytes without a row harm nobody, a row without its bytes does.

@@ -7,7 +7,7 @@ import {
 import { messageTransmissionWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { Courier } from '../platform/outbox/courier.ts';
+import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import type { Recovery } from '../platform/recovery/recovery.ts';
 import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
 import { markTransmissionStarted, messagesToEnsure } from './message-store.ts';
@@ -29,7 +29,7 @@ const GRACE_MS = 5_000;
 export function createMessageLauncher(deps: {
   store: Store;
   temporal: Client;
-  courier: Pick<Courier, 'send'>;
+  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   logger: Logger;
 }): MessageLauncher {
   const { store, temporal } = deps;
@@ -53,7 +53,7 @@ export function createMessageLauncher(deps: {
       const end = { status: 'failed', reason: MESSAGE_END_REASONS.workflowGone } as const;
       return (await endTransmission(tx, messageId, end)).eventIds;
     });
-    deps.courier.send(accountId, eventIds);
+    deps.webhookDispatcher.send(accountId, eventIds);
   }
 
   return {

@@ -10,7 +10,7 @@ import { findPatient } from '../patients/patient-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, UnavailableError } from '../platform/errors.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
-import { found, ok } from '../platform/http/operation.ts';
+import { ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { openPage } from '../platform/http/paging.ts';
 import type { Caller } from '../platform/http/plugins/auth.ts';
@@ -18,7 +18,6 @@ import { countStart, type StartLimit } from '../platform/limits/start-limit.ts';
 import { verifySourceCallback } from '../sources/callback.ts';
 import { takeMessageCallback } from './inbound.ts';
 import type { MessageLauncher } from './launcher.ts';
-import { messageAnswer } from './message-answer.ts';
 import {
   documentsOfPatient,
   findMessage,
@@ -26,6 +25,7 @@ import {
   listMessages,
   MESSAGE_ORDER,
 } from './message-store.ts';
+import { serializeMessage } from './serializers.ts';
 
 /** E12 and the operations around it. */
 export function addMessageRoutes(
@@ -39,11 +39,11 @@ export function addMessageRoutes(
     const opened = openPage(deps, 'listMessages', { query }, MESSAGE_ORDER);
     const filter = { direction, patientId, destination, status };
     const page = await listMessages(tx, filter, opened.request);
-    return ok({ messages: page.items.map(messageAnswer), meta: opened.meta(page) });
+    return ok({ messages: page.items.map(serializeMessage), meta: opened.meta(page) });
   });
 
   operations.read('getMessage', async (tx, { params }) =>
-    ok(messageAnswer(found('Message', await findMessage(tx, params.id)))),
+    ok(serializeMessage(orNotFound('Message', await findMessage(tx, params.id)))),
   );
 
   operations.write('sendMessage', async (tx, { query, body, caller }) => {
@@ -51,7 +51,7 @@ export function addMessageRoutes(
     if (messages === undefined)
       throw new ExchangeError(503, 'This service has no transport partner for messages; ask its operator');
     await countStart(tx, limitOf(caller));
-    const patient = found('Patient', await findPatient(tx, query.patientId));
+    const patient = orNotFound('Patient', await findPatient(tx, query.patientId));
     const attachments = body.attachments ?? [];
     await checkAttachments(tx, patient.id, attachments);
     const message = await insertMessage(tx, {
@@ -67,7 +67,7 @@ export function addMessageRoutes(
     });
     if (message === undefined) throw new Error('a message that was just made was there before');
     const { accountId } = tx;
-    return ok(messageAnswer(message), {
+    return ok(serializeMessage(message), {
       patientId: patient.id,
       targetId: message.id,
       afterCommit: () => messages.launch(accountId, message.id),
@@ -114,7 +114,7 @@ const LARGE_BODIES_MAX = 4;
 /** Where the transport partner brings messages and receipts. No API key: it signs its body, kept as it came. */
 export function addMessageCallbackRoute(
   app: FastifyInstance,
-  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'courier' | 'idHmacKey' | 'messageSecret'> & {
+  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'webhookDispatcher' | 'idHmacKey' | 'messageSecret'> & {
     messages?: Pick<MessageLauncher, 'launch' | 'receiptCame'>;
   },
 ): void {

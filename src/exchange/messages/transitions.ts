@@ -1,8 +1,8 @@
 import type { MessageEventType } from '../../contract/messages.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { insertEvent } from '../platform/outbox/event-store.ts';
-import { messageAnswer } from './message-answer.ts';
 import { endMessage, type StoredMessage } from './message-store.ts';
+import { serializeMessage } from './serializers.ts';
 
 /** Ends a message and tells it by webhook, in one transaction; nothing when it had ended before. */
 export async function endTransmission(
@@ -30,7 +30,7 @@ export async function announceMessage(
     body: {
       meta: { requestId: message.id, when: message.updatedAt.toISOString(), type },
       payload: {
-        ...messageAnswer(message),
+        ...serializeMessage(message),
         ...(type === 'message.status' ? { completedAt: message.updatedAt.toISOString() } : {}),
       },
     },

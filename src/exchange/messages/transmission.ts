@@ -5,7 +5,7 @@ import {
 } from '../../contract/messages-workflow.ts';
 import { BlobNotFoundError, type BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { Courier } from '../platform/outbox/courier.ts';
+import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import { PartnerFailure } from '../platform/partners/partner-http.ts';
 import { documentsOfPatient, findMessage, type StoredMessage } from './message-store.ts';
 import type { DeliveryState, MessagePartner, SentAttachment } from './partner.ts';
@@ -24,11 +24,11 @@ export interface Transmission {
 export function createTransmission(deps: {
   store: Store;
   blobs: Pick<BlobStore, 'read'>;
-  courier: Pick<Courier, 'send'>;
+  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   /** Undefined: nobody carries messages for this service. */
   partner: MessagePartner | undefined;
 }): Transmission {
-  const { store, courier } = deps;
+  const { store, webhookDispatcher } = deps;
   const read = ({ accountId, messageId }: MessageTransmissionInput) =>
     store.asAccount(accountId, (tx) => findMessage(tx, messageId));
 
@@ -39,7 +39,7 @@ export function createTransmission(deps: {
     const { message, eventIds } = await store.asAccount(of.accountId, (tx) =>
       endTransmission(tx, of.messageId, how),
     );
-    courier.send(of.accountId, eventIds);
+    webhookDispatcher.send(of.accountId, eventIds);
     return stepOf(message ?? (await read(of)));
   }
 

@@ -3,7 +3,7 @@ import type { Platform } from '../platform/platform.ts';
 import { type CohortSchedules, createCohortSchedules } from './cohort-schedules.ts';
 
 /** The Temporal Schedules that follow the cohorts' monitoring settings. The monitoring itself is the orchestrator's. */
-export const monitoring = {
+export const monitoringFeature = {
   open({ store, temporal, logger }: Platform): OpenFeature<{ cohortSchedules: CohortSchedules }> {
     const cohortSchedules = createCohortSchedules({ store, temporal, logger });
     return {

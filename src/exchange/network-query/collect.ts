@@ -18,7 +18,7 @@ import { insertSourcePatientIds } from '../records/source-patient-store.ts';
 import type { Page } from '../sources/connector.ts';
 import { type AttemptWork, readAttempt, savePage } from './attempt-store.ts';
 import { announceFirstData, completeAttempt } from './endings.ts';
-import { tellOmissions, tellPutAside } from './omissions.ts';
+import { recordExclusions, recordOmissions } from './omissions.ts';
 import { lockQuery } from './query-store.ts';
 import { type Retiring, retireMissing, retireRetracted } from './retire-missing.ts';
 
@@ -83,7 +83,11 @@ async function keepPage(
 ): Promise<number> {
   const documents = await keepBytes(deps.blobs, step, patientId, page);
   const collected = identify(page, documents[0]?.fileName ?? '');
-  const counts = { resources: collected.length, strays: page.strayCount, documents: documents.length };
+  const counts = {
+    resources: collected.length,
+    strays: page.misattributedCount,
+    documents: documents.length,
+  };
   const isKept = await deps.store.asAccount(step.accountId, async (tx) => {
     if (!(await savePage(tx, step, pageCount, counts, page.next))) return false;
     await insertDocuments(tx, documents);
@@ -95,7 +99,7 @@ async function keepPage(
       resources: collected.map(({ resourceType, sourceId }) => ({ resourceType, id: sourceId })),
       isPartial: page.reportedErrors > 0,
     });
-    await tellOmissions(tx, step, page);
+    await recordOmissions(tx, step, page);
     return true;
   });
   if (!isKept) {
@@ -121,7 +125,7 @@ export async function completeCollected(
   await deps.records.merge(step.accountId, patientId, { documentsOf: step.source });
   const { event, status } = await deps.store.asAccount(step.accountId, async (tx) => {
     await lockQuery(tx, step.requestId);
-    await tellPutAside(tx, step, patientId);
+    await recordExclusions(tx, step, patientId);
     const event = await completeAttempt(tx, step);
     return { event, status: (await readAttempt(tx, step))?.status };
   });

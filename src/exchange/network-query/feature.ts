@@ -13,7 +13,7 @@ import { createNetworkQueryService, type NetworkQueryService } from './service.t
 import { createSourceCallbacks, type SourceCallbacks } from './source-callback.ts';
 
 /** Network queries: E2, E3, steering, and the sources' callbacks. */
-export const networkQuery = {
+export const networkQueryFeature = {
   open(platform: Platform): OpenFeature<{
     networkQueries: NetworkQueryService & { launcher: Launcher };
     sourceCallbacks: SourceCallbacks;

@@ -6,10 +6,12 @@ import type { Page } from '../sources/connector.ts';
 import { tell } from './timeline-store.ts';
 
 /** What the source could not bring in full is told, not passed over. */
-export async function tellOmissions(tx: AccountTx, step: SourceStepInput, page: Page): Promise<void> {
+export async function recordOmissions(tx: AccountTx, step: SourceStepInput, page: Page): Promise<void> {
   const { source, attempt } = step;
   const omissions = [
-    page.strayCount > 0 ? `${page.strayCount} resources of other patients put aside` : undefined,
+    page.misattributedCount > 0
+      ? `${page.misattributedCount} resources of other patients put aside`
+      : undefined,
     page.skippedAttachments > 0 ? `${page.skippedAttachments} documents could not be fetched` : undefined,
     page.unreachable === undefined
       ? undefined
@@ -21,7 +23,11 @@ export async function tellOmissions(tx: AccountTx, step: SourceStepInput, page: 
 }
 
 /** What is kept and yet no part of the record is told as well. */
-export async function tellPutAside(tx: AccountTx, step: SourceStepInput, patientId: string): Promise<void> {
+export async function recordExclusions(
+  tx: AccountTx,
+  step: SourceStepInput,
+  patientId: string,
+): Promise<void> {
   const counts = await countAside(tx, patientId, step.source);
   if (counts.length === 0) return;
   const { source, attempt } = step;

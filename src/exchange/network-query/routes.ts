@@ -2,7 +2,7 @@ import { isBackground } from '../../contract/query-limits.ts';
 import { requireAal2Session } from '../identity/aal2-session.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import { NotFoundError } from '../platform/errors.ts';
-import { queryStatusAnswer } from '../platform/http/answers.ts';
+import { serializeQueryStatus } from '../platform/http/answers.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
@@ -56,7 +56,7 @@ export function addNetworkQueryRoutes(
 
   operations.read('getNetworkQuery', async (tx, { params, caller }) => {
     const query = await found(networkQueries.readQuery(tx, params.requestId));
-    return ok(queryStatusAnswer(query, caller.account.dialect));
+    return ok(serializeQueryStatus(query, caller.account.dialect));
   });
 
   operations.read('listNetworkQueries', async (tx, { query, caller }) => {
@@ -67,7 +67,7 @@ export function addNetworkQueryRoutes(
     const page = await networkQueries.listQueries(tx, filter, opened.request);
     return ok({
       queries: page.items.map((item) => ({
-        ...queryStatusAnswer(item, caller.account.dialect),
+        ...serializeQueryStatus(item, caller.account.dialect),
         metadata: item.metadata ?? undefined,
       })),
       meta: opened.meta(page),
@@ -93,7 +93,7 @@ export function addNetworkQueryRoutes(
 }
 
 const controlled = (query: QueryView, { account }: Caller) =>
-  ok(queryStatusAnswer(query, account.dialect), { patientId: query.patientId, targetId: query.requestId });
+  ok(serializeQueryStatus(query, account.dialect), { patientId: query.patientId, targetId: query.requestId });
 
 async function found(query: ReturnType<NetworkQueryService['readQuery']>): Promise<QueryView> {
   const view = await query;

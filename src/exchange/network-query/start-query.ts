@@ -1,7 +1,7 @@
 import type { NetworkQueryRequest, NetworkQueryStatus, SourceError } from '../../contract/network-query.ts';
 import type { StoredPatient } from '../patients/patient-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
-import { startedQueryAnswer } from '../platform/http/answers.ts';
+import { serializeStartedQuery } from '../platform/http/answers.ts';
 import type { Caller } from '../platform/http/plugins/auth.ts';
 import type { QueryView } from './query-store.ts';
 import type { NetworkQueryService } from './service.ts';
@@ -40,7 +40,7 @@ export async function startQuery(
       : notKept(prepared.requestId, patient.id, prepared.notKept);
   if (query === undefined) throw new Error('a query that was just written is not there');
   return {
-    answer: startedQueryAnswer(query, account.dialect),
+    answer: serializeStartedQuery(query, account.dialect),
     headers: background ? retryAfter(prepared.retryAfterMs) : {},
     launch: () => networkQueries.launchQuery(account.id, prepared),
   };

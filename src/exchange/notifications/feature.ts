@@ -10,7 +10,7 @@ import { addInboundNotificationRoutes } from './inbound-routes.ts';
 import { addNotificationLinkRoute, addNotificationRoutes } from './routes.ts';
 
 /** What hospitals, pharmacies and labs report unasked: ADT, fills, results; and the queries after a discharge. */
-export const notifications = {
+export const notificationsFeature = {
   open({ store, temporal, logger }: Platform): OpenFeature<{ followUps: FollowUps }> {
     const followUps = createFollowUps({ store, temporal, logger });
     return { services: { followUps }, recoveries: [followUps.recovery], drain: followUps.drain };

@@ -29,7 +29,7 @@ export function addInboundNotificationRoutes(
   app: FastifyInstance,
   deps: Pick<
     GatewayPlatform,
-    'store' | 'blobs' | 'courier' | 'idHmacKey' | 'logger' | 'notificationSenders'
+    'store' | 'blobs' | 'webhookDispatcher' | 'idHmacKey' | 'logger' | 'notificationSenders'
   > & { followUps: Pick<FollowUps, 'launch' | 'wake'> },
 ): void {
   const intake = createIntake(deps);

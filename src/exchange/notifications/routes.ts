@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { AccountTx } from '../platform/database/database.ts';
 import { ConflictError } from '../platform/errors.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
-import { found, ok } from '../platform/http/operation.ts';
+import { ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { openPage } from '../platform/http/paging.ts';
 import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-route.ts';
@@ -16,7 +16,7 @@ import {
   type StoredNotification,
 } from './notification-store.ts';
 import { readNotificationBundle } from './read-notification.ts';
-import { notificationAnswer } from './serializers.ts';
+import { serializeNotification } from './serializers.ts';
 
 export function addNotificationRoutes(
   operations: Operations,
@@ -25,7 +25,7 @@ export function addNotificationRoutes(
   },
 ): void {
   const answerOf = ({ accountId }: AccountTx, notification: StoredNotification) =>
-    notificationAnswer(
+    serializeNotification(
       notification,
       notificationUrl(deps.links, { accountId, notificationId: notification.id }),
     );
@@ -41,15 +41,15 @@ export function addNotificationRoutes(
   });
 
   operations.read('getNotification', async (tx, { params }) =>
-    ok(answerOf(tx, found('Notification', await findNotification(tx, params.id)))),
+    ok(answerOf(tx, orNotFound('Notification', await findNotification(tx, params.id)))),
   );
 
   operations.write('cancelFollowUp', async (tx, { params }) => {
-    const { followUp } = found('Notification', await findNotification(tx, params.id));
-    found('Follow-up of this notification', followUp);
+    const { followUp } = orNotFound('Notification', await findNotification(tx, params.id));
+    orNotFound('Follow-up of this notification', followUp);
     const ended = await endFollowUps(tx, [params.id], 'cancelled', 'Cancelled on request');
     if (ended.length === 0) throw new ConflictError('The follow-up has ended');
-    const notification = found('Notification', await findNotification(tx, params.id));
+    const notification = orNotFound('Notification', await findNotification(tx, params.id));
     return ok(answerOf(tx, notification), {
       patientId: notification.patientId,
       targetId: notification.id,

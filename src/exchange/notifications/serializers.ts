@@ -1,8 +1,8 @@
-import type { NotificationAnswer, NotificationType } from '../../contract/notifications.ts';
+import type { NotificationResponse, NotificationType } from '../../contract/notifications.ts';
 import type { StoredNotification } from './notification-store.ts';
 
 /** @param url link to its Bundle */
-export function notificationAnswer(notification: StoredNotification, url: string): NotificationAnswer {
+export function serializeNotification(notification: StoredNotification, url: string): NotificationResponse {
   const { id, type, patientId, externalId, sender, withdrawnAt, followUp } = notification;
   return {
     id,

@@ -10,7 +10,7 @@ import { createErasures, type Erasures, workflowStopper } from './erasures.ts';
 import { addPatientRoutes } from './routes.ts';
 
 /** Patients: E4, matching, consent, and deletion with everything that was collected. */
-export const patients = {
+export const patientsFeature = {
   open({ store, blobs, temporal, logger }: Platform): OpenFeature<{ erasures: Erasures }> {
     const erasures = createErasures({ store, blobs, stopWorkflow: workflowStopper(temporal), logger });
     return { services: { erasures }, recoveries: [erasures.recovery], drain: erasures.drain };

@@ -1,9 +1,9 @@
 import type { NetworkQueryService } from '../network-query/service.ts';
 import { startQuery } from '../network-query/start-query.ts';
-import { patientAnswer } from '../platform/http/answers.ts';
+import { serializePatient } from '../platform/http/answers.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { checkETag, eTagHeader } from '../platform/http/etag.ts';
-import { created, found, noContent, ok } from '../platform/http/operation.ts';
+import { created, noContent, ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { openPage } from '../platform/http/paging.ts';
 import { assignToCohorts } from './consent.ts';
@@ -32,7 +32,7 @@ export function addPatientRoutes(
         request: body.networkQuery,
         purposeOfUse: 'treatment',
       }));
-    const answer = patientAnswer(patient, caller.account.dialect, started?.answer);
+    const answer = serializePatient(patient, caller.account.dialect, started?.answer);
     return (isNew ? created : ok)(answer, {
       headers: eTagHeader(patient),
       patientId: patient.id,
@@ -42,8 +42,8 @@ export function addPatientRoutes(
   });
 
   operations.read('getPatient', async (tx, { params, caller }) => {
-    const patient = found('Patient', await findPatient(tx, params.id));
-    return ok(patientAnswer(patient, caller.account.dialect), { headers: eTagHeader(patient) });
+    const patient = orNotFound('Patient', await findPatient(tx, params.id));
+    return ok(serializePatient(patient, caller.account.dialect), { headers: eTagHeader(patient) });
   });
 
   operations.write('updatePatient', async (tx, { params, query, headers, body, caller }) => {
@@ -54,7 +54,7 @@ export function addPatientRoutes(
       query.facilityId,
       (known) => checkETag('The patient', known, headers['if-match'], body.eTag),
     );
-    return ok(patientAnswer(patient, caller.account.dialect), {
+    return ok(serializePatient(patient, caller.account.dialect), {
       headers: eTagHeader(patient),
       patientId: patient.id,
     });
@@ -73,20 +73,20 @@ export function addPatientRoutes(
     const opened = openPage(deps, 'listPatients', { query }, PATIENT_ORDER);
     const page = await listPatients(tx, { facilityId, externalId, words }, opened.request);
     return ok({
-      patients: page.items.map((patient) => patientAnswer(patient, caller.account.dialect)),
+      patients: page.items.map((patient) => serializePatient(patient, caller.account.dialect)),
       meta: opened.meta(page),
     });
   });
 
   // A POST has an Idempotency-Key, and so is a write to the plumbing.
   operations.write('matchPatient', async (tx, { body, caller }) => {
-    const patient = found('Patient', await findMatch({ tx, hmacKey: deps.idHmacKey }, body));
-    return ok(patientAnswer(patient, caller.account.dialect), changed(patient));
+    const patient = orNotFound('Patient', await findMatch({ tx, hmacKey: deps.idHmacKey }, body));
+    return ok(serializePatient(patient, caller.account.dialect), changed(patient));
   });
 
   operations.read('getPatientByExternalId', async (tx, { query, caller }) => {
-    const patient = found('Patient', await findNewestByExternalId(tx, query.externalId));
-    return ok(patientAnswer(patient, caller.account.dialect), { headers: eTagHeader(patient) });
+    const patient = orNotFound('Patient', await findNewestByExternalId(tx, query.externalId));
+    return ok(serializePatient(patient, caller.account.dialect), { headers: eTagHeader(patient) });
   });
 
   operations.write('setHieOptOut', async (tx, { params, query, headers, body }) => {

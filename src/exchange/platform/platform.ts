@@ -5,9 +5,9 @@ import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from './database/database.ts';
 import type { LinkMaker } from './links/signed-link.ts';
-import type { Courier } from './outbox/courier.ts';
 import type { Delivery } from './outbox/delivery.ts';
 import type { WebhookSender } from './outbox/sender.ts';
+import type { WebhookDispatcher } from './outbox/webhook-dispatcher.ts';
 import type { WebhookKeys } from './outbox/webhook-key.ts';
 
 /** What every feature may use, in every process of the exchange. */
@@ -18,7 +18,7 @@ export interface Platform {
   logger: Logger;
   keyRing: KeyRing;
   links: LinkMaker;
-  courier: Courier;
+  webhookDispatcher: WebhookDispatcher;
   delivery: Delivery;
   sender: WebhookSender;
   webhookKeys: WebhookKeys;

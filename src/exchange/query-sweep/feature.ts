@@ -9,7 +9,7 @@ import { sweepRecovery } from './launcher.ts';
 import { addQuerySweepRoutes } from './routes.ts';
 
 /** The queries that follow a bulk create: one for each of its patients, paced. */
-export const querySweep = {
+export const querySweepFeature = {
   open({ store, temporal }: Platform): OpenFeature<{ querySweeps: SweepControl }> {
     return {
       services: { querySweeps: createSweepControl({ store, temporal }) },

@@ -11,7 +11,7 @@ import { addLinkRoutes } from './link-routes.ts';
 import { createRecordKeeper, type RecordKeeper } from './record-keeper.ts';
 
 /** A patient's consolidated record, and the link to it that webhooks carry. */
-export const records = {
+export const recordsFeature = {
   open({ store, blobs }: Platform): OpenFeature<{ records: RecordKeeper }> {
     const keeper = createRecordKeeper({ store, blobs, converter: createCcdaConverter() });
     return { services: { records: keeper }, recoveries: [], drain: async () => undefined };

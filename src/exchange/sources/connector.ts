@@ -71,7 +71,7 @@ export interface Page {
   /** Documents that could not be had: gone, too large, at a foreign address. */
   skippedAttachments: number;
   /** Resources of other patients that the source mixed in, and malformed ones; put aside, never stored. */
-  strayCount: number;
+  misattributedCount: number;
   /** Resources that the source says are deleted or another person's; some may have been collected before. */
   retracted: readonly Retraction[];
   /** Organizations, practitioners and locations that the answer refers to and that could not be had. */

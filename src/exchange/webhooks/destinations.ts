@@ -13,7 +13,7 @@ import {
   rotateKey,
   type StoredDestination,
 } from './destination-store.ts';
-import { findMessage, messagesBetween, reopenMessages, reopenUndelivered } from './replay-store.ts';
+import { findEventOfMessage, messagesBetween, reopenMessages, reopenUndelivered } from './replay-store.ts';
 import { findDestination } from './settings-store.ts';
 
 const DESTINATIONS_MAX = 20;
@@ -106,7 +106,7 @@ export async function openReplay(tx: AccountTx, { eventId, from, to, webhookId }
   if (webhookId !== undefined && (await findDestinationById(tx, webhookId)) === undefined)
     throw new NotFoundError('Webhook');
   if (eventId !== undefined) {
-    const message = await findMessage(tx, eventId);
+    const message = await findEventOfMessage(tx, eventId);
     if (message === undefined) throw new NotFoundError('Event');
     return reopenMessages(tx, [message], webhookId);
   }

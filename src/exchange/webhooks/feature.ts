@@ -9,20 +9,20 @@ import { addWebhookRoutes } from './routes.ts';
 import { addSettingsRoutes } from './settings-routes.ts';
 
 /** Where webhooks go: settings, further destinations, replay. What is sent, and how, is in `platform/outbox`. */
-export const webhooks = {
+export const webhooksFeature = {
   open({
     store,
     sender,
     logger,
     webhookKeys,
-    courier,
+    webhookDispatcher,
   }: Platform): OpenFeature<{ destinationPing: DestinationPing }> {
     const destinationPing = createDestinationPing({ store, sender, logger });
     return {
       services: { destinationPing },
       recoveries: [keysToSeal({ store, webhookKeys })],
       drain: async () => {
-        await Promise.all([destinationPing.drain(), courier.drain()]);
+        await Promise.all([destinationPing.drain(), webhookDispatcher.drain()]);
       },
     };
   },
@@ -33,7 +33,7 @@ export const webhooks = {
     addSettingsRoutes(operations, deps);
     addWebhookRoutes(operations, deps);
   },
-  activities: ({ delivery, courier, temporal }: WorkerPlatform) => ({
-    [TASK_QUEUES.exchange]: createWebhookActivities({ delivery, courier, temporal }),
+  activities: ({ delivery, webhookDispatcher, temporal }: WorkerPlatform) => ({
+    [TASK_QUEUES.exchange]: createWebhookActivities({ delivery, webhookDispatcher, temporal }),
   }),
 } satisfies Feature;

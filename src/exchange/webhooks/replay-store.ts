@@ -34,7 +34,7 @@ export async function messagesBetween(tx: AccountTx, from: Date, to: Date, max: 
 }
 
 /** The message of this id; undefined when there is none. */
-export async function findMessage(tx: AccountTx, id: string): Promise<string | undefined> {
+export async function findEventOfMessage(tx: AccountTx, id: string): Promise<string | undefined> {
   const query = tx.db.selectFrom('event').select('id').where('id', '=', id).where('copy_of', 'is', null);
   return (await query.executeTakeFirst())?.id;
 }

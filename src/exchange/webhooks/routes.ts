@@ -1,6 +1,6 @@
 import type { AccountTx } from '../platform/database/database.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
-import { found, noContent, ok } from '../platform/http/operation.ts';
+import { noContent, ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import {
   changeDestination,
@@ -11,7 +11,7 @@ import {
 import { checkAddress, createDestination, giveNewKey, requireDestination } from './destinations.ts';
 import type { DestinationPing } from './ping.ts';
 import { countUndelivered } from './replay-store.ts';
-import { webhookAnswer } from './serializers.ts';
+import { serializeWebhook } from './serializers.ts';
 
 /** Destinations beside the one of the settings. */
 export function addWebhookRoutes(
@@ -22,7 +22,7 @@ export function addWebhookRoutes(
 ): void {
   const rules = { allowLoopback: deps.allowLoopbackWebhooks, trustedOrigins: deps.trustedWebhookOrigins };
   const answerOf = async (tx: AccountTx, destination: StoredDestination) =>
-    webhookAnswer(destination, await countUndelivered(tx, destination.id), deps.webhookKeys);
+    serializeWebhook(destination, await countUndelivered(tx, destination.id), deps.webhookKeys);
 
   operations.read('listWebhooks', async (tx) => {
     const webhooks = [];
@@ -45,7 +45,7 @@ export function addWebhookRoutes(
 
   operations.write('updateWebhook', async (tx, { params, body }) => {
     if (body.url !== undefined) checkAddress('url', body.url, rules);
-    const destination = found('Webhook', await changeDestination(tx, params.id, body));
+    const destination = orNotFound('Webhook', await changeDestination(tx, params.id, body));
     return ok(await answerOf(tx, destination), {
       targetId: destination.id,
       afterCommit:
@@ -54,7 +54,7 @@ export function addWebhookRoutes(
   });
 
   operations.write('deleteWebhook', async (tx, { params }) => {
-    found('Webhook', (await deleteDestination(tx, params.id)) ? true : undefined);
+    orNotFound('Webhook', (await deleteDestination(tx, params.id)) ? true : undefined);
     return noContent({ targetId: params.id.toLowerCase() });
   });
 

@@ -1,13 +1,13 @@
-import type { WebhookAnswer } from '../../contract/webhooks.ts';
+import type { WebhookResponse } from '../../contract/webhooks.ts';
 import type { WebhookKeys } from '../platform/outbox/webhook-key.ts';
 import type { StoredDestination } from './destination-store.ts';
 
 /** A further destination as its owner sees it. */
-export function webhookAnswer(
+export function serializeWebhook(
   destination: StoredDestination,
   counts: { pending: number; deadLettered: number },
   keys: Pick<WebhookKeys, 'open'>,
-): WebhookAnswer {
+): WebhookResponse {
   const { id, url, types, key, previousKeyUntil, health } = destination;
   const isOverlap = previousKeyUntil !== null && previousKeyUntil.getTime() > Date.now();
   return {

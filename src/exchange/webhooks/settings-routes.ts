@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { settingsAnswer } from '../platform/http/answers.ts';
+import { serializeSettings } from '../platform/http/answers.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
@@ -23,7 +23,7 @@ export function addSettingsRoutes(
   operations: Operations,
   deps: Pick<
     GatewayPlatform,
-    'allowLoopbackWebhooks' | 'trustedWebhookOrigins' | 'courier' | 'webhookKeys'
+    'allowLoopbackWebhooks' | 'trustedWebhookOrigins' | 'webhookDispatcher' | 'webhookKeys'
   > & { destinationPing: Pick<DestinationPing, 'ping'> },
 ): void {
   const rules = { allowLoopback: deps.allowLoopbackWebhooks, trustedOrigins: deps.trustedWebhookOrigins };
@@ -31,7 +31,7 @@ export function addSettingsRoutes(
 
   operations.read(
     'getSettings',
-    async (tx) => ok(settingsAnswer(tx.accountId, await findDestination(tx), keys)),
+    async (tx) => ok(serializeSettings(tx.accountId, await findDestination(tx), keys)),
     AT_ROOT,
   );
 
@@ -46,7 +46,10 @@ export function addSettingsRoutes(
           ? await findDestination(tx)
           : await setDestination(tx, { id: uuidv7(), url, key: keys.seal(generateWebhookKey()) });
       const afterCommit = url === null ? undefined : () => deps.destinationPing.ping(tx.accountId);
-      return ok(settingsAnswer(tx.accountId, destination, keys), { targetId: destination?.id, afterCommit });
+      return ok(serializeSettings(tx.accountId, destination, keys), {
+        targetId: destination?.id,
+        afterCommit,
+      });
     },
     AT_ROOT,
   );
@@ -83,7 +86,10 @@ export function addSettingsRoutes(
         : events === 0
           ? 'Nothing is undelivered'
           : 'What is undelivered is sent again';
-      return ok({ message, events }, { afterCommit: () => deps.courier.resume(tx.accountId, eventIds) });
+      return ok(
+        { message, events },
+        { afterCommit: () => deps.webhookDispatcher.resume(tx.accountId, eventIds) },
+      );
     },
     `${AT_ROOT}/webhook/retry`,
   );
@@ -98,7 +104,7 @@ export function addSettingsRoutes(
       const eventId = await writeTestEvent(tx, destination);
       return ok(
         { message: 'A test event is on its way', eventId },
-        { targetId: destination.id, afterCommit: () => deps.courier.send(tx.accountId, [eventId]) },
+        { targetId: destination.id, afterCommit: () => deps.webhookDispatcher.send(tx.accountId, [eventId]) },
       );
     },
     `${AT_ROOT}/webhook/test`,

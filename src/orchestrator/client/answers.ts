@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { EndpointAnswer } from '../../contract/endpoint.ts';
+import type { EndpointResponse } from '../../contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 
 /**
@@ -140,7 +140,7 @@ const messageAnswerSchema = z.object({
   updatedAt: z.string().max(50).nullish(),
   reason: z.string().max(2_000).nullish(),
 });
-export type MessageAnswer = z.output<typeof messageAnswerSchema>;
+export type MessageResponse = z.output<typeof messageAnswerSchema>;
 
 const messagePageSchema = z.object({
   messages: z.array(messageAnswerSchema),
@@ -192,7 +192,7 @@ const tolerantAnswers = {
 
 export type AnswerOf<N extends EndpointName> = N extends keyof typeof tolerantAnswers
   ? z.output<(typeof tolerantAnswers)[N]>
-  : EndpointAnswer<(typeof endpoints)[N]>;
+  : EndpointResponse<(typeof endpoints)[N]>;
 
 /** The schema to read an answer by; `null` when the operation answers without a body. */
 export function answerSchema(name: EndpointName, status: number): z.ZodType | null {

@@ -11,7 +11,7 @@ import {
 import { patientOnboardingWorkflowId } from '../../contract/temporal.ts';
 import type { OnboardingRequest } from '../patient-onboarding/onboarding-request.ts';
 import { orchestrationIdOf, startOnboarding } from '../patient-onboarding/start-onboarding.ts';
-import { tellBulkOnboarding } from './tell-bulk-onboarding.ts';
+import { signalBulkOnboarding } from './signal-bulk-onboarding.ts';
 
 /** Senders wait 15 s for an answer. */
 const TEMPORAL_TIMEOUT_MS = 5_000;
@@ -62,7 +62,7 @@ export function createOnboardings(
         PATIENT_ONBOARDING_MESSAGES.aal2Confirmed,
         event,
       ),
-    tellBulk: (event) => bounded(() => tellBulkOnboarding(client, event)),
+    tellBulk: (event) => bounded(() => signalBulkOnboarding(client, event)),
     async start(request, messageId) {
       const started = await bounded(() =>
         startOnboarding(client, request, { ...options, intakeMessageId: messageId }),

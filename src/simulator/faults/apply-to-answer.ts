@@ -44,7 +44,7 @@ export function applyToAnswer(
     case 'giant-page':
       return { status: 200, body: Readable.from(giantBundle(fault.bytes)) };
     case 'stray':
-      return withStrays(answer, strays(call, sample, fault.count), call);
+      return withMisattributed(answer, strays(call, sample, fault.count), call);
     case 'foreign-link':
       return withNextLink(answer, () => fault.url);
     case 'endless-pages':
@@ -62,7 +62,7 @@ function strays(call: Call, sample: string | undefined, count: number): FhirReso
     .slice(0, count);
 }
 
-function withStrays(answer: Answer, resources: readonly FhirResource[], call: Call): Answer {
+function withMisattributed(answer: Answer, resources: readonly FhirResource[], call: Call): Answer {
   if (isNdjson(answer)) {
     const lines = resources.map((resource) => `${JSON.stringify(resource)}\n`).join('');
     return { ...answer, body: `${textOf(answer)}${lines}` };

@@ -1,5 +1,5 @@
 import { messageTransmissionWorkflowId } from '../../contract/temporal.ts';
-import type { MessageAnswer } from '../../orchestrator/client/answers.ts';
+import type { MessageResponse } from '../../orchestrator/client/answers.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';
 import { plainText } from '../progress/plain-text.ts';
@@ -11,7 +11,7 @@ import type { CommandContext } from './command.ts';
 /** One message, whole, and where its transmission is to be seen. */
 export function messageResult(
   command: string,
-  message: MessageAnswer,
+  message: MessageResponse,
   { target, terminal }: CommandContext,
 ): Pick<CommandResult, 'lines' | 'document'> {
   const isOut = message.direction === 'outbound';
@@ -43,7 +43,7 @@ export function messageResult(
 const wholeLine = (line: string): string => line.replaceAll(/\p{Cc}/gu, ' ');
 
 /** How a command that sent a message ends. */
-export function exitOfMessage({ status }: MessageAnswer, interrupted: AbortSignal): ExitCode {
+export function exitOfMessage({ status }: MessageResponse, interrupted: AbortSignal): ExitCode {
   if (status === 'completed') return EXIT.done;
   return status === 'failed' ? EXIT.failed : unfinishedExit(interrupted);
 }

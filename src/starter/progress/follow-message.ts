@@ -1,4 +1,4 @@
-import type { MessageAnswer } from '../../orchestrator/client/answers.ts';
+import type { MessageResponse } from '../../orchestrator/client/answers.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeError } from '../../orchestrator/client/failures.ts';
 import { type FollowOptions, isPassing } from './follow-query.ts';
@@ -10,10 +10,10 @@ import { nextDelayMs, Pace } from './pace.ts';
  */
 export async function followMessage(
   client: ExchangeClient,
-  sent: MessageAnswer,
-  onChange: (message: MessageAnswer, problem?: string) => void,
+  sent: MessageResponse,
+  onChange: (message: MessageResponse, problem?: string) => void,
   { pace = new Pace(), signal }: FollowOptions = {},
-): Promise<MessageAnswer> {
+): Promise<MessageResponse> {
   let message = sent;
   let told: string | undefined;
   let delayMs: number | undefined;

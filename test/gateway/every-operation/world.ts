@@ -42,9 +42,9 @@ export async function createWorld() {
       faults.database === undefined ? base.store.asAccount(accountId, work) : Promise.reject(faults.database),
   };
   const logger = pino({ level: 'silent' });
-  const courier = { send: () => undefined, resume: () => undefined };
+  const webhookDispatcher = { send: () => undefined, resume: () => undefined };
   const temporal = workflowsThatAreGone(faults, (work) => base.store.asAccount(account.accountId, work));
-  const real = { store, temporal, logger, courier, blobs: base.blobs };
+  const real = { store, temporal, logger, webhookDispatcher, blobs: base.blobs };
   const documentRenditions = createDocumentRenditions({ store, blobs: base.blobs });
   const served = await createTestGateway({
     store,

@@ -12,7 +12,7 @@ const FORBIDDEN: [file: string, imported: string][] = [
   ['exchange/patients/rules/b.ts', 'exchange/patients/patient-store.ts'],
   ['exchange/patients/rules/c.ts', 'node:fs'],
   ['exchange/records/rules/cb.ts', 'kysely'],
-  ['exchange/platform/outbox/rules/cc.ts', 'exchange/platform/outbox/courier.ts'],
+  ['exchange/platform/outbox/rules/cc.ts', 'exchange/platform/outbox/webhook-dispatcher.ts'],
   ['exchange/messages/routes.ts', 'orchestrator/client/answers.ts'],
   ['exchange/messages/service.ts', 'activities/exchange/messages.ts'],
   ['exchange/e.ts', 'workflows/index.ts'],

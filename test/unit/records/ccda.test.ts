@@ -52,8 +52,8 @@ describe('a C-CDA document', () => {
       }));
       const merge = (deliveries: typeof native) =>
         mergeDeliveries(personOf(sample), deliveries, patientIdsOf(sample));
-      const { resources, putAside } = merge([...native, ...ofDocument]);
-      expect(putAside).toEqual([]);
+      const { resources, excluded } = merge([...native, ...ofDocument]);
+      expect(excluded).toEqual([]);
       const count = (all: readonly { resourceType?: unknown }[], type: string) =>
         all.filter(({ resourceType }) => resourceType === type).length;
       for (const type of [

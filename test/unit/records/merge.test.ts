@@ -57,9 +57,9 @@ describe.each(samples.map((sample) => [sample.key, sample] as const))('the recor
       ({ resourceType }) =>
         !['Organization', 'Practitioner', 'Location', 'Medication', 'Device'].includes(resourceType),
     );
-    const { putAside } = mergeDeliveries(personOf(sample), [...whole, ...theirs], patientIdsOf(sample));
-    expect(putAside.every(({ aside }) => aside === 'names-another')).toBe(true);
-    expect(putAside).toHaveLength(theirs.length);
+    const { excluded } = mergeDeliveries(personOf(sample), [...whole, ...theirs], patientIdsOf(sample));
+    expect(excluded.every(({ aside }) => aside === 'names-another')).toBe(true);
+    expect(excluded).toHaveLength(theirs.length);
     expect(canonicalJson(merged([...whole, ...theirs], sample))).toBe(canonicalJson(record));
   });
 });
@@ -277,12 +277,12 @@ describe('what is the same', () => {
     ],
   ])('%s is put aside and counted', (_, resource, aside) => {
     if (sample === undefined) throw new Error('the samples are gone');
-    const { resources, putAside } = mergeDeliveries(
+    const { resources, excluded } = mergeDeliveries(
       personOf(sample),
       [delivery('hie', resource)],
       patientIdsOf(sample),
     );
-    expect(putAside).toMatchObject([{ aside }]);
+    expect(excluded).toMatchObject([{ aside }]);
     expect(resources).toHaveLength(1);
   });
 

@@ -106,7 +106,7 @@ describe('a document', () => {
     const page = await pageWith([{ ...document(pdf), subject: { reference: 'Patient/p9' } }], {
       'GET Binary/b1': asPdf,
     });
-    expect(page).toMatchObject({ strayCount: 1, attachments: [], skippedAttachments: 0 });
+    expect(page).toMatchObject({ misattributedCount: 1, attachments: [], skippedAttachments: 0 });
     expect(source.askedFor('GET Binary')).toEqual([]);
   });
 

@@ -59,7 +59,7 @@ describe('whom a resource is about', () => {
     const stray = { id: 's1', ...resource };
     const page = await pageWith([entry(stray), entry(condition('c1'))]);
     expect(idsOf([page])).toEqual(['Condition/c1']);
-    expect(page.strayCount).toBe(1);
+    expect(page.misattributedCount).toBe(1);
     expect(JSON.parse(page.raw.bytes.toString()).entry).toEqual([entry(condition('c1'))]);
   });
 
@@ -68,7 +68,7 @@ describe('whom a resource is about', () => {
     const page = await pageWith([]);
     await source.stop();
     expect(page.resources).toEqual([]);
-    const { resources, strayCount } = await pageWith([
+    const { resources, misattributedCount } = await pageWith([
       { fullUrl: urn, resource: adaAtSource },
       { fullUrl: 'urn:uuid:9', resource: somebodyElse },
       entry(condition('c1', 'Patient/p1/_history/4')),
@@ -81,14 +81,14 @@ describe('whom a resource is about', () => {
       }),
     ]);
     expect(resources.map(({ id }) => id)).toEqual(['p1', 'c1', 'c2', 'a1']);
-    expect(strayCount).toBe(2);
+    expect(misattributedCount).toBe(2);
   });
 
   it('does not matter for what supports others', async () => {
     const supporting = ['Organization', 'Practitioner', 'Location', 'Medication', 'Device'];
     const page = await pageWith(supporting.map((resourceType) => entry({ resourceType, id: 'x' })));
     expect(idsOf([page])).toEqual(supporting.map((type) => `${type}/x`));
-    expect(page.strayCount).toBe(0);
+    expect(page.misattributedCount).toBe(0);
   });
 });
 
@@ -112,7 +112,7 @@ it('what is malformed is put aside and harms nothing', async () => {
     entry(condition('c2')),
   ]);
   expect(idsOf([page])).toEqual(['Condition/c2']);
-  expect(page.strayCount).toBe(7);
+  expect(page.misattributedCount).toBe(7);
 });
 
 it('an outcome beside the data is no stray', async () => {
@@ -120,7 +120,7 @@ it('an outcome beside the data is no stray', async () => {
     entry({ resourceType: 'OperationOutcome', issue: [] }),
     entry(condition('c1')),
   ]);
-  expect(page).toMatchObject({ strayCount: 0, resources: [{ id: 'c1' }] });
+  expect(page).toMatchObject({ misattributedCount: 0, resources: [{ id: 'c1' }] });
 });
 
 it('an answer without strays is kept byte for byte', async () => {
@@ -158,7 +158,7 @@ it('a laboratory brings results: by category, by report, or for want of a catego
     'Observation/plain',
   ]);
   // A type that the lab is not asked for is left out; a foreign patient is told all the same.
-  expect(page.strayCount).toBe(1);
+  expect(page.misattributedCount).toBe(1);
 });
 
 describe('references within an answer', () => {

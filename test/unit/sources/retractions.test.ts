@@ -46,7 +46,7 @@ describe('an answer says of a resource that it is gone', () => {
     ['the status 410', { fullUrl: 'Condition/c1', response: { status: '410 Gone' } }],
   ])('by %s: it is retracted, and no stray', async (_, entry) => {
     const page = await pageOf(bundleOf([entry, { resource: condition('c2') }]));
-    expect(page).toMatchObject({ retracted: [deleted('c1')], strayCount: 0 });
+    expect(page).toMatchObject({ retracted: [deleted('c1')], misattributedCount: 0 });
     expect(idsOf([page])).toEqual(['Condition/c2']);
   });
 
@@ -114,7 +114,7 @@ describe('an answer says of a resource that it is gone', () => {
     if (poll.kind !== 'ready') throw new Error('pending');
     const pages = await allOf(poll.pages);
     expect(pages.flatMap(({ retracted }) => retracted)).toEqual([deleted('c1')]);
-    expect(pages.flatMap(({ strayCount }) => strayCount)).not.toContain(1);
+    expect(pages.flatMap(({ misattributedCount }) => misattributedCount)).not.toContain(1);
   });
 });
 

@@ -128,5 +128,5 @@ test('the pharmacy is asked for medications, and again without _type when it doe
   });
   const pages = await collectAtOnce(connect(source, { source: 'pharmacy' }));
   expect(idsOf(pages)).toEqual(['MedicationRequest/m1']);
-  expect(pages[0]?.strayCount).toBe(0);
+  expect(pages[0]?.misattributedCount).toBe(0);
 });

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
-import type { CohortAnswer } from '../../../contract/cohorts.ts';
-import type { FacilityAnswer } from '../../../contract/facilities.ts';
+import type { CohortResponse } from '../../../contract/cohorts.ts';
+import type { FacilityResponse } from '../../../contract/facilities.ts';
 import type { NetworkQueryStatus, sourceStatusSchema } from '../../../contract/network-query.ts';
-import type { PatientAnswer } from '../../../contract/patients.ts';
-import type { SettingsAnswer } from '../../../contract/settings.ts';
+import type { PatientResponse } from '../../../contract/patients.ts';
+import type { SettingsResponse } from '../../../contract/settings.ts';
 import type { Dialect } from '../../accounts/account-store.ts';
 import type { StoredCohort } from '../../cohorts/cohort-store.ts';
 import type { StoredFacility } from '../../facilities/facility-store.ts';
@@ -19,11 +19,11 @@ import { eTagOf } from './etag.ts';
  * made here, and nowhere else is the account's dialect looked at (interface-decisions.md, "Strict by default,
  * compatible by account").
  */
-export function patientAnswer(
+export function serializePatient(
   patient: StoredPatient,
   dialect: Dialect,
   networkQuery?: NetworkQueryStatus,
-): PatientAnswer {
+): PatientResponse {
   const names = (list: string[]) => (dialect === 'published' ? list.join(' ') : list);
   return {
     id: patient.id,
@@ -45,22 +45,22 @@ export function patientAnswer(
   };
 }
 
-export function cohortAnswer(cohort: StoredCohort): CohortAnswer {
+export function serializeCohort(cohort: StoredCohort): CohortResponse {
   const { id, name, description, color, purposeOfUse, settings, size } = cohort;
   return { id, eTag: eTagOf(cohort), name, description, color, purposeOfUse, settings, size };
 }
 
-export function facilityAnswer(facility: StoredFacility): FacilityAnswer {
+export function serializeFacility(facility: StoredFacility): FacilityResponse {
   const { version: _version, tin, ...rest } = facility;
   return { ...rest, tin: tin ?? undefined, eTag: eTagOf(facility) };
 }
 
 /** A query as E2 and E4 answer it: what runs is `processing`. */
-export const startedQueryAnswer = (query: QueryView, dialect: Dialect): NetworkQueryStatus =>
+export const serializeStartedQuery = (query: QueryView, dialect: Dialect): NetworkQueryStatus =>
   queryAnswer(query, dialect, 'processing');
 
 /** A query as E3 and the operations around it answer it: what runs is `in-progress`. */
-export const queryStatusAnswer = (query: QueryView, dialect: Dialect): NetworkQueryStatus =>
+export const serializeQueryStatus = (query: QueryView, dialect: Dialect): NetworkQueryStatus =>
   queryAnswer(query, dialect, dialect === 'published' ? 'processing' : 'in-progress');
 
 type Running = 'processing' | 'in-progress';
@@ -90,11 +90,11 @@ function sourceStatus(attempt: AttemptView, dialect: Dialect, running: Running):
 }
 
 /** The key is shown only while there is a destination that uses it. */
-export function settingsAnswer(
+export function serializeSettings(
   accountId: string,
   destination: StoredDestination | undefined,
   keys: Pick<WebhookKeys, 'open'>,
-): SettingsAnswer {
+): SettingsResponse {
   const isSet = destination !== undefined && destination.url !== null;
   return {
     id: accountId,

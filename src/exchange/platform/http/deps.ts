@@ -4,9 +4,9 @@ import type { IdentityPartner } from '../../identity/partner.ts';
 import type { NotificationSender } from '../../notifications/senders.ts';
 import type { Store } from '../database/database.ts';
 import type { LinkMaker } from '../links/signed-link.ts';
-import type { Courier } from '../outbox/courier.ts';
+import type { WebhookDispatcher } from '../outbox/webhook-dispatcher.ts';
 import type { WebhookKeys } from '../outbox/webhook-key.ts';
-import type { AnswerSeal } from './answer-seal.ts';
+import type { ResponseSeal } from './response-seal.ts';
 
 /** What a gateway is built from, beside the services of the features (`features.ts`). */
 export interface GatewayPlatform {
@@ -14,12 +14,12 @@ export interface GatewayPlatform {
   logger: Logger;
   blobs: BlobStore;
   links: LinkMaker;
-  courier: Pick<Courier, 'send' | 'resume'>;
+  webhookDispatcher: Pick<WebhookDispatcher, 'send' | 'resume'>;
   webhookKeys: WebhookKeys;
   /** Address at which callers reach this gateway, without a slash at the end. */
   publicBaseUrl: string;
   /** Seals the answers that are kept under idempotency keys. */
-  answerSeal: AnswerSeal;
+  responseSeal: ResponseSeal;
   /** Hashes idempotency keys and identity keys. */
   idHmacKey: string;
   linkSigningKey: string;

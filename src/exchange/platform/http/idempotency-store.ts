@@ -7,7 +7,7 @@ const KEEP_HOURS = 24;
 const RUNNING_SECONDS_MAX = 60;
 
 /** An answer as it was stored. */
-export interface KeptAnswer {
+export interface KeptResponse {
   status: number;
   patientId?: string;
   answer: unknown;
@@ -17,14 +17,14 @@ export type Claim =
   | { kind: 'claimed' }
   | { kind: 'running' }
   | { kind: 'other-request' }
-  | { kind: 'answered'; kept: KeptAnswer };
+  | { kind: 'answered'; kept: KeptResponse };
 
 /** The answer that is kept under a key for this request, and no claim. */
 export async function findKeptAnswer(
   tx: AccountTx,
   keyHash: Buffer,
   requestHash: Buffer,
-): Promise<KeptAnswer | undefined> {
+): Promise<KeptResponse | undefined> {
   const row = await tx.db
     .selectFrom('idempotency_key')
     .select(['status', 'answer', 'patient_id'])
@@ -76,7 +76,7 @@ export async function claimIdempotencyKey(
   return { kind: 'claimed' };
 }
 
-/** `sealed` is the answer as `AnswerSeal` makes it; it goes when the patient is deleted. */
+/** `sealed` is the answer as `ResponseSeal` makes it; it goes when the patient is deleted. */
 export async function storeAnswer(
   tx: AccountTx,
   keyHash: Buffer,

@@ -2,15 +2,15 @@ import { createHmac } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { AccountTx } from '../database/database.ts';
 import { ConflictError, ExchangeError } from '../errors.ts';
-import type { AnswerSeal } from './answer-seal.ts';
-import { claimIdempotencyKey, findKeptAnswer, type KeptAnswer, storeAnswer } from './idempotency-store.ts';
-import type { AnyAnswer } from './operation.ts';
+import { claimIdempotencyKey, findKeptAnswer, type KeptResponse, storeAnswer } from './idempotency-store.ts';
+import type { AnyResponse } from './operation.ts';
 import { callerOf } from './plugins/auth.ts';
+import type { ResponseSeal } from './response-seal.ts';
 
 export interface IdempotencyDeps {
   /** Idempotency keys may carry a record number, so only their keyed hash is kept. */
   idHmacKey: string;
-  answerSeal: AnswerSeal;
+  responseSeal: ResponseSeal;
 }
 
 export interface IdempotencyKey {
@@ -43,13 +43,13 @@ export function idempotencyOf(
 }
 
 /** Claims the key; the answer to give again, or none when this is the first request under it. Throws 409 and 422. */
-export async function firstAnswer(
+export async function firstResponse(
   tx: AccountTx,
   key: IdempotencyKey,
-  { answerSeal }: IdempotencyDeps,
-): Promise<AnyAnswer | undefined> {
-  const again = (hash: Buffer, { status, patientId, answer }: KeptAnswer): AnyAnswer => {
-    const { body, headers } = answerSeal.open(hash, answer);
+  { responseSeal }: IdempotencyDeps,
+): Promise<AnyResponse | undefined> {
+  const again = (hash: Buffer, { status, patientId, answer }: KeptResponse): AnyResponse => {
+    const { body, headers } = responseSeal.open(hash, answer);
     return { status, body, patientId, headers: { ...headers, 'idempotent-replayed': 'true' } };
   };
   // Until a day after the upgrade from that version, a repeat must not do its work twice.
@@ -71,10 +71,10 @@ export async function firstAnswer(
   }
 }
 
-export const keepAnswer = (
+export const keepResponse = (
   tx: AccountTx,
   { hash }: IdempotencyKey,
-  { status, body, headers = {}, patientId }: AnyAnswer,
-  { answerSeal }: IdempotencyDeps,
+  { status, body, headers = {}, patientId }: AnyResponse,
+  { responseSeal }: IdempotencyDeps,
 ): Promise<void> =>
-  storeAnswer(tx, hash, { status, patientId, sealed: answerSeal.seal(hash, { body, headers }) });
+  storeAnswer(tx, hash, { status, patientId, sealed: responseSeal.seal(hash, { body, headers }) });

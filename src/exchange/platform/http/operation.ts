@@ -29,7 +29,7 @@ type Answers<R> = {
 }[keyof R];
 
 /** What goes with an answer. */
-export interface AnswerExtras {
+export interface ResponseExtras {
   headers?: Record<string, string>;
   /** Whom and what the audit names. */
   patientId?: string;
@@ -39,35 +39,39 @@ export interface AnswerExtras {
 }
 
 /** An answer of any operation, as the plumbing handles it. */
-export interface AnyAnswer extends AnswerExtras {
+export interface AnyResponse extends ResponseExtras {
   status: number;
   body: unknown;
 }
 
-export const ok = <B>(body: B, extras: AnswerExtras = {}) => ({ ...extras, status: 200 as const, body });
-export const created = <B>(body: B, extras: AnswerExtras = {}) => ({ ...extras, status: 201 as const, body });
+export const ok = <B>(body: B, extras: ResponseExtras = {}) => ({ ...extras, status: 200 as const, body });
+export const created = <B>(body: B, extras: ResponseExtras = {}) => ({
+  ...extras,
+  status: 201 as const,
+  body,
+});
 
-export const noContent = (extras: AnswerExtras = {}) => ({
+export const noContent = (extras: ResponseExtras = {}) => ({
   ...extras,
   status: 204 as const,
   body: undefined,
 });
 
 /** Throws NotFoundError when there is none, or another account's. `what` starts the sentence. */
-export function found<T>(what: string, thing: T | undefined): T {
+export function orNotFound<T>(what: string, thing: T | undefined): T {
   if (thing === undefined) throw new NotFoundError(what);
   return thing;
 }
 
-export type OperationAnswer<E extends Endpoint> = Answers<E['responses']> & AnyAnswer;
+export type OperationResponse<E extends Endpoint> = Answers<E['responses']> & AnyResponse;
 
 /** Runs inside the account's transaction: what it throws undoes everything. */
 export type TransactionHandler<N extends OperationName> = (
   tx: AccountTx,
   request: OperationRequest<Endpoints[N]>,
-) => Promise<OperationAnswer<Endpoints[N]>>;
+) => Promise<OperationResponse<Endpoints[N]>>;
 
 /** Runs outside of any transaction, because it waits for somebody else. */
 export type ActionHandler<N extends OperationName> = (
   request: OperationRequest<Endpoints[N]>,
-) => Promise<OperationAnswer<Endpoints[N]>>;
+) => Promise<OperationResponse<Endpoints[N]>>;

@@ -9,7 +9,7 @@ import { isAuditedRead } from './audited-reads.ts';
 import { ERROR_TITLES } from './errors.ts';
 import type {
   ActionHandler,
-  AnyAnswer,
+  AnyResponse,
   OperationName,
   OperationRequest,
   TransactionHandler,
@@ -61,7 +61,7 @@ export function createOperations(app: FastifyInstance, deps: OperationsDeps): Op
   const readAudit = createReadAudit(store);
   const register = (
     name: OperationName,
-    run: (request: FastifyRequest) => Promise<AnyAnswer>,
+    run: (request: FastifyRequest) => Promise<AnyResponse>,
     { method, path, operationId }: { method?: HttpMethod; path?: string; operationId?: string } = {},
   ) => {
     const { body }: Endpoint = endpoints[name];
@@ -86,7 +86,7 @@ export function createOperations(app: FastifyInstance, deps: OperationsDeps): Op
   };
   const registerAll = (
     name: OperationName,
-    run: (request: FastifyRequest) => Promise<AnyAnswer>,
+    run: (request: FastifyRequest) => Promise<AnyResponse>,
     alias?: Alias,
   ) => {
     register(name, run);

@@ -4,9 +4,9 @@ import { type AuditRecord, insertAuditEntries, insertAuditEntry } from '../audit
 import type { AccountTx, Store } from '../database/database.ts';
 import { retryOvertaken } from '../database/retry.ts';
 import { patientNamedBy, targetNamedBy } from './audited-reads.ts';
-import { firstAnswer, type IdempotencyDeps, idempotencyOf, keepAnswer } from './idempotency.ts';
+import { firstResponse, type IdempotencyDeps, idempotencyOf, keepResponse } from './idempotency.ts';
 import { releaseIdempotencyKey } from './idempotency-store.ts';
-import type { AnyAnswer } from './operation.ts';
+import type { AnyResponse } from './operation.ts';
 import { callerOf } from './plugins/auth.ts';
 
 export interface WriteDeps extends IdempotencyDeps {
@@ -28,15 +28,15 @@ export async function runWrite(
   deps: WriteDeps,
   operation: string,
   request: FastifyRequest,
-  work: (tx: AccountTx) => Promise<AnyAnswer>,
-): Promise<AnyAnswer> {
+  work: (tx: AccountTx) => Promise<AnyResponse>,
+): Promise<AnyResponse> {
   const key = idempotencyOf(request, deps);
   const answer = await retryOvertaken(() =>
     deps.store.asAccount(callerOf(request).account.id, async (tx) => {
-      const first = key && (await firstAnswer(tx, key, deps));
+      const first = key && (await firstResponse(tx, key, deps));
       const given = first ?? (await work(tx));
       await audit(tx, operation, request, given, first ? 'replayed' : undefined);
-      if (key !== undefined && first === undefined) await keepAnswer(tx, key, given, deps);
+      if (key !== undefined && first === undefined) await keepResponse(tx, key, given, deps);
       return given;
     }),
   );
@@ -52,8 +52,8 @@ export async function runAuditedRead(
   deps: { store: Store; readAudit: ReadAudit },
   operation: string,
   request: FastifyRequest,
-  read: (tx: AccountTx) => Promise<AnyAnswer>,
-): Promise<AnyAnswer> {
+  read: (tx: AccountTx) => Promise<AnyResponse>,
+): Promise<AnyResponse> {
   const { id: accountId } = callerOf(request).account;
   const answer = await deps.store.asAccount(accountId, read);
   const { patientId = patientNamedBy(request), targetId = targetNamedBy(request) } = answer;
@@ -70,15 +70,15 @@ export async function runAction(
   deps: WriteDeps,
   operation: string,
   request: FastifyRequest,
-  work: () => Promise<AnyAnswer>,
-): Promise<AnyAnswer> {
+  work: () => Promise<AnyResponse>,
+): Promise<AnyResponse> {
   const key = idempotencyOf(request, deps);
   const asAccount = <T>(inTx: (tx: AccountTx) => Promise<T>) =>
     deps.store.asAccount(callerOf(request).account.id, inTx);
   const first =
     key &&
     (await asAccount(async (tx) => {
-      const known = await firstAnswer(tx, key, deps);
+      const known = await firstResponse(tx, key, deps);
       if (known !== undefined) await audit(tx, operation, request, known, 'replayed');
       return known;
     }));
@@ -87,7 +87,7 @@ export async function runAction(
     const answer = await work();
     await asAccount(async (tx) => {
       await audit(tx, operation, request, answer);
-      if (key !== undefined) await keepAnswer(tx, key, answer, deps);
+      if (key !== undefined) await keepResponse(tx, key, answer, deps);
     });
     return answer;
   } catch (error) {
@@ -100,14 +100,14 @@ const audit = (
   tx: AccountTx,
   operation: string,
   request: FastifyRequest,
-  answer: AnyAnswer,
+  answer: AnyResponse,
   remark?: string,
 ): Promise<void> => insertAuditEntry(tx, recordOf(operation, request, answer, remark));
 
 const recordOf = (
   operation: string,
   request: FastifyRequest,
-  { patientId, targetId, status }: AnyAnswer,
+  { patientId, targetId, status }: AnyResponse,
   remark?: string,
 ): AuditRecord => ({
   actor: callerOf(request).actor,

@@ -8,7 +8,7 @@ export async function markHandedOver(tx: AccountTx, eventId: string): Promise<vo
 /** How long a hand-over is trusted before it is made again; making it again is harmless. */
 const HAND_OVER_AGAIN_MS = 15 * 60_000;
 
-/** Open events that no courier has brought out in time and that no workflow has in hand; over all accounts. */
+/** Open events that no webhook dispatcher has brought out in time and that no workflow has in hand; over all accounts. */
 export async function overdueEvents(
   tx: SystemTx,
   options: { olderThanMs: number; limit: number },

@@ -14,7 +14,7 @@ export interface Delivered extends Delivery {
 export interface MergedRecord {
   /** The Patient first, then by type and id. */
   resources: Json[];
-  putAside: Facts[];
+  excluded: Facts[];
 }
 
 /**
@@ -53,7 +53,7 @@ export function mergeDeliveries(
     .filter(({ id }) => id !== person.patientId)
     .sort((left, right) => (orderOf(left) < orderOf(right) ? -1 : 1))
     .map((group) => foldGroup(group.id, members(group), person.patientId, resolve));
-  return { resources: [patient, ...others], putAside: facts.filter(({ aside }) => aside !== undefined) };
+  return { resources: [patient, ...others], excluded: facts.filter(({ aside }) => aside !== undefined) };
 }
 
 /** Of several versions of one resource of a source the newest; where it does not say which, the greater hash. */

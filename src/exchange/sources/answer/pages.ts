@@ -91,7 +91,7 @@ async function pageOf(
     patientIds: plan.patientIds,
     raw: { contentType, bytes: rawBytes },
     ...(await collectAttachments(context, resources, signal)),
-    strayCount: strays.length,
+    misattributedCount: strays.length,
     retracted,
     reportedErrors: fetched.reportedErrors ?? 0,
     ...(fetched.unreachable === undefined ? {} : { unreachable: fetched.unreachable }),

@@ -1,7 +1,7 @@
-import type { NetworkQueryInput } from '../../../contract/network-query.ts';
+import type { NetworkQueryRequestInput } from '../../../contract/network-query.ts';
 import { SOURCE_TYPES, type SourceType } from '../../../contract/source-types.ts';
 
-type RequestedSources = NetworkQueryInput['sources'];
+type RequestedSources = NetworkQueryRequestInput['sources'];
 
 /** The sources that a request enables, in the order hie, pharmacy, lab; both forms of `sources`. */
 export function requestedTypes(sources: RequestedSources): SourceType[] {

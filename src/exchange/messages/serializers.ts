@@ -2,7 +2,7 @@ import type { Message } from '../../contract/messages.ts';
 import type { StoredMessage } from './message-store.ts';
 
 /** A message as answers and webhooks have it. */
-export function messageAnswer(message: StoredMessage): Message {
+export function serializeMessage(message: StoredMessage): Message {
   const { attachments, intendedRecipientNpi } = message;
   return {
     id: message.id,

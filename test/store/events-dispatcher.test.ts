@@ -60,13 +60,13 @@ const status = (code: number, headers: Record<string, string> = {}) =>
     Parameters<typeof startReceiver>[0]
   >;
 
-describe('the courier', () => {
+describe('the webhookDispatcher', () => {
   test('brings a committed event out at once, signed, at no cost to Temporal', async () => {
-    const { accountId, webhookKey, courier, receiver, ...of } = await accountWith();
+    const { accountId, webhookKey, webhookDispatcher, receiver, ...of } = await accountWith();
     const patientId = uuidv7();
     const id = await of.event(patientId);
-    courier.send(accountId, [id]);
-    await courier.drain();
+    webhookDispatcher.send(accountId, [id]);
+    await webhookDispatcher.drain();
 
     const [received] = receiver.received;
     if (received === undefined) throw new Error('nothing was received');
@@ -86,34 +86,37 @@ describe('the courier', () => {
   });
 
   test('brings events of one patient out in their order and without a workflow, given in any order', async () => {
-    const { accountId, courier, receiver, ...of } = await accountWith((_, response) => {
+    const { accountId, webhookDispatcher, receiver, ...of } = await accountWith((_, response) => {
       setTimeout(() => response.end(), 20);
     });
     const patientId = uuidv7();
     const ids = [];
     for (let count = 0; count < 8; count++) ids.push(await of.event(patientId));
-    for (const id of ids.toReversed()) courier.send(accountId, [id]);
-    await courier.drain();
+    for (const id of ids.toReversed()) webhookDispatcher.send(accountId, [id]);
+    await webhookDispatcher.drain();
     expect(receiver.received.map(({ id }) => id)).toEqual(ids);
     for (const id of ids) expect(await of.workflows(id)).toBe(0);
   });
 
-  test('leaves none of a patient behind and doubles none, however couriers of several processes meet', async () => {
+  test('leaves none of a patient behind and doubles none, however webhookDispatchers of several processes meet', async () => {
     const { accountId, receiver, ...of } = await accountWith();
-    const couriers = [1, 2, 3].map(() => createDeliveries(environment.store, temporal).courier);
+    const webhookDispatchers = [1, 2, 3].map(
+      () => createDeliveries(environment.store, temporal).webhookDispatcher,
+    );
     const ids: string[] = [];
     await Promise.all(
       Array.from({ length: 12 }, async () => {
         const patientId = uuidv7();
-        for (const courier of couriers) {
+        for (const webhookDispatcher of webhookDispatchers) {
           const id = await of.event(patientId);
           ids.push(id);
-          courier.send(accountId, [id]);
+          webhookDispatcher.send(accountId, [id]);
         }
       }),
     );
-    // A chain may pass from one courier to the next.
-    for (let round = 0; round < 3; round++) await Promise.all(couriers.map((courier) => courier.drain()));
+    // A chain may pass from one webhook dispatcher to the next.
+    for (let round = 0; round < 3; round++)
+      await Promise.all(webhookDispatchers.map((webhookDispatcher) => webhookDispatcher.drain()));
     expect(receiver.received.map(({ id }) => id).sort()).toEqual(ids.sort());
     for (const id of ids) expect(await of.row(id)).toMatchObject({ status: 'delivered', attempts: 1 });
   });
@@ -137,11 +140,13 @@ describe('the courier', () => {
   });
 
   test('hands over once what it cannot deliver, with what the receiver asked for', async () => {
-    const { accountId, courier, receiver, ...of } = await accountWith(status(503, { 'retry-after': '120' }));
+    const { accountId, webhookDispatcher, receiver, ...of } = await accountWith(
+      status(503, { 'retry-after': '120' }),
+    );
     const id = await of.event();
-    courier.send(accountId, [id]);
-    await courier.drain();
-    await courier.handOver(accountId, id, { attemptsMade: 1 });
+    webhookDispatcher.send(accountId, [id]);
+    await webhookDispatcher.drain();
+    await webhookDispatcher.handOver(accountId, id, { attemptsMade: 1 });
     expect(receiver.received).toHaveLength(1);
     expect(await of.workflows(id)).toBe(1);
     expect(await of.row(id)).toMatchObject({ status: 'pending', handed_over_at: expect.any(Date) });
@@ -158,13 +163,13 @@ describe('the courier', () => {
   });
 
   test('keeps a later event of the patient back while an earlier one fails; the others go out', async () => {
-    const { accountId, courier, receiver, ...of } = await accountWith(({ raw }, response) => {
+    const { accountId, webhookDispatcher, receiver, ...of } = await accountWith(({ raw }, response) => {
       response.writeHead(raw.includes(troubled) ? 500 : 200).end();
     });
     const troubled = uuidv7();
     const [first, second, other] = [await of.event(troubled), await of.event(troubled), await of.event()];
-    courier.send(accountId, [first, second, other]);
-    await courier.drain();
+    webhookDispatcher.send(accountId, [first, second, other]);
+    await webhookDispatcher.drain();
     expect(receiver.received.map(({ id }) => id)).toEqual([first, other]);
     expect(await of.row(second)).toMatchObject({ status: 'pending', attempts: 0 });
   });
@@ -172,30 +177,34 @@ describe('the courier', () => {
   test('follows no redirect', async () => {
     const elsewhere = await startReceiver();
     closing.push(elsewhere.close);
-    const { accountId, courier, ...of } = await accountWith(status(307, { location: elsewhere.url }));
+    const { accountId, webhookDispatcher, ...of } = await accountWith(
+      status(307, { location: elsewhere.url }),
+    );
     const id = await of.event();
-    courier.send(accountId, [id]);
-    await courier.drain();
+    webhookDispatcher.send(accountId, [id]);
+    await webhookDispatcher.drain();
     expect(elsewhere.received).toEqual([]);
     expect(await of.attempts(id)).toMatchObject([{ outcome: '307, redirects are not followed' }]);
   });
 
   test('gives a slow receiver up', async () => {
-    const { accountId, courier, ...of } = await accountWith(() => undefined, { answerTimeoutMs: 300 });
+    const { accountId, webhookDispatcher, ...of } = await accountWith(() => undefined, {
+      answerTimeoutMs: 300,
+    });
     const id = await of.event();
-    courier.send(accountId, [id]);
-    await courier.drain();
+    webhookDispatcher.send(accountId, [id]);
+    await webhookDispatcher.drain();
     expect(await of.attempts(id)).toMatchObject([{ http_status: null, outcome: 'no answer within 0.3 s' }]);
   });
 
   test('takes a success for one, though its body never ends', async () => {
-    const { accountId, courier, ...of } = await accountWith(
+    const { accountId, webhookDispatcher, ...of } = await accountWith(
       (_, response) => void response.writeHead(200).write('never'),
       { answerTimeoutMs: 500 },
     );
     const id = await of.event();
-    courier.send(accountId, [id]);
-    await courier.drain();
+    webhookDispatcher.send(accountId, [id]);
+    await webhookDispatcher.drain();
     expect(await of.row(id)).toMatchObject({ status: 'delivered' });
   });
 
@@ -206,15 +215,15 @@ describe('the courier', () => {
     ['a private network', () => 'https://10.0.0.7/'],
     ['a private network, written as IPv6', () => 'https://[::ffff:10.0.0.7]/'],
   ])('sends nothing to %s unless that is allowed', async (_, address) => {
-    const { accountId, courier, receiver, ...of } = await accountWith(undefined, {
+    const { accountId, webhookDispatcher, receiver, ...of } = await accountWith(undefined, {
       destinations: { allowLoopback: false },
     });
     await environment.store.asAccount(accountId, (tx) =>
       setDestination(tx, { id: uuidv7(), url: address(receiver.url), key: 'kept' }),
     );
     const id = await of.event();
-    courier.send(accountId, [id]);
-    await courier.drain();
+    webhookDispatcher.send(accountId, [id]);
+    await webhookDispatcher.drain();
     expect(receiver.received).toEqual([]);
     const [attempt] = await of.attempts(id);
     expect(attempt?.outcome).toMatch(/^the destination must/);
@@ -222,20 +231,20 @@ describe('the courier', () => {
   });
 
   test('sends nothing for an account without a destination, nor after it was taken away', async () => {
-    const { accountId, courier, receiver, ...of } = await accountWith();
+    const { accountId, webhookDispatcher, receiver, ...of } = await accountWith();
     const before = await of.event();
     const take = (url: string | null) =>
       environment.store.asAccount(accountId, (tx) => setDestination(tx, { id: uuidv7(), url, key: 'kept' }));
     await take(null);
     const after = await of.event();
-    courier.send(accountId, [before, after]);
-    await courier.drain();
+    webhookDispatcher.send(accountId, [before, after]);
+    await webhookDispatcher.drain();
     expect(receiver.received).toEqual([]);
     expect(await of.row(before)).toMatchObject({ status: 'pending', attempts: 0 });
     expect(await of.row(after)).toMatchObject({ status: 'unrouted' });
     await take(receiver.url);
-    courier.send(accountId, await environment.store.asAccount(accountId, reopenUndelivered));
-    await courier.drain();
+    webhookDispatcher.send(accountId, await environment.store.asAccount(accountId, reopenUndelivered));
+    await webhookDispatcher.drain();
     expect(receiver.received.map(({ id }) => id)).toEqual([before, after]);
   });
 });
@@ -243,10 +252,10 @@ describe('the courier', () => {
 describe('an event that is delivered by a workflow', () => {
   test('after ten attempts is dead, and the next one of the patient goes out', async () => {
     let failing = true;
-    const { accountId, delivery, courier, receiver, ...of } = await accountWith((_, response) => {
+    const { accountId, delivery, webhookDispatcher, receiver, ...of } = await accountWith((_, response) => {
       response.writeHead(failing ? 500 : 200).end();
     });
-    const { deliverEvent } = createWebhookActivities({ delivery, courier, temporal });
+    const { deliverEvent } = createWebhookActivities({ delivery, webhookDispatcher, temporal });
     const patientId = uuidv7();
     const [first, second] = [await of.event(patientId), await of.event(patientId)];
     for (let attempt = 1; attempt < 10; attempt++) {
@@ -270,20 +279,20 @@ describe('an event that is delivered by a workflow', () => {
     const open = await environment.store.asAccount(accountId, reopenUndelivered);
     expect(open).toEqual([first, second]);
     await runActivity(deliverEvent, { accountId, eventId: first });
-    await courier.drain();
+    await webhookDispatcher.drain();
     expect(receiver.received.slice(-2).map(({ id }) => id)).toEqual([first, second]);
     expect(await of.attempts(first)).toHaveLength(11);
     expect(await of.row(second)).toMatchObject({ status: 'delivered' });
   });
 
   test('to a receiver that is gone is dead, as is all that was open; nothing more goes there', async () => {
-    const { accountId, courier, receiver, ...of } = await accountWith(status(410));
+    const { accountId, webhookDispatcher, receiver, ...of } = await accountWith(status(410));
     const [first, other] = [await of.event(), await of.event()];
-    courier.send(accountId, [first, other]);
-    await courier.drain();
+    webhookDispatcher.send(accountId, [first, other]);
+    await webhookDispatcher.drain();
     const later = await of.event();
-    courier.send(accountId, [later]);
-    await courier.drain();
+    webhookDispatcher.send(accountId, [later]);
+    await webhookDispatcher.drain();
     expect(receiver.received.map(({ id }) => id)).toEqual([first]);
     const states = await Promise.all([first, other, later].map(of.row));
     expect(states.map((row) => row.status)).toEqual(['dead', 'dead', 'unrouted']);
@@ -307,7 +316,9 @@ describe('an event that is delivered by a workflow', () => {
 });
 
 describe('reconcile', () => {
-  const round = async (courier: Parameters<typeof createReconcileActivities>[0]['courier']) => {
+  const round = async (
+    webhookDispatcher: Parameters<typeof createReconcileActivities>[0]['webhookDispatcher'],
+  ) => {
     const launcher = {
       launch: () => undefined,
       start: async () => 'open' as const,
@@ -316,7 +327,7 @@ describe('reconcile', () => {
     const { reconcileLeftOvers } = createReconcileActivities({
       store: environment.store,
       launcher,
-      courier,
+      webhookDispatcher,
       others: [],
     });
     return runActivity(reconcileLeftOvers, undefined);
@@ -329,40 +340,40 @@ describe('reconcile', () => {
         .execute(),
     );
 
-  test('hands over what a crash kept from its courier, once; what is fresh it leaves alone', async () => {
-    const { accountId, courier, ...of } = await accountWith();
+  test('hands over what a crash kept from its webhookDispatcher, once; what is fresh it leaves alone', async () => {
+    const { accountId, webhookDispatcher, ...of } = await accountWith();
     const old = await of.event();
     await age(accountId);
     const fresh = await of.event();
-    await round(courier);
-    await round(courier);
+    await round(webhookDispatcher);
+    await round(webhookDispatcher);
     expect([await of.workflows(old), await of.workflows(fresh)]).toEqual([1, 0]);
     expect(await of.row(old)).toMatchObject({ handed_over_at: expect.any(Date) });
   });
 
   test('leaves what has no address to go to, until there is one', async () => {
-    const { accountId, courier, receiver, ...of } = await accountWith();
+    const { accountId, webhookDispatcher, receiver, ...of } = await accountWith();
     const id = await of.event();
     await age(accountId);
     const set = (url: string | null) =>
       environment.store.asAccount(accountId, (tx) => setDestination(tx, { id: uuidv7(), url, key: 'kept' }));
     await set(null);
-    await round(courier);
+    await round(webhookDispatcher);
     expect(await of.workflows(id)).toBe(0);
     await set(receiver.url);
-    await round(courier);
+    await round(webhookDispatcher);
     expect(await of.workflows(id)).toBe(1);
   });
 
   test('passes over an event that cannot be handed over, takes the next, and shows the failure', async () => {
-    const { accountId, courier, ...of } = await accountWith();
+    const { accountId, webhookDispatcher, ...of } = await accountWith();
     const [broken, sound] = [await of.event(), await of.event()];
     await age(accountId);
-    const handOver: typeof courier.handOver = async (account, eventId, attempts) => {
+    const handOver: typeof webhookDispatcher.handOver = async (account, eventId, attempts) => {
       if (eventId === broken) throw new Error('not this one');
-      return courier.handOver(account, eventId, attempts);
+      return webhookDispatcher.handOver(account, eventId, attempts);
     };
-    await expect(round({ ...courier, handOver })).rejects.toThrow('not this one');
+    await expect(round({ ...webhookDispatcher, handOver })).rejects.toThrow('not this one');
     expect(await of.workflows(sound)).toBe(1);
   });
 });

@@ -23,7 +23,7 @@ declare module 'fastify' {
  * Every error of every route, and every address without a route, leaves in the same form. What is refused to an account
  * that is known, or fails for it, is in the audit by then.
  */
-export function addErrorAnswers(app: FastifyInstance, logger: Logger, refusals: RefusalAudit): void {
+export function addErrorResponses(app: FastifyInstance, logger: Logger, refusals: RefusalAudit): void {
   const routes = rememberRoutes(app);
   const brake = new RefusalBrake();
   app.setErrorHandler(async (thrown, request, reply) => {

@@ -10,7 +10,7 @@ const VISIBILITY_LAG_MS = 1_000;
  * Tells the bulk onboarding that waits for this request. E5 takes no metadata, so nothing in the webhook names the
  * workflow; the workflow names the request, in its search attribute. False when none was found.
  */
-export async function tellBulkOnboarding(client: Client, event: BulkCreateSignal): Promise<boolean> {
+export async function signalBulkOnboarding(client: Client, event: BulkCreateSignal): Promise<boolean> {
   if (await tellWaiting(client, event)) return true;
   await sleep(VISIBILITY_LAG_MS);
   return tellWaiting(client, event);

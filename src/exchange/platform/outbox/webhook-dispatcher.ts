@@ -19,7 +19,7 @@ import { markHandedOver } from './hand-over-store.ts';
  * activity slot. What it cannot deliver gets a `webhookDelivery` workflow; what a crash takes from it, `reconcile`
  * finds.
  */
-export interface Courier {
+export interface WebhookDispatcher {
   /** Committed events, to every destination that they go to. In the background; one after the other for one call. */
   send(accountId: string, eventIds: readonly string[]): void;
   /** The same for single rows of the outbox: each goes to its own destination only. */
@@ -42,12 +42,12 @@ interface Batch {
 const SENDING_MAX = 50;
 const START_TIMEOUT_MS = 5_000;
 
-export function createCourier(deps: {
+export function createWebhookDispatcher(deps: {
   store: Store;
   delivery: Delivery;
   temporal: Client;
   logger: Logger;
-}): Courier {
+}): WebhookDispatcher {
   const waiting: Batch[] = [];
   const underWay = new Set<Promise<void>>();
 
@@ -126,8 +126,10 @@ export function createCourier(deps: {
     waiting.push(batch);
     next();
   }
-  const send: Courier['send'] = (accountId, eventIds) => add({ accountId, eventIds, areWhole: true });
-  const resume: Courier['resume'] = (accountId, eventIds) => add({ accountId, eventIds, areWhole: false });
+  const send: WebhookDispatcher['send'] = (accountId, eventIds) =>
+    add({ accountId, eventIds, areWhole: true });
+  const resume: WebhookDispatcher['resume'] = (accountId, eventIds) =>
+    add({ accountId, eventIds, areWhole: false });
 
   return {
     handOver,
