@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { AccountSettings } from '../../src/exchange/accounts/tables.ts';
 import { completeAttempt } from '../../src/exchange/network-query/endings.ts';
 import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
 import { openFollowUp } from '../../src/exchange/notifications/follow-up/follow-up-store.ts';
@@ -13,7 +14,6 @@ import {
   NoRoomError,
 } from '../../src/exchange/notifications/follow-up/rounds.ts';
 import { insertNotification } from '../../src/exchange/notifications/notification-store.ts';
-import type { AccountSettings } from '../../src/exchange/platform/database/schema.ts';
 import { insertDocuments, upsertResources } from '../../src/exchange/records/delivery-store.ts';
 import {
   CALLBACK_KEY,

@@ -11,12 +11,12 @@ import { createSourceActivities } from '../../src/activities/exchange/network-qu
 import type { SourceStepInput } from '../../src/contract/network-query-steps.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
+import type { AccountSettings } from '../../src/exchange/accounts/tables.ts';
 import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
 import { readQuery } from '../../src/exchange/network-query/query-store.ts';
 import { readTimeline } from '../../src/exchange/network-query/timeline-store.ts';
 import { insertPatient } from '../../src/exchange/patients/patient-store.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
-import type { AccountSettings } from '../../src/exchange/platform/database/schema.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';

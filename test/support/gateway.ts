@@ -7,6 +7,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { type Dialect, insertAccount } from '../../src/exchange/accounts/account-store.ts';
 import { insertApiKey } from '../../src/exchange/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
+import type { AccountSettings } from '../../src/exchange/accounts/tables.ts';
 import { createUploadReceiver } from '../../src/exchange/bulk-create/receive-upload.ts';
 import { createGateway } from '../../src/exchange/create-gateway.ts';
 import { createDocumentRenditions } from '../../src/exchange/documents/renditions.ts';
@@ -17,7 +18,6 @@ import { listQueries, readQuery } from '../../src/exchange/network-query/query-s
 import { readTimeline } from '../../src/exchange/network-query/timeline-store.ts';
 import { createErasures, type Erasures } from '../../src/exchange/patients/erasures.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
-import type { AccountSettings } from '../../src/exchange/platform/database/schema.ts';
 import { ConflictError } from '../../src/exchange/platform/errors.ts';
 import { createResponseSeal } from '../../src/exchange/platform/http/response-seal.ts';
 import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';

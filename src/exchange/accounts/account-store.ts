@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { SystemTx } from '../platform/database/database.ts';
-import type { AccountSettings } from '../platform/database/schema.ts';
+import type { AccountSettings } from './tables.ts';
 
 export type Dialect = 'interface' | 'published';
 

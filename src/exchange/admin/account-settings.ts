@@ -1,5 +1,5 @@
 import { SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
-import type { AccountSettings } from '../platform/database/schema.ts';
+import type { AccountSettings } from '../accounts/tables.ts';
 import { AdminError } from './command.ts';
 
 /** The options of `accounts create` and `accounts set`, as commander gives them. */

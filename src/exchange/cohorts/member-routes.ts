@@ -1,6 +1,6 @@
 import { assignToCohorts } from '../patients/consent.ts';
 import { findPatient, lockPatient } from '../patients/patient-store.ts';
-import { serializeCohort, serializePatient } from '../platform/http/answers.ts';
+import { serializePatient } from '../patients/serializers.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
@@ -8,6 +8,7 @@ import { openPage } from '../platform/http/paging.ts';
 import { type AddedPatients, addToCohort, removeFromCohort } from './change-members.ts';
 import { findCohort, listCohorts } from './cohort-store.ts';
 import { COHORT_PATIENT_ORDER, listCohortPatients } from './member-store.ts';
+import { serializeCohort } from './serializers.ts';
 
 /** Who is in which cohort. */
 export function addCohortPatientRoutes(

@@ -1,7 +1,10 @@
+import type { ColumnType } from 'kysely';
 import type { DocumentFormat } from '../../contract/documents.ts';
+import type { RecordSource } from '../../contract/primitives.ts';
 import type { Instant } from '../platform/database/columns.ts';
 
 export interface DocumentTables {
+  document: DocumentTable;
   document_rendition: DocumentRenditionTable;
 }
 
@@ -11,6 +14,25 @@ interface DocumentRenditionTable {
   document_id: string;
   format: DocumentFormat;
   size_bytes: number;
+  blob_ref: string;
+  created_at: Instant;
+}
+
+interface DocumentTable {
+  id: string;
+  account_id: string;
+  /** Null: of a message about somebody whom the account does not know. */
+  patient_id: string | null;
+  /** What brought it: a query, or a message. */
+  query_id: string | null;
+  message_id: ColumnType<string | null, string | null | undefined, never>;
+  source: RecordSource;
+  kind: 'page' | 'attachment';
+  source_document_id: string | null;
+  file_name: string;
+  content_type: string;
+  size_bytes: number;
+  sha256: Buffer;
   blob_ref: string;
   created_at: Instant;
 }

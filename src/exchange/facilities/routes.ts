@@ -1,11 +1,11 @@
 import { findPatient } from '../patients/patient-store.ts';
 import { setPatientFacilities } from '../patients/save-patient.ts';
-import { serializeFacility } from '../platform/http/answers.ts';
 import { checkETag, eTagHeader } from '../platform/http/etag.ts';
 import { created, noContent, ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { createFacility, deleteUnusedFacility, replaceFacility } from './change-facility.ts';
 import { findFacility, listFacilities } from './facility-store.ts';
+import { serializeFacility } from './serializers.ts';
 
 export function addFacilityRoutes(operations: Operations): void {
   operations.read('listFacilities', async (tx) => {

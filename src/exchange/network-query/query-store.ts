@@ -4,8 +4,9 @@ import type { NETWORK_QUERY_SORT } from '../../contract/network-query-endpoints.
 import type { SourceType } from '../../contract/primitives.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { column, type ListOrder, type Page, type PageRequest, readPage } from '../platform/database/page.ts';
-import type { AttemptState, Database, QueryState } from '../platform/database/schema.ts';
+import type { Database } from '../platform/database/schema.ts';
 import { overallStatus } from './rules/query-status.ts';
+import type { AttemptState, QueryState } from './tables.ts';
 
 export interface NewQuery {
   id: string;

@@ -2,13 +2,13 @@ import { isBackground } from '../../contract/query-limits.ts';
 import { requireAal2Session } from '../identity/aal2-session.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import { NotFoundError } from '../platform/errors.ts';
-import { serializeQueryStatus } from '../platform/http/answers.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { openPage } from '../platform/http/paging.ts';
 import type { Caller } from '../platform/http/plugins/auth.ts';
 import { QUERY_ORDER, type QueryView } from './query-store.ts';
+import { serializeQueryStatus } from './serializers.ts';
 import type { NetworkQueryService } from './service.ts';
 import { startQuery } from './start-query.ts';
 

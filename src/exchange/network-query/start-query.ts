@@ -1,9 +1,9 @@
 import type { NetworkQueryRequest, NetworkQueryStatus, SourceError } from '../../contract/network-query.ts';
 import type { StoredPatient } from '../patients/patient-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
-import { serializeStartedQuery } from '../platform/http/answers.ts';
 import type { Caller } from '../platform/http/plugins/auth.ts';
 import type { QueryView } from './query-store.ts';
+import { serializeStartedQuery } from './serializers.ts';
 import type { NetworkQueryService } from './service.ts';
 
 /**

@@ -1,6 +1,5 @@
 import type { NetworkQueryService } from '../network-query/service.ts';
 import { startQuery } from '../network-query/start-query.ts';
-import { serializePatient } from '../platform/http/answers.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { checkETag, eTagHeader } from '../platform/http/etag.ts';
 import { created, noContent, ok, orNotFound } from '../platform/http/operation.ts';
@@ -12,6 +11,7 @@ import type { Erasures } from './erasures.ts';
 import { listPatients, PATIENT_ORDER } from './patient-list.ts';
 import { findNewestByExternalId, findPatient, type StoredPatient } from './patient-store.ts';
 import { changeStatus, createOrMatchPatient, findMatch, replacePatient } from './save-patient.ts';
+import { serializePatient } from './serializers.ts';
 
 export function addPatientRoutes(
   operations: Operations,

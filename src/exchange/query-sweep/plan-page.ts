@@ -1,6 +1,6 @@
 import type { SourceType } from '../../contract/primitives.ts';
+import type { AccountSettings } from '../accounts/tables.ts';
 import { refusal } from '../network-query/prepare.ts';
-import type { AccountSettings } from '../platform/database/schema.ts';
 import type { SweptPatient } from './page-store.ts';
 
 /** Sources that the queries after a bulk create ask, unless the account has others (interface-decisions.md, Bulk CSV). */

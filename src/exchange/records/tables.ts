@@ -5,6 +5,7 @@ import type { AsideReason } from './rules/facts.ts';
 import type { RetireReason } from './rules/retirement.ts';
 
 export interface RecordTables {
+  patient_resource: PatientResourceTable;
   patient_at_source: PatientAtSourceTable;
   record_origin: RecordOriginTable;
   record_key: RecordKeyTable;
@@ -93,4 +94,20 @@ interface AnsweredPageTable {
   account_id: string;
   resources: string[];
   is_partial: boolean;
+}
+
+interface PatientResourceTable {
+  account_id: string;
+  patient_id: string;
+  source: RecordSource;
+  resource_type: string;
+  source_id: string;
+  document_id: string;
+  sha256: Buffer;
+  content: Json<Record<string, unknown>>;
+  /** When and as which version its source wrote it, in text order; empty when it does not say. */
+  revision: Generated<string>;
+  /** The source's id of the C-CDA document that it was made of. */
+  converted_from: string | null;
+  collected_at: Instant;
 }

@@ -1,3 +1,4 @@
+import type { SettingsResponse } from '../../contract/settings.ts';
 import type { WebhookResponse } from '../../contract/webhooks.ts';
 import type { WebhookKeys } from '../platform/outbox/webhook-key.ts';
 import type { StoredDestination } from './destination-store.ts';
@@ -21,5 +22,19 @@ export function serializeWebhook(
     lastStatusAt: destination.healthAt?.toISOString() ?? null,
     ...counts,
     createdAt: destination.createdAt.toISOString(),
+  };
+}
+
+/** The key is shown only while there is a destination that uses it. */
+export function serializeSettings(
+  accountId: string,
+  destination: StoredDestination | undefined,
+  keys: Pick<WebhookKeys, 'open'>,
+): SettingsResponse {
+  const isSet = destination !== undefined && destination.url !== null;
+  return {
+    id: accountId,
+    webhookUrl: isSet ? destination.url : null,
+    webhookKey: isSet && destination.key !== null ? keys.open(destination.key) : null,
   };
 }

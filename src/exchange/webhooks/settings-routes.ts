@@ -1,5 +1,4 @@
 import { v7 as uuidv7 } from 'uuid';
-import { serializeSettings } from '../platform/http/answers.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
@@ -14,6 +13,7 @@ import {
 } from './destinations.ts';
 import type { DestinationPing } from './ping.ts';
 import { countUndelivered } from './replay-store.ts';
+import { serializeSettings } from './serializers.ts';
 import { findDestination, setDestination } from './settings-store.ts';
 
 /** Settings answer at the root too (interface-decisions.md, Operations around E1–E14). */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
+import type { AccountSettings } from '../../accounts/tables.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
-import type { AccountSettings } from '../../platform/database/schema.ts';
 
 export interface StoredFollowUp {
   notificationId: string;

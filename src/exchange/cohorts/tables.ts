@@ -1,0 +1,20 @@
+import type { Generated } from 'kysely';
+import type { CohortSettings } from '../../contract/cohorts.ts';
+import type { Instant, Json } from '../platform/database/columns.ts';
+
+export interface CohortTables {
+  cohort: CohortTable;
+  cohort_member: { account_id: string; cohort_id: string; patient_id: string; added_at: Generated<Date> };
+}
+
+interface CohortTable {
+  id: string;
+  account_id: string;
+  name: string;
+  description: string;
+  color: string;
+  purpose_of_use: 'treatment' | 'operations';
+  settings: Json<CohortSettings>;
+  version: Generated<number>;
+  created_at: Instant;
+}

@@ -1,0 +1,75 @@
+import type { Generated } from 'kysely';
+import type { RequestedSource, SourceError } from '../../contract/network-query.ts';
+import type { SourceType } from '../../contract/primitives.ts';
+import type { DefaultJson, Instant, Json, NullableJson } from '../platform/database/columns.ts';
+
+export interface NetworkQueryTables {
+  network_query: NetworkQueryTable;
+  network_query_run: NetworkQueryRunTable;
+  network_query_attempt: NetworkQueryAttemptTable;
+  network_query_timeline: NetworkQueryTimelineTable;
+}
+
+export type QueryState = 'running' | 'completed' | 'partial' | 'failed';
+
+export type AttemptState = 'running' | 'completed' | 'failed';
+
+interface NetworkQueryTable {
+  id: string;
+  account_id: string;
+  patient_id: string;
+  purpose_of_use: 'treatment' | 'ias';
+  origin: 'interactive' | 'monitoring' | 'bulk';
+  metadata: NullableJson<Record<string, string>>;
+  requested: Json<RequestedSource[]>;
+  start_errors: DefaultJson<SourceError[]>;
+  status: QueryState;
+  started_at: Instant;
+  ended_at: Date | null;
+  /** Of a query with purpose ias: the session it was started under. */
+  aal2_challenge_id: string | null;
+}
+
+interface NetworkQueryRunTable {
+  query_id: string;
+  run: number;
+  account_id: string;
+  sources: SourceType[];
+  requested_at: Instant;
+  workflow_started_at: Date | null;
+  ended_at: Date | null;
+}
+
+interface NetworkQueryAttemptTable {
+  query_id: string;
+  source: SourceType;
+  attempt: number;
+  run: number;
+  account_id: string;
+  status: AttemptState;
+  will_retry: Generated<boolean>;
+  reason: string | null;
+  started_at: Instant;
+  completed_at: Date | null;
+  callback_hash: Buffer | null;
+  callback_at: Date | null;
+  job: NullableJson<Record<string, unknown>>;
+  cursor: NullableJson<Record<string, unknown>>;
+  collected: Generated<boolean>;
+  pages: Generated<number>;
+  resources: Generated<number>;
+  strays: Generated<number>;
+  documents: Generated<number>;
+}
+
+interface NetworkQueryTimelineTable {
+  id: Generated<string>;
+  query_id: string;
+  account_id: string;
+  at: Instant;
+  source: SourceType | null;
+  attempt: number | null;
+  kind: string;
+  message: string;
+  once_key: string | null;
+}

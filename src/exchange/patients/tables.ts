@@ -1,0 +1,29 @@
+import type { Generated } from 'kysely';
+import type { DefaultJson, Instant, Json } from '../platform/database/columns.ts';
+import type { Address, Contact, Gender, PersonalIdentifier } from './rules/demographics.ts';
+
+export interface PatientTables {
+  patient: PatientTable;
+  patient_identity_key: { account_id: string; key: Buffer; patient_id: string };
+}
+
+interface PatientTable {
+  id: string;
+  account_id: string;
+  external_id: string | null;
+  first_names: string[];
+  last_names: string[];
+  /** YYYY-MM-DD */
+  dob: string;
+  gender: Gender;
+  addresses: Json<Address[]>;
+  contacts: DefaultJson<Contact[]>;
+  personal_identifiers: DefaultJson<PersonalIdentifier[]>;
+  additional_identifiers: DefaultJson<Record<string, string[]>>;
+  facility_ids: string[];
+  hie_opt_out: Generated<boolean>;
+  treatment_relationship: Generated<boolean>;
+  version: Generated<number>;
+  created_at: Instant;
+  updated_at: Instant;
+}

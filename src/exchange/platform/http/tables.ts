@@ -1,0 +1,18 @@
+import type { ColumnType } from 'kysely';
+import type { Instant } from '../database/columns.ts';
+
+export interface IdempotencyTables {
+  idempotency_key: IdempotencyKeyTable;
+}
+
+interface IdempotencyKeyTable {
+  account_id: string;
+  key_hash: Buffer;
+  request_hash: Buffer;
+  status: number | null;
+  /** `{sealed}`. */
+  answer: ColumnType<unknown, string | null | undefined, string | null>;
+  /** Whom the answer is about. */
+  patient_id: string | null;
+  created_at: Instant;
+}
