@@ -17,6 +17,7 @@ import {
 } from '../../exchange/bulk-create/request-store.ts';
 import { bulkPace } from '../../exchange/bulk-create/rules/bulk-pace.ts';
 import {
+  bulkFinish,
   completeBulkCreate,
   failBulkCreate,
   type Transition,
@@ -111,13 +112,13 @@ export function createBulkActivities(deps: {
       return alive(async (signal, heartbeat) => {
         const before = await read(step);
         // A run of this step before has done it, and its answer was lost.
-        if (before?.status === 'completed') return finished(before);
+        if (before?.status === 'completed') return bulkFinish(before);
         if (before?.status !== 'processing') return { kind: 'ended' };
         await guarded(step, 'join', signal, () =>
           engine.join(step.accountId, step.requestId, { signal, heartbeat }),
         );
         await change(step, (tx) => completeBulkCreate(tx, step.requestId));
-        return finished(await read(step));
+        return bulkFinish(await read(step));
       });
     },
 
@@ -137,12 +138,6 @@ export function createBulkActivities(deps: {
       return { status: request?.status ?? 'failed', reason: request?.reason };
     },
   };
-}
-
-function finished(request: BulkRequestView | undefined): BulkFinish {
-  if (request?.status !== 'completed') return { kind: 'ended' };
-  const { counts, dryRun } = request;
-  return { kind: 'completed', counts, sweep: !dryRun && counts.created + counts.updated > 0 };
 }
 
 /** Heartbeats while `work` runs and gives its failures their type. */

@@ -1,8 +1,9 @@
 import { BULK_CREATE_EVENT_TYPE, type BulkCreateEvent } from '../../contract/bulk-create.ts';
+import type { BulkFinish } from '../../contract/bulk-create-steps.ts';
 import type { BlobRef } from '../../shared/blobs/blob-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { insertEvent } from '../platform/outbox/event-store.ts';
-import { setCompleted, setFailed } from './request-store.ts';
+import { type BulkRequestView, setCompleted, setFailed } from './request-store.ts';
 import { finishUpload } from './upload-store.ts';
 
 /**
@@ -23,6 +24,13 @@ export async function beginProcessing(tx: AccountTx, requestId: string, upload: 
 /** Its result has been joined before. */
 export async function completeBulkCreate(tx: AccountTx, requestId: string) {
   return announce(tx, requestId, 'completed', await setCompleted(tx, requestId));
+}
+
+/** How a bulk create stands after its last step. A dry run, or one that wrote no patient, has nothing to query. */
+export function bulkFinish(request: BulkRequestView | undefined): BulkFinish {
+  if (request?.status !== 'completed') return { kind: 'ended' };
+  const { counts, dryRun } = request;
+  return { kind: 'completed', counts, sweep: !dryRun && counts.created + counts.updated > 0 };
 }
 
 /** @param reason shown to the caller: no personal data, no internals */
