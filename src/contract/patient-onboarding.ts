@@ -76,6 +76,8 @@ export interface PatientOnboardingInput {
 export interface NetworkQuerySignal {
   messageId: string;
   requestId: string;
+  /** Whom the event is about; an onboarding ignores events about another patient. */
+  patientId?: string;
   source: SourceType;
   status: 'completed' | 'failed';
   completedAt: string;
@@ -84,6 +86,8 @@ export interface NetworkQuerySignal {
 
 export interface IdentityVerifiedSignal {
   proofedIdentityId: string;
+  /** As in `NetworkQuerySignal`. */
+  patientId?: string;
 }
 
 export interface Aal2ConfirmedSignal {

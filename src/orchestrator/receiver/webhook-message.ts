@@ -24,6 +24,7 @@ const messageSchema = z.object({
 
 /** interface.md sends `network-query.<source>` when data was merged; a missing status therefore means completed. */
 const sourceEndSchema = z.object({
+  patientId: id.optional(),
   consolidatedDataUrl: z.string().max(4_000).optional(),
   source: z
     .object({
@@ -35,7 +36,7 @@ const sourceEndSchema = z.object({
 
 const opaqueIdSchema = z.string().regex(/^[\w-]{1,64}$/);
 
-const identitySchema = z.object({ proofedIdentityId: id });
+const identitySchema = z.object({ proofedIdentityId: id, patientId: id.optional() });
 
 const bulkCreateSchema = z.object({
   requestId: opaqueIdSchema,
@@ -97,6 +98,7 @@ function readSourceEnd(
   return {
     messageId: meta.messageId,
     requestId: meta.requestId,
+    patientId: end.data.patientId,
     source,
     status: end.data.source.status,
     completedAt: end.data.source.completedAt ?? meta.when ?? new Date().toISOString(),

@@ -36,6 +36,26 @@ const limited = (httpStatus = 429) =>
     errors: [{ source: 'pharmacy', httpStatus }],
   });
 
+describe('a webhook about another patient', () => {
+  test('changes nothing, even under this onboarding’s request id', () => {
+    const onboarding = started();
+    onboarding.webhook(ended('hie', 'failed', 1, { patientId: 'patient-2' }));
+    expect(statusOf(onboarding.state)).toMatchObject({ webhooksReceived: 0 });
+    expect(onboarding.openRequestIds).toEqual([REQUEST_ID]);
+    onboarding.webhook(ended('hie', 'completed', 2, { patientId: 'patient-1' }));
+    expect(statusOf(onboarding.state).sources[0]).toMatchObject({ type: 'hie', state: 'completed' });
+  });
+
+  test('is not taken for the first word of a query whose start is unknown', () => {
+    const onboarding = new Onboarding(onboardingInput({ timing }), T0);
+    onboarding.patientCreated('patient-1', true);
+    onboarding.cohortsAssigned([]);
+    onboarding.startUnknown(ALL, T0);
+    onboarding.webhook(ended('hie', 'completed', 1, { patientId: 'patient-2', requestId: RESTART_ID }));
+    expect(onboarding.state.requestIds).toEqual([]);
+  });
+});
+
 describe('sources that could not start', () => {
   test('a rate-limited source is asked for again once its wait is over, alone', () => {
     const onboarding = started(limited());

@@ -86,6 +86,12 @@ export class Onboarding {
     this.#takeBuffered();
   }
 
+  /** Whether a webhook names another patient than this onboarding's. */
+  isAboutAnother({ patientId }: { patientId?: string }): boolean {
+    const own = this.state.patient?.id;
+    return patientId !== undefined && own !== undefined && patientId !== own;
+  }
+
   /** The EHR or form sent the job (again). */
   intake(messageId: string): void {
     if (!this.state.intakeMessageIds.includes(messageId)) this.state.intakeMessageIds.push(messageId);
@@ -218,6 +224,7 @@ export class Onboarding {
     const waiting = this.state.buffered;
     this.state.buffered = [];
     for (const event of waiting) {
+      if (this.isAboutAnother(event)) continue;
       if (!this.state.requestIds.includes(event.requestId)) this.#adopt(event.requestId);
       if (this.state.requestIds.includes(event.requestId)) this.#apply(event);
       else this.state.buffered.push(event);

@@ -68,8 +68,9 @@ export async function patientOnboarding(
     show();
   });
   setHandler(intakeReceived, (intake) => onboarding.intake(intake.messageId));
-  setHandler(identityVerified, ({ proofedIdentityId }) => {
-    if (input.ias !== undefined) onboarding.identity().proofedIdentityId ??= proofedIdentityId;
+  setHandler(identityVerified, (event) => {
+    if (input.ias === undefined || onboarding.isAboutAnother(event)) return;
+    onboarding.identity().proofedIdentityId ??= event.proofedIdentityId;
   });
   setHandler(aal2Confirmed, ({ aal2SessionId }) => {
     if (input.ias !== undefined) onboarding.identity().aal2SessionId ??= aal2SessionId;
