@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import { insertQuery } from '../../src/exchange/network-query/query-store.ts';
-import { tell } from '../../src/exchange/network-query/timeline-store.ts';
+import { addToTimeline } from '../../src/exchange/network-query/timeline-store.ts';
 import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
 import { incompleteness } from '../../src/exchange/records/completeness.ts';
 import { readRecordStanding, type SourceStanding } from '../../src/exchange/records/completeness-store.ts';
@@ -138,8 +138,8 @@ describe('how complete a record is', () => {
     const query = await ask('hie');
     await inTx(async (tx) => {
       const entry = { source: 'hie', attempt: 1, kind: 'incomplete' } as const;
-      await tell(tx, query, { ...entry, message: '2 documents could not be fetched' });
-      await tell(tx, query, { ...entry, message: '3 resources of other patients put aside' });
+      await addToTimeline(tx, query, { ...entry, message: '2 documents could not be fetched' });
+      await addToTimeline(tx, query, { ...entry, message: '3 resources of other patients put aside' });
     });
     await end(query, 'completed');
     expect(await of('hie')).toMatchObject({ omissions: ['2 documents could not be fetched'] });

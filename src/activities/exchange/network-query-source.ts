@@ -11,7 +11,7 @@ import { callbackHash, callbackToken } from '../../exchange/network-query/callba
 import { AttemptSuperseded, collectPages, completeCollected } from '../../exchange/network-query/collect.ts';
 import { completeAttempt } from '../../exchange/network-query/endings.ts';
 import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
-import { tell } from '../../exchange/network-query/timeline-store.ts';
+import { addToTimeline } from '../../exchange/network-query/timeline-store.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
 import type { WebhookDispatcher } from '../../exchange/platform/outbox/webhook-dispatcher.ts';
 import { ProcessEndedTooOften, type StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
@@ -73,7 +73,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
         const { source, attempt } = step;
         await store.asAccount(step.accountId, async (tx) => {
           await saveJob(tx, step, begun.job);
-          await tell(tx, step.requestId, {
+          await addToTimeline(tx, step.requestId, {
             source,
             attempt,
             kind: 'accepted',
@@ -174,7 +174,12 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     const message =
       wait === undefined ? error.message : `${error.message}; asked to wait ${Math.ceil(wait / 1000)} s`;
     await store.asAccount(step.accountId, (tx) =>
-      tell(tx, step.requestId, { source, attempt, kind: 'call-failed', message: `Call ${call}: ${message}` }),
+      addToTimeline(tx, step.requestId, {
+        source,
+        attempt,
+        kind: 'call-failed',
+        message: `Call ${call}: ${message}`,
+      }),
     );
   }
 

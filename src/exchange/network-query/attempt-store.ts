@@ -3,7 +3,7 @@ import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
-import { tell } from './timeline-store.ts';
+import { addToTimeline } from './timeline-store.ts';
 
 /** Where an attempt stands and whom it asks for: all that a step needs to begin or to go on after a crash. */
 export interface AttemptWork {
@@ -225,7 +225,7 @@ export async function noteCallback(
   { requestId, source, attempt }: CalledAttempt,
 ): Promise<void> {
   const onceKey = `callback/${source}/${attempt}`;
-  await tell(tx, requestId, {
+  await addToTimeline(tx, requestId, {
     source,
     attempt,
     kind: 'callback',

@@ -25,7 +25,7 @@ import {
   settleQuery,
 } from './query-store.ts';
 import { lastAttempts } from './rules/query-status.ts';
-import { tell } from './timeline-store.ts';
+import { addToTimeline } from './timeline-store.ts';
 
 const RETRY_TRIES = 5;
 const RETRY_PAUSE_MS = 100;
@@ -96,7 +96,12 @@ export function createQueryControl(deps: {
       const token = callbackToken(deps.callbackKey, requestId, source, attempt);
       await insertRun(tx, requestId, next, [{ source, attempt, callbackHash: callbackHash(token) }]);
       await settleQuery(tx, requestId);
-      await tell(tx, requestId, { source, attempt, kind: 'redrive', message: 'Taken up again on request' });
+      await addToTimeline(tx, requestId, {
+        source,
+        attempt,
+        kind: 'redrive',
+        message: 'Taken up again on request',
+      });
       return next;
     });
     launcher.launch(accountId, requestId, run);

@@ -9,7 +9,7 @@ import { endAttempt } from './attempt-store.ts';
 import { lockQuery, settleQuery } from './query-store.ts';
 import { openAttemptsOfRun } from './recovery-store.ts';
 import { tellRetired } from './retire-missing.ts';
-import { tell } from './timeline-store.ts';
+import { addToTimeline } from './timeline-store.ts';
 
 /**
  * An attempt's end, the query's status that follows from it and the webhook that tells it are one transaction.
@@ -28,7 +28,7 @@ export async function completeAttempt(
   const aside = ended.strays > 0 ? `, ${ended.strays} of other patients put aside` : '';
   const message =
     note ?? `Completed with ${ended.resources} resources and ${ended.documents} documents${aside}`;
-  await tell(tx, step.requestId, { source, attempt, kind: 'completed', message });
+  await addToTimeline(tx, step.requestId, { source, attempt, kind: 'completed', message });
   return settleAndAnnounce(tx, step, query, { status: 'completed', ...ended, retired });
 }
 
@@ -46,7 +46,12 @@ export async function failAttempt(
   const next = willRetry
     ? `; attempt ${attempt + 1} in ${Math.round((failure.retryAfterMs ?? 0) / 1000)} s`
     : '';
-  await tell(tx, step.requestId, { source, attempt, kind: 'failed', message: `${failure.reason}${next}` });
+  await addToTimeline(tx, step.requestId, {
+    source,
+    attempt,
+    kind: 'failed',
+    message: `${failure.reason}${next}`,
+  });
   if (willRetry) {
     await settleQuery(tx, step.requestId);
     return undefined;
@@ -84,7 +89,7 @@ async function settleAndAnnounce(
 ): Promise<string | undefined> {
   const overall = await settleQuery(tx, step.requestId);
   if (overall !== 'running')
-    await tell(tx, step.requestId, { kind: 'query-ended', message: `Query ${overall}` });
+    await addToTimeline(tx, step.requestId, { kind: 'query-ended', message: `Query ${overall}` });
   const type = networkQueryEventType(step.source);
   const externalId = await readExternalId(tx, query.patient_id);
   return insertEvent(tx, {
@@ -137,7 +142,7 @@ export async function announceFirstData(tx: AccountTx, step: SourceStepInput): P
   });
   if (eventId !== undefined) {
     const { source, attempt } = step;
-    await tell(tx, step.requestId, {
+    await addToTimeline(tx, step.requestId, {
       source,
       attempt,
       kind: 'first-data-ready',

@@ -3,7 +3,7 @@ import type { AccountTx } from '../platform/database/database.ts';
 import { countAside } from '../records/record-store.ts';
 import type { AsideReason } from '../records/rules/facts.ts';
 import type { Page } from '../sources/connector.ts';
-import { tell } from './timeline-store.ts';
+import { addToTimeline } from './timeline-store.ts';
 
 /** What the source could not bring in full is told, not passed over. */
 export async function recordOmissions(tx: AccountTx, step: SourceStepInput, page: Page): Promise<void> {
@@ -19,7 +19,12 @@ export async function recordOmissions(tx: AccountTx, step: SourceStepInput, page
     page.reportedErrors > 0 ? `the source reports ${page.reportedErrors} errors of its own` : undefined,
   ].filter((omission) => omission !== undefined);
   if (omissions.length === 0) return;
-  await tell(tx, step.requestId, { source, attempt, kind: 'incomplete', message: omissions.join('; ') });
+  await addToTimeline(tx, step.requestId, {
+    source,
+    attempt,
+    kind: 'incomplete',
+    message: omissions.join('; '),
+  });
 }
 
 /** What is kept and yet no part of the record is told as well. */
@@ -34,7 +39,7 @@ export async function recordExclusions(
   const reasons = counts.map(({ reason, count }) => `${count} ${ASIDE_REASONS[reason]}`);
   const message = `Kept, but no part of the record: ${reasons.join(', ')}`;
   const onceKey = `put-aside/${source}/${attempt}`;
-  await tell(tx, step.requestId, { source, attempt, kind: 'incomplete', message, onceKey });
+  await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, onceKey });
 }
 
 const ASIDE_REASONS: Record<AsideReason, string> = {

@@ -2,7 +2,7 @@ import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { type AttemptWork, insertNextAttempt, readAttempt } from './attempt-store.ts';
 import { lockQuery, settleQuery } from './query-store.ts';
-import { tell } from './timeline-store.ts';
+import { addToTimeline } from './timeline-store.ts';
 
 /** The query is gone, with its patient: nothing is left to do. */
 export class QueryGone extends Error {
@@ -30,7 +30,7 @@ export async function openAttempt(
   if (work === undefined) throw new QueryGone();
   if (work.status === 'running' && work.job === null && work.cursor === null) {
     const onceKey = `asked/${source}/${attempt}`;
-    await tell(tx, step.requestId, {
+    await addToTimeline(tx, step.requestId, {
       source,
       attempt,
       kind: 'asked',

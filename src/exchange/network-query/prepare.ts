@@ -8,7 +8,7 @@ import { OvertakenError } from '../platform/database/retry.ts';
 import { countUse, type LimitUse, readUse } from '../platform/limits/limit-store.ts';
 import { callbackHash, callbackToken } from './callback-token.ts';
 import { insertQuery } from './query-store.ts';
-import { tell } from './timeline-store.ts';
+import { addToTimeline } from './timeline-store.ts';
 
 export interface PrepareInput {
   account: { settings: AccountSettings };
@@ -68,7 +68,7 @@ export async function prepareQuery(
       callbackHash: callbackHash(callbackToken(callbackKey, requestId, source, 1)),
     })),
   });
-  await tell(
+  await addToTimeline(
     tx,
     requestId,
     {

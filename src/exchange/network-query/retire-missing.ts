@@ -6,7 +6,7 @@ import { compareWithAnswer, countRetired, retire } from '../records/retirement-s
 import { type Identity, isTakenBack, type RetireReason } from '../records/rules/retirement.ts';
 import { readSourcePatientIds } from '../records/source-patient-store.ts';
 import type { Fate, Page, SourceConnector } from '../sources/connector.ts';
-import { tell } from './timeline-store.ts';
+import { addToTimeline } from './timeline-store.ts';
 
 export interface Retiring {
   store: Pick<Store, 'asAccount'>;
@@ -63,7 +63,7 @@ export async function retireMissing(
     const { source, attempt } = step;
     const message = `${resources(unknown)} missing in the answer could not be checked at the source and stay in the record`;
     const onceKey = `unchecked/${source}/${attempt}`;
-    await tell(tx, step.requestId, { source, attempt, kind: 'incomplete', message, onceKey });
+    await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, onceKey });
   });
 }
 
@@ -93,7 +93,7 @@ export async function tellRetired(tx: AccountTx, step: SourceStepInput): Promise
     const were = sum === 1 ? 'it was retired' : 'they were retired';
     const message = `${says} ${resources(sum)}: ${were} (${types})`;
     const onceKey = `retired/${reason}/${source}/${attempt}`;
-    await tell(tx, step.requestId, { source, attempt, kind: 'retired', message, onceKey });
+    await addToTimeline(tx, step.requestId, { source, attempt, kind: 'retired', message, onceKey });
   }
   return total;
 }

@@ -2,17 +2,23 @@ import type { TimelineEntry } from '../../contract/network-query.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 
+/** What happened in a query, for people to read; see docs/interface.md, E3. */
 export interface NewTimelineEntry {
   source?: SourceType;
   attempt?: number;
   kind: string;
-  /** For people; no personal data. */
+  /** One sentence without personal data: what happened, at which source, and what follows. */
   message: string;
-  /** Told at most once, however often the step that tells it runs. */
+  /** Entries of a query with the same key are written once, however often their step runs. */
   onceKey?: string;
 }
 
-export async function tell(tx: AccountTx, queryId: string, ...entries: NewTimelineEntry[]): Promise<void> {
+/** Appends entries to the timeline of a query, in the caller's transaction. */
+export async function addToTimeline(
+  tx: AccountTx,
+  queryId: string,
+  ...entries: NewTimelineEntry[]
+): Promise<void> {
   if (entries.length === 0) return;
   await tx.db
     .insertInto('network_query_timeline')
@@ -31,6 +37,7 @@ export async function tell(tx: AccountTx, queryId: string, ...entries: NewTimeli
     .execute();
 }
 
+/** The timeline of a query, oldest entry first. */
 export async function readTimeline(tx: AccountTx, queryId: string): Promise<TimelineEntry[]> {
   const rows = await tx.db
     .selectFrom('network_query_timeline')

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { RecordSource } from '../../contract/primitives.ts';
-import { tell } from '../network-query/timeline-store.ts';
+import { addToTimeline } from '../network-query/timeline-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import type { ConversionOutcome } from './tables.ts';
 
@@ -114,7 +114,7 @@ export async function tellOfDocument(
     .where('id', '=', document.queryId)
     .executeTakeFirst();
   if (query === undefined) return;
-  await tell(tx, document.queryId, { source: document.source, kind: 'incomplete', message });
+  await addToTimeline(tx, document.queryId, { source: document.source, kind: 'incomplete', message });
 }
 
 /** Notes the same of many documents; of one that has an outcome already, nothing. */
