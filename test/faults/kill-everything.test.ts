@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { readConnection } from '../../src/embedded/connection-file.ts';
 import { commandLineOf } from '../../src/embedded/orphan.ts';
 import { killAndWait, testFolder } from '../support/postgres-tools.ts';
@@ -54,7 +54,7 @@ const title = 'carries work in progress on to its end after kill -9 of itself, t
 
 // The processes are found in /proc.
 describe.runIf(process.platform === 'linux')('npm start', () => {
-  it(title, { timeout: 300_000 }, async () => {
+  test(title, { timeout: 300_000 }, async () => {
     const dataDir = await testFolder();
     const { main, access } = await startMain(dataDir);
     const account = await access.addAccount();

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 import { runOverlap } from './bulk/overlap.ts';
 import { runBulkRound } from './bulk/round.ts';
@@ -37,7 +37,7 @@ describe('work in progress', { timeout: 200_000 }, () => {
     await rm(dataDir, { recursive: true, force: true });
   }, 60_000);
 
-  it.each(KILLABLE)('ends as it would have, once each, when the %s is killed', async (part) => {
+  test.each(KILLABLE)('ends as it would have, once each, when the %s is killed', async (part) => {
     const windows = KILL_WINDOWS.filter(({ name }) => name === MOMENTS[part]);
     const [kill] = planKills(seededRandom(1), { parts: [part], rounds: 1, windows });
     const { hit, faults } = await runRound(stack, kill, undisturbed);
@@ -45,18 +45,18 @@ describe('work in progress', { timeout: 200_000 }, () => {
     expect(hit).toBe(true);
   });
 
-  it('asks about each patient of two monitored cohorts once when the worker is killed', async () => {
+  test('asks about each patient of two monitored cohorts once when the worker is killed', async () => {
     const round = { patients: 100, queriesPerMinute: 12_000, kills: 1, timeoutMs: 60_000 };
     const { faults, queries } = await runMonitoringRound(stack, round);
     expect(faults).toEqual([]);
     expect(queries).toBe(100);
   });
 
-  it('makes one patient a person of two CSVs with the same people at once, and creates beside them', async () => {
+  test('makes one patient a person of two CSVs with the same people at once, and creates beside them', async () => {
     expect(await runOverlap(stack, 60_000)).toEqual([]);
   });
 
-  it('makes the same of a CSV, row for row, when the worker and PostgreSQL are killed in the middle of a chunk', async () => {
+  test('makes the same of a CSV, row for row, when the worker and PostgreSQL are killed in the middle of a chunk', async () => {
     const round = { rows: 3_000, toQuery: 30, workerAfterRows: 0, postgresAfterRows: 2_000 };
     const { faults, killedAt } = await runBulkRound(stack, { ...round, timeoutMs: 120_000 });
     expect(faults).toEqual([]);
@@ -64,7 +64,7 @@ describe('work in progress', { timeout: 200_000 }, () => {
     expect(killedAt.postgres).toBeLessThan(3_000);
   });
 
-  it('is judged by what would show a fault: planted ones are seen', async () => {
+  test('is judged by what would show a fault: planted ones are seen', async () => {
     const { account, outcome } = undisturbed;
     const values = [account.accountId];
     await stack.rows(

@@ -1,5 +1,5 @@
 import { SignJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/contract/endpoints.ts';
 import { findKeyHolders, revokeApiKey } from '../../src/exchange/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
@@ -23,7 +23,7 @@ const call = (headers: Record<string, string>, url = '/medical/v1/facility') =>
   gateway.app.inject({ method: 'GET', url, headers });
 
 describe('who shows no valid key', () => {
-  it('gets 401 with a challenge from every operation, before its request is looked at', async () => {
+  test('gets 401 with a challenge from every operation, before its request is looked at', async () => {
     for (const { method, path } of Object.values(endpoints)) {
       const url = path.replaceAll(/:\w+/g, 'x');
       const answer = await gateway.app.inject({ method, url, headers: { 'x-api-key': generateApiKey() } });
@@ -32,13 +32,13 @@ describe('who shows no valid key', () => {
     }
   });
 
-  it('is told whether the key is missing or wrong, and nothing else', async () => {
+  test('is told whether the key is missing or wrong, and nothing else', async () => {
     expect((await call({})).json().detail).toContain('x-api-key');
     expect((await call({ 'x-api-key': 'mdx_nonsense' })).json().detail).toBe('The API key is not valid');
     expect((await call({ 'x-api-key': `${account.apiKey}x` })).statusCode).toBe(401);
   });
 
-  it('is refused with a key that was revoked', async () => {
+  test('is refused with a key that was revoked', async () => {
     const other = await gateway.addAccount();
     const hash = parseApiKey(other.apiKey)?.hash ?? Buffer.alloc(0);
     const holder = (await findKeyHolders(gateway.store, [hash])).get(hash.toString('hex'));
@@ -56,12 +56,12 @@ describe('an internal token', () => {
       .setExpirationTime(claims.expires ?? '5m')
       .sign(new TextEncoder().encode(key));
 
-  it('acts for its account', async () => {
+  test('acts for its account', async () => {
     const answer = await call({ authorization: `Bearer ${await token({})}` });
     expect(answer.json().facilities[0].id).toBe(account.facilityId);
   });
 
-  it.each([
+  test.each([
     ['of another audience', () => token({ aud: 'embed' })],
     ['that has expired', () => token({ expires: '-1m' })],
     ['of an account that is none', () => token({ sub: '0198a000-0000-7000-8000-000000000000' })],
@@ -73,7 +73,7 @@ describe('an internal token', () => {
 });
 
 describe('the limit of requests per minute', () => {
-  it('is counted over all gateways, told in headers, and answered with 429 and Retry-After', async () => {
+  test('is counted over all gateways, told in headers, and answered with 429 and Retry-After', async () => {
     const limited = await gateway.addAccount({ settings: { limits: { requestsPerMinute: 3 } } });
     const statuses: number[] = [];
     for (let request = 0; request < 4; request += 1) {
@@ -92,7 +92,7 @@ describe('the limit of requests per minute', () => {
 });
 
 describe('several gateways', () => {
-  it('together never allow more than the limit', async () => {
+  test('together never allow more than the limit', async () => {
     const limited = await gateway.addAccount({ settings: { limits: { requestsPerMinute: 100 } } });
     const second = await createTestGateway({ store: gateway.store });
     const headers = { 'x-api-key': limited.apiKey };
@@ -112,7 +112,7 @@ describe('several gateways', () => {
 });
 
 describe('another account', () => {
-  it('may have the same person as a patient of its own', async () => {
+  test('may have the same person as a patient of its own', async () => {
     const [person, stranger] = [newPerson(), await gateway.addAccount()];
     const ours = await account.call('POST', `patient?facilityId=${account.facilityId}`, person);
     const theirs = await stranger.call('POST', `patient?facilityId=${stranger.facilityId}`, person);

@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runAdmin } from '../../src/exchange/admin/run.ts';
 import { renderTable } from '../../src/starter/table.ts';
 import { createTestGateway, newPerson, type TestGateway } from '../support/gateway.ts';
@@ -52,7 +52,7 @@ const call = (key: string, url = '/medical/v1/facility') =>
   gateway.app.inject({ url, headers: { 'x-api-key': key } });
 
 describe('an account made by the CLI', () => {
-  it('works with its first key and facility: a patient is created', async () => {
+  test('works with its first key and facility: a patient is created', async () => {
     const { key } = await makeKey();
     const address = ['--address-line1', '1 Main St', '--city', 'Boston', '--state', 'ma', '--zip', '02108'];
     const { document } = await admin(
@@ -68,7 +68,7 @@ describe('an account made by the CLI', () => {
     expect(answer.statusCode).toBe(201);
   });
 
-  it('has the settings it was given, and keeps those that a change does not name', async () => {
+  test('has the settings it was given, and keeps those that a change does not name', async () => {
     const changed = await admin(
       ...['accounts', 'set', accountId, '--requests-per-minute', '500', '--dialect', 'published'],
       ...['--monitoring-hours', '22-4', '--frame-ancestors', 'https://ehr.example.org'],
@@ -89,7 +89,7 @@ describe('an account made by the CLI', () => {
 });
 
 describe('an embed token', () => {
-  it('is ended by the CLI, by itself or by its id, once', async () => {
+  test('is ended by the CLI, by itself or by its id, once', async () => {
     const { key } = await makeKey('--scopes', 'read');
     const make = async (): Promise<string> =>
       (
@@ -119,7 +119,7 @@ describe('an embed token', () => {
 });
 
 describe('a key made by the CLI', () => {
-  it('is shown once and stored nowhere', async () => {
+  test('is shown once and stored nowhere', async () => {
     const { key, prefix } = await makeKey('--label', 'EHR');
     expect(key).toMatch(/^mdx_[0-9a-f]{8}_/);
     const listed = await admin('keys', 'list', '--account', accountId);
@@ -127,7 +127,7 @@ describe('a key made by the CLI', () => {
     expect(listed.out).not.toContain(key.slice(-43));
   });
 
-  it('is replaced without a gap, and refused from the moment of its revocation', async () => {
+  test('is replaced without a gap, and refused from the moment of its revocation', async () => {
     const [old, successor] = [await makeKey('--scopes', 'read'), await makeKey('--expires', '90d')];
     expect([(await call(old.key)).statusCode, (await call(successor.key)).statusCode]).toEqual([200, 200]);
     expect((await admin('keys', 'revoke', old.prefix)).exitCode).toBe(0);
@@ -137,7 +137,7 @@ describe('a key made by the CLI', () => {
     expect(Object.fromEntries(states)).toMatchObject({ [old.id]: 'revoked', [successor.id]: 'active' });
   });
 
-  it('is audited with its making and its end', async () => {
+  test('is audited with its making and its end', async () => {
     const { id } = await makeKey();
     await admin('keys', 'revoke', id);
     const entries = await gateway.store.asAccount(accountId, (tx) =>
@@ -156,7 +156,7 @@ describe('a key made by the CLI', () => {
 });
 
 describe('what the CLI cannot do', () => {
-  it.each([
+  test.each([
     [['keys', 'revoke', 'mdx_00000000'], 'There is no such key'],
     [['keys', 'list', '--account', 'nonsense'], 'There is no account nonsense'],
     [['accounts', 'create', '--name', ' '], '1 to 200 characters'],
@@ -170,7 +170,7 @@ describe('what the CLI cannot do', () => {
     expect(exitCode).toBe(2);
   });
 
-  it.each([
+  test.each([
     [['--scopes', 'everything'], '"everything" is no scope; there are: read, write'],
     [['--expires', 'soon'], '"soon" is no time'],
     [['--expires', '2020-01-31'], 'has passed already'],

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Scope } from '../../src/contract/scope.ts';
 import { insertApiKey, listApiKeys, revokeApiKey } from '../../src/exchange/accounts/api-key-store.ts';
 import { createKeyCheck } from '../../src/exchange/accounts/key-check.ts';
@@ -32,7 +32,7 @@ async function addKey(options: { scopes?: Scope[]; expiresAt?: Date } = {}) {
 const statusOf = async (answer: Promise<{ statusCode: number }>) => (await answer).statusCode;
 
 describe('a key', () => {
-  it('that is revoked is refused by every gateway with the next request, its siblings go on', async () => {
+  test('that is revoked is refused by every gateway with the next request, its siblings go on', async () => {
     const [old, successor] = [await addKey(), await addKey()];
     const second = await createTestGateway({ store: gateway.store });
     const elsewhere = () =>
@@ -50,7 +50,7 @@ describe('a key', () => {
     await second.app.close();
   });
 
-  it('is good until it expires', async () => {
+  test('is good until it expires', async () => {
     const [past, future] = [
       await addKey({ expiresAt: new Date(Date.now() - 1_000) }),
       await addKey({ expiresAt: new Date(Date.now() + 60_000) }),
@@ -59,7 +59,7 @@ describe('a key', () => {
     expect(await statusOf(future.call('GET', 'facility'))).toBe(200);
   });
 
-  it('has its use noted, but not with every request', async () => {
+  test('has its use noted, but not with every request', async () => {
     const key = await addKey();
     const lastUse = async () =>
       (await gateway.store.asSystem((tx) => listApiKeys(tx, account.accountId))).find(
@@ -73,7 +73,7 @@ describe('a key', () => {
     expect(await lastUse()).toEqual(noted);
   });
 
-  it('cannot be made by an account itself', async () => {
+  test('cannot be made by an account itself', async () => {
     const make = gateway.store.asAccount(account.accountId, (tx) =>
       sql`insert into api_key (id, account_id, prefix, hash) values (${uuidv7()}, ${account.accountId}, 'mdx_x', '\\x00')`.execute(
         tx.db,
@@ -84,7 +84,7 @@ describe('a key', () => {
 });
 
 describe('the scopes of a key', () => {
-  it.each<[Scope, 'GET' | 'POST' | 'DELETE', string, unknown, number]>([
+  test.each<[Scope, 'GET' | 'POST' | 'DELETE', string, unknown, number]>([
     ['read', 'GET', 'facility', undefined, 200],
     ['read', 'POST', 'patient/match', newPerson(), 404],
     ['read', 'POST', 'cohort', { name: 'Not by this key' }, 403],
@@ -99,7 +99,7 @@ describe('the scopes of a key', () => {
     expect(await statusOf(key.call(method as 'GET', url, body))).toBe(expected);
   });
 
-  it('are named in the refusal, which is audited', async () => {
+  test('are named in the refusal, which is audited', async () => {
     const key = await addKey({ scopes: ['read', 'webhooks-admin'] });
     const answer = await key.call('PUT', `patient/${uuidv7()}`, newPerson());
     expect(answer.statusCode).toBe(403);

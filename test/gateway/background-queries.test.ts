@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { BACKGROUND_PRIORITY } from '../../src/contract/query-limits.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
@@ -47,7 +47,7 @@ const origins = () =>
   );
 
 describe('a query that nobody waits for', () => {
-  it('whose transaction began in the minute before does not make the minute forget its uses', async () => {
+  test('whose transaction began in the minute before does not make the minute forget its uses', async () => {
     await startMany(1, undefined);
     await gateway.store.asAccount(account.accountId, (tx) =>
       sql`update rate_window set used = 8, window_start = window_start + interval '1 minute'
@@ -56,7 +56,7 @@ describe('a query that nobody waits for', () => {
     expect((await start(BACKGROUND_PRIORITY)).json().errors).toMatchObject([{ httpStatus: 429 }]);
   });
 
-  it('starts while less than 80 % of the minute is used, whoever used it', async () => {
+  test('starts while less than 80 % of the minute is used, whoever used it', async () => {
     await startMany(3, undefined);
     const answers = await startMany(6, BACKGROUND_PRIORITY);
     const started = answers.filter((answer) => answer.json().status === 'processing');
@@ -64,7 +64,7 @@ describe('a query that nobody waits for', () => {
     expect(await origins()).toEqual([...Array(3).fill('interactive'), ...Array(5).fill('monitoring')]);
   });
 
-  it('that finds no room is 2XX with a 429 among the errors, tells when to come again, and leaves nothing', async () => {
+  test('that finds no room is 2XX with a 429 among the errors, tells when to come again, and leaves nothing', async () => {
     await startMany(8, 'u=7');
     const answer = await start('u=5, i');
     expect(answer.statusCode).toBe(200);
@@ -79,13 +79,13 @@ describe('a query that nobody waits for', () => {
     expect((await account.call('GET', `network/query/${answer.json().requestId}`)).statusCode).toBe(404);
   });
 
-  it('never takes the last fifth from people: they get it to the last query, however often background asks', async () => {
+  test('never takes the last fifth from people: they get it to the last query, however often background asks', async () => {
     await startMany(20, BACKGROUND_PRIORITY);
     const answers = await startMany(3, undefined);
     expect(answers.map((answer) => answer.json().status)).toEqual(['processing', 'processing', 'failed']);
   });
 
-  it('starts those of its sources that have room', async () => {
+  test('starts those of its sources that have room', async () => {
     await startMany(8, undefined);
     const answer = await start(BACKGROUND_PRIORITY, ['hie', 'lab']);
     expect(answer.json()).toMatchObject({
@@ -95,7 +95,7 @@ describe('a query that nobody waits for', () => {
     });
   });
 
-  it.each(['u=3', 'u=4', 'i', 'u=12', 'u=six', 'su=7'])(
+  test.each(['u=3', 'u=4', 'i', 'u=12', 'u=six', 'su=7'])(
     'is not one with the priority %s',
     async (priority) => {
       await start(priority);
@@ -103,7 +103,7 @@ describe('a query that nobody waits for', () => {
     },
   );
 
-  it('shows its metadata in the list, where later runs look for it', async () => {
+  test('shows its metadata in the list, where later runs look for it', async () => {
     const metadata = { 'monitoring.due': '2026-11-21T02:00:00Z' };
     await account.call('POST', `network/query?patientId=${patientId}`, { sources: ['lab'], metadata });
     const { queries } = (await account.call('GET', 'network/query?source=lab')).json();
@@ -112,7 +112,7 @@ describe('a query that nobody waits for', () => {
 });
 
 describe('the sweep after a bulk create', () => {
-  it('is shown with the bulk create once it has begun; of others there is none', async () => {
+  test('is shown with the bulk create once it has begun; of others there is none', async () => {
     const { requestId } = (await account.call('POST', 'patient/bulk')).json();
     const shown = async () => (await account.call('GET', `patient/bulk/${requestId}`)).json();
     expect(await shown()).not.toHaveProperty('sweep');

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { request } from 'undici';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { UPLOAD_BYTES_MAX, uploadConflictSchema } from '../../src/contract/bulk-create.ts';
 import { expireUpload } from '../../src/exchange/bulk-create/upload-store.ts';
 import { insertFacility } from '../../src/exchange/facilities/facility-store.ts';
@@ -91,7 +91,7 @@ const hasBegun = async (requestId: string) => {
 };
 
 describe('the start of a bulk create', () => {
-  it('takes the only facility, ignores any body, and gives the upload URL of this service', async () => {
+  test('takes the only facility, ignores any body, and gives the upload URL of this service', async () => {
     const answer = await account.call('POST', 'patient/bulk', undefined, { 'content-type': 'text/csv' });
     expect(answer.statusCode).toBe(200);
     const { requestId, uploadUrl, createdAt, ...rest } = answer.json();
@@ -106,7 +106,7 @@ describe('the start of a bulk create', () => {
     });
   });
 
-  it.each([
+  test.each([
     ['a facility that is not there', `facilityId=${uuidv7()}`, 404],
     ['something that is no id', 'facilityId=main-clinic', 404],
     ['an empty facility', 'facilityId=', 400],
@@ -115,7 +115,7 @@ describe('the start of a bulk create', () => {
     expect((await account.call('POST', `patient/bulk?${query}`)).statusCode).toBe(status);
   });
 
-  it('needs a facility when the account has several, and knows another account’s as none', async () => {
+  test('needs a facility when the account has several, and knows another account’s as none', async () => {
     const other = await gateway.addAccount();
     const second = uuidv7();
     await gateway.store.asAccount(other.accountId, (tx) =>
@@ -138,14 +138,14 @@ describe('the start of a bulk create', () => {
     expect((await account.call('POST', `patient/bulk?facilityId=${second}`)).statusCode).toBe(404);
   });
 
-  it('repeated under its Idempotency-Key gives the same request and URL', async () => {
+  test('repeated under its Idempotency-Key gives the same request and URL', async () => {
     const headers = { 'idempotency-key': 'panel-1' };
     const first = await account.call('POST', 'patient/bulk', undefined, headers);
     const again = await account.call('POST', 'patient/bulk', undefined, headers);
     expect(again.json()).toEqual(first.json());
   });
 
-  it('can be found in the list, newest first, and is nothing of another account', async () => {
+  test('can be found in the list, newest first, and is nothing of another account', async () => {
     const { requestId } = await start();
     const page = (await account.call('GET', 'patient/bulk?count=1')).json();
     expect(page.bulkCreates.map((one: Started) => one.requestId)).toEqual([requestId]);
@@ -157,7 +157,7 @@ describe('the start of a bulk create', () => {
 });
 
 describe('an upload', () => {
-  it('moves the request to processing, tells its hash, and writes the webhook with it', async () => {
+  test('moves the request to processing, tells its hash, and writes the webhook with it', async () => {
     const { requestId, path } = await start();
     const answer = await put(path, CSV, { 'content-type': 'Text/CSV; charset=utf-8' });
     expect(answer).toEqual({
@@ -169,7 +169,7 @@ describe('an upload', () => {
     expect(gateway.launched.filter((id) => id === requestId)).toHaveLength(2);
   });
 
-  it('whose answer was lost is told by its repeat what is there, also after the tenth minute', async () => {
+  test('whose answer was lost is told by its repeat what is there, also after the tenth minute', async () => {
     const { requestId, path } = await start();
     await put(path, CSV);
     for (const late of [false, true]) {
@@ -193,21 +193,21 @@ describe('an upload', () => {
     ['without a key', { 'x-api-key': undefined }, CSV, 401],
     ['that is empty', {}, '', 400],
   ];
-  it.each(refused)('%s is refused, and the right one may follow', async (_what, headers, body, status) => {
+  test.each(refused)('%s is refused, and the right one may follow', async (_what, headers, body, status) => {
     const { requestId, path } = await start();
     expect((await put(path, body, headers)).status).toBe(status);
     expect((await statusOf(requestId)).status).toBe('waiting');
     expect((await put(path, CSV)).status).toBe(200);
   });
 
-  it('with another account’s key finds nothing, nor does a changed link', async () => {
+  test('with another account’s key finds nothing, nor does a changed link', async () => {
     const stranger = await gateway.addAccount();
     const { path } = await start();
     expect((await put(path, CSV, { 'x-api-key': stranger.apiKey })).status).toBe(404);
     expect((await put(`${path.slice(0, -1)}_`, CSV)).status).toBe(404);
   });
 
-  it('that announces more than the largest file is refused before it is sent', async () => {
+  test('that announces more than the largest file is refused before it is sent', async () => {
     const { path } = await start();
     const socket = await openPut(path, UPLOAD_BYTES_MAX + 1);
     const [answer] = await once(socket, 'data');
@@ -215,14 +215,14 @@ describe('an upload', () => {
     socket.destroy();
   });
 
-  it('is read to its end when it is refused, so that whoever is sending gets the answer', async () => {
+  test('is read to its end when it is refused, so that whoever is sending gets the answer', async () => {
     const { path } = await start();
     await put(path, CSV);
     const large = Readable.from(Array.from({ length: 200 }, () => 'x'.repeat(64 * 1024)));
     expect((await put(path, large)).status).toBe(409);
   });
 
-  it('that broke off leaves nothing and may be sent again at once', async () => {
+  test('that broke off leaves nothing and may be sent again at once', async () => {
     const { requestId, path } = await start();
     const before = await gateway.blobCount();
     const socket = await openPut(path, 1_000_000);
@@ -233,7 +233,7 @@ describe('an upload', () => {
     await expect.poll(() => gateway.blobCount()).toBe(before + 1);
   });
 
-  it('is one of two at once: the first that is whole wins, the other learns of it and leaves nothing', async () => {
+  test('is one of two at once: the first that is whole wins, the other learns of it and leaves nothing', async () => {
     const { requestId, path } = await start();
     const before = await gateway.blobCount();
     const bodies = ['first,file\n', 'other,file\n'];
@@ -254,7 +254,7 @@ describe('an upload', () => {
     await expect.poll(() => gateway.blobCount()).toBe(before + 1);
   });
 
-  it('begun in time counts, though it crosses the tenth minute', async () => {
+  test('begun in time counts, though it crosses the tenth minute', async () => {
     const { requestId, path } = await start();
     const socket = await openPut(path, CSV.length);
     await hasBegun(requestId);
@@ -266,7 +266,7 @@ describe('an upload', () => {
     socket.destroy();
   });
 
-  it('after the tenth minute is refused with 410, before and after the request is seen to have expired', async () => {
+  test('after the tenth minute is refused with 410, before and after the request is seen to have expired', async () => {
     const { requestId, path } = await start();
     await letTimePass(requestId);
     expect((await put(path, CSV)).status).toBe(410);
@@ -280,7 +280,7 @@ describe('an upload', () => {
     expect(await eventsOf(requestId)).toEqual([]);
   });
 
-  it('of a gateway that died holds up the expiry for half a minute, and blocks nobody', async () => {
+  test('of a gateway that died holds up the expiry for half a minute, and blocks nobody', async () => {
     const { requestId } = await start();
     await letTimePass(requestId, 29);
     expect(await expire(requestId)).toBe(false);
@@ -288,7 +288,7 @@ describe('an upload', () => {
     expect(await expire(requestId)).toBe(true);
   });
 
-  it('is audited, taken or refused, by the request it was for', async () => {
+  test('is audited, taken or refused, by the request it was for', async () => {
     const { requestId, path } = await start();
     await put(path, '', {});
     await put(path, CSV);
@@ -319,7 +319,7 @@ describe('the result', () => {
     return requestId;
   }
 
-  it('is led to by every answer of "get status", downloads as a file, and is audited', async () => {
+  test('is led to by every answer of "get status", downloads as a file, and is audited', async () => {
     const requestId = await completed();
     const status = await statusOf(requestId);
     expect(status).toMatchObject({
@@ -343,7 +343,7 @@ describe('the result', () => {
     expect(audit).toContainEqual({ actor: 'link' });
   });
 
-  it('is not there before the request has completed', async () => {
+  test('is not there before the request has completed', async () => {
     const { requestId, path } = await start();
     await put(path, CSV);
     expect((await statusOf(requestId)).result).toBeUndefined();

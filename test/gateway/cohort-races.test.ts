@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { addMemberships, holdCohorts } from '../../src/exchange/cohorts/cohort-store.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
@@ -61,7 +61,7 @@ const shuffled = (ids: readonly string[]) =>
     .sort()
     .map(([, id]) => id);
 
-it('a storm of adds, removals, consents and purposes breaks nothing and locks nobody dead', async () => {
+test('a storm of adds, removals, consents and purposes breaks nothing and locks nobody dead', async () => {
   deadLocks = 0;
   const cohorts = [await addCohort(), await addCohort(), await addCohort({ purposeOfUse: 'operations' })];
   const cohort = () => cohorts[random(cohorts.length)];
@@ -112,7 +112,7 @@ it('a storm of adds, removals, consents and purposes breaks nothing and locks no
   }
 }, 60_000);
 
-it('every answer tells the size that its own change made', async () => {
+test('every answer tells the size that its own change made', async () => {
   const id = await addCohort();
   const adds = Array.from({ length: 12 }, (_, index) =>
     account.call('POST', `cohort/${id}/patient`, { patientIds: patients.slice(index * 5, index * 5 + 5) }),
@@ -126,7 +126,7 @@ it('every answer tells the size that its own change made', async () => {
   expect(shrunk.sort((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, index) => index * 5));
 });
 
-it('a patient added while its cohort is deleted is in it, or there is no cohort', async () => {
+test('a patient added while its cohort is deleted is in it, or there is no cohort', async () => {
   for (let round = 0; round < 15; round += 1) {
     const id = await addCohort();
     const adders = [
@@ -145,7 +145,7 @@ it('a patient added while its cohort is deleted is in it, or there is no cohort'
   }
 });
 
-it('consent that ends while everybody is added, or the purpose becomes treatment, holds', async () => {
+test('consent that ends while everybody is added, or the purpose becomes treatment, holds', async () => {
   for (let round = 0; round < 12; round += 1) {
     const [empty, operations] = [await addCohort(), await addCohort({ purposeOfUse: 'operations' })];
     const barred = patients.slice(round * 5, round * 5 + 4);
@@ -161,7 +161,7 @@ it('consent that ends while everybody is added, or the purpose becomes treatment
   }
 });
 
-it('a cohort can be changed while others put patients in without a pause', async () => {
+test('a cohort can be changed while others put patients in without a pause', async () => {
   const id = await addCohort();
   let changed = false;
   let rounds = 0;
@@ -188,7 +188,7 @@ it('a cohort can be changed while others put patients in without a pause', async
   expect(roundsBefore).toBeLessThan(100);
 });
 
-it('one name is taken once, by creates and changes at once', async () => {
+test('one name is taken once, by creates and changes at once', async () => {
   const ids = await Promise.all([addCohort(), addCohort(), addCohort()]);
   const body = { name: 'Wanted by many' };
   const answers = await Promise.all([
@@ -200,7 +200,7 @@ it('one name is taken once, by creates and changes at once', async () => {
   expect(answers.filter(({ statusCode }) => statusCode === 400)).toHaveLength(4);
 });
 
-it('of two who change a cohort by the same eTag one must read again', async () => {
+test('of two who change a cohort by the same eTag one must read again', async () => {
   const id = await addCohort();
   const { eTag } = (await account.call('GET', `cohort/${id}`)).json();
   const answers = await Promise.all(

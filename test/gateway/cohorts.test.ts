@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 const UNKNOWN = '0198a000-0000-7000-8000-000000000000';
@@ -39,14 +39,14 @@ async function expectError(answer: ReturnType<TestAccount['call']>, status: numb
 }
 
 describe('a cohort', () => {
-  it('is read with its eTag, in body and header', async () => {
+  test('is read with its eTag, in body and header', async () => {
     const cohort = await addCohort({ description: 'D', color: 'red' });
     const answer = await account.call('GET', `cohort/${cohort.id}`);
     expect([answer.statusCode, answer.json()]).toEqual([200, cohort]);
     expect(answer.headers.etag).toBe(`"${cohort.eTag}"`);
   });
 
-  it.each(['PATCH', 'PUT'] as const)('is changed by %s in what the body names', async (method) => {
+  test.each(['PATCH', 'PUT'] as const)('is changed by %s in what the body names', async (method) => {
     const settings = { monitoring: { hie: { enabled: true, frequency: 'weekly' } } };
     const cohort = await addCohort({ description: 'D', settings });
     const change = { color: 'blue', settings: { monitoring: { hie: { frequency: 'biweekly' } } } };
@@ -64,14 +64,14 @@ describe('a cohort', () => {
     expect(changed.slice(-2)).toEqual([1, 2].map(() => `${account.accountId} ${cohort.id}`));
   });
 
-  it('keeps its eTag when a change makes no difference, and when patients come and go', async () => {
+  test('keeps its eTag when a change makes no difference, and when patients come and go', async () => {
     const cohort = await addCohort();
     await account.call('PATCH', `cohort/${cohort.id}`, { name: cohort.name, settings: {} });
     await account.call('POST', `cohort/${cohort.id}/patient`, { patientIds: [await addPatient()] });
     expect(await read(cohort.id)).toEqual({ ...cohort, size: 1 });
   });
 
-  it('that changed since its eTag was seen is neither changed nor deleted', async () => {
+  test('that changed since its eTag was seen is neither changed nor deleted', async () => {
     const { id, eTag } = await addCohort();
     await account.call('PATCH', `cohort/${id}`, { description: 'new' });
     const detail = /has changed since this eTag/;
@@ -89,7 +89,7 @@ describe('a cohort', () => {
     expect(await read(id)).toMatchObject({ description: 'new', color: 'white' });
   });
 
-  it.each([
+  test.each([
     [{ name: ' ' }, 'name: name is required'],
     [{ color: 'mauve' }, /^color: color is one of red, /],
     [{ purposeOfUse: 'research' }, /^purposeOfUse: /],
@@ -103,7 +103,7 @@ describe('a cohort', () => {
     await expectError(account.call('PATCH', `cohort/${id}`, change), 400, detail);
   });
 
-  it('takes no name that another one has, except one of another account', async () => {
+  test('takes no name that another one has, except one of another account', async () => {
     const [first, second] = [await addCohort(), await addCohort()];
     const body = { name: first.name };
     await expectError(
@@ -116,7 +116,7 @@ describe('a cohort', () => {
     expect((await account.call('PATCH', `cohort/${second.id}`, { name: 'Theirs' })).statusCode).toBe(200);
   });
 
-  it('is deleted when it is empty, with 204 and no body', async () => {
+  test('is deleted when it is empty, with 204 and no body', async () => {
     const { id, eTag } = await addCohort();
     changed.length = 0;
     const answer = await account.call('DELETE', `cohort/${id}`, undefined, { 'if-match': `"${eTag}"` });
@@ -126,7 +126,7 @@ describe('a cohort', () => {
     await expectError(account.call('DELETE', `cohort/${id}`), 404, 'Cohort not found');
   });
 
-  it('with patients is not deleted, and its schedules hear nothing', async () => {
+  test('with patients is not deleted, and its schedules hear nothing', async () => {
     const { id } = await addCohort();
     await account.call('POST', `cohort/${id}/patient`, { patientIds: [await addPatient()] });
     changed.length = 0;
@@ -136,7 +136,7 @@ describe('a cohort', () => {
     expect((await account.call('DELETE', `cohort/${id}`)).statusCode).toBe(204);
   });
 
-  it('of another account is not there, whatever is done to it', async () => {
+  test('of another account is not there, whatever is done to it', async () => {
     const { id } = await addCohort({}, other);
     const theirs = await addPatient({}, other);
     await other.call('POST', `cohort/${id}/patient`, { patientIds: [theirs] });
@@ -172,7 +172,7 @@ describe('a cohort', () => {
 });
 
 describe('patients of a cohort', () => {
-  it('are added by id, once each, and told with their cohorts', async () => {
+  test('are added by id, once each, and told with their cohorts', async () => {
     const { id } = await addCohort();
     const [a, b] = [await addPatient(), await addPatient()];
     const first = await account.call('POST', `cohort/${id}/patient`, { patientIds: [a] });
@@ -193,7 +193,7 @@ describe('patients of a cohort', () => {
     expect([skipped.statusCode, skipped.json()]).toEqual([200, { cohorts: [await read(id)] }]);
   });
 
-  it('are removed by id; ids of others are ignored and counted', async () => {
+  test('are removed by id; ids of others are ignored and counted', async () => {
     const { id } = await addCohort();
     const [a, b] = [await addPatient(), await addPatient()];
     await account.call('POST', `cohort/${id}/patient`, { patientIds: [a, b] });
@@ -206,7 +206,7 @@ describe('patients of a cohort', () => {
   });
 
   const ids = [UNKNOWN];
-  it.each([
+  test.each([
     [{}, /exactly one of patientIds and allPatients is required/],
     [{ patientIds: ids, allPatients: true }, /exactly one of patientIds and allPatients is required/],
     [{ allPatients: false }, /^allPatients: allPatients can only be true/],
@@ -224,7 +224,7 @@ describe('patients of a cohort', () => {
     }
   });
 
-  it('are all added, and all removed', async () => {
+  test('are all added, and all removed', async () => {
     const owner = await gateway.addAccount();
     const { id } = await addCohort({ purposeOfUse: 'operations' }, owner);
     const all = [await addPatient({}, owner), await addPatient(WITHOUT_TREATMENT, owner)];
@@ -242,7 +242,7 @@ describe('patients of a cohort', () => {
     });
   });
 
-  it('are listed with what E9 names, in the dialect of the account', async () => {
+  test('are listed with what E9 names, in the dialect of the account', async () => {
     const owner = await gateway.addAccount({ dialect: 'published' });
     const { id } = await addCohort({}, owner);
     await addPatient({ firstName: ['Ann', 'Bea'], cohorts: [id] }, owner);
@@ -262,7 +262,7 @@ describe('patients of a cohort', () => {
     ]);
   });
 
-  it('are paged to the end and back by the addresses in meta', async () => {
+  test('are paged to the end and back by the addresses in meta', async () => {
     const { id } = await addCohort();
     const ids: string[] = [];
     for (let patient = 0; patient < 5; patient += 1) ids.unshift(await addPatient({ cohorts: [id] }));
@@ -290,7 +290,7 @@ describe('patients of a cohort', () => {
     expect([first.patients, first.meta.prevPage]).toEqual([pages[0].patients, undefined]);
   });
 
-  it.each([
+  test.each([
     ['fromItem=a&toItem=b', 'toItem: fromItem and toItem exclude each other'],
     ['fromItem=abc', /^fromItem: is not a cursor of this list/],
     ['count=101', 'count: count is at most 100'],
@@ -302,7 +302,7 @@ describe('patients of a cohort', () => {
 });
 
 describe('consent', () => {
-  it('bars from a treatment cohort: by id nobody is added, of all patients the barred are skipped', async () => {
+  test('bars from a treatment cohort: by id nobody is added, of all patients the barred are skipped', async () => {
     const owner = await gateway.addAccount();
     const { id } = await addCohort({}, owner);
     const [willing, barred] = [await addPatient({}, owner), await addPatient(WITHOUT_TREATMENT, owner)];
@@ -321,7 +321,7 @@ describe('consent', () => {
     });
   });
 
-  it('that ends takes the patient out of treatment cohorts only, and may come back', async () => {
+  test('that ends takes the patient out of treatment cohorts only, and may come back', async () => {
     const treatment = await addCohort();
     const operations = await addCohort({ purposeOfUse: 'operations' });
     const id = await addPatient({ cohorts: [treatment.id, operations.id] });
@@ -340,7 +340,7 @@ describe('consent', () => {
     expect(joined.statusCode).toBe(200);
   });
 
-  it('empties a cohort that becomes one for treatment of those without', async () => {
+  test('empties a cohort that becomes one for treatment of those without', async () => {
     const cohort = await addCohort({ purposeOfUse: 'operations' });
     const [willing] = [
       await addPatient({ cohorts: [cohort.id] }),
@@ -351,7 +351,7 @@ describe('consent', () => {
     expect(await membersOf(cohort.id)).toEqual([willing]);
   });
 
-  it('is another thing than the opt-out, which leaves cohorts alone', async () => {
+  test('is another thing than the opt-out, which leaves cohorts alone', async () => {
     const { id: cohortId } = await addCohort();
     const id = await addPatient({ cohorts: [cohortId] });
     const out = await account.call('PUT', `patient/${id}/hie-opt-out?hieOptOut=true`);
@@ -363,7 +363,7 @@ describe('consent', () => {
     expect(back.json().hieOptOut).toBe(false);
   });
 
-  it.each(['hie-opt-out?hieOptOut', 'treatment-relationship?treatmentRelationship'])(
+  test.each(['hie-opt-out?hieOptOut', 'treatment-relationship?treatmentRelationship'])(
     'PUT …/%s takes true and false only, of patients of the account',
     async (path) => {
       const id = await addPatient();
@@ -376,7 +376,7 @@ describe('consent', () => {
 });
 
 describe('the list of patients', () => {
-  it('is newest first, and filtered by facility and external id', async () => {
+  test('is newest first, and filtered by facility and external id', async () => {
     const owner = await gateway.addAccount();
     const ids = [
       await addPatient({ externalId: 'one' }, owner),

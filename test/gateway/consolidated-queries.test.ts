@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { RECORD_TYPES } from '../../src/contract/consolidated-query.ts';
 import { endConsolidatedQuery } from '../../src/exchange/consolidated-query/query-store.ts';
 import { CLINICAL_TYPES, SUPPORTING_TYPES } from '../../src/exchange/records/rules/resource-types.ts';
@@ -28,7 +28,7 @@ const end = (requestId: string) =>
   );
 
 describe('starting a consolidated query', () => {
-  it('answers what it will give, once it is safe, and starts its workflow', async () => {
+  test('answers what it will give, once it is safe, and starts its workflow', async () => {
     const answer = await account.call(
       'POST',
       path('consolidated/query?conversionType=pdf&resources=Observation,Condition&dateFrom=2024-01-01'),
@@ -49,7 +49,7 @@ describe('starting a consolidated query', () => {
     );
   });
 
-  it('answers the one in progress for the same parameters, however they are written, and starts none', async () => {
+  test('answers the one in progress for the same parameters, however they are written, and starts none', async () => {
     const [first, ...others] = await Promise.all(
       ['Task,Goal', 'Goal,Task', 'Goal&resources=Task', 'Task,Goal,Task'].map((names) =>
         start(`?resources=${names}`),
@@ -62,7 +62,7 @@ describe('starting a consolidated query', () => {
     expect((await start('?resources=Task,Goal')).requestId).not.toBe(first.requestId);
   });
 
-  it.each([
+  test.each([
     ['resources=Foo', 'resources', '"Foo" is none of its types; a record has AdverseEvent, Al'],
     ['resources=', 'resources', 'holds an empty name'],
     ['dateFrom=2024-02-30', 'dateFrom', '"2024-02-30" is not a date of the form YYYY-MM-DD'],
@@ -81,7 +81,7 @@ describe('starting a consolidated query', () => {
     }
   });
 
-  it('stops at the limit of a minute and says when there is room again', async () => {
+  test('stops at the limit of a minute and says when there is room again', async () => {
     const few = await gateway.addAccount({ settings: { limits: { consolidatedQueriesPerMinute: 2 } } });
     const of = await addPatient(few);
     // Five, for the minute may turn once between them.
@@ -93,7 +93,7 @@ describe('starting a consolidated query', () => {
 });
 
 describe('consolidated queries', () => {
-  it('are listed while they are in progress, newest first, with the status of the latest', async () => {
+  test('are listed while they are in progress, newest first, with the status of the latest', async () => {
     const of = await addPatient(account);
     const list = async () => (await account.call('GET', path(undefined, of))).json();
     expect(await list()).toMatchObject({
@@ -116,7 +116,7 @@ describe('consolidated queries', () => {
     });
   });
 
-  it("are nobody else's: neither another account's nor another patient's", async () => {
+  test("are nobody else's: neither another account's nor another patient's", async () => {
     const stranger = await gateway.addAccount();
     const { requestId } = await start();
     for (const rest of [
@@ -134,7 +134,7 @@ describe('consolidated queries', () => {
 });
 
 describe('the record at once', () => {
-  it('is a searchset, also of a patient of whom no source has told', async () => {
+  test('is a searchset, also of a patient of whom no source has told', async () => {
     const answer = await account.call('GET', path('consolidated'));
     expect(answer.headers['content-type']).toBe('application/fhir+json; charset=utf-8');
     expect(answer.json()).toMatchObject({
@@ -152,7 +152,7 @@ describe('the record at once', () => {
     });
   });
 
-  it('can be asked for every type that a record may hold', () => {
+  test('can be asked for every type that a record may hold', () => {
     expect(RECORD_TYPES).toEqual([...new Set([...CLINICAL_TYPES, ...SUPPORTING_TYPES])].sort());
   });
 });

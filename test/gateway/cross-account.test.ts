@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { Endpoint } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
@@ -118,7 +118,7 @@ function expectNothingOf(whose: Owned, { named }: Attempt, { body }: { body: str
 const names = Object.keys(endpoints) as EndpointName[];
 
 describe('with the things of another account in its request', () => {
-  it.each(names)('%s finds nothing, shows nothing and changes nothing', async (name) => {
+  test.each(names)('%s finds nothing, shows nothing and changes nothing', async (name) => {
     const before = await env.contentOf(owner.accountId);
     const direct = attemptOf(name, owned, owned);
     const answer = await attempt(direct, stranger);
@@ -136,7 +136,7 @@ describe('with the things of another account in its request', () => {
     expect(await env.contentOf(owner.accountId)).toEqual(before);
   });
 
-  it.each(names.filter((name) => endpoints[name].method === 'GET' && name !== 'getDocumentUrl'))(
+  test.each(names.filter((name) => endpoints[name].method === 'GET' && name !== 'getDocumentUrl'))(
     '… while its owner is answered by %s',
     async (name) => {
       const answer = await attempt(attemptOf(name, owned, owned), owner);

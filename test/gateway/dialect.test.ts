@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Dialect } from '../../src/exchange/accounts/account-store.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
@@ -77,7 +77,7 @@ describe.each<[Dialect, { first: unknown; last: unknown }]>([
   ['interface', { first: ['Mary', 'Ann'], last: ['Garcia', 'Lopez'] }],
   ['published', { first: 'Mary Ann', last: 'Garcia Lopez' }],
 ])('the dialect %s', (dialect, { first, last }) => {
-  it('writes names its way in every answer that carries a patient, and further identifiers twice', async () => {
+  test('writes names its way in every answer that carries a patient, and further identifiers twice', async () => {
     const answers = await patientAnswers(await gateway.addAccount({ dialect }));
     for (const [operation, answer] of Object.entries(answers)) {
       expect(answer, operation).toMatchObject({ firstName: first, lastName: last });
@@ -89,7 +89,7 @@ describe.each<[Dialect, { first: unknown; last: unknown }]>([
     }
   });
 
-  it('tells running states and attempts its way in every answer that carries a query', async () => {
+  test('tells running states and attempts its way in every answer that carries a query', async () => {
     const { E4, E2, E3, list } = await queryAnswers(await gateway.addAccount({ dialect }));
     // A start says processing in both (interface.md, E2).
     for (const started of [E4, E2]) {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Endpoint, errorStatusesOf } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
 import { REQUEST_EXAMPLES } from '../../src/exchange/platform/http/openapi/examples.ts';
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 describe('the OpenAPI document', () => {
-  it('lists every operation of the contract at its address, with its answers and errors', () => {
+  test('lists every operation of the contract at its address, with its answers and errors', () => {
     expect(document.openapi).toBe('3.1.0');
     for (const [name, endpoint] of Object.entries(endpoints) as [EndpointName, Endpoint][]) {
       const path = endpoint.path.replaceAll(/:(\w+)/g, '{$1}');
@@ -31,7 +31,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('lists no operation that does not exist', () => {
+  test('lists no operation that does not exist', () => {
     for (const [path, operations] of Object.entries(document.paths)) {
       for (const method of Object.keys(operations)) {
         const url = path.replaceAll(/\{(\w+)\}/g, ':$1');
@@ -40,13 +40,13 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('has no reference that leads nowhere, and no schema that nothing refers to', () => {
+  test('has no reference that leads nowhere, and no schema that nothing refers to', () => {
     const text = JSON.stringify(document);
     const references = new Set([...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map((match) => match[1]));
     expect([...references].sort()).toEqual(Object.keys(document.components.schemas).sort());
   });
 
-  it('shows examples that the operations accept', () => {
+  test('shows examples that the operations accept', () => {
     for (const [name, example] of Object.entries(REQUEST_EXAMPLES)) {
       const { body }: Endpoint = endpoints[name as EndpointName];
       expect(body?.safeParse(example), name).toMatchObject({ success: true });
@@ -56,7 +56,7 @@ describe('the OpenAPI document', () => {
 });
 
 describe('the reference page', () => {
-  it('is served with the scripts it needs and a policy that allows no others', async () => {
+  test('is served with the scripts it needs and a policy that allows no others', async () => {
     const page = await gateway.app.inject('/reference/');
     expect(page.statusCode).toBe(200);
     expect(page.headers['content-security-policy']).not.toContain("script-src 'unsafe-inline'");
@@ -70,11 +70,11 @@ describe('the reference page', () => {
 });
 
 describe('health', () => {
-  it('says that the process serves, whatever else is down', async () => {
+  test('says that the process serves, whatever else is down', async () => {
     expect((await gateway.app.inject('/health')).statusCode).toBe(200);
   });
 
-  it('says apart what is up; without Temporal it is ready still', async () => {
+  test('says apart what is up; without Temporal it is ready still', async () => {
     const halfUp = await createTestGateway({
       pingTemporal: async () => {
         throw new Error('down');
@@ -88,7 +88,7 @@ describe('health', () => {
     await halfUp.close();
   });
 
-  it('is 503 without the database, and so is every operation, with Retry-After', async () => {
+  test('is 503 without the database, and so is every operation, with Retry-After', async () => {
     const cut = await createTestGateway();
     const account = await cut.addAccount();
     const store = {
@@ -107,7 +107,7 @@ describe('health', () => {
 });
 
 describe('metrics', () => {
-  it('measure by operation and never by address', async () => {
+  test('measure by operation and never by address', async () => {
     await gateway.app.inject('/medical/v1/patient/0198a000-0000-7000-8000-000000000000');
     const metrics = (await gateway.app.inject('/metrics')).body;
     expect(metrics).toContain('http_request_duration_seconds_count{process="gateway",operation="getPatient"');

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { webhookEventSchema } from '../../src/contract/events.ts';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import { findDocumentByName } from '../../src/exchange/documents/document-store.ts';
@@ -126,7 +126,7 @@ describe('a conversion', () => {
       return document;
     });
 
-  it('that failed is not tried again at each request, but for its other format', async () => {
+  test('that failed is not tried again at each request, but for its other format', async () => {
     const document = await stored(await deliver({ bytes: CCDA }));
     const { renditions, gate, asked } = counted({ kind: 'refused', reason: 'it took too long' });
     gate.open();
@@ -142,7 +142,7 @@ describe('a conversion', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('that is under way is joined by equal ones, and kept once', async () => {
+  test('that is under way is joined by equal ones, and kept once', async () => {
     const document = await stored(await deliver({ bytes: CCDA }));
     const { renditions, gate, asked } = counted({ kind: 'rendered', bytes: Buffer.from('<p>') });
     const blobsBefore = await gateway.blobCount();
@@ -155,7 +155,7 @@ describe('a conversion', () => {
     expect(await renditions.render(account.accountId, document, 'html')).toBe(ids[0]);
   });
 
-  it('for which there is no room now is a 503 with Retry-After, and may be asked for again', async () => {
+  test('for which there is no room now is a 503 with Retry-After, and may be asked for again', async () => {
     const document = await stored(await deliver({ bytes: CCDA }));
     const { renditions, gate, asked } = counted({ kind: 'busy' });
     gate.open();
@@ -169,7 +169,7 @@ describe('a conversion', () => {
 });
 
 describe('E14', () => {
-  it('gives a link to a document as it came, which holds for a minute and needs no key', async () => {
+  test('gives a link to a document as it came, which holds for a minute and needs no key', async () => {
     const fileName = await deliver({ bytes: CCDA });
     const answer = await urlOf(fileName);
     expect(answer.statusCode).toBe(200);
@@ -191,13 +191,13 @@ describe('E14', () => {
     expect(expiresAt - Date.now()).toBeLessThanOrEqual(60_000);
   });
 
-  it('gives the source’s answer that meta.source of a resource names, at the published address too', async () => {
+  test('gives the source’s answer that meta.source of a resource names, at the published address too', async () => {
     const fileName = await deliver({ bytes: '{}', contentType: 'application/fhir+json', kind: 'page' });
     const answer = await urlOf(fileName, undefined, 'document/downloadUrl');
     expect((await open(answer.json().url)).body).toBe('{}');
   });
 
-  it.each(['html', 'pdf'])('converts a C-CDA document to %s, once', async (format) => {
+  test.each(['html', 'pdf'])('converts a C-CDA document to %s, once', async (format) => {
     const fileName = await deliver({ bytes: CCDA });
     const before = await gateway.blobCount();
     const first = await urlOf(fileName, format);
@@ -219,7 +219,7 @@ describe('E14', () => {
     }
   });
 
-  it('keeps a conversion for a day', async () => {
+  test('keeps a conversion for a day', async () => {
     const fileName = await deliver({ bytes: CCDA });
     const { url } = (await urlOf(fileName, 'html')).json();
     const { store, blobs } = gateway;
@@ -238,7 +238,7 @@ describe('E14', () => {
     expect(noted).toMatchObject([{ kind: 'blob', ref: expect.stringMatching(/^document\//) }]);
   });
 
-  it('says why a document cannot be converted, and that it can be had as it is', async () => {
+  test('says why a document cannot be converted, and that it can be had as it is', async () => {
     const pdf = await deliver({ bytes: '%PDF-1.7', contentType: 'application/pdf' });
     expect((await urlOf(pdf, 'html')).json()).toMatchObject({
       status: 400,
@@ -252,7 +252,7 @@ describe('E14', () => {
     expect((await urlOf(pdf, 'docx')).statusCode).toBe(400);
   });
 
-  it('knows another account’s files as little as files that do not exist', async () => {
+  test('knows another account’s files as little as files that do not exist', async () => {
     const fileName = await deliver({ bytes: CCDA });
     const other = await gateway.addAccount();
     const query = `document/download-url?fileName=${fileName}`;
@@ -264,7 +264,7 @@ describe('E14', () => {
     );
   });
 
-  it('refuses links that are expired, changed, of another kind or of another account', async () => {
+  test('refuses links that are expired, changed, of another kind or of another account', async () => {
     const url: string = (await urlOf(await deliver({ bytes: CCDA }))).json().url;
     const token = url.split('/').at(-1) ?? '';
     const targetId = uuidOf(token);
@@ -279,7 +279,7 @@ describe('E14', () => {
     expect((await sign('document', account.accountId, soon)).statusCode).toBe(200);
   });
 
-  it('lets nothing of a source’s content type into the answer’s headers or run', async () => {
+  test('lets nothing of a source’s content type into the answer’s headers or run', async () => {
     const html = await deliver({ bytes: '<script>alert(1)</script>', contentType: 'text/html' });
     const file = await open((await urlOf(html)).json().url);
     expect(file.headers['content-disposition']).toMatch(/^attachment; /);
@@ -290,7 +290,7 @@ describe('E14', () => {
     );
   });
 
-  it('audits who asked and who read', async () => {
+  test('audits who asked and who read', async () => {
     const of = await addPatient();
     const fileName = await deliver({ bytes: CCDA, of });
     await open((await urlOf(fileName)).json().url);
@@ -328,7 +328,7 @@ const CCD = {
 };
 
 describe('the list of documents', () => {
-  it('has each document as it came last, files of the same content once, no answers of sources', async () => {
+  test('has each document as it came last, files of the same content once, no answers of sources', async () => {
     const of = await addPatient();
     await deliver({ of, bytes: 'first version', reference: CCD });
     const queryId = uuidv7();
@@ -351,7 +351,7 @@ describe('the list of documents', () => {
     });
   });
 
-  it('is valid FHIR that leads to nothing of the source, and names what E14 takes', async () => {
+  test('is valid FHIR that leads to nothing of the source, and names what E14 takes', async () => {
     const of = await addPatient();
     const fileName = await deliver({ of, bytes: CCDA, reference: CCD });
     await deliver({ of, bytes: 'no reference', contentType: 'text/plain' });
@@ -369,7 +369,7 @@ describe('the list of documents', () => {
     expect((await urlOf(documents[0].content[0].attachment.title)).statusCode).toBe(200);
   });
 
-  it('is filtered by the documents’ own dates and by words, newest first, undated kept', async () => {
+  test('is filtered by the documents’ own dates and by words, newest first, undated kept', async () => {
     const of = await addPatient();
     const named = (id: string, date: string | undefined, title: string) =>
       deliver({
@@ -396,7 +396,7 @@ describe('the list of documents', () => {
 });
 
 describe('meta.source', () => {
-  it('of every resource of a record names a file that E14 gives, pages and C-CDA documents alike', async () => {
+  test('of every resource of a record names a file that E14 gives, pages and C-CDA documents alike', async () => {
     const created = await account.call('POST', `patient?facilityId=${account.facilityId}`, sample.createBody);
     const of: string = created.json().id;
     const queryId = uuidv7();
@@ -444,7 +444,7 @@ describe('meta.source', () => {
 });
 
 describe('bulk document URLs', () => {
-  it('go out by a webhook, with links made when it is sent', async () => {
+  test('go out by a webhook, with links made when it is sent', async () => {
     const of = await addPatient();
     const fileName = await deliver({ of, bytes: 'content', reference: CCD });
     const answer = await account.call('POST', `document/download-url/bulk?patientId=${of}`);
@@ -464,7 +464,7 @@ describe('bulk document URLs', () => {
     expect((await open(patient?.documents[0]?.url ?? '')).body).toBe('content');
   });
 
-  it('are asked for once under an Idempotency-Key, and tell of no documents too', async () => {
+  test('are asked for once under an Idempotency-Key, and tell of no documents too', async () => {
     const of = await addPatient();
     const ask = () =>
       account.call('POST', `document/download-url/bulk?patientId=${of}`, undefined, {

@@ -1,5 +1,5 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openRecordReader } from '../../src/exchange/records/summary/record-reader.ts';
 import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
 import { summarise } from '../../src/exchange/records/summary/summarise.ts';
@@ -47,7 +47,7 @@ describe.skipIf(!hasChromium)('what is read in a browser', () => {
     page.evaluate(`for (const part of document.querySelectorAll('details')) part.open = ${isOpen}`);
 
   describe('is for everybody (WCAG 2.2 AA)', () => {
-    it('the page with everything unfolded, while a query is under way and when it has failed in part', async () => {
+    test('the page with everything unfolded, while a query is under way and when it has failed in part', async () => {
       const requestId = await environment.startQuery(patientId);
       await environment.progress(requestId, 'lab', { status: 'failed', reason: 'No answer' });
       await environment.progress(requestId, 'pharmacy', { status: 'completed', resources: 3 });
@@ -63,7 +63,7 @@ describe.skipIf(!hasChromium)('what is read in a browser', () => {
       expect(await accessibilityFaults(page)).toEqual([]);
     });
 
-    it('a patient without data, what could not be loaded, a view that is closed', async () => {
+    test('a patient without data, what could not be loaded, a view that is closed', async () => {
       const empty = await environment.addPatient(newPerson({ lastName: 'Nodata' }));
       await page.route('**/medical/v1/document?**', (route) => route.abort());
       await show(await environment.token(), empty);
@@ -76,7 +76,7 @@ describe.skipIf(!hasChromium)('what is read in a browser', () => {
       expect(await inBothSchemes()).toEqual([]);
     });
 
-    it('the summary of a record and a C-CDA document, on a phone, where tables are scrolled', async () => {
+    test('the summary of a record and a C-CDA document, on a phone, where tables are scrolled', async () => {
       const { accountId } = environment.account;
       const { store, app } = environment.gateway;
       const reader = await openRecordReader(store, { accountId, patientId, filter: {} });
@@ -98,7 +98,7 @@ describe.skipIf(!hasChromium)('what is read in a browser', () => {
     });
   });
 
-  it('says that there is no such patient for this token, and nothing else', async () => {
+  test('says that there is no such patient for this token, and nothing else', async () => {
     const stranger = await environment.gateway.addAccount();
     await show((await stranger.call('POST', 'token/embed')).json().token);
     await page.getByRole('heading', { name: 'Patient not found' }).waitFor();
@@ -106,7 +106,7 @@ describe.skipIf(!hasChromium)('what is read in a browser', () => {
     expect(await page.getByRole('button').count()).toBe(0);
   });
 
-  it('a new token, set before the end of the old one, changes nothing of what is being read', async () => {
+  test('a new token, set before the end of the old one, changes nothing of what is being read', async () => {
     await show(await environment.token(200));
     await page.locator('#session.soon').waitFor();
     await page.locator('#record summary').nth(4).click();
@@ -121,7 +121,7 @@ describe.skipIf(!hasChromium)('what is read in a browser', () => {
     expect(calls.filter((name) => name !== 'icon.svg')).toEqual(['events']);
   });
 
-  it('says since when live updates are missing, comes back by itself and loads what was missing', async () => {
+  test('says since when live updates are missing, comes back by itself and loads what was missing', async () => {
     let isDown = true;
     const whileDown = /\/(?:events|summary)$/;
     await page.route(whileDown, (route) => (isDown ? route.abort() : route.continue()));
@@ -134,7 +134,7 @@ describe.skipIf(!hasChromium)('what is read in a browser', () => {
     expect(await page.locator('#connection').isVisible()).toBe(false);
   });
 
-  it('a record of thousands is opened in part: how much is told, the rest comes on demand', async () => {
+  test('a record of thousands is opened in part: how much is told, the rest comes on demand', async () => {
     const rows = Array.from({ length: 3_000 }, (_, index) => ({
       kind: 'row',
       cells: [{ text: `Problem ${index}` }],

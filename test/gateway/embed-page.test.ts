@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { request } from 'undici';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { findApiKeys, revokeApiKey } from '../../src/exchange/accounts/api-key-store.ts';
 import {
   createEmbedEnvironment,
@@ -24,7 +24,7 @@ const get = (path: string, headers: Record<string, string> = {}) =>
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 describe('the document of the embedded page', () => {
-  it('says nothing about anybody, and may be framed by the account’s own origins only', async () => {
+  test('says nothing about anybody, and may be framed by the account’s own origins only', async () => {
     const { accountId } = environment.account;
     const answer = await get(`/embed/${accountId}/patient/${patientId}`);
     expect(answer.statusCode).toBe(200);
@@ -41,7 +41,7 @@ describe('the document of the embedded page', () => {
     expect((await get(`/embed/${patientId}/patient/${patientId}`)).statusCode).toBe(404);
   });
 
-  it('has all its files, and no others', async () => {
+  test('has all its files, and no others', async () => {
     const { body } = await get(`/embed/${environment.account.accountId}/patient/${patientId}`);
     for (const [, path = ''] of body.matchAll(/(?:src|href)="(\/[^"]+)"/g))
       expect((await get(path)).statusCode, path).toBe(200);
@@ -50,7 +50,7 @@ describe('the document of the embedded page', () => {
 });
 
 describe('what the page asks for beside the interface', () => {
-  it('needs a token of the account in the address, and a patient of it', async () => {
+  test('needs a token of the account in the address, and a patient of it', async () => {
     const token = await environment.token();
     const stranger = await environment.gateway.addAccount();
     const theirs = (await stranger.call('POST', 'token/embed')).json().token;
@@ -73,7 +73,7 @@ describe('what the page asks for beside the interface', () => {
 });
 
 describe('a stream of events', () => {
-  it('says how long it may last, then how things stand, and does not hold up a gateway that closes', async () => {
+  test('says how long it may last, then how things stand, and does not hold up a gateway that closes', async () => {
     const other = await environment.gateway.addAccount();
     const person = (await other.call('POST', `patient?facilityId=${other.facilityId}`, newPerson())).json();
     const { token } = (await other.call('POST', 'token/embed', { expirationInSeconds: 600 })).json();
@@ -122,7 +122,7 @@ describe.skipIf(!hasChromium)('the embedded page in a browser', () => {
   };
   const text = (selector: string) => page.locator(selector).innerText();
 
-  it('opens in a frame of an allowed page; its token is in no address, neither asked for nor shown', async () => {
+  test('opens in a frame of an allowed page; its token is in no address, neither asked for nor shown', async () => {
     const token = await environment.token();
     await page.goto(environment.hostUrl('localhost', environment.pageUrl(patientId, token)));
     const frame = page.frameLocator('iframe');
@@ -140,14 +140,14 @@ describe.skipIf(!hasChromium)('the embedded page in a browser', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('does not open in a frame of another page', async () => {
+  test('does not open in a frame of another page', async () => {
     const url = environment.pageUrl(patientId, await environment.token());
     await page.goto(environment.hostUrl('127.0.0.1', url));
     await expect.poll(() => complaints.join()).toContain('frame-ancestors');
     expect(await page.frameLocator('iframe').getByText('Maribel').count()).toBe(0);
   });
 
-  it('follows a query source by source, tells it, and offers what it brought', async () => {
+  test('follows a query source by source, tells it, and offers what it brought', async () => {
     await show(await environment.token());
     await page.locator('#queries .quiet').waitFor();
     await page.locator('#record details').first().waitFor();
@@ -166,7 +166,7 @@ describe.skipIf(!hasChromium)('the embedded page in a browser', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('tells before its time is over, and then forgets everything', async () => {
+  test('tells before its time is over, and then forgets everything', async () => {
     await page.clock.install();
     await show(await environment.token(1_000));
     await page.getByText('Open until').waitFor();
@@ -180,7 +180,7 @@ describe.skipIf(!hasChromium)('the embedded page in a browser', () => {
     expect(await page.evaluate('document.activeElement.id')).toBe('name');
   });
 
-  it('goes on with a new token that its host sets, without loading the page anew', async () => {
+  test('goes on with a new token that its host sets, without loading the page anew', async () => {
     await show('not.a.token');
     await page.getByRole('heading', { name: 'This view is closed' }).waitFor();
     const token = await environment.token();
@@ -189,7 +189,7 @@ describe.skipIf(!hasChromium)('the embedded page in a browser', () => {
     expect(page.url()).not.toContain('access_token');
   });
 
-  it('closes when the API key of its token is revoked', async () => {
+  test('closes when the API key of its token is revoked', async () => {
     const other = await environment.gateway.addAccount();
     const theirs = (await other.call('POST', `patient?facilityId=${other.facilityId}`, newPerson())).json();
     const { token } = (await other.call('POST', 'token/embed')).json();
@@ -206,7 +206,7 @@ describe.skipIf(!hasChromium)('the embedded page in a browser', () => {
     await page.getByRole('heading', { name: 'This view is closed' }).waitFor();
   });
 
-  it('shows hostile names as the text they are', async () => {
+  test('shows hostile names as the text they are', async () => {
     const hostile = '<img/src=x/onerror=document.title="owned">';
     const cohort = (await environment.account.call('POST', 'cohort', { name: `<b>${hostile}</b>` })).json();
     const id = await environment.addPatient(newPerson({ firstName: hostile, cohorts: [cohort.id] }));
@@ -218,7 +218,7 @@ describe.skipIf(!hasChromium)('the embedded page in a browser', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('says so when it was opened without a token, or with one that is not good', async () => {
+  test('says so when it was opened without a token, or with one that is not good', async () => {
     await show('');
     await page.getByText('Open this page from your application').waitFor();
     await page.goto('about:blank');
@@ -226,7 +226,7 @@ describe.skipIf(!hasChromium)('the embedded page in a browser', () => {
     await page.getByRole('heading', { name: 'This view is closed' }).waitFor();
   });
 
-  it('offers to try again what could not be loaded', async () => {
+  test('offers to try again what could not be loaded', async () => {
     let fails = true;
     await page.route('**/medical/v1/document?**', (route) => (fails ? route.abort() : route.continue()));
     await show(await environment.token());
@@ -237,7 +237,7 @@ describe.skipIf(!hasChromium)('the embedded page in a browser', () => {
     await page.locator('#documents li').first().waitFor();
   });
 
-  it('is worked by keyboard alone: sections open, a document is asked for', async () => {
+  test('is worked by keyboard alone: sections open, a document is asked for', async () => {
     await show(await environment.token());
     await page.locator('#documents li').first().waitFor();
     await page.locator('#record details').first().waitFor();
@@ -262,7 +262,7 @@ describe.skipIf(!hasChromium)('the embedded page in a browser', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('fits a phone of 320 pixels, in dark too', async () => {
+  test('fits a phone of 320 pixels, in dark too', async () => {
     await page.setViewportSize({ width: 320, height: 640 });
     await page.emulateMedia({ colorScheme: 'dark' });
     await show(await environment.token());

@@ -1,7 +1,7 @@
 import { decodeJwt, SignJWT } from 'jose';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/contract/endpoints.ts';
 import type { Scope } from '../../src/contract/scope.ts';
 import { insertApiKey, revokeApiKey } from '../../src/exchange/accounts/api-key-store.ts';
@@ -44,7 +44,7 @@ const withToken = (token: string, url = `/medical/v1/patient/${patientId}`, meth
   gateway.app.inject({ method, url, headers: { authorization: `Bearer ${token}` } });
 
 describe('create embed token (E1)', () => {
-  it('gives a token for ten hours when nothing is said, or for the time asked for', async () => {
+  test('gives a token for ten hours when nothing is said, or for the time asked for', async () => {
     for (const [body, seconds] of [
       [undefined, 36_000],
       [{}, 36_000],
@@ -60,7 +60,7 @@ describe('create embed token (E1)', () => {
     }
   });
 
-  it('takes an empty body that says it is JSON', async () => {
+  test('takes an empty body that says it is JSON', async () => {
     const answer = await gateway.app.inject({
       method: 'POST',
       url: '/medical/v1/token/embed',
@@ -69,18 +69,18 @@ describe('create embed token (E1)', () => {
     expect(answer.statusCode).toBe(200);
   });
 
-  it.each([36_001, 0, -1, 1.5, '60', null, true])('refuses %j seconds with 400', async (seconds) => {
+  test.each([36_001, 0, -1, 1.5, '60', null, true])('refuses %j seconds with 400', async (seconds) => {
     const answer = await create({ expirationInSeconds: seconds });
     expect([answer.statusCode, answer.json().errors[0].path]).toEqual([400, 'expirationInSeconds']);
   });
 
-  it('gives the same token again under the same Idempotency-Key', async () => {
+  test('gives the same token again under the same Idempotency-Key', async () => {
     const headers = { 'idempotency-key': 'embed-1' };
     expect(await tokenOf({}, headers)).toBe(await tokenOf({}, headers));
     expect((await create({ expirationInSeconds: 5 }, headers)).statusCode).toBe(422);
   });
 
-  it('stands nowhere in the database, though it is given again', async () => {
+  test('stands nowhere in the database, though it is given again', async () => {
     const token = await tokenOf({}, { 'idempotency-key': 'embed-2' });
     const { rows } = await gateway.store.asSystem((tx) =>
       sql<{ row: string }>`select k::text as row from idempotency_key k`.execute(tx.db),
@@ -89,7 +89,7 @@ describe('create embed token (E1)', () => {
     expect(rows.map(({ row }) => row).join()).not.toContain(token.split('.')[1]);
   });
 
-  it('is for keys that may read: not for others, an embed token, or our own orchestrator', async () => {
+  test('is for keys that may read: not for others, an embed token, or our own orchestrator', async () => {
     const writer = await addKey(['write']);
     expect((await create({}, { 'x-api-key': writer.apiKey })).statusCode).toBe(403);
     const again = await withToken(await tokenOf(), '/medical/v1/token/embed', 'POST');
@@ -103,7 +103,7 @@ describe('create embed token (E1)', () => {
     expect((await withToken(internal, '/medical/v1/token/embed', 'POST')).statusCode).toBe(403);
   });
 
-  it('is audited by the id of the token, which is never told itself', async () => {
+  test('is audited by the id of the token, which is never told itself', async () => {
     const token = await tokenOf();
     const { jti = '' } = decodeJwt(token);
     const entry = await gateway.store.asAccount(account.accountId, (tx) =>
@@ -121,7 +121,7 @@ describe('create embed token (E1)', () => {
 });
 
 describe('an embed token', () => {
-  it('reads what the page shows, and is refused by every other operation', async () => {
+  test('reads what the page shows, and is refused by every other operation', async () => {
     const token = await tokenOf();
     await Promise.all(
       Object.entries(endpoints).map(async ([name, { method, path }]) => {
@@ -134,13 +134,13 @@ describe('an embed token', () => {
     );
   });
 
-  it('finds nothing of another account', async () => {
+  test('finds nothing of another account', async () => {
     const stranger = await gateway.addAccount();
     const theirs = (await stranger.call('POST', 'token/embed')).json().token;
     expect((await withToken(theirs)).statusCode).toBe(404);
   });
 
-  it('dies at once with the key that made it, and no other does', async () => {
+  test('dies at once with the key that made it, and no other does', async () => {
     const [old, other] = [await addKey(), await addKey()];
     const token = await tokenOf({}, { 'x-api-key': old.apiKey });
     const sibling = await tokenOf({}, { 'x-api-key': other.apiKey });
@@ -150,7 +150,7 @@ describe('an embed token', () => {
     expect((await withToken(sibling)).statusCode).toBe(200);
   });
 
-  it('can be revoked alone', async () => {
+  test('can be revoked alone', async () => {
     const [token, sibling] = [await tokenOf(), await tokenOf()];
     const { jti = '', exp = 0 } = decodeJwt(token);
     const revoke = () =>
@@ -166,7 +166,7 @@ describe('an embed token', () => {
     expect((await withToken(sibling)).statusCode).toBe(200);
   });
 
-  it.each([
+  test.each([
     ['that has expired', { expiresAt: new Date(Date.now() - 2_000) }, TEST_INTERNAL_KEY],
     ['signed with another key', {}, 'another-key-another-key-another'],
     ['of a key that is none', { keyId: uuidv7() }, TEST_INTERNAL_KEY],
@@ -187,7 +187,7 @@ describe('an embed token', () => {
     ]);
   });
 
-  it('changed in any part is refused with 401', async () => {
+  test('changed in any part is refused with 401', async () => {
     const [head, claims, signature] = (await tokenOf()).split('.');
     const forged = Buffer.from(
       JSON.stringify({ ...decodeJwt(`${head}.${claims}.${signature}`), exp: 9_999_999_999 }),

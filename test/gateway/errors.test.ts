@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ERROR_NAMES } from '../../src/contract/errors.ts';
 import type { GatewayDeps } from '../../src/exchange/features.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -14,7 +14,7 @@ afterAll(() => gateway.close());
 const create = (body: unknown) => account.call('POST', `patient?facilityId=${account.facilityId}`, body);
 
 describe('an error', () => {
-  it('is a problem document with the published members, and names the request', async () => {
+  test('is a problem document with the published members, and names the request', async () => {
     const answer = await account.call('GET', 'patient/0198a000-0000-7000-8000-000000000000');
     expect(answer.statusCode).toBe(404);
     expect(answer.headers['content-type']).toBe('application/problem+json; charset=utf-8');
@@ -28,7 +28,7 @@ describe('an error', () => {
     });
   });
 
-  it('lists every mistake of a body with its path, what was found and what would be right', async () => {
+  test('lists every mistake of a body with its path, what was found and what would be right', async () => {
     const answer = await create(
       newPerson({
         firstName: undefined,
@@ -55,7 +55,7 @@ describe('an error', () => {
     expect(detail).toContain(`address[0].zip: ${messages['address[0].zip']}`);
   });
 
-  it('names the one character that no text may have', async () => {
+  test('names the one character that no text may have', async () => {
     const texts = [
       newPerson({ externalId: 'a\u0000b' }),
       newPerson({ address: { ...newPerson().address[0], city: '\u0000' } }),
@@ -67,7 +67,7 @@ describe('an error', () => {
     expect((await account.call('GET', 'patient?externalId=a%00b')).statusCode).toBe(400);
   });
 
-  it('reports a wrong source by the form that the caller meant', async () => {
+  test('reports a wrong source by the form that the caller meant', async () => {
     const answer = await create(newPerson({ networkQuery: { sources: { hie: { enabled: 'yes' } } } }));
     expect(answer.statusCode).toBe(400);
     expect(answer.json().errors[0]).toEqual({
@@ -76,7 +76,7 @@ describe('an error', () => {
     });
   });
 
-  it.each([
+  test.each([
     ['a missing query parameter', () => account.call('POST', 'patient', newPerson()), 400, 'facilityId'],
     ['an id that is none', () => account.call('GET', 'patient/42'), 400, 'expected an id in UUID form'],
     ['broken JSON', () => create('{"firstName":'), 400, 'not valid JSON'],
@@ -89,7 +89,7 @@ describe('an error', () => {
     expect(answer.json().detail).toContain(part);
   });
 
-  it('refuses a body that is too large, and one that is not JSON', async () => {
+  test('refuses a body that is too large, and one that is not JSON', async () => {
     expect((await create(newPerson({ externalId: 'x'.repeat(300_000) }))).statusCode).toBe(413);
     const url = `/medical/v1/patient?facilityId=${account.facilityId}`;
     const headers = { 'x-api-key': account.apiKey, 'content-type': 'text/csv' };
@@ -97,7 +97,7 @@ describe('an error', () => {
     expect(csv.statusCode).toBe(415);
   });
 
-  it('of ours tells nothing of the inside, and is logged under the request id', async () => {
+  test('of ours tells nothing of the inside, and is logged under the request id', async () => {
     const broken = await createTestGateway({
       networkQueries: {
         readQuery: async () => {
@@ -117,7 +117,7 @@ describe('an error', () => {
 });
 
 describe('an empty body', () => {
-  it.each(['application/json', 'application/x-www-form-urlencoded', 'text/plain; charset=utf-8'])(
+  test.each(['application/json', 'application/x-www-form-urlencoded', 'text/plain; charset=utf-8'])(
     'is accepted where none is needed, also as %s',
     async (type) => {
       const headers = { 'content-type': type };
@@ -128,7 +128,7 @@ describe('an empty body', () => {
 });
 
 describe('the log', () => {
-  it('holds neither addresses, queries, bodies nor keys', async () => {
+  test('holds neither addresses, queries, bodies nor keys', async () => {
     const person = newPerson({ externalId: 'mrn-778899' });
     await create(person);
     await create({ ...person, dob: 'mrn-778899' });

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { insertApiKey } from '../../src/exchange/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import { consolidatedDataUrl, createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
@@ -66,7 +66,7 @@ const embedToken = async (
 };
 
 describe('a link', () => {
-  it.each<[string, number, () => Promise<string>]>([
+  test.each<[string, number, () => Promise<string>]>([
     [
       'to a document (E14) lasts a minute',
       MINUTE,
@@ -135,7 +135,7 @@ describe('a link', () => {
     expect([late.statusCode, late.json().detail]).toEqual([410, 'This link has expired']);
   });
 
-  it('of a notification lasts ten minutes', async () => {
+  test('of a notification lasts ten minutes', async () => {
     const { params } = await notification(world);
     const { url } = await read(`notification/${params?.id}`);
     pass(10 * MINUTE - SECOND);
@@ -147,7 +147,7 @@ describe('a link', () => {
 });
 
 describe('an API key', () => {
-  it('is good until it expires, and so are the embed tokens that it made', async () => {
+  test('is good until it expires, and so are the embed tokens that it made', async () => {
     const key = await addKey(new Date(Date.now() + HOUR));
     const token = await embedToken(key);
     const patient = `/medical/v1/patient/${await world.make.patient()}`;
@@ -160,7 +160,7 @@ describe('an API key', () => {
 });
 
 describe('an embed token', () => {
-  it.each<[string, object | undefined, number]>([
+  test.each<[string, object | undefined, number]>([
     ['ten hours when nothing is said', undefined, 10 * HOUR],
     ['as long as was asked for', { expirationInSeconds: 60 }, MINUTE],
   ])('is good for %s', async (_what, body, lifetimeMs) => {
@@ -177,7 +177,7 @@ describe('an embed token', () => {
 describe('a verification', () => {
   const redirectUrl = 'https://app.example.org/';
 
-  it('of an identity waits for seven days', async () => {
+  test('of an identity waits for seven days', async () => {
     const asked = { patientId: await world.make.patient(), redirectUrl };
     const { sessionId, expiresAt } = await world.make.call('POST', 'identity/session', asked);
     expect(new Date(expiresAt).getTime()).toBe(Date.now() + 7 * 24 * HOUR);
@@ -187,7 +187,7 @@ describe('a verification', () => {
     expect((await read(`identity/session/${sessionId}`)).status).toBe('expired');
   });
 
-  it('by two factors waits for an hour', async () => {
+  test('by two factors waits for an hour', async () => {
     const proofedIdentityId = await verifiedIdentity(world);
     const { challengeId } = await world.make.call('POST', 'identity/aal2/challenge', {
       proofedIdentityId,
@@ -201,7 +201,7 @@ describe('a verification', () => {
 });
 
 describe('an idempotency key', () => {
-  it('gives its answer for 24 hours, and then is another request', async () => {
+  test('gives its answer for 24 hours, and then is another request', async () => {
     const key = { 'idempotency-key': 'for a day' };
     const ask = async () => (await world.account.call('POST', 'token/embed', {}, key)).json().token;
     const first = await ask();
@@ -213,7 +213,7 @@ describe('an idempotency key', () => {
 });
 
 describe('a limit', () => {
-  it('of requests begins anew with the minute that Retry-After names', async () => {
+  test('of requests begins anew with the minute that Retry-After names', async () => {
     const account = await world.addAccount({ settings: { limits: { requestsPerMinute: 2 } } });
     const ask = () => account.call('GET', 'facility');
     // The third may fall into the next minute, the fifth cannot be allowed with the first.
@@ -229,7 +229,7 @@ describe('a limit', () => {
 });
 
 describe('the key of a webhook destination', () => {
-  it('that was replaced signs as long as the overlap lasts', async () => {
+  test('that was replaced signs as long as the overlap lasts', async () => {
     await world.account.call('POST', 'settings', { webhookUrl: 'https://hooks.example.org/medical' });
     const before = (await read('settings')).webhookKey;
     const { webhookKey } = await world.make.call('POST', 'settings/webhook/key', { overlapHours: 2 });
@@ -247,7 +247,7 @@ describe('the key of a webhook destination', () => {
 });
 
 describe('a webhook', () => {
-  it('is taken by the receiver five minutes before and after it was signed', () => {
+  test('is taken by the receiver five minutes before and after it was signed', () => {
     const [key, body, at] = [generateWebhookKey(), Buffer.from('{}'), new Date()];
     const headers = {
       'webhook-id': 'msg_1',

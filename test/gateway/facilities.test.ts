@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 const UNKNOWN = '0198a000-0000-7000-8000-000000000000';
@@ -24,7 +24,7 @@ const patientOf = async (owner: TestAccount, changes = {}) =>
   (await owner.call('POST', `patient?facilityId=${owner.facilityId}`, newPerson(changes))).json();
 
 describe('a facility', () => {
-  it('is created with an OID and an eTag of its own, read, replaced and deleted', async () => {
+  test('is created with an OID and an eTag of its own, read, replaced and deleted', async () => {
     const made = await account.call('POST', 'facility', clinic({ tin: '04-2103580' }));
     expect(made.statusCode).toBe(201);
     const facility = made.json();
@@ -62,7 +62,7 @@ describe('a facility', () => {
     expect((await account.call('GET', url)).statusCode).toBe(404);
   });
 
-  it.each([
+  test.each([
     ['123456789', 'npi: "123456789" has 9 digits; exactly 10 digits without separators expected'],
     [
       '1234567890',
@@ -75,7 +75,7 @@ describe('a facility', () => {
     expect([answer.statusCode, answer.json().detail]).toEqual([400, detail]);
   });
 
-  it('keeps its NPI, which no other facility of the account may have', async () => {
+  test('keeps its NPI, which no other facility of the account may have', async () => {
     const facility = (await account.call('POST', 'facility', clinic({ npi: '1679576722' }))).json();
     const twin = await account.call('POST', 'facility', clinic({ npi: '1679576722' }));
     expect([twin.statusCode, twin.json().detail]).toEqual([
@@ -90,7 +90,7 @@ describe('a facility', () => {
     ]);
   });
 
-  it('of another account, or none, is not found', async () => {
+  test('of another account, or none, is not found', async () => {
     for (const id of [other.facilityId, UNKNOWN]) {
       for (const [method, body] of [['GET'], ['PUT', clinic()], ['DELETE']] as const) {
         const answer = await account.call(method, `facility/${id}`, body);
@@ -100,7 +100,7 @@ describe('a facility', () => {
     expect((await account.call('GET', 'facility/none')).statusCode).toBe(400);
   });
 
-  it('is not deleted while it has patients', async () => {
+  test('is not deleted while it has patients', async () => {
     const owner = await gateway.addAccount();
     await patientOf(owner);
     const answer = await owner.call('DELETE', `facility/${owner.facilityId}`);
@@ -110,7 +110,7 @@ describe('a facility', () => {
     ]);
   });
 
-  it('is not deleted while a bulk create for it is under way', async () => {
+  test('is not deleted while a bulk create for it is under way', async () => {
     const owner = await gateway.addAccount();
     expect((await owner.call('POST', 'patient/bulk')).statusCode).toBe(200);
     const answer = await owner.call('DELETE', `facility/${owner.facilityId}`);
@@ -121,7 +121,7 @@ describe('a facility', () => {
     expect((await owner.call('DELETE', `facility/${owner.facilityId}`)).statusCode).toBe(204);
   });
 
-  it('that is being deleted takes no patient, and one that takes a patient is not deleted', async () => {
+  test('that is being deleted takes no patient, and one that takes a patient is not deleted', async () => {
     for (let round = 0; round < 5; round++) {
       const owner = await gateway.addAccount();
       const [created, deleted] = await Promise.all([
@@ -137,7 +137,7 @@ describe('a facility', () => {
 });
 
 describe('the facilities of a patient', () => {
-  it('are those that were set, and no others', async () => {
+  test('are those that were set, and no others', async () => {
     const patient = await patientOf(account);
     const url = `patient/${patient.id}/facility`;
     expect((await account.call('GET', url)).json().facilities).toMatchObject([{ id: account.facilityId }]);
@@ -150,7 +150,7 @@ describe('the facilities of a patient', () => {
     expect(late.statusCode).toBe(412);
   });
 
-  it('are refused when one is not there, when there is none, and for an unknown patient', async () => {
+  test('are refused when one is not there, when there is none, and for an unknown patient', async () => {
     const patient = await patientOf(account);
     const url = `patient/${patient.id}/facility`;
     const set = async (facilityIds: unknown) => (await account.call('POST', url, { facilityIds })).json();
@@ -174,7 +174,7 @@ describe('the facilities of a patient', () => {
 });
 
 describe('a patient is found', () => {
-  it('by demographics that match, which creates and changes nothing', async () => {
+  test('by demographics that match, which creates and changes nothing', async () => {
     const owner = await gateway.addAccount();
     const person = newPerson({ externalId: 'chart-1' });
     expect((await owner.call('POST', 'patient/match', person)).statusCode).toBe(404);
@@ -194,7 +194,7 @@ describe('a patient is found', () => {
     expect([bad.statusCode, bad.json().errors[0].path]).toEqual([400, 'dob']);
   });
 
-  it('by external id: the newest of several', async () => {
+  test('by external id: the newest of several', async () => {
     const externalId = 'chart 7/ü';
     const look = (owner: TestAccount) =>
       owner.call('GET', `patient/external-id?externalId=${encodeURIComponent(externalId)}`);

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { Agent, request } from 'undici';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createKeyCheck } from '../../src/exchange/accounts/key-check.ts';
 import { generateApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import { closedGate } from '../support/gate.ts';
@@ -83,7 +83,7 @@ async function waitingForLocks(): Promise<number> {
 }
 
 describe('an account that sends more than can be served', () => {
-  it('takes nothing from another account, and loses nothing that was accepted', async () => {
+  test('takes nothing from another account, and loses nothing that was accepted', async () => {
     const person = newPerson();
     const url = `/medical/v1/patient?facilityId=${greedy.facilityId}`;
     const { id } = (await send(greedy, 'POST', url, person)).body;
@@ -118,7 +118,7 @@ describe('an account that sends more than can be served', () => {
     expect(await listed(other)).toBe(20);
   });
 
-  it('keeps the places of requests it hung up on until their work is done, and then has them all again', async () => {
+  test('keeps the places of requests it hung up on until their work is done, and then has them all again', async () => {
     const { requestShares } = gateway.app;
     const { id } = (await create(greedy)).body;
     const release = await lockPatient(id);
@@ -143,7 +143,7 @@ describe('an account that sends more than can be served', () => {
 });
 
 describe('strangers that try keys', () => {
-  it('keep no key waiting that was good before', async () => {
+  test('keep no key waiting that was good before', async () => {
     const gate = closedGate();
     const hashOf = (key: string) => createHash('sha256').update(key).digest();
     const good = hashOf(other.apiKey);

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { errorBodySchema } from '../../src/contract/errors.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
@@ -24,7 +24,7 @@ const call = (method: string, url: string, headers: Record<string, string> = {})
   });
 
 describe('a method', () => {
-  it.each([
+  test.each([
     ['OPTIONS', '/medical/v1/patient/{patient}', 'GET, HEAD, PUT, DELETE'],
     ['PATCH', '/medical/v1/patient/{patient}/', 'GET, HEAD, PUT, DELETE'],
     ['PUT', '/medical/v1/cohort', 'GET, HEAD, POST'],
@@ -44,7 +44,7 @@ describe('a method', () => {
     expect(errorBodySchema.parse(answer.json()).detail).toBe(`This address answers ${allow}`);
   });
 
-  it('HEAD is answered as GET, without a body, and needs a key too', async () => {
+  test('HEAD is answered as GET, without a body, and needs a key too', async () => {
     const [get, head] = [await call('GET', '/medical/v1/cohort'), await call('HEAD', '/medical/v1/cohort')];
     expect([head.statusCode, head.body]).toEqual([200, '']);
     expect(head.headers['content-length']).toBe(get.headers['content-length']);
@@ -53,7 +53,7 @@ describe('a method', () => {
 });
 
 describe('an address', () => {
-  it('may have a slash at its end, and an id in upper case or percent-encoded', async () => {
+  test('may have a slash at its end, and an id in upper case or percent-encoded', async () => {
     const encoded = `%${patientId.charCodeAt(0).toString(16)}${patientId.slice(1)}`;
     for (const id of [`${patientId}/`, patientId.toUpperCase(), encoded]) {
       const answer = await call('GET', `/medical/v1/patient/${id}`);
@@ -61,7 +61,7 @@ describe('an address', () => {
     }
   });
 
-  it.each([
+  test.each([
     ['/medical/v1/unknown', 404, 'There is no operation at this address'],
     ['/medical/v1//patient/{patient}', 404, 'There is no operation at this address'],
     ['/Medical/v1/cohort', 404, 'There is no operation at this address'],
@@ -93,7 +93,7 @@ const raw = (text: string): Promise<string> =>
   });
 
 describe('what is no request', () => {
-  it.each([
+  test.each([
     ['headers of 20 kB', `GET /health HTTP/1.1\r\nhost: x\r\nx-large: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
     ['a line that is no HTTP', 'HELLO\r\n\r\n', 400],
     ['two lengths', 'GET /health HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n', 400],

@@ -2,7 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertApiKey } from '../../src/exchange/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import { INTERNAL_AUDIENCE } from '../../src/exchange/platform/http/plugins/auth.ts';
@@ -29,7 +29,7 @@ const create = (body: unknown, key: string) =>
   account.call('POST', `patient?facilityId=${account.facilityId}`, body, { 'idempotency-key': key });
 
 describe('an idempotency key', () => {
-  it('gives the first answer again, and the effect only once', async () => {
+  test('gives the first answer again, and the effect only once', async () => {
     const key = newKey();
     const body = newPerson({ networkQuery: { sources: ['hie'] } });
     const first = await create(body, key);
@@ -42,7 +42,7 @@ describe('an idempotency key', () => {
     expect(gateway.launched).toHaveLength(started);
   });
 
-  it('is refused with 422 for another body and for another address', async () => {
+  test('is refused with 422 for another body and for another address', async () => {
     const key = newKey();
     await create(newPerson(), key);
     expect((await create(newPerson(), key)).statusCode).toBe(422);
@@ -50,7 +50,7 @@ describe('an idempotency key', () => {
     expect(elsewhere.statusCode).toBe(422);
   });
 
-  it('of another account is another key', async () => {
+  test('of another account is another key', async () => {
     const [key, stranger] = [newKey(), await gateway.addAccount()];
     await create(newPerson(), key);
     const url = `patient?facilityId=${stranger.facilityId}`;
@@ -58,7 +58,7 @@ describe('an idempotency key', () => {
     expect(answer.statusCode).toBe(201);
   });
 
-  it('of another API key of the account is another key', async () => {
+  test('of another API key of the account is another key', async () => {
     const other = generateApiKey();
     const parts = parseApiKey(other);
     if (parts === undefined) throw new Error('not a key');
@@ -75,7 +75,7 @@ describe('an idempotency key', () => {
     expect(again.json()).toEqual(second.json());
   });
 
-  it('of our orchestrator holds whatever token it shows', async () => {
+  test('of our orchestrator holds whatever token it shows', async () => {
     const body = newPerson();
     const key = newKey();
     const createWith = async (expiry: string) =>
@@ -98,7 +98,7 @@ describe('an idempotency key', () => {
     expect(again.headers['idempotent-replayed']).toBe('true');
   });
 
-  it('that the version before has kept for the account still gives its answer', async () => {
+  test('that the version before has kept for the account still gives its answer', async () => {
     const [key, body] = [newKey(), newPerson()];
     const first = await create(body, key);
     const formerHash = createHmac('sha256', TEST_ID_HMAC_KEY)
@@ -115,7 +115,7 @@ describe('an idempotency key', () => {
     expect(again.json()).toEqual(first.json());
   });
 
-  it('lets one of many simultaneous requests through, and answers the others 409 or the same', async () => {
+  test('lets one of many simultaneous requests through, and answers the others 409 or the same', async () => {
     const [key, body] = [newKey(), newPerson()];
     const answers = await Promise.all(Array.from({ length: 20 }, () => create(body, key)));
     const ids = new Set(answers.filter(({ statusCode }) => statusCode === 201).map((a) => a.json().id));
@@ -124,14 +124,14 @@ describe('an idempotency key', () => {
     expect(answers.filter((a) => a.statusCode === 201 && !a.headers['idempotent-replayed'])).toHaveLength(1);
   });
 
-  it('is free again when its request was refused', async () => {
+  test('is free again when its request was refused', async () => {
     const key = newKey();
     const cohorts = ['0198a000-0000-7000-8000-000000000000'];
     expect((await create(newPerson({ cohorts }), key)).statusCode).toBe(400);
     expect((await create(newPerson(), key)).statusCode).toBe(201);
   });
 
-  it('is forgotten after a day', async () => {
+  test('is forgotten after a day', async () => {
     const key = newKey();
     await create(newPerson(), key);
     await gateway.store.asAccount(account.accountId, (tx) =>
@@ -140,7 +140,7 @@ describe('an idempotency key', () => {
     expect((await create(newPerson(), key)).statusCode).toBe(201);
   });
 
-  it('whose request was cut off is busy for a minute, and then free', async () => {
+  test('whose request was cut off is busy for a minute, and then free', async () => {
     const key = newKey();
     const url = 'network/query/0198a000-0000-7000-8000-000000000000/cancel';
     const cancel = () => account.call('POST', url, undefined, { 'idempotency-key': key });
@@ -158,7 +158,7 @@ describe('an idempotency key', () => {
     expect((await create(body, key)).statusCode).toBe(200);
   });
 
-  it('is kept as a hash, as is the request', async () => {
+  test('is kept as a hash, as is the request', async () => {
     const key = newKey();
     await create(newPerson(), key);
     const { rows } = await gateway.store.asSystem((tx) =>
@@ -169,7 +169,7 @@ describe('an idempotency key', () => {
 });
 
 describe('the audit', () => {
-  it('has one entry for every write, refused and replayed ones too, and for every look at a patient, in order', async () => {
+  test('has one entry for every write, refused and replayed ones too, and for every look at a patient, in order', async () => {
     const owner = await gateway.addAccount();
     const key = newKey();
     const body = newPerson();
@@ -193,7 +193,7 @@ describe('the audit', () => {
     expect(rows.every(({ actor }) => actor.startsWith('key:'))).toBe(true);
   });
 
-  it('that cannot be written keeps a patient unshown, and tells of the failure when it can', async () => {
+  test('that cannot be written keeps a patient unshown, and tells of the failure when it can', async () => {
     const { store } = gateway;
     const failing = await createTestGateway({
       store: {
@@ -222,7 +222,7 @@ describe('the audit', () => {
     await failing.app.close();
   });
 
-  it('cannot be changed by the application', async () => {
+  test('cannot be changed by the application', async () => {
     const change = (statement: string) =>
       gateway.store.asAccount(account.accountId, (tx) => sql.raw(statement).execute(tx.db));
     await expect(change("update audit_entry set outcome = '200'")).rejects.toMatchObject({ code: '42501' });

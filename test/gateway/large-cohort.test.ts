@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestGateway, TEST_BASE_URL, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 const PATIENTS = 100_000;
@@ -18,7 +18,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => gateway.close());
 
-it('100,000 patients are added by one call, listed page by page, and removed by one call', async () => {
+test('100,000 patients are added by one call, listed page by page, and removed by one call', async () => {
   const { id } = (await account.call('POST', 'cohort', { name: 'Everybody' })).json();
   const added = await account.call('POST', `cohort/${id}/patient`, { allPatients: true });
   expect(added.json()).toMatchObject({ cohort: { size: PATIENTS }, skipped: { total: 3 } });

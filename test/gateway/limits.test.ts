@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AccountSettings } from '../../src/exchange/accounts/tables.ts';
 import { createTestGateway, newPerson, type TestGateway } from '../support/gateway.ts';
 
@@ -39,7 +39,7 @@ async function withinOneMinute<R>(round: () => Promise<R>): Promise<R> {
 }
 
 describe('the limit of consolidated starts', () => {
-  it('is counted over all gateways and answered with 429, Retry-After and its own RateLimit headers', async () => {
+  test('is counted over all gateways and answered with 429, Retry-After and its own RateLimit headers', async () => {
     const answers = await withinOneMinute(async () => {
       const { ids, post } = await accountWith({ consolidatedQueriesPerMinute: 5 });
       return Promise.all(Array.from({ length: 9 }, () => post(`patient/${ids[0]}/consolidated/query`)));
@@ -57,7 +57,7 @@ describe('the limit of consolidated starts', () => {
     }
   });
 
-  it('holds nothing else of the account back, nor another account', async () => {
+  test('holds nothing else of the account back, nor another account', async () => {
     const { ids, post } = await accountWith({ consolidatedQueriesPerMinute: 0 });
     expect((await post(`patient/${ids[0]}/consolidated/query`)).statusCode).toBe(429);
     const answer = await post('patient/match', newPerson());
@@ -68,7 +68,7 @@ describe('the limit of consolidated starts', () => {
 });
 
 describe('the limit of network queries of a source', () => {
-  it('is counted by source over all gateways; what is above is an entry in errors, and the rest starts', async () => {
+  test('is counted by source over all gateways; what is above is an entry in errors, and the rest starts', async () => {
     const answers = await withinOneMinute(async () => {
       const { ids, post } = await accountWith({ networkQueriesPerMinute: 3 }, 6);
       const lab = { lab: { enabled: true } };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   consolidatedDataUrl,
   createLinkMaker,
@@ -60,7 +60,7 @@ const linkOf = (target = { accountId: account.accountId, patientId }) =>
   consolidatedDataUrl(createLinkMaker('', TEST_LINK_KEY), target);
 
 describe('the link to a patient’s data', () => {
-  it('gives the merged record as a FHIR Bundle, each resource with its Provenance, without a key', async () => {
+  test('gives the merged record as a FHIR Bundle, each resource with its Provenance, without a key', async () => {
     const before = (await get(linkOf())).json();
     expect(before).toMatchObject({ resourceType: 'Bundle', type: 'collection' });
     expect(before.entry).toMatchObject([{ resource: { resourceType: 'Patient', id: patientId } }]);
@@ -77,7 +77,7 @@ describe('the link to a patient’s data', () => {
     expect(new Set(entries.map(({ fullUrl }) => fullUrl)).size).toBe(entries.length);
   });
 
-  it('is on the public address', () => {
+  test('is on the public address', () => {
     const url = consolidatedDataUrl(createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY), {
       accountId: account.accountId,
       patientId,
@@ -85,7 +85,7 @@ describe('the link to a patient’s data', () => {
     expect(url).toMatch(/^https:\/\/exchange\.test\.example\.org\/links\/consolidated\/[\w-]+$/);
   });
 
-  it('is audited with every use', async () => {
+  test('is audited with every use', async () => {
     const { rows } = await gateway.store.asAccount(account.accountId, (tx) =>
       sql<{ actor: string; patient_id: string }>`
         select * from audit_entry where operation = 'readConsolidatedLink'`.execute(tx.db),
@@ -94,7 +94,7 @@ describe('the link to a patient’s data', () => {
     expect(rows.every((row) => row.actor === 'link' && row.patient_id === patientId)).toBe(true);
   });
 
-  it('answers 410 when it has expired', async () => {
+  test('answers 410 when it has expired', async () => {
     const token = signLink(
       TEST_LINK_KEY,
       'consolidated',
@@ -104,7 +104,7 @@ describe('the link to a patient’s data', () => {
     expect((await get(`/links/consolidated/${token}`)).statusCode).toBe(410);
   });
 
-  it('answers 404 when anything of it was changed', async () => {
+  test('answers 404 when anything of it was changed', async () => {
     const path = linkOf();
     const start = '/links/consolidated/'.length;
     for (let at = start; at < path.length; at += 7) {
@@ -116,7 +116,7 @@ describe('the link to a patient’s data', () => {
     expect((await get('/links/consolidated/x')).statusCode).toBe(404);
   });
 
-  it('of one account does not open another one’s patient', async () => {
+  test('of one account does not open another one’s patient', async () => {
     const stranger = await gateway.addAccount();
     expect((await get(linkOf({ accountId: stranger.accountId, patientId }))).statusCode).toBe(404);
   });
@@ -131,7 +131,7 @@ describe('a source’s callback', () => {
       payload,
     });
 
-  it('is passed on as it came, byte for byte, whatever its content type', async () => {
+  test('is passed on as it came, byte for byte, whatever its content type', async () => {
     const body = '{ "status" :\n"ready", broken';
     for (const contentType of ['application/json', 'text/plain', 'application/fhir+json']) {
       callbacks.length = 0;
@@ -141,7 +141,7 @@ describe('a source’s callback', () => {
     }
   });
 
-  it('may have no body, is bounded, and gets the status of the attempt', async () => {
+  test('may have no body, is bounded, and gets the status of the attempt', async () => {
     expect((await call('known')).statusCode).toBe(200);
     expect((await call('other', '{}')).statusCode).toBe(404);
     expect((await call('known', 'x'.repeat(70_000))).statusCode).toBe(413);

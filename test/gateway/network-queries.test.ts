@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;
@@ -17,7 +17,7 @@ const start = (body: unknown, parameters = '') =>
   account.call('POST', `network/query?patientId=${patientId}${parameters}`, body);
 
 describe('start network query', () => {
-  it('answers processing and starts the workflow after the commit; E3 then says in-progress', async () => {
+  test('answers processing and starts the workflow after the commit; E3 then says in-progress', async () => {
     const answer = await start({ sources: { hie: { enabled: true }, lab: { enabled: false } } });
     expect(answer.statusCode).toBe(200);
     const query = answer.json();
@@ -28,7 +28,7 @@ describe('start network query', () => {
     expect(status).toMatchObject({ status: 'in-progress', sources: [{ status: 'in-progress' }] });
   });
 
-  it('is 2XX and failed when no source could start', async () => {
+  test('is 2XX and failed when no source could start', async () => {
     const none = await gateway.addAccount({ settings: { sources: {} } });
     const patient = (await none.call('POST', `patient?facilityId=${none.facilityId}`, newPerson())).json();
     const answer = await none.call('POST', `network/query?patientId=${patient.id}`, { sources: ['hie'] });
@@ -40,7 +40,7 @@ describe('start network query', () => {
     });
   });
 
-  it('reports the 429 of a source whose limit is used up', async () => {
+  test('reports the 429 of a source whose limit is used up', async () => {
     const limited = await gateway.addAccount({ settings: { limits: { networkQueriesPerMinute: 1 } } });
     const { id } = (
       await limited.call('POST', `patient?facilityId=${limited.facilityId}`, newPerson())
@@ -57,7 +57,7 @@ describe('start network query', () => {
     expect(refused.at(-1)).toMatchObject({ source: 'lab', httpStatus: 429 });
   });
 
-  it.each([
+  test.each([
     ['no source', { sources: {} }],
     ['a disabled one only', { sources: { hie: { enabled: false } } }],
     ['an unknown one', { sources: { imaging: { enabled: true } } }],
@@ -69,14 +69,14 @@ describe('start network query', () => {
     expect((await start({ sources: ['hie'], ...body })).statusCode).toBe(400);
   });
 
-  it('takes metadata up to its limits', async () => {
+  test('takes metadata up to its limits', async () => {
     const metadata = Object.fromEntries(
       [...Array(50).keys()].map((n) => [String(n).padStart(40, 'k'), 'v'.repeat(500)]),
     );
     expect((await start({ sources: ['hie'], metadata })).statusCode).toBe(200);
   });
 
-  it('for individual access wants identity and session: 400 without, 403 with unknown ones', async () => {
+  test('for individual access wants identity and session: 400 without, 403 with unknown ones', async () => {
     const missing = await start({ sources: ['hie'] }, '&purposeOfUse=ias');
     expect(missing.statusCode).toBe(400);
     expect(missing.json().errors.map(({ path }: { path: string }) => path)).toEqual([
@@ -92,7 +92,7 @@ describe('start network query', () => {
     expect(unknown.statusCode).toBe(403);
   });
 
-  it('answers 404 for an unknown patient and query', async () => {
+  test('answers 404 for an unknown patient and query', async () => {
     const unknown = '0198a000-0000-7000-8000-000000000000';
     const answer = await account.call('POST', `network/query?patientId=${unknown}`, { sources: ['hie'] });
     expect(answer.statusCode).toBe(404);
@@ -102,7 +102,7 @@ describe('start network query', () => {
 });
 
 describe('the list of queries', () => {
-  it('is paged newest first by cursors that new queries do not move', async () => {
+  test('is paged newest first by cursors that new queries do not move', async () => {
     const owner = await gateway.addAccount();
     const { id } = (await owner.call('POST', `patient?facilityId=${owner.facilityId}`, newPerson())).json();
     const startOne = async () =>
@@ -131,12 +131,12 @@ describe('the list of queries', () => {
     expect([...seen].sort()).toEqual([...started].sort());
   });
 
-  it('refuses a cursor that is none, and more than 500 items', async () => {
+  test('refuses a cursor that is none, and more than 500 items', async () => {
     expect((await account.call('GET', 'network/query?fromItem=abc')).statusCode).toBe(400);
     expect((await account.call('GET', 'network/query?count=501')).statusCode).toBe(400);
   });
 
-  it('filters by status, source and start', async () => {
+  test('filters by status, source and start', async () => {
     const list = async (filter: string) =>
       (await account.call('GET', `network/query?${filter}`)).json().queries.length;
     expect(await list('status=completed')).toBe(0);
@@ -147,7 +147,7 @@ describe('the list of queries', () => {
 });
 
 describe('control', () => {
-  it('passes a conflict of the service on and keeps nothing under the idempotency key', async () => {
+  test('passes a conflict of the service on and keeps nothing under the idempotency key', async () => {
     const { requestId } = (await start({ sources: ['hie'] })).json();
     for (const action of ['source/hie/retry', 'source/hie/cancel', 'cancel']) {
       const url = `network/query/${requestId}/${action}`;

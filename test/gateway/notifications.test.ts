@@ -1,6 +1,6 @@
 import { MetriportMedicalApi } from '@metriport/api-sdk';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { webhookEventSchema } from '../../src/contract/events.ts';
 import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
 import { linkedBody } from '../../src/exchange/platform/outbox/event-links.ts';
@@ -145,7 +145,7 @@ const follow = (url: string) => gateway.app.inject({ url: url.replace(TEST_BASE_
 const at = (hour: string) => `${new Date().toISOString().slice(0, 10)}T${hour}:00.000Z`;
 
 describe('an ADT message of a monitored patient', () => {
-  it('becomes a webhook with the fact’s own time, and a link to the encounter', async () => {
+  test('becomes a webhook with the fact’s own time, and a link to the encounter', async () => {
     const person = newPerson();
     const patientId = await addPatient(person);
     await send(
@@ -185,7 +185,7 @@ describe('an ADT message of a monitored patient', () => {
     });
   });
 
-  it('that is sent twice gets the same answer and tells nothing anew', async () => {
+  test('that is sent twice gets the same answer and tells nothing anew', async () => {
     const person = newPerson();
     const patientId = await addPatient(person);
     const message = adt(person, { visit: 'b', id: 'same-id' });
@@ -198,7 +198,7 @@ describe('an ADT message of a monitored patient', () => {
     expect(await gateway.blobCount()).toBe(blobs + 1);
   });
 
-  it('that comes late is told late, with its own time; what was overtaken by its end is not told', async () => {
+  test('that comes late is told late, with its own time; what was overtaken by its end is not told', async () => {
     const person = newPerson();
     const patientId = await addPatient(person);
     await send(
@@ -212,7 +212,7 @@ describe('an ADT message of a monitored patient', () => {
     expect(events[1]?.payload).toMatchObject({ admitTimestamp: at('08:00') });
   });
 
-  it('is corrected without being told again, and withdrawn when it is taken back', async () => {
+  test('is corrected without being told again, and withdrawn when it is taken back', async () => {
     const person = newPerson();
     const patientId = await addPatient(person);
     await send(
@@ -234,7 +234,7 @@ describe('an ADT message of a monitored patient', () => {
     expect(bundle.entry[1].resource.status).toBe('cancelled');
   });
 
-  it('is of nobody’s concern while no cohort of the patient has the feature on, in any account', async () => {
+  test('is of nobody’s concern while no cohort of the patient has the feature on, in any account', async () => {
     const person = newPerson();
     const patientId = await addPatient(person, { monitoring: { laboratory: { notifications: true } } });
     const other = await gateway.addAccount();
@@ -250,7 +250,7 @@ describe('an ADT message of a monitored patient', () => {
 });
 
 describe('whom a message is about', () => {
-  it('is found by the zip of the primary address only, and by nothing less than all of it', async () => {
+  test('is found by the zip of the primary address only, and by nothing less than all of it', async () => {
     const person = newPerson();
     const second = { ...person.address[0], zip: '10001' };
     const patientId = await addPatient({ ...person, address: [...person.address, second] } as Person);
@@ -272,7 +272,7 @@ describe('whom a message is about', () => {
     expect(await typesOf(patientId)).toEqual(['patient.admit', 'patient.admit']);
   });
 
-  it('stays who it was when a later message lacks the person, or tells of a move', async () => {
+  test('stays who it was when a later message lacks the person, or tells of a move', async () => {
     const person = newPerson();
     const patientId = await addPatient(person);
     await send(
@@ -283,7 +283,7 @@ describe('whom a message is about', () => {
     expect(await typesOf(patientId)).toEqual(['patient.admit', 'patient.transfer', 'patient.discharge']);
   });
 
-  it('is nobody when two patients fit, unless one lives at that street; unmatched messages can be listed', async () => {
+  test('is nobody when two patients fit, unless one lives at that street; unmatched messages can be listed', async () => {
     const person = newPerson();
     const first = await addPatient(person);
     const second = await addPatient({
@@ -307,7 +307,7 @@ describe('whom a message is about', () => {
     expect([await typesOf(first), await typesOf(second)]).toEqual([['patient.admit'], []]);
   });
 
-  it('is told by a correction, and then everything that was not told before', async () => {
+  test('is told by a correction, and then everything that was not told before', async () => {
     const person = newPerson();
     const patientId = await addPatient(person);
     await send(adt({ ...person, dob: '1990-01-01' }, { visit: 'i', at: '0800' }));
@@ -319,7 +319,7 @@ describe('whom a message is about', () => {
     expect(await typesOf(patientId)).toEqual(['patient.admit', 'patient.transfer']);
   });
 
-  it('changes when records are merged: it is told to the right one, and withdrawn from the wrong one', async () => {
+  test('changes when records are merged: it is told to the right one, and withdrawn from the wrong one', async () => {
     const [wrong, right] = [newPerson(), newPerson()];
     const [wrongId, rightId] = [await addPatient(wrong), await addPatient(right)];
     await send(adt(wrong, { visit: 'j', record: 'R-wrong', at: '0800' }));
@@ -334,7 +334,7 @@ describe('whom a message is about', () => {
     expect((await follow(withdrawn.url)).statusCode).toBe(410);
   });
 
-  it('is looked up by an index, over all accounts', async () => {
+  test('is looked up by an index, over all accounts', async () => {
     const plan = await gateway.store.asSystem(async (tx) => {
       await sql`set local enable_seqscan = off`.execute(tx.db);
       return sql`explain select id from patient where dob = '1980-04-05'
@@ -345,7 +345,7 @@ describe('whom a message is about', () => {
 });
 
 describe('FHIR notifications', () => {
-  it('of an encounter are told as ADT messages are, by its state', async () => {
+  test('of an encounter are told as ADT messages are, by its state', async () => {
     const person = newPerson();
     const patientId = await addPatient(person);
     const encounter = (status: string, lastUpdated: string, period: object) => ({
@@ -378,7 +378,7 @@ describe('FHIR notifications', () => {
     });
   });
 
-  it('of fills and results go to those who want them, each once', async () => {
+  test('of fills and results go to those who want them, each once', async () => {
     const person = newPerson();
     const patientId = await addPatient(person, {
       monitoring: { pharmacy: { notifications: true }, laboratory: { notifications: true } },
@@ -428,7 +428,7 @@ describe('a follow-up', () => {
       }),
     );
 
-  it('begins with a discharge, ends when that is taken back, and is one for each patient', async () => {
+  test('begins with a discharge, ends when that is taken back, and is one for each patient', async () => {
     const person = newPerson();
     const patientId = await addPatient(person);
     await send(adt(person, { visit: 'k', event: 'A03', at: '0100' }));
@@ -452,7 +452,7 @@ describe('a follow-up', () => {
     expect(open).toHaveLength(1);
   });
 
-  it('can be ended by hand, once', async () => {
+  test('can be ended by hand, once', async () => {
     const person = newPerson();
     const patientId = await addPatient(person);
     await send(adt(person, { visit: 'l', event: 'A03' }));
@@ -463,7 +463,7 @@ describe('a follow-up', () => {
     expect((await account.call('POST', `notification/${id}/follow-up/cancel`)).statusCode).toBe(409);
   });
 
-  it('is not begun for who opted out, nor for a discharge that is long past', async () => {
+  test('is not begun for who opted out, nor for a discharge that is long past', async () => {
     const [optedOut, past] = [newPerson({ status: { hieOptOut: true } }), newPerson()];
     const ids = [await addPatient(optedOut), await addPatient(past)];
     await send(
@@ -475,7 +475,7 @@ describe('a follow-up', () => {
 });
 
 describe('a sender', () => {
-  it('is answered only with its own secret, and learns nothing about others', async () => {
+  test('is answered only with its own secret, and learns nothing about others', async () => {
     const body = adt(newPerson(), {});
     for (const access of [{ secret: 'wrong' }, { sender: 'general' }, { sender: 'nobody' }, { secret: '' }]) {
       const answer = await post(body, access);
@@ -491,7 +491,7 @@ describe('a sender', () => {
     ).toContain('MSA|AA');
   });
 
-  it('learns whether the message is taken, not whether we know the person', async () => {
+  test('learns whether the message is taken, not whether we know the person', async () => {
     const known = newPerson();
     await addPatient(known);
     const answers = await Promise.all(
@@ -501,7 +501,7 @@ describe('a sender', () => {
     expect(bare[0]).toBe(bare[1]);
   });
 
-  it('gets AE for a message that lacks something, AR for another kind, 4xx for what is none', async () => {
+  test('gets AE for a message that lacks something, AR for another kind, 4xx for what is none', async () => {
     const person = newPerson();
     const message = adt(person, { visit: '' });
     expect((await post(message)).body).toMatch(/\rMSA\|AE\|m-\d+\rERR\|\|PV1\^1\^19\|101\|E/);
@@ -513,7 +513,7 @@ describe('a sender', () => {
     expect([empty.statusCode, empty.json().issue[0].code]).toEqual([400, 'not-supported']);
   });
 
-  it('gets its answer also for dates that are none, and is found with the right ones', async () => {
+  test('gets its answer also for dates that are none, and is found with the right ones', async () => {
     const person = newPerson();
     const patientId = await addPatient(person);
     const visit = 'not-a-day';
@@ -530,7 +530,7 @@ describe('a sender', () => {
     expect(await typesOf(patientId)).toEqual(['patient.admit']);
   });
 
-  it('leaves no person in logs, in the tables without account, nor in the clear on disk', async () => {
+  test('leaves no person in logs, in the tables without account, nor in the clear on disk', async () => {
     const person = newPerson({ dob: '1931-12-24' });
     await send(
       adt(person, { visit: 'secret-visit', record: 'secret-record' }),

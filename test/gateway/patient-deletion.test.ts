@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRecordActivities } from '../../src/activities/exchange/network-query-record.ts';
 import { createSourceActivities } from '../../src/activities/exchange/network-query-source.ts';
 import { SOURCE_FAILURE_TYPES } from '../../src/contract/network-query-steps.ts';
@@ -93,7 +93,7 @@ async function tablesWith(text: string): Promise<string[]> {
 }
 
 describe('a patient that is deleted', () => {
-  it('leaves no row but the audit, no blob, and nothing that runs', async () => {
+  test('leaves no row but the audit, no blob, and nothing that runs', async () => {
     const blobsBefore = await gateway.blobCount();
     const patient = await newPatient();
     const requestId = await startQuery(patient.id);
@@ -140,7 +140,7 @@ describe('a patient that is deleted', () => {
     expect((await remove(patient.id)).statusCode).toBe(404);
   });
 
-  it('is refused when it has changed, and not found when it is another account’s', async () => {
+  test('is refused when it has changed, and not found when it is another account’s', async () => {
     const patient = await newPatient();
     await account.call('PUT', `patient/${patient.id}/hie-opt-out?hieOptOut=true`);
     expect((await remove(patient.id, { 'if-match': patient.eTag })).statusCode).toBe(412);
@@ -151,7 +151,7 @@ describe('a patient that is deleted', () => {
     expect((await account.call('DELETE', 'patient/none')).statusCode).toBe(400);
   });
 
-  it('while a source’s answer is collected leaves nothing of it; the steps that follow end at once', async () => {
+  test('while a source’s answer is collected leaves nothing of it; the steps that follow end at once', async () => {
     const patient = await newPatient();
     const requestId = await startQuery(patient.id);
     const before = await gateway.blobCount();
@@ -183,7 +183,7 @@ describe('a patient that is deleted', () => {
     expect(await tablesWith(requestId)).toEqual(['audit_entry']);
   });
 
-  it('at the same time as it is changed, asked about and put into a cohort makes no fault', async () => {
+  test('at the same time as it is changed, asked about and put into a cohort makes no fault', async () => {
     const cohort = (await account.call('POST', 'cohort', { name: uuidv7() })).json();
     for (let round = 0; round < 3; round++) {
       const { id } = await newPatient();
@@ -201,7 +201,7 @@ describe('a patient that is deleted', () => {
     }
   });
 
-  it('is erased by reconcile when that failed at first, and what fails keeps nothing else waiting', async () => {
+  test('is erased by reconcile when that failed at first, and what fails keeps nothing else waiting', async () => {
     const patient = await newPatient();
     const requestId = await startQuery(patient.id);
     const before = await gateway.blobCount();

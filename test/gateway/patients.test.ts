@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;
@@ -24,7 +24,7 @@ const cohortsOf = async (patientId: string) => {
 };
 
 describe('create patient', () => {
-  it('answers 201 with what was sent, normalised, and an eTag', async () => {
+  test('answers 201 with what was sent, normalised, and an eTag', async () => {
     const answer = await create({
       ...newPerson(),
       firstName: ' Ana-María,de ',
@@ -48,7 +48,7 @@ describe('create patient', () => {
     expect((await account.call('GET', `patient/${patient.id}`)).json()).toEqual(patient);
   });
 
-  it('answers 200 for a person with the same names, birth date, gender and one zip, and adds what is new', async () => {
+  test('answers 200 for a person with the same names, birth date, gender and one zip, and adds what is new', async () => {
     const person = newPerson({
       address: [addressIn('01101'), addressIn('01102')],
       contact: [{ phone: '4135550100' }],
@@ -86,13 +86,13 @@ describe('create patient', () => {
     expect((await create({ ...person, address: [addressIn('01103')] })).json().id).toBe(first.id);
   });
 
-  it('keeps the eTag when the same is sent again', async () => {
+  test('keeps the eTag when the same is sent again', async () => {
     const person = newPerson();
     const [first, again] = [await create(person), await create(person)];
     expect(again.json()).toEqual(first.json());
   });
 
-  it.each([
+  test.each([
     ['dob', { dob: '1980-04-06' }],
     ['gender', { genderAtBirth: 'M' }],
     ['first names in another order', { firstName: 'Second First' }],
@@ -105,7 +105,7 @@ describe('create patient', () => {
     expect(other.json().id).not.toBe(first.json().id);
   });
 
-  it('takes the oldest patient when the zips point to several', async () => {
+  test('takes the oldest patient when the zips point to several', async () => {
     const person = newPerson();
     const older = (await create({ ...person, address: [addressIn('01201')] })).json();
     await create({ ...person, address: [addressIn('01202')] });
@@ -113,7 +113,7 @@ describe('create patient', () => {
     expect([both.statusCode, both.json().id]).toEqual([200, older.id]);
   });
 
-  it('makes one patient of 50 simultaneous requests for one person', async () => {
+  test('makes one patient of 50 simultaneous requests for one person', async () => {
     const person = newPerson();
     const zips = ['01301', '01302', '01303'];
     const answers = await Promise.all(
@@ -128,14 +128,14 @@ describe('create patient', () => {
     expect(patient.address.map(({ zip }: { zip: string }) => zip).sort()).toEqual(['01300', ...zips]);
   });
 
-  it('answers 404 for an unknown facility and creates nothing', async () => {
+  test('answers 404 for an unknown facility and creates nothing', async () => {
     const unknown = '0198a000-0000-7000-8000-000000000000';
     const person = newPerson();
     expect((await account.call('POST', `patient?facilityId=${unknown}`, person)).statusCode).toBe(404);
     expect((await create(person)).statusCode).toBe(201);
   });
 
-  it('starts a network query and tells which sources could not start', async () => {
+  test('starts a network query and tells which sources could not start', async () => {
     const limited = await gateway.addAccount({ settings: { sources: { hie: { enabled: true } } } });
     const answer = await limited.call(
       'POST',
@@ -153,7 +153,7 @@ describe('create patient', () => {
     expect(gateway.launched).toContain(networkQuery.requestId);
   });
 
-  it('does not query hie for somebody who opted out', async () => {
+  test('does not query hie for somebody who opted out', async () => {
     const body = newPerson({ status: { hieOptOut: true }, networkQuery: { sources: ['hie', 'pharmacy'] } });
     const { networkQuery } = (await create(body)).json();
     expect(networkQuery.sources.map(({ type }: { type: string }) => type)).toEqual(['pharmacy']);
@@ -162,7 +162,7 @@ describe('create patient', () => {
 });
 
 describe('consent', () => {
-  it('bars from treatment cohorts: 400 naming the cohort, and nothing is done', async () => {
+  test('bars from treatment cohorts: 400 naming the cohort, and nothing is done', async () => {
     const [treatment, operations] = [await newCohort('T1'), await newCohort('O1', 'operations')];
     const person = newPerson({ status: { treatmentRelationship: false } });
     const refused = await create({ ...person, cohorts: [operations.id, treatment.id] });
@@ -176,7 +176,7 @@ describe('consent', () => {
     expect(await cohortsOf(id)).toEqual([operations.id]);
   });
 
-  it('withdrawn, by PUT or by a matching create, ends treatment cohorts at once', async () => {
+  test('withdrawn, by PUT or by a matching create, ends treatment cohorts at once', async () => {
     const [treatment, operations] = [await newCohort('T2'), await newCohort('O2', 'operations')];
     const withdraw = { status: { treatmentRelationship: false } };
     for (const change of [
@@ -192,7 +192,7 @@ describe('consent', () => {
     }
   });
 
-  it('and an assignment at the same time never leave the patient in a treatment cohort', async () => {
+  test('and an assignment at the same time never leave the patient in a treatment cohort', async () => {
     const cohort = await newCohort('T3');
     for (let round = 0; round < 10; round += 1) {
       const person = newPerson();
@@ -205,7 +205,7 @@ describe('consent', () => {
     }
   });
 
-  it('names an unknown cohort', async () => {
+  test('names an unknown cohort', async () => {
     const unknown = '0198a000-0000-7000-8000-000000000000';
     const answer = await create(newPerson({ cohorts: [unknown] }));
     expect([answer.statusCode, answer.json().errors[0].path]).toEqual([400, 'cohorts[0]']);
@@ -220,7 +220,7 @@ describe('list patients with filters', () => {
     return answer.json();
   };
 
-  it('finds those in whom all words occur, wherever, in any case', async () => {
+  test('finds those in whom all words occur, wherever, in any case', async () => {
     const make = async (changes: object) =>
       (await create(newPerson({ firstName: 'Élodie', lastName: 'Searched', ...changes }))).json().id;
     const address = [{ addressLine1: '7 Maple_Court', city: 'Worcester', state: 'MA', zip: '01608' }];
@@ -251,7 +251,7 @@ describe('list patients with filters', () => {
       expect(await ids(none), none).toEqual([]);
   });
 
-  it('counts what they let through, and keeps them from page to page', async () => {
+  test('counts what they let through, and keeps them from page to page', async () => {
     const page = await found('searched', '&count=1');
     expect(page.meta.itemsInTotal).toBe(2);
     expect(new URL(page.meta.nextPage).searchParams.get('filters')).toBe('searched');
@@ -260,7 +260,7 @@ describe('list patients with filters', () => {
 });
 
 describe('update patient', () => {
-  it('replaces the demographics; the order of addresses is the caller’s', async () => {
+  test('replaces the demographics; the order of addresses is the caller’s', async () => {
     const person = newPerson({
       address: [addressIn('01401'), addressIn('01402')],
       contact: [{ phone: '4135550100' }],
@@ -280,7 +280,7 @@ describe('update patient', () => {
     expect((await create(person)).statusCode).toBe(201);
   });
 
-  it('answers 412 for an eTag that is no longer true, in the header or in the body', async () => {
+  test('answers 412 for an eTag that is no longer true, in the header or in the body', async () => {
     const person = newPerson();
     const { id, eTag } = (await create(person)).json();
     const change = { ...person, externalId: 'x' };
@@ -293,7 +293,7 @@ describe('update patient', () => {
     expect(any.statusCode).toBe(200);
   });
 
-  it('answers 409 when another patient has these demographics, and changes nothing', async () => {
+  test('answers 409 when another patient has these demographics, and changes nothing', async () => {
     const [one, other] = [newPerson(), newPerson()];
     await create(one);
     const { id, eTag } = (await create(other)).json();
@@ -301,7 +301,7 @@ describe('update patient', () => {
     expect((await account.call('GET', `patient/${id}`)).json().eTag).toBe(eTag);
   });
 
-  it('and simultaneous creates of the same person end with one patient for that person', async () => {
+  test('and simultaneous creates of the same person end with one patient for that person', async () => {
     for (let round = 0; round < 10; round += 1) {
       const [before, after] = [newPerson(), newPerson()];
       const { id } = (await create(before)).json();
@@ -321,7 +321,7 @@ describe('update patient', () => {
 });
 
 describe('the dialect "published"', () => {
-  it('joins names and calls running sources processing in E3, one entry per type', async () => {
+  test('joins names and calls running sources processing in E3, one entry per type', async () => {
     const published = await gateway.addAccount({ dialect: 'published' });
     const patient = (
       await published.call(

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { request } from 'undici';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
 import { generateApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import { type SeededAccount, seedDemoAccount } from '../../src/exchange/accounts/seed.ts';
@@ -82,7 +82,7 @@ async function stopped(child: ChildProcess): Promise<number | null> {
 }
 
 describe('the gateway as a process', () => {
-  it('starts the workflow of an accepted query, and stops cleanly when asked', async () => {
+  test('starts the workflow of an accepted query, and stops cleanly when asked', async () => {
     const { process: child, baseUrl } = await startGateway(inject('temporalAddress'));
     const ready = await (await request(`${baseUrl}/ready`)).body.json();
     expect(ready).toEqual({ status: 'ready', database: 'up', temporal: 'up' });
@@ -98,7 +98,7 @@ describe('the gateway as a process', () => {
     await connection.close();
   });
 
-  it('accepts work while Temporal is away, and says that it is', async () => {
+  test('accepts work while Temporal is away, and says that it is', async () => {
     // Nothing ever listens on the port of "discard".
     const { process: child, baseUrl } = await startGateway('127.0.0.1:9');
     const ready = await request(`${baseUrl}/ready`);

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertApiKey, revokeApiKey } from '../../src/exchange/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import { signEmbedToken } from '../../src/exchange/embed/embed-token.ts';
@@ -38,7 +38,7 @@ const get = (url: string, headers: Record<string, string> = {}) => gateway.app.i
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 describe('a refusal is in the audit', () => {
-  it('of a key that was revoked, or has expired', async () => {
+  test('of a key that was revoked, or has expired', async () => {
     const account = await gateway.addAccount();
     const revoked = await addKey(account);
     await gateway.store.asSystem((tx) => revokeApiKey(tx, revoked.id));
@@ -58,7 +58,7 @@ describe('a refusal is in the audit', () => {
     ]);
   });
 
-  it('of an embed token that has expired, or whose key was revoked', async () => {
+  test('of an embed token that has expired, or whose key was revoked', async () => {
     const account = await gateway.addAccount();
     const { id: keyId } = await addKey(account);
     const token = { accountId: account.accountId, keyId };
@@ -84,7 +84,7 @@ describe('a refusal is in the audit', () => {
     ]);
   });
 
-  it('of a thing that is not there or is somebody else’s, of a wrong request, and above the limit', async () => {
+  test('of a thing that is not there or is somebody else’s, of a wrong request, and above the limit', async () => {
     const account = await gateway.addAccount({ settings: { limits: { requestsPerMinute: 3 } } });
     const query = uuidv7();
     expect((await account.call('GET', `network/query/${query}`)).statusCode).toBe(404);
@@ -100,7 +100,7 @@ describe('a refusal is in the audit', () => {
     ]);
   });
 
-  it('of a link that has expired', async () => {
+  test('of a link that has expired', async () => {
     const account = await gateway.addAccount();
     const target = { accountId: account.accountId, targetId: uuidv7() };
     const token = signLink(TEST_LINK_KEY, 'document', target, Date.now() - 1);
@@ -110,7 +110,7 @@ describe('a refusal is in the audit', () => {
     ]);
   });
 
-  it('without a word of what was sent', async () => {
+  test('without a word of what was sent', async () => {
     const account = await gateway.addAccount();
     const scoped = await addKey(account);
     for (const url of ['patient/Jane%20Sample', 'patient/Jane%20Sample/cohort', 'document?patientId=Jane'])
@@ -121,7 +121,7 @@ describe('a refusal is in the audit', () => {
   });
 });
 
-it('a key that nobody knows is counted and logged with its address, and is in no audit', async () => {
+test('a key that nobody knows is counted and logged with its address, and is in no audit', async () => {
   const before = gateway.logLines.length;
   await get('/medical/v1/facility', { 'x-api-key': generateApiKey() });
   await get('/medical/v1/facility');
@@ -135,7 +135,7 @@ it('a key that nobody knows is counted and logged with its address, and is in no
 });
 
 describe('a flood of refusals', () => {
-  it('is a few entries and one that counts, written at the latest when the gateway closes', async () => {
+  test('is a few entries and one that counts, written at the latest when the gateway closes', async () => {
     const second = await createTestGateway({ store: gateway.store });
     const account = await gateway.addAccount();
     const headers = { 'x-api-key': account.apiKey };
@@ -151,7 +151,7 @@ describe('a flood of refusals', () => {
     expect(entries.at(-1)?.since).toBeInstanceOf(Date);
   });
 
-  it('of ever other kinds is bounded too, and none of it is lost', async () => {
+  test('of ever other kinds is bounded too, and none of it is lost', async () => {
     const { accountId } = await gateway.addAccount();
     const audit = createRefusalAudit({ store: gateway.store, logger: createLogger('test', 'silent') });
     const refusal = (n: number) => ({
@@ -168,7 +168,7 @@ describe('a flood of refusals', () => {
     expect(entries.filter(({ actor }) => actor === 'several')).toMatchObject([{ times: 600 }]);
   });
 
-  it('outlives an outage of the database, as a count', async () => {
+  test('outlives an outage of the database, as a count', async () => {
     const { accountId } = await gateway.addAccount();
     let isAway = true;
     const store = {

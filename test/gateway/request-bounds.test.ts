@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PATIENT_LISTS_MAX } from '../../src/contract/bounds.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
@@ -22,7 +22,7 @@ const addresses = (from: number, count: number) =>
   Array.from({ length: count }, (_, index) => address(from + index));
 
 describe('a request that is wrong many times', () => {
-  it.each(['address', 'contact', 'personalIdentifiers'])(
+  test.each(['address', 'contact', 'personalIdentifiers'])(
     'with tens of thousands of entries in %s is one mistake',
     async (member) => {
       const answer = await match(newPerson({ [member]: Array.from({ length: 80_000 }, () => ({})) }));
@@ -33,7 +33,7 @@ describe('a request that is wrong many times', () => {
     },
   );
 
-  it('with too many keys of metadata is one mistake', async () => {
+  test('with too many keys of metadata is one mistake', async () => {
     const metadata = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 1]));
     const answer = await create(newPerson({ networkQuery: { sources: ['hie'], metadata } }));
     expect(answer.json().errors).toEqual([
@@ -41,7 +41,7 @@ describe('a request that is wrong many times', () => {
     ]);
   });
 
-  it('is answered with the first hundred mistakes and the number of the others', async () => {
+  test('is answered with the first hundred mistakes and the number of the others', async () => {
     const answer = await match(newPerson({ address: Array.from({ length: 100 }, () => ({})) }));
     expect(answer.json().errors).toHaveLength(100);
     expect(answer.json().detail).toMatch(/, and 300 more$/);
@@ -54,7 +54,7 @@ describe('a request that is wrong many times', () => {
     expect([facilities.statusCode, facilities.json().errors.length]).toEqual([400, 100]);
   });
 
-  it.each([
+  test.each([
     ['dob', 'x'.repeat(200_000)],
     ['dob', { long: 'x'.repeat(200_000) }],
     ['address', [{ ...address(1), zip: '1'.repeat(200_000) }]],
@@ -69,7 +69,7 @@ describe('a request that is wrong many times', () => {
 });
 
 describe('a key that may not use an operation', () => {
-  it('is refused before its body is looked at', async () => {
+  test('is refused before its body is looked at', async () => {
     const token = (await account.call('POST', 'token/embed')).json().token;
     const answer = await gateway.app.inject({
       method: 'POST',
@@ -84,7 +84,7 @@ describe('a key that may not use an operation', () => {
 describe('a match', () => {
   const { address: most } = PATIENT_LISTS_MAX;
 
-  it('unites addresses up to the bound, and beyond it is refused and changes nothing', async () => {
+  test('unites addresses up to the bound, and beyond it is refused and changes nothing', async () => {
     const person = newPerson();
     const first = await create({ ...person, address: addresses(0, most - 1) });
     expect(first.statusCode).toBe(201);
@@ -101,7 +101,7 @@ describe('a match', () => {
     expect((await create({ ...person, address: addresses(most + 1, 2) })).json().address).toHaveLength(3);
   });
 
-  it('unites contacts and identifiers up to theirs', async () => {
+  test('unites contacts and identifiers up to theirs', async () => {
     const person = newPerson();
     const licences = (from: number, count: number) =>
       Array.from({ length: count }, (_, index) => ({

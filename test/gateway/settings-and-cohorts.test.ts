@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 describe('settings', () => {
-  it('show no key before a destination is set, keep its key when the address changes, and clear it', async () => {
+  test('show no key before a destination is set, keep its key when the address changes, and clear it', async () => {
     const before = (await account.call('GET', 'settings')).json();
     expect(before).toEqual({ id: account.accountId, webhookUrl: null, webhookKey: null });
     const set = await account.call('POST', 'settings', { webhookUrl: 'https://hooks.example.org/a' });
@@ -29,7 +29,7 @@ describe('settings', () => {
     expect(again.json().webhookKey).toBe(webhookKey);
   });
 
-  it('answer at the root too', async () => {
+  test('answer at the root too', async () => {
     for (const path of ['/settings', '/settings/webhook']) {
       expect((await account.call('GET', path)).json()).toEqual(
         (await account.call('GET', `/medical/v1${path}`)).json(),
@@ -37,7 +37,7 @@ describe('settings', () => {
     }
   });
 
-  it.each([
+  test.each([
     'http://hooks.example.org/',
     'https://localhost/x',
     'https://127.0.0.1/x',
@@ -51,7 +51,7 @@ describe('settings', () => {
     expect([answer.statusCode, answer.json().errors[0].path]).toEqual([400, 'webhookUrl']);
   });
 
-  it('tell what is undelivered, and send it again on request', async () => {
+  test('tell what is undelivered, and send it again on request', async () => {
     const owner = await gateway.addAccount();
     const eventId = await gateway.store.asAccount(owner.accountId, (tx) =>
       insertEvent(tx, {
@@ -79,7 +79,7 @@ describe('settings', () => {
 });
 
 describe('cohorts', () => {
-  it('have unique names in the account, defaults in depth, and count their patients', async () => {
+  test('have unique names in the account, defaults in depth, and count their patients', async () => {
     const answer = await account.call('POST', 'cohort', {
       name: '  Diabetes ',
       settings: { monitoring: { hie: { enabled: true }, pharmacy: { schedule: { frequency: 'weekly' } } } },
@@ -119,7 +119,7 @@ describe('cohorts', () => {
     expect((await account.call('GET', 'cohort')).json()).toEqual(joined.json());
   });
 
-  it('answer 404 to an unknown patient and an unknown cohort, and assign nothing then', async () => {
+  test('answer 404 to an unknown patient and an unknown cohort, and assign nothing then', async () => {
     const unknown = '0198a000-0000-7000-8000-000000000000';
     const cohort = (await account.call('POST', 'cohort', { name: 'Third' })).json();
     const body = { cohortIds: [cohort.id, unknown] };
@@ -134,7 +134,7 @@ describe('cohorts', () => {
 });
 
 describe('facilities', () => {
-  it('are listed with their identifiers and address', async () => {
+  test('are listed with their identifiers and address', async () => {
     expect((await account.call('GET', 'facility')).json().facilities).toMatchObject([
       { id: account.facilityId, npi: '1234567893', active: true, address: { zip: '02108' } },
     ]);

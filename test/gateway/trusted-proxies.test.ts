@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { createTestGateway, newPerson, type TestGateway } from '../support/gateway.ts';
 
@@ -24,17 +24,17 @@ async function addressInAudit(
   return entry?.remote_address;
 }
 
-it('the audit names the caller behind trusted proxies, and not whom the caller claims to be', async () => {
+test('the audit names the caller behind trusted proxies, and not whom the caller claims to be', async () => {
   expect(await addressInAudit(behindProxy, '198.51.100.7')).toBe('198.51.100.7');
   expect(await addressInAudit(behindProxy, '203.0.113.9, 198.51.100.7, 10.1.2.3')).toBe('198.51.100.7');
   expect(await addressInAudit(behindProxy, 'Jane Sample')).toBeNull();
 });
 
-it('nobody is believed who is no trusted proxy', async () => {
+test('nobody is believed who is no trusted proxy', async () => {
   expect(await addressInAudit(open, '198.51.100.7')).toBe('127.0.0.1');
 });
 
-it.each([
+test.each([
   ['10.0.0.0/8 ::1 uniquelocal', true],
   ['10.0.0.0/33', false],
   ['proxy.example.org', false],

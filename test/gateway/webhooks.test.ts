@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { WEBHOOK_EVENT_TYPES } from '../../src/contract/webhooks.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -55,7 +55,7 @@ const setStatus = (id: string, status: 'dead' | 'delivered') =>
   );
 
 describe('a further destination', () => {
-  it('is created with a key of its own, pinged, listed, changed and deleted', async () => {
+  test('is created with a key of its own, pinged, listed, changed and deleted', async () => {
     const made = await create(['patient.admit', 'network-query.*', 'patient.admit']);
     expect(made.statusCode).toBe(200);
     const webhook = made.json();
@@ -87,7 +87,7 @@ describe('a further destination', () => {
     expect((await account.call('GET', 'webhook')).json()).toEqual({ webhooks: [second] });
   });
 
-  it.each([
+  test.each([
     [
       ['patient.birth'],
       `${HOOKS}/a`,
@@ -110,7 +110,7 @@ describe('a further destination', () => {
     expect(change.statusCode).toBe(400);
   });
 
-  it('is refused above twenty, and a change that changes nothing is too', async () => {
+  test('is refused above twenty, and a change that changes nothing is too', async () => {
     for (let count = 0; count < 20; count++) expect((await create(['*'])).statusCode).toBe(200);
     const answer = await create(['*']);
     expect([answer.statusCode, answer.json().detail]).toEqual([
@@ -125,7 +125,7 @@ describe('a further destination', () => {
     ]);
   });
 
-  it('of another account, or none, or that of the settings, is not found', async () => {
+  test('of another account, or none, or that of the settings, is not found', async () => {
     await account.call('POST', 'settings', { webhookUrl: `${HOOKS}/main` });
     const main = await gateway.store.asAccount(account.accountId, (tx) =>
       tx.db.selectFrom('webhook_destination').select('id').executeTakeFirstOrThrow(),
@@ -149,7 +149,7 @@ describe('a further destination', () => {
     expect((await account.call('GET', 'settings')).json().webhookUrl).toBe(`${HOOKS}/main`);
   });
 
-  it('keeps its key sealed in the database, and so does the one of the settings', async () => {
+  test('keeps its key sealed in the database, and so does the one of the settings', async () => {
     const { webhookKey } = (await create(['*'])).json();
     const settings = (await account.call('POST', 'settings', { webhookUrl: `${HOOKS}/main` })).json();
     const rows = await gateway.store.asAccount(account.accountId, (tx) =>
@@ -161,7 +161,7 @@ describe('a further destination', () => {
 });
 
 describe('an event', () => {
-  it('goes to the destination of the settings and to each further one whose filter it passes', async () => {
+  test('goes to the destination of the settings and to each further one whose filter it passes', async () => {
     await account.call('POST', 'settings', { webhookUrl: `${HOOKS}/main` });
     const [exact, prefix, every, elsewhere] = [
       (await create(['patient.admit'])).json().id,
@@ -185,7 +185,7 @@ describe('an event', () => {
     expect((await account.call('GET', 'settings/webhook')).json().pending).toBe(4);
   });
 
-  it('can be named by a filter, whatever its type', () => {
+  test('can be named by a filter, whatever its type', () => {
     expect(WEBHOOK_EVENT_TYPES).toEqual(
       expect.arrayContaining(['network-query.hie', 'patient.admit', 'medical.consolidated-data']),
     );
@@ -196,7 +196,7 @@ describe('an event', () => {
 describe('sending again', () => {
   const retry = async (body?: unknown) => (await account.call('POST', 'settings/webhook/retry', body)).json();
 
-  it('without a body sends what is undelivered, to the destination where it is', async () => {
+  test('without a body sends what is undelivered, to the destination where it is', async () => {
     await account.call('POST', 'settings', { webhookUrl: `${HOOKS}/main` });
     await create(['patient.*']);
     const message = await tell('patient.admit');
@@ -214,7 +214,7 @@ describe('sending again', () => {
     expect(main?.id).toBe(message);
   });
 
-  it('sends one event, or those of a time, delivered before or not, also to destinations that are new', async () => {
+  test('sends one event, or those of a time, delivered before or not, also to destinations that are new', async () => {
     await account.call('POST', 'settings', { webhookUrl: `${HOOKS}/main` });
     const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 12, minute));
     const messages: string[] = [];
@@ -242,7 +242,7 @@ describe('sending again', () => {
     expect((await routesOf(messages[0] ?? '')).length).toBe(1);
   });
 
-  it.each([
+  test.each([
     [{ eventId: 'x' }, 400, /eventId: expected an id in UUID form/],
     [{ eventId: UNKNOWN, from: '2026-01-01T00:00:00Z' }, 400, /^eventId: excludes from and to$/],
     [{ to: '2026-01-01T00:00:00Z' }, 400, /^from: is required with to$/],
@@ -254,7 +254,7 @@ describe('sending again', () => {
     expect(await retry(body)).toMatchObject({ status, detail: expect.stringMatching(detail) });
   });
 
-  it('does not open what goes to a destination that has refused everything', async () => {
+  test('does not open what goes to a destination that has refused everything', async () => {
     const { id } = (await create(['patient.*'])).json();
     await gateway.store.asAccount(account.accountId, (tx) =>
       tx.db.updateTable('webhook_destination').set({ health: 'disabled' }).where('id', '=', id).execute(),
@@ -272,7 +272,7 @@ describe('sending again', () => {
 });
 
 describe('a test event', () => {
-  it('goes to the destination of the settings alone, or to the one that is named', async () => {
+  test('goes to the destination of the settings alone, or to the one that is named', async () => {
     const { id: webhookId } = (await create(['*'])).json();
     const unset = await account.call('POST', 'settings/webhook/test');
     expect([unset.statusCode, unset.json().detail]).toEqual([
@@ -291,7 +291,7 @@ describe('a test event', () => {
 });
 
 describe('a new key', () => {
-  it('is in force at once; the one before it is good until the overlap ends', async () => {
+  test('is in force at once; the one before it is good until the overlap ends', async () => {
     await account.call('POST', 'settings', { webhookUrl: `${HOOKS}/main` });
     const webhook = (await create(['*'])).json();
     for (const [rotate, read] of [

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdir, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { readConnection } from '../../src/embedded/connection-file.ts';
 import { lockDataFolder, lockHolder } from '../../src/embedded/stack-lock.ts';
 import { ensurePorts } from '../../src/embedded/stack-ports.ts';
@@ -22,7 +22,7 @@ async function deadPid(): Promise<number> {
 }
 
 describe('the data folder', () => {
-  it('goes to one of several starters, and to the next when that one lets go', async () => {
+  test('goes to one of several starters, and to the next when that one lets go', async () => {
     const dataDir = await testFolder();
     await leaveLock(dataDir, await deadPid(), 'npm start');
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockDataFolder(dataDir)));
@@ -36,7 +36,7 @@ describe('the data folder', () => {
     expect(await readdir(dataDir)).toEqual([]);
   });
 
-  it('is not held by a stranger that got the pid of a killed stack', async () => {
+  test('is not held by a stranger that got the pid of a killed stack', async () => {
     const dataDir = await testFolder();
     const stranger = spawn('sleep', ['600']);
     onTestFinished(() => void stranger.kill());
@@ -45,7 +45,7 @@ describe('the data folder', () => {
     await (await lockDataFolder(dataDir))();
   });
 
-  it('keeps its keys, for its owner only, and makes those that are missing', async () => {
+  test('keeps its keys, for its owner only, and makes those that are missing', async () => {
     const dataDir = await testFolder();
     const first = await ensureSecrets(dataDir);
     const path = join(dataDir, 'secrets.json');
@@ -57,7 +57,7 @@ describe('the data folder', () => {
     expect(intakeKey).not.toBe(first.intakeKey);
   });
 
-  it('whose keys are damaged starts nothing, and no key is quoted', async () => {
+  test('whose keys are damaged starts nothing, and no key is quoted', async () => {
     const dataDir = await testFolder();
     await writeFile(join(dataDir, 'secrets.json'), '{"dataKeys": "k1:secret');
     await expect(ensureSecrets(dataDir)).rejects.toThrow(
@@ -65,7 +65,7 @@ describe('the data folder', () => {
     );
   });
 
-  it('keeps its ports, but for one that is taken, and names a wanted one that is taken', async () => {
+  test('keeps its ports, but for one that is taken, and names a wanted one that is taken', async () => {
     const dataDir = await testFolder();
     const first = await ensurePorts(dataDir);
     expect(new Set(Object.values(first)).size).toBe(Object.keys(first).length);
@@ -80,7 +80,7 @@ describe('the data folder', () => {
     );
   });
 
-  it('of no stack tells how to start one', async () => {
+  test('of no stack tells how to start one', async () => {
     await expect(readConnection(await testFolder())).rejects.toThrow(/start it with: npm start/);
   });
 });

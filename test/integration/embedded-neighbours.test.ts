@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import pg from 'pg';
 import { request } from 'undici';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { readConnection } from '../../src/embedded/connection-file.ts';
 import { hasChromium, launchChromium } from '../support/embed-page.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
@@ -43,7 +43,7 @@ describe('the embedded stack keeps its neighbours out', { timeout: 120_000 }, ()
     return String(answer.headers['set-cookie']).split(';')[0] ?? '';
   }
 
-  it('no secret stands in the arguments of a process', async () => {
+  test('no secret stands in the arguments of a process', async () => {
     const password = new URL(stack.connection.databaseUrl).password;
     const { dataKeys, ...others } = stack.secrets;
     const { temporalUiLink = '' } = await readConnection(stack.dataDir);
@@ -57,7 +57,7 @@ describe('the embedded stack keeps its neighbours out', { timeout: 120_000 }, ()
     for (const line of ours) expect(secrets.filter((secret) => line.includes(secret))).toEqual([]);
   });
 
-  it('a data folder that was too open is its owner’s alone after a start, also what the processes write', async () => {
+  test('a data folder that was too open is its owner’s alone after a start, also what the processes write', async () => {
     const entries = await readdir(stack.dataDir, { recursive: true, withFileTypes: true });
     const paths = entries.map(({ parentPath, name }) => join(parentPath, name));
     const open = await Promise.all(
@@ -71,7 +71,7 @@ describe('the embedded stack keeps its neighbours out', { timeout: 120_000 }, ()
       expect(paths).toContain(join(stack.dataDir, name));
   });
 
-  it('a stranger gets neither the UI nor a payload decoded', async () => {
+  test('a stranger gets neither the UI nor a payload decoded', async () => {
     for (const path of ['/', '/api/v1/settings', '/api/v1/namespaces', '/open/guessed', '/codec/decode']) {
       const answer = await request(`${ui}${path}`);
       expect(answer.statusCode, path).toBeGreaterThanOrEqual(401);
@@ -81,7 +81,7 @@ describe('the embedded stack keeps its neighbours out', { timeout: 120_000 }, ()
     expect((await decode({ authorization: 'Bearer guessed' })).status).toBe(401);
   });
 
-  it('Temporal’s own web server names no place where payloads are decoded', async () => {
+  test('Temporal’s own web server names no place where payloads are decoded', async () => {
     const { temporalWeb } = JSON.parse(await readFile(join(stack.dataDir, 'ports.json'), 'utf8'));
     const answer = await request(`http://127.0.0.1:${temporalWeb}/api/v1/settings`);
     expect(answer.statusCode).toBe(200);
@@ -89,7 +89,7 @@ describe('the embedded stack keeps its neighbours out', { timeout: 120_000 }, ()
     expect(settings.Codec?.Endpoint ?? '').toBe('');
   });
 
-  it('the operator’s link works once, and the next one is in connection.json', async () => {
+  test('the operator’s link works once, and the next one is in connection.json', async () => {
     const before = (await readConnection(stack.dataDir)).temporalUiLink ?? '';
     const cookie = await openUi();
     const again = await request(before);
@@ -105,7 +105,7 @@ describe('the embedded stack keeps its neighbours out', { timeout: 120_000 }, ()
     await namespaces.body.dump();
   });
 
-  it('the token of connection.json decodes for the Temporal CLI, and does nothing else', async () => {
+  test('the token of connection.json decodes for the Temporal CLI, and does nothing else', async () => {
     const authorization = `Bearer ${stack.connection.codecToken}`;
     expect((await decode({ authorization })).text).toContain(CANARY);
     const answer = await request(`${ui}/api/v1/namespaces`, { headers: { authorization } });
@@ -113,13 +113,13 @@ describe('the embedded stack keeps its neighbours out', { timeout: 120_000 }, ()
     await answer.body.dump();
   });
 
-  it('a page of another origin, or one whose name was made to lead here, gets nothing with the cookie', async () => {
+  test('a page of another origin, or one whose name was made to lead here, gets nothing with the cookie', async () => {
     const cookie = await openUi();
     expect((await decode({ cookie, origin: 'http://127.0.0.1:1' })).status).toBe(403);
     expect((await decode({ cookie, host: 'evil.example' })).status).toBe(421);
   });
 
-  it('the simulator is steered with the token only', async () => {
+  test('the simulator is steered with the token only', async () => {
     const { simulatorUrl, simulatorAdminToken } = stack.connection;
     for (const headers of [{}, { authorization: 'Bearer guessed' }]) {
       const answer = await request(`${simulatorUrl}/admin/requests`, { headers });
@@ -132,7 +132,7 @@ describe('the embedded stack keeps its neighbours out', { timeout: 120_000 }, ()
     await answer.body.dump();
   });
 
-  it('PostgreSQL lets nobody in without its password', async () => {
+  test('PostgreSQL lets nobody in without its password', async () => {
     const address = new URL(stack.connection.databaseUrl);
     for (const password of ['', 'postgres']) {
       address.password = password;
@@ -152,13 +152,13 @@ describe('the embedded stack keeps its neighbours out', { timeout: 120_000 }, ()
       return page.locator('body').innerText();
     }
 
-    it('the operator who opened the link reads payloads in clear', async () => {
+    test('the operator who opened the link reads payloads in clear', async () => {
       const { temporalUiLink = '' } = await readConnection(stack.dataDir);
       const text = await pageOfWorkflow(temporalUiLink, new RegExp(CANARY));
       expect(text).not.toMatch(ENCRYPTED);
     });
 
-    it('a stranger sees only a note at the operator’s port, and at Temporal’s own only what is encrypted', async () => {
+    test('a stranger sees only a note at the operator’s port, and at Temporal’s own only what is encrypted', async () => {
       expect(await pageOfWorkflow(`${ui}/`, /npm start/)).not.toContain('Workflow');
       const { temporalWeb } = JSON.parse(await readFile(join(stack.dataDir, 'ports.json'), 'utf8'));
       const behind = await pageOfWorkflow(`http://127.0.0.1:${temporalWeb}/`, ENCRYPTED);

@@ -15,7 +15,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { commandLineOf } from '../../src/embedded/orphan.ts';
 import { type PostgresOptions, type RunningPostgres, startPostgres } from '../../src/embedded/postgres.ts';
 import { findPostgresBinaries, hydrateSymlinks } from '../../src/embedded/postgres-binaries.ts';
@@ -36,7 +36,7 @@ const ADD_ROW = 'CREATE TABLE kept AS SELECT 1 AS value';
 const READ_ROW = 'SELECT value FROM kept';
 
 describe('embedded PostgreSQL', () => {
-  it('keeps its data and its password over a stop and a start', async () => {
+  test('keeps its data and its password over a stop and a start', async () => {
     const dataDir = join(await testFolder(), 'postgres');
     const first = await start({ dataDir });
     await querySql(first.databaseUrl, ADD_ROW);
@@ -48,7 +48,7 @@ describe('embedded PostgreSQL', () => {
     expect(second.databaseUrl).toBe(first.databaseUrl);
   });
 
-  it('loses nothing that was committed when it is killed', async () => {
+  test('loses nothing that was committed when it is killed', async () => {
     const dataDir = await testFolder();
     const first = await start({ dataDir });
     await querySql(first.databaseUrl, ADD_ROW);
@@ -58,7 +58,7 @@ describe('embedded PostgreSQL', () => {
     expect(await querySql(second.databaseUrl, READ_ROW)).toEqual([{ value: 1 }]);
   });
 
-  it('replaces the server that a killed supervisor left behind', async () => {
+  test('replaces the server that a killed supervisor left behind', async () => {
     const dataDir = await testFolder();
     const { holder, message: left } = await runHolder<{ databaseUrl: string; pid: number }>(
       './postgres-holder.ts',
@@ -72,7 +72,7 @@ describe('embedded PostgreSQL', () => {
     expect(await querySql(next.databaseUrl, READ_ROW)).toEqual([{ value: 1 }]);
   });
 
-  it('leaves a stranger alone whose pid an old server once had', async () => {
+  test('leaves a stranger alone whose pid an old server once had', async () => {
     const dataDir = await testFolder();
     const first = await start({ dataDir });
     await first.stop();
@@ -90,7 +90,7 @@ describe('embedded PostgreSQL', () => {
     expect(stranger.signalCode).toBeNull();
   });
 
-  it('starts where the killed server has ended, and nobody has collected it', async () => {
+  test('starts where the killed server has ended, and nobody has collected it', async () => {
     const dataDir = await testFolder();
     const first = await start({ dataDir });
     await querySql(first.databaseUrl, ADD_ROW);
@@ -108,7 +108,7 @@ describe('embedded PostgreSQL', () => {
     expect(await querySql(next.databaseUrl, READ_ROW)).toEqual([{ value: 1 }]);
   });
 
-  it('starts afresh where the first initialisation was killed half-way', async () => {
+  test('starts afresh where the first initialisation was killed half-way', async () => {
     const dataDir = await testFolder();
     const halfDone = await mkdtemp(join(dataDir, 'init-'));
     await mkdir(join(halfDone, 'cluster'));
@@ -118,14 +118,14 @@ describe('embedded PostgreSQL', () => {
     expect((await readdir(dataDir)).filter((name) => name.startsWith('init-'))).toEqual([]);
   });
 
-  it('says in the words of the server why it does not start', async () => {
+  test('says in the words of the server why it does not start', async () => {
     const dataDir = await testFolder();
     await expect(start({ dataDir, settings: { shared_buffers: 'plenty' } })).rejects.toThrow(
       /PostgreSQL did not start: .*shared_buffers.*log: .*postgres\.log/,
     );
   });
 
-  it('writes no statement, parameter or row into its log', async () => {
+  test('writes no statement, parameter or row into its log', async () => {
     const dataDir = await testFolder();
     const logFile = join(dataDir, 'server.log');
     const { databaseUrl } = await start({ dataDir, logFile });
@@ -140,7 +140,7 @@ describe('embedded PostgreSQL', () => {
     expect(log).not.toContain('Rosalinde');
   });
 
-  it('mends the links that a blocked install script left out', async () => {
+  test('mends the links that a blocked install script left out', async () => {
     const folder = await testFolder();
     const original = await findPostgresBinaries();
     await cp(join(original.folder, '..', 'scripts'), join(folder, 'scripts'), { recursive: true });
@@ -159,7 +159,7 @@ describe('embedded PostgreSQL', () => {
 });
 
 describe.runIf(isRoot)('embedded PostgreSQL on a machine where we are root', () => {
-  it('runs for a plain user too', async () => {
+  test('runs for a plain user too', async () => {
     const dataDir = await testFolder();
     await chown(dataDir, NOBODY.uid, NOBODY.gid);
     const { holder, message } = await runHolder<{ databaseUrl: string; pid: number }>(
@@ -173,14 +173,14 @@ describe.runIf(isRoot)('embedded PostgreSQL on a machine where we are root', () 
     process.kill(message.pid, 'SIGQUIT');
   });
 
-  it('works in a folder that root alone may enter', async () => {
+  test('works in a folder that root alone may enter', async () => {
     const closed = await testFolder();
     await chmod(closed, 0o700);
     const server = await start({ dataDir: join(closed, 'data') });
     expect(await querySql(server.databaseUrl, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  it('runs as another user, from a copy of the programs, where there are no user namespaces', async () => {
+  test('runs as another user, from a copy of the programs, where there are no user namespaces', async () => {
     const [open, closed] = [await testFolder(), await testFolder()];
     await chmod(open, 0o755);
     await chmod(closed, 0o700);
@@ -200,7 +200,7 @@ describe.runIf(isRoot)('embedded PostgreSQL on a machine where we are root', () 
     expect(await querySql(server.databaseUrl, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  it('offers DATABASE_URL where the other user cannot reach the data', async () => {
+  test('offers DATABASE_URL where the other user cannot reach the data', async () => {
     const closed = await testFolder();
     await chmod(closed, 0o700);
     const dataDir = join(closed, 'data');

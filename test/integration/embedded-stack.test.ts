@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { request } from 'undici';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { NoStackError, readConnection, type StackConnection } from '../../src/embedded/connection-file.ts';
 import { commandLineOf } from '../../src/embedded/orphan.ts';
 import { startStack } from '../../src/embedded/stack.ts';
@@ -51,7 +51,7 @@ async function processesOf(dataDir: string): Promise<number[]> {
 }
 
 describe('the embedded stack', { timeout: TIMEOUT_MS }, () => {
-  it('serves, starts again what dies alone on its old port, and leaves nothing running', async () => {
+  test('serves, starts again what dies alone on its old port, and leaves nothing running', async () => {
     const dataDir = await testFolder();
     const lines: string[] = [];
     const stack = await startStack({ dataDir, logLevel: 'warn', log: (line) => lines.push(line) });
@@ -72,7 +72,7 @@ describe('the embedded stack', { timeout: TIMEOUT_MS }, () => {
     await expect(readConnection(dataDir)).rejects.toThrow(NoStackError);
   });
 
-  it('comes back with the same addresses, keys and data after everything of it was killed or left behind', async () => {
+  test('comes back with the same addresses, keys and data after everything of it was killed or left behind', async () => {
     const dataDir = join(await testFolder(), 'data');
     const { main, connection } = await startMain(dataDir);
     await querySql(connection.databaseUrl, 'CREATE TABLE kept AS SELECT 1 AS value');
@@ -90,7 +90,7 @@ describe('the embedded stack', { timeout: TIMEOUT_MS }, () => {
     if (process.platform === 'linux') expect(await processesOf(dataDir)).toEqual([]);
   });
 
-  it('stops what already runs when a part cannot start, and says which and why', async () => {
+  test('stops what already runs when a part cannot start, and says which and why', async () => {
     const dataDir = await testFolder();
     const environment = { simulator: { SIMULATOR_PORT: 'no number' } };
     await expect(startStack({ dataDir, environment })).rejects.toThrow(

@@ -1,5 +1,5 @@
 import { Client, Connection } from '@temporalio/client';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { commandLineOf } from '../../src/embedded/orphan.ts';
 import { startTemporalServer, type TemporalServerOptions } from '../../src/embedded/temporal-server.ts';
 import { killAndWait, runHolder, testFolder } from '../support/postgres-tools.ts';
@@ -29,7 +29,7 @@ async function workflowStatus(address: string): Promise<string> {
 }
 
 describe('embedded Temporal server', () => {
-  it('keeps open workflows when it is killed, and is found under the same address again', async () => {
+  test('keeps open workflows when it is killed, and is found under the same address again', async () => {
     const dataDir = await testFolder();
     const first = await start({ dataDir });
     await startWorkflow(first.address);
@@ -40,7 +40,7 @@ describe('embedded Temporal server', () => {
     expect(await workflowStatus(second.address)).toBe('RUNNING');
   });
 
-  it('replaces the server that a killed supervisor left behind', async () => {
+  test('replaces the server that a killed supervisor left behind', async () => {
     const dataDir = await testFolder();
     const { holder, message: left } = await runHolder<{ address: string; pid: number }>(
       './temporal-server-holder.ts',
@@ -54,14 +54,14 @@ describe('embedded Temporal server', () => {
     expect(await workflowStatus(next.address)).toBe('RUNNING');
   });
 
-  it('keeps closed workflows for the days it is told to', async () => {
+  test('keeps closed workflows for the days it is told to', async () => {
     const server = await start({ dataDir: await testFolder(), retentionDays: 9 });
     const client = await connect(server.address);
     const { config } = await client.workflowService.describeNamespace({ namespace: 'default' });
     expect(Number(config?.workflowExecutionRetentionTtl?.seconds)).toBe(9 * 86_400);
   });
 
-  it('has what it needs to be fair between accounts, and a search attribute of each kind we use', async () => {
+  test('has what it needs to be fair between accounts, and a search attribute of each kind we use', async () => {
     const server = await start({
       dataDir: await testFolder(),
       searchAttributes: { Tenant: 'Keyword', Parts: 'KeywordList' },
@@ -76,7 +76,7 @@ describe('embedded Temporal server', () => {
     expect(customAttributes).toMatchObject({ Tenant: expect.anything(), Parts: expect.anything() });
   });
 
-  it('says why it does not start', async () => {
+  test('says why it does not start', async () => {
     const dataDir = await testFolder();
     const searchAttributes = { Tenant: 'Nonsense' as 'Keyword' };
     await expect(start({ dataDir, searchAttributes })).rejects.toThrow(

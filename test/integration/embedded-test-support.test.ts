@@ -1,10 +1,10 @@
 import { Connection } from '@temporalio/client';
 import pg from 'pg';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { createTestDatabase } from '../support/postgres.ts';
 
 describe('servers of a test run', () => {
-  it('gives every test file a migrated database of its own', async () => {
+  test('gives every test file a migrated database of its own', async () => {
     const [one, two] = await Promise.all([createTestDatabase(), createTestDatabase()]);
     const client = new pg.Client({ connectionString: one.databaseUrl });
     await client.connect();
@@ -15,7 +15,7 @@ describe('servers of a test run', () => {
     await Promise.all([one.drop(), two.drop()]);
   });
 
-  it('has a Temporal server that knows our search attributes', async () => {
+  test('has a Temporal server that knows our search attributes', async () => {
     const connection = await Connection.connect({ address: inject('temporalAddress') });
     const { customAttributes } = await connection.operatorService.listSearchAttributes({
       namespace: 'default',

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { builtinModules } from 'node:module';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import type { TemporalClient } from '../../src/temporal/client.ts';
 import { installOwnWorkflow, type OwnWorkflow } from '../support/own-workflow.ts';
@@ -18,14 +18,14 @@ describe('the packed library and its example', { timeout: TIMEOUT_MS }, () => {
   }, TIMEOUT_MS);
   afterAll(() => own?.remove());
 
-  it('declares its types completely: the example compiles, and so does every entry point', async () => {
+  test('declares its types completely: the example compiles, and so does every entry point', async () => {
     expect(own.entries).toContain('medical-data-exchange/worker');
     expect(await own.typeErrors()).toBe('');
     const inLibraries = (await own.typeErrors({ libraries: true })).split('\n');
     expect(inLibraries.filter((line) => line.includes('medical-data-exchange'))).toEqual([]);
   });
 
-  it('depends on everything that it imports', async () => {
+  test('depends on everything that it imports', async () => {
     const library = join(own.folder, 'node_modules/medical-data-exchange');
     const { dependencies } = JSON.parse(await readFile(join(library, 'package.json'), 'utf8'));
     const imported = await packagesImportedIn(join(library, 'dist'));
@@ -33,7 +33,7 @@ describe('the packed library and its example', { timeout: TIMEOUT_MS }, () => {
     expect([...imported]).toContain('@temporalio/worker');
   });
 
-  it('runs a workflow of its own against a running stack, from webhook to summary', async () => {
+  test('runs a workflow of its own against a running stack, from webhook to summary', async () => {
     const dataDir = await testFolder();
     const stack = await startTestStack({ dataDir });
     onTestFinished(() => stack.stop());

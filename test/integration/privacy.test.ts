@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import { request } from 'undici';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { callbackToken } from '../../src/exchange/network-query/callback-token.ts';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import { findWords, UNKNOWN_PERSON, wordsOf } from '../support/personal-words.ts';
@@ -165,7 +165,7 @@ describe('what a whole run leaves behind', { timeout: 60_000 }, () => {
     };
   }
 
-  it('shows every kind of trouble, so that it is worth looking through', async () => {
+  test('shows every kind of trouble, so that it is worth looking through', async () => {
     for (const id of [
       'patient-onboarding/',
       'network-query/',
@@ -186,14 +186,14 @@ describe('what a whole run leaves behind', { timeout: 60_000 }, () => {
     for (const text of Object.values(left)) expect(text.length).toBeGreaterThan(100);
   });
 
-  it('names nobody: no name, birth date, number, address or id of a person, and no secret', () => {
+  test('names nobody: no name, birth date, number, address or id of a person, and no secret', () => {
     const found = Object.entries(left).flatMap(([where, text]) =>
       findWords(text, words).map((word) => `${word} in ${where}`),
     );
     expect(found).toEqual([]);
   });
 
-  it('holds no token of a call: no bearer, no signed link, no address for callbacks', async () => {
+  test('holds no token of a call: no bearer, no signed link, no address for callbacks', async () => {
     const attempts = await stack.rows<{ query_id: string; source: 'hie'; attempt: number }>(
       'select query_id, source, attempt from network_query_attempt',
     );
@@ -207,7 +207,7 @@ describe('what a whole run leaves behind', { timeout: 60_000 }, () => {
     }
   });
 
-  it('would show a word that got anywhere: the search is seen to find planted ones', async () => {
+  test('would show a word that got anywhere: the search is seen to find planted ones', async () => {
     const planted = sample('keith-kiehn').createBody.lastName;
     const plain = new Client({
       connection: stack.temporal.connection,

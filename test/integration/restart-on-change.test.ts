@@ -1,14 +1,14 @@
 import { utimes } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { request } from 'undici';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { restartOnChange } from '../../src/embedded/restart-on-change.ts';
 import { startStack } from '../../src/embedded/stack.ts';
 import { testFolder } from '../support/postgres-tools.ts';
 
 const RECEIVER = fileURLToPath(new URL('../../src/receiver.ts', import.meta.url));
 
-it('npm run dev starts the process anew whose code has changed, on its old port, and no other', {
+test('npm run dev starts the process anew whose code has changed, on its old port, and no other', {
   timeout: 180_000,
 }, async () => {
   const stack = await startStack({ dataDir: await testFolder(), logLevel: 'warn' });

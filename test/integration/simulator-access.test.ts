@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SOURCE_NAMES } from '../../src/simulator/protocol.ts';
 import {
   askUrl,
@@ -17,7 +17,7 @@ const grant = { grant_type: 'client_credentials' };
 const { clientId, clientSecret } = SIMULATOR_CREDENTIALS.hie;
 
 describe('access to a source', () => {
-  it.each(SOURCE_NAMES)(
+  test.each(SOURCE_NAMES)(
     '%s refuses a caller without a valid token, with an OperationOutcome',
     async (source) => {
       for (const token of [null, 'wrong', '9999999999999.nonce.signature']) {
@@ -29,7 +29,7 @@ describe('access to a source', () => {
     },
   );
 
-  it('gives a token for client credentials sent by HTTP Basic', async () => {
+  test('gives a token for client credentials sent by HTTP Basic', async () => {
     const pair = `${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`;
     const authorization = `Basic ${Buffer.from(pair).toString('base64')}`;
     const answer = await askUrl(`${simulator.url}/hie/oauth/token`, {
@@ -42,7 +42,7 @@ describe('access to a source', () => {
     expect(used.status).toBe(200);
   });
 
-  it('refuses wrong client credentials and other grants in the words of OAuth 2', async () => {
+  test('refuses wrong client credentials and other grants in the words of OAuth 2', async () => {
     const url = `${simulator.url}/hie/oauth/token`;
     const wrong = { ...grant, client_id: clientId, client_secret: 'wrong' };
     expect(await askUrl(url, { method: 'POST', form: wrong })).toMatchObject({
@@ -55,7 +55,7 @@ describe('access to a source', () => {
     });
   });
 
-  it('keeps a token valid over a restart of the simulator', async () => {
+  test('keeps a token valid over a restart of the simulator', async () => {
     const before = await startTestSimulator();
     const form = { ...grant, client_id: clientId, client_secret: clientSecret };
     const token = (await askUrl(`${before.url}/hie/oauth/token`, { method: 'POST', form })).json.access_token;
@@ -63,14 +63,14 @@ describe('access to a source', () => {
     expect((await simulator.ask('hie', '/Observation?patient=1', { token })).status).toBe(200);
   });
 
-  it('asks for the admin token where one is set', async () => {
+  test('asks for the admin token where one is set', async () => {
     expect((await askUrl(`${simulator.url}/admin/requests`)).status).toBe(401);
     expect(await simulator.admin.requests()).toBeInstanceOf(Array);
   });
 });
 
 describe('what a source says about itself', () => {
-  it('lists the operations it serves and where tokens are issued, to anyone', async () => {
+  test('lists the operations it serves and where tokens are issued, to anyone', async () => {
     const { json } = await simulator.ask('hie', '/metadata', { token: null });
     expect(json).toMatchObject({ resourceType: 'CapabilityStatement', fhirVersion: '4.0.1' });
     const [rest] = json.rest;
@@ -82,7 +82,7 @@ describe('what a source says about itself', () => {
     expect(smart.json.token_endpoint).toBe(tokenUrl);
   });
 
-  it('does not name, nor serve, what a setting turned off', async () => {
+  test('does not name, nor serve, what a setting turned off', async () => {
     const { json } = await simulator.ask('lab', '/metadata');
     expect(json.rest[0].resource[0].operation).toEqual([]);
     expect((await simulator.ask('lab', '/Patient/1/$everything')).status).toBe(404);

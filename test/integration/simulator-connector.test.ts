@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Demographics } from '../../src/exchange/patients/rules/demographics.ts';
 import type { Page, SourceConnector } from '../../src/exchange/sources/connector.ts';
 import { createConnectors } from '../../src/exchange/sources/fhir-connector.ts';
@@ -80,19 +80,19 @@ const identities = (pages: Page[] = []) =>
   pages.flatMap(({ resources }) => resources.map(({ resourceType, id }) => `${resourceType}/${id}`)).sort();
 
 describe('a connector at a simulated source', () => {
-  it.each(SOURCE_NAMES)('%s: collects the record with nothing put aside', async (source) => {
+  test.each(SOURCE_NAMES)('%s: collects the record with nothing put aside', async (source) => {
     const pages = await collect(source, sample('adan-fuentes'));
     expect(identities(pages).length).toBeGreaterThan(20);
     expect(pages?.reduce((sum, { misattributedCount }) => sum + misattributedCount, 0)).toBe(0);
   });
 
-  it('hie: brings the C-CDA document along', async () => {
+  test('hie: brings the C-CDA document along', async () => {
     const attachments = (await collect('hie'))?.flatMap((page) => page.attachments) ?? [];
     const ccda = attachments.filter(({ bytes }) => bytes.includes('<ClinicalDocument'));
     expect(ccda).toHaveLength(1);
   });
 
-  it.each<[string, SettingsChange]>([
+  test.each<[string, SettingsChange]>([
     ['a job that ends with a batch-response', { hie: { asyncResult: 'batch-response' } }],
     ['a job that ends with files', { hie: { asyncResult: 'manifest' } }],
     ['files that need no token', { hie: { asyncResult: 'manifest', manifestRequiresAccessToken: false } }],
@@ -111,7 +111,7 @@ describe('a connector at a simulated source', () => {
     expect([...new Set(await patientData())]).toEqual(expected);
   });
 
-  it.each<[string, FaultRuleInput['fault']]>([
+  test.each<[string, FaultRuleInput['fault']]>([
     ['an unknown patient', { type: 'unknown-patient' }],
     ['somebody else', { type: 'wrong-patient' }],
   ])('never takes %s for the one it asked about', async (_, fault) => {
@@ -122,7 +122,7 @@ describe('a connector at a simulated source', () => {
     }
   });
 
-  it.each<[string, FaultRuleInput['fault']]>([
+  test.each<[string, FaultRuleInput['fault']]>([
     ['broken JSON', { type: 'broken-json' }],
     ['HTML', { type: 'wrong-content-type' }],
     ['a page beyond all measure', { type: 'giant-page', bytes: 100_000_000 }],
@@ -134,12 +134,12 @@ describe('a connector at a simulated source', () => {
     }
   });
 
-  it('tells a failed job from a failed request', async () => {
+  test('tells a failed job from a failed request', async () => {
     await simulator.admin.setRules([{ fault: { type: 'job-fails' } }]);
     await expect(collect('hie')).rejects.toMatchObject({ kind: 'job-failed' });
   });
 
-  it('puts strays aside and counts them', async () => {
+  test('puts strays aside and counts them', async () => {
     const expected = identities(await collect('hie'));
     await simulator.admin.setRules([{ times: 1, fault: { type: 'stray', count: 4 } }]);
     const pages = await collect('hie');
@@ -147,7 +147,7 @@ describe('a connector at a simulated source', () => {
     expect(identities(pages)).toEqual(expected);
   });
 
-  it.each(['seealso', 'replaced-by'] as const)('follows a Patient that is linked (%s)', async (link) => {
+  test.each(['seealso', 'replaced-by'] as const)('follows a Patient that is linked (%s)', async (link) => {
     const conditions = async () =>
       identities(await collect('hie')).filter((id) => id.startsWith('Condition/'));
     const expected = await conditions();

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'undici';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { FaultRuleInput } from '../../src/simulator/faults/rules.ts';
 import {
   askUrl,
@@ -40,7 +40,7 @@ const nextLink = (answer: { json: { link: { relation: string; url: string }[] } 
   answer.json.link.find(({ relation }) => relation === 'next')?.url;
 
 describe('a rule', () => {
-  it('is applied as often as it says, to what it names, and then no more', async () => {
+  test('is applied as often as it says, to what it names, and then no more', async () => {
     await rules({
       source: 'hie',
       sample: 'keith-kiehn',
@@ -56,26 +56,26 @@ describe('a rule', () => {
     expect(json).toMatchObject([{ applied: 2, times: 2 }]);
   });
 
-  it('is refused, with the reason, where the fault cannot happen', async () => {
+  test('is refused, with the reason, where the fault cannot happen', async () => {
     await expect(rules({ operation: 'token', fault: { type: 'wrong-patient' } })).rejects.toThrow(
       'this fault cannot happen at this operation',
     );
     await expect(simulator.admin.changeSettings({ hie: { pageSize: 0 } })).rejects.toThrow('pageSize');
   });
 
-  it('can fail the token endpoint too', async () => {
+  test('can fail the token endpoint too', async () => {
     await rules({ operation: 'token', times: 1, fault: { type: 'status', status: 500 } });
     expect((await askUrl(`${simulator.url}/hie/oauth/token`, { method: 'POST', form: {} })).status).toBe(500);
   });
 });
 
 describe('faults of a request', () => {
-  it('rate-limit answers 429 and tells when to come back', async () => {
+  test('rate-limit answers 429 and tells when to come back', async () => {
     await rules({ operation: 'match', fault: { type: 'rate-limit', retryAfterSeconds: 3 } });
     expect(await match()).toMatchObject({ status: 429, headers: { 'retry-after': '3' } });
   });
 
-  it('a limit of a source lets no more through in a second', async () => {
+  test('a limit of a source lets no more through in a second', async () => {
     await simulator.admin.changeSettings({ pharmacy: { requestsPerSecond: 2 } });
     const answers = await Promise.all(
       [1, 2, 3, 4].map(() => simulator.ask('pharmacy', '/MedicationRequest?patient=unknown')),
@@ -83,12 +83,12 @@ describe('faults of a request', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 429, 429]);
   });
 
-  it('reset cuts the connection', async () => {
+  test('reset cuts the connection', async () => {
     await rules({ operation: 'match', fault: { type: 'reset' } });
     await expect(match()).rejects.toThrow(/ECONNRESET|other side closed/);
   });
 
-  it('hang gives no answer while the caller waits', async () => {
+  test('hang gives no answer while the caller waits', async () => {
     const { url, admin } = simulator;
     await rules({ operation: 'metadata', fault: { type: 'hang' } });
     const never = request(`${url}/hie/fhir/metadata`, { signal: AbortSignal.timeout(100) });
@@ -99,7 +99,7 @@ describe('faults of a request', () => {
     });
   });
 
-  it('latency goes together with another fault', async () => {
+  test('latency goes together with another fault', async () => {
     await rules(
       { operation: 'match', fault: { type: 'latency', ms: 20 } },
       { operation: 'match', fault: { type: 'status', status: 502 } },
@@ -111,26 +111,26 @@ describe('faults of a request', () => {
 });
 
 describe('faults of an answer', () => {
-  it('broken-json is sent as FHIR and cannot be read', async () => {
+  test('broken-json is sent as FHIR and cannot be read', async () => {
     await rules({ fault: { type: 'broken-json' } });
     const answer = await everything();
     expect(answer).toMatchObject({ status: 200, json: undefined });
     expect(answer.headers['content-type']).toContain('application/fhir+json');
   });
 
-  it('wrong-content-type is a page of HTML', async () => {
+  test('wrong-content-type is a page of HTML', async () => {
     await rules({ fault: { type: 'wrong-content-type' } });
     expect((await everything()).headers['content-type']).toContain('text/html');
   });
 
-  it('giant-page streams a readable Bundle of the size asked for', async () => {
+  test('giant-page streams a readable Bundle of the size asked for', async () => {
     await rules({ fault: { type: 'giant-page', bytes: 5_000_000 } });
     const answer = await everything();
     expect(answer.text.length).toBeGreaterThanOrEqual(5_000_000);
     expect(answer.json.resourceType).toBe('Bundle');
   });
 
-  it('stray mixes in resources of somebody else, and is kept for an answer that can show it', async () => {
+  test('stray mixes in resources of somebody else, and is kept for an answer that can show it', async () => {
     await rules({ times: 1, fault: { type: 'stray', count: 3 } });
     const id = await simulator.patientId('hie', sample());
     const kickOff = await simulator.ask('hie', `/Patient/${id}/$everything`, {
@@ -147,7 +147,7 @@ describe('faults of an answer', () => {
     expect(foreign).toHaveLength(3);
   });
 
-  it('foreign-link leads elsewhere, endless-pages round in a circle', async () => {
+  test('foreign-link leads elsewhere, endless-pages round in a circle', async () => {
     await rules({ times: 1, fault: { type: 'foreign-link', url: 'https://elsewhere.example/page' } });
     expect(nextLink(await everything())).toBe('https://elsewhere.example/page');
     await rules({ times: 1, fault: { type: 'endless-pages' } });
@@ -158,14 +158,14 @@ describe('faults of an answer', () => {
 });
 
 describe('faults of a match', () => {
-  it('wrong-patient answers somebody else as certain', async () => {
+  test('wrong-patient answers somebody else as certain', async () => {
     await rules({ fault: { type: 'wrong-patient' } });
     const { json } = await match();
     expect(json.entry[0].search.score).toBe(1);
     expect(json.entry[0].resource.name[0].family).not.toBe(sample().createBody.lastName);
   });
 
-  it('unknown-patient hits only the sample it names, in $match and in a search', async () => {
+  test('unknown-patient hits only the sample it names, in $match and in a search', async () => {
     await rules({ sample: 'keith-kiehn', fault: { type: 'unknown-patient' } });
     expect((await match()).json.total).toBe(0);
     expect((await match('tamica-murazik')).json.total).toBe(1);
@@ -174,7 +174,7 @@ describe('faults of a match', () => {
     expect(search.json.total).toBe(0);
   });
 
-  it('is not used up by an operation that the source does not know', async () => {
+  test('is not used up by an operation that the source does not know', async () => {
     await rules({ source: 'lab', times: 1, fault: { type: 'unknown-patient' } });
     const probe = { method: 'POST', json: matchParameters(sample()) } as const;
     expect((await simulator.ask('lab', '/Patient/$match', probe)).status).toBe(404);
@@ -184,7 +184,7 @@ describe('faults of a match', () => {
     expect((await search()).json.total).toBe(1);
   });
 
-  it.each(['seealso', 'replaced-by'] as const)(
+  test.each(['seealso', 'replaced-by'] as const)(
     'linked-patient (%s) spreads the record over two Patients',
     async (link) => {
       const whole = await simulator.patientId('hie', sample());
@@ -204,7 +204,7 @@ describe('faults of a match', () => {
 });
 
 describe('the request log', () => {
-  it('names samples and faults, and never a person', async () => {
+  test('names samples and faults, and never a person', async () => {
     const person = sample();
     await match();
     await simulator.ask(

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { SettingsChange } from '../../src/simulator/settings.ts';
 import {
   SIMULATOR_CREDENTIALS,
@@ -54,7 +54,7 @@ async function finished(at: TestSimulator, statusUrl: string): Promise<TestAnswe
 }
 
 describe('an asynchronous request', () => {
-  it('tells its progress and when to ask again, until it is done', async () => {
+  test('tells its progress and when to ask again, until it is done', async () => {
     await simulator.admin.changeSettings(never);
     const statusUrl = await kickOff(simulator);
     const answer = await simulator.ask('hie', statusUrl);
@@ -62,20 +62,20 @@ describe('an asynchronous request', () => {
     expect(answer.headers).toMatchObject({ 'retry-after': '7', 'x-progress': '0% collected' });
   });
 
-  it('ends with the same pages that a synchronous request gives', async () => {
+  test('ends with the same pages that a synchronous request gives', async () => {
     const statusUrl = await kickOff(simulator);
     await finished(simulator, statusUrl);
     const entries = await simulator.allPages('hie', statusUrl);
     expect(entries).toEqual(await simulator.allPages('hie', `/Patient/${patientId}/$everything`));
   });
 
-  it('wraps its answer in a batch-response when it is set to', async () => {
+  test('wraps its answer in a batch-response when it is set to', async () => {
     await simulator.admin.changeSettings({ hie: { asyncResult: 'batch-response' } });
     const { json } = await finished(simulator, await kickOff(simulator));
     expect(json).toMatchObject({ type: 'batch-response', entry: [{ resource: { type: 'searchset' } }] });
   });
 
-  it('ends with a manifest of files that together hold the whole record', async () => {
+  test('ends with a manifest of files that together hold the whole record', async () => {
     await simulator.admin.changeSettings({ hie: { asyncResult: 'manifest', manifestWithErrors: true } });
     const { json: manifest } = await finished(simulator, await kickOff(simulator));
     expect(manifest).toMatchObject({ requiresAccessToken: true, error: [{ type: 'OperationOutcome' }] });
@@ -91,7 +91,7 @@ describe('an asynchronous request', () => {
     expect((await simulator.ask('hie', manifest.output[0].url, { token: null })).status).toBe(401);
   });
 
-  it('gives its files without a token when the manifest says that none is needed', async () => {
+  test('gives its files without a token when the manifest says that none is needed', async () => {
     await simulator.admin.changeSettings({
       hie: { asyncResult: 'manifest', manifestRequiresAccessToken: false },
     });
@@ -100,14 +100,14 @@ describe('an asynchronous request', () => {
     expect((await simulator.ask('hie', manifest.output[0].url, { token: null })).status).toBe(200);
   });
 
-  it('is forgotten once it is cancelled', async () => {
+  test('is forgotten once it is cancelled', async () => {
     const statusUrl = await kickOff(simulator);
     expect((await simulator.ask('hie', statusUrl, { method: 'DELETE' })).status).toBe(202);
     expect((await simulator.ask('hie', statusUrl)).status).toBe(404);
     expect((await simulator.ask('hie', statusUrl, { method: 'DELETE' })).status).toBe(404);
   });
 
-  it('is answered at once where the source does not work asynchronously', async () => {
+  test('is answered at once where the source does not work asynchronously', async () => {
     await simulator.admin.changeSettings({ hie: { async: false } });
     const answer = await simulator.ask('hie', `/Patient/${patientId}/$everything`, {
       headers: { prefer: 'respond-async' },
@@ -115,7 +115,7 @@ describe('an asynchronous request', () => {
     expect(answer.json.type).toBe('searchset');
   });
 
-  it('fails as often as a rule says, then succeeds', async () => {
+  test('fails as often as a rule says, then succeeds', async () => {
     await simulator.admin.setRules([{ source: 'hie', times: 2, fault: { type: 'job-fails' } }]);
     const ends = [];
     for (let round = 0; round < 3; round += 1) ends.push(await finished(simulator, await kickOff(simulator)));
@@ -123,7 +123,7 @@ describe('an asynchronous request', () => {
     expect(ends[0]?.json.resourceType).toBe('OperationOutcome');
   });
 
-  it('never ends when a rule says so', async () => {
+  test('never ends when a rule says so', async () => {
     await simulator.admin.setRules([{ fault: { type: 'job-never-ends' } }]);
     const statusUrl = await kickOff(simulator);
     await new Promise((resolve) => setTimeout(resolve, 150));
@@ -132,7 +132,7 @@ describe('an asynchronous request', () => {
 });
 
 describe('the callback of a finished job', () => {
-  it('comes once, signed with the key of its source, and carries nothing but the status', async () => {
+  test('comes once, signed with the key of its source, and carries nothing but the status', async () => {
     await kickOff(simulator);
     await vi.waitFor(() => expect(receiver.calls).toHaveLength(1), WAIT);
     const [call] = receiver.calls;
@@ -147,14 +147,14 @@ describe('the callback of a finished job', () => {
     expect(JSON.stringify(entries)).not.toContain('secret-path');
   });
 
-  it('comes twice under one message id when a rule doubles it', async () => {
+  test('comes twice under one message id when a rule doubles it', async () => {
     await simulator.admin.setRules([{ fault: { type: 'doubled-callback' } }]);
     await kickOff(simulator);
     await vi.waitFor(() => expect(receiver.calls).toHaveLength(2), WAIT);
     expect(new Set(receiver.calls.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
   });
 
-  it('is left out, or late, when a rule says so; the job is done all the same', async () => {
+  test('is left out, or late, when a rule says so; the job is done all the same', async () => {
     await simulator.admin.setRules([
       { times: 1, fault: { type: 'no-callback' } },
       { times: 1, fault: { type: 'late-callback', delayMs: 800 } },
@@ -167,7 +167,7 @@ describe('the callback of a finished job', () => {
 });
 
 describe('a restart of the simulator', () => {
-  it('keeps jobs, their callbacks and the request log', async () => {
+  test('keeps jobs, their callbacks and the request log', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'simulator-'));
     const options = { dataDir, requestLogPath: join(dataDir, 'requests.jsonl') };
     const slow: SettingsChange = { hie: { jobLatencyMs: { min: 800, max: 800 } } };
@@ -191,7 +191,7 @@ describe('a restart of the simulator', () => {
     await rm(dataDir, { recursive: true });
   });
 
-  it('answers 404 for a job it no longer knows', async () => {
+  test('answers 404 for a job it no longer knows', async () => {
     const statusPath = new URL(await kickOff(simulator)).pathname;
     const other = await startTestSimulator();
     expect((await other.ask('hie', `${other.url}${statusPath}`)).status).toBe(404);

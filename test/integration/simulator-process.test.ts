@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { askUrl } from '../support/simulator.ts';
 
 const credentials = {
@@ -18,7 +18,7 @@ function start(environment: Record<string, string>) {
 }
 
 describe('the simulator as a process', () => {
-  it('tells where it listens, and ends on SIGTERM', async () => {
+  test('tells where it listens, and ends on SIGTERM', async () => {
     const child = start(credentials);
     const [line] = await once(createInterface(child.stdout), 'line');
     const { url } = JSON.parse(line);
@@ -27,7 +27,7 @@ describe('the simulator as a process', () => {
     expect((await once(child, 'exit'))[0]).toBe(0);
   }, 30_000);
 
-  it('refuses to start without credentials for a source, and names what is missing', async () => {
+  test('refuses to start without credentials for a source, and names what is missing', async () => {
     const child = start({ ...credentials, LAB_BEARER_TOKEN: '' });
     let errors = '';
     child.stderr.on('data', (chunk) => {

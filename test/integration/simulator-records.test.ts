@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { SOURCE_NAMES, type SourceName } from '../../src/simulator/protocol.ts';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import { matchParameters, sample, startTestSimulator, type TestSimulator } from '../support/simulator.ts';
@@ -17,7 +17,7 @@ const typesOf = (entries: Entry[]) =>
   [...new Set(entries.map(({ resource }) => resource.resourceType))].sort();
 
 describe('finding a patient', () => {
-  it('knows every sample as a certain match, by what a create request carries', async () => {
+  test('knows every sample as a certain match, by what a create request carries', async () => {
     for (const person of loadSamplePatients()) {
       const answer = await simulator.ask('hie', '/Patient/$match', {
         method: 'POST',
@@ -32,7 +32,7 @@ describe('finding a patient', () => {
     }
   });
 
-  it('gives the same person another id at each source, the same on every start', async () => {
+  test('gives the same person another id at each source, the same on every start', async () => {
     const second = await startTestSimulator();
     const ids = await Promise.all(SOURCE_NAMES.map((source) => simulator.patientId(source, sample())));
     expect(new Set(ids).size).toBe(3);
@@ -40,7 +40,7 @@ describe('finding a patient', () => {
     await second.close();
   });
 
-  it('answers an empty Bundle for a stranger', async () => {
+  test('answers an empty Bundle for a stranger', async () => {
     const stranger = matchParameters({
       ...sample(),
       createBody: { ...sample().createBody, lastName: 'Nobody', dob: '1970-01-01' },
@@ -49,7 +49,7 @@ describe('finding a patient', () => {
     expect(answer.json).toMatchObject({ resourceType: 'Bundle', total: 0, entry: [] });
   });
 
-  it('leaves out a merely probable match when only certain ones are asked for', async () => {
+  test('leaves out a merely probable match when only certain ones are asked for', async () => {
     const { createBody } = sample();
     const moved = {
       ...createBody,
@@ -64,7 +64,7 @@ describe('finding a patient', () => {
     expect((await ask(false)).json.entry[0].search.extension[0].valueCode).toBe('probable');
   });
 
-  it('searches by form without caring for case and accents', async () => {
+  test('searches by form without caring for case and accents', async () => {
     const form = {
       family: 'FUENTES250',
       given: 'adan600',
@@ -80,7 +80,7 @@ describe('finding a patient', () => {
     expect(none.json.total).toBe(0);
   });
 
-  it('answers everybody when it is set to ignore what it is asked', async () => {
+  test('answers everybody when it is set to ignore what it is asked', async () => {
     await simulator.admin.changeSettings({ lab: { searchAnswersEverybody: true } });
     const form = { family: sample().createBody.lastName };
     const answer = await simulator.ask('lab', '/Patient/_search', { method: 'POST', form });
@@ -89,7 +89,7 @@ describe('finding a patient', () => {
 });
 
 describe('what a source holds', () => {
-  it('pages $everything, and the pages together are the whole record, once', async () => {
+  test('pages $everything, and the pages together are the whole record, once', async () => {
     const id = await simulator.patientId('hie', sample());
     const entries: Entry[] = await simulator.allPages('hie', `/Patient/${id}/$everything`);
     const first = await simulator.ask('hie', `/Patient/${id}/$everything`);
@@ -102,7 +102,7 @@ describe('what a source holds', () => {
     );
   });
 
-  it.each<[SourceName, string[]]>([
+  test.each<[SourceName, string[]]>([
     ['pharmacy', ['Medication', 'MedicationDispense', 'MedicationRequest', 'Patient']],
     ['lab', ['DiagnosticReport', 'Observation', 'Patient']],
   ])('%s knows only what such a source would know', async (source, types) => {
@@ -113,7 +113,7 @@ describe('what a source holds', () => {
     expect(typesOf(entries).filter((type) => !shared.includes(type))).toEqual(types);
   });
 
-  it.each(SOURCE_NAMES)('%s refers only to resources that it serves', async (source) => {
+  test.each(SOURCE_NAMES)('%s refers only to resources that it serves', async (source) => {
     await simulator.admin.changeSettings({ lab: { everything: true } });
     const id = await simulator.patientId(source, sample('adan-fuentes'));
     const entries: Entry[] = await simulator.allPages(source, `/Patient/${id}/$everything`);
@@ -125,7 +125,7 @@ describe('what a source holds', () => {
     expect(references.filter((reference) => !known.has(reference ?? ''))).toEqual([]);
   });
 
-  it('honours _type and _count', async () => {
+  test('honours _type and _count', async () => {
     const id = await simulator.patientId('hie', sample());
     const answer = await simulator.ask(
       'hie',
@@ -139,7 +139,7 @@ describe('what a source holds', () => {
     expect(typesOf(all)).toEqual(['Condition', 'Procedure']);
   });
 
-  it('searches one type by patient, page by page, by GET and by form', async () => {
+  test('searches one type by patient, page by page, by GET and by form', async () => {
     const id = await simulator.patientId('lab', sample());
     const entries: Entry[] = await simulator.allPages('lab', `/Observation?patient=Patient/${id}&_count=5`);
     expect(typesOf(entries)).toEqual(['Observation']);
@@ -149,7 +149,7 @@ describe('what a source holds', () => {
     expect(posted.json.entry).toHaveLength(5);
   });
 
-  it('offers the C-CDA document by DocumentReference, raw or as a Binary', async () => {
+  test('offers the C-CDA document by DocumentReference, raw or as a Binary', async () => {
     const id = await simulator.patientId('hie', sample());
     const documents = await simulator.allPages('hie', `/DocumentReference?patient=${id}`);
     const urls = documents.flatMap(({ resource }) => resource.content[0].attachment.url ?? []);
@@ -162,7 +162,7 @@ describe('what a source holds', () => {
     expect(Buffer.from(json.json.data, 'base64').toString()).toBe(raw.text);
   });
 
-  it('reads one resource by id, and knows no other', async () => {
+  test('reads one resource by id, and knows no other', async () => {
     const id = await simulator.patientId('hie', sample());
     expect((await simulator.ask('hie', `/Patient/${id}`)).json.id).toBe(id);
     const [condition] = await simulator.allPages('hie', `/Condition?patient=${id}`);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import type { Demographics } from '../../src/exchange/patients/rules/demographics.ts';
 import type { Begin, JobHandle, Page, Poll, SourceConnector } from '../../src/exchange/sources/connector.ts';
@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 
 describe('each source, as it comes', () => {
-  it('the HIE makes a job, announces it, and brings the record with its documents', async () => {
+  test('the HIE makes a job, announces it, and brings the record with its documents', async () => {
     const hie = connectors().hie;
     const begin = await hie.begin(person, { callbackUrl: 'http://127.0.0.1:9/callback' }, never);
     expect(begin.kind).toBe('accepted');
@@ -45,7 +45,7 @@ describe('each source, as it comes', () => {
     );
   });
 
-  it('the pharmacy answers at once with medications only', async () => {
+  test('the pharmacy answers at once with medications only', async () => {
     const pages = await collect('pharmacy');
     const types = typesOf(pages);
     expect(types).toContain('MedicationRequest');
@@ -55,7 +55,7 @@ describe('each source, as it comes', () => {
     expect(sum(pages, 'misattributedCount')).toBe(0);
   });
 
-  it('the lab knows neither $match nor $everything and is searched', async () => {
+  test('the lab knows neither $match nor $everything and is searched', async () => {
     const pages = await collect('lab');
     expect(typesOf(pages)).toEqual(
       expect.arrayContaining(['DiagnosticReport', 'Observation', 'Organization']),
@@ -64,12 +64,12 @@ describe('each source, as it comes', () => {
     expect(sum(pages, 'misattributedCount')).toBe(0);
   });
 
-  it.each(['hie', 'pharmacy', 'lab'] as const)('%s does not know a stranger', async (source) => {
+  test.each(['hie', 'pharmacy', 'lab'] as const)('%s does not know a stranger', async (source) => {
     const stranger = { ...person, lastNames: ['Nobody'], dob: '1901-02-03' };
     expect(await connectors()[source].begin(stranger, {}, never)).toEqual({ kind: 'unknown-patient' });
   });
 
-  it('a lost page is fetched again from the recorded cursor, and nothing else', async () => {
+  test('a lost page is fetched again from the recorded cursor, and nothing else', async () => {
     await simulator.admin.changeSettings({ hie: { async: false, pageSize: 20 } });
     const hie = connectors().hie;
     const whole = await collect('hie');
@@ -94,7 +94,7 @@ describe('every way to answer brings the same record', () => {
     ['on small pages', { hie: { pageSize: 7 } }],
   ];
 
-  it.each(everyWay)('%s', async (_, settings) => {
+  test.each(everyWay)('%s', async (_, settings) => {
     const usual = await collect('hie');
     await simulator.admin.changeSettings(settings);
     const pages = await collect('hie');
@@ -106,18 +106,21 @@ describe('every way to answer brings the same record', () => {
     expect(sum(pages, 'skippedAttachments')).toBe(0);
   });
 
-  it('a manifest with errors says how many', async () => {
+  test('a manifest with errors says how many', async () => {
     await simulator.admin.changeSettings({ hie: { asyncResult: 'manifest', manifestWithErrors: true } });
     expect(sum(await collect('hie'), 'reportedErrors')).toBe(1);
   });
 
-  it.each(['seealso', 'replaced-by'] as const)('a record spread over linked Patients (%s)', async (link) => {
-    const usual = await collect('pharmacy');
-    await rules({ fault: { type: 'linked-patient', link } });
-    const pages = await collect('pharmacy');
-    expect(idsOf(pages)).toEqual(idsOf(usual));
-    expect(sum(pages, 'misattributedCount')).toBe(0);
-  });
+  test.each(['seealso', 'replaced-by'] as const)(
+    'a record spread over linked Patients (%s)',
+    async (link) => {
+      const usual = await collect('pharmacy');
+      await rules({ fault: { type: 'linked-patient', link } });
+      const pages = await collect('pharmacy');
+      expect(idsOf(pages)).toEqual(idsOf(usual));
+      expect(sum(pages, 'misattributedCount')).toBe(0);
+    },
+  );
 });
 
 describe('faults become failures of a kind, with a reason', () => {
@@ -207,13 +210,13 @@ describe('faults become failures of a kind, with a reason', () => {
     ],
   ];
 
-  it.each(faults)('%s: %o', async (source, rule, failure) => {
+  test.each(faults)('%s: %o', async (source, rule, failure) => {
     await simulator.admin.changeSettings({ hie: { pageSize: 20 } });
     await rules({ ...rule, source });
     await expect(collect(source)).rejects.toMatchObject(failure);
   });
 
-  it('a stray resource is put aside, counted, and in no document', async () => {
+  test('a stray resource is put aside, counted, and in no document', async () => {
     const usual = await collect('pharmacy');
     await rules({ fault: { type: 'stray', count: 3 } });
     const pages = await collect('pharmacy');
@@ -224,7 +227,7 @@ describe('faults become failures of a kind, with a reason', () => {
     expect(new Set(named)).toEqual(new Set([`Patient/${patientId}`]));
   });
 
-  it('a job that never ends stays pending, is cancelled, and cancelled again without harm', async () => {
+  test('a job that never ends stays pending, is cancelled, and cancelled again without harm', async () => {
     await rules({ fault: { type: 'job-never-ends' } });
     const hie = connectors().hie;
     const begin = await hie.begin(person, {}, never);

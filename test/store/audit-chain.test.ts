@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
 import { runAdmin } from '../../src/exchange/admin/run.ts';
 import { acceptLoss } from '../../src/exchange/platform/audit/accept-loss.ts';
@@ -82,14 +82,14 @@ async function sealedAccount(entries = 5): Promise<string> {
 const tamper = (text: string, accountId: string) => intruder.query(text, [accountId]);
 
 describe('an audit that nobody touched', () => {
-  it('is whole, though entries were written at once and sealed by two', async () => {
+  test('is whole, though entries were written at once and sealed by two', async () => {
     const accountId = await addAccount(30);
     await Promise.all([seal(), seal()]);
     expect(await verify(accountId)).toMatchObject({ verified: 30, unsealed: 0, headPosition: 30 });
     expect((await verify(accountId)).fault).toBeUndefined();
   });
 
-  it('is whole when a transaction commits after later ones were sealed', async () => {
+  test('is whole when a transaction commits after later ones were sealed', async () => {
     const accountId = await addAccount(0);
     await store.asAccount(accountId, async (tx) => {
       await insertAuditEntry(tx, entry(1));
@@ -101,7 +101,7 @@ describe('an audit that nobody touched', () => {
     expect(await verify(accountId)).toMatchObject({ verified: 2, unsealed: 0 });
   });
 
-  it('is still whole after the key was changed, while the old one is kept', async () => {
+  test('is still whole after the key was changed, while the old one is kept', async () => {
     const accountId = await sealedAccount();
     const rotated = createAuditChain(['the-next-key-of-the-tests', KEY]);
     await store.asAccount(accountId, (tx) => insertAuditEntry(tx, entry(9)));
@@ -112,7 +112,7 @@ describe('an audit that nobody touched', () => {
 });
 
 describe('verifying tells the first entry that', () => {
-  it.each([
+  test.each([
     ["actor = 'key:someone-else'", 3],
     ["at = at + interval '1 microsecond'", 3],
     ['patient_id = null', 3],
@@ -127,7 +127,7 @@ describe('verifying tells the first entry that', () => {
     expect(await verify(accountId)).toMatchObject({ verified: 2, fault: { what: 'changed', position } });
   });
 
-  it('was removed, also when the ones behind it closed up', async () => {
+  test('was removed, also when the ones behind it closed up', async () => {
     const accountId = await sealedAccount();
     await tamper('delete from audit_entry where account_id = $1 and position = 2', accountId);
     expect((await verify(accountId)).fault).toEqual({ what: 'removed', position: 2 });
@@ -138,7 +138,7 @@ describe('verifying tells the first entry that', () => {
     expect((await verify(accountId)).fault).toMatchObject({ what: 'changed', position: 2 });
   });
 
-  it('is missing at the end, also when the head in the database was set back', async () => {
+  test('is missing at the end, also when the head in the database was set back', async () => {
     const accountId = await sealedAccount();
     await tamper('delete from audit_entry where account_id = $1 and position > 3', accountId);
     expect((await verify(accountId)).fault).toEqual({ what: 'cut-off', position: 4 });
@@ -159,14 +159,14 @@ describe('verifying tells the first entry that', () => {
     expect((await heads.read(accountId))?.position).toBe(5);
   });
 
-  it('is of an account that was removed as a whole', async () => {
+  test('is of an account that was removed as a whole', async () => {
     const accountId = await sealedAccount(2);
     await tamper('delete from audit_entry where account_id = $1', accountId);
     await tamper('delete from audit_head where account_id = $1', accountId);
     expect((await verify(accountId)).fault).toMatchObject({ what: 'cut-off', position: 1 });
   });
 
-  it('or that the head kept elsewhere is not ours', async () => {
+  test('or that the head kept elsewhere is not ours', async () => {
     const accountId = await sealedAccount(2);
     const head = await heads.read(accountId);
     await writeFile(join(folder, `${accountId}.json`), JSON.stringify({ ...head, position: 1 }));
@@ -187,7 +187,7 @@ const said = { by: 'J. Operator', reason: 'restored the backup of Friday' };
 const accept = (accountId: string) => acceptLoss({ store, chain, heads }, accountId, said);
 
 describe('a loss by a restore', () => {
-  it.each(['before anything new was sealed', 'after that'])(
+  test.each(['before anything new was sealed', 'after that'])(
     'that is accepted %s is told of for good',
     async (when) => {
       const accountId = await sealedAccount();
@@ -216,7 +216,7 @@ describe('a loss by a restore', () => {
     },
   );
 
-  it('can happen again', async () => {
+  test('can happen again', async () => {
     const accountId = await sealedAccount();
     for (const position of [4, 3]) {
       await restoredTo(accountId, position);
@@ -228,7 +228,7 @@ describe('a loss by a restore', () => {
     expect(await verify(accountId)).toMatchObject({ verified: 4, losses: [{ from: 4 }] });
   });
 
-  it('that nobody accepted stays found when the head kept elsewhere is removed', async () => {
+  test('that nobody accepted stays found when the head kept elsewhere is removed', async () => {
     const accountId = await sealedAccount();
     await restoredTo(accountId, 3);
     const more = () => store.asAccount(accountId, (tx) => insertAuditEntry(tx, entry(6)));
@@ -243,7 +243,7 @@ describe('a loss by a restore', () => {
     });
   });
 
-  it('takes an account that is younger than the backup along', async () => {
+  test('takes an account that is younger than the backup along', async () => {
     const accountId = await sealedAccount(2);
     for (const table of ['audit_entry', 'audit_head'])
       await tamper(`delete from ${table} where account_id = $1`, accountId);
@@ -255,7 +255,7 @@ describe('a loss by a restore', () => {
     expect(await accept(accountId)).toEqual({ kind: 'whole' });
   });
 
-  it.each([
+  test.each([
     [
       'an entry that was changed',
       "update audit_entry set actor = 'x' where account_id = $1 and position = 2",
@@ -273,7 +273,7 @@ describe('a loss by a restore', () => {
 describe('a head kept elsewhere', () => {
   const more = (accountId: string) => store.asAccount(accountId, (tx) => insertAuditEntry(tx, entry(6)));
 
-  it('that is missing is missed, and no sealing makes it anew', async () => {
+  test('that is missing is missed, and no sealing makes it anew', async () => {
     const accountId = await sealedAccount(5);
     await rm(join(folder, `${accountId}.json`));
     expect((await verify(accountId)).fault).toEqual({ what: 'head missing', position: 6 });
@@ -290,7 +290,7 @@ describe('a head kept elsewhere', () => {
     expect(await heads.read(accountId)).toBeUndefined();
   });
 
-  it.each([{ position: 0, mac: '' }, { sealedAt: '2020-01-01T00:00:00.000Z' }])(
+  test.each([{ position: 0, mac: '' }, { sealedAt: '2020-01-01T00:00:00.000Z' }])(
     'that was changed (%j) is not made good by sealing either',
     async (change) => {
       const accountId = await sealedAccount(3);
@@ -302,7 +302,7 @@ describe('a head kept elsewhere', () => {
     },
   );
 
-  it('is there before the first entry is sealed, so a kill in between leaves nothing to answer for', async () => {
+  test('is there before the first entry is sealed, so a kill in between leaves nothing to answer for', async () => {
     const accountId = await addAccount(2);
     const killed = new Error('killed');
     const write = async (head: SignedAuditHead) => {
@@ -318,7 +318,7 @@ describe('a head kept elsewhere', () => {
     expect(await verify(accountId)).toMatchObject({ verified: 3, headPosition: 3 });
   });
 
-  it('begins anew on an operator’s word, which stays in the chain; so do heads that are kept from now on', async () => {
+  test('begins anew on an operator’s word, which stays in the chain; so do heads that are kept from now on', async () => {
     const accountId = await addAccount(3);
     await auditSealing({ store, chain, logger: pino({ level: 'silent' }) }).takeUp(500);
     expect((await verify(accountId)).fault).toMatchObject({ what: 'head missing' });
@@ -333,7 +333,7 @@ describe('a head kept elsewhere', () => {
 });
 
 describe('the application', () => {
-  it.each(['at', 'id', 'position, mac'])(
+  test.each(['at', 'id', 'position, mac'])(
     'cannot choose %s of an entry, as itself or as the system',
     async (columns) => {
       const accountId = await addAccount(1);
@@ -350,7 +350,7 @@ describe('the application', () => {
     },
   );
 
-  it.each(['delete from audit_entry', "update audit_entry set actor = 'x'"])(
+  test.each(['delete from audit_entry', "update audit_entry set actor = 'x'"])(
     'cannot %s, as itself or as the system',
     async (text) => {
       for (const role of ['exchange_app', 'exchange_system']) {
@@ -379,7 +379,7 @@ describe('the CLI', () => {
     return { exitCode, out: out.join('') };
   };
 
-  it('exits with 3 and names the entry when an audit is not whole', async () => {
+  test('exits with 3 and names the entry when an audit is not whole', async () => {
     const accountId = await sealedAccount();
     expect(await run('audit', 'verify', '--account', accountId)).toMatchObject({ exitCode: 0 });
     await tamper("update audit_entry set outcome = '404' where account_id = $1 and position = 4", accountId);
@@ -388,7 +388,7 @@ describe('the CLI', () => {
     expect(out).toMatch(/NOT WHOLE: entry 4 \(id \d+\) is not the one that was written; 3 entries before/);
   });
 
-  it('accepts a loss with a name and a reason, and tells of it with exit code 0', async () => {
+  test('accepts a loss with a name and a reason, and tells of it with exit code 0', async () => {
     const accountId = await sealedAccount();
     await restoredTo(accountId, 3);
     const lost = await run('audit', 'verify', '--account', accountId);
@@ -410,7 +410,7 @@ describe('the CLI', () => {
     expect((await run('audit', 'accept-loss', '--account', accountId, ...why)).exitCode).toBe(2);
   });
 
-  it('exports valid FHIR AuditEvents of a time, in order, with ids only', async () => {
+  test('exports valid FHIR AuditEvents of a time, in order, with ids only', async () => {
     const accountId = await sealedAccount(3);
     const { out } = await run('audit', 'export', '--account', accountId, '--from', '2020-01-01');
     const events = out
@@ -429,7 +429,7 @@ describe('the CLI', () => {
     expect(none).toEqual({ exitCode: 0, out: '' });
   });
 
-  it('exports refusals, single and counted, and dead keys as failed logins; and verifies them', async () => {
+  test('exports refusals, single and counted, and dead keys as failed logins; and verifies them', async () => {
     const accountId = await addAccount(0);
     const since = new Date('2026-11-21T10:00:00Z');
     for (const record of [

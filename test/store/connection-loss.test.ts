@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { querySql } from '../support/postgres-tools.ts';
 
-it('loses a transaction, and not the process, when its connection breaks between two statements', async () => {
+test('loses a transaction, and not the process, when its connection breaks between two statements', async () => {
   const { databaseUrl, drop } = await createTestDatabase();
   const store = createStore({ databaseUrl, poolMax: 2 });
   onTestFinished(async () => {

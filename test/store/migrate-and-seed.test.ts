@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { findKeyHolders } from '../../src/exchange/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import { seedDemoAccount } from '../../src/exchange/accounts/seed.ts';
@@ -19,7 +19,7 @@ afterAll(async () => {
 });
 
 describe('migrating', () => {
-  it('from several processes at once brings an empty database up once', async () => {
+  test('from several processes at once brings an empty database up once', async () => {
     const name = `migrate_${Date.now()}`;
     const admin = new pg.Client({ connectionString: inject('postgresUrl') });
     await admin.connect();
@@ -34,7 +34,7 @@ describe('migrating', () => {
     await admin.end();
   });
 
-  it('works for an owner who may neither create roles nor do everything', async () => {
+  test('works for an owner who may neither create roles nor do everything', async () => {
     const name = `owned_${Date.now()}`;
     const admin = new pg.Client({ connectionString: inject('postgresUrl') });
     await admin.connect();
@@ -56,7 +56,7 @@ describe('migrating', () => {
 });
 
 describe('seeding', () => {
-  it('twice is seeding once, and the key works', async () => {
+  test('twice is seeding once, and the key works', async () => {
     const apiKey = generateApiKey();
     const first = await seedDemoAccount(store, { apiKey });
     const again = await seedDemoAccount(store, { apiKey });
@@ -78,7 +78,7 @@ describe('seeding', () => {
     });
   });
 
-  it('keeps the webhook key when the stack’s receiver moves to another port', async () => {
+  test('keeps the webhook key when the stack’s receiver moves to another port', async () => {
     const apiKey = generateApiKey();
     const first = await seedDemoAccount(store, { apiKey, webhookUrl: 'http://127.0.0.1:1/hook' });
     const moved = await seedDemoAccount(store, { apiKey, webhookUrl: 'http://127.0.0.1:2/hook' });

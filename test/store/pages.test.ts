@@ -1,7 +1,7 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { sql } from 'kysely';
 import { v4 as uuidv4 } from 'uuid';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SortBy } from '../../src/contract/paging.ts';
 import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
 import { listCohortPatients } from '../../src/exchange/cohorts/member-store.ts';
@@ -122,7 +122,7 @@ property.prop(
   },
 );
 
-it('a page whose items are all gone still leads back', async () => {
+test('a page whose items are all gone still leads back', async () => {
   await undone(async (tx) => {
     const ids = await add(tx, [1, 2, 3]);
     const sort: SortBy[] = [{ column: 'createdAt', direction: 'asc' }];

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
 import { insertCohort, listCohorts } from '../../src/exchange/cohorts/cohort-store.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
@@ -30,7 +30,7 @@ function cohort(name: string) {
 }
 
 describe('row-level security', () => {
-  it('shows an account its own rows only, without any filter in the statement', async () => {
+  test('shows an account its own rows only, without any filter in the statement', async () => {
     expect(await store.asAccount(ONE, (tx) => listCohorts(tx))).toHaveLength(1);
     const { rows } = await store.asAccount(ONE, (tx) =>
       sql<{ account_id: string }>`select account_id from cohort`.execute(tx.db),
@@ -38,7 +38,7 @@ describe('row-level security', () => {
     expect(rows).toEqual([{ account_id: ONE }]);
   });
 
-  it('lets an account neither write for another one nor change its rows', async () => {
+  test('lets an account neither write for another one nor change its rows', async () => {
     const write = store.asAccount(ONE, (tx) => insertCohort({ ...tx, accountId: OTHER }, cohort('Smuggled')));
     await expect(write).rejects.toMatchObject({ code: '42501' });
     await store.asAccount(ONE, (tx) => sql`update cohort set name = 'Taken'`.execute(tx.db));
@@ -46,7 +46,7 @@ describe('row-level security', () => {
     expect(names.map(({ name }) => name)).toEqual(['Same name']);
   });
 
-  it('shows the application’s role nothing when no account is set, in any table', async () => {
+  test('shows the application’s role nothing when no account is set, in any table', async () => {
     const client = new pg.Client({ connectionString: database.databaseUrl });
     await client.connect();
     const { rows: tables } = await client.query<{ table_name: string }>(
@@ -63,7 +63,7 @@ describe('row-level security', () => {
     await client.end();
   });
 
-  it('guards every table that has an account, against its owner too', async () => {
+  test('guards every table that has an account, against its owner too', async () => {
     const { rows } = await store.asSystem((tx) =>
       sql<{ relname: string }>`
         select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -73,7 +73,7 @@ describe('row-level security', () => {
     expect(rows).toEqual([]);
   });
 
-  it('does not outlive its transaction', async () => {
+  test('does not outlive its transaction', async () => {
     const single = createStore({ databaseUrl: database.databaseUrl, poolMax: 1 });
     await single.asAccount(ONE, async () => undefined);
     expect(await single.asAccount(OTHER, (tx) => listCohorts(tx))).toHaveLength(1);

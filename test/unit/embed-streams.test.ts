@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { pagePolicy } from '../../src/exchange/embed/page-policy.ts';
 import { type QueryProgress, queryProgress } from '../../src/exchange/embed/query-progress.ts';
 import { StreamPlaces } from '../../src/exchange/embed/stream-places.ts';
@@ -25,7 +25,7 @@ async function hear(options: Partial<WatchOptions> & Pick<WatchOptions, 'read'>)
 }
 
 describe('the events of the embedded page', () => {
-  it('tell what changed, once, and end when the patient is gone', async () => {
+  test('tell what changed, once, and end when the patient is gone', async () => {
     const seen = [found(query('running')), found(query('running')), found(query('completed')), undefined];
     expect(await hear({ read: async () => seen.shift() })).toEqual([
       'session',
@@ -35,7 +35,7 @@ describe('the events of the embedded page', () => {
     ]);
   });
 
-  it('end when the token or its key is revoked, before another look', async () => {
+  test('end when the token or its key is revoked, before another look', async () => {
     const good = [true, false];
     let looks = 0;
     const read = async () => {
@@ -50,13 +50,13 @@ describe('the events of the embedded page', () => {
     expect(looks).toBe(1);
   });
 
-  it('end with the token, and after a while by themselves', async () => {
+  test('end with the token, and after a while by themselves', async () => {
     const read = async () => found(query('running'));
     expect((await hear({ read, expiresAt: new Date(Date.now() + 5) })).at(-1)).toBe('endexpired');
     expect((await hear({ read, lifetimeMs: 5 })).at(-1)).toBe('endrenew');
   });
 
-  it('end quietly when nobody listens any more', async () => {
+  test('end quietly when nobody listens any more', async () => {
     const listener = new AbortController();
     const read = async () => {
       listener.abort();
@@ -67,7 +67,7 @@ describe('the events of the embedded page', () => {
 });
 
 describe('places for streams', () => {
-  it('are as many as are allowed, over all, for each account and each token, and free again when left', () => {
+  test('are as many as are allowed, over all, for each account and each token, and free again when left', () => {
     const places = new StreamPlaces({ all: 3, account: 2, holder: 1 });
     const first = places.take('a', 'token 1');
     expect(() => places.take('a', 'token 1')).toThrow('Too many');
@@ -82,7 +82,7 @@ describe('places for streams', () => {
     expect(() => places.take('a', 'token 1')).toThrow('Too many');
   });
 
-  it('are all ended when the gateway closes, and none is given any more', () => {
+  test('are all ended when the gateway closes, and none is given any more', () => {
     const places = new StreamPlaces();
     const { signal } = places.take('a', 'token');
     places.close();
@@ -99,7 +99,7 @@ describe('the progress of a query', () => {
   });
   const failed = { ...attempt, status: 'failed' as const };
 
-  it('tells what was cancelled from what failed, and what is due again', () => {
+  test('tells what was cancelled from what failed, and what is due again', () => {
     const cancelled = { ...failed, source: 'hie' as const, reason: 'Cancelled on request' };
     expect(queryProgress(view(cancelled))).toMatchObject({
       status: 'cancelled',
@@ -116,7 +116,7 @@ describe('the progress of a query', () => {
 });
 
 describe('the policy of the embedded page', () => {
-  it('names the origins given, and nothing that is none', () => {
+  test('names the origins given, and nothing that is none', () => {
     expect(pagePolicy([])).toContain("frame-ancestors 'none'");
     const policy = pagePolicy(['https://ehr.example.org', "https://x; script-src 'unsafe-inline'", '*']);
     expect(policy).toContain('frame-ancestors https://ehr.example.org;');

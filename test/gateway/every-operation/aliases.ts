@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../../src/contract/endpoint.ts';
 import type { World } from './world.ts';
 
@@ -14,7 +14,7 @@ export function describeAliases(world: () => World): void {
       ['GET', '/medical/v1/document/downloadUrl', 'GET', '/medical/v1/document/download-url'],
     ];
 
-    it.each(same)('%s %s answers as %s %s', async (method, url, asMethod, asUrl) => {
+    test.each(same)('%s %s answers as %s %s', async (method, url, asMethod, asUrl) => {
       const cohort = await world().make.cohort();
       const headers = { 'x-api-key': world().account.apiKey };
       const answers = [];

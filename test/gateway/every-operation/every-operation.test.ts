@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { type Endpoint, errorStatusesOf } from '../../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../../src/contract/endpoints.ts';
@@ -40,7 +40,7 @@ const withHeaders = (sent: Sent, headers: Record<string, string>): Sent => ({
 });
 
 describe.each(names)('%s', (name) => {
-  it('answers as its row says', async () => {
+  test('answers as its row says', async () => {
     const { good, more = [] } = casesOf(name);
     expectGood(name, await call(name, await good(world)));
     for (const { status, send: build, has = {} } of more) {
@@ -50,7 +50,7 @@ describe.each(names)('%s', (name) => {
     }
   });
 
-  it('takes ids in upper case, a slash at the end, and no body where none is needed', async () => {
+  test('takes ids in upper case, a slash at the end, and no body where none is needed', async () => {
     const { good } = casesOf(name);
     const { params = {}, ...sent } = await good(world);
     const shouted = Object.entries(params).map(([key, value]) => [
@@ -63,7 +63,7 @@ describe.each(names)('%s', (name) => {
     expectGood(name, answer);
   });
 
-  it('refuses who may not ask, before anything else is looked at', async () => {
+  test('refuses who may not ask, before anything else is looked at', async () => {
     const { path } = rowOf(name);
     const ids = [...path.matchAll(/:(\w+)/g)].map(([, param]) => [param ?? '', 'x']);
     const asked: Sent = { params: Object.fromEntries(ids) };
@@ -84,7 +84,7 @@ describe.each(names)('%s', (name) => {
     expect(limited.headers.ratelimit).toMatch(/^"requests";r=0;t=\d+$/);
   });
 
-  it('refuses what breaks a rule, says which, and leaves nothing', async () => {
+  test('refuses what breaks a rule, says which, and leaves nothing', async () => {
     const { good, refused = [] } = casesOf(name);
     const sent = await good(world);
     const cases = await Promise.all(
@@ -108,7 +108,7 @@ describe.each(names)('%s', (name) => {
   });
 
   if (rowOf(name).method === 'POST')
-    it('keeps its answer under an Idempotency-Key', async () => {
+    test('keeps its answer under an Idempotency-Key', async () => {
       const key = { 'idempotency-key': `key of ${name}` };
       const sent = withHeaders(await casesOf(name).good(world), key);
       const first = await call(name, sent);
@@ -126,7 +126,7 @@ describe.each(names)('%s', (name) => {
       }
     });
 
-  it('tells nothing of the inside when the database fails', async () => {
+  test('tells nothing of the inside when the database fails', async () => {
     const sent = await casesOf(name).good(world);
     try {
       world.faults.database = new Error('select dob from patient where last_name = Doe');
@@ -142,7 +142,7 @@ describe.each(names)('%s', (name) => {
   });
 
   if (STEERING.test(name))
-    it('is 503 while the workflow service is away, and may be repeated', async () => {
+    test('is 503 while the workflow service is away, and may be repeated', async () => {
       const sent = await casesOf(name).good(world);
       world.faults.temporal = new Error('connect temporal.internal:7233');
       const away = await call(name, sent).finally(() => {
@@ -154,7 +154,7 @@ describe.each(names)('%s', (name) => {
       expectGood(name, await call(name, sent));
     });
 
-  it('has a documented answer to whatever odd is in its request', async () => {
+  test('has a documented answer to whatever odd is in its request', async () => {
     const row = rowOf(name);
     const documented = [...Object.keys(row.responses).map(Number), ...errorStatusesOf(row)];
     const parameters = Object.keys((row.query as z.ZodObject | undefined)?.shape ?? {});
@@ -170,7 +170,7 @@ describe.each(names)('%s', (name) => {
   });
 
   // Of all that the tests above have sent.
-  it('documents every status that it answers, and answers every one that it documents', () => {
+  test('documents every status that it answers, and answers every one that it documents', () => {
     const row = rowOf(name);
     const documented = [...Object.keys(row.responses).map(Number), ...errorStatusesOf(row)];
     expect([...(seen.get(name) ?? [])].sort()).toEqual([...new Set(documented)].sort());

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { Endpoint } from '../../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../../src/contract/endpoints.ts';
@@ -93,7 +93,7 @@ const withoutLinks = (answer: { body: string }) =>
 /** Paging, as every list must do it (interface-decisions.md, Pagination). */
 export function describeLists(world: () => World): void {
   describe('a list', () => {
-    it('is every operation that takes a count', () => {
+    test('is every operation that takes a count', () => {
       const paged = (Object.keys(endpoints) as EndpointName[]).filter((name) => {
         const { query }: Endpoint = endpoints[name];
         return 'fromItem' in ((query as z.ZodObject | undefined)?.shape ?? {});
@@ -101,31 +101,34 @@ export function describeLists(world: () => World): void {
       expect(LISTS.map(({ name }) => name).sort()).toEqual(paged.sort());
     });
 
-    it.each(LISTS)('$name is paged to its end and back by addresses that keep its filters', async (list) => {
-      const { name, items, sort } = list;
-      const sent = await list.withThree(world());
-      const get = async (query: Sent['query']) =>
-        withoutLinks(await send(world(), name, { ...sent, query: { ...sent.query, ...query } }));
-      const follow = async (address: string) => {
-        const url = new URL(address);
-        expect(url.origin).toBe(TEST_BASE_URL);
-        const kept = Object.fromEntries(url.searchParams);
-        expect(kept).toMatchObject({ ...sent.query, count: '1', sort });
-        const headers = { 'x-api-key': world().account.apiKey, ...sent.headers };
-        return withoutLinks(await world().app.inject({ url: `${url.pathname}${url.search}`, headers }));
-      };
-      const all = (await get({ sort }))[items];
-      expect((await get({ count: 2 })).meta).toMatchObject({ itemsOnPage: 2, itemsInTotal: 3 });
-      const first = await get({ count: 1, sort });
-      const second = await follow(first.meta.nextPage);
-      const third = await follow(second.meta.nextPage);
-      expect([first, second, third].flatMap((page) => page[items])).toEqual(all);
-      expect([first.meta.prevPage, third.meta.nextPage]).toEqual([undefined, undefined]);
-      expect((await follow(third.meta.prevPage))[items]).toEqual(second[items]);
-      expect((await follow(second.meta.prevPage))[items]).toEqual(first[items]);
-      const cursor = new URL(first.meta.nextPage).searchParams.get('fromItem') ?? '';
-      const inOtherSort = await get({ fromItem: cursor });
-      expect([inOtherSort.status, inOtherSort.errors[0].path]).toEqual([400, 'fromItem']);
-    });
+    test.each(LISTS)(
+      '$name is paged to its end and back by addresses that keep its filters',
+      async (list) => {
+        const { name, items, sort } = list;
+        const sent = await list.withThree(world());
+        const get = async (query: Sent['query']) =>
+          withoutLinks(await send(world(), name, { ...sent, query: { ...sent.query, ...query } }));
+        const follow = async (address: string) => {
+          const url = new URL(address);
+          expect(url.origin).toBe(TEST_BASE_URL);
+          const kept = Object.fromEntries(url.searchParams);
+          expect(kept).toMatchObject({ ...sent.query, count: '1', sort });
+          const headers = { 'x-api-key': world().account.apiKey, ...sent.headers };
+          return withoutLinks(await world().app.inject({ url: `${url.pathname}${url.search}`, headers }));
+        };
+        const all = (await get({ sort }))[items];
+        expect((await get({ count: 2 })).meta).toMatchObject({ itemsOnPage: 2, itemsInTotal: 3 });
+        const first = await get({ count: 1, sort });
+        const second = await follow(first.meta.nextPage);
+        const third = await follow(second.meta.nextPage);
+        expect([first, second, third].flatMap((page) => page[items])).toEqual(all);
+        expect([first.meta.prevPage, third.meta.nextPage]).toEqual([undefined, undefined]);
+        expect((await follow(third.meta.prevPage))[items]).toEqual(second[items]);
+        expect((await follow(second.meta.prevPage))[items]).toEqual(first[items]);
+        const cursor = new URL(first.meta.nextPage).searchParams.get('fromItem') ?? '';
+        const inOtherSort = await get({ fromItem: cursor });
+        expect([inOtherSort.status, inOtherSort.errors[0].path]).toEqual([400, 'fromItem']);
+      },
+    );
   });
 }

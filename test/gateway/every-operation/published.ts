@@ -1,11 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { send } from './requests.ts';
 import type { World } from './world.ts';
 
 /** The rest of the dialect: ../dialect.test.ts. */
 export function describeSteeringInPublished(world: () => World): void {
   describe('in the dialect "published"', () => {
-    it('steering a query tells its states as reading it does', async () => {
+    test('steering a query tells its states as reading it does', async () => {
       const account = await world().addAccount({ dialect: 'published' });
       const headers = { 'x-api-key': account.apiKey };
       const { id } = (

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Rendering, renderDocument } from '../../../src/exchange/documents/render.ts';
 import { loadCcda, loadSamplePatients } from '../../../src/simulator/samples.ts';
 
@@ -24,7 +24,7 @@ const body = async (text: string): Promise<string> =>
     ?.trim() ?? 'no section';
 
 describe('the narrative of a section', () => {
-  it.each([
+  test.each([
     ['plain text', 'No &amp; <br/> none', '<p>No &amp; <br />none</p>'],
     ['paragraphs', '<paragraph>a</paragraph><paragraph>b</paragraph>', '<p>a</p>\n<p>b</p>'],
     [
@@ -52,7 +52,7 @@ describe('the narrative of a section', () => {
     expect(await body(text)).toBe(shown);
   });
 
-  it('shows tables with heads, spans and lists within their cells', async () => {
+  test('shows tables with heads, spans and lists within their cells', async () => {
     const table = await body(
       `<table><caption>Labs</caption><colgroup><col/></colgroup><thead><tr><th>Test</th><th colspan="2">Value</th></tr></thead>
        <tbody><tr><td>Na</td><td><list><item>140</item><item>mmol/L</item></list></td><td colspan="bogus">x</td></tr></tbody></table>`,
@@ -62,7 +62,7 @@ describe('the narrative of a section', () => {
     expect(table).toContain('<td>• 140<br />• mmol/L</td><td>x</td>');
   });
 
-  it('lets nothing through that runs, loads or leads elsewhere', async () => {
+  test('lets nothing through that runs, loads or leads elsewhere', async () => {
     const page = await html(
       ccda(
         `<script>alert(1)</script><paragraph onclick="x()" style="background:url(http://e.example)">p</paragraph>
@@ -76,13 +76,13 @@ describe('the narrative of a section', () => {
     expect(page).toContain('<title>&lt;/title&gt;&lt;script&gt;alert(3)&lt;/script&gt;</title>');
   });
 
-  it('leaves the entries for machines out', async () => {
+  test('leaves the entries for machines out', async () => {
     expect(await html(ccda('text'))).not.toContain('for machines');
   });
 });
 
 describe('the header', () => {
-  it('says whom the document is about, and dates as they were written', async () => {
+  test('says whom the document is about, and dates as they were written', async () => {
     const page = await html(ccda('x'));
     for (const fact of ["Zoë O'Neil", '5 Apr 1980', 'Female', '77', '6 May 2024, 07:08 UTC-05:00'])
       expect(page).toContain(`<dd>${fact}</dd>`);
@@ -96,7 +96,7 @@ const refused = (reason: string | RegExp): Rendering => ({
 
 describe('odd documents', () => {
   const deep = `${'<content>'.repeat(300)}x${'</content>'.repeat(300)}`;
-  it.each<[string, string | Uint8Array, Rendering]>([
+  test.each<[string, string | Uint8Array, Rendering]>([
     ['empty', '', { kind: 'not-xml' }],
     ['a PDF', '%PDF-1.7 …', { kind: 'not-xml' }],
     ['other XML', '<note/>', refused('no C-CDA')],
@@ -114,7 +114,7 @@ describe('odd documents', () => {
     expect(await renderDocument(Buffer.from(document), 'html')).toEqual(answer);
   });
 
-  it.each<[string, Uint8Array]>([
+  test.each<[string, Uint8Array]>([
     ['UTF-16', Buffer.concat([Buffer.of(0xff, 0xfe), Buffer.from(ccda('Zoë'), 'utf16le')])],
     [
       'Latin-1',
@@ -133,7 +133,7 @@ describe('odd documents', () => {
     expect(await html(document)).toContain('<p>Zoë</p>');
   });
 
-  it('without patient, title or body still becomes a page', async () => {
+  test('without patient, title or body still becomes a page', async () => {
     const page = await html('<ClinicalDocument></ClinicalDocument>');
     expect(page).toContain('<h1>Clinical document</h1>');
     expect((await renderDocument(Buffer.from('<ClinicalDocument></ClinicalDocument>'), 'pdf')).kind).toBe(
@@ -141,7 +141,7 @@ describe('odd documents', () => {
     );
   });
 
-  it('with a body that is a file says so; one that is text shows it', async () => {
+  test('with a body that is a file says so; one that is text shows it', async () => {
     const other = (attributes: string, content: string) =>
       html(
         `<ClinicalDocument><component><nonXMLBody><text ${attributes}>${content}</text></nonXMLBody></component></ClinicalDocument>`,
@@ -154,7 +154,7 @@ describe('odd documents', () => {
 });
 
 describe('pdf', () => {
-  it.each(
+  test.each(
     loadSamplePatients()
       .slice(0, 2)
       .map((sample) => [sample.key, sample] as const),
@@ -169,7 +169,7 @@ describe('pdf', () => {
     expect(pdf).not.toMatch(/\/(?:JavaScript|JS|OpenAction|URI|Launch)\b/);
   });
 
-  it('holds tables whose cells overlap, are empty, or are higher than a page', async () => {
+  test('holds tables whose cells overlap, are empty, or are higher than a page', async () => {
     const high = Array.from({ length: 400 }, (_, line) => `<item>line ${line}</item>`).join('');
     const text = `<table><tr><td rowspan="9" colspan="3">a</td><td>b</td></tr><tr><td colspan="40">c</td></tr>
       <tr><td/><td><list>${high}</list></td></tr></table><table/><table><thead><tr><th>only a head</th></tr></thead></table>`;

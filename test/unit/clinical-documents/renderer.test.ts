@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { createDocumentRenderer } from '../../../src/exchange/documents/renderer.ts';
 import { loadCcda, loadSamplePatients } from '../../../src/simulator/samples.ts';
 import { closedGate } from '../../support/gate.ts';
@@ -10,7 +10,7 @@ const read = async () => CCDA;
 const QUEUE = { atOnce: 2, ofOneAtOnce: 1, waiting: 8, ofOneWaiting: 4 };
 const LIMITS = { heapMb: 384, timeoutMs: 30_000, idleMs: 60_000, queue: QUEUE };
 
-it('a document that needs too much memory ends with that reason and ends nothing else', async () => {
+test('a document that needs too much memory ends with that reason and ends nothing else', async () => {
   const renderer = createDocumentRenderer({ ...LIMITS, heapMb: 16 });
   expect(await renderer.render('a', read, 'pdf')).toEqual({
     kind: 'refused',
@@ -19,13 +19,13 @@ it('a document that needs too much memory ends with that reason and ends nothing
   await renderer.close();
 });
 
-it('a document that takes too long ends with that reason', async () => {
+test('a document that takes too long ends with that reason', async () => {
   const renderer = createDocumentRenderer({ ...LIMITS, timeoutMs: 1 });
   expect(await renderer.render('a', read, 'pdf')).toEqual({ kind: 'refused', reason: 'it took too long' });
   await renderer.close();
 });
 
-it('an account that has enough waiting is told to come later, and another account gets its turn meanwhile', async () => {
+test('an account that has enough waiting is told to come later, and another account gets its turn meanwhile', async () => {
   const renderer = createDocumentRenderer({ ...LIMITS, queue: { ...QUEUE, ofOneWaiting: 2 } });
   const gate = closedGate();
   const first = renderer.render('a', () => gate.passed.then(read), 'html');
@@ -38,7 +38,7 @@ it('an account that has enough waiting is told to come later, and another accoun
   await renderer.close();
 });
 
-it('what cannot be read fails for itself, and gives its turn on', async () => {
+test('what cannot be read fails for itself, and gives its turn on', async () => {
   const renderer = createDocumentRenderer({ ...LIMITS, queue: { ...QUEUE, atOnce: 1 } });
   const gone = renderer.render('a', () => Promise.reject(new Error('gone')), 'html');
   const next = renderer.render('a', read, 'html');

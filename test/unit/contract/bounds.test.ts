@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Endpoint } from '../../../src/contract/endpoint.ts';
 import { endpoints } from '../../../src/contract/endpoints.ts';
@@ -69,7 +69,7 @@ function measuredLate(schema: z.core.$ZodType, place: string, isMeasured = false
 }
 
 describe.each(fromOutside)('$what', ({ schema }) => {
-  it('takes nothing of any size', () => {
+  test('takes nothing of any size', () => {
     const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
     expect(unbounded(json, '')).toEqual([]);
   });
@@ -78,14 +78,14 @@ describe.each(fromOutside)('$what', ({ schema }) => {
 describe.each([...fromOutside, { what: 'the Bundle of a sender', schema: bundleSchema }])(
   '$what',
   ({ schema }) => {
-    it('measures its lists before it looks at their entries', () => {
+    test('measures its lists before it looks at their entries', () => {
       expect(measuredLate(schema, '')).toEqual([]);
     });
   },
 );
 
 describe('the walks of this test', () => {
-  it('find what has no bounds', () => {
+  test('find what has no bounds', () => {
     const open = z.object({
       text: z.string(),
       list: z.array(z.string().max(1)),

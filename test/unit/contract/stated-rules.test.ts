@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { endpoints } from '../../../src/contract/endpoints.ts';
 import { REQUEST_EXAMPLES } from '../../../src/exchange/platform/http/openapi/examples.ts';
@@ -141,14 +141,14 @@ const BODIES: [keyof typeof endpoints, { good: unknown[]; refused: unknown[] }][
 describe.each(BODIES)('the body of %s', (name, { good, refused }) => {
   const { body } = endpoints[name] as { body: z.ZodType };
 
-  it('is refused by the published schema where our code refuses it', () => {
+  test('is refused by the published schema where our code refuses it', () => {
     for (const value of refused) {
       expect(body.safeParse(value).success, JSON.stringify(value)).toBe(false);
       expect(published(body, value), JSON.stringify(value)).toBe(false);
     }
   });
 
-  it('is not refused by the published schema where our code takes it', () => {
+  test('is not refused by the published schema where our code takes it', () => {
     for (const value of good) {
       expect(body.safeParse(value).error).toBeUndefined();
       const { address } = value as { address?: unknown };
@@ -169,7 +169,7 @@ describe('parameters', () => {
       ).matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g),
     ].map(([, text]) => new RegExp(JSON.parse(text ?? '')));
 
-  it('say how a sort and a list of types look', () => {
+  test('say how a sort and a list of types look', () => {
     const [sort] = patterns('listPatients', 'sort');
     expect(['createdAt=desc', ' id=asc , createdAt=desc'].every((text) => sort?.test(text))).toBe(true);
     expect(['', 'name=asc', 'id', 'id=up', 'id=asc,'].some((text) => sort?.test(text))).toBe(false);

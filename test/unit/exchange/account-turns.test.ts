@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { AccountTurns } from '../../../src/exchange/platform/database/account-turns.ts';
 import { closedGate } from '../../support/gate.ts';
 
 describe('turns of accounts', () => {
-  it('never run more of one account than they may, and each piece of work once, whatever fails', () =>
+  test('never run more of one account than they may, and each piece of work once, whatever fails', () =>
     fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 4 }),
@@ -41,7 +41,7 @@ describe('turns of accounts', () => {
       ),
     ));
 
-  it('let an account begin at once while another one has all its turns taken', async () => {
+  test('let an account begin at once while another one has all its turns taken', async () => {
     const turns = new AccountTurns({ atOnceMax: 1, waitMs: 60_000 });
     const blocked = closedGate();
     const first = turns.run('a', () => blocked.passed);
@@ -52,7 +52,7 @@ describe('turns of accounts', () => {
     expect(await second).toBe('second');
   });
 
-  it('refuse with 503 and Retry-After whose turn does not come in time, and never begin it later', async () => {
+  test('refuse with 503 and Retry-After whose turn does not come in time, and never begin it later', async () => {
     const turns = new AccountTurns({ atOnceMax: 1, waitMs: 5 });
     const blocked = closedGate();
     const first = turns.run('a', () => blocked.passed);

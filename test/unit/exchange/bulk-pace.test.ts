@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { bulkPace } from '../../../src/exchange/bulk-create/rules/bulk-pace.ts';
 
 const counts = (rows: number, handled: number) => ({
@@ -11,20 +11,20 @@ const counts = (rows: number, handled: number) => ({
 const running = { status: 'processing', paused: false, activeMs: 2_000 };
 
 describe('the pace of a bulk create', () => {
-  it('is told over the time that was spent on rows, with what is left at it', () => {
+  test('is told over the time that was spent on rows, with what is left at it', () => {
     expect(bulkPace({ ...running, counts: counts(100, 25) })).toEqual({
       rowsPerSecond: 12.5,
       secondsLeft: 6,
     });
   });
 
-  it('has no time left while it is paused, or once it has ended', () => {
+  test('has no time left while it is paused, or once it has ended', () => {
     const half = { ...running, counts: counts(100, 50) };
     expect(bulkPace({ ...half, paused: true })).toEqual({ rowsPerSecond: 25 });
     expect(bulkPace({ ...half, status: 'completed' })).toEqual({ rowsPerSecond: 25 });
   });
 
-  it('is not told before the first rows are done', () => {
+  test('is not told before the first rows are done', () => {
     expect(bulkPace({ ...running, counts: counts(100, 0) })).toEqual({});
     expect(bulkPace({ ...running, activeMs: 0, counts: counts(100, 50) })).toEqual({});
   });

@@ -1,10 +1,10 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { cohortSettingsSchema, updateCohortBodySchema } from '../../../src/contract/cohorts.ts';
 import { mergeCohortSettings } from '../../../src/exchange/cohorts/rules/cohort-settings.ts';
 
 const defaults = cohortSettingsSchema.parse({});
 
-it('a change of settings keeps, at every depth, what it does not name', () => {
+test('a change of settings keeps, at every depth, what it does not name', () => {
   const first = mergeCohortSettings(defaults, {
     monitoring: { pharmacy: { schedule: { enabled: true, frequency: 'weekly' } }, adt: { enabled: true } },
   });
@@ -22,7 +22,7 @@ it('a change of settings keeps, at every depth, what it does not name', () => {
   expect(mergeCohortSettings(second, undefined)).toEqual(second);
 });
 
-it('a change is not filled up with defaults, and ignores members that nobody knows', () => {
+test('a change is not filled up with defaults, and ignores members that nobody knows', () => {
   const body = { settings: { monitoring: { hie: { enabled: true, extra: 1 } }, other: {} } };
   expect(updateCohortBodySchema.parse(body)).toEqual({
     settings: { monitoring: { hie: { enabled: true } } },

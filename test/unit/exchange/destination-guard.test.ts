@@ -1,5 +1,5 @@
 import type { LookupAddress } from 'node:dns';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   BlockedDestinationError,
   checkDestination,
@@ -12,7 +12,7 @@ const strict = { allowLoopback: false };
 const embedded = { allowLoopback: true };
 
 describe('a webhook destination', () => {
-  it.each([
+  test.each([
     'https://hooks.example.org/a?b=c',
     'https://hooks.example.org:8443/',
     'https://8.8.8.8/x',
@@ -22,7 +22,7 @@ describe('a webhook destination', () => {
     expect(() => checkDestination(url, strict)).not.toThrow();
   });
 
-  it.each([
+  test.each([
     ['http://hooks.example.org/', 'https'],
     ['file:///etc/passwd', 'https'],
     ['https://user:pass@hooks.example.org/', 'user name'],
@@ -60,7 +60,7 @@ describe('a webhook destination', () => {
     expect(() => checkDestination(url, strict)).toThrow(BlockedDestinationError);
   });
 
-  it('may be private or plain http where the operator vouches for that very origin', () => {
+  test('may be private or plain http where the operator vouches for that very origin', () => {
     const rules = { allowLoopback: false, trustedOrigins: ['http://receiver:8081', 'https://10.0.0.1'] };
     for (const url of ['http://receiver:8081/webhooks', 'https://10.0.0.1/x']) {
       expect(refusedDestination(url, rules)).toBeUndefined();
@@ -73,7 +73,7 @@ describe('a webhook destination', () => {
     expect(refusedDestination('http://user:pass@receiver:8081/', rules)).toContain('user name');
   });
 
-  it('may be plain http on this machine in the embedded stack, and nowhere else', () => {
+  test('may be plain http on this machine in the embedded stack, and nowhere else', () => {
     expect(refusedDestination('http://127.0.0.1:8080/x', embedded)).toBeUndefined();
     expect(refusedDestination('http://localhost:8080/x', embedded)).toBeUndefined();
     expect(refusedDestination('http://10.0.0.1/x', embedded)).toBeDefined();
@@ -87,19 +87,19 @@ describe('the look-up of a destination’s socket', () => {
       guardedLookup(rules)(name, { all }, (error, address) => (error ? reject(error) : resolve(address)));
     });
 
-  it('refuses a name that leads to this machine, whichever form is asked for', async () => {
+  test('refuses a name that leads to this machine, whichever form is asked for', async () => {
     await expect(lookUp('localhost', strict, true)).rejects.toThrow(BlockedDestinationError);
     await expect(lookUp('localhost', strict, false)).rejects.toThrow(BlockedDestinationError);
   });
 
-  it('answers in the form that was asked for', async () => {
+  test('answers in the form that was asked for', async () => {
     expect(await lookUp('localhost', embedded, true)).toEqual(
       expect.arrayContaining([expect.objectContaining({ family: expect.any(Number) })]),
     );
     expect(typeof (await lookUp('localhost', embedded, false))).toBe('string');
   });
 
-  it('passes on that a name does not exist', async () => {
+  test('passes on that a name does not exist', async () => {
     await expect(lookUp('does-not-exist.invalid', strict, true)).rejects.toHaveProperty('code');
   });
 });

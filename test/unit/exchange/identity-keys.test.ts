@@ -1,5 +1,5 @@
 import { fc, test } from '@fast-check/vitest';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { type PatientDemographics, patientDemographicsSchema } from '../../../src/contract/patients.ts';
 import type { Demographics } from '../../../src/exchange/patients/rules/demographics.ts';
 import { identityKeys } from '../../../src/exchange/patients/rules/identity-keys.ts';
@@ -63,7 +63,7 @@ describe('normalising', () => {
     expect(normaliseText(raw)).not.toMatch(/^\s|\s$|\s\s/u);
   });
 
-  it('keeps one of two addresses that differ in case and blanks only', () => {
+  test('keeps one of two addresses that differ in case and blanks only', () => {
     const parsed = patientDemographicsSchema.parse({
       firstName: 'A',
       lastName: 'B',
@@ -77,7 +77,7 @@ describe('normalising', () => {
     expect(normaliseDemographics(parsed).addresses).toHaveLength(1);
   });
 
-  it.each([
+  test.each([
     ['Müller', 'MÜLLER'],
     ['Mu\u0308ller', 'Müller'],
     ['Straße', 'STRASSE'],
@@ -112,7 +112,7 @@ describe('identity keys', () => {
     expect(keysOf(reversed)[0] === keysOf(person)[0]).toBe(same);
   });
 
-  it('do not confuse where one name ends and the next begins', () => {
+  test('do not confuse where one name ends and the next begins', () => {
     const base = normaliseDemographics({
       firstName: ['Ann', 'Lee'],
       lastName: ['Kim'],

@@ -1,5 +1,5 @@
 import { fc, test as property } from '@fast-check/vitest';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { pageQuery } from '../../../src/contract/paging.ts';
 import { InvalidRequestError } from '../../../src/exchange/platform/errors.ts';
@@ -23,7 +23,7 @@ const parameter = (address: string | undefined, name: string) =>
 const cursor = (query = {}) => parameter(pageOf(query).nextPage, 'fromItem');
 
 describe('meta', () => {
-  it('leads to the pages around on the public address, with count, sort and cursor', () => {
+  test('leads to the pages around on the public address, with count, sort and cursor', () => {
     const { nextPage, prevPage, ...counts } = pageOf({ sort: 'id=desc' });
     expect(counts).toEqual({ itemsOnPage: 2, itemsInTotal: 7 });
     for (const [address, name] of [
@@ -38,11 +38,11 @@ describe('meta', () => {
     }
   });
 
-  it('names no page beyond the ends', () => {
+  test('names no page beyond the ends', () => {
     expect(open().meta({ items: [], total: 0 })).toEqual({ itemsOnPage: 0, itemsInTotal: 0 });
   });
 
-  it('keeps the filters', () => {
+  test('keeps the filters', () => {
     const query = { count: 2, facilityId: 'f', active: true, externalId: undefined };
     const { meta } = openPage(deps, 'listPatients', { query }, order);
     const { nextPage } = meta({ items: [], total: 0, next: place });
@@ -51,7 +51,7 @@ describe('meta', () => {
 });
 
 describe('a cursor', () => {
-  it('holds for its sort, its list and its key only', () => {
+  test('holds for its sort, its list and its key only', () => {
     const own = cursor();
     expect(open({ fromItem: own, sort: 'id=asc' }).request.from).toEqual(place);
     const others = [
@@ -85,7 +85,7 @@ describe('the query of a list', () => {
     { sort: ['id', 'createdAt'], countMax: 100 },
   );
 
-  it('has 50 items on a page unless told', () => {
+  test('has 50 items on a page unless told', () => {
     expect(schema.parse({})).toEqual({ count: 50 });
     expect(schema.parse({ count: '100', sort: 'id=asc,createdAt=desc', patientId: 'p' })).toEqual({
       count: 100,
@@ -94,7 +94,7 @@ describe('the query of a list', () => {
     });
   });
 
-  it.each([
+  test.each([
     [{ count: '101' }, 'count is at most 100'],
     [{ count: '0' }, 'count is at least 1'],
     [{ count: '1.5' }, 'count is a whole number'],

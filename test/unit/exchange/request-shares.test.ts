@@ -1,9 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { RefusalBrake } from '../../../src/exchange/platform/limits/refusal-brake.ts';
 import { RequestShares } from '../../../src/exchange/platform/limits/request-shares.ts';
 
 describe('shares of requests', () => {
-  it('are counted by account, and a place that is left is free once', () => {
+  test('are counted by account, and a place that is left is free once', () => {
     const shares = new RequestShares(2);
     const first = shares.take('a');
     shares.take('a');
@@ -17,7 +17,7 @@ describe('shares of requests', () => {
 });
 
 describe('the brake on refusals', () => {
-  it('holds back what is above the quick ones of a second, of that account only', async () => {
+  test('holds back what is above the quick ones of a second, of that account only', async () => {
     const brake = new RefusalBrake({ quickPerSecond: 2, holdMs: 60_000 });
     // A second may begin in between.
     const answered: string[] = [];

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   CONSOLIDATED_LINK_HOURS,
   consolidatedDataUrl,
@@ -14,13 +14,13 @@ const target = {
 };
 
 describe('a signed link', () => {
-  it('names its target until it expires', () => {
+  test('names its target until it expires', () => {
     const token = signLink(KEY, 'consolidated', target, 1_000_000);
     expect(verifyLink(KEY, 'consolidated', token, new Date(999_999))).toEqual({ kind: 'valid', ...target });
     expect(verifyLink(KEY, 'consolidated', token, new Date(1_000_000))).toMatchObject({ kind: 'expired' });
   });
 
-  it('is invalid under another key, in another spelling, and with anything added', () => {
+  test('is invalid under another key, in another spelling, and with anything added', () => {
     const token = signLink(KEY, 'consolidated', target, 2 ** 40);
     for (const [key, changed] of [
       ['another-key', token],
@@ -32,12 +32,12 @@ describe('a signed link', () => {
     }
   });
 
-  it('of one kind is none of another', () => {
+  test('of one kind is none of another', () => {
     const token = signLink(KEY, 'bulk-result', target, 2 ** 40);
     expect(verifyLink(KEY, 'bulk-upload', token, new Date(0))).toEqual({ kind: 'invalid' });
   });
 
-  it('in a webhook lives as long as the webhook is tried', () => {
+  test('in a webhook lives as long as the webhook is tried', () => {
     const links = createLinkMaker('https://x.example.org', KEY);
     const patient = { accountId: target.accountId, patientId: target.targetId };
     const url = consolidatedDataUrl(links, patient, new Date(0));

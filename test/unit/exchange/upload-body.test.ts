@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import Fastify, { type FastifyRequest } from 'fastify';
 import { request as send } from 'undici';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { liftBodyTime, limitBodyTime } from '../../../src/exchange/platform/http/plugins/body-time.ts';
 import { drain, uploadBody } from '../../../src/exchange/platform/http/upload-body.ts';
 
@@ -16,7 +16,7 @@ function incoming(headers: Record<string, string> = {}) {
 }
 
 describe('the body of an upload', () => {
-  it('is what was sent', async () => {
+  test('is what was sent', async () => {
     const { stream, request } = incoming();
     const whole = buffer(uploadBody(request, LIMITS));
     stream.write('a,b\n');
@@ -24,7 +24,7 @@ describe('the body of an upload', () => {
     expect(String(await whole)).toBe('a,b\n1,2\n');
   });
 
-  it('fails when it is larger than it may be, announced or not, and leaves the request to be answered', async () => {
+  test('fails when it is larger than it may be, announced or not, and leaves the request to be answered', async () => {
     const announced = incoming({ 'content-length': '101' });
     expect(() => uploadBody(announced.request, LIMITS)).toThrow('larger than 100 bytes');
     const { stream, request } = incoming();
@@ -34,7 +34,7 @@ describe('the body of an upload', () => {
     expect(stream.destroyed).toBe(false);
   });
 
-  it.each([
+  test.each([
     ['no byte comes for too long', { idleMs: 20 }],
     ['it takes too long altogether', { totalMs: 20 }],
   ])('fails with 408 when %s', async (_when, limits) => {
@@ -45,7 +45,7 @@ describe('the body of an upload', () => {
     expect(stream.destroyed).toBe(false);
   });
 
-  it('fails when the connection breaks off', async () => {
+  test('fails when the connection breaks off', async () => {
     const { stream, request } = incoming();
     const whole = buffer(uploadBody(request, LIMITS));
     stream.write('a,b\n');
@@ -53,7 +53,7 @@ describe('the body of an upload', () => {
     await expect(whole).rejects.toMatchObject({ status: 400 });
   });
 
-  it('that nobody reads ends nothing, and what still comes can be thrown away', async () => {
+  test('that nobody reads ends nothing, and what still comes can be thrown away', async () => {
     const { stream, request } = incoming();
     const body = uploadBody(request, LIMITS);
     body.destroy(new Error('refused'));
@@ -66,7 +66,7 @@ describe('the body of an upload', () => {
 });
 
 describe('any other request', () => {
-  it('that does not send its whole body in time is cut off with 408', async () => {
+  test('that does not send its whole body in time is cut off with 408', async () => {
     const app = Fastify();
     limitBodyTime(app, 20);
     app.post('/short', () => ({}));

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createWebhookSender } from '../../../src/exchange/platform/outbox/sender.ts';
 import { createWebhookKeys, generateWebhookKey } from '../../../src/exchange/platform/outbox/webhook-key.ts';
 import { testKeyRing } from '../../support/test-keys.ts';
@@ -34,11 +34,11 @@ describe('a webhook to a private address', () => {
       destinationId: '0191d2b4-0000-7000-8000-000000000003',
     });
 
-  it('goes out where the operator vouches for the origin', async () => {
+  test('goes out where the operator vouches for the origin', async () => {
     expect(await send([origin])).toMatchObject({ kind: 'delivered', httpStatus: 204 });
   });
 
-  it('is not sent otherwise', async () => {
+  test('is not sent otherwise', async () => {
     expect(await send(['http://receiver:8081'])).toMatchObject({ kind: 'failed' });
   });
 });

@@ -1,9 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { BatchedLookUp, LookUpsFullError } from '../../../src/lib/batched-look-up.ts';
 import { closedGate } from '../../support/gate.ts';
 
 describe('a batched look-up', () => {
-  it('looks up so many at a time, those first that wait longest, and refuses what is too much', async () => {
+  test('looks up so many at a time, those first that wait longest, and refuses what is too much', async () => {
     const batches: string[][] = [];
     const gate = closedGate();
     const lookUp = new BatchedLookUp(

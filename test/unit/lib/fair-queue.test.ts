@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { FairQueue, type FairQueueLimits, QueueFullError } from '../../../src/lib/fair-queue.ts';
 import { closedGate } from '../../support/gate.ts';
 
 const LIMITS: FairQueueLimits = { atOnce: 1, ofOneAtOnce: 1, waiting: 100, ofOneWaiting: 100 };
 
 describe('a fair queue', () => {
-  it('runs every piece once, in the order of its owner, and never more than it may', () =>
+  test('runs every piece once, in the order of its owner, and never more than it may', () =>
     fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 3 }),
@@ -40,7 +40,7 @@ describe('a fair queue', () => {
       ),
     ));
 
-  it('gives turns to its owners by turns, however many pieces one of them has', async () => {
+  test('gives turns to its owners by turns, however many pieces one of them has', async () => {
     const queue = new FairQueue(LIMITS);
     const gate = closedGate();
     const begun: string[] = [];
@@ -52,7 +52,7 @@ describe('a fair queue', () => {
     expect(begun.indexOf('c')).toBeLessThanOrEqual(2);
   });
 
-  it('lets an owner begin beside another one that has its share', async () => {
+  test('lets an owner begin beside another one that has its share', async () => {
     const queue = new FairQueue({ ...LIMITS, atOnce: 2 });
     const gate = closedGate();
     const blocked = [1, 2].map(() => queue.run('a', () => gate.passed));
@@ -61,7 +61,7 @@ describe('a fair queue', () => {
     await Promise.all(blocked);
   });
 
-  it('refuses what one owner, or all together, have too much of, and nothing else', async () => {
+  test('refuses what one owner, or all together, have too much of, and nothing else', async () => {
     const queue = new FairQueue({ ...LIMITS, waiting: 3, ofOneWaiting: 2 });
     const gate = closedGate();
     const taken = ['a', 'a', 'a'].map((of) => queue.run(of, () => gate.passed));

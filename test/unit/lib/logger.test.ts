@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createLogger } from '../../../src/lib/logger.ts';
 
 /** What a log line says of an error. */
@@ -11,14 +11,14 @@ function logged(error: Error): Record<string, string> {
 }
 
 describe('an error in the log', () => {
-  it('tells where it was thrown, and nothing of a message of several lines but the message', () => {
+  test('tells where it was thrown, and nothing of a message of several lines but the message', () => {
     const { message, stack } = logged(new Error('first\nsecond\n    at third (4)'));
     expect(message).toBe('first\nsecond\n    at third (4)');
     expect(stack).toContain('logger.test.ts');
     expect(stack).not.toMatch(/first|second|third/);
   });
 
-  it('of the database is its code: the text quotes values', () => {
+  test('of the database is its code: the text quotes values', () => {
     const error = Object.assign(new Error('invalid input: "Name"\nDETAIL: (Name)'), {
       code: '22P02',
       detail: 'Name',
@@ -27,12 +27,12 @@ describe('an error in the log', () => {
     expect(JSON.stringify(logged(error))).not.toContain('Name');
   });
 
-  it('of a socket is not taken for one of the database', () => {
+  test('of a socket is not taken for one of the database', () => {
     const error = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
     expect(logged(error)).toMatchObject({ code: 'EPIPE', message: 'write EPIPE' });
   });
 
-  it('of a parser does not quote what it parsed, as a cause neither', () => {
+  test('of a parser does not quote what it parsed, as a cause neither', () => {
     let thrown: unknown;
     try {
       JSON.parse('Name is not JSON');

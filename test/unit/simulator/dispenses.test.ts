@@ -1,5 +1,5 @@
 import type { MedicationRequest } from 'fhir/r4.js';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { dispensesOf } from '../../../src/simulator/data/dispenses.ts';
 
 const request: MedicationRequest = {
@@ -13,17 +13,17 @@ const request: MedicationRequest = {
 };
 
 describe('what a pharmacy dispensed', () => {
-  it('is three fills, thirty days apart, for an active prescription, and one otherwise', () => {
+  test('is three fills, thirty days apart, for an active prescription, and one otherwise', () => {
     const dates = dispensesOf(request).map(({ whenHandedOver }) => whenHandedOver?.slice(0, 10));
     expect(dates).toEqual(['2025-06-02', '2025-07-02', '2025-08-01']);
     expect(dispensesOf({ ...request, status: 'stopped' })).toHaveLength(1);
   });
 
-  it('is nothing after the day the samples were made for', () => {
+  test('is nothing after the day the samples were made for', () => {
     expect(dispensesOf({ ...request, authoredOn: '2025-12-20T10:00:00Z' })).toHaveLength(1);
   });
 
-  it('is the same each time it is derived, under ids of its own', () => {
+  test('is the same each time it is derived, under ids of its own', () => {
     expect(dispensesOf(request)).toEqual(dispensesOf(request));
     expect(new Set(dispensesOf(request).map(({ id }) => id)).size).toBe(3);
   });

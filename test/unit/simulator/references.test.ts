@@ -1,16 +1,16 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { withReferences } from '../../../src/simulator/data/references.ts';
 
 const resolve = (reference: string) => (reference === 'urn:uuid:1' ? 'Patient/1' : undefined);
 
 describe('references of a resource', () => {
-  it('are put into the words of the source', () => {
+  test('are put into the words of the source', () => {
     expect(withReferences({ subject: { reference: 'urn:uuid:1' } }, resolve)).toEqual({
       subject: { reference: 'Patient/1' },
     });
   });
 
-  it('keep their text when the source does not know the target, and vanish without one', () => {
+  test('keep their text when the source does not know the target, and vanish without one', () => {
     const resource = {
       requester: { reference: 'urn:uuid:2', display: 'Dr. Who' },
       encounter: { reference: 'urn:uuid:3' },

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createPatientBodySchema } from '../../../src/contract/patients.ts';
 import { buildPatientView } from '../../../src/simulator/data/patient-view.ts';
 import { loadSamplePatients } from '../../../src/simulator/samples.ts';
@@ -6,14 +6,14 @@ import { loadSamplePatients } from '../../../src/simulator/samples.ts';
 const samples = loadSamplePatients();
 
 describe('sample patients', () => {
-  it('are at least four, each with a key and an external id of its own', () => {
+  test('are at least four, each with a key and an external id of its own', () => {
     expect(samples.length).toBeGreaterThanOrEqual(4);
     expect(new Set(samples.map(({ key }) => key)).size).toBe(samples.length);
     expect(new Set(samples.map(({ createBody }) => createBody.externalId)).size).toBe(samples.length);
     for (const { key } of samples) expect(key).toMatch(/^[a-z]+(-[a-z]+)*$/);
   });
 
-  it.each(samples)('$key carries what the sources know, in the form the interface asks for', (sample) => {
+  test.each(samples)('$key carries what the sources know, in the form the interface asks for', (sample) => {
     const { createBody } = sample;
     const { patient } = buildPatientView('hie', sample, new Map());
     const [address] = createBody.address;

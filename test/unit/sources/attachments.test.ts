@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { Page } from '../../../src/exchange/sources/connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
 import { adaAtSource, bundle, collectAtOnce, connect, FakeSource, type Reply } from './fake-source.ts';
@@ -36,7 +36,7 @@ const pdf = { contentType: 'application/pdf', url: 'Binary/b1' };
 const asPdf: Reply = { text: '%PDF-1.7', headers: { 'content-type': 'application/pdf' } };
 
 describe('a document', () => {
-  it('comes as itself, with the type it really has', async () => {
+  test('comes as itself, with the type it really has', async () => {
     const page = await pageWith([document(pdf)], { 'GET Binary/b1': asPdf });
     expect(page.attachments).toEqual([
       { documentReferenceId: 'd1', contentType: 'application/pdf', bytes: Buffer.from('%PDF-1.7') },
@@ -44,7 +44,7 @@ describe('a document', () => {
     expect(page.skippedAttachments).toBe(0);
   });
 
-  it('comes wrapped in a Binary, or inline', async () => {
+  test('comes wrapped in a Binary, or inline', async () => {
     const data = Buffer.from('<xml/>').toString('base64');
     const page = await pageWith(
       [document(pdf), document({ contentType: 'text/plain; charset=utf-8', data }, 'd2')],
@@ -62,14 +62,14 @@ describe('a document', () => {
     ]);
   });
 
-  it('without a usable type keeps the one its reference names', async () => {
+  test('without a usable type keeps the one its reference names', async () => {
     const page = await pageWith([document(pdf)], {
       'GET Binary/b1': { text: 'x', headers: { 'content-type': 'application/octet-stream' } },
     });
     expect(page.attachments[0]?.contentType).toBe('application/pdf');
   });
 
-  it('that failed once is asked for once more', async () => {
+  test('that failed once is asked for once more', async () => {
     let asked = 0;
     const page = await pageWith([document(pdf)], {
       'GET Binary/b1': () => {
@@ -80,7 +80,7 @@ describe('a document', () => {
     expect(page.attachments).toHaveLength(1);
   });
 
-  it.each<[string, unknown, Reply]>([
+  test.each<[string, unknown, Reply]>([
     ['is gone', pdf, { status: 404 }],
     ['is refused', pdf, { status: 403 }],
     ['keeps failing', pdf, { status: 500 }],
@@ -94,7 +94,7 @@ describe('a document', () => {
     expect(page).toMatchObject({ skippedAttachments: 1, attachments: [{ documentReferenceId: 'd2' }] });
   });
 
-  it('at a foreign address is never asked for', async () => {
+  test('at a foreign address is never asked for', async () => {
     const foreign = await new FakeSource().start();
     others.push(foreign);
     const page = await pageWith([document({ url: `${foreign.origin}/fhir/x` })]);
@@ -102,7 +102,7 @@ describe('a document', () => {
     expect(foreign.asked).toEqual([]);
   });
 
-  it('of another patient is not fetched', async () => {
+  test('of another patient is not fetched', async () => {
     const page = await pageWith([{ ...document(pdf), subject: { reference: 'Patient/p9' } }], {
       'GET Binary/b1': asPdf,
     });
@@ -110,7 +110,7 @@ describe('a document', () => {
     expect(source.askedFor('GET Binary')).toEqual([]);
   });
 
-  it('more than a page may hold is skipped and counted', async () => {
+  test('more than a page may hold is skipped and counted', async () => {
     const data = Buffer.alloc(10).toString('base64');
     const documents = Array.from({ length: 130 }, (_, n) => document({ data }, `d${n}`));
     const page = await pageWith(documents);

@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { ada, bundle, connect, FakeSource, never } from './fake-source.ts';
 
 let source: FakeSource;
@@ -36,7 +36,7 @@ function connector() {
   return connect(source, { auth });
 }
 
-it('one token serves all calls, those that start together too', async () => {
+test('one token serves all calls, those that start together too', async () => {
   await start();
   const shared = connector();
   await Promise.all([1, 2, 3].map(() => shared.begin(ada, {}, never)));
@@ -47,7 +47,7 @@ it('one token serves all calls, those that start together too', async () => {
   expect(login.split(':').map(decodeURIComponent)).toEqual(['ex:change', 'sécret']);
 });
 
-it('a token that is no longer taken is replaced once', async () => {
+test('a token that is no longer taken is replaced once', async () => {
   await start();
   const shared = connector();
   await shared.begin(ada, {}, never);
@@ -63,7 +63,7 @@ it('a token that is no longer taken is replaced once', async () => {
   expect(issued).toBe(3);
 });
 
-it.each([
+test.each([
   [{ status: 401 }, 'refused', 'hie answered 401 to the token request'],
   [{ status: 503 }, 'transport', 'hie answered 503 to the token request'],
   [{ status: 429 }, 'rate-limited', 'hie answered 429 to the token request'],
@@ -73,7 +73,7 @@ it.each([
   await expect(connector().begin(ada, {}, never)).rejects.toMatchObject({ kind, message });
 });
 
-it('a fixed token that is refused is asked with once', async () => {
+test('a fixed token that is refused is asked with once', async () => {
   await start();
   await expect(
     connect(source, { auth: { kind: 'bearer', token: 'old' } }).begin(ada, {}, never),

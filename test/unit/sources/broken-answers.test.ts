@@ -1,5 +1,5 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
 import {
   ada,
@@ -39,7 +39,7 @@ const collect = (config: Partial<SourceConfig> = {}) => collectAtOnce(connect(so
 const EVERYTHING = 'Patient/$everything';
 
 describe('a status', () => {
-  it.each([
+  test.each([
     [408, 'transport'],
     [429, 'rate-limited'],
     [500, 'transport'],
@@ -57,7 +57,7 @@ describe('a status', () => {
     });
   });
 
-  it('passes on the issue code of an OperationOutcome, never its texts or a code of its own making', async () => {
+  test('passes on the issue code of an OperationOutcome, never its texts or a code of its own making', async () => {
     const outcome = (code: string) => ({
       resourceType: 'OperationOutcome',
       issue: [{ severity: 'error', code, diagnostics: 'Ada Lovelace, 1985-12-10', details: { text: 'Ada' } }],
@@ -68,7 +68,7 @@ describe('a status', () => {
     await expect(collect()).rejects.toThrow(`hie answered 422 to ${EVERYTHING}`);
   });
 
-  it('tells when to come back, in seconds or as a date', async () => {
+  test('tells when to come back, in seconds or as a date', async () => {
     await start({ status: 429, headers: { 'retry-after': '7' } });
     await expect(collect()).rejects.toMatchObject({ options: { retryAfterMs: 7_000 } });
     source.routes[`GET Patient/p1/$everything`] = {
@@ -89,7 +89,7 @@ describe('a status', () => {
 });
 
 describe('a body', () => {
-  it.each<[string, Reply, string]>([
+  test.each<[string, Reply, string]>([
     [
       'HTML',
       { text: '<html>', headers: { 'content-type': 'text/html' } },
@@ -119,7 +119,7 @@ describe('a body', () => {
     });
   });
 
-  it.each([1_001, 300_000])('nested %i levels deep is a bad answer, wherever it comes', async (levels) => {
+  test.each([1_001, 300_000])('nested %i levels deep is a bad answer, wherever it comes', async (levels) => {
     const deep = `{"resourceType":"Bundle","entry":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
     const message = 'with JSON nested more than 1000 levels deep';
     await start({ text: deep });
@@ -133,7 +133,7 @@ describe('a body', () => {
     await expect(collect()).rejects.toMatchObject({ kind: 'refused' });
   });
 
-  it('is refused by its declared size before it is read', async () => {
+  test('is refused by its declared size before it is read', async () => {
     let wasClosed = false;
     await start({
       write: (response) => {
@@ -151,7 +151,7 @@ describe('a body', () => {
     await expect.poll(() => wasClosed).toBe(true);
   });
 
-  it('is broken off while it streams, long before its hundred megabytes', async () => {
+  test('is broken off while it streams, long before its hundred megabytes', async () => {
     let sentBytes = 0;
     await start({
       write: (response) => {
@@ -171,7 +171,7 @@ describe('a body', () => {
     expect(sentBytes).toBeLessThan(20_000_000);
   });
 
-  it('is measured after it is unpacked', async () => {
+  test('is measured after it is unpacked', async () => {
     const packed = gzipSync(JSON.stringify(bundle([condition('c1')])));
     const gzip = { 'content-type': 'application/fhir+json', 'content-encoding': 'gzip' };
     await start({ write: (response) => response.writeHead(200, gzip).end(packed) });
@@ -190,7 +190,7 @@ describe('a body', () => {
     });
   });
 
-  it.each([
+  test.each([
     ['br', brotliCompressSync],
     ['deflate', deflateSync],
     ['X-GZIP', gzipSync],
@@ -212,7 +212,7 @@ describe('a body', () => {
     });
   });
 
-  it.each(['zstd', 'gzip, gzip', 'identity, gzip, br', 'Ada Lovelace'])(
+  test.each(['zstd', 'gzip, gzip', 'identity, gzip, br', 'Ada Lovelace'])(
     'in %j is a bad answer, and the process goes on',
     async (encoding) => {
       await start(
@@ -226,7 +226,7 @@ describe('a body', () => {
     },
   );
 
-  it('that is cut short is a matter of transport', async () => {
+  test('that is cut short is a matter of transport', async () => {
     await start({
       write: (response) => {
         response.writeHead(200, { 'content-type': 'application/fhir+json', 'content-length': 1_000 });
@@ -236,7 +236,7 @@ describe('a body', () => {
     await expect(collect()).rejects.toMatchObject({ kind: 'transport' });
   });
 
-  it('that trickles on and on is given up', async () => {
+  test('that trickles on and on is given up', async () => {
     await start({
       write: (response) => {
         response.writeHead(200, { 'content-type': 'application/fhir+json' });
@@ -252,7 +252,7 @@ describe('a body', () => {
 });
 
 describe('a connection', () => {
-  it('that is refused or cut, and an answer that never comes, are matters of transport', async () => {
+  test('that is refused or cut, and an answer that never comes, are matters of transport', async () => {
     await start({ write: (response) => response.destroy() });
     await expect(collect()).rejects.toMatchObject({ kind: 'transport' });
     source.routes['GET Patient/p1/$everything'] = { write: () => undefined };
@@ -266,7 +266,7 @@ describe('a connection', () => {
     await start({});
   });
 
-  it('is let go when the caller cancels', async () => {
+  test('is let go when the caller cancels', async () => {
     await start({ write: () => undefined });
     const cancel = new AbortController();
     const call = connect(source).begin(ada, {}, cancel.signal);
@@ -279,7 +279,7 @@ describe('a connection', () => {
 });
 
 describe('a link', () => {
-  it('to another origin is not followed, and the token stays at home', async () => {
+  test('to another origin is not followed, and the token stays at home', async () => {
     const foreign = await startOther({});
     await start({ json: bundle([condition('c1')], `${foreign.origin}/fhir/more`) });
     await expect(collect({ auth: { kind: 'bearer', token: 'secret' } })).rejects.toMatchObject({
@@ -289,7 +289,7 @@ describe('a link', () => {
     expect(foreign.asked).toEqual([]);
   });
 
-  it('to a configured origin is followed', async () => {
+  test('to a configured origin is followed', async () => {
     const second = await startOther({ 'GET more': { json: bundle([condition('c2')]) } });
     await start({ json: bundle([condition('c1')], `${second.origin}/fhir/more`) });
     expect(idsOf(await collect({ allowedOrigins: [second.origin] }))).toEqual([
@@ -298,7 +298,7 @@ describe('a link', () => {
     ]);
   });
 
-  it('to a configured origin gets the token only where the configuration says so', async () => {
+  test('to a configured origin gets the token only where the configuration says so', async () => {
     const second = await startOther({
       'GET more': { json: bundle([condition('c2')]) },
       'GET Patient/p1/$everything': { json: bundle([]) },
@@ -320,7 +320,7 @@ describe('a link', () => {
     expect(source.asked.every(({ headers }) => headers.authorization === 'Bearer secret')).toBe(true);
   });
 
-  it.each(['ftp://127.0.0.1/x', 'http://', '', 'http://user:word@127.0.0.1/'])(
+  test.each(['ftp://127.0.0.1/x', 'http://', '', 'http://user:word@127.0.0.1/'])(
     '%j is a bad answer',
     async (link) => {
       await start({ json: bundle([condition('c1')], link) });
@@ -328,7 +328,7 @@ describe('a link', () => {
     },
   );
 
-  it('that came before ends in a bad answer instead of a circle', async () => {
+  test('that came before ends in a bad answer instead of a circle', async () => {
     await start(
       { json: bundle([condition('c1')], '?page=2') },
       {
@@ -343,7 +343,7 @@ describe('a link', () => {
     expect(source.asked).toHaveLength(5);
   });
 
-  it('that is new each time ends at the bound of pages', async () => {
+  test('that is new each time ends at the bound of pages', async () => {
     let page = 0;
     await start(() => {
       page += 1;
@@ -357,7 +357,7 @@ describe('a link', () => {
 });
 
 describe('a redirect', () => {
-  it('within the configured origins is followed', async () => {
+  test('within the configured origins is followed', async () => {
     await start(
       { status: 302, headers: { location: '/fhir/moved' } },
       { 'GET moved': { json: bundle([condition('c1')]) } },
@@ -365,7 +365,7 @@ describe('a redirect', () => {
     expect(idsOf(await collect())).toEqual(['Condition/c1']);
   });
 
-  it('to elsewhere, round in circles, or one that drops the question is not', async () => {
+  test('to elsewhere, round in circles, or one that drops the question is not', async () => {
     const foreign = await startOther({});
     await start({ status: 307, headers: { location: `${foreign.origin}/fhir/steal` } });
     await expect(collect({ auth: { kind: 'bearer', token: 'secret' } })).rejects.toMatchObject({

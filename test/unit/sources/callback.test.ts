@@ -1,5 +1,5 @@
 import { Webhook } from 'standardwebhooks';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { verifySourceCallback } from '../../../src/exchange/sources/callback.ts';
 
 const secret = `whsec_${Buffer.from('a callback secret for tests').toString('base64')}`;
@@ -14,7 +14,7 @@ function signed(at = new Date(), key = secret) {
   };
 }
 
-it('a signed callback is genuine, also while the secret is rotated, and whatever its body is', () => {
+test('a signed callback is genuine, also while the secret is rotated, and whatever its body is', () => {
   expect(verifySourceCallback(secret, signed(), Buffer.from(body))).toEqual({
     isGenuine: true,
     messageId: 'msg_1',
@@ -25,7 +25,7 @@ it('a signed callback is genuine, also while the secret is rotated, and whatever
   expect(verifySourceCallback(secret, headers, 'no json').isGenuine).toBe(true);
 });
 
-it.each([
+test.each([
   ['unsigned', {}, body],
   ['signed by another', signed(new Date(), other), body],
   ['of another body', signed(), '{"status":"failed"}'],
@@ -39,7 +39,7 @@ it.each([
   });
 });
 
-it('a source without a secret has no genuine callbacks, and a secret that is none is a fault of ours', () => {
+test('a source without a secret has no genuine callbacks, and a secret that is none is a fault of ours', () => {
   expect(verifySourceCallback([], signed(), body).isGenuine).toBe(false);
   expect(() => verifySourceCallback('whsec_%%%', signed(), body)).toThrow('not valid base64');
 });

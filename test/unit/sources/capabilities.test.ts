@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { createFhirConnector } from '../../../src/exchange/sources/fhir-connector.ts';
 import { ada, bundle, FakeSource, never, type Reply } from './fake-source.ts';
 
@@ -37,19 +37,19 @@ async function start(metadata: Reply) {
 const matches = () => source.askedFor('POST Patient/$match').length;
 const statements = () => source.askedFor('GET metadata').length;
 
-it.each(['match', '$match', 'patient-match'])('an operation that is stated as %s is used', async (name) => {
+test.each(['match', '$match', 'patient-match'])('an operation that is stated as %s is used', async (name) => {
   const { ask } = await start(statement(name));
   await ask();
   expect(matches()).toBe(1);
 });
 
-it('an operation that others are stated without is not tried', async () => {
+test('an operation that others are stated without is not tried', async () => {
   const { ask } = await start(statement('everything'));
   await ask();
   expect(matches()).toBe(0);
 });
 
-it('the statement is read again after ten minutes', async () => {
+test('the statement is read again after ten minutes', async () => {
   const { ask, pass } = await start(statement('match'));
   await ask();
   await ask();
@@ -60,7 +60,7 @@ it('the statement is read again after ten minutes', async () => {
   expect([statements(), matches()]).toEqual([2, 2]);
 });
 
-it.each<[string, Reply]>([
+test.each<[string, Reply]>([
   ['in trouble', { status: 503 }],
   ['over its limit', { status: 429 }],
 ])('a server that is %s is believed what it stated before', async (_, reply) => {
@@ -72,7 +72,7 @@ it.each<[string, Reply]>([
   expect([statements(), matches()]).toEqual([2, 0]);
 });
 
-it.each<[string, Reply]>([
+test.each<[string, Reply]>([
   ['no statement', { status: 404 }],
   ['a forbidden one', { status: 403 }],
   ['one in HTML', { text: '<html>', headers: { 'content-type': 'text/html' } }],

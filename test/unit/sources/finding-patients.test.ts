@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import {
   ada,
   adaAtSource,
@@ -28,7 +28,7 @@ const graded = (resource: unknown, grade: string) => ({
 });
 
 describe('$match', () => {
-  it('an answer that claims somebody else to be our person is bad, and names nobody', async () => {
+  test('an answer that claims somebody else to be our person is bad, and names nobody', async () => {
     await start({ 'POST Patient/$match': { json: bundle([somebodyElse]) } });
     await expect(begin()).rejects.toMatchObject({
       kind: 'bad-answer',
@@ -38,7 +38,7 @@ describe('$match', () => {
     await expect(begin()).rejects.toMatchObject({ kind: 'bad-answer' });
   });
 
-  it('somebody else who is only a candidate, and a namesake nobody can prove, leave the person unknown', async () => {
+  test('somebody else who is only a candidate, and a namesake nobody can prove, leave the person unknown', async () => {
     await start({ 'POST Patient/$match': { json: graded(somebodyElse, 'possible') } });
     expect(await begin()).toEqual({ kind: 'unknown-patient' });
     const namesake = { ...adaAtSource, address: [{ postalCode: '90210' }] };
@@ -46,7 +46,7 @@ describe('$match', () => {
     expect(await begin()).toEqual({ kind: 'unknown-patient' });
   });
 
-  it('others beside our person are ignored', async () => {
+  test('others beside our person are ignored', async () => {
     await start({
       'POST Patient/$match': { json: bundle([somebodyElse, adaAtSource]) },
       'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
@@ -55,7 +55,7 @@ describe('$match', () => {
     expect(source.askedFor('GET Patient/p9')).toEqual([]);
   });
 
-  it.each([
+  test.each([
     ['a broken name', { ...adaAtSource, name: 'Ada Lovelace' }],
     ['no id', { ...adaAtSource, id: undefined }],
     ['an id that climbs', { ...adaAtSource, id: '..' }],
@@ -65,7 +65,7 @@ describe('$match', () => {
     expect(await begin()).toEqual({ kind: 'unknown-patient' });
   });
 
-  it('several records of our person are all collected', async () => {
+  test('several records of our person are all collected', async () => {
     await start({
       'POST Patient/$match': { json: bundle([adaAtSource, { ...adaAtSource, id: 'p2' }]) },
       'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
@@ -78,7 +78,7 @@ describe('$match', () => {
     expect(source.askedFor('GET Patient/p2/$everything')).toHaveLength(1);
   });
 
-  it.each([404, 405, 501])('a source that answers %s to it is searched', async (status) => {
+  test.each([404, 405, 501])('a source that answers %s to it is searched', async (status) => {
     await start({ 'POST Patient/$match': { status }, 'POST Patient/_search': { json: bundle([]) } });
     expect(await begin()).toEqual({ kind: 'unknown-patient' });
   });
@@ -87,7 +87,7 @@ describe('$match', () => {
 describe('a search', () => {
   const match = { 'POST Patient/$match': { status: 404 } };
 
-  it('that answers everybody finds our person on a later page, or nobody', async () => {
+  test('that answers everybody finds our person on a later page, or nobody', async () => {
     await start({
       ...match,
       'POST Patient/_search': { json: bundle([somebodyElse], '?page=2') },
@@ -99,7 +99,7 @@ describe('a search', () => {
     expect(await begin()).toEqual({ kind: 'unknown-patient' });
   });
 
-  it('that answers everybody without end is a bad answer, not an unknown patient', async () => {
+  test('that answers everybody without end is a bad answer, not an unknown patient', async () => {
     let page = 1;
     await start({
       ...match,
@@ -113,7 +113,7 @@ describe('a search', () => {
     expect(source.asked.length).toBeLessThan(20);
   });
 
-  it('is not continued by a link that would put the name into an address', async () => {
+  test('is not continued by a link that would put the name into an address', async () => {
     let posts = 0;
     await start({
       ...match,
@@ -140,7 +140,7 @@ describe('Patient.link', () => {
   });
   const nothing = { json: bundle([]) };
 
-  it('is followed, round circles too, to records that agree with the person', async () => {
+  test('is followed, round circles too, to records that agree with the person', async () => {
     await start({
       'POST Patient/$match': { json: bundle([linked('p1', 'Patient/p2', 'replaced-by')]) },
       'GET Patient/p2': () => ({
@@ -154,7 +154,7 @@ describe('Patient.link', () => {
     expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c2', 'Condition/c3']);
   });
 
-  it('to somebody else, to a record that is gone, or to another server brings nothing', async () => {
+  test('to somebody else, to a record that is gone, or to another server brings nothing', async () => {
     const link = [
       { other: { reference: 'Patient/p9' }, type: 'seealso' },
       { other: { reference: 'Patient/gone' }, type: 'replaces' },
@@ -180,7 +180,7 @@ describe('Patient.link', () => {
     ]);
   });
 
-  it('is followed to ten records and no further', async () => {
+  test('is followed to ten records and no further', async () => {
     const link = Array.from({ length: 40 }, (_, n) => ({
       other: { reference: `Patient/x${n}` },
       type: 'seealso',

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { Begin, JobHandle } from '../../../src/exchange/sources/connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
 import {
@@ -52,7 +52,7 @@ async function pollPages(job: JobHandle, config: Partial<SourceConfig> = {}) {
 }
 
 describe('the request for a job', () => {
-  it('announces where to call back, where that is wanted', async () => {
+  test('announces where to call back, where that is wanted', async () => {
     await start({});
     await begin({}, { callbackUrl: 'https://exchange.example/cb' });
     await begin({}, {});
@@ -66,7 +66,7 @@ describe('the request for a job', () => {
     expect(asked[0]?.headers.prefer).toBe('respond-async');
   });
 
-  it('is not made where an answer at once is wanted', async () => {
+  test('is not made where an answer at once is wanted', async () => {
     await start({
       'GET Patient/p1/$everything': ({ headers }) =>
         headers.prefer ? accepted('jobs/1') : { json: bundle([]) },
@@ -74,7 +74,7 @@ describe('the request for a job', () => {
     expect((await connect(source).begin(ada, { realtime: true }, never)).kind).toBe('ready');
   });
 
-  it('tells when to ask', async () => {
+  test('tells when to ask', async () => {
     await start({});
     expect(await connect(source).begin(ada, {}, never)).toMatchObject({
       kind: 'accepted',
@@ -82,7 +82,7 @@ describe('the request for a job', () => {
     });
   });
 
-  it.each<[string, Record<string, string>]>([
+  test.each<[string, Record<string, string>]>([
     ['no address for its state', {}],
     ['an address elsewhere', { 'content-location': 'https://elsewhere.example/job' }],
   ])('that is accepted with %s is a bad answer', async (_, headers) => {
@@ -92,7 +92,7 @@ describe('the request for a job', () => {
 });
 
 describe('the state of a job', () => {
-  it.each<[string, Reply, object]>([
+  test.each<[string, Reply, object]>([
     ['202', { status: 202, headers: { 'retry-after': '5' } }, { kind: 'pending', retryAfterMs: 5_000 }],
     ['429', { status: 429, headers: { 'retry-after': '9' } }, { kind: 'pending', retryAfterMs: 9_000 }],
     [
@@ -111,7 +111,7 @@ describe('the state of a job', () => {
     resourceType: 'OperationOutcome',
     issue: [{ severity: 'fatal', code: 'timeout', diagnostics: 'Ada' }],
   };
-  it.each<[string, Reply, object]>([
+  test.each<[string, Reply, object]>([
     [
       'an OperationOutcome with 500',
       { status: 500, json: outcome },
@@ -155,7 +155,7 @@ describe('the state of a job', () => {
     await expect(pollPages(await begin())).rejects.toMatchObject(failure);
   });
 
-  it('a Bundle that came with it is not fetched again, and its pages are followed', async () => {
+  test('a Bundle that came with it is not fetched again, and its pages are followed', async () => {
     await start({
       'GET jobs/1': { json: bundle([condition('c1')], '/fhir/jobs/1/2') },
       'GET jobs/1/2': { json: bundle([condition('c2')]) },
@@ -168,7 +168,7 @@ describe('the state of a job', () => {
 describe('jobs for several records of one person', () => {
   const p2 = { ...adaAtSource, id: 'p2' };
 
-  it('are asked one by one, and the answers collected when all are done', async () => {
+  test('are asked one by one, and the answers collected when all are done', async () => {
     await start({
       'POST Patient/$match': { json: bundle([adaAtSource, p2]) },
       'GET Patient/p2/$everything': accepted('jobs/2'),
@@ -182,7 +182,7 @@ describe('jobs for several records of one person', () => {
     expect(idsOf(await pollPages(job))).toEqual(['Condition/c1', 'Condition/c2']);
   });
 
-  it('may stand beside a record that was answered at once', async () => {
+  test('may stand beside a record that was answered at once', async () => {
     await start({
       'POST Patient/$match': { json: bundle([p2, adaAtSource]) },
       'GET Patient/p2/$everything': { json: bundle([condition('c2', 'Patient/p2')]) },
@@ -191,7 +191,7 @@ describe('jobs for several records of one person', () => {
     expect(idsOf(await pollPages(await begin()))).toEqual(['Condition/c1', 'Condition/c2']);
   });
 
-  it('are called off when one of them cannot be had', async () => {
+  test('are called off when one of them cannot be had', async () => {
     await start({
       'POST Patient/$match': { json: bundle([adaAtSource, p2]) },
       'GET Patient/p2/$everything': { status: 503 },
@@ -200,7 +200,7 @@ describe('jobs for several records of one person', () => {
     expect(source.askedFor('DELETE jobs/1')).toHaveLength(1);
   });
 
-  it('are cancelled, whether the source still knows them or not', async () => {
+  test('are cancelled, whether the source still knows them or not', async () => {
     await start({ 'DELETE jobs/1': { status: 202 } });
     const job = await begin();
     await connect(source).cancel(job, never);
@@ -241,7 +241,7 @@ describe('a manifest', () => {
   });
   const many = Array.from({ length: 1_100 }, (_, n) => line(`c${n}`)).join('');
 
-  it('has its files read in pages of five hundred lines, and unwanted ones left alone', async () => {
+  test('has its files read in pages of five hundred lines, and unwanted ones left alone', async () => {
     await start({ 'GET jobs/1': manifest(), 'GET files/1': ndjson(many), 'GET files/2': ndjson('') });
     const pages = await pollPages(await begin());
     expect(pages.map(({ resources }) => resources.length)).toEqual([500, 500, 100, 0]);
@@ -250,7 +250,7 @@ describe('a manifest', () => {
     expect(source.askedFor('GET files/unwanted')).toEqual([]);
   });
 
-  it('goes on within a file after a crash', async () => {
+  test('goes on within a file after a crash', async () => {
     await start({ 'GET jobs/1': manifest(), 'GET files/1': ndjson(many), 'GET files/2': ndjson(line('z')) });
     const pages = await pollPages(await begin());
     const cursor = JSON.parse(JSON.stringify(pages[1]?.next)) as Record<string, unknown>;
@@ -259,7 +259,7 @@ describe('a manifest', () => {
     expect(idsOf(rest)[0]).toBe('Condition/c1000');
   });
 
-  it.each([
+  test.each([
     [true, 'Bearer secret'],
     [undefined, 'Bearer secret'],
     [false, undefined],
@@ -277,7 +277,7 @@ describe('a manifest', () => {
     },
   );
 
-  it('that points elsewhere is a bad answer, and nobody there sees a request', async () => {
+  test('that points elsewhere is a bad answer, and nobody there sees a request', async () => {
     const foreign = await new FakeSource().start();
     others.push(foreign);
     await start({ 'GET jobs/1': manifest({ output: [{ type: 'Condition', url: `${foreign.origin}/x` }] }) });
@@ -285,7 +285,7 @@ describe('a manifest', () => {
     expect(foreign.asked).toEqual([]);
   });
 
-  it('with errors beside its data tells how many', async () => {
+  test('with errors beside its data tells how many', async () => {
     await start({ 'GET jobs/1': manifest({ output: [], error: [] }) });
     const [empty] = await pollPages(await begin());
     expect(empty).toMatchObject({ resources: [], next: null, reportedErrors: 0 });
@@ -300,7 +300,7 @@ describe('a manifest', () => {
     expect(idsOf(pages)).toEqual(['Condition/c1']);
   });
 
-  it.each<[string, Reply, string, string]>([
+  test.each<[string, Reply, string, string]>([
     ['broken JSON', ndjson('{"resourceType":\n'), 'bad-answer', 'with a line of broken JSON'],
     [
       'HTML',
@@ -338,7 +338,7 @@ describe('a manifest', () => {
     });
   });
 
-  it('with a file that breaks off keeps the pages before, and goes on from there', async () => {
+  test('with a file that breaks off keeps the pages before, and goes on from there', async () => {
     await start({
       'GET jobs/1': manifest({ output: [{ type: 'Condition', url: '/fhir/files/1' }] }),
       'GET files/1': {
@@ -365,7 +365,7 @@ describe('a manifest', () => {
   });
 });
 
-it('a handle or cursor of something else is refused', async () => {
+test('a handle or cursor of something else is refused', async () => {
   await start({});
   await expect(connect(source).poll({ version: 7 }, never)).rejects.toMatchObject({ kind: 'refused' });
   expect(() => connect(source).resume({ steps: [] }, never)).toThrow('not one of this connector');

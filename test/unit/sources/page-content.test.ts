@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { SourceType } from '../../../src/contract/primitives.ts';
 import type { Page } from '../../../src/exchange/sources/connector.ts';
 import {
@@ -36,7 +36,7 @@ const observation = (id: string, change = {}) => ({
 });
 
 describe('whom a resource is about', () => {
-  it.each([
+  test.each([
     ['subject', { resourceType: 'Condition', subject: { reference: 'Patient/p9' } }],
     ['patient', { resourceType: 'Immunization', patient: { reference: 'Patient/p9' } }],
     ['beneficiary', { resourceType: 'Coverage', beneficiary: { reference: 'Patient/p9' } }],
@@ -63,7 +63,7 @@ describe('whom a resource is about', () => {
     expect(JSON.parse(page.raw.bytes.toString()).entry).toEqual([entry(condition('c1'))]);
   });
 
-  it('is told by relative, absolute and urn references alike', async () => {
+  test('is told by relative, absolute and urn references alike', async () => {
     const urn = 'urn:uuid:4c70028f-e0a4-53b8-b664-602bd4bdd66f';
     const page = await pageWith([]);
     await source.stop();
@@ -84,7 +84,7 @@ describe('whom a resource is about', () => {
     expect(misattributedCount).toBe(2);
   });
 
-  it('does not matter for what supports others', async () => {
+  test('does not matter for what supports others', async () => {
     const supporting = ['Organization', 'Practitioner', 'Location', 'Medication', 'Device'];
     const page = await pageWith(supporting.map((resourceType) => entry({ resourceType, id: 'x' })));
     expect(idsOf([page])).toEqual(supporting.map((type) => `${type}/x`));
@@ -92,7 +92,7 @@ describe('whom a resource is about', () => {
   });
 });
 
-it("another patient's whole record is a bad answer", async () => {
+test("another patient's whole record is a bad answer", async () => {
   const record = [somebodyElse, condition('c9', 'Patient/p9'), { resourceType: 'Organization', id: 'o1' }];
   await expect(pageWith(record.map(entry))).rejects.toMatchObject({
     kind: 'bad-answer',
@@ -100,7 +100,7 @@ it("another patient's whole record is a bad answer", async () => {
   });
 });
 
-it('what is malformed is put aside and harms nothing', async () => {
+test('what is malformed is put aside and harms nothing', async () => {
   const page = await pageWith([
     null,
     7,
@@ -115,7 +115,7 @@ it('what is malformed is put aside and harms nothing', async () => {
   expect(page.misattributedCount).toBe(7);
 });
 
-it('an outcome beside the data is no stray', async () => {
+test('an outcome beside the data is no stray', async () => {
   const page = await pageWith([
     entry({ resourceType: 'OperationOutcome', issue: [] }),
     entry(condition('c1')),
@@ -123,7 +123,7 @@ it('an outcome beside the data is no stray', async () => {
   expect(page).toMatchObject({ misattributedCount: 0, resources: [{ id: 'c1' }] });
 });
 
-it('an answer without strays is kept byte for byte', async () => {
+test('an answer without strays is kept byte for byte', async () => {
   const page = await pageWith([entry(condition('c1'))]);
   expect(page.raw.bytes.toString()).toBe(
     JSON.stringify({ resourceType: 'Bundle', type: 'searchset', entry: [entry(condition('c1'))] }),
@@ -131,7 +131,7 @@ it('an answer without strays is kept byte for byte', async () => {
   expect(page.raw.contentType).toBe('application/fhir+json');
 });
 
-it('a laboratory brings results: by category, by report, or for want of a category', async () => {
+test('a laboratory brings results: by category, by report, or for want of a category', async () => {
   const category = (code: string) => ({ category: [{ coding: [{ code }] }] });
   const report = {
     resourceType: 'DiagnosticReport',
@@ -162,7 +162,7 @@ it('a laboratory brings results: by category, by report, or for want of a catego
 });
 
 describe('references within an answer', () => {
-  it('are written as type and id where the answer or the address tells what they mean', async () => {
+  test('are written as type and id where the answer or the address tells what they mean', async () => {
     const { resources, patientIds } = await pageWith([
       { fullUrl: 'urn:uuid:0f1d1fb4-0000-4000-8000-000000000001', resource: adaAtSource },
       {

@@ -1,5 +1,5 @@
 import type { Patient } from 'fhir/r4.js';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Demographics } from '../../../src/exchange/patients/rules/demographics.ts';
 import { agreesWithPerson, describesPerson } from '../../../src/exchange/patients/rules/patient-matching.ts';
 import { ada, adaAtSource } from './fake-source.ts';
@@ -10,7 +10,7 @@ const patient = (change: Partial<Patient>): Patient => ({ ...theirs, ...change }
 const elsewhere = [{ postalCode: '90210' }];
 
 describe('names', () => {
-  it.each<[string[], string, string[], string]>([
+  test.each<[string[], string, string[], string]>([
     [['José'], 'Núñez', ['JOSE'], 'Nunez'],
     [['Maeve'], 'O’Brien', ['Maeve'], "O'BRIEN"],
     [['Maeve'], 'OBrien', ['Maeve'], "O'Brien"],
@@ -25,7 +25,7 @@ describe('names', () => {
     expect(describesPerson(ours, patient({ name: [{ given, family }] }))).toBe(true);
   });
 
-  it.each<[Patient['name']]>([
+  test.each<[Patient['name']]>([
     [[{ given: ['Adam'], family: 'Lovelace' }]],
     [[{ given: ['Ada'], family: 'Love' }]],
     [[{ given: ['King', 'Ada'], family: 'Lovelace' }]],
@@ -38,7 +38,7 @@ describe('names', () => {
     expect(describesPerson(ada, patient({ name }))).toBe(false);
   });
 
-  it('a former name counts, and so does one that is only a text', () => {
+  test('a former name counts, and so does one that is only a text', () => {
     const married = [
       { family: 'King', given: ['Ada'] },
       { use: 'maiden' as const, family: 'Lovelace' },
@@ -49,11 +49,14 @@ describe('names', () => {
 });
 
 describe('birth and gender', () => {
-  it.each(['1985-12-11', '1985-12', '1985', undefined])('the birth date %s is not the same', (birthDate) => {
-    expect(describesPerson(ada, patient({ birthDate }))).toBe(false);
-  });
+  test.each(['1985-12-11', '1985-12', '1985', undefined])(
+    'the birth date %s is not the same',
+    (birthDate) => {
+      expect(describesPerson(ada, patient({ birthDate }))).toBe(false);
+    },
+  );
 
-  it.each<[Demographics['gender'], Patient['gender'], boolean]>([
+  test.each<[Demographics['gender'], Patient['gender'], boolean]>([
     ['F', 'female', true],
     ['F', 'male', false],
     ['M', 'female', false],
@@ -68,7 +71,7 @@ describe('birth and gender', () => {
 });
 
 describe('what tells namesakes apart', () => {
-  it('one zip in common is enough, by its five digits', () => {
+  test('one zip in common is enough, by its five digits', () => {
     expect(describesPerson(ada, patient({ address: [...elsewhere, { postalCode: '02115-9999' }] }))).toBe(
       true,
     );
@@ -76,17 +79,17 @@ describe('what tells namesakes apart', () => {
     expect(describesPerson(ada, patient({ address: undefined }))).toBe(false);
   });
 
-  it.each(['+1 (617) 555-0100', '617.555.0100', '6175550100 x12'])('so is the phone number %s', (value) => {
+  test.each(['+1 (617) 555-0100', '617.555.0100', '6175550100 x12'])('so is the phone number %s', (value) => {
     const moved = patient({ address: elsewhere, telecom: [{ system: 'phone', value }] });
     expect(describesPerson(ada, moved)).toBe(true);
   });
 
-  it('an empty phone number or zip is in common with nobody', () => {
+  test('an empty phone number or zip is in common with nobody', () => {
     const vague = patient({ address: [{ postalCode: '' }], telecom: [{ system: 'phone', value: '' }] });
     expect(describesPerson(person({ contacts: [{ phone: undefined }] }), vague)).toBe(false);
   });
 
-  it('so is an SSN or a licence, told by system or type, however it is written', () => {
+  test('so is an SSN or a licence, told by system or type, however it is written', () => {
     const ssn = { system: 'http://hl7.org/fhir/sid/us-ssn', value: '999123456' };
     expect(describesPerson(ada, patient({ address: [], identifier: [ssn] }))).toBe(true);
     const licensed = person({
@@ -98,7 +101,7 @@ describe('what tells namesakes apart', () => {
     expect(describesPerson(licensed, patient({ address: [], identifier: [byState] }))).toBe(true);
   });
 
-  it('a masked SSN, or the same number of another kind, proves nothing', () => {
+  test('a masked SSN, or the same number of another kind, proves nothing', () => {
     const masked = { system: 'http://hl7.org/fhir/sid/us-ssn', value: '***-**-3456' };
     const record = { type: { coding: [{ code: 'MR' }] }, value: '999-12-3456' };
     expect(describesPerson(ada, patient({ address: [], identifier: [masked, record] }))).toBe(false);
@@ -106,7 +109,7 @@ describe('what tells namesakes apart', () => {
 });
 
 describe('a linked Patient', () => {
-  it('may live elsewhere, but has our name, birth date and gender', () => {
+  test('may live elsewhere, but has our name, birth date and gender', () => {
     expect(agreesWithPerson(ada, patient({ address: elsewhere }))).toBe(true);
     expect(agreesWithPerson(ada, patient({ birthDate: '1985-12-11' }))).toBe(false);
     expect(agreesWithPerson(ada, patient({ gender: 'male' }))).toBe(false);

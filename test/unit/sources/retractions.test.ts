@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { SourceFailure } from '../../../src/exchange/sources/connector.ts';
 import {
   ada,
@@ -40,7 +40,7 @@ describe('an answer says of a resource that it is gone', () => {
   };
   const bundleOf = (entry: unknown[], type = 'searchset') => ({ resourceType: 'Bundle', type, entry });
 
-  it.each([
+  test.each([
     ['a deletion', { request: { method: 'DELETE', url: 'Condition/c1' } }],
     ['a deletion at an address', { request: { method: 'DELETE', url: '/Condition/c1' } }],
     ['the status 410', { fullUrl: 'Condition/c1', response: { status: '410 Gone' } }],
@@ -50,7 +50,7 @@ describe('an answer says of a resource that it is gone', () => {
     expect(idsOf([page])).toEqual(['Condition/c2']);
   });
 
-  it('by naming another patient: it is retracted with whom it names', async () => {
+  test('by naming another patient: it is retracted with whom it names', async () => {
     const page = await pageOf(
       bundleOf([
         { resource: { ...condition('c1', 'Patient/p9'), meta: { lastUpdated: '2026-01-02T00:00:00Z' } } },
@@ -67,7 +67,7 @@ describe('an answer says of a resource that it is gone', () => {
     ]);
   });
 
-  it('of a history the newest version counts, whether it is the deletion or what came after it', async () => {
+  test('of a history the newest version counts, whether it is the deletion or what came after it', async () => {
     const deletion = (id: string) => ({ request: { method: 'DELETE', url: `Condition/${id}` } });
     const page = await pageOf(
       bundleOf(
@@ -79,14 +79,14 @@ describe('an answer says of a resource that it is gone', () => {
     expect(idsOf([page])).toEqual(['Condition/c2']);
   });
 
-  it('not when the same answer brings it', async () => {
+  test('not when the same answer brings it', async () => {
     const page = await pageOf(
       bundleOf([{ request: { method: 'DELETE', url: 'Condition/c1' } }, { resource: condition('c1') }]),
     );
     expect(page.retracted).toEqual([]);
   });
 
-  it('not by an address at another server', async () => {
+  test('not by an address at another server', async () => {
     const url = 'https://other.example/fhir/Condition/c1';
     const page = await pageOf(
       bundleOf([{ request: { method: 'DELETE', url } }, { resource: condition('c2') }]),
@@ -94,7 +94,7 @@ describe('an answer says of a resource that it is gone', () => {
     expect(page.retracted).toEqual([]);
   });
 
-  it('in the list of deleted resources of a bulk manifest', async () => {
+  test('in the list of deleted resources of a bulk manifest', async () => {
     const gone = bundleOf([{ request: { method: 'DELETE', url: 'Condition/c1' } }], 'transaction');
     await start({
       'GET Patient/p1/$everything': { status: 202, headers: { 'content-location': '/fhir/jobs/1' } },
@@ -132,22 +132,22 @@ describe('what became of a resource that a whole answer no longer holds', () => 
     );
   const read = (json: unknown) => ({ 'GET Condition/c1': { json } });
 
-  it('410: it was deleted', async () => {
+  test('410: it was deleted', async () => {
     await start({ 'GET Condition/c1': { status: 410 } });
     expect(await ask()).toEqual(['deleted']);
   });
 
-  it('404: it was deleted, where one that is there is found', async () => {
+  test('404: it was deleted, where one that is there is found', async () => {
     await start({ 'GET Condition/c2': { json: condition('c2') } });
     expect(await ask([['Condition', 'c2']])).toEqual(['deleted']);
   });
 
-  it('404: nobody knows, where one that is there is not found either', async () => {
+  test('404: nobody knows, where one that is there is not found either', async () => {
     await start({});
     expect(await ask([['Condition', 'c2']])).toEqual(['unknown']);
   });
 
-  it.each([
+  test.each([
     [[{ code: 'read' }], 'deleted'],
     [[{ code: 'search-type' }], 'unknown'],
   ])(
@@ -163,7 +163,7 @@ describe('what became of a resource that a whole answer no longer holds', () => 
     },
   );
 
-  it.each([
+  test.each([
     ['this person', condition('c1'), 'kept'],
     ['an earlier id of this person', condition('c1', 'Patient/p2'), 'kept'],
     ['nobody', { resourceType: 'Condition', id: 'c1' }, 'kept'],
@@ -175,7 +175,7 @@ describe('what became of a resource that a whole answer no longer holds', () => 
     expect(await ask()).toEqual([fate]);
   });
 
-  it('refused: nobody knows, and the others are asked for', async () => {
+  test('refused: nobody knows, and the others are asked for', async () => {
     await start({ 'GET Condition/c1': { status: 403 }, 'GET Condition/c2': { status: 410 } });
     expect(await ask([], [...missing, { resourceType: 'Condition', id: 'c2' }])).toEqual([
       'unknown',
@@ -183,14 +183,14 @@ describe('what became of a resource that a whole answer no longer holds', () => 
     ]);
   });
 
-  it('a source in trouble is left alone: what was not read by then is unknown', async () => {
+  test('a source in trouble is left alone: what was not read by then is unknown', async () => {
     await start({ 'GET Condition/c1': { status: 410 }, 'GET Condition/c2': { status: 503 } });
     const more = ['c2', 'c3'].map((id) => ({ resourceType: 'Condition', id }));
     expect(await ask([], [...missing, ...more])).toEqual(['deleted', 'unknown', 'unknown']);
     expect(source.askedFor('GET Condition/c3')).toEqual([]);
   });
 
-  it('stops when it is cancelled', async () => {
+  test('stops when it is cancelled', async () => {
     await start({ 'GET Condition/c1': { write: () => undefined } });
     const controller = new AbortController();
     const asked = connect(source).whatBecameOf(

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { Page } from '../../../src/exchange/sources/connector.ts';
 import {
   ada,
@@ -49,7 +49,7 @@ const asked = (type: string) =>
 const unreachable = (pages: Page[]) => pages.flatMap((page) => page.unreachable ?? []);
 
 describe('what results refer to comes along where a source is searched by type', () => {
-  it('by one search for each type, each resource once, also when several pages refer to it', async () => {
+  test('by one search for each type, each resource once, also when several pages refer to it', async () => {
     const first = bundle([report('r1', 'Organization/o1', 'Practitioner/d1')], 'DiagnosticReport?page=2');
     await start([], {
       'POST DiagnosticReport/_search': { json: first },
@@ -67,7 +67,7 @@ describe('what results refer to comes along where a source is searched by type',
     expect(unreachable(pages)).toEqual([]);
   });
 
-  it('and what these refer to, without end in a circle', async () => {
+  test('and what these refer to, without end in a circle', async () => {
     await start([report('r1', 'PractitionerRole/x')], {
       'POST PractitionerRole/_search': {
         json: bundle([named('PractitionerRole/x', { organization: { reference: 'Organization/o1' } })]),
@@ -80,7 +80,7 @@ describe('what results refer to comes along where a source is searched by type',
     expect(asked('Organization')).toEqual(['o1']);
   });
 
-  it('read one by one where the search does not bring them', async () => {
+  test('read one by one where the search does not bring them', async () => {
     await start([report('r1', 'Organization/o1', 'Organization/o2')], {
       'POST Organization/_search': { json: bundle([]) },
       'GET Organization/o1': { json: named('Organization/o1') },
@@ -91,7 +91,7 @@ describe('what results refer to comes along where a source is searched by type',
     expect(JSON.parse(pages.at(-1)?.raw.bytes.toString() ?? '')).toMatchObject({ type: 'collection' });
   });
 
-  it('only what was asked for, when the server ignores the ids and answers with all that it has', async () => {
+  test('only what was asked for, when the server ignores the ids and answers with all that it has', async () => {
     await start([report('r1', 'Organization/o1')], {
       'POST Organization/_search': { json: bundle([named('Organization/o1'), named('Organization/o9')]) },
     });
@@ -100,7 +100,7 @@ describe('what results refer to comes along where a source is searched by type',
     expect(pages.at(-1)?.raw.bytes.toString()).not.toContain('o9');
   });
 
-  it('read one by one where the search is refused', async () => {
+  test('read one by one where the search is refused', async () => {
     await start([report('r1', 'Organization/o1')], {
       'POST Organization/_search': { status: 403 },
       'GET Organization/o1': { json: named('Organization/o1') },
@@ -108,13 +108,13 @@ describe('what results refer to comes along where a source is searched by type',
     expect(idsOf(await collect())).toEqual(['DiagnosticReport/r1', 'Organization/o1']);
   });
 
-  it('not where the server has $everything: that is what it brings by itself', async () => {
+  test('not where the server has $everything: that is what it brings by itself', async () => {
     await start([], { 'GET Patient/p1/$everything': { json: bundle([report('r1', 'Organization/o1')]) } });
     expect(idsOf(await collect())).toEqual(['DiagnosticReport/r1']);
     expect(source.asked.filter(({ path }) => path.startsWith('Organization'))).toEqual([]);
   });
 
-  it('never from another server, nor what a stray refers to', async () => {
+  test('never from another server, nor what a stray refers to', async () => {
     const stray = { ...report('r2', 'Organization/o9'), subject: { reference: 'Patient/p9' } };
     await start([report('r1', 'https://other.example/fhir/Organization/o1'), stray]);
     await collect();
@@ -123,7 +123,7 @@ describe('what results refer to comes along where a source is searched by type',
 });
 
 describe('what cannot be had is said, and nothing fails', () => {
-  it.each([
+  test.each([
     ['gone', { status: 404 }, 'lab answered 404 to an Organization'],
     ['refused', { status: 403 }, 'lab answered 403 to an Organization'],
     ['in trouble', { status: 503 }, 'lab answered 503 to an Organization'],
@@ -135,7 +135,7 @@ describe('what cannot be had is said, and nothing fails', () => {
     expect(pages.at(-1)?.next).toBeNull();
   });
 
-  it('a search in trouble is tried once more and then left', async () => {
+  test('a search in trouble is tried once more and then left', async () => {
     await start([report('r1', 'Organization/o1')], { 'POST Organization/_search': { status: 503 } });
     expect(unreachable(await collect())).toEqual([
       { count: 1, reason: 'lab answered 503 to Organization/_search' },
@@ -144,7 +144,7 @@ describe('what cannot be had is said, and nothing fails', () => {
     expect(source.askedFor('GET Organization/')).toEqual([]);
   });
 
-  it('and what is too much for one answer', async () => {
+  test('and what is too much for one answer', async () => {
     const many = Array.from({ length: 620 }, (_, index) => `Organization/o${index}`);
     await start([report('r1', ...many)], {
       'POST Organization/_search': () => {
@@ -157,7 +157,7 @@ describe('what cannot be had is said, and nothing fails', () => {
     expect(unreachable(pages)).toEqual([{ count: 120, reason: 'at most 500 are fetched for one answer' }]);
   });
 
-  it('a crash goes on after the recorded page', async () => {
+  test('a crash goes on after the recorded page', async () => {
     await start([report('r1', 'Organization/o1', 'Practitioner/d1')], {
       'POST Organization/_search': { json: bundle([named('Organization/o1')]) },
       'POST Practitioner/_search': { json: bundle([named('Practitioner/d1')]) },
