@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { VARIABLES } from '../../../src/config.ts';
-import * as signals from '../../../src/library/signals.ts';
+import * as signals from '../../../src/contract/temporal.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const DOCUMENTS = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', ...['docs', 'src', 'test', 'samples']];
