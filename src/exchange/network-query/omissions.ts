@@ -19,12 +19,10 @@ export async function recordOmissions(tx: AccountTx, step: SourceStepInput, page
     page.reportedErrors > 0 ? `the source reports ${page.reportedErrors} errors of its own` : undefined,
   ].filter((omission) => omission !== undefined);
   if (omissions.length === 0) return;
-  await addToTimeline(tx, step.requestId, {
-    source,
-    attempt,
-    kind: 'incomplete',
-    message: omissions.join('; '),
-  });
+  // What is about other patients is missing in no record.
+  const isGap = page.skippedAttachments > 0 || page.unreachable !== undefined || page.reportedErrors > 0;
+  const message = omissions.join('; ');
+  await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, isGap });
 }
 
 /** What is kept and yet no part of the record is told as well. */

@@ -72,4 +72,6 @@ interface NetworkQueryTimelineTable {
   kind: string;
   message: string;
   once_key: string | null;
+  /** Null in entries of versions that did not have it. */
+  is_gap: boolean | null;
 }

@@ -11,6 +11,8 @@ export interface NewTimelineEntry {
   message: string;
   /** Entries of a query with the same key are written once, however often their step runs. */
   onceKey?: string;
+  /** The patient's record lacks something because of it. */
+  isGap?: boolean;
 }
 
 /** Appends entries to the timeline of a query, in the caller's transaction. */
@@ -31,6 +33,7 @@ export async function addToTimeline(
         kind: entry.kind,
         message: entry.message,
         once_key: entry.onceKey ?? null,
+        is_gap: entry.isGap ?? false,
       })),
     )
     .onConflict((conflict) => conflict.doNothing())

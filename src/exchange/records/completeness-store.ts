@@ -87,8 +87,8 @@ async function readAsked(tx: AccountTx, patientId: string): Promise<Map<SourceTy
       case when l.runs then 'running' when l.waits then 'waiting' else l.status end as state,
       (select array_agg(t.message order by t.id) from network_query_timeline t
         where t.query_id = c.query_id and t.source = c.source and t.attempt = c.attempt and t.kind = 'incomplete'
-          -- Those of other patients, and what is no part of any record, are not missing here.
-          and t.message ~ 'could not be fetched|errors of its own') as omissions
+          -- The message decides only for entries that versions before migration 0030 wrote.
+          and coalesce(t.is_gap, t.message ~ 'could not be fetched|errors of its own')) as omissions
     from (
       select source, bool_or(status = 'running') as runs, bool_or(will_retry) as waits,
         max(started_at) as last_attempted,
