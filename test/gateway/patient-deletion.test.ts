@@ -16,7 +16,7 @@ import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
-import type { Page, SourceConnector } from '../../src/exchange/sources/connector.ts';
+import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connector.ts';
 import { observation, page, runActivity, stepOf } from '../store/network-query-environment.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 /** Steps of workers on the gateway's own database; the source's pages are the test's. */
-function workerOf(pages: () => AsyncGenerator<Page>) {
+function workerOf(pages: () => AsyncGenerator<SourcePage>) {
   const { store, blobs } = gateway;
   const connector = { begin: async () => ({ kind: 'ready', pages: pages() }) } as Partial<SourceConnector>;
   const connectors = Object.fromEntries(SOURCE_TYPES.map((source) => [source, connector])) as Record<
@@ -236,7 +236,7 @@ describe('a patient that is deleted', () => {
   });
 });
 
-const attachment: Page['attachments'][number] = {
+const attachment: SourcePage['attachments'][number] = {
   bytes: Buffer.from('a letter'),
   contentType: 'text/plain',
   documentReferenceId: 'letter-1',

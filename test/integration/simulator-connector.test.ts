@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Demographics } from '../../src/exchange/patients/rules/demographics.ts';
-import type { Page, SourceConnector } from '../../src/exchange/sources/connector.ts';
+import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connector.ts';
 import { createConnectors } from '../../src/exchange/sources/fhir-connector.ts';
 import type { FaultRuleInput } from '../../src/simulator/faults/rules.ts';
 import { SOURCE_NAMES, type SourceName } from '../../src/simulator/protocol.ts';
@@ -58,7 +58,7 @@ function demographics({ createBody }: SamplePatient): Demographics {
 }
 
 /** Everything a source answers about a sample; undefined where it does not know the person. */
-async function collect(source: SourceName, person = sample()): Promise<Page[] | undefined> {
+async function collect(source: SourceName, person = sample()): Promise<SourcePage[] | undefined> {
   const connector = connectors[source];
   const begun = await connector.begin(demographics(person), {}, signal);
   if (begun.kind === 'unknown-patient') return undefined;
@@ -70,13 +70,13 @@ async function collect(source: SourceName, person = sample()): Promise<Page[] | 
   }
 }
 
-async function all(pages: AsyncIterable<Page>): Promise<Page[]> {
-  const collected: Page[] = [];
+async function all(pages: AsyncIterable<SourcePage>): Promise<SourcePage[]> {
+  const collected: SourcePage[] = [];
   for await (const page of pages) collected.push(page);
   return collected;
 }
 
-const identities = (pages: Page[] = []) =>
+const identities = (pages: SourcePage[] = []) =>
   pages.flatMap(({ resources }) => resources.map(({ resourceType, id }) => `${resourceType}/${id}`)).sort();
 
 describe('a connector at a simulated source', () => {

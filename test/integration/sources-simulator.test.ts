@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import type { Demographics } from '../../src/exchange/patients/rules/demographics.ts';
-import type { Begin, JobHandle, Page, Poll, SourceConnector } from '../../src/exchange/sources/connector.ts';
+import type {
+  Begin,
+  JobHandle,
+  Poll,
+  SourceConnector,
+  SourcePage,
+} from '../../src/exchange/sources/connector.ts';
 import { createConnectors } from '../../src/exchange/sources/fhir-connector.ts';
 import type { FaultRuleInput } from '../../src/simulator/faults/rules.ts';
 import type { SamplePatient } from '../../src/simulator/samples.ts';
@@ -99,7 +105,7 @@ describe('every way to answer brings the same record', () => {
     await simulator.admin.changeSettings(settings);
     const pages = await collect('hie');
     // Whom a record refers to (practitioners, places) comes along with $everything only.
-    const clinical = (all: Page[]) =>
+    const clinical = (all: SourcePage[]) =>
       idsOf(all).filter((id) => !/^(Practitioner|Organization|Location)/.test(id));
     expect(clinical(pages)).toEqual(clinical(usual));
     expect(sum(pages, 'misattributedCount')).toBe(0);
@@ -258,7 +264,7 @@ function connectors(): Record<SourceType, SourceConnector> {
 
 const rules = (...list: FaultRuleInput[]) => simulator.admin.setRules(list);
 
-async function collect(source: SourceType): Promise<Page[]> {
+async function collect(source: SourceType): Promise<SourcePage[]> {
   const connector = connectors()[source];
   return finish(connector, await connector.begin(person, {}, never));
 }
@@ -267,12 +273,12 @@ async function collectAll(connector: SourceConnector): Promise<string[]> {
   return idsOf(await finish(connector, await connector.begin(person, {}, never)));
 }
 
-async function finish(connector: SourceConnector, begin: Begin): Promise<Page[]> {
+async function finish(connector: SourceConnector, begin: Begin): Promise<SourcePage[]> {
   if (begin.kind === 'unknown-patient') throw new Error('the source does not know the patient');
   if (begin.kind === 'ready') return allOf(begin.pages);
   let job: JobHandle = JSON.parse(JSON.stringify(begin.job)) as JobHandle;
   const ready = await vi.waitFor(
-    async (): Promise<AsyncIterable<Page> | Error> => {
+    async (): Promise<AsyncIterable<SourcePage> | Error> => {
       // A failure is the outcome; only "pending" is worth another try.
       const poll: Poll | Error = await connector.poll(job, never).catch((error: Error) => error);
       if (poll instanceof Error) return poll;
@@ -286,25 +292,28 @@ async function finish(connector: SourceConnector, begin: Begin): Promise<Page[]>
   return allOf(ready);
 }
 
-async function allOf(pages: AsyncIterable<Page>): Promise<Page[]> {
-  const all: Page[] = [];
+async function allOf(pages: AsyncIterable<SourcePage>): Promise<SourcePage[]> {
+  const all: SourcePage[] = [];
   for await (const page of pages) all.push(page);
   return all;
 }
 
 /** Sorted, each once: a resource may come with more than one page. */
-function idsOf(pages: Page[]): string[] {
+function idsOf(pages: SourcePage[]): string[] {
   const ids = pages.flatMap(({ resources }) =>
     resources.map(({ resourceType, id }) => `${resourceType}/${id}`),
   );
   return [...new Set(ids)].sort();
 }
 
-function typesOf(pages: Page[]): string[] {
+function typesOf(pages: SourcePage[]): string[] {
   return [...new Set(pages.flatMap(({ resources }) => resources.map(({ resourceType }) => resourceType)))];
 }
 
-function sum(pages: Page[], count: 'misattributedCount' | 'skippedAttachments' | 'reportedErrors'): number {
+function sum(
+  pages: SourcePage[],
+  count: 'misattributedCount' | 'skippedAttachments' | 'reportedErrors',
+): number {
   return pages.reduce((total, page) => total + page[count], 0);
 }
 

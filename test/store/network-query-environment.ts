@@ -21,7 +21,7 @@ import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-k
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
-import type { Page, SourceConnector } from '../../src/exchange/sources/connector.ts';
+import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connector.ts';
 import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import { createTestDatabase } from '../support/postgres.ts';
@@ -174,7 +174,7 @@ export const observation = (id: string, text = 'normal'): FhirResource => ({
   code: { text },
 });
 
-export const page = (resources: FhirResource[], rest: Partial<Page> = {}): Page => ({
+export const page = (resources: FhirResource[], rest: Partial<SourcePage> = {}): SourcePage => ({
   resources,
   patientIds: [],
   raw: { bytes: Buffer.from(JSON.stringify(resources)), contentType: 'application/fhir+json' },
@@ -188,10 +188,10 @@ export const page = (resources: FhirResource[], rest: Partial<Page> = {}): Page 
 });
 
 /** A source that has these pages, each found again by the cursor before it. */
-export function sourceOf(pages: Page[]): Pick<SourceConnector, 'begin' | 'resume'> & {
-  pagesFrom(index: number): AsyncGenerator<Page>;
+export function sourceOf(pages: SourcePage[]): Pick<SourceConnector, 'begin' | 'resume'> & {
+  pagesFrom(index: number): AsyncGenerator<SourcePage>;
 } {
-  async function* pagesFrom(index: number): AsyncGenerator<Page> {
+  async function* pagesFrom(index: number): AsyncGenerator<SourcePage> {
     for (const [number, each] of [...pages.entries()].slice(index)) {
       yield { ...each, next: number + 1 < pages.length ? { page: number + 1 } : null };
     }
@@ -209,7 +209,7 @@ const unwilling: SourceConnector = {
   resume: () => {
     throw new Error('nobody goes on with this');
   },
-  whatBecameOf: async ({ missing }) => missing.map(() => 'kept' as const),
+  checkMissing: async ({ missing }) => missing.map(() => 'kept' as const),
   cancel: () => Promise.reject(new Error('nobody cancels this')),
 };
 

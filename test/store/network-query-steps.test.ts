@@ -6,7 +6,11 @@ import { SOURCE_CALLS_MAX, SOURCE_FAILURE_TYPES } from '../../src/contract/netwo
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { completeAttempt, failAttempt } from '../../src/exchange/network-query/endings.ts';
 import { upsertResources } from '../../src/exchange/records/delivery-store.ts';
-import { type Page, SourceFailure, type SourceFailureKind } from '../../src/exchange/sources/connector.ts';
+import {
+  SourceFailure,
+  type SourceFailureKind,
+  type SourcePage,
+} from '../../src/exchange/sources/connector.ts';
 import {
   createQueryEnvironment,
   observation,
@@ -115,7 +119,7 @@ describe('the end of an attempt', () => {
 
 describe('two steps on one attempt (one timed out and is still at it)', () => {
   /** A source that waits before the page of this number until the test lets it go on. */
-  function heldPages(pages: Page[], before = 0) {
+  function heldPages(pages: SourcePage[], before = 0) {
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
       release = resolve;
@@ -279,7 +283,7 @@ describe('what was collected', () => {
         .orderBy('source_id')
         .execute(),
     );
-  const collect = async (patientId: string, pages: Page[]) => {
+  const collect = async (patientId: string, pages: SourcePage[]) => {
     const requestId = await environment.addQuery(accountId, patientId, ['lab']);
     const step = stepOf(accountId, requestId, 'lab');
     return runActivity(environment.activities(sourceOf(pages)).askSource, step);

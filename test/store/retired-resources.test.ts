@@ -8,8 +8,8 @@ import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts'
 import {
   type Fate,
   type MissingResources,
-  type Page,
   SourceFailure,
+  type SourcePage,
 } from '../../src/exchange/sources/connector.ts';
 import {
   createQueryEnvironment,
@@ -36,7 +36,7 @@ const result = (id: string, { of = 'p1', lastUpdated }: { of?: string; lastUpdat
     subject: { reference: `Patient/${of}` },
     meta: lastUpdated === undefined ? undefined : { lastUpdated },
   }) as FhirResource;
-const answer = (resources: FhirResource[], rest: Partial<Page> = {}) =>
+const answer = (resources: FhirResource[], rest: Partial<SourcePage> = {}) =>
   page(resources, { patientIds: ['p1'], ...rest });
 const moved = (id: string, rest = {}) => ({
   resourceType: 'Observation',
@@ -50,16 +50,16 @@ const moved = (id: string, rest = {}) => ({
 /** One query of the lab; `fates` is what the source says of what is missing. */
 async function collect(
   patientId: string,
-  pages: Page[],
+  pages: SourcePage[],
   fates: (question: MissingResources) => Fate[] = ({ missing }) => missing.map(() => 'deleted'),
 ) {
   const requestId = await environment.addQuery(accountId, patientId, ['lab']);
   const asked: MissingResources[] = [];
-  const whatBecameOf = async (question: MissingResources) => {
+  const checkMissing = async (question: MissingResources) => {
     asked.push(question);
     return fates(question);
   };
-  const { askSource } = environment.activities({ ...sourceOf(pages), whatBecameOf });
+  const { askSource } = environment.activities({ ...sourceOf(pages), checkMissing });
   const step = stepOf(accountId, requestId, 'lab');
   const failure = await runActivity(askSource, step).then(
     () => undefined,
@@ -161,8 +161,8 @@ describe('what a whole answer no longer holds', () => {
     await environment.store.asAccount(accountId, (tx) =>
       tx.db.deleteFrom('answered_page').where('query_id', '=', requestId).execute(),
     );
-    const whatBecameOf = () => Promise.reject(new Error('nothing may be asked'));
-    await runActivity(environment.activities({ ...sourceOf(pages), whatBecameOf }).askSource, step, 2);
+    const checkMissing = () => Promise.reject(new Error('nothing may be asked'));
+    await runActivity(environment.activities({ ...sourceOf(pages), checkMissing }).askSource, step, 2);
     expect(await shown(patientId)).toEqual(['a', 'b']);
   });
 
@@ -194,7 +194,7 @@ describe('what a whole answer no longer holds', () => {
   });
 });
 
-async function* thenFail(pages: Page[]) {
+async function* thenFail(pages: SourcePage[]) {
   for (const each of pages.slice(0, 1)) yield { ...each, next: { page: 1 } };
   await Promise.resolve();
   throw new SourceFailure('transport', 'cut off');

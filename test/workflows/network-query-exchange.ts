@@ -153,7 +153,7 @@ const connectorsFor = (behaviourOf: (source: SourceType) => Behaviour) =>
           if (resume === undefined) throw new SourceFailure('refused', 'nothing to go on with');
           return resume(...args);
         },
-        whatBecameOf: async ({ missing }) => missing.map(() => 'kept' as const),
+        checkMissing: async ({ missing }) => missing.map(() => 'kept' as const),
         cancel: async (...args) => behaviourOf(source).cancel?.(...args),
       },
     ]),

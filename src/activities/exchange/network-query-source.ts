@@ -16,7 +16,7 @@ import type { Store } from '../../exchange/platform/database/database.ts';
 import type { WebhookDispatcher } from '../../exchange/platform/outbox/webhook-dispatcher.ts';
 import { ProcessEndedTooOften, type StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import type { RecordKeeper } from '../../exchange/records/record-keeper.ts';
-import { type Page, type SourceConnector, SourceFailure } from '../../exchange/sources/connector.ts';
+import { type SourceConnector, SourceFailure, type SourcePage } from '../../exchange/sources/connector.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 
 export interface SourceActivityDeps {
@@ -100,7 +100,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
   async function collect(
     step: SourceStepInput,
     work: AttemptWork,
-    pages: AsyncIterable<Page>,
+    pages: AsyncIterable<SourcePage>,
     signal: AbortSignal,
   ): Promise<SourceStep> {
     try {

@@ -15,7 +15,7 @@ import { noteAnswered } from '../records/retirement-store.ts';
 import { revisionOf } from '../records/rules/facts.ts';
 import type { Json } from '../records/rules/json.ts';
 import { insertSourcePatientIds } from '../records/source-patient-store.ts';
-import type { Page } from '../sources/connector.ts';
+import type { SourcePage } from '../sources/connector.ts';
 import { type AttemptWork, readAttempt, savePage } from './attempt-store.ts';
 import { announceFirstData, completeAttempt } from './endings.ts';
 import { recordExclusions, recordOmissions } from './omissions.ts';
@@ -50,7 +50,7 @@ export async function collectPages(
   deps: Collecting,
   step: SourceStepInput,
   patientId: string,
-  pages: AsyncIterable<Page>,
+  pages: AsyncIterable<SourcePage>,
   onEvent: (eventId: string) => void,
   signal: AbortSignal,
   before: Before = { resources: 0, pages: 0 },
@@ -78,7 +78,7 @@ async function keepPage(
   deps: Pick<Collecting, 'store' | 'blobs'>,
   step: SourceStepInput,
   patientId: string,
-  page: Page,
+  page: SourcePage,
   pageCount: number,
 ): Promise<number> {
   const documents = await keepBytes(deps.blobs, step, patientId, page);
@@ -150,7 +150,7 @@ async function keepBytes(
   blobs: BlobStore,
   step: SourceStepInput,
   patientId: string,
-  page: Page,
+  page: SourcePage,
 ): Promise<NewDocument[]> {
   const keep = async (
     kind: 'page' | 'attachment',
@@ -188,7 +188,7 @@ async function keepBytes(
  * Resources by their identity at the source, each naming the document it came from; a repeat within a page counts
  * once: the newer version, where both say which they are, else the later one.
  */
-function identify(page: Page, fileName: string): CollectedResource[] {
+function identify(page: SourcePage, fileName: string): CollectedResource[] {
   const byIdentity = new Map<string, CollectedResource>();
   for (const resource of page.resources) {
     const { resourceType, id } = resource;

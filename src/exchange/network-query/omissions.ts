@@ -2,11 +2,11 @@ import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { countAside } from '../records/record-store.ts';
 import type { AsideReason } from '../records/rules/facts.ts';
-import type { Page } from '../sources/connector.ts';
+import type { SourcePage } from '../sources/connector.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 /** What the source could not bring in full is told, not passed over. */
-export async function recordOmissions(tx: AccountTx, step: SourceStepInput, page: Page): Promise<void> {
+export async function recordOmissions(tx: AccountTx, step: SourceStepInput, page: SourcePage): Promise<void> {
   const { source, attempt } = step;
   const omissions = [
     page.misattributedCount > 0

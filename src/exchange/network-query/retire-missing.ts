@@ -5,12 +5,12 @@ import type { AccountTx, Store } from '../platform/database/database.ts';
 import { compareWithAnswer, countRetired, retire } from '../records/retirement-store.ts';
 import { type Identity, isTakenBack, type RetireReason } from '../records/rules/retirement.ts';
 import { readSourcePatientIds } from '../records/source-patient-store.ts';
-import type { Fate, Page, SourceConnector } from '../sources/connector.ts';
+import type { Fate, SourceConnector, SourcePage } from '../sources/connector.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 export interface Retiring {
   store: Pick<Store, 'asAccount'>;
-  connectors: Record<SourceType, Pick<SourceConnector, 'whatBecameOf'>>;
+  connectors: Record<SourceType, Pick<SourceConnector, 'checkMissing'>>;
 }
 
 /** Each costs the source a read. The next full answer has the others checked. */
@@ -21,7 +21,7 @@ export async function retireRetracted(
   tx: AccountTx,
   step: SourceStepInput,
   patientId: string,
-  { retracted }: Page,
+  { retracted }: SourcePage,
 ): Promise<void> {
   if (retracted.length === 0) return;
   const ids = (await readSourcePatientIds(tx, patientId)).get(step.source) ?? new Set();
@@ -51,7 +51,7 @@ export async function retireMissing(
   const { missing, present } = found.answer;
   const checked = inTurn(missing, step.requestId).slice(0, CHECKED_MAX);
   const question = { missing: checked, present, patientIds: [...found.ids] };
-  const fates = await deps.connectors[step.source].whatBecameOf(question, signal);
+  const fates = await deps.connectors[step.source].checkMissing(question, signal);
   const retired = checked.flatMap((identity, index) => {
     const reason = fates[index];
     return isReason(reason) ? [{ ...identity, reason, revision: '' }] : [];

@@ -3,9 +3,11 @@ import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 export type CallbackVerdict = { isGenuine: true; messageId: string } | { isGenuine: false; reason: string };
 
 /**
- * Whether a callback comes from the source, by Standard Webhooks: HMAC-SHA256 over id, time and body, at most
- * 5 minutes old. Several secrets are for the time of a rotation. The body is only a hint, so it is not returned;
- * the message id tells repeats.
+ * Verifies the signature of a source's callback (Standard Webhooks: HMAC-SHA256 over id, timestamp and body, at most
+ * 5 minutes old). Several secrets are accepted so that they can be rotated. The body is only a hint, so it is not
+ * returned; the message id identifies repeats.
+ *
+ * @throws TypeError when a configured secret is not valid base64
  */
 export function verifySourceCallback(
   secrets: string | readonly string[],
@@ -22,7 +24,7 @@ export function verifySourceCallback(
       new Webhook(secret).verify(rawBody, plain, { jsonParse: false });
       return { isGenuine: true, messageId: plain['webhook-id'] ?? '' };
     } catch (error) {
-      // Anything else is a secret that is none: a fault of the configuration, not of the callback.
+      // Any other error means an invalid secret: the configuration is wrong, not the callback.
       if (!(error instanceof WebhookVerificationError))
         throw new TypeError('a callback secret is not valid base64');
       reason = error.message.toLowerCase();

@@ -1,92 +1,97 @@
 import { SourceFailure } from './connector.ts';
-import { type ErrorAnswer, isRecord } from './http/failures.ts';
+import { type ErrorResponse, isRecord } from './http/failures.ts';
 import type { SourceHttp } from './http/source-http.ts';
 
-export type Operation = 'match' | 'everything';
-/** `stated` by the server, found `missing`, or `unstated`: try it and see. */
+export type FhirOperation = 'match' | 'everything';
+/** `stated` in the CapabilityStatement, known to be `missing`, or `unstated`: only trying will show. */
 export type Support = 'stated' | 'unstated' | 'missing';
 
-interface Facts {
-  operations: Record<Operation, Support>;
-  /** Search parameters by type; undefined when the server does not say which types it can search. */
+interface ServerCapabilities {
+  operations: Record<FhirOperation, Support>;
+  /** Search parameters by type; undefined when the statement does not list the types it can search. */
   searchParameters?: Map<string, Set<string>>;
-  /** Types that the server says it serves by id. */
+  /** Types for which the statement lists the `read` interaction. */
   readTypes?: ReadonlySet<string>;
 }
 
-const NOTHING_STATED: Facts = { operations: { match: 'unstated', everything: 'unstated' } };
+const NOTHING_STATED: ServerCapabilities = { operations: { match: 'unstated', everything: 'unstated' } };
 const KEPT_MS = 10 * 60_000;
 
-/** What one server can do: read from its CapabilityStatement, corrected by what it then really answers. */
+/** What one server can do, according to its CapabilityStatement and corrected by its responses. Cached for 10 minutes. */
 export class Capabilities {
-  private facts: Facts | undefined;
+  private current: ServerCapabilities | undefined;
   private staleAtMs = 0;
-  private loading: Promise<Facts> | undefined;
+  private loading: Promise<ServerCapabilities> | undefined;
 
   constructor(
     private readonly http: SourceHttp,
     private readonly now: () => number,
   ) {}
 
-  async read(): Promise<Facts> {
-    if (this.facts !== undefined && this.now() < this.staleAtMs) return this.facts;
-    // Shared by all calls that wait for it, so no single caller's cancellation may end it.
+  async read(): Promise<ServerCapabilities> {
+    if (this.current !== undefined && this.now() < this.staleAtMs) return this.current;
+    // Shared by all waiting calls, so the cancellation of one of them must not end it.
     this.loading ??= this.reload().finally(() => {
       this.loading = undefined;
     });
     return this.loading;
   }
 
-  private async reload(): Promise<Facts> {
-    const before = this.facts;
+  private async reload(): Promise<ServerCapabilities> {
+    const before = this.current;
     if (before === undefined) return (await this.load()) ?? NOTHING_STATED;
-    // What was known ten minutes ago is a better guess than nothing while the server cannot say.
-    const facts = await this.load().catch(() => undefined);
-    return facts ?? this.keep(before);
+    // While the server cannot be read, the previous capabilities are a better guess than none.
+    const loaded = await this.load().catch(() => undefined);
+    return loaded ?? this.keep(before);
   }
 
-  /** Remembers that the server lacks an operation, until the statement is read anew. */
-  noteMissing(operation: Operation): void {
-    const facts = this.facts ?? NOTHING_STATED;
-    if (facts.operations[operation] === 'stated') return;
-    this.facts = { ...facts, operations: { ...facts.operations, [operation]: 'missing' } };
+  /** Remembers that the server lacks an operation, until the statement is read again. */
+  noteMissing(operation: FhirOperation): void {
+    const known = this.current ?? NOTHING_STATED;
+    if (known.operations[operation] === 'stated') return;
+    this.current = { ...known, operations: { ...known.operations, [operation]: 'missing' } };
   }
 
-  /** Undefined when the server is in trouble: it may have a statement a moment later. */
-  private async load(): Promise<Facts | undefined> {
+  /** Undefined when the server fails (5xx): it may serve its statement a moment later. */
+  private async load(): Promise<ServerCapabilities | undefined> {
     const label = 'metadata';
     const url = new URL(label, this.http.config.baseUrl);
-    const answer = await this.http.send({ method: 'GET', url, label, signal: new AbortController().signal });
-    if (answer.status === 429) throw await this.http.failureOf(answer, label);
-    if (answer.status !== 200) {
-      await answer.discard();
-      return answer.status < 500 || answer.status === 501 ? this.keep(NOTHING_STATED) : undefined;
+    const response = await this.http.send({
+      method: 'GET',
+      url,
+      label,
+      signal: new AbortController().signal,
+    });
+    if (response.status === 429) throw await this.http.failureOf(response, label);
+    if (response.status !== 200) {
+      await response.discard();
+      return response.status < 500 || response.status === 501 ? this.keep(NOTHING_STATED) : undefined;
     }
     try {
-      return this.keep(factsOf((await this.http.readJson(answer, label)).json));
+      return this.keep(readStatement((await this.http.readJson(response, label)).json));
     } catch (error) {
       if (error instanceof SourceFailure && error.kind === 'bad-answer') return this.keep(NOTHING_STATED);
       throw error;
     }
   }
 
-  private keep(facts: Facts): Facts {
-    this.facts = facts;
+  private keep(capabilities: ServerCapabilities): ServerCapabilities {
+    this.current = capabilities;
     this.staleAtMs = this.now() + KEPT_MS;
-    return facts;
+    return capabilities;
   }
 }
 
 /**
- * Whether an error answer to an operation says that the server has no such operation. 400 says so with the issue
- * code `not-supported`, or, as HAPI does, with another one from a server that never claimed to have it.
+ * Whether an error response to an operation means that the server does not support it: 404, 405, 501; 400 with the issue
+ * code `not-supported`; or any 400 if the statement does not list the operation (HAPI FHIR responds so).
  */
-export function isMissingOperation({ status, issueCode }: ErrorAnswer, support: Support): boolean {
+export function isMissingOperation({ status, issueCode }: ErrorResponse, support: Support): boolean {
   if (status === 404 || status === 405 || status === 501) return true;
   return status === 400 && (issueCode === 'not-supported' || support === 'unstated');
 }
 
-export function factsOf(statement: Record<string, unknown>): Facts {
+export function readStatement(statement: Record<string, unknown>): ServerCapabilities {
   if (statement.resourceType !== 'CapabilityStatement') return NOTHING_STATED;
   const server = listOf(statement.rest).find(({ mode }) => mode === 'server') ?? {};
   const resources = listOf(server.resource);
@@ -97,8 +102,8 @@ export function factsOf(statement: Record<string, unknown>): Facts {
       .flatMap(({ operation }) => listOf(operation))
       .map(({ name }) => String(name).replace('$', '').replace('patient-', '')),
   );
-  // Many servers list no operations at all, whatever they have.
-  const supportOf = (operation: Operation): Support => {
+  // Many servers list no operations at all, although they support some.
+  const supportOf = (operation: FhirOperation): Support => {
     if (names.has(operation)) return 'stated';
     return saysOperations ? 'missing' : 'unstated';
   };

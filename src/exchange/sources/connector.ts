@@ -3,29 +3,29 @@ import type { Demographics } from '../patients/rules/demographics.ts';
 import type { Identity, RetireReason, Retraction } from '../records/rules/retirement.ts';
 
 /**
- * What the exchange needs of a source, whatever protocol it speaks.
+ * What the exchange needs from a source, whatever its protocol.
  *
- * Every method may be called again after a crash: `begin` when nothing was recorded yet, `poll` with the
- * recorded job, `resume` with the cursor of the last recorded page. All of them throw only `SourceFailure`.
+ * Every method may be called again after a crash: `begin` when nothing has been stored yet, `poll` with the stored job,
+ * `resume` with the cursor of the last stored page. All of them throw only `SourceFailure`.
  */
 export interface SourceConnector {
-  /** Finds the patient at the source and asks for the data. */
+  /** Finds the patient at the source and requests the data. */
   begin(patient: Demographics, options: BeginOptions, signal: AbortSignal): Promise<Begin>;
-  /** Asks an accepted job for its state. */
+  /** Polls the status of an accepted job. */
   poll(job: JobHandle, signal: AbortSignal): Promise<Poll>;
-  /** Goes on after the last recorded page. */
-  resume(cursor: Cursor, signal: AbortSignal): AsyncIterable<Page>;
+  /** Continues after the last stored page. */
+  resume(cursor: Cursor, signal: AbortSignal): AsyncIterable<SourcePage>;
   /**
-   * Reads resources that a full answer no longer holds, to learn what became of them. What cannot be read is neither
-   * deleted nor moved: `unknown`.
+   * Reads resources that are missing from a complete result, to find out whether they were deleted or moved to another
+   * patient. Those that cannot be read are `unknown`.
    */
-  whatBecameOf(question: MissingResources, signal: AbortSignal): Promise<Fate[]>;
-  /** Tells the source that its answer is no longer wanted; a source that no longer knows the job is fine. */
+  checkMissing(question: MissingResources, signal: AbortSignal): Promise<Fate[]>;
+  /** Cancels a job at the source. A source that no longer knows the job is not an error. */
   cancel(job: JobHandle, signal: AbortSignal): Promise<void>;
 }
 
 export interface BeginOptions {
-  /** Where the source may announce that its answer is ready. Only a hint; the data is always fetched. */
+  /** URL to which the source may report that its job is done. Only a hint; the data is always fetched. */
   callbackUrl?: string;
   /** Pharmacy only: the source's immediate path. */
   realtime?: boolean;
@@ -33,58 +33,58 @@ export interface BeginOptions {
 
 export type Begin =
   | { kind: 'unknown-patient' }
-  | { kind: 'ready'; pages: AsyncIterable<Page> }
+  | { kind: 'ready'; pages: AsyncIterable<SourcePage> }
   | { kind: 'accepted'; job: JobHandle; retryAfterMs?: number };
 
 export type Poll =
   | { kind: 'pending'; job: JobHandle; retryAfterMs?: number }
-  | { kind: 'ready'; pages: AsyncIterable<Page> };
+  | { kind: 'ready'; pages: AsyncIterable<SourcePage> };
 
-/** Opaque to everyone but the connector; plain JSON, kept in PostgreSQL. */
+/** Opaque outside the connector; plain JSON, stored in PostgreSQL. */
 export type JobHandle = { readonly [key: string]: unknown };
-/** Opaque to everyone but the connector; plain JSON, kept in PostgreSQL with the page it follows. */
+/** Opaque outside the connector; plain JSON, stored in PostgreSQL with the page it follows. */
 export type Cursor = { readonly [key: string]: unknown };
 
 export interface MissingResources {
   missing: readonly Identity[];
-  /** The ids under which the source has known the person, now or before. */
+  /** The person's Patient ids at the source, current and former. */
   patientIds: readonly string[];
-  /** Resources of the same answer, by type: reading one proves that the source serves reads of that type. */
+  /** Id of one received resource per type: if it can be read, the source serves reads of that type. */
   present: ReadonlyMap<string, string>;
 }
 
-/** What became of each of the `missing`, in the same order. */
+/** The finding for each of `missing`, in the same order. */
 export type Fate = RetireReason | 'kept' | 'unknown';
 
-/** One answer of a source, cut to the types this source is asked for and to the patient it was asked about. */
-export interface Page {
+/** One page of a source's result, reduced to the requested resource types and patient. */
+export interface SourcePage {
   resources: FhirResource[];
-  /** The ids under which the source knows the person: what the resources name. */
+  /** The person's Patient ids at the source; the resources refer to these. */
   patientIds: readonly string[];
   /**
-   * The answer as it came, but for strays; kept as a document so that every resource can be traced to what brought
-   * it. Empty when the page only closes the sequence.
+   * The response as received, without misattributed resources. Stored as a document so that every resource can be traced
+   * to it. Empty when the page only closes the sequence.
    */
   raw: { bytes: Buffer; contentType: string };
-  /** Documents that this page's DocumentReferences point to. */
+  /** Attachments of this page's DocumentReferences. */
   attachments: Attachment[];
-  /** Documents that could not be had: gone, too large, at a foreign address. */
+  /** Number of attachments that could not be fetched: gone, too large, or at an origin that is not configured. */
   skippedAttachments: number;
-  /** Resources of other patients that the source mixed in, and malformed ones; put aside, never stored. */
+  /** Number of resources that belong to other patients or are malformed; they are not stored. */
   misattributedCount: number;
-  /** Resources that the source says are deleted or another person's; some may have been collected before. */
+  /** Resources that the source reports as deleted or as another person's; earlier queries may have stored some. */
   retracted: readonly Retraction[];
-  /** Organizations, practitioners and locations that the answer refers to and that could not be had. */
+  /** Organizations, practitioners and locations that the results refer to and that could not be fetched. */
   unreachable?: Unreachable;
-  /** Error files that the source listed beside its data: the answer may be incomplete. */
+  /** Number of error files that the source listed besides its data; the data may be incomplete. */
   reportedErrors: number;
-  /** Where to go on; null after the last page. */
+  /** Where to continue; null after the last page. */
   next: Cursor | null;
 }
 
 export interface Unreachable {
   count: number;
-  /** As the message of a SourceFailure. */
+  /** For display, like the message of a SourceFailure. */
   reason: string;
 }
 
@@ -95,17 +95,17 @@ export interface Attachment {
 }
 
 /**
- * Why a source did not answer as asked.
- * - `transport`: no answer, a broken one, or 408/5xx: the same call may be made again.
- * - `rate-limited`: 429; the same call may be made again after `retryAfterMs`.
- * - `refused`: the source will not serve us (401, 403, other 4xx, configuration): trying again is of no use.
- * - `bad-answer`: the source answered with something that is not what was asked (content type, size, JSON,
- *   somebody else's Patient): a new attempt may do better.
- * - `job-failed`: the source took the request and then failed it: a new attempt may do better.
+ * Why a call to a source failed.
+ * - `transport`: no response, a broken one, or 408/5xx; the same call may be retried.
+ * - `rate-limited`: 429; the same call may be retried after `retryAfterMs`.
+ * - `refused`: the source rejects us (401, 403, other 4xx, configuration); retrying does not help.
+ * - `bad-answer`: the response is not what was requested (content type, size, JSON, another person's Patient); a new
+ *   attempt may succeed.
+ * - `job-failed`: the source accepted the request and its job then failed; a new attempt may succeed.
  */
 export type SourceFailureKind = 'transport' | 'rate-limited' | 'refused' | 'bad-answer' | 'job-failed';
 
-/** The message is shown to callers and operators: no personal data, no tokens, no URLs with ids. */
+/** The message is shown to callers and operators, so it contains no personal data, tokens or URLs with ids. */
 export class SourceFailure extends Error {
   override readonly name = 'SourceFailure';
 

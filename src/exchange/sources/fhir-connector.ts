@@ -1,12 +1,12 @@
 import type { Dispatcher } from 'undici';
 import type { SourceType } from '../../contract/primitives.ts';
-import { cancelJob, type Job, jobOfHandle, pollJob } from './answer/async-job.ts';
-import { askEverything } from './answer/everything.ts';
-import { whatBecameOf } from './answer/missing.ts';
-import { type ReceivedAnswers, walkPages } from './answer/pages.ts';
-import { newPlan, planOfCursor, type Step } from './answer/plan.ts';
-import { searchSteps } from './answer/search-by-type.ts';
 import { Capabilities } from './capabilities.ts';
+import { cancelJob, type Job, jobOfHandle, pollJob } from './collect/async-job.ts';
+import { checkMissing } from './collect/check-missing.ts';
+import { askEverything } from './collect/everything.ts';
+import { type ReceivedResponses, walkPages } from './collect/pages.ts';
+import { newPlan, planOfCursor, type Step } from './collect/plan.ts';
+import { searchSteps } from './collect/search-by-type.ts';
 import type { Begin, BeginOptions, Poll, SourceConnector } from './connector.ts';
 import { SourceHttp } from './http/source-http.ts';
 import { findPatientIds } from './patient/match-patient.ts';
@@ -20,9 +20,9 @@ export interface ConnectorDeps {
 }
 
 /**
- * A connector to any FHIR R4 server. It asks for the patient (`$match`, else POST `_search`), then for the data
- * (`$everything`, as a job where the source likes, else searches by type), and follows links only to the source's
- * configured origins. Keeps connections, an OAuth token and the server's capabilities; no state of any query.
+ * A connector to any FHIR R4 server. It finds the patient (`$match`, otherwise POST `_search`), then requests the data
+ * (`$everything`, possibly as an asynchronous job; otherwise searches by type). It follows links only to the source's
+ * configured origins. It holds connections, an OAuth token and the server's capabilities, but no state of a query.
  */
 export function createFhirConnector(config: SourceConfig, deps: ConnectorDeps = {}): SourceConnector {
   const resolved = resolveSourceConfig(config);
@@ -38,16 +38,16 @@ export function createFhirConnector(config: SourceConfig, deps: ConnectorDeps = 
     },
     async poll(handle, signal): Promise<Poll> {
       const state = await pollJob(context, jobOfHandle(handle), signal);
-      // The same object while nothing changed, so that the caller need not record it again.
+      // The same object if nothing changed, so that the caller need not store it again.
       if (state.kind === 'pending') {
         return { kind: 'pending', job: state.changed ?? handle, retryAfterMs: state.retryAfterMs };
       }
-      return { kind: 'ready', pages: walkPages(context, state.plan, state.answers, signal) };
+      return { kind: 'ready', pages: walkPages(context, state.plan, state.responses, signal) };
     },
     resume(cursor, signal) {
       return walkPages(context, planOfCursor(cursor), new Map(), signal);
     },
-    whatBecameOf: (question, signal) => whatBecameOf(context, question, signal),
+    checkMissing: (question, signal) => checkMissing(context, question, signal),
     async cancel(handle, signal) {
       await cancelJob(context, jobOfHandle(handle), signal);
     },
@@ -66,7 +66,7 @@ export function createConnectors(
   };
 }
 
-/** Asks for the data of each record the source has of the person; one job each where the source makes jobs. */
+/** Requests the data for each of the person's Patient ids; each may become a job of its own. */
 async function kickOff(
   context: SourceContext,
   patientIds: string[],
@@ -75,23 +75,23 @@ async function kickOff(
 ): Promise<Begin> {
   const jobs: Job['jobs'] = [];
   const steps: Step[] = [];
-  const received: ReceivedAnswers = new Map();
+  const received: ReceivedResponses = new Map();
   const delaysMs: number[] = [];
-  const asked = {
+  const everythingOptions = {
     async: options.realtime !== true,
     ...(context.config.callbacks ? { callbackUrl: options.callbackUrl } : {}),
   };
   try {
     for (const patientId of patientIds) {
-      const answer = await askEverything(context, patientId, asked, signal);
-      switch (answer.kind) {
+      const response = await askEverything(context, patientId, everythingOptions, signal);
+      switch (response.kind) {
         case 'page':
-          received.set(patientId, answer.answer);
+          received.set(patientId, response.response);
           steps.push({ kind: 'everything', patientId });
           break;
         case 'accepted':
-          jobs.push({ url: answer.statusUrl, isDone: false });
-          if (answer.retryAfterMs !== undefined) delaysMs.push(answer.retryAfterMs);
+          jobs.push({ url: response.statusUrl, isDone: false });
+          if (response.retryAfterMs !== undefined) delaysMs.push(response.retryAfterMs);
           break;
         case 'missing':
           steps.push(...(await searchSteps(context, patientId)));
@@ -99,7 +99,7 @@ async function kickOff(
       }
     }
   } catch (error) {
-    // The first jobs would run for nobody.
+    // Cancel the jobs already started: their results would not be collected.
     if (jobs.length > 0) await abandon(context, { version: 1, patientIds, jobs, steps });
     throw error;
   }
@@ -113,6 +113,6 @@ async function kickOff(
 const ABANDON_MS = 5_000;
 
 async function abandon(context: SourceContext, job: Job): Promise<void> {
-  // Courtesy only: the failure that brought us here is what counts, and the source ends its jobs by itself.
+  // Best effort: the caller rethrows the original failure, and the source expires its jobs by itself.
   await cancelJob(context, job, AbortSignal.timeout(ABANDON_MS)).catch(() => undefined);
 }

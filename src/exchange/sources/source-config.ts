@@ -5,25 +5,25 @@ export type SourceAuth =
   | { kind: 'bearer'; token: string }
   | { kind: 'client-credentials'; tokenUrl: string; clientId: string; clientSecret: string; scope?: string };
 
-/** One FHIR R4 server that the exchange asks. Only source, baseUrl and auth have no default. */
+/** Configuration of one source, a FHIR R4 server. Only source, baseUrl and auth have no default. */
 export interface SourceConfig {
   source: SourceType;
   /** FHIR base address, e.g. https://fhir.example.org/r4 */
   baseUrl: string;
   auth: SourceAuth;
-  /** Origins besides baseUrl's own that links, files and redirects of this source may lead to. */
+  /** Origins, besides that of baseUrl, to which links, files and redirects of this source may lead. */
   allowedOrigins?: string[];
-  /** Those of them that need the source's token too. Default none: it goes to baseUrl's own origin only. */
+  /** Further origins to which the source's token is sent. Default: none, so only the origin of baseUrl receives it. */
   tokenOrigins?: string[];
-  /** Largest single answer, NDJSON page or attachment. Default 20 MB. */
+  /** Largest single response, NDJSON page or attachment, in bytes. Default 20 MB. */
   pageBytesMax?: number;
-  /** One request from connect to the last byte; for streamed files: to the headers, then between bytes. */
+  /** Time for one request from connect to last byte; for streamed files: to the headers, then between chunks. */
   requestTimeoutMs?: number;
   /** `_count` of searches and $everything. */
   pageSize?: number;
-  /** More pages than this of one answer mean that the source goes round in circles. */
+  /** Pages per attempt. A source that returns more is assumed to loop. */
   pagesMax?: number;
-  /** Whether the source announces finished jobs at the address in `x-callback-url`. */
+  /** Whether the source reports finished jobs to the URL in our `x-callback-url` header. */
   callbacks?: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface ResolvedSourceConfig
   tokenOrigins: ReadonlySet<string>;
 }
 
-/** Fills in the defaults; throws a TypeError that names the source when an address is not one. */
+/** Fills in the defaults. @throws TypeError naming the source when a configured URL is invalid */
 export function resolveSourceConfig(config: SourceConfig): ResolvedSourceConfig {
   const baseUrl = parseHttpUrl(config.baseUrl, `base address of ${config.source}`);
   baseUrl.search = '';
@@ -60,7 +60,7 @@ export function resolveSourceConfig(config: SourceConfig): ResolvedSourceConfig 
   };
 }
 
-/** A link may be followed when its origin is configured and it smuggles in no login of its own. */
+/** Whether a link may be followed: its origin is configured and it contains no user name or password. */
 export function isAllowedUrl(config: ResolvedSourceConfig, url: URL): boolean {
   return config.allowedOrigins.has(url.origin) && url.username === '' && url.password === '';
 }

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Page } from '../../../src/exchange/sources/connector.ts';
+import type { SourcePage } from '../../../src/exchange/sources/connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
 import { adaAtSource, bundle, collectAtOnce, connect, FakeSource, type Reply } from './fake-source.ts';
 
@@ -21,7 +21,7 @@ async function pageWith(
   documents: unknown[],
   routes: FakeSource['routes'] = {},
   config: Partial<SourceConfig> = {},
-): Promise<Page> {
+): Promise<SourcePage> {
   source = await new FakeSource({
     'POST Patient/$match': { json: bundle([adaAtSource]) },
     'GET Patient/p1/$everything': { json: bundle(documents) },

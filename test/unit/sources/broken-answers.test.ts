@@ -104,7 +104,7 @@ describe('a body', () => {
     ['broken JSON', { text: '{"resourceType":"Bundle","entry":[' }, 'with broken JSON'],
     ['nothing', { text: '' }, 'with broken JSON'],
     ['a list', { text: '[]' }, 'with broken JSON'],
-    ['another resource', { json: { resourceType: 'Patient' } }, 'with something that is no Bundle'],
+    ['another resource', { json: { resourceType: 'Patient' } }, 'with something other than a Bundle'],
     ['a broken Bundle', { json: { resourceType: 'Bundle', entry: {} } }, 'with a broken Bundle'],
     [
       'an outcome',
@@ -328,7 +328,7 @@ describe('a link', () => {
     },
   );
 
-  test('that came before ends in a bad answer instead of a circle', async () => {
+  test('that came before ends in a bad answer instead of a loop', async () => {
     await start(
       { json: bundle([condition('c1')], '?page=2') },
       {
@@ -338,7 +338,7 @@ describe('a link', () => {
     );
     await expect(collect()).rejects.toMatchObject({
       kind: 'bad-answer',
-      message: expect.stringContaining('circle'),
+      message: expect.stringContaining('loop'),
     });
     expect(source.asked).toHaveLength(5);
   });
@@ -351,7 +351,7 @@ describe('a link', () => {
     });
     await expect(collect({ pagesMax: 5 })).rejects.toMatchObject({
       kind: 'bad-answer',
-      message: 'hie gave more than 5 pages',
+      message: 'hie returned more than 5 pages',
     });
   });
 });
@@ -365,7 +365,7 @@ describe('a redirect', () => {
     expect(idsOf(await collect())).toEqual(['Condition/c1']);
   });
 
-  test('to elsewhere, round in circles, or one that drops the question is not', async () => {
+  test('to elsewhere, round in circles, or one that drops the request body is not', async () => {
     const foreign = await startOther({});
     await start({ status: 307, headers: { location: `${foreign.origin}/fhir/steal` } });
     await expect(collect({ auth: { kind: 'bearer', token: 'secret' } })).rejects.toMatchObject({
@@ -376,6 +376,6 @@ describe('a redirect', () => {
     source.routes['GET Patient/p1/?again'] = { status: 302, headers: { location: '?again' } };
     await expect(collect()).rejects.toThrow('redirected');
     source.routes['POST Patient/$match'] = { status: 302, headers: { location: '/fhir/x' } };
-    await expect(collect()).rejects.toThrow('a redirect that drops the question');
+    await expect(collect()).rejects.toThrow('a redirect that drops the request body');
   });
 });

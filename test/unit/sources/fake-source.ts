@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Demographics } from '../../../src/exchange/patients/rules/demographics.ts';
-import type { Page } from '../../../src/exchange/sources/connector.ts';
+import type { SourcePage } from '../../../src/exchange/sources/connector.ts';
 import { createFhirConnector } from '../../../src/exchange/sources/fhir-connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
 
@@ -136,19 +136,19 @@ export function connect(source: FakeSource, config: Partial<SourceConfig> = {}) 
   });
 }
 
-export async function allOf(pages: AsyncIterable<Page>): Promise<Page[]> {
-  const all: Page[] = [];
+export async function allOf(pages: AsyncIterable<SourcePage>): Promise<SourcePage[]> {
+  const all: SourcePage[] = [];
   for await (const page of pages) all.push(page);
   return all;
 }
 
 /** begin, and the pages it brings; fails unless the source answered at once. */
-export async function collectAtOnce(connector: ReturnType<typeof connect>): Promise<Page[]> {
+export async function collectAtOnce(connector: ReturnType<typeof connect>): Promise<SourcePage[]> {
   const begin = await connector.begin(ada, {}, never);
   if (begin.kind !== 'ready') throw new Error(`the source answered ${begin.kind}`);
   return allOf(begin.pages);
 }
 
-export function idsOf(pages: Page[]): string[] {
+export function idsOf(pages: SourcePage[]): string[] {
   return pages.flatMap(({ resources }) => resources.map(({ resourceType, id }) => `${resourceType}/${id}`));
 }

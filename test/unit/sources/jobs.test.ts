@@ -321,12 +321,12 @@ describe('a manifest', () => {
       'transport',
       'did not answer a file of its job within 0.5 s',
     ],
-    ['a line without end', ndjson('x'.repeat(200_000)), 'bad-answer', 'on one line'],
+    ['a line without end', ndjson('x'.repeat(200_000)), 'bad-answer', 'sent a line longer than'],
     [
       '404',
       { status: 404 },
       'job-failed',
-      'hie no longer has the rest of its answer (404 to a file of its job)',
+      'hie no longer has the rest of its result (404 to a file of its job)',
     ],
   ])('with a file of %s fails clearly', async (_, reply, kind, message) => {
     await start({ 'GET jobs/1': manifest(), 'GET files/1': reply });
@@ -368,5 +368,5 @@ describe('a manifest', () => {
 test('a handle or cursor of something else is refused', async () => {
   await start({});
   await expect(connect(source).poll({ version: 7 }, never)).rejects.toMatchObject({ kind: 'refused' });
-  expect(() => connect(source).resume({ steps: [] }, never)).toThrow('not one of this connector');
+  expect(() => connect(source).resume({ steps: [] }, never)).toThrow('was not created by this connector');
 });

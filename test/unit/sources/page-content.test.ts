@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { SourceType } from '../../../src/contract/primitives.ts';
-import type { Page } from '../../../src/exchange/sources/connector.ts';
+import type { SourcePage } from '../../../src/exchange/sources/connector.ts';
 import {
   adaAtSource,
   bundle,
@@ -15,7 +15,7 @@ import {
 let source: FakeSource;
 afterEach(() => source.stop());
 
-async function pageWith(entries: unknown[], sourceType: SourceType = 'hie'): Promise<Page> {
+async function pageWith(entries: unknown[], sourceType: SourceType = 'hie'): Promise<SourcePage> {
   source = await new FakeSource({
     'POST Patient/$match': { json: bundle([adaAtSource]) },
     'GET Patient/p1/$everything': () => ({

@@ -126,7 +126,7 @@ const ndjson = (...lines: unknown[]) => ({
 describe('what became of a resource that a whole answer no longer holds', () => {
   const missing = [{ resourceType: 'Condition', id: 'c1' }];
   const ask = (present: [string, string][] = [], ids = missing) =>
-    connect(source).whatBecameOf(
+    connect(source).checkMissing(
       { missing: ids, patientIds: ['p1', 'p2'], present: new Map(present) },
       never,
     );
@@ -193,7 +193,7 @@ describe('what became of a resource that a whole answer no longer holds', () => 
   test('stops when it is cancelled', async () => {
     await start({ 'GET Condition/c1': { write: () => undefined } });
     const controller = new AbortController();
-    const asked = connect(source).whatBecameOf(
+    const asked = connect(source).checkMissing(
       { missing, patientIds: ['p1'], present: new Map() },
       controller.signal,
     );

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Page } from '../../../src/exchange/sources/connector.ts';
+import type { SourcePage } from '../../../src/exchange/sources/connector.ts';
 import {
   ada,
   adaAtSource,
@@ -35,7 +35,7 @@ async function start(reports: unknown[], routes: Record<string, Reply | (() => R
   }).start();
 }
 
-async function collect(): Promise<Page[]> {
+async function collect(): Promise<SourcePage[]> {
   const begin = await connect(source, { source: 'lab' }).begin(ada, {}, never);
   if (begin.kind !== 'ready') throw new Error(begin.kind);
   return allOf(begin.pages);
@@ -46,7 +46,7 @@ const asked = (type: string) =>
     .askedFor(`POST ${type}/_search`)
     .map(({ body }) => new URLSearchParams(body).get('_id'))
     .filter((ids) => ids !== null);
-const unreachable = (pages: Page[]) => pages.flatMap((page) => page.unreachable ?? []);
+const unreachable = (pages: SourcePage[]) => pages.flatMap((page) => page.unreachable ?? []);
 
 describe('what results refer to comes along where a source is searched by type', () => {
   test('by one search for each type, each resource once, also when several pages refer to it', async () => {
@@ -154,7 +154,7 @@ describe('what cannot be had is said, and nothing fails', () => {
     });
     const pages = await collect();
     expect(idsOf(pages).filter((name) => name.startsWith('Organization'))).toHaveLength(500);
-    expect(unreachable(pages)).toEqual([{ count: 120, reason: 'at most 500 are fetched for one answer' }]);
+    expect(unreachable(pages)).toEqual([{ count: 120, reason: 'at most 500 are fetched for one query' }]);
   });
 
   test('a crash goes on after the recorded page', async () => {

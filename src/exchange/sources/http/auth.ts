@@ -3,12 +3,12 @@ import { request } from 'undici';
 import { z } from 'zod';
 import { SourceFailure } from '../connector.ts';
 import type { ResolvedSourceConfig, SourceAuth } from '../source-config.ts';
-import { badAnswer, failureOfStatus, parseRetryAfter } from './failures.ts';
+import { badResponse, failureOfStatus, parseRetryAfter } from './failures.ts';
 
 export interface TokenProvider {
-  /** The Authorization header's value, or undefined when the source wants none. */
+  /** The value of the Authorization header, or undefined when the source needs none. */
   authorization(): Promise<string | undefined>;
-  /** Forgets a token that the source no longer takes; true when a fresh one can be had. */
+  /** Discards a token that the source rejected; returns whether a new one can be requested. */
   invalidate(authorization: string): boolean;
 }
 
@@ -19,7 +19,7 @@ const tokenSchema = z.object({
 
 const RENEW_BEFORE_MS = 30_000;
 const TOKEN_LIFE_DEFAULT_MS = 300_000;
-const TOKEN_ANSWER_BYTES_MAX = 100_000;
+const TOKEN_RESPONSE_BYTES_MAX = 100_000;
 
 export function createTokenProvider(
   config: ResolvedSourceConfig,
@@ -37,7 +37,7 @@ export function createTokenProvider(
     const token = await requestToken(config, credentials, dispatcher, now);
     const lifeMs = token.expires_in === undefined ? TOKEN_LIFE_DEFAULT_MS : token.expires_in * 1_000;
     const authorization = `Bearer ${token.access_token}`;
-    // Short-lived tokens are renewed at half their life, so that one is never fetched per request.
+    // Short-lived tokens are renewed at half their lifetime; otherwise each request would fetch one.
     current = { authorization, renewAtMs: now() + Math.max(lifeMs - RENEW_BEFORE_MS, lifeMs / 2) };
     return authorization;
   }
@@ -45,7 +45,7 @@ export function createTokenProvider(
   return {
     async authorization() {
       if (current !== undefined && now() < current.renewAtMs) return current.authorization;
-      // Queries that start together share one token request.
+      // Queries that start at the same time share one token request.
       fetching ??= fetchToken(auth).finally(() => {
         fetching = undefined;
       });
@@ -76,7 +76,7 @@ async function requestToken(
   let text: string;
   let retryAfterMs: number | undefined;
   try {
-    const answer = await request(credentials.tokenUrl, {
+    const response = await request(credentials.tokenUrl, {
       method: 'POST',
       dispatcher,
       headers: {
@@ -87,16 +87,16 @@ async function requestToken(
       body: form.toString(),
       signal: AbortSignal.timeout(config.requestTimeoutMs),
     });
-    status = answer.statusCode;
-    const retryAfter = answer.headers['retry-after'];
+    status = response.statusCode;
+    const retryAfter = response.headers['retry-after'];
     retryAfterMs = parseRetryAfter(typeof retryAfter === 'string' ? retryAfter : undefined, now());
-    text = await readLimited(answer.body, TOKEN_ANSWER_BYTES_MAX);
+    text = await readLimited(response.body, TOKEN_RESPONSE_BYTES_MAX);
   } catch (cause) {
     throw new SourceFailure('transport', `${source} did not answer ${label}`, { cause });
   }
   if (status !== 200) throw failureOfStatus(source, label, { status, retryAfterMs });
   const token = tokenSchema.safeParse(parseJson(text));
-  if (!token.success) throw badAnswer(source, `answered ${label} without a token`);
+  if (!token.success) throw badResponse(source, `answered ${label} without a token`);
   return token.data;
 }
 

@@ -9,8 +9,9 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
 };
 
 /**
- * The codings of a Content-Encoding header that are to be undone; undefined when we cannot. We ask for none, but a proxy
- * before the source may choose one. More than one is refused: no server has a use for it, and each multiplies the bytes.
+ * The codings of a Content-Encoding header that must be decoded; undefined when they are not supported. We request none,
+ * but a proxy in front of the source may apply one. More than one is refused: it has no legitimate use, and each coding
+ * multiplies the decoded size.
  */
 export function codingsOf(header: string): readonly string[] | undefined {
   const codings = header.split(',').map((coding) => coding.trim().toLowerCase());
@@ -18,7 +19,7 @@ export function codingsOf(header: string): readonly string[] | undefined {
   return coded.length <= 1 && coded.every((coding) => Object.hasOwn(DECODERS, coding)) ? coded : undefined;
 }
 
-/** The decoded body. The caller bounds what comes out: a few bytes may become gigabytes. */
+/** The decoded body. The caller must limit its size: a few bytes may expand to gigabytes. */
 export function decodedBody(body: Readable, [coding]: readonly string[]): Readable {
   const createDecoder = coding === undefined ? undefined : DECODERS[coding];
   if (createDecoder === undefined) return body;
@@ -26,5 +27,5 @@ export function decodedBody(body: Readable, [coding]: readonly string[]): Readab
   return pipeline(body, createDecoder(), () => undefined);
 }
 
-/** Whether a decoder found its input broken, not the connection. */
+/** Whether an error code comes from a decoder with invalid input, not from the connection. */
 export const isDecodingError = (code: string): boolean => /^(Z_|ERR_BROTLI|ERR_+ERROR_)/.test(code);

@@ -2,7 +2,7 @@ import type { SourceType } from '../../../contract/primitives.ts';
 import { retryAfterMs } from '../../../lib/retry-after.ts';
 import { SourceFailure, type SourceFailureKind } from '../connector.ts';
 
-/** The codes of FHIR's IssueType value set. Others may be anything, personal data included. */
+/** The codes of FHIR's IssueType value set. Any other value may contain personal data. */
 const ISSUE_CODES = new Set(
   `invalid structure required value invariant security login unknown expired forbidden suppressed processing
   not-supported duplicate multiple-matches not-found deleted too-long code-invalid extension too-costly
@@ -10,7 +10,7 @@ const ISSUE_CODES = new Set(
   informational`.split(/\s+/),
 );
 
-/** The issue code of an OperationOutcome. Its texts are never passed on: they may name the patient. */
+/** The issue code of an OperationOutcome. Its texts are not used: they may name the patient. */
 export function issueCodeOf(json: unknown): string | undefined {
   if (!isRecord(json) || json.resourceType !== 'OperationOutcome' || !Array.isArray(json.issue))
     return undefined;
@@ -19,18 +19,18 @@ export function issueCodeOf(json: unknown): string | undefined {
   return codes.find((code): code is string => typeof code === 'string' && ISSUE_CODES.has(code));
 }
 
-/** What an error answer says. */
-export interface ErrorAnswer {
+/** What we read from an error response. */
+export interface ErrorResponse {
   status: number;
   retryAfterMs?: number;
-  /** Whether the body is an OperationOutcome: then the FHIR server itself speaks, not something before it. */
+  /** Whether the body is an OperationOutcome: the FHIR server itself responded, not a proxy in front of it. */
   isOutcome?: boolean;
   issueCode?: string;
 }
 
-/** The failure that an HTTP status stands for. */
-export function failureOfStatus(source: SourceType, label: string, answer: ErrorAnswer): SourceFailure {
-  const { status, retryAfterMs, issueCode } = answer;
+/** The SourceFailure for an HTTP error status. */
+export function failureOfStatus(source: SourceType, label: string, response: ErrorResponse): SourceFailure {
+  const { status, retryAfterMs, issueCode } = response;
   const code = issueCode === undefined ? '' : ` (${issueCode})`;
   return new SourceFailure(kindOfStatus(status), `${source} answered ${status}${code} to ${label}`, {
     httpStatus: status,
@@ -46,23 +46,23 @@ function kindOfStatus(status: number): SourceFailureKind {
 }
 
 /**
- * The failure of a further page or file. Sources keep the rest of an answer for a while only: once it is gone, the
- * whole has to be asked for anew.
+ * The failure for a further page or file. Sources keep the rest of a result only for a while; once it is gone (404, 410),
+ * the data must be requested again.
  */
-export function failureOfRest(source: SourceType, label: string, answer: ErrorAnswer): SourceFailure {
-  const { status } = answer;
-  if (status !== 404 && status !== 410) return failureOfStatus(source, label, answer);
-  const message = `${source} no longer has the rest of its answer (${status} to ${label})`;
+export function failureOfRest(source: SourceType, label: string, response: ErrorResponse): SourceFailure {
+  const { status } = response;
+  if (status !== 404 && status !== 410) return failureOfStatus(source, label, response);
+  const message = `${source} no longer has the rest of its result (${status} to ${label})`;
   return new SourceFailure('job-failed', message, { httpStatus: status });
 }
 
-export function badAnswer(source: SourceType, what: string, cause?: unknown): SourceFailure {
+export function badResponse(source: SourceType, what: string, cause?: unknown): SourceFailure {
   return new SourceFailure('bad-answer', `${source} ${what}`, { cause });
 }
 
 const RETRY_AFTER_MAX_MS = 24 * 3_600_000;
 
-/** At most a day: what a source asks for must not hold an attempt for weeks. */
+/** Parses Retry-After to milliseconds, at most a day, so that a source cannot hold up an attempt for weeks. */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
   const afterMs = retryAfterMs(value, nowMs);
   return afterMs === undefined ? undefined : Math.min(afterMs, RETRY_AFTER_MAX_MS);

@@ -3,14 +3,14 @@ import type { SourceFailure } from '../connector.ts';
 import { isAllowedUrl, type ResolvedSourceConfig } from '../source-config.ts';
 import { createTokenProvider, type TokenProvider } from './auth.ts';
 import {
-  badAnswer,
-  type ErrorAnswer,
+  badResponse,
+  type ErrorResponse,
   failureOfStatus,
   isRecord,
   issueCodeOf,
   parseRetryAfter,
 } from './failures.ts';
-import { type Answer, Exchange } from './http-answer.ts';
+import { HttpExchange, type SourceResponse } from './http-response.ts';
 import { readSourceJson } from './source-json.ts';
 
 export const FHIR_JSON = 'application/fhir+json';
@@ -18,23 +18,23 @@ export const FHIR_JSON = 'application/fhir+json';
 export interface SourceRequest {
   method: 'GET' | 'POST' | 'DELETE';
   url: URL;
-  /** What is asked, for messages: `Patient/$match`, never an id. */
+  /** Describes the request in messages: `Patient/$match`. Never contains an id. */
   label: string;
   accept?: string;
   headers?: Record<string, string>;
   body?: { text: string; contentType: string };
-  /** False for files that are fetched by their address alone (`requiresAccessToken: false`). */
+  /** False for files that need no token (`requiresAccessToken: false` in a bulk data manifest). */
   withToken?: boolean;
-  /** True when the answer is read piece by piece: the time-out then bounds the silence, not the whole. */
+  /** True when the body is read chunk by chunk: the timeout then applies between chunks, not to the whole. */
   streamed?: boolean;
   signal: AbortSignal;
 }
 
-export interface JsonAnswer {
+export interface JsonResponse {
   json: Record<string, unknown>;
   bytes: Buffer;
   contentType: string;
-  /** The address that answered, redirects followed: relative links resolve against it. */
+  /** The URL after redirects; relative links resolve against it. */
   url: URL;
 }
 
@@ -48,7 +48,7 @@ export interface HttpDeps {
   now: () => number;
 }
 
-/** HTTP with one source: its origins, its token, its limits; whatever goes wrong is a SourceFailure. */
+/** HTTP with one source: applies its origins, token and limits. Throws only SourceFailure. */
 export class SourceHttp {
   private readonly dispatcher: Dispatcher;
   private readonly tokens: TokenProvider;
@@ -61,72 +61,72 @@ export class SourceHttp {
     this.tokens = createTokenProvider(config, this.dispatcher, deps.now);
   }
 
-  /** An answer of any status. Its body must be read, or discarded. */
-  async send(request: SourceRequest): Promise<Answer> {
+  /** Sends a request and returns the response, whatever its status. The body must be read or discarded. */
+  async send(request: SourceRequest): Promise<SourceResponse> {
     const { source } = this.config;
     let url = request.url;
     for (let hop = 0; hop <= REDIRECTS_MAX; hop += 1) {
       if (!isAllowedUrl(this.config, url)) {
-        throw badAnswer(
+        throw badResponse(
           source,
-          `led ${request.label} to ${url.origin}, which is not one of its configured origins`,
+          `redirected ${request.label} to ${url.origin}, which is not one of its configured origins`,
         );
       }
-      const answer = await this.sendWithToken(request, url);
-      const location = answer.header('location');
-      if (!REDIRECTS.has(answer.status) || location === undefined) return answer;
-      await answer.discard();
-      if (request.method !== 'GET' && answer.status < 307) {
-        throw badAnswer(
+      const response = await this.sendWithToken(request, url);
+      const location = response.header('location');
+      if (!REDIRECTS.has(response.status) || location === undefined) return response;
+      await response.discard();
+      if (request.method !== 'GET' && response.status < 307) {
+        throw badResponse(
           source,
-          `answered ${answer.status} to ${request.label}, a redirect that drops the question`,
+          `answered ${response.status} to ${request.label}, a redirect that drops the request body`,
         );
       }
       if (!URL.canParse(location, url.href))
-        throw badAnswer(source, `redirected ${request.label} to no valid address`);
+        throw badResponse(source, `redirected ${request.label} to an invalid URL`);
       url = new URL(location, url.href);
     }
-    throw badAnswer(source, `redirected ${request.label} more than ${REDIRECTS_MAX} times`);
+    throw badResponse(source, `redirected ${request.label} more than ${REDIRECTS_MAX} times`);
   }
 
-  /** A JSON object answered with 200; everything else is a failure. */
-  async json(request: SourceRequest): Promise<JsonAnswer> {
-    const answer = await this.send(request);
-    if (answer.status !== 200) throw await this.failureOf(answer, request.label);
-    return this.readJson(answer, request.label);
+  /** Sends a request and reads a JSON object; any status but 200 is a failure. */
+  async json(request: SourceRequest): Promise<JsonResponse> {
+    const response = await this.send(request);
+    if (response.status !== 200) throw await this.failureOf(response, request.label);
+    return this.readJson(response, request.label);
   }
 
-  async readJson(answer: Answer, label: string): Promise<JsonAnswer> {
+  async readJson(response: SourceResponse, label: string): Promise<JsonResponse> {
     const { source, pageBytesMax } = this.config;
-    if (!JSON_TYPES.has(answer.mediaType)) {
-      await answer.discard();
-      throw badAnswer(
+    if (!JSON_TYPES.has(response.mediaType)) {
+      await response.discard();
+      throw badResponse(
         source,
-        `answered ${label} with ${describeType(answer.mediaType)} instead of FHIR JSON`,
+        `answered ${label} with ${describeType(response.mediaType)} instead of FHIR JSON`,
       );
     }
-    const bytes = await answer.bytes(pageBytesMax);
+    const bytes = await response.bytes(pageBytesMax);
     const read = readSourceJson(bytes);
-    if (!read.isRead) throw badAnswer(source, `answered ${label} with ${read.fault}`);
+    if (!read.isRead) throw badResponse(source, `answered ${label} with ${read.fault}`);
     const { json } = read;
-    if (!isRecord(json)) throw badAnswer(source, `answered ${label} with broken JSON`);
-    return { json, bytes, contentType: answer.mediaType, url: answer.url };
+    if (!isRecord(json)) throw badResponse(source, `answered ${label} with broken JSON`);
+    return { json, bytes, contentType: response.mediaType, url: response.url };
   }
 
-  /** Reads an error answer to its end and says which failure it is. */
-  async failureOf(answer: Answer, label: string): Promise<SourceFailure> {
-    return failureOfStatus(this.config.source, label, await readError(answer));
+  /** Reads an error response and returns the failure for it. */
+  async failureOf(response: SourceResponse, label: string): Promise<SourceFailure> {
+    return failureOfStatus(this.config.source, label, await readError(response));
   }
 
-  /** The token goes where the configuration says and nowhere else, wherever an answer or a redirect leads. */
-  private async sendWithToken(request: SourceRequest, url: URL): Promise<Answer> {
+  /** Sends the token to the configured origins only, wherever a link or redirect leads. Renews it once after a 401. */
+  private async sendWithToken(request: SourceRequest, url: URL): Promise<SourceResponse> {
     if (request.withToken === false || !this.config.tokenOrigins.has(url.origin))
       return this.sendOnce(request, url, undefined);
     const authorization = await this.tokens.authorization();
-    const answer = await this.sendOnce(request, url, authorization);
-    if (answer.status !== 401 || authorization === undefined) return answer;
-    if (!this.tokens.invalidate(authorization)) return answer;
-    await answer.discard();
+    const response = await this.sendOnce(request, url, authorization);
+    if (response.status !== 401 || authorization === undefined) return response;
+    if (!this.tokens.invalidate(authorization)) return response;
+    await response.discard();
     return this.sendOnce(request, url, await this.tokens.authorization());
   }
 
@@ -134,8 +134,8 @@ export class SourceHttp {
     request: SourceRequest,
     url: URL,
     authorization: string | undefined,
-  ): Promise<Answer> {
-    const exchange = new Exchange(this.config, request);
+  ): Promise<SourceResponse> {
+    const exchange = new HttpExchange(this.config, request);
     try {
       const response = await undiciRequest(url, {
         method: request.method,
@@ -156,22 +156,22 @@ export class SourceHttp {
         typeof retryAfter === 'string' ? retryAfter : undefined,
         this.deps.now(),
       );
-      return exchange.answered(response, url, retryAfterMs);
+      return exchange.responded(response, url, retryAfterMs);
     } catch (error) {
       throw exchange.failed(error);
     }
   }
 }
 
-/** Reads what an error answer says, its issue code when it is an OperationOutcome; frees the connection. */
-export async function readError(answer: Answer): Promise<ErrorAnswer> {
-  const { status, retryAfterMs } = answer;
-  if (!JSON_TYPES.has(answer.mediaType)) {
-    await answer.discard();
+/** Reads status and, from an OperationOutcome, the issue code of an error response; releases the connection. */
+export async function readError(response: SourceResponse): Promise<ErrorResponse> {
+  const { status, retryAfterMs } = response;
+  if (!JSON_TYPES.has(response.mediaType)) {
+    await response.discard();
     return { status, retryAfterMs };
   }
-  // The status says what matters; a body that is broken or too long must not hide it.
-  const bytes = await answer.bytes(ERROR_BODY_BYTES_MAX).catch(() => Buffer.alloc(0));
+  // The status matters most: a broken or overlong body must not hide it.
+  const bytes = await response.bytes(ERROR_BODY_BYTES_MAX).catch(() => Buffer.alloc(0));
   const read = readSourceJson(bytes);
   const json = read.isRead ? read.json : undefined;
   const isOutcome = isRecord(json) && json.resourceType === 'OperationOutcome';
@@ -185,7 +185,7 @@ function createPool(requestTimeoutMs: number): Agent {
   });
 }
 
-/** A media type in a message: only if it looks like one, for the source chose the text. */
+/** A media type for a message; repeated only if it is well-formed, because the source chose the text. */
 export function describeType(mediaType: string): string {
   if (mediaType === '') return 'no content type';
   return /^[a-z]+\/[a-z0-9.+-]{1,60}$/.test(mediaType) ? mediaType : 'another content type';

@@ -1,11 +1,11 @@
-/** Far deeper than any FHIR resource, and shallow enough for every function that walks through one. */
+/** Deeper than any FHIR resource, but shallow enough for our recursive functions. */
 const LEVELS_MAX = 1_000;
 
 export type SourceJson = { isRead: true; json: unknown } | { isRead: false; fault: string };
 
-/** Reads JSON of a source; else says what is wrong with it: `broken JSON`. */
+/** Parses JSON from a source. On failure, `fault` describes the problem for a message, such as `broken JSON`. */
 export function readSourceJson(bytes: Buffer): SourceJson {
-  // Measured before it is read: what is nested deeper overflows the stack, here or anywhere after.
+  // Checked before parsing: deeper nesting overflows the stack, in JSON.parse or in later code.
   if (!isWithinLevels(bytes))
     return { isRead: false, fault: `JSON nested more than ${LEVELS_MAX} levels deep` };
   try {
@@ -18,13 +18,13 @@ export function readSourceJson(bytes: Buffer): SourceJson {
 const [QUOTE, BACKSLASH] = [0x22, 0x5c];
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d];
 
-/** One pass over the bytes; texts, which are most of them, are jumped over. */
+/** One pass over the bytes; string contents, which make up most of them, are skipped. */
 function isWithinLevels(bytes: Buffer): boolean {
   let levels = 0;
   for (let index = 0; index < bytes.length; index += 1) {
     switch (bytes[index]) {
       case QUOTE:
-        index = endOfText(bytes, index);
+        index = endOfString(bytes, index);
         break;
       case OPEN_OBJECT:
       case OPEN_LIST:
@@ -40,8 +40,8 @@ function isWithinLevels(bytes: Buffer): boolean {
   return true;
 }
 
-/** The place of the quote that closes the text; the last byte when none does. */
-function endOfText(bytes: Buffer, start: number): number {
+/** The index of the quote that closes the string; the last index when it is not closed. */
+function endOfString(bytes: Buffer, start: number): number {
   let end = bytes.indexOf(QUOTE, start + 1);
   while (end !== -1 && isEscaped(bytes, end)) end = bytes.indexOf(QUOTE, end + 1);
   return end === -1 ? bytes.length - 1 : end;

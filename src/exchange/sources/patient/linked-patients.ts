@@ -1,6 +1,6 @@
 import type { Demographics } from '../../patients/rules/demographics.ts';
 import { agreesWithPerson } from '../../patients/rules/patient-matching.ts';
-import { patientIdOf } from '../answer/subjects.ts';
+import { patientIdOf } from '../collect/subjects.ts';
 import type { SourceContext } from '../source-context.ts';
 import { type ReadPatient, readPatient } from './patient-shape.ts';
 
@@ -8,8 +8,8 @@ const LINK_DEPTH_MAX = 3;
 const PATIENTS_MAX = 10;
 
 /**
- * Ids of the trusted Patients and of those that they link to (`Patient.link`: replaced-by, replaces, refer,
- * seealso), as far as those agree with the person. A linked Patient that is gone is nothing to miss.
+ * The ids of the trusted Patients and of the Patients they link to (`Patient.link`: replaced-by, replaces, refer,
+ * seealso), if those agree with the person. A linked Patient that no longer exists is ignored.
  */
 export async function linkedPatients(
   context: SourceContext,
@@ -41,18 +41,18 @@ function linksOf({ config }: SourceContext, patient: ReadPatient): string[] {
 
 async function readById({ config, http }: SourceContext, id: string, signal: AbortSignal) {
   const label = 'a linked Patient';
-  const answer = await http.send({
+  const response = await http.send({
     method: 'GET',
     url: new URL(`Patient/${id}`, config.baseUrl),
     label,
     signal,
   });
-  if (answer.status === 404 || answer.status === 410) {
-    await answer.discard();
+  if (response.status === 404 || response.status === 410) {
+    await response.discard();
     return undefined;
   }
-  if (answer.status !== 200) throw await http.failureOf(answer, label);
-  const patient = readPatient((await http.readJson(answer, label)).json);
-  // A source that reads another Patient than the one asked for is not followed.
+  if (response.status !== 200) throw await http.failureOf(response, label);
+  const patient = readPatient((await http.readJson(response, label)).json);
+  // Ignored if the source returned a different Patient than requested.
   return patient?.id === id ? patient : undefined;
 }

@@ -1,8 +1,8 @@
 import type { Patient } from 'fhir/r4.js';
 import { z } from 'zod';
-import { isResourceId } from '../answer/subjects.ts';
+import { isResourceId } from '../collect/subjects.ts';
 
-/** The parts of a Patient that matching reads; whatever has another shape there counts as not given. */
+/** The elements of a Patient that matching reads; an element with an invalid shape counts as missing. */
 const text = z.string().optional().catch(undefined);
 const listOf = <T extends z.ZodType>(item: T) =>
   z
@@ -39,7 +39,7 @@ const patientSchema = z.object({
 
 export type ReadPatient = Patient & { id: string };
 
-/** A Patient with a usable id, cut to what matching needs; undefined for everything else. */
+/** Reads a Patient with a usable id, reduced to what matching needs; undefined for anything else. */
 export function readPatient(resource: unknown): ReadPatient | undefined {
   const patient = patientSchema.safeParse(resource);
   return patient.success ? (patient.data as ReadPatient) : undefined;

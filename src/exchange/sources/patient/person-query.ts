@@ -8,7 +8,7 @@ const GENDER: Record<Gender, NonNullable<Patient['gender']>> = {
   U: 'unknown',
 };
 
-/** The body of `Patient/$match`: all that we know, for the source's own matching. */
+/** The body of `Patient/$match`: all demographics we have, for the source's own matching. */
 export function matchParameters(person: Demographics, candidatesMax: number): Parameters {
   return {
     resourceType: 'Parameters',
@@ -19,7 +19,7 @@ export function matchParameters(person: Demographics, candidatesMax: number): Pa
   };
 }
 
-/** The form of `Patient/_search`: few parameters, for a source lacks what it knows under another value. */
+/** The form of `Patient/_search`. Few parameters: each further one excludes records that hold another value. */
 export function searchForm(person: Demographics, pageSize: number): URLSearchParams {
   return new URLSearchParams({
     family: anyOf(person.lastNames),
@@ -29,7 +29,7 @@ export function searchForm(person: Demographics, pageSize: number): URLSearchPar
   });
 }
 
-/** Names of the parameters above that identify a person and so must not stand in an address. */
+/** The parameters above that identify a person and therefore must not appear in a URL. */
 export const IDENTIFYING_PARAMETERS = ['family', 'given', 'birthdate'];
 
 function anyOf(values: string[]): string {
@@ -59,7 +59,7 @@ function patientOf(person: Demographics): Patient {
   };
 }
 
-/** Several last names may be one double name or alternatives: asked as both. */
+/** Several last names may be one double name or alternatives, so both are sent. */
 function namesOf({ firstNames, lastNames }: Demographics): HumanName[] {
   const families = lastNames.length > 1 ? [lastNames.join(' '), ...lastNames] : lastNames;
   return families.map((family) => ({ family, given: firstNames }));

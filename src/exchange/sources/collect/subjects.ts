@@ -1,28 +1,28 @@
 import { isRecord } from '../http/failures.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
 
-/** Elements that say about whom a resource is; Appointment says it in participant.actor. */
+/** Elements that refer to the patient; Appointment does so in participant.actor. */
 const SUBJECT_ELEMENTS = ['patient', 'subject', 'beneficiary', 'for', 'individual', 'target'];
 
 const ID = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,128}$/;
 
-/** FHIR ids, a little wider than the standard's, and never a path step. */
+/** Whether a value can be used as an id: slightly wider than FHIR allows, but never `.` or `..`. */
 export function isResourceId(value: unknown): value is string {
   return typeof value === 'string' && ID.test(value);
 }
 
-/** Who is meant by the patients that were asked about, at one source. */
+/** The requested patients, as one source knows them. */
 export interface Subjects {
   config: ResolvedSourceConfig;
-  /** Logical ids at the source. */
+  /** Their Patient ids at the source. */
   ids: ReadonlySet<string>;
-  /** `urn:uuid:…` addresses that entries of the same answer give to resources: address to Patient id. */
+  /** fullUrl (`urn:uuid:…`) to Patient id, for the Patients of the same response. */
   urns: ReadonlyMap<string, string>;
 }
 
 export type Belonging = 'ours' | 'other' | 'unnamed';
 
-/** Whether a resource names the patients we asked about, another one, or nobody. */
+/** Whether a resource names only requested patients (`ours`), any other patient (`other`), or none (`unnamed`). */
 export function belongingOf(resource: Record<string, unknown>, subjects: Subjects): Belonging {
   if (resource.resourceType === 'Patient') {
     return typeof resource.id === 'string' && subjects.ids.has(resource.id) ? 'ours' : 'other';
@@ -43,7 +43,7 @@ function patientReferences(resource: Record<string, unknown>, subjects: Subjects
   });
 }
 
-/** The ids of the Patients that a resource names; undefined for those that are not this source's. */
+/** The ids of the Patients that a resource names; undefined for references to Patients of other servers. */
 export function namedPatientIds(
   resource: Record<string, unknown>,
   subjects: Subjects,
@@ -59,7 +59,7 @@ function isOurs(reference: string, subjects: Subjects): boolean {
 const idOf = (reference: string, { urns, config }: Subjects): string | undefined =>
   urns.get(reference) ?? patientIdOf(reference, config);
 
-/** `Patient/1`, `Patient/1/_history/2`, or the same below one of the source's own origins. */
+/** The id in `Patient/1`, `Patient/1/_history/2`, or the same as a URL at one of the source's own origins. */
 export function patientIdOf(reference: string, config: ResolvedSourceConfig): string | undefined {
   const match = /^(?:(https?:\/\/[^?#]+)\/)?Patient\/([^/?#]+)(?:\/_history\/[^/?#]+)?$/.exec(reference);
   if (match === null) return undefined;

@@ -4,33 +4,34 @@ import type { SourceType } from '../../../contract/primitives.ts';
 import { localTarget, referencesIn } from '../../records/rules/references.ts';
 import { SourceFailure, type Unreachable } from '../connector.ts';
 import { isRecord } from '../http/failures.ts';
-import { FHIR_JSON, type JsonAnswer } from '../http/source-http.ts';
+import { FHIR_JSON, type JsonResponse } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
 import { fetchedBundle } from './bundle-page.ts';
-import type { Fetched } from './fetched.ts';
+import type { FetchedPart } from './fetched-part.ts';
 import type { Plan, StepOf, SupportingType } from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
 import { fetchSearch } from './search-by-type.ts';
 import { isResourceId } from './subjects.ts';
 
-/** What $everything brings along by itself; a search by patient finds none of these. */
-const COME_ALONG: readonly SupportingType[] = [
+/** $everything includes these by itself; a search by patient finds none of them. */
+const REFERENCED_TYPES: readonly SupportingType[] = [
   'Organization',
   'Practitioner',
   'PractitionerRole',
   'Location',
 ];
-const PER_ANSWER_MAX = 500;
-/** Remembered in the cursor of each page, so not without end. */
+/** Supporting resources to fetch in one attempt. */
+const FETCHED_MAX = 500;
+/** Limits the names kept in the cursor, which is stored with each page. */
 const REMEMBERED_MAX = 2_000;
 const IDS_PER_SEARCH = 50;
 const RETRY_DELAY_MAX_MS = 2_000;
 
 type Supporting = Plan['supporting'];
 
-/** The plan's memory after a page of a search: what its resources refer to and what it brought. */
+/** Updates the plan's lists after a search page: what its resources refer to, and what it contained. */
 export function withReferred(source: SourceType, before: Supporting, resources: FhirResource[]): Supporting {
-  const types = COME_ALONG.filter((type) => resourceTypesOf(source).supporting.includes(type));
+  const types = REFERENCED_TYPES.filter((type) => resourceTypesOf(source).supporting.includes(type));
   const isOne = (name: string) => types.some((type) => name.startsWith(`${type}/`));
   const brought = resources.map(({ resourceType, id }) => `${resourceType}/${id}`).filter(isOne);
   const known = new Set([...before.known, ...brought]);
@@ -45,15 +46,15 @@ export function withReferred(source: SourceType, before: Supporting, resources: 
 }
 
 /**
- * What to do when nothing else is left to fetch: steps for what is still wanted, each resource once, and how many are too
- * many to ask for.
+ * The steps that fetch the wanted resources, each once, and how many are left out because of the limit (`beyond`). Run
+ * when no other step is left.
  */
 export function supportingSteps({ wanted, known }: Supporting): {
   steps: StepOf<'supporting'>[];
   beyond: number;
 } {
-  const asked = wanted.slice(0, Math.max(0, PER_ANSWER_MAX - known.length));
-  const steps = COME_ALONG.flatMap((type) => {
+  const asked = wanted.slice(0, Math.max(0, FETCHED_MAX - known.length));
+  const steps = REFERENCED_TYPES.flatMap((type) => {
     const ids = asked.flatMap((name) => (name.startsWith(`${type}/`) ? [name.slice(type.length + 1)] : []));
     const ofType: StepOf<'supporting'>[] = [];
     for (let start = 0; start < ids.length; start += IDS_PER_SEARCH)
@@ -64,17 +65,18 @@ export function supportingSteps({ wanted, known }: Supporting): {
 }
 
 export const beyondMax = (count: number): Unreachable | undefined =>
-  count === 0 ? undefined : { count, reason: `at most ${PER_ANSWER_MAX} are fetched for one answer` };
+  count === 0 ? undefined : { count, reason: `at most ${FETCHED_MAX} are fetched for one query` };
 
 /**
- * Fetches what others refer to: by one search for all ids, then by a read of each that the search did not bring, for not
- * every server knows lists of ids. The record is worth having without them, so one that cannot be had fails nothing.
+ * Fetches referenced resources: first with one search for all ids, then by reading each one that the search did not
+ * return, since not every server supports lists of ids. A resource that cannot be fetched is counted as unreachable and
+ * fails nothing.
  */
 export async function fetchSupporting(
   context: SourceContext,
   step: StepOf<'supporting'>,
   signal: AbortSignal,
-): Promise<Fetched> {
+): Promise<FetchedPart> {
   return step.by === 'search' ? searchFor(context, step, signal) : readEach(context, step, signal);
 }
 
@@ -82,25 +84,25 @@ async function searchFor(
   context: SourceContext,
   step: StepOf<'supporting'>,
   signal: AbortSignal,
-): Promise<Fetched> {
+): Promise<FetchedPart> {
   const { type, ids } = step;
   const search = { kind: 'search', type, parameter: '_id', value: ids.join(',') } as const;
-  const answer = await tryTwice(() => fetchSearch(context, search, signal), signal);
-  if (answer instanceof SourceFailure) {
-    if (isPassing(answer)) return nothing({ count: ids.length, reason: answer.message });
+  const response = await tryTwice(() => fetchSearch(context, search, signal), signal);
+  if (response instanceof SourceFailure) {
+    if (isTransient(response)) return nothing({ count: ids.length, reason: response.message });
     return { ...nothing(undefined), next: [{ ...step, by: 'read' }] };
   }
   const wanted = new Set(ids);
   const isWanted = (resource: unknown) =>
     isRecord(resource) && resource.resourceType === type && wanted.has(String(resource.id));
-  // Some servers ignore what they are asked and answer with all that they have.
-  const others = new Set(answer.entries.map(({ resource }) => resource).filter((each) => !isWanted(each)));
-  const entries = answer.entries.filter(({ resource }) => isWanted(resource));
+  // Some servers ignore the search parameters and return everything they have.
+  const others = new Set(response.entries.map(({ resource }) => resource).filter((each) => !isWanted(each)));
+  const entries = response.entries.filter(({ resource }) => isWanted(resource));
   for (const { resource } of entries) if (isRecord(resource)) wanted.delete(String(resource.id));
   return {
-    ...answer,
+    ...response,
     entries,
-    raw: others.size === 0 ? answer.raw : { ...answer.raw, bytes: answer.rawWithout(others) },
+    raw: others.size === 0 ? response.raw : { ...response.raw, bytes: response.rawWithout(others) },
     next: wanted.size === 0 ? [] : [{ ...step, by: 'read', ids: [...wanted] }],
     isAnsweredSearch: undefined,
   };
@@ -110,43 +112,45 @@ async function readEach(
   context: SourceContext,
   { type, ids }: StepOf<'supporting'>,
   signal: AbortSignal,
-): Promise<Fetched> {
+): Promise<FetchedPart> {
   const { http, config } = context;
   const label = type === 'Organization' ? 'an Organization' : `a ${type}`;
-  const found: JsonAnswer['json'][] = [];
+  const found: JsonResponse['json'][] = [];
   let reason = '';
   let url = config.baseUrl;
   for (const id of ids) {
     url = new URL(`${type}/${id}`, config.baseUrl);
-    const answer = await tryTwice(() => http.json({ method: 'GET', url, label, signal }), signal);
-    if (!(answer instanceof SourceFailure)) {
-      if (answer.json.resourceType === type && answer.json.id === id) found.push(answer.json);
+    const response = await tryTwice(() => http.json({ method: 'GET', url, label, signal }), signal);
+    if (!(response instanceof SourceFailure)) {
+      if (response.json.resourceType === type && response.json.id === id) found.push(response.json);
       continue;
     }
-    reason = answer.message;
-    // What is in trouble, or wants to be left alone, is not asked for the others.
-    if (isPassing(answer)) break;
+    reason = response.message;
+    // The source is unavailable or limits us: do not request the remaining ones.
+    if (isTransient(response)) break;
   }
   const missing = ids.length - found.length;
   const unreachable =
-    missing === 0 ? undefined : { count: missing, reason: reason || `${config.source} answered with others` };
+    missing === 0
+      ? undefined
+      : { count: missing, reason: reason || `${config.source} returned different resources` };
   if (found.length === 0) return nothing(unreachable);
   const json = { resourceType: 'Bundle', type: 'collection', entry: found.map((resource) => ({ resource })) };
   const bytes = Buffer.from(JSON.stringify(json));
-  const answer = { json, bytes, contentType: FHIR_JSON, url };
-  return { ...fetchedBundle(context, label, answer, { searchedType: type }), unreachable };
+  const response = { json, bytes, contentType: FHIR_JSON, url };
+  return { ...fetchedBundle(context, label, response, { searchedType: type }), unreachable };
 }
 
-const isPassing = ({ kind }: SourceFailure): boolean => kind === 'transport' || kind === 'rate-limited';
+const isTransient = ({ kind }: SourceFailure): boolean => kind === 'transport' || kind === 'rate-limited';
 
-/** What passes is waited for once, for a moment. */
+/** Retries once, after a short delay, when the failure is transient. Returns the second failure, does not throw it. */
 async function tryTwice<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T | SourceFailure> {
   for (let isFirst = true; ; isFirst = false) {
     try {
       return await ask();
     } catch (error) {
       if (!(error instanceof SourceFailure) || signal.aborted) throw error;
-      if (!isFirst || !isPassing(error)) return error;
+      if (!isFirst || !isTransient(error)) return error;
       const waitMs = Math.min(error.options.retryAfterMs ?? 200, RETRY_DELAY_MAX_MS);
       await delay(waitMs, undefined, { signal }).catch(() => {
         throw error;
@@ -155,7 +159,7 @@ async function tryTwice<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-function nothing(unreachable: Unreachable | undefined): Fetched {
+function nothing(unreachable: Unreachable | undefined): FetchedPart {
   const bytes = Buffer.alloc(0);
   return {
     entries: [],

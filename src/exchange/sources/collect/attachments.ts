@@ -17,9 +17,9 @@ export interface CollectedAttachments {
 }
 
 /**
- * Fetches what the DocumentReferences of a page point to: inline data, `Binary/{id}`, or any address of the
- * source's own origins. One that cannot be had (gone, too large, foreign, still failing at the second try) is
- * skipped and counted, for the page is worth having without it.
+ * Fetches the attachments of a page's DocumentReferences: inline data, `Binary/{id}`, or a URL at one of the source's
+ * configured origins. An attachment that cannot be fetched (gone, too large, at another origin, or failing twice) is
+ * skipped and counted; the page is kept without it.
  */
 export async function collectAttachments(
   context: SourceContext,
@@ -59,7 +59,7 @@ function pointersOf(resource: FhirResource): Pointer[] {
   });
 }
 
-/** A media type that is safe to send and to keep; the source chose the text. */
+/** Validates the source's media type before we send or store it; anything malformed becomes octet-stream. */
 function mediaTypeOf(value: unknown): string {
   const type = typeof value === 'string' ? (value.split(';')[0]?.trim().toLowerCase() ?? '') : '';
   return /^[a-z0-9]+\/[a-z0-9.+-]{1,100}$/.test(type) ? type : 'application/octet-stream';
@@ -103,15 +103,17 @@ async function fetchDocument(
   signal: AbortSignal,
 ): Promise<Attachment> {
   const accept = `${contentType}, */*;q=0.5, ${FHIR_JSON};q=0.2`;
-  const answer = await http.send({ method: 'GET', url, label: DOCUMENT, accept, signal });
-  if (answer.status !== 200) throw await http.failureOf(answer, DOCUMENT);
-  // A Binary as a FHIR resource holds its data in base64, a third longer.
-  const bytes = await answer.bytes(answer.mediaType.endsWith('json') ? Math.ceil(bytesMax * 1.4) : bytesMax);
-  const binary = answer.mediaType.endsWith('json') ? binaryOf(bytes) : undefined;
+  const response = await http.send({ method: 'GET', url, label: DOCUMENT, accept, signal });
+  if (response.status !== 200) throw await http.failureOf(response, DOCUMENT);
+  // A Binary in FHIR JSON carries its data in base64, which is a third longer.
+  const bytes = await response.bytes(
+    response.mediaType.endsWith('json') ? Math.ceil(bytesMax * 1.4) : bytesMax,
+  );
+  const binary = response.mediaType.endsWith('json') ? binaryOf(bytes) : undefined;
   if (binary !== undefined) return { documentReferenceId, ...binary };
-  const answered = mediaTypeOf(answer.mediaType);
-  const isVague = answered === 'application/octet-stream';
-  return { documentReferenceId, contentType: isVague ? contentType : answered, bytes };
+  const responseType = mediaTypeOf(response.mediaType);
+  const isVague = responseType === 'application/octet-stream';
+  return { documentReferenceId, contentType: isVague ? contentType : responseType, bytes };
 }
 
 function binaryOf(bytes: Buffer): { contentType: string; bytes: Buffer } | undefined {

@@ -2,21 +2,21 @@ import type { Dispatcher } from 'undici';
 import { SourceFailure } from '../connector.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
 import { codingsOf, decodedBody, isDecodingError } from './content-encoding.ts';
-import { badAnswer } from './failures.ts';
+import { badResponse } from './failures.ts';
 
-/** One answer of a source, its body not read yet. */
-export interface Answer {
+/** One HTTP response of a source, its body not read yet. */
+export interface SourceResponse {
   status: number;
   url: URL;
-  /** Lower case, without parameters; '' when the source names none. */
+  /** Lower case, without parameters; '' without a Content-Type header. */
   mediaType: string;
   retryAfterMs?: number;
   header(name: string): string | undefined;
-  /** The body as it comes, decoded. Throws only SourceFailure. */
+  /** The decoded body, chunk by chunk. Throws only SourceFailure. */
   chunks(): AsyncGenerator<Buffer>;
-  /** The whole body; fails as soon as it is known to be larger than `bytesMax`. */
+  /** The whole body, decoded. Fails as soon as it exceeds `bytesMax`. */
   bytes(bytesMax: number): Promise<Buffer>;
-  /** Gives the connection back without reading much. */
+  /** Releases the connection; reads at most 64 kB of the body. */
   discard(): Promise<void>;
 }
 
@@ -28,8 +28,8 @@ interface ExchangeRequest {
 
 const DISCARD_BYTES_MAX = 64_000;
 
-/** One request and its answer: the time limit over both, and what their errors mean. */
-export class Exchange {
+/** One request and its response: applies the time limit to both and maps their errors to SourceFailure. */
+export class HttpExchange {
   private readonly controller = new AbortController();
   private timer: NodeJS.Timeout | undefined;
   private timedOut = false;
@@ -48,9 +48,9 @@ export class Exchange {
     return this.controller.signal;
   }
 
-  answered(response: Dispatcher.ResponseData, url: URL, retryAfterMs: number | undefined): Answer {
+  responded(response: Dispatcher.ResponseData, url: URL, retryAfterMs: number | undefined): SourceResponse {
     if (this.request.streamed === true) clearTimeout(this.timer);
-    // An error event without a listener ends the process. A reader still sees the error; an unread body has no reader.
+    // An error event without a listener ends the process, and an unread body has none. A reader still gets the error.
     response.body.on('error', () => undefined);
     const header = (name: string) => {
       const value = response.headers[name];
@@ -69,7 +69,7 @@ export class Exchange {
     };
   }
 
-  /** What an error of undici or of the stream means. */
+  /** Maps an error of undici or of the stream to a SourceFailure. */
   failed(error: unknown): SourceFailure {
     this.end();
     if (error instanceof SourceFailure) return error;
@@ -83,8 +83,8 @@ export class Exchange {
       return new SourceFailure('transport', message, { cause: error });
     }
     if (isDecodingError(code))
-      return badAnswer(source, `answered ${label} with broken ${this.coding}`, error);
-    const message = `${source} broke off or refused the connection at ${label}${code === '' ? '' : ` (${code})`}`;
+      return badResponse(source, `answered ${label} with broken ${this.coding}`, error);
+    const message = `${source} refused or dropped the connection during ${label}${code === '' ? '' : ` (${code})`}`;
     return new SourceFailure('transport', message, { cause: error });
   }
 
@@ -100,7 +100,7 @@ export class Exchange {
     }
   }
 
-  /** Bytes may come without end and decode to nothing; the time that the reader takes is its own. */
+  /** Limits the time between decoded chunks (endless input may decode to nothing), excluding the reader's own time. */
   private async *withoutSilence(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     this.startTimer();
     for await (const chunk of chunks) {
@@ -115,7 +115,7 @@ export class Exchange {
     if (codings === undefined) {
       this.destroy(response);
       const { source } = this.config;
-      throw badAnswer(source, `answered ${this.request.label} in a content encoding that is not supported`);
+      throw badResponse(source, `answered ${this.request.label} in a content encoding that is not supported`);
     }
     this.coding = codings[0] ?? this.coding;
     return decodedBody(response.body, codings);
@@ -129,7 +129,7 @@ export class Exchange {
   ): Promise<Buffer> {
     const tooLarge = () => {
       const limit = bytesMax < 1_000_000 ? `${bytesMax} bytes` : `${Math.floor(bytesMax / 1_000_000)} MB`;
-      return badAnswer(this.config.source, `answered ${this.request.label} with more than ${limit}`);
+      return badResponse(this.config.source, `answered ${this.request.label} with more than ${limit}`);
     };
     if (declaredBytes > bytesMax) {
       this.destroy(response);
@@ -146,7 +146,7 @@ export class Exchange {
   }
 
   private async discard(response: Dispatcher.ResponseData): Promise<void> {
-    // dump() ends in an error when there is more than the limit; either way the body is gone.
+    // dump() fails when the body exceeds the limit; the connection is released either way.
     await response.body.dump({ limit: DISCARD_BYTES_MAX }).catch(() => undefined);
     this.end();
   }

@@ -5,15 +5,15 @@ import { isRecord } from '../http/failures.ts';
 import type { SourceContext } from '../source-context.ts';
 import { namedPatientIds } from './subjects.ts';
 
-/** A source is not to be flooded with reads that only tidy up. */
+/** Pause between reads: this is housekeeping and must not load the source. */
 const PAUSE_MS = 50;
 
 /**
- * Reads the resources that a full answer no longer holds, one after the other. 410 says that one was deleted. 404 says so
- * only where reads of its type are served at all: some servers answer 404 to every read. Stops at the first read that the
- * source is too busy or too broken to answer; what was not read by then is `unknown`.
+ * Reads, one after the other, the resources that are missing from a complete result, to find out whether they were
+ * deleted. 410 means deleted. 404 means deleted only if the source serves reads of that type: some servers answer 404 to
+ * every read. Stops at the first 408, 429, 5xx or broken response; the remaining resources are `unknown`.
  */
-export async function whatBecameOf(
+export async function checkMissing(
   context: SourceContext,
   { missing, patientIds, present }: MissingResources,
   signal: AbortSignal,
@@ -41,7 +41,7 @@ export async function whatBecameOf(
   return missing.map((_, index) => fates[index] ?? 'unknown');
 }
 
-/** @throws SourceFailure when the source gave no answer to rely on */
+/** @throws SourceFailure when the source did not give a reliable response */
 async function read(
   { config, http }: SourceContext,
   { resourceType, id }: Identity,
@@ -50,23 +50,26 @@ async function read(
 ): Promise<Fate | 'not-found'> {
   const label = `a ${resourceType}`;
   const url = new URL(`${resourceType}/${id}`, config.baseUrl);
-  const answer = await http.send({ method: 'GET', url, label, signal });
-  if (answer.status === 200) {
-    const { json } = await http.readJson(answer, label);
+  const response = await http.send({ method: 'GET', url, label, signal });
+  if (response.status === 200) {
+    const { json } = await http.readJson(response, label);
     if (!isRecord(json) || json.resourceType !== resourceType || json.id !== id) return 'unknown';
     if (resourceType === 'Patient') return 'kept';
     const named = namedPatientIds(json, { config, ids, urns: new Map() });
     return namesAnother(named, ids) ? 'moved' : 'kept';
   }
-  if (answer.status === 429 || answer.status === 408 || answer.status >= 500) {
-    throw await http.failureOf(answer, label);
+  if (response.status === 429 || response.status === 408 || response.status >= 500) {
+    throw await http.failureOf(response, label);
   }
-  await answer.discard();
-  if (answer.status === 410) return 'deleted';
-  return answer.status === 404 ? 'not-found' : 'unknown';
+  await response.discard();
+  if (response.status === 410) return 'deleted';
+  return response.status === 404 ? 'not-found' : 'unknown';
 }
 
-/** Whether a 404 to a read of this type means something: one that is there is found, or the server says it serves them. */
+/**
+ * Whether the source serves reads of this type, so that a 404 means something: it returns a resource known to exist, or
+ * its CapabilityStatement lists the interaction.
+ */
 async function servesReads(
   context: SourceContext,
   resourceType: string,

@@ -3,40 +3,40 @@ import type { SourceType } from '../../../contract/primitives.ts';
 import type { Retraction } from '../../records/rules/retirement.ts';
 import { isRecord } from '../http/failures.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
-import type { Entry } from './entry.ts';
 import { withLocalReferences } from './local-references.ts';
 import { resourceTypesOf } from './resource-types.ts';
+import type { ResponseEntry } from './response-entry.ts';
 import { deletionsIn, movedAway } from './retractions.ts';
 import { belongingOf, isResourceId, type Subjects } from './subjects.ts';
 
-export interface Content {
+export interface PageContent {
   resources: FhirResource[];
-  /** Put aside: of other patients, of nobody where somebody must be named, or without a type or a valid id. */
-  strays: unknown[];
-  /** What the source says is deleted, or another person's. */
+  /** Not stored: names another patient, names no patient although its type must, or lacks a type or a valid id. */
+  misattributed: unknown[];
+  /** Resources that the source reports as deleted or that now name another person. */
   retracted: Retraction[];
-  /** It names another Patient and nothing of those asked about: an answer to some other question. */
+  /** Whether the response contains another Patient and nothing about the requested patients. */
   isAboutAnother: boolean;
 }
 
 /**
- * Cuts an answer to what was asked: the source's types, the patients asked about.
+ * Reduces a response to the requested resource types and patients.
  *
- * Clinical resources must name one of those patients; supporting ones (Organization, Medication, …) must not
- * name another. What does not, and what has no type or no valid id, is counted as stray. Types that this source
- * is not asked for are left out without a count: a pharmacy that also sends Encounters does nothing wrong.
+ * Clinical resources must name one of the requested patients; supporting ones (Organization, Medication, …) must not name
+ * another. Resources that break this rule, or that have no type or no valid id, are misattributed. Types that this source
+ * is not asked for are dropped without being counted: a pharmacy may well send Encounters too.
  */
 export function contentOf(
   config: ResolvedSourceConfig,
   patientIds: readonly string[],
-  entries: Entry[],
-): Content {
+  entries: ResponseEntry[],
+): PageContent {
   const types = resourceTypesOf(config.source);
   const clinical = new Set(types.clinical);
   const supporting = new Set(types.supporting);
   const subjects: Subjects = { config, ids: new Set(patientIds), urns: patientUrns(entries) };
   const kept: Array<Record<string, unknown>> = [];
-  const strays: unknown[] = [];
+  const misattributed: unknown[] = [];
   const retracted: Retraction[] = [];
   let hasOurs = false;
   let hasOtherPatient = false;
@@ -46,7 +46,7 @@ export function contentOf(
     retracted.push(...deletions);
     if (deletions.length > 0) continue;
     if (!isRecord(resource) || typeof resource.resourceType !== 'string') {
-      strays.push(resource);
+      misattributed.push(resource);
       continue;
     }
     if (resource.resourceType === 'OperationOutcome') continue;
@@ -55,33 +55,33 @@ export function contentOf(
     hasOtherPatient ||= belonging === 'other' && resource.resourceType === 'Patient';
     const isSupporting = supporting.has(resource.resourceType);
     if (!isResourceId(resource.id) || belonging === 'other' || (belonging === 'unnamed' && !isSupporting)) {
-      // A foreign patient is told even among types nobody asked for; an unknown type about nobody is not.
+      // Of types that were not requested, only resources that name another patient are counted.
       const isAsked = isSupporting || clinical.has(resource.resourceType);
-      if (isAsked || belonging === 'other') strays.push(resource);
+      if (isAsked || belonging === 'other') misattributed.push(resource);
       if (belonging === 'other') retracted.push(...movedAway(resource, subjects));
       continue;
     }
     if (isSupporting || clinical.has(resource.resourceType)) kept.push(resource);
   }
-  // Checked as far as it is needed here: an object with a type and an id. Records validate the rest.
+  // Checked so far: an object with a type and an id. The `records` feature validates the rest.
   const local = withLocalReferences(config, entries, wanted(config.source, kept));
   const resources = local as unknown as FhirResource[];
   return {
     resources,
-    strays,
+    misattributed,
     retracted: withoutThose(retracted, kept),
     isAboutAnother: hasOtherPatient && !hasOurs,
   };
 }
 
-/** A resource that the same answer also brings is not gone. */
+/** Drops retractions of resources that the same response also contains. */
 function withoutThose(retracted: Retraction[], kept: Array<Record<string, unknown>>): Retraction[] {
   if (retracted.length === 0) return [];
   const names = new Set(kept.map(({ resourceType, id }) => `${String(resourceType)}/${String(id)}`));
   return retracted.filter(({ resourceType, id }) => !names.has(`${resourceType}/${id}`));
 }
 
-/** A lab's vital signs and questionnaires are not results, unless a report counts them as such. */
+/** From a lab, keeps Observations only if they are laboratory results or a DiagnosticReport lists them as results. */
 function wanted(
   source: SourceType,
   resources: Array<Record<string, unknown>>,
@@ -105,7 +105,7 @@ function reportedObservations(resource: Record<string, unknown>): string[] {
   });
 }
 
-/** Category `laboratory`, or none: at a laboratory that is what it then is. */
+/** Whether the category is `laboratory`. An Observation from a lab without a category counts as one. */
 function isLaboratory(observation: Record<string, unknown>): boolean {
   const codings = [observation.category].flat().flatMap((category) => {
     return isRecord(category) && Array.isArray(category.coding) ? (category.coding as unknown[]) : [];
@@ -113,7 +113,7 @@ function isLaboratory(observation: Record<string, unknown>): boolean {
   return codings.length === 0 || codings.some((coding) => isRecord(coding) && coding.code === 'laboratory');
 }
 
-function patientUrns(entries: Entry[]): Map<string, string> {
+function patientUrns(entries: ResponseEntry[]): Map<string, string> {
   const urns = new Map<string, string>();
   for (const { resource, fullUrl } of entries) {
     if (!fullUrl?.startsWith('urn:') || !isRecord(resource) || resource.resourceType !== 'Patient') continue;

@@ -4,35 +4,38 @@ import type { Identity, Retraction } from '../../records/rules/retirement.ts';
 import { isRecord } from '../http/failures.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
 import { entryOf } from './bundle.ts';
-import type { Entry } from './entry.ts';
-import { localPart } from './local-references.ts';
+import { localReferenceOf } from './local-references.ts';
+import type { ResponseEntry } from './response-entry.ts';
 import { isResourceId, namedPatientIds, type Subjects } from './subjects.ts';
 
-/** What an entry says was deleted: itself, or, as bulk data lists them, the entries of the Bundle that it holds. */
-export function deletionsIn(config: ResolvedSourceConfig, { deleted, resource }: Entry): Retraction[] {
+/** The deletions that an entry reports: its own, or those listed in the Bundle it holds (FHIR Bulk Data, `deleted`). */
+export function deletionsIn(
+  config: ResolvedSourceConfig,
+  { deleted, resource }: ResponseEntry,
+): Retraction[] {
   if (deleted !== undefined) {
     const identity = identityAt(config, deleted);
     return identity === undefined ? [] : [{ ...identity, reason: 'deleted', revision: '', patientIds: [] }];
   }
   if (!isRecord(resource) || resource.resourceType !== 'Bundle' || !Array.isArray(resource.entry)) return [];
   const inner: unknown[] = resource.entry;
-  // One level: a list of deleted resources holds no lists.
+  // One level is enough: a list of deletions does not contain further lists.
   return inner
     .map(entryOf)
     .flatMap((entry) => (entry.deleted === undefined ? [] : deletionsIn(config, entry)));
 }
 
-/** A resource of another person, which may have been this person's before. */
+/** A retraction for a resource that names another patient; it may have named this patient before. */
 export function movedAway(resource: Record<string, unknown>, subjects: Subjects): Retraction[] {
   const { resourceType, id } = resource;
-  // A Patient is itself and never becomes another one's.
+  // A Patient resource cannot move to another patient.
   if (typeof resourceType !== 'string' || resourceType === 'Patient' || !isResourceId(id)) return [];
   const revision = revisionOf(resource as Json);
   return [{ resourceType, id, reason: 'moved', revision, patientIds: namedPatientIds(resource, subjects) }];
 }
 
 function identityAt(config: ResolvedSourceConfig, address: string): Identity | undefined {
-  const local = /^https?:/.test(address) ? localPart(config, address) : address;
+  const local = /^https?:/.test(address) ? localReferenceOf(config, address) : address;
   const [, resourceType, id] =
     /^\/?([A-Z][A-Za-z]+)\/([^/?#]+)(?:\/_history\/[^/?#]+)?$/.exec(local ?? '') ?? [];
   return resourceType !== undefined && isResourceId(id) ? { resourceType, id } : undefined;

@@ -1,32 +1,32 @@
-import { type Page, SourceFailure } from '../connector.ts';
-import { badAnswer } from '../http/failures.ts';
-import type { JsonAnswer } from '../http/source-http.ts';
+import { SourceFailure, type SourcePage } from '../connector.ts';
+import { badResponse } from '../http/failures.ts';
+import type { JsonResponse } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
 import { collectAttachments } from './attachments.ts';
 import { fetchedBundle, fetchLink } from './bundle-page.ts';
 import { askEverything } from './everything.ts';
-import type { Fetched } from './fetched.ts';
-import { fetchedJob } from './job-answer.ts';
+import type { FetchedPart } from './fetched-part.ts';
+import { fetchedJob } from './job-result.ts';
 import { fetchRead } from './medications.ts';
 import { fetchFile } from './ndjson.ts';
-import { type Content, contentOf } from './page-content.ts';
+import { contentOf, type PageContent } from './page-content.ts';
 import type { Plan, Step } from './plan.ts';
 import { fetchSearch } from './search-by-type.ts';
 import { beyondMax, fetchSupporting, supportingSteps, withReferred } from './supporting.ts';
 
-/** Answers that `begin` or `poll` already received, by patient id or status address: not fetched twice. */
-export type ReceivedAnswers = Map<string, JsonAnswer>;
+/** Responses that `begin` or `poll` already received, by patient id or status URL, so that none is fetched twice. */
+export type ReceivedResponses = Map<string, JsonResponse>;
 
 /**
- * Fetches what a plan still holds, one page at a time; nothing is fetched before the page before it was taken.
- * An answer without any resource is no page, unless it is the last: then it closes the sequence.
+ * Runs the steps of a plan and yields one page at a time; the next request is sent only once the consumer asks for the
+ * next page. A response without resources yields no page, unless it is the last one: it then closes the sequence.
  */
 export async function* walkPages(
   context: SourceContext,
   plan: Plan,
-  received: ReceivedAnswers,
+  received: ReceivedResponses,
   signal: AbortSignal,
-): AsyncGenerator<Page> {
+): AsyncGenerator<SourcePage> {
   const { source, pagesMax } = context.config;
   let current = plan;
   while (current.steps.length > 0) {
@@ -34,7 +34,7 @@ export async function* walkPages(
     if (step === undefined) break;
     for await (const fetched of fetchStep(context, step, received, signal)) {
       const content = contentOf(context.config, plan.patientIds, fetched.entries);
-      const left = whatIsLeft(context, current, [...fetched.next, ...rest], fetched, content);
+      const left = remainingSteps(context, current, [...fetched.next, ...rest], fetched, content);
       const unreachable = fetched.unreachable ?? left.unreachable;
       current = {
         ...current,
@@ -45,25 +45,28 @@ export async function* walkPages(
       };
       const isLast = current.steps.length === 0;
       if (!isLast && current.pageCount >= pagesMax)
-        throw badAnswer(source, `gave more than ${pagesMax} pages`);
+        throw badResponse(source, `returned more than ${pagesMax} pages`);
       if (isLast && fetched.isAnsweredSearch === false && current.answeredSearchCount === 0) {
         throw new SourceFailure('refused', `${source} supports neither $everything nor any search by type`);
       }
-      const says = (fetched.reportedErrors ?? 0) > 0 || unreachable !== undefined;
-      if (fetched.entries.length > 0 || says || isLast)
+      const isIncomplete = (fetched.reportedErrors ?? 0) > 0 || unreachable !== undefined;
+      if (fetched.entries.length > 0 || isIncomplete || isLast)
         yield await pageOf(context, current, { ...fetched, unreachable }, content, signal);
     }
   }
 }
 
-/** The steps that are left; after the last page of the searches, those for what the pages refer to. */
-function whatIsLeft(
+/**
+ * The steps still to run. Once no other step is left, these are the steps that fetch the supporting resources to which
+ * search results referred.
+ */
+function remainingSteps(
   { config }: SourceContext,
   plan: Plan,
   steps: Step[],
-  { isSearch }: Fetched,
-  { resources }: Content,
-): Pick<Plan, 'steps' | 'supporting'> & Pick<Fetched, 'unreachable'> {
+  { isSearch }: FetchedPart,
+  { resources }: PageContent,
+): Pick<Plan, 'steps' | 'supporting'> & Pick<FetchedPart, 'unreachable'> {
   const supporting =
     isSearch === true ? withReferred(config.source, plan.supporting, resources) : plan.supporting;
   if (steps.length > 0 || supporting.wanted.length === 0) return { steps, supporting };
@@ -75,23 +78,23 @@ function whatIsLeft(
 async function pageOf(
   context: SourceContext,
   plan: Plan,
-  fetched: Fetched,
-  content: Content,
+  fetched: FetchedPart,
+  content: PageContent,
   signal: AbortSignal,
-): Promise<Page> {
-  const { resources, strays, retracted, isAboutAnother } = content;
-  // Only a search may be answered with everybody, page by page.
+): Promise<SourcePage> {
+  const { resources, misattributed, retracted, isAboutAnother } = content;
+  // A search page may contain only other patients: some servers ignore the patient parameter and return everybody.
   if (isAboutAnother && fetched.isSearch !== true) {
-    throw badAnswer(context.config.source, "answered with another patient's record");
+    throw badResponse(context.config.source, "answered with another patient's record");
   }
   const { contentType, bytes } = fetched.raw;
-  const rawBytes = strays.length === 0 ? bytes : fetched.rawWithout(new Set(strays));
+  const rawBytes = misattributed.length === 0 ? bytes : fetched.rawWithout(new Set(misattributed));
   return {
     resources,
     patientIds: plan.patientIds,
     raw: { contentType, bytes: rawBytes },
     ...(await collectAttachments(context, resources, signal)),
-    misattributedCount: strays.length,
+    misattributedCount: misattributed.length,
     retracted,
     reportedErrors: fetched.reportedErrors ?? 0,
     ...(fetched.unreachable === undefined ? {} : { unreachable: fetched.unreachable }),
@@ -102,9 +105,9 @@ async function pageOf(
 async function* fetchStep(
   context: SourceContext,
   step: Step,
-  received: ReceivedAnswers,
+  received: ReceivedResponses,
   signal: AbortSignal,
-): AsyncGenerator<Fetched> {
+): AsyncGenerator<FetchedPart> {
   switch (step.kind) {
     case 'everything':
       return yield await fetchEverything(context, step.patientId, take(received, step.patientId), signal);
@@ -123,34 +126,35 @@ async function* fetchStep(
   }
 }
 
-/** Each received answer is used once and then let go: it may be large. */
-function take(received: ReceivedAnswers, key: string): JsonAnswer | undefined {
-  const answer = received.get(key);
+/** Returns a received response and removes it from the map: it may be large and is used once. */
+function take(received: ReceivedResponses, key: string): JsonResponse | undefined {
+  const response = received.get(key);
   received.delete(key);
-  return answer;
+  return response;
 }
 
 async function fetchEverything(
   context: SourceContext,
   patientId: string,
-  received: JsonAnswer | undefined,
+  received: JsonResponse | undefined,
   signal: AbortSignal,
-): Promise<Fetched> {
+): Promise<FetchedPart> {
   const { source } = context.config;
   const label = 'Patient/$everything';
   if (received !== undefined) return fetchedBundle(context, label, received);
-  const answer = await askEverything(context, patientId, { async: false }, signal);
-  if (answer.kind === 'page') return fetchedBundle(context, label, answer.answer);
-  if (answer.kind === 'accepted') throw badAnswer(source, `made a job of ${label} without being asked to`);
-  throw badAnswer(source, `served ${label} before and now does not`);
+  const response = await askEverything(context, patientId, { async: false }, signal);
+  if (response.kind === 'page') return fetchedBundle(context, label, response.response);
+  if (response.kind === 'accepted')
+    throw badResponse(source, `responded to ${label} with an asynchronous job that was not requested`);
+  throw badResponse(source, `no longer supports ${label}, which it supported when the query began`);
 }
 
 async function fetchJob(
   context: SourceContext,
   url: string,
-  received: JsonAnswer | undefined,
+  received: JsonResponse | undefined,
   signal: AbortSignal,
-): Promise<Fetched> {
+): Promise<FetchedPart> {
   if (received !== undefined) return fetchedJob(context, received);
   const label = 'the status of its job';
   return fetchedJob(context, await context.http.json({ method: 'GET', url: new URL(url), label, signal }));

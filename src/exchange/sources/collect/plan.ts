@@ -8,7 +8,7 @@ const supportingTypeSchema = z.enum(['Organization', 'Practitioner', 'Practition
 export type SupportingType = z.infer<typeof supportingTypeSchema>;
 const urlSchema = z.url({ protocol: /^https?$/ });
 
-/** One thing left to fetch. Steps are plain data, so that a crash costs at most one page. */
+/** One request still to make. Steps are plain data and are stored, so that a crash loses at most one page. */
 const stepSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('everything'), patientId: idSchema }),
   z.object({
@@ -18,14 +18,14 @@ const stepSchema = z.discriminatedUnion('kind', [
     value: z.string(),
   }),
   z.object({ kind: z.literal('read'), type: z.literal('Medication'), id: idSchema }),
-  /** Resources that others refer to. */
+  /** Resources that collected resources refer to. */
   z.object({
     kind: z.literal('supporting'),
     by: z.enum(['search', 'read']),
     type: supportingTypeSchema,
     ids: z.array(idSchema).min(1),
   }),
-  /** A further page. `seen` holds short hashes of the links already followed, to notice circles. */
+  /** A further page. `seen` holds short hashes of the links already followed, to detect loops. */
   z.object({
     kind: z.literal('link'),
     url: urlSchema,
@@ -33,9 +33,9 @@ const stepSchema = z.discriminatedUnion('kind', [
     /** Set on the pages of a search by type. */
     searchedType: z.string().optional(),
   }),
-  /** The status address of a finished job: a Bundle or a manifest. */
+  /** The status URL of a finished job; it returns a Bundle or a manifest. */
   z.object({ kind: z.literal('job'), url: urlSchema }),
-  /** An NDJSON file, from `offsetBytes` on (counted after decompression; always the start of a line). */
+  /** An NDJSON file, read from `offsetBytes` (counted after decompression; always the start of a line). */
   z.object({
     kind: z.literal('file'),
     url: urlSchema,
@@ -46,13 +46,13 @@ const stepSchema = z.discriminatedUnion('kind', [
 
 const planSchema = z.object({
   version: z.literal(1),
-  /** The patients' ids at the source: what an answer must name to be kept. */
+  /** The person's Patient ids at the source; clinical resources must name one of them to be kept. */
   patientIds: z.array(idSchema).min(1),
   steps: z.array(stepSchema).min(1),
   pageCount: z.number().int().nonnegative(),
-  /** Searches by type that were answered; when none is at the end, the source can serve nothing. */
+  /** Number of searches by type that the source answered; if it is 0 at the end, the source supports none. */
   answeredSearchCount: z.number().int().nonnegative(),
-  /** `Type/id` of what the pages of searches refer to: still wanted, or brought or asked for. */
+  /** `Type/id` of resources that search results refer to: `wanted` still to fetch, `known` received or requested. */
   supporting: z
     .object({ wanted: z.array(z.string()), known: z.array(z.string()) })
     .default(() => ({ wanted: [], known: [] })),
@@ -60,7 +60,7 @@ const planSchema = z.object({
 
 export type Step = z.infer<typeof stepSchema>;
 export type StepOf<Kind extends Step['kind']> = Extract<Step, { kind: Kind }>;
-/** What is left to fetch of one answer. The cursor of a page is the plan after that page. */
+/** The requests still to make for one attempt. The cursor of a page is the plan after that page. */
 export type Plan = z.infer<typeof planSchema>;
 
 export const stepsSchema = z.array(stepSchema);
@@ -78,9 +78,11 @@ export function newPlan(patientIds: string[], steps: Step[]): Plan {
   };
 }
 
+/** @throws SourceFailure `refused` when the stored cursor does not have this connector's shape */
 export function planOfCursor(cursor: Cursor): Plan {
   const plan = planSchema.safeParse(cursor);
-  if (!plan.success) throw new SourceFailure('refused', 'the recorded cursor is not one of this connector');
+  if (!plan.success)
+    throw new SourceFailure('refused', 'the stored cursor was not created by this connector');
   return plan.data;
 }
 

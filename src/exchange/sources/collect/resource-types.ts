@@ -1,10 +1,10 @@
 import type { SourceType } from '../../../contract/primitives.ts';
 
-/** Which resource types a source is asked for, and which come along because those refer to them. */
+/** The resource types that a source is asked for, and the types of resources that those refer to. */
 export interface ResourceTypes {
-  /** About one patient: kept only when they name the patient that was asked about. */
+  /** About one patient; kept only when they name a requested patient. */
   clinical: readonly string[];
-  /** Usually about nobody: kept unless they name another patient. */
+  /** Usually name no patient; kept unless they name another patient. */
   supporting: readonly string[];
 }
 
@@ -86,20 +86,20 @@ export function resourceTypesOf(source: SourceType): ResourceTypes {
   return TYPES[source];
 }
 
-/** Types to search by patient when there is no $everything: the clinical ones, and what often is about somebody. */
+/** Types to search by patient without $everything: the clinical ones, and supporting ones that often name a patient. */
 export function searchedTypesOf(source: SourceType): string[] {
   const { clinical, supporting } = TYPES[source];
   return [...clinical, ...supporting.filter((type) => type === 'Device' || type === 'Provenance')];
 }
 
-/** Types whose parameter for the patient is not `patient`. */
+/** Types whose search parameter for the patient is not `patient`. */
 const PATIENT_PARAMETER: Record<string, string> = { AdverseEvent: 'subject', Patient: '_id' };
 
 export function patientParameterOf(type: string): string {
   return PATIENT_PARAMETER[type] ?? 'patient';
 }
 
-/** Types that mean little without the Medication they refer to. */
+/** Whether resources of this type may refer to a Medication, which names the drug. */
 export function refersToMedication(type: string): boolean {
   return MEDICATION_CLINICAL.includes(type);
 }

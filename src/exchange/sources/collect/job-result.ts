@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { SourceFailure } from '../connector.ts';
-import { badAnswer, isRecord, issueCodeOf } from '../http/failures.ts';
-import type { JsonAnswer } from '../http/source-http.ts';
+import { badResponse, isRecord, issueCodeOf } from '../http/failures.ts';
+import type { JsonResponse } from '../http/source-http.ts';
 import { isAllowedUrl } from '../source-config.ts';
 import type { SourceContext } from '../source-context.ts';
 import { fetchedBundle } from './bundle-page.ts';
-import type { Fetched } from './fetched.ts';
+import type { FetchedPart } from './fetched-part.ts';
 import type { StepOf } from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
 
-const JOB_ANSWER = 'its job';
+const JOB_RESULT = 'its job';
 
 /** Manifest of NDJSON files (FHIR bulk data, "Response - Complete Status"). */
 const fileSchema = z.object({ type: z.string().optional(), url: z.string() });
@@ -21,30 +21,30 @@ const manifestSchema = z.object({
   deleted: z.array(fileSchema).optional(),
 });
 
-/** What a finished job brings: a Bundle, a Bundle in a batch response, or a manifest of files. */
-export function fetchedJob(context: SourceContext, answer: JsonAnswer): Fetched {
+/** Reads the result of a finished job: a Bundle, a Bundle inside a batch response, or a manifest of files. */
+export function fetchedJob(context: SourceContext, response: JsonResponse): FetchedPart {
   const { source } = context.config;
-  if (answer.json.resourceType === 'OperationOutcome') {
-    const code = issueCodeOf(answer.json);
+  if (response.json.resourceType === 'OperationOutcome') {
+    const code = issueCodeOf(response.json);
     throw new SourceFailure(
       'job-failed',
       `${source} failed the job it accepted${code === undefined ? '' : ` (${code})`}`,
     );
   }
-  if (answer.json.resourceType === 'Bundle') return fetchedJobBundle(context, answer);
-  const manifest = manifestSchema.safeParse(answer.json);
+  if (response.json.resourceType === 'Bundle') return fetchedJobBundle(context, response);
+  const manifest = manifestSchema.safeParse(response.json);
   if (!manifest.success)
-    throw badAnswer(source, 'finished its job with neither a Bundle nor a list of files');
-  return fetchedManifest(context, answer, manifest.data);
+    throw badResponse(source, 'finished its job with neither a Bundle nor a list of files');
+  return fetchedManifest(context, response, manifest.data);
 }
 
-/** R5 servers wrap the answer: a Bundle of type batch-response whose entry holds the Bundle asked for. */
-function fetchedJobBundle(context: SourceContext, answer: JsonAnswer): Fetched {
-  if (answer.json.type !== 'batch-response') return fetchedBundle(context, JOB_ANSWER, answer);
-  const parts: unknown[] = Array.isArray(answer.json.entry) ? answer.json.entry : [];
+/** R5 servers wrap the result: a Bundle of type batch-response whose entry holds the requested Bundle. */
+function fetchedJobBundle(context: SourceContext, response: JsonResponse): FetchedPart {
+  if (response.json.type !== 'batch-response') return fetchedBundle(context, JOB_RESULT, response);
+  const parts: unknown[] = Array.isArray(response.json.entry) ? response.json.entry : [];
   const fetched = parts.map((part) => {
-    const response = isRecord(part) && isRecord(part.response) ? part.response : {};
-    const status = /^\d{3}/.exec(String(response.status ?? '200'))?.[0] ?? '';
+    const entryResponse = isRecord(part) && isRecord(part.response) ? part.response : {};
+    const status = /^\d{3}/.exec(String(entryResponse.status ?? '200'))?.[0] ?? '';
     if (!status.startsWith('2')) {
       throw new SourceFailure(
         'job-failed',
@@ -52,9 +52,9 @@ function fetchedJobBundle(context: SourceContext, answer: JsonAnswer): Fetched {
       );
     }
     const json = isRecord(part) && isRecord(part.resource) ? part.resource : {};
-    return fetchedBundle(context, JOB_ANSWER, { ...answer, json });
+    return fetchedBundle(context, JOB_RESULT, { ...response, json });
   });
-  const outer = fetchedBundle(context, JOB_ANSWER, answer);
+  const outer = fetchedBundle(context, JOB_RESULT, response);
   return {
     ...outer,
     entries: fetched.flatMap(({ entries }) => entries),
@@ -63,14 +63,14 @@ function fetchedJobBundle(context: SourceContext, answer: JsonAnswer): Fetched {
 }
 
 /**
- * The files in the manifest become steps. A manifest that lists nothing but errors is a failed job; errors beside
- * data are counted: the data is what the source could give.
+ * Turns the files of the manifest into steps. A manifest that lists only errors is a failed job. When it lists data as
+ * well, the data is collected and the error files are counted.
  */
 function fetchedManifest(
   { config }: SourceContext,
-  answer: JsonAnswer,
+  response: JsonResponse,
   manifest: z.infer<typeof manifestSchema>,
-): Fetched {
+): FetchedPart {
   const errorCount = manifest.error?.length ?? 0;
   if (manifest.output.length === 0 && errorCount > 0) {
     throw new SourceFailure('job-failed', `${config.source} finished its job with errors only`);
@@ -80,11 +80,11 @@ function fetchedManifest(
     return type === undefined || clinical.includes(type) || supporting.includes(type);
   });
   const steps = [...wanted, ...(manifest.deleted ?? [])].map(({ url }): StepOf<'file'> => {
-    if (!URL.canParse(url, answer.url.href))
-      throw badAnswer(config.source, 'listed a file without a valid address');
-    const fileUrl = new URL(url, answer.url.href);
+    if (!URL.canParse(url, response.url.href))
+      throw badResponse(config.source, 'listed a file without a valid address');
+    const fileUrl = new URL(url, response.url.href);
     if (!isAllowedUrl(config, fileUrl)) {
-      throw badAnswer(
+      throw badResponse(
         config.source,
         `put a file at ${fileUrl.origin}, which is not one of its configured origins`,
       );
@@ -98,8 +98,8 @@ function fetchedManifest(
   });
   return {
     entries: [],
-    raw: { bytes: answer.bytes, contentType: answer.contentType },
-    rawWithout: () => answer.bytes,
+    raw: { bytes: response.bytes, contentType: response.contentType },
+    rawWithout: () => response.bytes,
     next: steps,
     reportedErrors: errorCount,
   };

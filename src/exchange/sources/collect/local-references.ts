@@ -1,16 +1,16 @@
 import { isRecord } from '../http/failures.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
-import type { Entry } from './entry.ts';
+import type { ResponseEntry } from './response-entry.ts';
 import { isResourceId } from './subjects.ts';
 
 /**
- * Writes references as `Type/id` where the answer or the address tells what they mean: `urn:uuid:…` and absolute
- * ones that are the fullUrl of an entry, and addresses at the source's own origins. Only the answer knows that, so
- * it is done before its resources part. Resources without such references stay as they are.
+ * Rewrites references to `Type/id` where they can be resolved: the fullUrl of another entry (`urn:uuid:…` or absolute), or
+ * a URL at one of the source's own origins. fullUrls are known only within one response, so this runs before its resources
+ * are stored one by one. Resources without such references are returned unchanged.
  */
 export function withLocalReferences<R extends Record<string, unknown>>(
   config: ResolvedSourceConfig,
-  entries: readonly Entry[],
+  entries: readonly ResponseEntry[],
   resources: readonly R[],
 ): R[] {
   const named = new Map<string, string>();
@@ -18,18 +18,21 @@ export function withLocalReferences<R extends Record<string, unknown>>(
     if (fullUrl === undefined || !isRecord(resource) || !isResourceId(resource.id)) continue;
     named.set(fullUrl, `${String(resource.resourceType)}/${resource.id}`);
   }
-  const locate = (reference: string) => named.get(reference) ?? localPart(config, reference);
+  const locate = (reference: string) => named.get(reference) ?? localReferenceOf(config, reference);
   return resources.map((resource) => located(resource, locate) as R);
 }
 
-/** `Type/id` of an address at one of the source's own origins. */
-export function localPart({ allowedOrigins }: ResolvedSourceConfig, reference: string): string | undefined {
+/** The `Type/id` part of a URL at one of the source's own origins; undefined for any other reference. */
+export function localReferenceOf(
+  { allowedOrigins }: ResolvedSourceConfig,
+  reference: string,
+): string | undefined {
   const match = /^https?:\/\/[^?#]+\/([A-Z][A-Za-z]+\/[^/?#]+)(?:\/_history\/[^/?#]+)?$/.exec(reference);
   if (match?.[1] === undefined || !URL.canParse(reference)) return undefined;
   return allowedOrigins.has(new URL(reference).origin) ? match[1] : undefined;
 }
 
-/** The same object when nothing in it is to be changed. */
+/** Returns the same object when nothing in it changes. */
 function located(value: unknown, locate: (reference: string) => string | undefined): unknown {
   if (Array.isArray(value)) {
     const items: unknown[] = value.map((item) => located(item, locate));

@@ -2,12 +2,15 @@ import { failureOfStatus } from '../http/failures.ts';
 import { FHIR_JSON, readError, type SourceRequest } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
 import { fetchedBundle } from './bundle-page.ts';
-import type { Fetched } from './fetched.ts';
+import type { FetchedPart } from './fetched-part.ts';
 import { missingReads } from './medications.ts';
 import type { Step, StepOf } from './plan.ts';
 import { patientParameterOf, refersToMedication, searchedTypesOf } from './resource-types.ts';
 
-/** For a source without $everything: one search for each type and patient, cut to what its statement lists. */
+/**
+ * The steps for a source without $everything: one search per type that its CapabilityStatement lists. When the statement
+ * lists none of our types, all of them are tried.
+ */
 export async function searchSteps(context: SourceContext, patientId: string): Promise<Step[]> {
   const { searchParameters } = await context.capabilities.read();
   const types = searchedTypesOf(context.config.source);
@@ -26,25 +29,25 @@ function parameterFor(type: string, offered: ReadonlySet<string> | undefined): s
 }
 
 /**
- * Searches by POST, else by GET (the address then holds an opaque id, no more than `Patient/{id}` does). A type
- * that the source cannot search either way is left out.
+ * Searches by POST, otherwise by GET (the URL then contains an opaque id, as `Patient/{id}` does). A type that the source
+ * cannot search either way yields no entries.
  */
 export async function fetchSearch(
   context: SourceContext,
   step: StepOf<'search'>,
   signal: AbortSignal,
-): Promise<Fetched> {
+): Promise<FetchedPart> {
   const { config, http } = context;
   const label = `${step.type}/_search`;
-  for (const question of waysToAsk(context, step)) {
-    const answer = await http.send({ ...question, label, signal });
-    if (answer.status === 200) {
-      const json = await http.readJson(answer, label);
+  for (const request of searchRequests(context, step)) {
+    const response = await http.send({ ...request, label, signal });
+    if (response.status === 200) {
+      const json = await http.readJson(response, label);
       const fetched = fetchedBundle(context, label, json, { searchedType: step.type });
       const missing = step.parameter === '_id' ? missingReads(step, fetched.entries) : [];
       return { ...fetched, next: [...fetched.next, ...missing], isAnsweredSearch: true };
     }
-    const error = await readError(answer);
+    const error = await readError(response);
     if (![400, 404, 405, 415, 422, 501].includes(error.status)) {
       throw failureOfStatus(config.source, label, error);
     }
@@ -59,7 +62,8 @@ export async function fetchSearch(
   };
 }
 
-function waysToAsk(
+/** The search as POST and as GET, in the order in which they are tried. */
+function searchRequests(
   { config }: SourceContext,
   { type, parameter, value }: StepOf<'search'>,
 ): Array<Pick<SourceRequest, 'method' | 'url' | 'body'>> {

@@ -1,9 +1,9 @@
 import type { SourceType } from '../../../contract/primitives.ts';
-import { badAnswer, failureOfRest, isRecord } from '../http/failures.ts';
+import { badResponse, failureOfRest, isRecord } from '../http/failures.ts';
 import { describeType, readError } from '../http/source-http.ts';
 import { readSourceJson } from '../http/source-json.ts';
 import type { SourceContext } from '../source-context.ts';
-import type { Fetched } from './fetched.ts';
+import type { FetchedPart } from './fetched-part.ts';
 import type { StepOf } from './plan.ts';
 
 const FILE = 'a file of its job';
@@ -11,7 +11,7 @@ const LINES_MAX = 500;
 const BLANK_BYTES_MAX = 1_000_000;
 const NEWLINE = 0x0a;
 export const FHIR_NDJSON = 'application/fhir+ndjson';
-/** File stores often know no better than octet-stream; the lines themselves are checked. */
+/** File stores often send octet-stream, so it is accepted; each line is checked anyway. */
 const NDJSON_TYPES = new Set([
   FHIR_NDJSON,
   'application/ndjson',
@@ -20,13 +20,13 @@ const NDJSON_TYPES = new Set([
   'binary/octet-stream',
 ]);
 
-/** Streams one NDJSON file and cuts it to pages; the step after each page goes on behind its last line. */
+/** Streams one NDJSON file and splits it into pages; the step after each page continues after that page's last line. */
 export async function* fetchFile(
   { config, http }: SourceContext,
   step: StepOf<'file'>,
   signal: AbortSignal,
-): AsyncGenerator<Fetched> {
-  const answer = await http.send({
+): AsyncGenerator<FetchedPart> {
+  const response = await http.send({
     method: 'GET',
     url: new URL(step.url),
     label: FILE,
@@ -35,27 +35,28 @@ export async function* fetchFile(
     streamed: true,
     signal,
   });
-  if (answer.status !== 200) throw failureOfRest(config.source, FILE, await readError(answer));
-  if (!NDJSON_TYPES.has(answer.mediaType)) {
-    await answer.discard();
-    throw badAnswer(
+  if (response.status !== 200) throw failureOfRest(config.source, FILE, await readError(response));
+  if (!NDJSON_TYPES.has(response.mediaType)) {
+    await response.discard();
+    throw badResponse(
       config.source,
-      `answered ${FILE} with ${describeType(answer.mediaType)} instead of NDJSON`,
+      `answered ${FILE} with ${describeType(response.mediaType)} instead of NDJSON`,
     );
   }
   const limits = { linesMax: LINES_MAX, bytesMax: config.pageBytesMax, offsetBytes: step.offsetBytes };
-  for await (const cut of cutLines(answer.chunks(), limits)) {
+  for await (const cut of cutLines(response.chunks(), limits)) {
     if (cut.kind === 'too-long')
-      throw badAnswer(config.source, `put more than a page's bytes on one line of ${FILE}`);
-    if (cut.kind === 'too-short') throw badAnswer(config.source, `shortened ${FILE} while it was being read`);
+      throw badResponse(config.source, `sent a line longer than ${config.pageBytesMax} bytes in ${FILE}`);
+    if (cut.kind === 'too-short')
+      throw badResponse(config.source, `returned ${FILE} that is shorter than at the previous read`);
     if (cut.kind === 'too-blank')
-      throw badAnswer(config.source, `put more than ${BLANK_BYTES_MAX} bytes of blank lines into ${FILE}`);
+      throw badResponse(config.source, `sent more than ${BLANK_BYTES_MAX} bytes of blank lines in ${FILE}`);
     const lines = cut.lines.map((line) => ({ line, resource: resourceOf(line, config.source) }));
     yield {
       entries: lines.map(({ resource }) => ({ resource })),
       raw: { bytes: Buffer.concat(cut.lines), contentType: FHIR_NDJSON },
-      rawWithout: (strays) =>
-        Buffer.concat(lines.filter(({ resource }) => !strays.has(resource)).map(({ line }) => line)),
+      rawWithout: (misattributed) =>
+        Buffer.concat(lines.filter(({ resource }) => !misattributed.has(resource)).map(({ line }) => line)),
       next: cut.isLast ? [] : [{ ...step, offsetBytes: cut.endBytes }],
     };
   }
@@ -70,13 +71,13 @@ type Cut =
 interface CutLimits {
   linesMax: number;
   bytesMax: number;
-  /** Bytes to skip: those of earlier pages. */
+  /** Bytes of earlier pages, which are skipped. */
   offsetBytes: number;
 }
 
 /**
- * Cuts a stream to groups of lines, blank lines left out. A group goes out only when another line follows it, so
- * that the last one is known to be the last; an empty file is one empty group.
+ * Splits a stream into groups of lines and drops blank lines. A group is yielded only once another line follows it, so
+ * that the last group can be marked as the last. An empty file yields one empty group.
  */
 export async function* cutLines(parts: AsyncIterable<Buffer>, limits: CutLimits): AsyncGenerator<Cut> {
   let group: Buffer[] = [];
@@ -95,7 +96,7 @@ export async function* cutLines(parts: AsyncIterable<Buffer>, limits: CutLimits)
     }
     endBytes += line.length;
     if (isBlank) {
-      // Nothing else ends a file of nothing but blank lines, which a few bytes of gzip can make as long as they like.
+      // A few bytes of gzip can expand to endless blank lines, so they need a limit of their own.
       blankBytes += line.length;
       if (blankBytes > BLANK_BYTES_MAX) return yield { kind: 'too-blank' };
       continue;
@@ -134,7 +135,7 @@ async function* linesOf(
 
 function resourceOf(line: Buffer, source: SourceType): Record<string, unknown> {
   const read = readSourceJson(line);
-  if (!read.isRead) throw badAnswer(source, `answered ${FILE} with a line of ${read.fault}`);
-  if (!isRecord(read.json)) throw badAnswer(source, `answered ${FILE} with a line of broken JSON`);
+  if (!read.isRead) throw badResponse(source, `answered ${FILE} with a line of ${read.fault}`);
+  if (!isRecord(read.json)) throw badResponse(source, `answered ${FILE} with a line of broken JSON`);
   return read.json;
 }

@@ -1,31 +1,31 @@
 import type { SourceType } from '../../../contract/primitives.ts';
-import { badAnswer, isRecord, issueCodeOf } from '../http/failures.ts';
-import type { JsonAnswer } from '../http/source-http.ts';
-import type { Entry } from './entry.ts';
+import { badResponse, isRecord, issueCodeOf } from '../http/failures.ts';
+import type { JsonResponse } from '../http/source-http.ts';
+import type { ResponseEntry } from './response-entry.ts';
 
 export interface Bundle {
-  entries: Entry[];
-  /** The next page's link as it stands, absolute or relative. */
+  entries: ResponseEntry[];
+  /** The link to the next page as the source wrote it, absolute or relative. */
   next?: string;
   total?: number;
 }
 
-/** Reads a Bundle; anything else in its place is a bad answer. */
-export function bundleOf(source: SourceType, label: string, answer: JsonAnswer): Bundle {
-  const { json } = answer;
+/** @throws SourceFailure `bad-answer` when the response is not a Bundle */
+export function bundleOf(source: SourceType, label: string, response: JsonResponse): Bundle {
+  const { json } = response;
   if (json.resourceType === 'OperationOutcome') {
     const code = issueCodeOf(json);
-    throw badAnswer(
+    throw badResponse(
       source,
       `answered ${label} with an OperationOutcome${code === undefined ? '' : ` (${code})`}`,
     );
   }
   if (json.resourceType !== 'Bundle')
-    throw badAnswer(source, `answered ${label} with something that is no Bundle`);
+    throw badResponse(source, `answered ${label} with something other than a Bundle`);
   const entry = json.entry ?? [];
   const link = json.link ?? [];
   if (!Array.isArray(entry) || !Array.isArray(link))
-    throw badAnswer(source, `answered ${label} with a broken Bundle`);
+    throw badResponse(source, `answered ${label} with a broken Bundle`);
   return {
     entries: json.type === 'history' ? newestOf(entry.map(entryOf)) : entry.map(entryOf),
     next: (link as unknown[]).map(nextLinkOf).find((url) => url !== undefined),
@@ -33,7 +33,7 @@ export function bundleOf(source: SourceType, label: string, answer: JsonAnswer):
   };
 }
 
-export function entryOf(entry: unknown): Entry {
+export function entryOf(entry: unknown): ResponseEntry {
   if (!isRecord(entry)) return { resource: undefined };
   const deleted = deletedBy(entry);
   return {
@@ -43,7 +43,7 @@ export function entryOf(entry: unknown): Entry {
   };
 }
 
-/** The address of what a history, or a list of deleted resources, says was deleted. */
+/** The address of the deleted resource, when the entry (of a history or a list of deletions) reports a deletion. */
 function deletedBy({ request, response, resource, fullUrl }: Record<string, unknown>): string | undefined {
   const isDelete = isRecord(request) && request.method === 'DELETE';
   const isGone = resource === undefined && isRecord(response) && String(response.status).startsWith('410');
@@ -52,8 +52,8 @@ function deletedBy({ request, response, resource, fullUrl }: Record<string, unkn
   return [url, fullUrl].find((address) => typeof address === 'string');
 }
 
-/** A history tells the newest version of each resource first, and only that one counts. */
-function newestOf(entries: Entry[]): Entry[] {
+/** Keeps the newest version of each resource of a history; FHIR lists the newest first. */
+function newestOf(entries: ResponseEntry[]): ResponseEntry[] {
   const seen = new Set<string>();
   return entries.filter(({ deleted, resource, fullUrl }) => {
     const name =
@@ -71,7 +71,10 @@ function nextLinkOf(link: unknown): string | undefined {
   return typeof link.url === 'string' ? link.url : '';
 }
 
-/** An absolute address; `/x` and `?x` against the page that names it, `Patient/x` against the base address. */
+/**
+ * Resolves a link to an absolute URL: `/x` and `?x` against the page that contains it, `Patient/x` against the FHIR base
+ * URL. Returns undefined when the result is not a valid URL.
+ */
 export function resolveLink(link: string, page: URL, base: URL): URL | undefined {
   const against = link.startsWith('/') || link.startsWith('?') ? page : base;
   return link !== '' && URL.canParse(link, against.href) ? new URL(link, against.href) : undefined;

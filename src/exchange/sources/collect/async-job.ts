@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import { type JobHandle, SourceFailure } from '../connector.ts';
+import { type ErrorResponse, failureOfStatus } from '../http/failures.ts';
+import { FHIR_JSON, type JsonResponse, readError } from '../http/source-http.ts';
+import type { SourceContext } from '../source-context.ts';
+import { newPlan, type Plan, stepsSchema } from './plan.ts';
+
+const JOB_STATUS = 'the status of its job';
+
+const jobSchema = z.object({
+  version: z.literal(1),
+  patientIds: z.array(z.string()).min(1),
+  /** One job per record that the source holds about the person. */
+  jobs: z.array(z.object({ url: z.url(), isDone: z.boolean() })).min(1),
+  /** Steps for records that the source serves without a job; they run once all jobs are done. */
+  steps: stepsSchema,
+});
+
+export type Job = z.infer<typeof jobSchema>;
+
+/** @throws SourceFailure `refused` when the stored handle does not have this connector's shape */
+export function jobOfHandle(handle: JobHandle): Job {
+  const job = jobSchema.safeParse(handle);
+  if (!job.success)
+    throw new SourceFailure('refused', 'the stored job handle was not created by this connector');
+  return job.data;
+}
+
+export type JobState =
+  /** `changed` is the job to store; undefined when nothing has changed since the last poll. */
+  | { kind: 'pending'; changed?: Job; retryAfterMs?: number }
+  /** `responses` holds the responses just received, by status URL, so that none is fetched twice. */
+  | { kind: 'ready'; plan: Plan; responses: Map<string, JsonResponse> };
+
+/** Polls each unfinished job. The result is `ready` once all jobs are done. */
+export async function pollJob(context: SourceContext, job: Job, signal: AbortSignal): Promise<JobState> {
+  const responses = new Map<string, JsonResponse>();
+  const delaysMs: number[] = [];
+  const jobs = [];
+  for (const part of job.jobs) {
+    const state = part.isDone ? undefined : await askStatus(context, part.url, signal);
+    if (state?.retryAfterMs !== undefined) delaysMs.push(state.retryAfterMs);
+    if (state?.response !== undefined) responses.set(part.url, state.response);
+    jobs.push({ url: part.url, isDone: part.isDone || state?.response !== undefined });
+  }
+  if (jobs.every(({ isDone }) => isDone)) {
+    const steps = [...jobs.map(({ url }) => ({ kind: 'job' as const, url })), ...job.steps];
+    return { kind: 'ready', plan: newPlan(job.patientIds, steps), responses };
+  }
+  const retryAfterMs = delaysMs.length === 0 ? undefined : Math.max(...delaysMs);
+  return { kind: 'pending', ...(responses.size > 0 ? { changed: { ...job, jobs } } : {}), retryAfterMs };
+}
+
+/** Returns the job's response when it is done, otherwise the delay that the source asked for. */
+async function askStatus(
+  { config, http }: SourceContext,
+  url: string,
+  signal: AbortSignal,
+): Promise<{ response?: JsonResponse; retryAfterMs?: number }> {
+  const response = await http.send({
+    method: 'GET',
+    url: new URL(url),
+    label: JOB_STATUS,
+    accept: FHIR_JSON,
+    signal,
+  });
+  if (response.status === 200) return { response: await http.readJson(response, JOB_STATUS) };
+  const { retryAfterMs } = response;
+  if (response.status === 202 || isAskedToWait(response.status, retryAfterMs)) {
+    await response.discard();
+    return { retryAfterMs };
+  }
+  throw jobFailure(config.source, await readError(response));
+}
+
+/** FHIR Bulk Data: the source asks us to poll less often. The job itself has not failed. */
+function isAskedToWait(status: number, retryAfterMs: number | undefined): boolean {
+  return status === 429 || (status === 503 && retryAfterMs !== undefined);
+}
+
+/**
+ * The failure for an error response from a status URL. A 5xx with an OperationOutcome means that the job failed; a 5xx
+ * without one comes from a proxy or the network, so polling continues.
+ */
+function jobFailure(source: SourceContext['config']['source'], error: ErrorResponse): SourceFailure {
+  const failure = failureOfStatus(source, JOB_STATUS, error);
+  const { status, issueCode } = error;
+  const isAccess = status === 401 || status === 403;
+  const isNetwork = status === 408 || (status >= 500 && error.isOutcome !== true);
+  if (isAccess || isNetwork || status < 400) return failure;
+  const reason =
+    status === 404 || status === 410 ? 'no longer knows the job it accepted' : 'failed the job it accepted';
+  const code = issueCode === undefined ? '' : `, ${issueCode}`;
+  return new SourceFailure('job-failed', `${source} ${reason} (${status}${code})`, { httpStatus: status });
+}
+
+/**
+ * Sends DELETE to each status URL. A source that no longer knows the job, or does not support cancellation, is not an
+ * error.
+ */
+export async function cancelJob(
+  { config, http }: SourceContext,
+  job: Job,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { url } of job.jobs) {
+    const label = 'the cancellation of its job';
+    const response = await http.send({ method: 'DELETE', url: new URL(url), label, signal });
+    const isFine = response.status < 300 || [404, 405, 409, 410, 501].includes(response.status);
+    if (!isFine) throw failureOfStatus(config.source, label, await readError(response));
+    await response.discard();
+  }
+}

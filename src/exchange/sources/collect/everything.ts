@@ -1,0 +1,96 @@
+import { isMissingOperation, type Support } from '../capabilities.ts';
+import { badResponse, failureOfStatus } from '../http/failures.ts';
+import type { SourceResponse } from '../http/http-response.ts';
+import { FHIR_JSON, type JsonResponse, readError } from '../http/source-http.ts';
+import { isAllowedUrl } from '../source-config.ts';
+import type { SourceContext } from '../source-context.ts';
+import { resourceTypesOf } from './resource-types.ts';
+
+const EVERYTHING = 'Patient/$everything';
+
+export type EverythingResult =
+  | { kind: 'page'; response: JsonResponse }
+  | { kind: 'accepted'; statusUrl: string; retryAfterMs?: number }
+  | { kind: 'missing' };
+
+export interface EverythingOptions {
+  /** Requests a background job (FHIR asynchronous pattern); the source may still respond at once. */
+  async: boolean;
+  callbackUrl?: string;
+}
+
+/** Requests everything that the source holds about one of its patients. */
+export async function askEverything(
+  context: SourceContext,
+  patientId: string,
+  options: EverythingOptions,
+  signal: AbortSignal,
+): Promise<EverythingResult> {
+  const { config, http, capabilities } = context;
+  const support = (await capabilities.read()).operations.everything;
+  if (support === 'missing') return { kind: 'missing' };
+  const send = (withTypes: boolean) =>
+    http.send({
+      method: 'GET',
+      url: everythingUrl(context, patientId, withTypes),
+      label: EVERYTHING,
+      headers: {
+        ...(options.async ? { prefer: 'respond-async' } : {}),
+        ...(options.callbackUrl === undefined ? {} : { 'x-callback-url': options.callbackUrl }),
+      },
+      accept: FHIR_JSON,
+      signal,
+    });
+
+  const hasTypes = config.source !== 'hie';
+  let response = await send(hasTypes);
+  if (response.status === 400 && hasTypes) {
+    // Not every server supports `_type` here. We filter the response anyway.
+    await response.discard();
+    response = await send(false);
+  }
+  if (response.status === 200) return { kind: 'page', response: await http.readJson(response, EVERYTHING) };
+  if (response.status === 202) return accepted(context, response);
+  return missingOrThrow(context, response, support);
+}
+
+async function missingOrThrow(
+  { config, capabilities }: SourceContext,
+  response: SourceResponse,
+  support: Support,
+) {
+  const error = await readError(response);
+  if (!isMissingOperation(error, support)) throw failureOfStatus(config.source, EVERYTHING, error);
+  capabilities.noteMissing('everything');
+  return { kind: 'missing' as const };
+}
+
+async function accepted({ config }: SourceContext, response: SourceResponse): Promise<EverythingResult> {
+  await response.discard();
+  const location = response.header('content-location') ?? response.header('location');
+  if (location === undefined || !URL.canParse(location, response.url.href)) {
+    throw badResponse(
+      config.source,
+      `accepted ${EVERYTHING} without a valid Content-Location for its status`,
+    );
+  }
+  const statusUrl = new URL(location, response.url.href);
+  if (!isAllowedUrl(config, statusUrl)) {
+    throw badResponse(
+      config.source,
+      `put the job's status at ${statusUrl.origin}, which is not one of its configured origins`,
+    );
+  }
+  return { kind: 'accepted', statusUrl: statusUrl.href, retryAfterMs: response.retryAfterMs };
+}
+
+/** `_type` limits the response to the types we keep; the HIE is asked for all types. */
+function everythingUrl({ config }: SourceContext, patientId: string, withTypes: boolean): URL {
+  const url = new URL(`Patient/${patientId}/$everything`, config.baseUrl);
+  url.searchParams.set('_count', String(config.pageSize));
+  if (withTypes) {
+    const { clinical, supporting } = resourceTypesOf(config.source);
+    url.searchParams.set('_type', [...clinical, ...supporting].join(','));
+  }
+  return url;
+}

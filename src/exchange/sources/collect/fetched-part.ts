@@ -1,0 +1,21 @@
+import type { Unreachable } from '../connector.ts';
+import type { Step } from './plan.ts';
+import type { ResponseEntry } from './response-entry.ts';
+
+/** One response of a source, or one section of an NDJSON file, before it becomes a page. */
+export interface FetchedPart {
+  entries: ResponseEntry[];
+  raw: { bytes: Buffer; contentType: string };
+  /** The same bytes without misattributed resources, which are never stored. */
+  rawWithout(misattributed: ReadonlySet<unknown>): Buffer;
+  /** Steps that this response adds; they run before the steps already planned. */
+  next: Step[];
+  /** Number of error files in a bulk data manifest. */
+  reportedErrors?: number;
+  /** Whether this is a page of a search by type. Some servers ignore search parameters and return other patients too. */
+  isSearch?: boolean;
+  /** Whether the source answered the search; undefined when this is not a search. */
+  isAnsweredSearch?: boolean;
+  /** Referenced resources that could not be fetched. */
+  unreachable?: Unreachable;
+}
