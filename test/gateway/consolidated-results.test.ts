@@ -20,11 +20,11 @@ import {
 import { createLinkMaker, signLink } from '../../src/exchange/platform/links/signed-link.ts';
 import { linkedBody } from '../../src/exchange/platform/outbox/event-links.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
-import { createRecordEnvironment, type RecordEnvironment } from '../store/record-environment.ts';
+import { deliveriesOf, patientIdsOf, personOf, samples } from '../support/deliveries.ts';
+import { fhirIssues } from '../support/fhir-issues.ts';
 import { createTestGateway, TEST_BASE_URL, TEST_LINK_KEY, type TestGateway } from '../support/gateway.ts';
+import { createRecordEnvironment, type RecordEnvironment } from '../support/record-environment.ts';
 import { testKeyRing } from '../support/test-keys.ts';
-import { deliveriesOf, patientIdsOf, personOf, samples } from '../unit/records/deliveries.ts';
-import { fhirIssues } from '../unit/records/fhir-issues.ts';
 
 const [sample] = samples.filter(({ key }) => key === 'keith-kiehn');
 if (sample === undefined) throw new Error('the sample is gone');

@@ -12,6 +12,7 @@ import { insertDocuments, upsertResources } from '../../src/exchange/records/del
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { insertSourcePatientIds } from '../../src/exchange/records/source-patient-store.ts';
 import { loadCcda, loadSamplePatients } from '../../src/simulator/samples.ts';
+import { fhirIssues } from '../support/fhir-issues.ts';
 import { closedGate } from '../support/gate.ts';
 import {
   createTestGateway,
@@ -20,7 +21,6 @@ import {
   type TestAccount,
   type TestGateway,
 } from '../support/gateway.ts';
-import { fhirIssues } from '../unit/records/fhir-issues.ts';
 
 const [sample] = loadSamplePatients();
 if (sample === undefined) throw new Error('no samples');

@@ -12,7 +12,6 @@ import { createStartGuard } from '../../src/exchange/platform/recovery/start-gua
 import type { SourceConnector } from '../../src/exchange/sources/connector.ts';
 import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
 import { freePort } from '../../src/lib/free-port.ts';
-import { runActivity } from '../store/network-query-environment.ts';
 import {
   createTestGateway,
   newPerson,
@@ -20,6 +19,7 @@ import {
   type TestAccount,
   type TestGateway,
 } from '../support/gateway.ts';
+import { runActivity } from '../support/network-query-environment.ts';
 import { startTestSimulator, type TestSimulator } from '../support/simulator.ts';
 
 const SECRET = generateWebhookKey();

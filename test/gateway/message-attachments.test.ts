@@ -15,8 +15,8 @@ import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts'
 import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { loadCcda, loadSamplePatients, type SamplePatient } from '../../src/simulator/samples.ts';
-import { runActivity } from '../store/network-query-environment.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { runActivity } from '../support/network-query-environment.ts';
 import { startTestSimulator, type TestSimulator } from '../support/simulator.ts';
 
 const SECRET = generateWebhookKey();

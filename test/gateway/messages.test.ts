@@ -9,8 +9,8 @@ import { createTransmission } from '../../src/exchange/messages/transmission.ts'
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
 import { freePort } from '../../src/lib/free-port.ts';
-import { runActivity } from '../store/network-query-environment.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { runActivity } from '../support/network-query-environment.ts';
 import { startTestSimulator, type TestSimulator } from '../support/simulator.ts';
 
 const SECRET = generateWebhookKey();

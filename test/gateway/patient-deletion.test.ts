@@ -17,8 +17,8 @@ import { createStartGuard } from '../../src/exchange/platform/recovery/start-gua
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connector.ts';
-import { observation, page, runActivity, stepOf } from '../store/network-query-environment.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { observation, page, runActivity, stepOf } from '../support/network-query-environment.ts';
 
 let gateway: TestGateway;
 let account: TestAccount;

@@ -11,7 +11,7 @@ import {
   type TestAccount,
   type TestGateway,
 } from '../support/gateway.ts';
-import { onboardingInput } from '../unit/orchestrator/onboarding-events.ts';
+import { onboardingInput } from '../support/onboarding-events.ts';
 
 // The two halves know each other by the contract only; here they meet.
 

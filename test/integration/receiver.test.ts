@@ -12,15 +12,15 @@ import { createReceiver } from '../../src/orchestrator/receiver/app.ts';
 import { MessageLog } from '../../src/orchestrator/receiver/message-log.ts';
 import { createOnboardings, type Onboardings } from '../../src/orchestrator/receiver/onboardings.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
-import { makeTestFolder } from '../support/test-folder.ts';
-import { TEST_DATA_KEYS, TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
-import { onboardingInput, REQUEST_ID } from '../unit/orchestrator/onboarding-events.ts';
+import { onboardingInput, REQUEST_ID } from '../support/onboarding-events.ts';
 import {
   createOnboardingEnvironment,
   type OnboardingEnvironment,
   obliging,
   statusOf,
-} from '../workflows/patient-onboarding-environment.ts';
+} from '../support/patient-onboarding-environment.ts';
+import { makeTestFolder } from '../support/test-folder.ts';
+import { TEST_DATA_KEYS, TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
 
 const newKey = () => `whsec_${Buffer.from(randomUUID()).toString('base64')}`;
 const OLD_KEY = newKey();

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { NotifyInput } from '../../src/simulator/notifications/request.ts';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { starter } from '../support/run-starter.ts';
 import { sample, startTestSimulator, type TestSimulator } from '../support/simulator.ts';
-import { starter } from '../unit/starter/run-starter.ts';
 
 const SENDER = { name: 'simulator', secret: 'secret-of-the-simulator' };
 const SETTINGS = {

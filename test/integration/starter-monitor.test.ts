@@ -7,9 +7,9 @@ import { createLogger } from '../../src/lib/logger.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
 import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { startMonitoringWorker } from '../support/monitoring-worker.ts';
+import { starter } from '../support/run-starter.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { TEST_DATA_KEYS, TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
-import { starter } from '../unit/starter/run-starter.ts';
 
 // The gateway over HTTP and Temporal are real; the workflow that a schedule starts is a stand-in.
 

@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
+import { starter } from '../support/run-starter.ts';
 import { dumpTemporal } from '../support/scan-temporal.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
-import { starter } from '../unit/starter/run-starter.ts';
 import { describePublishedClient } from './published-client.ts';
 
 const ADMIN = fileURLToPath(new URL('../../src/admin.ts', import.meta.url));

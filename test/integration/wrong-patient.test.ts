@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
+import { starter } from '../support/run-starter.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
-import { starter } from '../unit/starter/run-starter.ts';
 
 const OPERATIONS = fileURLToPath(new URL('../../docs/operations.md', import.meta.url));
 const [wrong, right] = loadSamplePatients();

@@ -16,8 +16,8 @@ import { auditSealing } from '../../src/exchange/platform/audit/sealer.ts';
 import { verifyChain } from '../../src/exchange/platform/audit/verify.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { renderTable } from '../../src/starter/table.ts';
+import { fhirIssues } from '../support/fhir-issues.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
-import { fhirIssues } from '../unit/records/fhir-issues.ts';
 
 const KEY = 'audit-key-of-the-tests-only';
 const chain = createAuditChain([KEY]);

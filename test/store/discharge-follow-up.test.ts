@@ -20,7 +20,7 @@ import {
   createQueryEnvironment,
   type QueryEnvironment,
   stepOf,
-} from './network-query-environment.ts';
+} from '../support/network-query-environment.ts';
 
 let environment: QueryEnvironment;
 let rounds: FollowUpRounds;

@@ -5,7 +5,7 @@ import type { SourceStepInput } from '../../src/contract/network-query-steps.ts'
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import type { SourceConnector } from '../../src/exchange/sources/connector.ts';
-import { runActivity } from './network-query-environment.ts';
+import { runActivity } from '../support/network-query-environment.ts';
 
 /** A process that asks a source whose answer ends it, as an error event without a listener does. */
 const [databaseUrl = '', step = ''] = process.argv.slice(2);

@@ -19,8 +19,12 @@ import {
   eventRow,
   startReceiver,
   workflowsOf,
-} from './events-environment.ts';
-import { createQueryEnvironment, type QueryEnvironment, runActivity } from './network-query-environment.ts';
+} from '../support/events-environment.ts';
+import {
+  createQueryEnvironment,
+  type QueryEnvironment,
+  runActivity,
+} from '../support/network-query-environment.ts';
 
 let environment: QueryEnvironment;
 let temporal: Client & { connection: Connection };

@@ -11,7 +11,7 @@ import {
   runActivity,
   sourceOf,
   stepOf,
-} from './network-query-environment.ts';
+} from '../support/network-query-environment.ts';
 
 /** The process dies here. */
 class Crash extends Error {}

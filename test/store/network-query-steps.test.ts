@@ -19,7 +19,7 @@ import {
   runActivity,
   sourceOf,
   stepOf,
-} from './network-query-environment.ts';
+} from '../support/network-query-environment.ts';
 
 let environment: QueryEnvironment;
 let accountId: string;

@@ -6,7 +6,12 @@ import { OvertakenError } from '../../src/exchange/platform/database/retry.ts';
 import { countUse } from '../../src/exchange/platform/limits/limit-store.ts';
 import { startPage } from '../../src/exchange/query-sweep/start-page.ts';
 import { openSweep, readSweepCounts, sweepsToEnsure } from '../../src/exchange/query-sweep/sweep-store.ts';
-import { CALLBACK_KEY, createSweepEnvironment, numbers, type SweepEnvironment } from './sweep-environment.ts';
+import {
+  CALLBACK_KEY,
+  createSweepEnvironment,
+  numbers,
+  type SweepEnvironment,
+} from '../support/sweep-environment.ts';
 
 let environment: SweepEnvironment;
 beforeAll(async () => {

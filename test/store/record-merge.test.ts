@@ -5,9 +5,9 @@ import { consolidatedBundle } from '../../src/exchange/records/consolidated-bund
 import { countConsolidated } from '../../src/exchange/records/read-consolidated.ts';
 import { resourceOrigins } from '../../src/exchange/records/resource-origins.ts';
 import { type Delivered, mergeDeliveries } from '../../src/exchange/records/rules/merge.ts';
-import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../unit/records/deliveries.ts';
-import { fhirIssues } from '../unit/records/fhir-issues.ts';
-import { createRecordEnvironment, type RecordEnvironment } from './record-environment.ts';
+import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../support/deliveries.ts';
+import { fhirIssues } from '../support/fhir-issues.ts';
+import { createRecordEnvironment, type RecordEnvironment } from '../support/record-environment.ts';
 
 let environment: RecordEnvironment;
 beforeAll(async () => {

@@ -10,9 +10,9 @@ import { readRecordStanding, type SourceStanding } from '../../src/exchange/reco
 import { consolidatedBundle } from '../../src/exchange/records/consolidated-bundle.ts';
 import { insertConversion } from '../../src/exchange/records/conversion-store.ts';
 import { insertDocuments } from '../../src/exchange/records/delivery-store.ts';
-import { personOf, samples } from '../unit/records/deliveries.ts';
-import { fhirIssues } from '../unit/records/fhir-issues.ts';
-import { createRecordEnvironment, type RecordEnvironment } from './record-environment.ts';
+import { personOf, samples } from '../support/deliveries.ts';
+import { fhirIssues } from '../support/fhir-issues.ts';
+import { createRecordEnvironment, type RecordEnvironment } from '../support/record-environment.ts';
 
 const [sample] = samples;
 if (sample === undefined) throw new Error('there are no samples');

@@ -10,7 +10,11 @@ import {
   STARTS_MAX,
   type StartGuard,
 } from '../../src/exchange/platform/recovery/start-guard.ts';
-import { createQueryEnvironment, type QueryEnvironment, stepOf } from './network-query-environment.ts';
+import {
+  createQueryEnvironment,
+  type QueryEnvironment,
+  stepOf,
+} from '../support/network-query-environment.ts';
 
 const never = new AbortController().signal;
 let environment: QueryEnvironment;

@@ -11,7 +11,6 @@ import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platfo
 import { insertDestination, rotateKey } from '../../src/exchange/webhooks/destination-store.ts';
 import { giveNewKey, requireSettingsDestination } from '../../src/exchange/webhooks/destinations.ts';
 import { reopenMessages } from '../../src/exchange/webhooks/replay-store.ts';
-import { testKeyRing } from '../support/test-keys.ts';
 import {
   addEvent,
   connectTestTemporal,
@@ -20,8 +19,13 @@ import {
   type Received,
   startReceiver,
   workflowsOf,
-} from './events-environment.ts';
-import { createQueryEnvironment, type QueryEnvironment, runActivity } from './network-query-environment.ts';
+} from '../support/events-environment.ts';
+import {
+  createQueryEnvironment,
+  type QueryEnvironment,
+  runActivity,
+} from '../support/network-query-environment.ts';
+import { testKeyRing } from '../support/test-keys.ts';
 
 let environment: QueryEnvironment;
 let temporal: Client & { connection: Connection };

@@ -9,7 +9,7 @@ import { insertDocuments, upsertResources } from '../../src/exchange/records/del
 import { revisionOf } from '../../src/exchange/records/rules/facts.ts';
 import { insertSourcePatientIds } from '../../src/exchange/records/source-patient-store.ts';
 import { loadCcda, loadSamplePatients } from '../../src/simulator/samples.ts';
-import { deliveriesOf, patientIdsOf, samples } from '../unit/records/deliveries.ts';
+import { deliveriesOf, patientIdsOf, samples } from './deliveries.ts';
 import { createTestGateway } from './gateway.ts';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(

@@ -19,8 +19,8 @@ import { insertFacility } from '../../src/exchange/facilities/facility-store.ts'
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
-import { createDeliveries, startReceiver } from '../store/events-environment.ts';
-import { createQueryEnvironment } from '../store/network-query-environment.ts';
+import { createDeliveries, startReceiver } from '../support/events-environment.ts';
+import { createQueryEnvironment } from '../support/network-query-environment.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { TEST_ID_HMAC_KEY, testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';

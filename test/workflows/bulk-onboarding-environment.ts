@@ -10,7 +10,7 @@ import {
 } from '../../src/contract/bulk-onboarding.ts';
 import { bulkOnboardingWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import type { BulkState } from '../../src/workflows/orchestrator/bulk-onboarding/bulk-state.ts';
-import type { OnboardingEnvironment } from './patient-onboarding-environment.ts';
+import type { OnboardingEnvironment } from '../support/patient-onboarding-environment.ts';
 
 export type BulkActivities = Partial<EndpointActivities & BulkFileActivities>;
 export type BulkRun = Awaited<ReturnType<typeof startBulk>>;

@@ -5,6 +5,11 @@ import { BULK_ONBOARDING_MESSAGES, type BulkOnboardingStatus } from '../../src/c
 import { searchAttribute } from '../../src/temporal/search-attributes.ts';
 import { type BulkState, newBulkState } from '../../src/workflows/orchestrator/bulk-onboarding/bulk-state.ts';
 import {
+  createOnboardingEnvironment,
+  failure,
+  type OnboardingEnvironment,
+} from '../support/patient-onboarding-environment.ts';
+import {
   answer,
   type BulkRun,
   bulkStatus,
@@ -13,11 +18,6 @@ import {
   startBulk,
   tell,
 } from './bulk-onboarding-environment.ts';
-import {
-  createOnboardingEnvironment,
-  failure,
-  type OnboardingEnvironment,
-} from './patient-onboarding-environment.ts';
 
 let environment: OnboardingEnvironment;
 /** Of the test that is running; one worker serves them all. */

@@ -26,7 +26,7 @@ import type { AccountTx } from '../../src/exchange/platform/database/database.ts
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
-import { createQueryEnvironment } from '../store/network-query-environment.ts';
+import { createQueryEnvironment } from '../support/network-query-environment.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';

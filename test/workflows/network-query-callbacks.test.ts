@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import { callbackToken } from '../../src/exchange/network-query/callback-token.ts';
-import { CALLBACK_KEY, observation, page, sourceOf } from '../store/network-query-environment.ts';
+import { CALLBACK_KEY, observation, page, sourceOf } from '../support/network-query-environment.ts';
 import { eventually } from './network-query-environment.ts';
 import { busy, CALLBACK_SECRET, createTestExchange, type TestExchange } from './network-query-exchange.ts';
 

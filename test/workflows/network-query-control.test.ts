@@ -12,7 +12,7 @@ import {
   NotFoundError,
   UnavailableError,
 } from '../../src/exchange/platform/errors.ts';
-import { CALLBACK_KEY, observation, page, sourceOf } from '../store/network-query-environment.ts';
+import { CALLBACK_KEY, observation, page, sourceOf } from '../support/network-query-environment.ts';
 import { eventually } from './network-query-environment.ts';
 import { busy, createTestExchange, refusing, type TestExchange } from './network-query-exchange.ts';
 

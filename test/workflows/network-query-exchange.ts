@@ -16,7 +16,7 @@ import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts'
 import { type SourceConnector, SourceFailure } from '../../src/exchange/sources/connector.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
-import { createDeliveries, startReceiver } from '../store/events-environment.ts';
+import { createDeliveries, startReceiver } from '../support/events-environment.ts';
 import {
   CALLBACK_KEY,
   createQueryEnvironment,
@@ -24,7 +24,7 @@ import {
   page,
   runActivity,
   sourceOf,
-} from '../store/network-query-environment.ts';
+} from '../support/network-query-environment.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';

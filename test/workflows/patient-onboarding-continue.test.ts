@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { searchAttribute } from '../../src/temporal/search-attributes.ts';
-import { allRunning, ended, REQUEST_ID } from '../unit/orchestrator/onboarding-events.ts';
+import { allRunning, ended, REQUEST_ID } from '../support/onboarding-events.ts';
 import {
   createOnboardingEnvironment,
   EVENT,
   type OnboardingEnvironment,
   obliging,
-} from './patient-onboarding-environment.ts';
+} from '../support/patient-onboarding-environment.ts';
 
 let onboardings: OnboardingEnvironment;
 beforeAll(async () => {

@@ -3,7 +3,7 @@ import {
   PATIENT_ONBOARDING_MESSAGES as MESSAGES,
   type PatientOnboardingInput,
 } from '../../src/contract/patient-onboarding.ts';
-import { attempt, queryAnswer } from '../unit/orchestrator/onboarding-events.ts';
+import { attempt, queryAnswer } from '../support/onboarding-events.ts';
 import {
   createOnboardingEnvironment,
   failure,
@@ -12,7 +12,7 @@ import {
   obliging,
   quick,
   statusOf,
-} from './patient-onboarding-environment.ts';
+} from '../support/patient-onboarding-environment.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const REDIRECT = 'https://app.example.org/back';

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startOnboarding } from '../../src/orchestrator/patient-onboarding/start-onboarding.ts';
 import { searchAttribute } from '../../src/temporal/search-attributes.ts';
-import { TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
-import { onboardingInput, queryAnswer } from '../unit/orchestrator/onboarding-events.ts';
+import { onboardingInput, queryAnswer } from '../support/onboarding-events.ts';
 import {
   createOnboardingEnvironment,
   type OnboardingEnvironment,
   obliging,
-} from './patient-onboarding-environment.ts';
+} from '../support/patient-onboarding-environment.ts';
+import { TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
 
 let onboardings: OnboardingEnvironment;
 beforeAll(async () => {

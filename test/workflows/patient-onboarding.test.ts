@@ -9,7 +9,7 @@ import {
   queryAnswer,
   REQUEST_ID,
   RESTART_ID,
-} from '../unit/orchestrator/onboarding-events.ts';
+} from '../support/onboarding-events.ts';
 import {
   createOnboardingEnvironment,
   EVENT,
@@ -19,7 +19,7 @@ import {
   obliging,
   quick,
   statusOf,
-} from './patient-onboarding-environment.ts';
+} from '../support/patient-onboarding-environment.ts';
 
 let onboardings: OnboardingEnvironment;
 beforeAll(async () => {

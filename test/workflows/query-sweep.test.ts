@@ -21,7 +21,7 @@ import {
   numbers,
   type SweepEnvironment,
   type TestPanel,
-} from '../store/sweep-environment.ts';
+} from '../support/sweep-environment.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';

@@ -7,7 +7,7 @@ import { createBulkFileActivities } from '../../../src/activities/orchestrator/b
 import type { FileRef } from '../../../src/contract/bulk-onboarding.ts';
 import { createExchangeClient } from '../../../src/orchestrator/client/exchange-client.ts';
 import { createFileTransfer } from '../../../src/orchestrator/client/file-transfer.ts';
-import { type Stub, type StubAnswer, startStub } from '../orchestrator/http-stub.ts';
+import { type Stub, type StubAnswer, startStub } from '../../support/http-stub.ts';
 import { type MemoryFiles, memoryFiles } from './memory-files.ts';
 
 const exchange = { credentialRef: 'api-key' };

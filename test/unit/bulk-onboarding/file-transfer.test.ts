@@ -4,7 +4,7 @@ import { Agent } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ExchangeError } from '../../../src/orchestrator/client/failures.ts';
 import { createFileTransfer } from '../../../src/orchestrator/client/file-transfer.ts';
-import { type Stub, startStub } from '../orchestrator/http-stub.ts';
+import { type Stub, startStub } from '../../support/http-stub.ts';
 
 let stub: Stub;
 const dispatcher = new Agent();

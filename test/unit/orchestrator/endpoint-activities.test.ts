@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createEndpointActivities } from '../../../src/activities/orchestrator/endpoints.ts';
 import { endpoints } from '../../../src/contract/endpoints.ts';
 import { createExchangeClient } from '../../../src/orchestrator/client/exchange-client.ts';
+import { type Stub, startStub } from '../../support/http-stub.ts';
 import { TEST_ID_HMAC_KEY } from '../../support/test-keys.ts';
-import { type Stub, startStub } from './http-stub.ts';
 
 const quiet = { logger: new DefaultLogger('ERROR') };
 let stub: Stub;

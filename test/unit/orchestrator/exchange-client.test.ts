@@ -9,7 +9,7 @@ import {
 } from '../../../src/orchestrator/client/credentials.ts';
 import { createExchangeClient } from '../../../src/orchestrator/client/exchange-client.ts';
 import { ExchangeError, parseRetryAfter } from '../../../src/orchestrator/client/failures.ts';
-import { type Stub, type StubAnswer, startStub } from './http-stub.ts';
+import { type Stub, type StubAnswer, startStub } from '../../support/http-stub.ts';
 
 const QUERY = {
   requestId: 'request-1',

@@ -4,7 +4,14 @@ import { SOURCE_TYPES, type SourceType } from '../../../src/contract/primitives.
 import { Onboarding } from '../../../src/workflows/orchestrator/patient-onboarding/onboarding.ts';
 import { summaryOf } from '../../../src/workflows/orchestrator/patient-onboarding/report.ts';
 import type { QueryAnswer } from '../../../src/workflows/orchestrator/patient-onboarding/source-fact.ts';
-import { allRunning, attempt, ended, onboardingInput, queryAnswer, T0 } from './onboarding-events.ts';
+import {
+  allRunning,
+  attempt,
+  ended,
+  onboardingInput,
+  queryAnswer,
+  T0,
+} from '../../support/onboarding-events.ts';
 
 /** How one source really went: failed attempts, then its end; `redriven` follows an end that was told as a failure. */
 interface Story {

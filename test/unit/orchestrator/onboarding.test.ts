@@ -10,7 +10,7 @@ import {
   REQUEST_ID,
   RESTART_ID,
   T0,
-} from './onboarding-events.ts';
+} from '../../support/onboarding-events.ts';
 
 const MINUTE = 60_000;
 const ALL = ['hie', 'pharmacy', 'lab'] as const;

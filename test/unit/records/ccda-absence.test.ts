@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
 import { absencesIn } from '../../../src/exchange/records/rules/absence.ts';
-import { fhirIssues } from './fhir-issues.ts';
+import { fhirIssues } from '../../support/fhir-issues.ts';
 
 const SNOMED = 'codeSystem="2.16.840.1.113883.6.96"';
 const HEADER = `<?xml version="1.0"?><ClinicalDocument xmlns="urn:hl7-org:v3" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">

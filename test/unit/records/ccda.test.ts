@@ -6,8 +6,8 @@ import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
 import { openXml, startsAsXml } from '../../../src/exchange/records/ccda/xml-gate.ts';
 import { mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
 import { loadCcda } from '../../../src/simulator/samples.ts';
-import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from './deliveries.ts';
-import { fhirIssues } from './fhir-issues.ts';
+import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
+import { fhirIssues } from '../../support/fhir-issues.ts';
 
 const NAMES = { unit: 'u', patientId: 'p' };
 const HEADER = `<?xml version="1.0"?><ClinicalDocument xmlns="urn:hl7-org:v3" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { canonicalJson } from '../../../src/exchange/records/rules/json.ts';
 import { type Delivered, mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
 import { provenanceOf } from '../../../src/exchange/records/rules/provenance.ts';
-import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from './deliveries.ts';
-import { fhirIssues } from './fhir-issues.ts';
+import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
+import { fhirIssues } from '../../support/fhir-issues.ts';
 
 type Resource = Record<string, unknown> & { resourceType: string; id: string };
 const merged = (deliveries: readonly Delivered[], sample = samples[0]) => {

@@ -7,7 +7,7 @@ import { digitsOf, measureOf } from '../../../src/exchange/records/rules/measure
 import { type Delivered, mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
 import { CLINICAL_TYPES } from '../../../src/exchange/records/rules/resource-types.ts';
 import { loadCcda } from '../../../src/simulator/samples.ts';
-import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from './deliveries.ts';
+import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
 
 type Resource = Record<string, unknown> & { resourceType: string; id: string };
 const [sample] = samples;

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { saveAside } from '../../../src/starter/output/save-aside.ts';
-import { type Stub, startStub } from '../orchestrator/http-stub.ts';
-import { starter } from './run-starter.ts';
+import { type Stub, startStub } from '../../support/http-stub.ts';
+import { starter } from '../../support/run-starter.ts';
 
 const HEADER = 'id,firstName,lastName,dob,gender,addressLine1-1,city-1,state-1,zip-1\n';
 const row = (id: string, zip = '02110', dob = '1980-02-03') =>

@@ -2,8 +2,8 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Stub, startStub } from '../orchestrator/http-stub.ts';
-import { starter } from './run-starter.ts';
+import { type Stub, startStub } from '../../support/http-stub.ts';
+import { starter } from '../../support/run-starter.ts';
 
 const PATIENT = '0198f1c2-0000-7000-8000-000000000001';
 const FILES = ['hie-1.xml', '../../../evil file.pdf'];

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Stub, startStub } from '../orchestrator/http-stub.ts';
-import { starter } from './run-starter.ts';
+import { type Stub, startStub } from '../../support/http-stub.ts';
+import { starter } from '../../support/run-starter.ts';
 
 const PATIENT = '0198f1c2-0000-7000-8000-000000000001';
 const ACCOUNT = '0198f1c2-0000-7000-8000-000000000002';

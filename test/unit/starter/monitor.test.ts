@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Stub, startStub } from '../orchestrator/http-stub.ts';
-import { starter } from './run-starter.ts';
+import { type Stub, startStub } from '../../support/http-stub.ts';
+import { starter } from '../../support/run-starter.ts';
 
 const COHORT = '0198f1c2-7d11-7f3a-9d52-0c8f2f6f1a01';
 

@@ -3,7 +3,7 @@ import type { PatientOnboardingStatus } from '../../../src/contract/patient-onbo
 import { combinedState, EXIT, exitCodeOf } from '../../../src/starter/exit-codes.ts';
 import { onboardingView } from '../../../src/starter/progress/onboarding-view.ts';
 import { queryView } from '../../../src/starter/progress/query-view.ts';
-import { allRunning, at, attempt, queryAnswer, REQUEST_ID } from '../orchestrator/onboarding-events.ts';
+import { allRunning, at, attempt, queryAnswer, REQUEST_ID } from '../../support/onboarding-events.ts';
 
 const told = (source: 'hie' | 'lab', attemptNumber: number, message: string) => ({
   at: at(1),

@@ -2,7 +2,7 @@ import {
   createExchangeClient,
   type ExchangeClient,
 } from '../../../../src/orchestrator/client/exchange-client.ts';
-import { type Stub, type StubAnswer, type StubRequest, startStub } from '../http-stub.ts';
+import { type Stub, type StubAnswer, type StubRequest, startStub } from '../../../support/http-stub.ts';
 
 export interface FakeQuery {
   requestId: string;

@@ -21,8 +21,8 @@ import type { Person } from '../../src/exchange/records/rules/fold-patient.ts';
 import type { Delivered } from '../../src/exchange/records/rules/merge.ts';
 import { insertSourcePatientIds } from '../../src/exchange/records/source-patient-store.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
-import { createTestDatabase } from '../support/postgres.ts';
-import { testKeyRing } from '../support/test-keys.ts';
+import { createTestDatabase } from './postgres.ts';
+import { testKeyRing } from './test-keys.ts';
 
 /** A database of its own with an account, into which a test delivers as the collection does. */
 export async function createRecordEnvironment() {

@@ -12,8 +12,8 @@ import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createWebhookSender } from '../../src/exchange/platform/outbox/sender.ts';
 import { createWebhookDispatcher } from '../../src/exchange/platform/outbox/webhook-dispatcher.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
-import { createTestNamespace } from '../support/temporal-namespace.ts';
-import { testKeyRing } from '../support/test-keys.ts';
+import { createTestNamespace } from './temporal-namespace.ts';
+import { testKeyRing } from './test-keys.ts';
 
 export interface Received {
   id: string;

@@ -21,9 +21,9 @@ import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { IndexedValueType } from '../../src/temporal/proto.ts';
 import { installTemporalRuntime } from '../../src/temporal/runtime.ts';
 import { getTimeSkippingServer } from '../../src/temporal/server-binary.ts';
-import { testKeyRing } from '../support/test-keys.ts';
-import { workflowBundle } from '../support/workflow-bundle.ts';
-import { allRunning, onboardingInput } from '../unit/orchestrator/onboarding-events.ts';
+import { allRunning, onboardingInput } from './onboarding-events.ts';
+import { testKeyRing } from './test-keys.ts';
+import { workflowBundle } from './workflow-bundle.ts';
 
 export type Mocks = Partial<EndpointActivities>;
 

@@ -24,8 +24,8 @@ import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts'
 import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connector.ts';
 import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
-import { createTestDatabase } from '../support/postgres.ts';
-import { testKeyRing } from '../support/test-keys.ts';
+import { createTestDatabase } from './postgres.ts';
+import { testKeyRing } from './test-keys.ts';
 
 export const CALLBACK_KEY = 'callback-key-of-the-tests-only';
 const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };

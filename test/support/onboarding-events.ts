@@ -1,6 +1,6 @@
-import type { NetworkQuerySignal, PatientOnboardingInput } from '../../../src/contract/patient-onboarding.ts';
-import type { SourceType } from '../../../src/contract/primitives.ts';
-import type { QueryAnswer } from '../../../src/workflows/orchestrator/patient-onboarding/source-fact.ts';
+import type { NetworkQuerySignal, PatientOnboardingInput } from '../../src/contract/patient-onboarding.ts';
+import type { SourceType } from '../../src/contract/primitives.ts';
+import type { QueryAnswer } from '../../src/workflows/orchestrator/patient-onboarding/source-fact.ts';
 
 export const REQUEST_ID = '00000000-0000-4000-8000-000000000001';
 export const RESTART_ID = '00000000-0000-4000-8000-000000000002';

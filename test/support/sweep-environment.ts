@@ -8,7 +8,7 @@ import type { AccountSettings } from '../../src/exchange/accounts/tables.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { startPage } from '../../src/exchange/query-sweep/start-page.ts';
 import { openSweep } from '../../src/exchange/query-sweep/sweep-store.ts';
-import { createTestDatabase } from '../support/postgres.ts';
+import { createTestDatabase } from './postgres.ts';
 
 export const CALLBACK_KEY = 'link-signing-key-of-the-tests-only';
 const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };

@@ -1,4 +1,4 @@
-import { runStarter } from '../../../src/starter/program.ts';
+import { runStarter } from '../../src/starter/program.ts';
 
 export interface StarterRun {
   exitCode: number;
