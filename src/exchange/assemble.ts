@@ -85,6 +85,8 @@ async function openPlatform(
     links,
   });
   const delivery = createDelivery({ store, sender });
+  const webhookDispatcher = createWebhookDispatcher({ store, delivery, temporal, logger });
+  store.onEventsCommitted(webhookDispatcher.send);
   return {
     store,
     blobs,
@@ -92,7 +94,7 @@ async function openPlatform(
     logger,
     keyRing,
     links,
-    webhookDispatcher: createWebhookDispatcher({ store, delivery, temporal, logger }),
+    webhookDispatcher,
     delivery,
     sender,
     webhookKeys,

@@ -43,11 +43,11 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'consolidated-'));
   const blobs = await openFileBlobStore(folder, testKeyRing());
   gateway = await createTestGateway({ store: environment.store, blobs });
+  environment.store.onEventsCommitted((_accountId, eventIds) => void sent.push(...eventIds));
   builder = createConsolidatedBuilder({
     store: environment.store,
     blobs,
     records: environment.records,
-    webhookDispatcher: { send: (_accountId, eventIds) => void sent.push(...eventIds) },
     publicBaseUrl: TEST_BASE_URL,
   });
   patientId = await environment.addPatient(personOf(sample));

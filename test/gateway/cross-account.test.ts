@@ -24,6 +24,7 @@ const IN_PATHS: readonly [RegExp, keyof Owned][] = [
   [/network\/query\/:requestId/, 'query'],
   [/patient\/bulk\/:requestId/, 'bulk'],
   [/patient\/:id/, 'patient'],
+  [/record\/:resourceId/, 'patient'],
   [/cohort\/:id/, 'cohort'],
   [/facility\/:id/, 'facility'],
   [/notification\/:id/, 'notification'],

@@ -394,7 +394,6 @@ describe('network query with purpose ias', () => {
       store: gateway.store,
       blobs: gateway.blobs,
       records: { merge: async () => undefined } as never,
-      webhookDispatcher: { send: () => undefined },
       connectors: { hie: connector, pharmacy: connector, lab: connector },
       callbackBaseUrl: () => undefined,
       callbackKey: TEST_LINK_KEY,

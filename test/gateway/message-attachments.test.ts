@@ -147,7 +147,6 @@ test('become documents of a known patient: listed, downloaded, converted, in the
   const partner = createMessagePartner({ baseUrl: `${simulator.url}/messages`, secret: SECRET });
   const transmission = createTransmission({
     ...gateway,
-    webhookDispatcher: { send: () => undefined },
     partner,
   });
   const step = { accountId: account.accountId, messageId: forwarded.json().id };

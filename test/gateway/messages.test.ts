@@ -42,7 +42,7 @@ beforeAll(async () => {
   account = await addAccount({ messages: { directAddresses: [DIRECT_HERE] } });
   const partner = createMessagePartner({ baseUrl: `${simulator.url}/messages`, secret: SECRET });
   activities = createMessageActivities({
-    transmission: createTransmission({ ...gateway, webhookDispatcher: { send: () => undefined }, partner }),
+    transmission: createTransmission({ ...gateway, partner }),
   });
 });
 afterAll(async () => {

@@ -8,7 +8,7 @@ let account: TestAccount;
 const sent: string[] = [];
 beforeAll(async () => {
   const note = (_account: string, ids: readonly string[]) => void sent.push(...ids);
-  gateway = await createTestGateway({ webhookDispatcher: { send: note, resume: note } });
+  gateway = await createTestGateway({ webhookDispatcher: { resume: note } });
   account = await gateway.addAccount();
 });
 afterAll(() => gateway.close());

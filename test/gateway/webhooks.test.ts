@@ -16,7 +16,7 @@ const pinged: (string | undefined)[] = [];
 beforeAll(async () => {
   const note = (_account: string, ids: readonly string[]) => void sent.push(...ids);
   gateway = await createTestGateway({
-    webhookDispatcher: { send: note, resume: note },
+    webhookDispatcher: { resume: note },
     destinationPing: { ping: (_account, id) => void pinged.push(id) },
   });
   other = await gateway.addAccount();
@@ -273,6 +273,8 @@ describe('sending again', () => {
 
 describe('a test event', () => {
   test('goes to the destination of the settings alone, or to the one that is named', async () => {
+    const committed: string[] = [];
+    gateway.store.onEventsCommitted((_account, ids) => void committed.push(...ids));
     const { id: webhookId } = (await create(['*'])).json();
     const unset = await account.call('POST', 'settings/webhook/test');
     expect([unset.statusCode, unset.json().detail]).toEqual([
@@ -283,7 +285,7 @@ describe('a test event', () => {
     const answer = await account.call('POST', '/settings/webhook/test');
     expect([answer.statusCode, answer.json().message]).toEqual([200, 'A test event is on its way']);
     const named = (await account.call('POST', 'settings/webhook/test', { webhookId })).json();
-    expect(sent).toEqual([answer.json().eventId, named.eventId]);
+    expect(committed).toEqual([answer.json().eventId, named.eventId]);
     const [main, ...others] = await routesOf(answer.json().eventId);
     expect([main?.destination_id === webhookId, others]).toEqual([false, []]);
     expect(await routesOf(named.eventId)).toMatchObject([{ destination_id: webhookId, status: 'pending' }]);

@@ -77,7 +77,7 @@ const hieEnd = (orchestrationId: string | undefined, messageId: string = randomU
     data: orchestrationId === undefined ? undefined : { orchestrationId },
   },
   payload: {
-    patientId: randomUUID(),
+    patientId: 'patient-1',
     consolidatedDataUrl: 'https://exchange.test/data',
     source: { type: 'hie', status: 'completed', completedAt: '2026-01-01T00:05:00.000Z' },
   },

@@ -9,6 +9,7 @@ const credentials = {
   HIE_CLIENT_SECRET: 'a-secret-of-the-test',
   PHARMACY_BEARER_TOKEN: 'pharmacy-token',
   LAB_BEARER_TOKEN: 'lab-token',
+  SIMULATOR_ADMIN_TOKEN: 'admin-token-of-the-test',
 };
 
 function start(environment: Record<string, string>) {

@@ -20,7 +20,6 @@ const { askSource } = createSourceActivities({
   store,
   blobs: undefined as never,
   records: undefined as never,
-  webhookDispatcher: { send: () => undefined },
   connectors: { hie: deadly, pharmacy: deadly, lab: deadly },
   callbackBaseUrl: () => undefined,
   callbackKey: 'callback-key-of-the-tests-only',

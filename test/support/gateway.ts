@@ -17,7 +17,11 @@ import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
 import { listQueries, readQuery } from '../../src/exchange/network-query/query-store.ts';
 import { readTimeline } from '../../src/exchange/network-query/timeline-store.ts';
 import { createErasures, type Erasures } from '../../src/exchange/patients/erasures.ts';
-import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import {
+  createStore,
+  type EventsCommitted,
+  type Store,
+} from '../../src/exchange/platform/database/database.ts';
 import { ConflictError } from '../../src/exchange/platform/errors.ts';
 import { createResponseSeal } from '../../src/exchange/platform/http/response-seal.ts';
 import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
@@ -67,9 +71,13 @@ export interface TestGateway {
 const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };
 
 /** The gateway on a database of its own; queries are written for real, and their start is only noted. */
-export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): Promise<TestGateway> {
+export async function createTestGateway({
+  onEvents,
+  ...overrides
+}: Partial<GatewayDeps> & { onEvents?: EventsCommitted } = {}): Promise<TestGateway> {
   const database = await createTestDatabase();
   const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 12, accountMax: 6 });
+  if (onEvents !== undefined) store.onEventsCommitted(onEvents);
   const blobFolder = await mkdtemp(join(tmpdir(), 'gateway-blobs-'));
   const blobs = await openFileBlobStore(blobFolder, testKeyRing());
   const documentRenditions = createDocumentRenditions({ store, blobs });
@@ -93,7 +101,7 @@ export async function createTestGateway(overrides: Partial<GatewayDeps> = {}): P
     links: createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY),
     records: createRecordKeeper({ store, blobs, converter: createCcdaConverter() }),
     documentRenditions,
-    webhookDispatcher: { send: () => undefined, resume: () => undefined },
+    webhookDispatcher: { resume: () => undefined },
     webhookKeys: createWebhookKeys(testKeyRing()),
     responseSeal: createResponseSeal(testKeyRing()),
     destinationPing: { ping: () => undefined },

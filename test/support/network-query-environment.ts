@@ -37,9 +37,7 @@ export async function createQueryEnvironment() {
   const blobFolder = join(tmpdir(), `network-query-test-${uuidv7()}`);
   const blobs = await openFileBlobStore(blobFolder, testKeyRing());
   const sent: string[] = [];
-  const webhookDispatcher = {
-    send: (_accountId: string, eventIds: readonly string[]) => void sent.push(...eventIds),
-  };
+  store.onEventsCommitted((_accountId, eventIds) => void sent.push(...eventIds));
 
   return {
     databaseUrl: database.databaseUrl,
@@ -52,7 +50,7 @@ export async function createQueryEnvironment() {
       const connectors = Object.fromEntries(
         SOURCE_TYPES.map((source) => [source, { ...unwilling, ...connector }]),
       ) as Record<SourceType, SourceConnector>;
-      const deps = { store, blobs, ...parts, webhookDispatcher, connectors, callbackKey: CALLBACK_KEY };
+      const deps = { store, blobs, ...parts, connectors, callbackKey: CALLBACK_KEY };
       const records = createRecordKeeper({
         store: deps.store,
         blobs: deps.blobs,

@@ -46,8 +46,9 @@ export async function createBulkExchange(createEngine: (parts: EngineParts) => B
   ]);
   const temporal = new Client({ connection, namespace, dataConverter });
   const { webhookDispatcher } = createDeliveries(store, temporal);
-  const service = createBulkCreateService({ store, blobs, temporal, webhookDispatcher, logger });
-  const recovery = { store, blobs, launcher: service.launcher, webhookDispatcher, logger };
+  store.onEventsCommitted(webhookDispatcher.send);
+  const service = createBulkCreateService({ store, blobs, temporal, logger });
+  const recovery = { store, blobs, launcher: service.launcher, logger };
   const workers = await createWorkers({
     connection: native,
     namespace,
@@ -58,7 +59,6 @@ export async function createBulkExchange(createEngine: (parts: EngineParts) => B
       [TASK_QUEUES.exchange]: createBulkActivities({
         store,
         engine: createEngine(environment),
-        webhookDispatcher,
         startGuard: createStartGuard(store),
       }),
     },
@@ -99,12 +99,7 @@ export async function createBulkExchange(createEngine: (parts: EngineParts) => B
       async function* body() {
         yield Buffer.from(csv);
       }
-      const { eventIds } = await service.receiveUpload(
-        { accountId, requestId },
-        body(),
-        async () => undefined,
-      );
-      webhookDispatcher.send(accountId, eventIds);
+      await service.receiveUpload({ accountId, requestId }, body(), async () => undefined);
       if (tell) service.announceUpload(accountId, requestId);
     },
     async row(requestId: string) {

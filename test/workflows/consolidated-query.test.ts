@@ -55,9 +55,7 @@ beforeAll(async () => {
   const dataConverter = createDataConverter(testKeyRing());
   native = await NativeConnection.connect({ address });
   temporal = new Client({ connection: await Connection.connect({ address }), namespace, dataConverter });
-  const webhookDispatcher = {
-    send: (_accountId: string, eventIds: readonly string[]) => void sent.push(...eventIds),
-  };
+  store.onEventsCommitted((_accountId, eventIds) => void sent.push(...eventIds));
   const records = {
     merge: async () => {
       if (isHeld) await Context.current().cancelled;
@@ -68,10 +66,9 @@ beforeAll(async () => {
     store,
     blobs,
     records,
-    webhookDispatcher,
     publicBaseUrl: 'https://exchange.test.example.org',
   });
-  launcher = createConsolidatedLauncher({ store, blobs, temporal, webhookDispatcher, logger });
+  launcher = createConsolidatedLauncher({ store, blobs, temporal, logger });
   workers = await createWorkers({
     connection: native,
     namespace,

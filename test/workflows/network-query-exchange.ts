@@ -55,6 +55,7 @@ export async function createTestExchange() {
   const behaviours = new Map<string, Behaviour>();
 
   const { webhookDispatcher, delivery } = createDeliveries(store, temporal);
+  store.onEventsCommitted(webhookDispatcher.send);
   const service = createNetworkQueryService({ store, temporal, logger, callbackKey: CALLBACK_KEY });
   const callbacks = createSourceCallbacks({
     store,
@@ -67,7 +68,7 @@ export async function createTestExchange() {
     blobs: environment.blobs,
     converter: createCcdaConverter(),
   });
-  const deps = { store, webhookDispatcher, records, blobs: environment.blobs, callbackKey: CALLBACK_KEY };
+  const deps = { store, records, blobs: environment.blobs, callbackKey: CALLBACK_KEY };
   const reconcileActivities = createReconcileActivities({
     store,
     webhookDispatcher,

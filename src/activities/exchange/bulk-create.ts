@@ -16,15 +16,9 @@ import {
   startClock,
 } from '../../exchange/bulk-create/request-store.ts';
 import { bulkPace } from '../../exchange/bulk-create/rules/bulk-pace.ts';
-import {
-  bulkFinish,
-  completeBulkCreate,
-  failBulkCreate,
-  type Transition,
-} from '../../exchange/bulk-create/transitions.ts';
+import { bulkFinish, completeBulkCreate, failBulkCreate } from '../../exchange/bulk-create/transitions.ts';
 import { expireUpload, uploadWaitMs } from '../../exchange/bulk-create/upload-store.ts';
 import type { AccountTx, Store } from '../../exchange/platform/database/database.ts';
-import type { WebhookDispatcher } from '../../exchange/platform/outbox/webhook-dispatcher.ts';
 import { ProcessEndedTooOften, type StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import { DecryptionError } from '../../lib/key-ring.ts';
 import { BlobNotFoundError } from '../../shared/blobs/blob-store.ts';
@@ -37,22 +31,13 @@ const HEARTBEAT_EVERY_MS = 1_000;
  * The steps of a bulk create. What is true stands in the request's row: each step goes by it, may run twice, and writes
  * a change of state together with its webhook.
  */
-export function createBulkActivities(deps: {
-  store: Store;
-  engine: BulkEngine;
-  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
-  startGuard: StartGuard;
-}) {
+export function createBulkActivities(deps: { store: Store; engine: BulkEngine; startGuard: StartGuard }) {
   const { store, engine } = deps;
 
-  async function change(
+  const change = (
     { accountId }: BulkStepInput,
-    work: (tx: AccountTx) => Promise<Transition>,
-  ): Promise<boolean> {
-    const { changed, eventIds } = await store.asAccount(accountId, work);
-    deps.webhookDispatcher.send(accountId, eventIds);
-    return changed;
-  }
+    work: (tx: AccountTx) => Promise<boolean>,
+  ): Promise<boolean> => store.asAccount(accountId, work);
 
   const guarded = <T>(of: BulkStepInput, progress: string, signal: AbortSignal, work: () => Promise<T>) =>
     deps.startGuard.run({ accountId: of.accountId, name: `bulk/${of.requestId}`, progress }, signal, work);

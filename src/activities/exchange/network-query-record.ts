@@ -6,7 +6,6 @@ import { callbackHash, callbackToken } from '../../exchange/network-query/callba
 import { failAttempt } from '../../exchange/network-query/endings.ts';
 import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
-import type { WebhookDispatcher } from '../../exchange/platform/outbox/webhook-dispatcher.ts';
 import type { SourceConnector } from '../../exchange/sources/connector.ts';
 
 export type RecordActivities = ReturnType<typeof createRecordActivities>;
@@ -17,7 +16,6 @@ const CANCEL_TIMEOUT_MS = 5_000;
 /** What the workflow itself has to write. Each may run twice and writes once. */
 export function createRecordActivities(deps: {
   store: Store;
-  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   connectors: Record<SourceType, SourceConnector>;
   callbackKey: string;
 }) {
@@ -37,8 +35,7 @@ export function createRecordActivities(deps: {
     /** Ends an attempt as failed; without `retryAfterMs` it is the source's end and is announced. */
     async recordFailedAttempt(failed: FailedAttempt): Promise<void> {
       if (failed.abandoned) await stopSource(failed);
-      const event = await store.asAccount(failed.accountId, (tx) => failAttempt(tx, failed, failed));
-      if (event !== undefined) deps.webhookDispatcher.send(failed.accountId, [event]);
+      await store.asAccount(failed.accountId, (tx) => failAttempt(tx, failed, failed));
     },
 
     /** Writes the attempt that follows the source's newest one, so that readers see it at once. */

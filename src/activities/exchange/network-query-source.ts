@@ -13,7 +13,6 @@ import { completeAttempt } from '../../exchange/network-query/endings.ts';
 import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
 import { addToTimeline } from '../../exchange/network-query/timeline-store.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
-import type { WebhookDispatcher } from '../../exchange/platform/outbox/webhook-dispatcher.ts';
 import { ProcessEndedTooOften, type StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import type { RecordKeeper } from '../../exchange/records/record-keeper.ts';
 import { type SourceConnector, SourceFailure, type SourcePage } from '../../exchange/sources/connector.ts';
@@ -23,7 +22,6 @@ export interface SourceActivityDeps {
   store: Store;
   blobs: BlobStore;
   records: RecordKeeper;
-  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   connectors: Record<SourceType, SourceConnector>;
   /** Where sources may call back, without the token; undefined for a source that we only poll. */
   callbackBaseUrl: (source: SourceType) => string | undefined;
@@ -61,10 +59,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     const begun = await connector.begin(work.demographics, { callbackUrl, realtime: work.realtime }, signal);
     switch (begun.kind) {
       case 'unknown-patient': {
-        const event = await store.asAccount(step.accountId, (tx) =>
-          completeAttempt(tx, step, UNKNOWN_PATIENT),
-        );
-        if (event !== undefined) deps.webhookDispatcher.send(step.accountId, [event]);
+        await store.asAccount(step.accountId, (tx) => completeAttempt(tx, step, UNKNOWN_PATIENT));
         return { state: 'completed', resources: 0, note: UNKNOWN_PATIENT };
       }
       case 'ready':
@@ -104,7 +99,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     signal: AbortSignal,
   ): Promise<SourceStep> {
     try {
-      const resources = await collectPages(deps, step, work.patientId, pages, sender(step), signal, work);
+      const resources = await collectPages(deps, step, work.patientId, pages, signal, work);
       return { state: 'completed', resources };
     } catch (error) {
       if (!cannotBeKept(error)) throw error;
@@ -118,12 +113,9 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     work: AttemptWork,
     signal: AbortSignal,
   ): Promise<SourceStep> {
-    await completeCollected(deps, step, work.patientId, sender(step), signal);
+    await completeCollected(deps, step, work.patientId, signal);
     return { state: 'completed', resources: work.resources };
   }
-
-  const sender = (step: SourceStepInput) => (eventId: string) =>
-    deps.webhookDispatcher.send(step.accountId, [eventId]);
 
   /** Where the attempt stands, then `work` on it, unless that has ended its process too often. */
   async function openAndWork(step: SourceStepInput, work: Work, signal: AbortSignal): Promise<SourceStep> {

@@ -11,7 +11,7 @@ export interface Account {
   settings: AccountSettings;
 }
 
-export async function findAccount(tx: SystemTx, accountId: string): Promise<Account | undefined> {
+export async function findAccount(tx: Pick<SystemTx, 'db'>, accountId: string): Promise<Account | undefined> {
   return tx.db
     .selectFrom('account')
     .select(['id', 'dialect', 'settings'])

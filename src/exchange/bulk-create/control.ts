@@ -4,7 +4,6 @@ import { BULK_CREATE_MESSAGES as MESSAGES } from '../../contract/bulk-create-wor
 import { bulkPatientCreateWorkflowId } from '../../contract/temporal.ts';
 import type { Store } from '../platform/database/database.ts';
 import { ConflictError, NotFoundError, UnavailableError } from '../platform/errors.ts';
-import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import { commandWorkflow } from '../platform/workflows/workflow-command.ts';
 import type { BulkLauncher } from './launcher.ts';
 import { type BulkRequestView, readBulkRequest } from './request-store.ts';
@@ -23,7 +22,6 @@ export function createBulkControl(deps: {
   store: Store;
   temporal: Client;
   launcher: BulkLauncher;
-  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   commandTimeoutMs?: number;
 }): BulkControl {
   const { store, launcher } = deps;
@@ -56,8 +54,7 @@ export function createBulkControl(deps: {
 
   /** The row is written by the workflow; when that has gone, nobody will go on with the request. */
   async function end(accountId: string, requestId: string, reason: string): Promise<void> {
-    const { eventIds } = await store.asAccount(accountId, (tx) => failBulkCreate(tx, requestId, reason));
-    deps.webhookDispatcher.send(accountId, eventIds);
+    await store.asAccount(accountId, (tx) => failBulkCreate(tx, requestId, reason));
   }
 
   async function pauseOrResume(accountId: string, requestId: string, paused: boolean) {

@@ -31,11 +31,10 @@ export const bulkCreateFeature = {
     authenticated((scope) => addBulkUploadRoute(scope, deps));
     open((scope) => addBulkResultRoute(scope, deps));
   },
-  activities: ({ store, blobs, webhookDispatcher, idHmacKey, startGuard }: WorkerPlatform) => ({
+  activities: ({ store, blobs, idHmacKey, startGuard }: WorkerPlatform) => ({
     [TASK_QUEUES.exchange]: createBulkActivities({
       store,
       engine: createBulkEngine({ store, blobs, hmacKey: idHmacKey }),
-      webhookDispatcher,
       startGuard,
     }),
   }),

@@ -17,7 +17,7 @@ export interface UploadReceiver {
     of: { accountId: string; requestId: string },
     body: AsyncIterable<Uint8Array>,
     inCommit: (tx: AccountTx) => Promise<void>,
-  ): Promise<{ upload: BulkUpload; eventIds: string[] }>;
+  ): Promise<BulkUpload>;
 }
 
 export function createUploadReceiver(deps: {
@@ -38,13 +38,12 @@ export function createUploadReceiver(deps: {
       );
       try {
         if (blob.sizeBytes === 0) throw empty();
-        const { eventIds } = await store.asAccount(accountId, async (tx) => {
-          const begun = await beginProcessing(tx, requestId, blob);
-          if (!begun.changed) throw refusal(await readBulkRequest(tx, requestId));
+        await store.asAccount(accountId, async (tx) => {
+          if (!(await beginProcessing(tx, requestId, blob)))
+            throw refusal(await readBulkRequest(tx, requestId));
           await inCommit(tx);
-          return begun;
         });
-        return { upload: uploadOf(requestId, 'processing', blob), eventIds };
+        return uploadOf(requestId, 'processing', blob);
       } catch (error) {
         await forget(accountId, requestId, blob);
         throw error;

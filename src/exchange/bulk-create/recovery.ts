@@ -2,7 +2,6 @@ import { BULK_END_REASONS } from '../../contract/bulk-create-steps.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import type { Recovery } from '../platform/recovery/recovery.ts';
 import { forgetParts, listParts } from './chunk-store.ts';
 import type { BulkLauncher } from './launcher.ts';
@@ -25,7 +24,6 @@ interface BulkRecoveryDeps {
   store: Store;
   blobs: BlobStore;
   launcher: BulkLauncher;
-  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   logger: Logger;
 }
 
@@ -36,10 +34,7 @@ export function bulkCreateRecovery(deps: BulkRecoveryDeps): Recovery {
   async function settle(request: UnfinishedRequest, bring: BulkLauncher['start']): Promise<void> {
     const { accountId, requestId } = request;
     if ((await bring(accountId, requestId)) === 'open') return;
-    const { eventIds } = await store.asAccount(accountId, (tx) =>
-      failBulkCreate(tx, requestId, BULK_END_REASONS.workflowGone),
-    );
-    deps.webhookDispatcher.send(accountId, eventIds);
+    await store.asAccount(accountId, (tx) => failBulkCreate(tx, requestId, BULK_END_REASONS.workflowGone));
   }
 
   return {

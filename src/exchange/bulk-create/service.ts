@@ -3,7 +3,6 @@ import { UPLOAD_URL_MINUTES } from '../../contract/bulk-create.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import { type BulkControl, createBulkControl } from './control.ts';
 import { type BulkLauncher, createBulkLauncher } from './launcher.ts';
 import { createUploadReceiver, type UploadReceiver } from './receive-upload.ts';
@@ -25,7 +24,6 @@ export function createBulkCreateService(deps: {
   store: Store;
   blobs: BlobStore;
   temporal: Client;
-  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   logger: Logger;
   /** How long a caller waits for a running workflow to take a command. */
   commandTimeoutMs?: number;

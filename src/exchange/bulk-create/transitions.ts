@@ -6,16 +6,10 @@ import { insertEvent } from '../platform/outbox/event-store.ts';
 import { type BulkRequestView, setCompleted, setFailed } from './request-store.ts';
 import { finishUpload } from './upload-store.ts';
 
-/**
- * The changes of a bulk create's state that a webhook tells: state and event are one transaction, and a change that
- * was made before is not made again. Expiry is told by nobody (`expireUpload`).
+/*
+ * The state changes of a bulk create that a webhook announces. State and event are one transaction. Each resolves to false,
+ * and changes nothing, when the request is in another state. Expiry has no webhook (`expireUpload`).
  */
-export interface Transition {
-  /** False when the request was in another state. */
-  changed: boolean;
-  /** To send after the commit. */
-  eventIds: string[];
-}
 
 export async function beginProcessing(tx: AccountTx, requestId: string, upload: BlobRef) {
   return announce(tx, requestId, 'processing', await finishUpload(tx, requestId, upload));
@@ -44,10 +38,10 @@ async function announce(
   status: BulkCreateEvent['bulkPatientCreate']['status'],
   at: Date | undefined,
   reason?: string,
-): Promise<Transition> {
-  if (at === undefined) return { changed: false, eventIds: [] };
+): Promise<boolean> {
+  if (at === undefined) return false;
   const type = BULK_CREATE_EVENT_TYPE;
-  const eventId = await insertEvent(tx, {
+  await insertEvent(tx, {
     type,
     factKey: `${type}/${requestId}/${status}`,
     requestId,
@@ -57,5 +51,5 @@ async function announce(
       bulkPatientCreate: { requestId, status, ...(reason === undefined ? {} : { reason }) },
     },
   });
-  return { changed: true, eventIds: eventId === undefined ? [] : [eventId] };
+  return true;
 }

@@ -19,7 +19,7 @@ const LIMITS: UploadLimits = { bytesMax: UPLOAD_BYTES_MAX, idleMs: 60_000, total
 /** How many may be under way: each writes to the blob store for as long as it likes to take. */
 const PLACES = { all: 40, account: 8, holder: 8 };
 
-type UploadDeps = Pick<GatewayPlatform, 'webhookDispatcher' | 'linkSigningKey'> & {
+type UploadDeps = Pick<GatewayPlatform, 'linkSigningKey'> & {
   bulkCreates: BulkCreateService;
 };
 
@@ -49,12 +49,9 @@ export function addBulkUploadRoute(
         leaveRequestShare(request);
         liftBodyTime(request);
         body = uploadBody(request.raw, { ...LIMITS, ...limits });
-        const { upload, eventIds } = await deps.bulkCreates.receiveUpload(
-          { accountId, requestId },
-          body,
-          (tx) => audit(tx, request, requestId, 200),
+        const upload = await deps.bulkCreates.receiveUpload({ accountId, requestId }, body, (tx) =>
+          audit(tx, request, requestId, 200),
         );
-        deps.webhookDispatcher.send(accountId, eventIds);
         deps.bulkCreates.announceUpload(accountId, requestId);
         return reply.send(upload);
       } finally {

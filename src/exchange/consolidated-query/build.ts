@@ -1,7 +1,6 @@
 import type { ConsolidatedEnd } from '../../contract/consolidated-query-workflow.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import { consolidatedBundle } from '../records/consolidated-bundle.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
 import { openRecordReader } from '../records/summary/record-reader.ts';
@@ -24,12 +23,11 @@ export interface BuilderDeps {
   store: Store;
   blobs: BlobStore;
   records: RecordKeeper;
-  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   publicBaseUrl: string;
 }
 
 export function createConsolidatedBuilder(deps: BuilderDeps): ConsolidatedBuilder {
-  const { store, blobs, webhookDispatcher } = deps;
+  const { store, blobs } = deps;
   const read = (accountId: string, requestId: string) =>
     store.asAccount(accountId, (tx) => readConsolidatedQuery(tx, requestId));
 
@@ -43,18 +41,14 @@ export function createConsolidatedBuilder(deps: BuilderDeps): ConsolidatedBuilde
         bytesOf(contentOf(deps, accountId, query), signal),
         RESULT_FORMATS[query.conversionType].contentType,
       );
-      const { query: ended, eventIds } = await store.asAccount(accountId, (tx) =>
-        completeConsolidated(tx, requestId, result),
-      );
-      webhookDispatcher.send(accountId, eventIds);
+      const ended = await store.asAccount(accountId, (tx) => completeConsolidated(tx, requestId, result));
       // Somebody else has ended it meanwhile: nobody knows of this one.
       if (ended === undefined) await blobs.delete(result.ref);
       return endOf(ended ?? (await read(accountId, requestId)));
     },
 
     async fail({ accountId, requestId }, reason) {
-      const { eventIds } = await store.asAccount(accountId, (tx) => failConsolidated(tx, requestId, reason));
-      webhookDispatcher.send(accountId, eventIds);
+      await store.asAccount(accountId, (tx) => failConsolidated(tx, requestId, reason));
       return endOf(await read(accountId, requestId));
     },
   };

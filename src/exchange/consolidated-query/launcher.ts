@@ -7,7 +7,6 @@ import { consolidatedQueryWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../con
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import type { Recovery } from '../platform/recovery/recovery.ts';
 import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
 import {
@@ -35,7 +34,6 @@ export function createConsolidatedLauncher(deps: {
   store: Store;
   blobs: BlobStore;
   temporal: Client;
-  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   logger: Logger;
 }): ConsolidatedLauncher {
   const { store } = deps;
@@ -53,12 +51,10 @@ export function createConsolidatedLauncher(deps: {
       summary: 'Consolidated query',
       details: STORY,
     });
-    const eventIds = await store.asAccount(accountId, async (tx) => {
+    await store.asAccount(accountId, async (tx) => {
       await markConsolidatedStarted(tx, requestId);
-      if (state === 'open') return [];
-      return (await failConsolidated(tx, requestId, CONSOLIDATED_END_REASONS.workflowGone)).eventIds;
+      if (state === 'closed') await failConsolidated(tx, requestId, CONSOLIDATED_END_REASONS.workflowGone);
     });
-    deps.webhookDispatcher.send(accountId, eventIds);
   }
 
   return {

@@ -8,33 +8,27 @@ import type { AccountTx } from '../platform/database/database.ts';
 import { insertEvent } from '../platform/outbox/event-store.ts';
 import { endConsolidatedQuery, type StoredConsolidatedQuery } from './query-store.ts';
 
-/** An ended query and what is to be sent after the commit; nothing when it had ended before. */
-export interface ConsolidatedTransition {
-  query?: StoredConsolidatedQuery;
-  eventIds: string[];
-}
-
-/** State and webhook are one transaction. */
+/** Ends a query and announces it in the same transaction. Resolves to undefined when it had ended before. */
 export const completeConsolidated = (
   tx: AccountTx,
   requestId: string,
   result: BlobRef,
-): Promise<ConsolidatedTransition> => end(tx, requestId, { result });
+): Promise<StoredConsolidatedQuery | undefined> => end(tx, requestId, { result });
 
 /** @param reason shown to the caller: no personal data, no internals */
 export const failConsolidated = (
   tx: AccountTx,
   requestId: string,
   reason: string,
-): Promise<ConsolidatedTransition> => end(tx, requestId, { reason });
+): Promise<StoredConsolidatedQuery | undefined> => end(tx, requestId, { reason });
 
 async function end(
   tx: AccountTx,
   requestId: string,
   how: { result: BlobRef } | { reason: string },
-): Promise<ConsolidatedTransition> {
+): Promise<StoredConsolidatedQuery | undefined> {
   const query = await endConsolidatedQuery(tx, requestId, how);
-  if (query === undefined) return { eventIds: [] };
+  if (query === undefined) return undefined;
   const { patientId, endedAt = new Date(), metadata } = query;
   const patient = await findPatient(tx, patientId);
   const type = CONSOLIDATED_DATA_EVENT_TYPE;
@@ -48,7 +42,7 @@ async function end(
     ...('result' in how ? { bundle: bundleOf(query, how.result, endedAt) } : {}),
     filters: filtersOf(query),
   };
-  const eventId = await insertEvent(tx, {
+  await insertEvent(tx, {
     type,
     factKey: `${type}/${requestId}`,
     patientId,
@@ -59,7 +53,7 @@ async function end(
       patients: [told],
     },
   });
-  return { query, eventIds: eventId === undefined ? [] : [eventId] };
+  return query;
 }
 
 /** The attachment's url is put in when the webhook is sent (decision 3). */

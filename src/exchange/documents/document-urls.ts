@@ -12,7 +12,7 @@ import { listDocuments } from './document-store.ts';
 export async function announceDocumentUrls(
   tx: AccountTx,
   { id: patientId, externalId, additionalIdentifiers }: StoredPatient,
-): Promise<{ requestId: string; eventIds: string[] }> {
+): Promise<{ requestId: string }> {
   const requestId = uuidv7();
   const type = DOCUMENT_URLS_EVENT_TYPE;
   const documents = await listDocuments(tx, patientId);
@@ -25,7 +25,7 @@ export async function announceDocumentUrls(
       : { additionalIds: additionalIdentifiers }),
     status: 'completed',
   };
-  const eventId = await insertEvent(tx, {
+  await insertEvent(tx, {
     type,
     factKey: `${type}/${requestId}`,
     patientId,
@@ -46,5 +46,5 @@ export async function announceDocumentUrls(
       ],
     },
   });
-  return { requestId, eventIds: eventId === undefined ? [] : [eventId] };
+  return { requestId };
 }

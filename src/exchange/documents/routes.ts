@@ -26,7 +26,7 @@ import { documentDto, documentReference } from './serializers.ts';
 /** E14 and the operations around it. */
 export function addDocumentRoutes(
   operations: Operations,
-  deps: Pick<GatewayPlatform, 'store' | 'links' | 'webhookDispatcher'> & {
+  deps: Pick<GatewayPlatform, 'store' | 'links'> & {
     documentRenditions: Pick<DocumentRenditions, 'render'>;
   },
 ): void {
@@ -72,14 +72,12 @@ export function addDocumentRoutes(
 
   operations.write('startBulkDocumentUrls', async (tx, { query }) => {
     const patient = orNotFound('Patient', await findPatient(tx, query.patientId));
-    const { accountId } = tx;
-    const { requestId, eventIds } = await announceDocumentUrls(tx, patient);
+    const { requestId } = await announceDocumentUrls(tx, patient);
     return ok(
       { status: 'processing' as const, requestId },
       {
         patientId: patient.id,
         targetId: requestId,
-        afterCommit: () => deps.webhookDispatcher.send(accountId, eventIds),
       },
     );
   });

@@ -5,7 +5,6 @@ import { findPatient } from '../patients/patient-store.ts';
 import { agreesWithPerson } from '../patients/rules/patient-matching.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
 import { insertEvent } from '../platform/outbox/event-store.ts';
-import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import { AAL2_SESSION_MS, aal2SessionHash, aal2SessionId } from './aal2-session.ts';
 import {
   accountOfVerification,
@@ -37,7 +36,6 @@ const NOT_VERIFIED = 'The identity partner could not verify the person';
 
 export interface IdentityCallbackDeps {
   store: Store;
-  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   linkSigningKey: string;
   /** Of tests; default the machine's. */
   clock?: () => Date;
@@ -57,16 +55,13 @@ export async function takeIdentityCallback(
   const accountId = await deps.store.asSystem((tx) => accountOfVerification(tx, kind, callback.reference));
   if (accountId === undefined) return { status: 404 };
   const now = deps.clock?.() ?? new Date();
-  const { status, eventId } = await deps.store.asAccount(accountId, (tx) =>
+  return deps.store.asAccount(accountId, (tx) =>
     kind === 'session' ? endOfSession(tx, callback, now) : endOfChallenge(tx, deps, callback, now),
   );
-  if (eventId !== undefined) deps.webhookDispatcher.send(accountId, [eventId]);
-  return { status };
 }
 
 interface Taken {
   status: 200 | 404 | 410;
-  eventId?: string;
 }
 
 async function endOfSession(tx: AccountTx, callback: Callback, now: Date): Promise<Taken> {
@@ -99,7 +94,7 @@ async function endOfSession(tx: AccountTx, callback: Callback, now: Date): Promi
     subject: callback.subject,
     verifiedAt: now,
   });
-  const eventId = await announce(tx, session, {
+  await announce(tx, session, {
     patientId: patient.id,
     externalId: patient.externalId ?? undefined,
     proofedIdentityId,
@@ -107,7 +102,7 @@ async function endOfSession(tx: AccountTx, callback: Callback, now: Date): Promi
     status: 'verified',
     verifiedAt: now.toISOString(),
   });
-  return { status: 200, eventId };
+  return { status: 200 };
 }
 
 async function endOfChallenge(

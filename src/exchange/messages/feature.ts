@@ -29,9 +29,9 @@ export const messagesFeature = {
     addMessageRoutes(operations, deps);
     open((scope) => addMessageCallbackRoute(scope, deps));
   },
-  activities: ({ store, blobs, webhookDispatcher, messagePartner: partner }: WorkerPlatform) => ({
+  activities: ({ store, blobs, messagePartner: partner }: WorkerPlatform) => ({
     [TASK_QUEUES.exchange]: createMessageActivities({
-      transmission: createTransmission({ store, blobs, webhookDispatcher, partner }),
+      transmission: createTransmission({ store, blobs, partner }),
     }),
   }),
 } satisfies Feature;

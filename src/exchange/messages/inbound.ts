@@ -13,7 +13,6 @@ import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import { findByIdentityKeys } from '../patients/patient-store.ts';
 import { identityKeys } from '../patients/rules/identity-keys.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
-import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import { readAttachments } from './attachments.ts';
 import { dropBytes, insertAttachments, type KeptAttachment, keepBytes } from './keep-attachments.ts';
 import { accountOfMessage, accountsAt, insertMessage, isKnownMessage } from './message-store.ts';
@@ -63,7 +62,6 @@ type InboundMessage = z.output<typeof messageSchema>;
 export interface MessageCallbackDeps {
   store: Store;
   blobs: Pick<BlobStore, 'put' | 'delete'>;
-  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   /** Matches a message's patient (ID_HMAC_KEY). */
   idHmacKey: string;
   receiptCame(messageId: string): void;
@@ -109,12 +107,11 @@ async function takeMessage(deps: MessageCallbackDeps, message: InboundMessage): 
 
   const kept = await keepBytes(blobs, read.attachments);
   try {
-    const eventIds = await store.asAccount(accountId, (tx) =>
+    const isNew = await store.asAccount(accountId, (tx) =>
       writeMessage(tx, deps, { message, transportMethod, partnerKey }, kept),
     );
-    // A twin was quicker; its bytes are kept.
-    if (eventIds === undefined) await dropBytes(blobs, kept);
-    else deps.webhookDispatcher.send(accountId, eventIds);
+    // Another delivery of the same message was stored first, with its own bytes.
+    if (!isNew) await dropBytes(blobs, kept);
     return { status: 200 };
   } catch (error) {
     // Where a commit got no answer it may have been one; bytes without a row harm nobody, a row without its bytes does.
@@ -126,7 +123,7 @@ async function takeMessage(deps: MessageCallbackDeps, message: InboundMessage): 
   }
 }
 
-/** Message, documents and webhook in one transaction. Undefined when a twin has written it. */
+/** Writes message, documents and event in one transaction. False when the message is already there. */
 async function writeMessage(
   tx: AccountTx,
   { idHmacKey }: Pick<MessageCallbackDeps, 'idHmacKey'>,
@@ -136,7 +133,7 @@ async function writeMessage(
     partnerKey,
   }: { message: InboundMessage; transportMethod: TransportMethod; partnerKey: Buffer },
   kept: readonly KeptAttachment[],
-): Promise<string[] | undefined> {
+): Promise<boolean> {
   const patientId = await patientOf(tx, idHmacKey, message.patient);
   const stored = await insertMessage(tx, {
     id: uuidv7(),
@@ -153,9 +150,10 @@ async function writeMessage(
     partnerKey,
     toBeRead: patientId !== null && kept.length > 0,
   });
-  if (stored === undefined) return undefined;
+  if (stored === undefined) return false;
   await insertAttachments(tx, stored, kept);
-  return announceMessage(tx, 'message.received', stored);
+  await announceMessage(tx, 'message.received', stored);
+  return true;
 }
 
 /** By the matching rule of the account's patients; nobody rather than a guess. */

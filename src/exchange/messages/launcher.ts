@@ -7,7 +7,6 @@ import {
 import { messageTransmissionWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import type { Recovery } from '../platform/recovery/recovery.ts';
 import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
 import { markTransmissionStarted, messagesToEnsure } from './message-store.ts';
@@ -29,7 +28,6 @@ const GRACE_MS = 5_000;
 export function createMessageLauncher(deps: {
   store: Store;
   temporal: Client;
-  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   logger: Logger;
 }): MessageLauncher {
   const { store, temporal } = deps;
@@ -47,13 +45,12 @@ export function createMessageLauncher(deps: {
       summary: 'Message to another provider',
       details: STORY,
     });
-    const eventIds = await store.asAccount(accountId, async (tx) => {
+    await store.asAccount(accountId, async (tx) => {
       await markTransmissionStarted(tx, messageId);
-      if (state === 'open') return [];
+      if (state === 'open') return;
       const end = { status: 'failed', reason: MESSAGE_END_REASONS.workflowGone } as const;
-      return (await endTransmission(tx, messageId, end)).eventIds;
+      await endTransmission(tx, messageId, end);
     });
-    deps.webhookDispatcher.send(accountId, eventIds);
   }
 
   return {

@@ -114,7 +114,7 @@ const LARGE_BODIES_MAX = 4;
 /** Where the transport partner brings messages and receipts. No API key: it signs its body, kept as it came. */
 export function addMessageCallbackRoute(
   app: FastifyInstance,
-  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'webhookDispatcher' | 'idHmacKey' | 'messageSecret'> & {
+  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'idHmacKey' | 'messageSecret'> & {
     messages?: Pick<MessageLauncher, 'launch' | 'receiptCame'>;
   },
 ): void {

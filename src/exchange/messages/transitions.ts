@@ -4,24 +4,23 @@ import { insertEvent } from '../platform/outbox/event-store.ts';
 import { endMessage, type StoredMessage } from './message-store.ts';
 import { serializeMessage } from './serializers.ts';
 
-/** Ends a message and tells it by webhook, in one transaction; nothing when it had ended before. */
+/** Ends a message and announces it, in one transaction. Resolves to undefined when it had ended before. */
 export async function endTransmission(
   tx: AccountTx,
   messageId: string,
   end: { status: 'completed' } | { status: 'failed'; reason: string },
-): Promise<{ message?: StoredMessage; eventIds: string[] }> {
+): Promise<StoredMessage | undefined> {
   const message = await endMessage(tx, messageId, end);
-  if (message === undefined) return { eventIds: [] };
-  return { message, eventIds: await announceMessage(tx, 'message.status', message) };
+  if (message !== undefined) await announceMessage(tx, 'message.status', message);
+  return message;
 }
 
-/** @returns the event to send, in a list; empty when it was told before */
 export async function announceMessage(
   tx: AccountTx,
   type: MessageEventType,
   message: StoredMessage,
-): Promise<string[]> {
-  const eventId = await insertEvent(tx, {
+): Promise<void> {
+  await insertEvent(tx, {
     type,
     factKey: `${type}/${message.id}`,
     patientId: message.patientId ?? undefined,
@@ -35,5 +34,4 @@ export async function announceMessage(
       },
     },
   });
-  return eventId === undefined ? [] : [eventId];
 }

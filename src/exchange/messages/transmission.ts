@@ -5,7 +5,6 @@ import {
 } from '../../contract/messages-workflow.ts';
 import { BlobNotFoundError, type BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import { PartnerFailure } from '../platform/partners/partner-http.ts';
 import { documentsOfPatient, findMessage, type StoredMessage } from './message-store.ts';
 import type { DeliveryState, MessagePartner, SentAttachment } from './partner.ts';
@@ -24,11 +23,10 @@ export interface Transmission {
 export function createTransmission(deps: {
   store: Store;
   blobs: Pick<BlobStore, 'read'>;
-  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   /** Undefined: nobody carries messages for this service. */
   partner: MessagePartner | undefined;
 }): Transmission {
-  const { store, webhookDispatcher } = deps;
+  const { store } = deps;
   const read = ({ accountId, messageId }: MessageTransmissionInput) =>
     store.asAccount(accountId, (tx) => findMessage(tx, messageId));
 
@@ -36,10 +34,7 @@ export function createTransmission(deps: {
     of: MessageTransmissionInput,
     how: { status: 'completed' } | { status: 'failed'; reason: string },
   ): Promise<TransmissionStep> {
-    const { message, eventIds } = await store.asAccount(of.accountId, (tx) =>
-      endTransmission(tx, of.messageId, how),
-    );
-    webhookDispatcher.send(of.accountId, eventIds);
+    const message = await store.asAccount(of.accountId, (tx) => endTransmission(tx, of.messageId, how));
     return stepOf(message ?? (await read(of)));
   }
 

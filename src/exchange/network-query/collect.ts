@@ -51,7 +51,6 @@ export async function collectPages(
   step: SourceStepInput,
   patientId: string,
   pages: AsyncIterable<SourcePage>,
-  onEvent: (eventId: string) => void,
   signal: AbortSignal,
   before: Before = { resources: 0, pages: 0 },
 ): Promise<number> {
@@ -60,17 +59,17 @@ export async function collectPages(
   for await (const page of pages) {
     // A worker that died may not have got to announce what it had kept; told once all the same.
     if (!isAnnounced && resources > 0) {
-      await announceMerged(deps, step, patientId, onEvent);
+      await announceMerged(deps, step, patientId);
       isAnnounced = true;
     }
     resources += await keepPage(deps, step, patientId, page, pageCount);
     pageCount += 1;
     if (!isAnnounced && resources > 0 && page.next !== null) {
-      await announceMerged(deps, step, patientId, onEvent);
+      await announceMerged(deps, step, patientId);
       isAnnounced = true;
     }
   }
-  await completeCollected(deps, step, patientId, onEvent, signal);
+  await completeCollected(deps, step, patientId, signal);
   return resources;
 }
 
@@ -118,18 +117,16 @@ export async function completeCollected(
   deps: Pick<Collecting, 'store' | 'records' | 'connectors'>,
   step: SourceStepInput,
   patientId: string,
-  onEvent: (eventId: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
   await retireMissing(deps, step, patientId, signal);
   await deps.records.merge(step.accountId, patientId, { documentsOf: step.source });
-  const { event, status } = await deps.store.asAccount(step.accountId, async (tx) => {
+  const status = await deps.store.asAccount(step.accountId, async (tx) => {
     await lockQuery(tx, step.requestId);
     await recordExclusions(tx, step, patientId);
-    const event = await completeAttempt(tx, step);
-    return { event, status: (await readAttempt(tx, step))?.status };
+    await completeAttempt(tx, step);
+    return (await readAttempt(tx, step))?.status;
   });
-  if (event !== undefined) onEvent(event);
   // Somebody may give an attempt up while its last pages are merged.
   if (status !== 'completed') throw new AttemptSuperseded('The attempt was ended meanwhile');
 }
@@ -138,11 +135,9 @@ async function announceMerged(
   deps: Pick<Collecting, 'store' | 'records'>,
   step: SourceStepInput,
   patientId: string,
-  onEvent: (eventId: string) => void,
 ): Promise<void> {
   await deps.records.merge(step.accountId, patientId, { documentsOf: step.source });
-  const event = await deps.store.asAccount(step.accountId, (tx) => announceFirstData(tx, step));
-  if (event !== undefined) onEvent(event);
+  await deps.store.asAccount(step.accountId, (tx) => announceFirstData(tx, step));
 }
 
 /** The answer itself comes first; its name is what `meta.source` of its resources will say. */

@@ -12,35 +12,31 @@ import { tellRetired } from './retire-missing.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 /**
- * An attempt's end, the query's status that follows from it and the webhook that tells it are one transaction.
- * Both functions return the event to send, if there is one; ending an ended attempt again does nothing.
+ * The end of an attempt, the query's status that follows from it, and the event that announces it are one transaction.
+ * Ending an ended attempt again does nothing.
  */
-export async function completeAttempt(
-  tx: AccountTx,
-  step: SourceStepInput,
-  note?: string,
-): Promise<string | undefined> {
+export async function completeAttempt(tx: AccountTx, step: SourceStepInput, note?: string): Promise<void> {
   const query = await lockQuery(tx, step.requestId);
   const ended = await endAttempt(tx, step, { status: 'completed', reason: note });
-  if (query === undefined || ended === undefined) return undefined;
+  if (query === undefined || ended === undefined) return;
   const { source, attempt } = step;
   const retired = await endAnswer(tx, step);
   const aside = ended.strays > 0 ? `, ${ended.strays} of other patients put aside` : '';
   const message =
     note ?? `Completed with ${ended.resources} resources and ${ended.documents} documents${aside}`;
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'completed', message });
-  return settleAndAnnounce(tx, step, query, { status: 'completed', ...ended, retired });
+  await settleAndAnnounce(tx, step, query, { status: 'completed', ...ended, retired });
 }
 
 export async function failAttempt(
   tx: AccountTx,
   step: SourceStepInput,
   failure: { reason: string; retryAfterMs?: number },
-): Promise<string | undefined> {
+): Promise<void> {
   const query = await lockQuery(tx, step.requestId);
   const willRetry = failure.retryAfterMs !== undefined;
   const ended = await endAttempt(tx, step, { status: 'failed', reason: failure.reason, willRetry });
-  if (query === undefined || ended === undefined) return undefined;
+  if (query === undefined || ended === undefined) return;
   const retired = await endAnswer(tx, step);
   const { source, attempt } = step;
   const next = willRetry
@@ -52,11 +48,8 @@ export async function failAttempt(
     kind: 'failed',
     message: `${failure.reason}${next}`,
   });
-  if (willRetry) {
-    await settleQuery(tx, step.requestId);
-    return undefined;
-  }
-  return settleAndAnnounce(tx, step, query, { status: 'failed', ...ended, retired });
+  if (willRetry) await settleQuery(tx, step.requestId);
+  else await settleAndAnnounce(tx, step, query, { status: 'failed', ...ended, retired });
 }
 
 /** What a page retired is retired however the attempt ends. Returns how many resources. */
@@ -86,13 +79,13 @@ async function settleAndAnnounce(
   step: SourceStepInput,
   query: { patient_id: string; metadata: Record<string, string> | null },
   { status, completedAt, retired }: { status: 'completed' | 'failed'; completedAt: Date; retired: number },
-): Promise<string | undefined> {
+): Promise<void> {
   const overall = await settleQuery(tx, step.requestId);
   if (overall !== 'running')
     await addToTimeline(tx, step.requestId, { kind: 'query-ended', message: `Query ${overall}` });
   const type = networkQueryEventType(step.source);
   const externalId = await readExternalId(tx, query.patient_id);
-  return insertEvent(tx, {
+  await insertEvent(tx, {
     type,
     factKey: `${type}/${step.requestId}/${step.attempt}`,
     patientId: query.patient_id,
@@ -120,9 +113,9 @@ async function settleAndAnnounce(
 }
 
 /** The first batch of hie data can be read ahead of the query's end; told once per query. */
-export async function announceFirstData(tx: AccountTx, step: SourceStepInput): Promise<string | undefined> {
+export async function announceFirstData(tx: AccountTx, step: SourceStepInput): Promise<void> {
   const query = await lockQuery(tx, step.requestId);
-  if (query === undefined) return undefined;
+  if (query === undefined) return;
   const now = new Date();
   const type = 'network-query.hie.first-data-ready';
   const eventId = await insertEvent(tx, {
@@ -149,5 +142,4 @@ export async function announceFirstData(tx: AccountTx, step: SourceStepInput): P
       message: 'First data can be read',
     });
   }
-  return eventId;
 }

@@ -5,7 +5,6 @@ import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store, SystemTx } from '../platform/database/database.ts';
 import { retryOvertaken } from '../platform/database/retry.ts';
-import type { WebhookDispatcher } from '../platform/outbox/webhook-dispatcher.ts';
 import { type Applied, applySubject } from './apply.ts';
 import type { FollowUps } from './follow-up/follow-ups.ts';
 import type { InboundContent, InboundMessage } from './inbound.ts';
@@ -27,7 +26,6 @@ import type { InboundOutcome } from './tables.ts';
 export interface IntakeDeps {
   store: Store;
   blobs: BlobStore;
-  webhookDispatcher: Pick<WebhookDispatcher, 'send'>;
   followUps: Pick<FollowUps, 'launch' | 'wake'>;
   /** ID_HMAC_KEY; what a sender calls its messages, visits and records is kept only as a hash under it. */
   idHmacKey: string;
@@ -151,8 +149,7 @@ export function createIntake(deps: IntakeDeps): Intake {
   }
 
   function afterCommit(applied: readonly Applied[]): void {
-    for (const { accountId, eventIds, opened, ended } of applied.flatMap(({ told }) => told)) {
-      deps.webhookDispatcher.send(accountId, eventIds);
+    for (const { accountId, opened, ended } of applied.flatMap(({ told }) => told)) {
       for (const notificationId of opened) deps.followUps.launch(accountId, notificationId);
       for (const notificationId of ended) deps.followUps.wake(accountId, notificationId);
     }

@@ -26,7 +26,6 @@ export interface Told {
   accountId: string;
   /** Whether the account wants to know: a cohort of the patient has the feature on. */
   isMonitored: boolean;
-  eventIds: string[];
   /** Notification ids of follow-ups. */
   opened: string[];
   ended: string[];
@@ -39,7 +38,7 @@ export interface Told {
  */
 export async function tellAccount(tx: AccountTx, telling: Telling): Promise<Told> {
   const { patientId, state, subjectId } = telling;
-  const told: Told = { accountId: tx.accountId, isMonitored: false, eventIds: [], opened: [], ended: [] };
+  const told: Told = { accountId: tx.accountId, isMonitored: false, opened: [], ended: [] };
   if (patientId !== undefined && (await isMonitored(tx, patientId, state.kind))) {
     told.isMonitored = true;
     for (const fact of state.facts) await tellFact(tx, { ...telling, patientId }, fact, told);
@@ -65,7 +64,7 @@ async function tellFact(
   });
   if (notificationId === undefined) return;
   const now = new Date();
-  const eventId = await insertEvent(tx, {
+  await insertEvent(tx, {
     type,
     factKey: `${type}/${notificationId}`,
     patientId,
@@ -81,7 +80,6 @@ async function tellFact(
       },
     },
   });
-  if (eventId !== undefined) told.eventIds.push(eventId);
   if (fact.type === 'discharge' && (await isWorthFollowing(tx, patientId, fact))) {
     told.ended.push(...(await openFollowUp(tx, { notificationId, patientId })));
     told.opened.push(notificationId);

@@ -102,10 +102,7 @@ export function addSettingsRoutes(
           ? await requireSettingsDestination(tx)
           : await requireDestination(tx, body.webhookId);
       const eventId = await writeTestEvent(tx, destination);
-      return ok(
-        { message: 'A test event is on its way', eventId },
-        { targetId: destination.id, afterCommit: () => deps.webhookDispatcher.send(tx.accountId, [eventId]) },
-      );
+      return ok({ message: 'A test event is on its way', eventId }, { targetId: destination.id });
     },
     `${AT_ROOT}/webhook/test`,
   );

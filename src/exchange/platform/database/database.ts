@@ -9,12 +9,19 @@ import type { Database } from './schema.ts';
 export interface AccountTx {
   readonly accountId: string;
   readonly db: Transaction<Database>;
+  /** Ids of the outbox events that this transaction writes (`insertEvent` adds to it); announced after the commit. */
+  readonly newEvents: string[];
 }
 
 /** A transaction of the service itself, over all accounts: authentication, reconcile, callbacks. */
 export interface SystemTx {
   readonly db: Transaction<Database>;
+  /** As in `AccountTx`, by account. */
+  readonly newEvents: Map<string, string[]>;
 }
+
+/** Is called after the commit of each transaction that wrote events. Must not throw. */
+export type EventsCommitted = (accountId: string, eventIds: readonly string[]) => void;
 
 export interface Store {
   /** Runs `work` in one transaction bound to the account; commits when it resolves, rolls back when it throws. */
@@ -25,6 +32,8 @@ export interface Store {
    * every request needs, because a transaction is three trips to the database.
    */
   call<R>(statement: RawBuilder<R>): Promise<R[]>;
+  /** From now on `listener` learns of committed events; the webhook dispatcher is one. */
+  onEventsCommitted(listener: EventsCommitted): void;
   /** Brings the schema up to date; safe to call from several processes at once. */
   migrate(): Promise<void>;
   /** Resolves when the database answers. */
@@ -68,16 +77,30 @@ export function createStore(options: StoreOptions): Store {
   pool.on('connect', (client) => client.on('error', () => undefined));
   const db = new Kysely<Database>({ dialect: new BoundDialect({ pool }) });
   const inTurn = createTurns(poolMax, accountMax);
+  const listeners: EventsCommitted[] = [];
+  const announce = (accountId: string, eventIds: readonly string[]) => {
+    if (eventIds.length > 0) for (const listener of listeners) listener(accountId, eventIds);
+  };
 
   return {
     asAccount: async (accountId, work) => {
       const binding = toAccount(accountId);
-      return inTurn(accountId, () =>
-        boundBy(binding, () => db.transaction().execute((tx) => work({ accountId, db: tx }))),
+      const newEvents: string[] = [];
+      const result = await inTurn(accountId, () =>
+        boundBy(binding, () => db.transaction().execute((tx) => work({ accountId, db: tx, newEvents }))),
       );
+      announce(accountId, newEvents);
+      return result;
     },
-    asSystem: (work) =>
-      boundBy('set local role exchange_system', () => db.transaction().execute((tx) => work({ db: tx }))),
+    asSystem: async (work) => {
+      const newEvents = new Map<string, string[]>();
+      const result = await boundBy('set local role exchange_system', () =>
+        db.transaction().execute((tx) => work({ db: tx, newEvents })),
+      );
+      for (const [accountId, eventIds] of newEvents) announce(accountId, eventIds);
+      return result;
+    },
+    onEventsCommitted: (listener) => void listeners.push(listener),
     call: async (statement) => (await statement.execute(db)).rows,
     migrate: () => migrate(db),
     ping: async () => {
@@ -114,7 +137,9 @@ export async function withinAccount<T>(
   await sql`select set_config('role', 'exchange_app', true), set_config('app.account_id', ${accountId}, true)`.execute(
     tx.db,
   );
-  const result = await work({ accountId, db: tx.db });
+  const newEvents = tx.newEvents.get(accountId) ?? [];
+  tx.newEvents.set(accountId, newEvents);
+  const result = await work({ accountId, db: tx.db, newEvents });
   await sql`select set_config('role', 'exchange_system', true), set_config('app.account_id', '', true)`.execute(
     tx.db,
   );

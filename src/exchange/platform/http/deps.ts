@@ -14,7 +14,7 @@ export interface GatewayPlatform {
   logger: Logger;
   blobs: BlobStore;
   links: LinkMaker;
-  webhookDispatcher: Pick<WebhookDispatcher, 'send' | 'resume'>;
+  webhookDispatcher: Pick<WebhookDispatcher, 'resume'>;
   webhookKeys: WebhookKeys;
   /** Address at which callers reach this gateway, without a slash at the end. */
   publicBaseUrl: string;

@@ -31,8 +31,10 @@ export interface OpenEvent {
 }
 
 /**
- * Writes an event into the outbox, with a copy for each further destination whose filter it passes; returns its id, or
- * undefined when the fact has been told before. With `onlyTo` it goes to that destination and no other.
+ * Writes an event into the outbox, with a copy for each further destination whose filter it passes. It is sent after the
+ * commit. With `onlyTo` it goes to that destination only.
+ *
+ * @returns its id, or undefined when this fact (`factKey`) has an event already
  */
 export async function insertEvent(
   tx: AccountTx,
@@ -53,7 +55,9 @@ export async function insertEvent(
     )${onlyTo === undefined ? sql`, copies as (${copiesOf(sql`message`)})` : sql``}
     select id from message
   `.execute(tx.db);
-  return rows[0]?.id;
+  const eventId = rows[0]?.id;
+  if (eventId !== undefined) tx.newEvents.push(eventId);
+  return eventId;
 }
 
 /** How long a claimed event is left to whoever claimed it; more than a receiver has for its answer. */

@@ -15,12 +15,15 @@ import { routesOf } from './event-copy-store.ts';
 import { markHandedOver } from './hand-over-store.ts';
 
 /**
- * Makes the first attempt on committed events right away, in the process that committed them and outside any
- * activity slot. What it cannot deliver gets a `webhookDelivery` workflow; what a crash takes from it, `reconcile`
- * finds.
+ * Makes the first delivery attempt right after the commit (`Store.onEventsCommitted`), in the process that committed the
+ * event and outside any activity slot. An event that it cannot deliver gets a `webhookDelivery` workflow; an event that a
+ * crash interrupts is found by `reconcile`.
  */
 export interface WebhookDispatcher {
-  /** Committed events, to every destination that they go to. In the background; one after the other for one call. */
+  /**
+   * Sends committed events to all their destinations, in the background; the events of one call in their order. To be called
+   * by `Store.onEventsCommitted`.
+   */
   send(accountId: string, eventIds: readonly string[]): void;
   /** The same for single rows of the outbox: each goes to its own destination only. */
   resume(accountId: string, eventIds: readonly string[]): void;
