@@ -10,4 +10,4 @@ export {
   type ExchangeClientOptions,
   type RequestOf,
 } from '../orchestrator/client/exchange-client.ts';
-export { ExchangeError, type FailureKind } from '../orchestrator/client/failures.ts';
+export { ExchangeCallError as ExchangeError, type FailureKind } from '../orchestrator/client/failures.ts';

@@ -7,5 +7,5 @@
 export type { bulkOnboarding } from '../workflows/orchestrator/bulk-onboarding/workflow.ts';
 export type { cohortMonitoring } from '../workflows/orchestrator/cohort-monitoring/workflow.ts';
 export { proxyEndpoints } from '../workflows/orchestrator/endpoint-proxies.ts';
-export { type CallFailure, callFailure } from '../workflows/orchestrator/patient-onboarding/failures.ts';
 export { patientOnboarding } from '../workflows/orchestrator/patient-onboarding/workflow.ts';
+export { type CallFailure, callFailure } from '../workflows/shared/call-failure.ts';

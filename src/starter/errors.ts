@@ -1,5 +1,5 @@
 import { ConfigError } from '../config.ts';
-import { ExchangeError, type FailureKind } from '../orchestrator/client/failures.ts';
+import { ExchangeCallError, type FailureKind } from '../orchestrator/client/failures.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 
 /** The options do not make sense; the message says what would. */
@@ -22,7 +22,7 @@ export function describeError(error: unknown): DescribedError {
   if (error instanceof UsageError || error instanceof ConfigError)
     return { exitCode: EXIT.usage, message: error.message };
   if (error instanceof RefusedError) return { exitCode: EXIT.refused, message: error.message };
-  if (error instanceof ExchangeError) {
+  if (error instanceof ExchangeCallError) {
     const { exitCode, hint } = EXCHANGE_FAILURES[error.kind];
     const wait =
       error.retryAfterMs === undefined ? '' : ` Try again in ${Math.ceil(error.retryAfterMs / 1000)} s.`;

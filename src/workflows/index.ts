@@ -1,4 +1,4 @@
-/** Every function exported here is a workflow type; the name is the one in contract/temporal.ts. */
+/** Every function exported here is a workflow type. Its name must match `WORKFLOW_TYPES` in contract/temporal.ts. */
 export { bulkPatientCreate } from './exchange/bulk-patient-create/workflow.ts';
 export { consolidatedQuery } from './exchange/consolidated-query/workflow.ts';
 export { dischargeFollowUp } from './exchange/discharge-follow-up/workflow.ts';

@@ -4,7 +4,7 @@ import { API_KEY_ACCESS } from '../../src/contract/patient-onboarding.ts';
 import type { Dialect } from '../../src/exchange/accounts/account-store.ts';
 import { accountAccess, createCredentials } from '../../src/orchestrator/client/credentials.ts';
 import { createExchangeClient, type ExchangeClient } from '../../src/orchestrator/client/exchange-client.ts';
-import { ExchangeError } from '../../src/orchestrator/client/failures.ts';
+import { ExchangeCallError } from '../../src/orchestrator/client/failures.ts';
 import {
   createTestGateway,
   TEST_INTERNAL_KEY,
@@ -34,13 +34,13 @@ function clientOf(account: TestAccount, how: 'internal token' | 'api key'): Exch
   return createExchangeClient({ baseUrl, credential, idempotency: true, timeoutMs: 10_000, dispatcher });
 }
 
-const failureOf = async (call: Promise<unknown>): Promise<ExchangeError> => {
+const failureOf = async (call: Promise<unknown>): Promise<ExchangeCallError> => {
   const thrown: unknown = await call.then(
     () => undefined,
     (error: unknown) => error,
   );
-  if (thrown instanceof ExchangeError) return thrown;
-  throw new Error(`expected an ExchangeError, got ${String(thrown)}`);
+  if (thrown instanceof ExchangeCallError) return thrown;
+  throw new Error(`expected an ExchangeCallError, got ${String(thrown)}`);
 };
 
 const { patient, sources } = onboardingInput();

@@ -1,6 +1,6 @@
 import type { NetworkQuerySignal, PatientOnboardingInput } from '../../src/contract/patient-onboarding.ts';
 import type { SourceType } from '../../src/contract/primitives.ts';
-import type { QueryAnswer } from '../../src/workflows/orchestrator/patient-onboarding/source-fact.ts';
+import type { QueryReport } from '../../src/workflows/orchestrator/patient-onboarding/source-fact.ts';
 
 export const REQUEST_ID = '00000000-0000-4000-8000-000000000001';
 export const RESTART_ID = '00000000-0000-4000-8000-000000000002';
@@ -24,9 +24,9 @@ export const onboardingInput = (overrides: Partial<PatientOnboardingInput> = {})
 });
 
 export const queryAnswer = (
-  sources: QueryAnswer['sources'],
-  { requestId = REQUEST_ID, status = 'in-progress', errors = [] as QueryAnswer['errors'] } = {},
-): QueryAnswer => ({ requestId, status, sources, errors });
+  sources: QueryReport['sources'],
+  { requestId = REQUEST_ID, status = 'in-progress', errors = [] as QueryReport['errors'] } = {},
+): QueryReport => ({ requestId, status, sources, errors });
 
 export const attempt = (type: SourceType, status: string, startedMinute = 0, completedMinute?: number) => ({
   type,
@@ -35,7 +35,7 @@ export const attempt = (type: SourceType, status: string, startedMinute = 0, com
   completedAt: completedMinute === undefined ? undefined : at(completedMinute),
 });
 
-export const allRunning = (requestId = REQUEST_ID): QueryAnswer =>
+export const allRunning = (requestId = REQUEST_ID): QueryReport =>
   queryAnswer(
     (['hie', 'pharmacy', 'lab'] as const).map((type) => attempt(type, 'processing')),
     { requestId, status: 'processing' },

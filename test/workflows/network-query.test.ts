@@ -275,7 +275,7 @@ describe('a source that fails', () => {
     });
     expect(JSON.stringify({ result, failures })).not.toMatch(/Tamica|10\.0/);
     expect(failures).toMatchObject([
-      { reason: 'The exchange could not take in the answer', abandoned: true },
+      { reason: 'The exchange could not process the answer', abandoned: true },
     ]);
   });
 });

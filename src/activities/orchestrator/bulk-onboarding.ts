@@ -6,7 +6,7 @@ import { UnreadableCsvError } from '../../orchestrator/bulk-onboarding/csv-recor
 import { FILE_KINDS, type FileStore } from '../../orchestrator/bulk-onboarding/file-store.ts';
 import { takeResult } from '../../orchestrator/bulk-onboarding/take-result.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
-import { ExchangeError } from '../../orchestrator/client/failures.ts';
+import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { FileTransfer, UploadOutcome } from '../../orchestrator/client/file-transfer.ts';
 import { asApplicationFailure } from './call-exchange.ts';
 
@@ -84,7 +84,7 @@ async function stateOf(client: ExchangeClient, requestId: string) {
     const signal = cancellationSignal();
     return (await client.call('getBulkCreate', { params: { requestId } }, { signal })).answer;
   } catch (error) {
-    if (error instanceof ExchangeError && error.kind === 'not-found') return undefined;
+    if (error instanceof ExchangeCallError && error.kind === 'not-found') return undefined;
     throw error;
   }
 }
@@ -99,7 +99,7 @@ async function told<R>(work: () => Promise<R>): Promise<R> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof ExchangeError) throw asApplicationFailure(error);
+    if (error instanceof ExchangeCallError) throw asApplicationFailure(error);
     if (error instanceof UnreadableCsvError)
       throw ApplicationFailure.nonRetryable(error.message, 'bad-answer');
     if (error instanceof Error && error.name === 'BlobNotFoundError')

@@ -4,7 +4,7 @@ import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
 import type { AnswerOf } from '../../orchestrator/client/answers.ts';
 import type { ExchangeClient, RequestOf } from '../../orchestrator/client/exchange-client.ts';
-import { ExchangeError } from '../../orchestrator/client/failures.ts';
+import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { opaqueId } from '../../temporal/opaque-id.ts';
 
 export interface EndpointActivityDeps {
@@ -51,13 +51,13 @@ export async function callExchange<N extends EndpointName, R>(
     assertFits(name, result);
     return result;
   } catch (error) {
-    if (error instanceof ExchangeError) throw asApplicationFailure(error);
+    if (error instanceof ExchangeCallError) throw asApplicationFailure(error);
     throw error;
   }
 }
 
 /** As workflows see it: its type is the `FailureKind`. */
-export function asApplicationFailure(error: ExchangeError): ApplicationFailure {
+export function asApplicationFailure(error: ExchangeCallError): ApplicationFailure {
   return ApplicationFailure.create({
     type: error.kind,
     message: error.message,

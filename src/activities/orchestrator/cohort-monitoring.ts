@@ -1,5 +1,5 @@
 import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
-import { ExchangeError } from '../../orchestrator/client/failures.ts';
+import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { MonitoredPage, PageInput } from '../../orchestrator/monitoring/monitored-page.ts';
 import { workOnPage } from '../../orchestrator/monitoring/work-on-page.ts';
 import type { EndpointActivityDeps } from './call-exchange.ts';
@@ -39,7 +39,7 @@ export function createMonitoringActivities({ clientFor, idHmacKey }: EndpointAct
           noted,
         );
       } catch (error) {
-        if (error instanceof ExchangeError) throw asApplicationFailure(error);
+        if (error instanceof ExchangeCallError) throw asApplicationFailure(error);
         throw error;
       } finally {
         clearInterval(timer);

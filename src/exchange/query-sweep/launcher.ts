@@ -23,7 +23,7 @@ export async function launchSweep(
     accountId,
     requestId,
     priority: PRIORITY.bulk,
-    summary: 'Queries of a bulk create’s patients',
+    summary: 'Queries for the patients of a bulk create',
     details: QUERY_SWEEP_STORY,
     againAfterItsEnd: true,
   });

@@ -25,7 +25,7 @@ export interface CallOptions {
 }
 
 export interface ExchangeClient {
-  /** Throws ExchangeError. */
+  /** Throws ExchangeCallError. */
   call<N extends EndpointName>(
     name: N,
     request: RequestOf<N>,

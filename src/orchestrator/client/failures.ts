@@ -56,7 +56,7 @@ export interface CallNature {
  * A call to an exchange that gave no usable answer. The message names the operation, the status and the paths of
  * wrong members, never a value, so it may be shown in Temporal and in logs.
  */
-export class ExchangeError extends Error {
+export class ExchangeCallError extends Error {
   override readonly name = 'ExchangeError';
   readonly kind: FailureKind;
   readonly retryable: boolean;
@@ -82,10 +82,10 @@ export function failedAnswer(
   operation: string,
   answer: { status: number; retryAfter: string | undefined; body: unknown },
   nature: CallNature,
-): ExchangeError {
+): ExchangeCallError {
   const kind = kindOf(answer.status, nature);
   const stillRunning = answer.status === 409 && nature.conflictMeansRunning;
-  return new ExchangeError(kind, `${operation}: ${answer.status}${describeBody(answer.body)}`, {
+  return new ExchangeCallError(kind, `${operation}: ${answer.status}${describeBody(answer.body)}`, {
     retryable: stillRunning || mayRepeat(kind, nature),
     httpStatus: answer.status,
     retryAfterMs: parseRetryAfter(answer.retryAfter, Date.now()),
@@ -105,10 +105,10 @@ export function failedTransport(
   reason: string,
   sent: boolean,
   nature: CallNature,
-): ExchangeError {
+): ExchangeCallError {
   const kind = sent && nature.changes ? 'ambiguous' : 'unavailable';
   const outcome = kind === 'ambiguous' ? '; whether it was carried out is not known' : '';
-  return new ExchangeError(kind, `${operation}: no answer (${reason})${outcome}`, {
+  return new ExchangeCallError(kind, `${operation}: no answer (${reason})${outcome}`, {
     retryable: mayRepeat(kind, nature),
   });
 }
@@ -121,8 +121,8 @@ export function codeOf(error: unknown): string {
 }
 
 /** A 2xx whose content is not what the interface says. Sending it again would only do the work again. */
-export function badAnswer(operation: string, problem: string, httpStatus: number): ExchangeError {
-  return new ExchangeError('bad-answer', `${operation}: ${httpStatus}, but ${problem}`, {
+export function badAnswer(operation: string, problem: string, httpStatus: number): ExchangeCallError {
+  return new ExchangeCallError('bad-answer', `${operation}: ${httpStatus}, but ${problem}`, {
     retryable: false,
     httpStatus,
   });

@@ -7,7 +7,7 @@ import {
   badAnswer,
   type CallNature,
   codeOf,
-  ExchangeError,
+  ExchangeCallError,
   failedAnswer,
   failedTransport,
 } from './failures.ts';
@@ -41,11 +41,11 @@ export interface TransferProgress {
 export type UploadOutcome = 'taken' | 'gone';
 
 export interface FileTransfer {
-  /** PUTs a file to an upload URL of the exchange (E5). Throws ExchangeError. */
+  /** PUTs a file to an upload URL of the exchange (E5). Throws ExchangeCallError. */
   upload(url: string, file: OutgoingFile, progress?: TransferProgress): Promise<UploadOutcome>;
   /**
    * What a link leads to, in bounded memory. A link carries its own authority, so no credential goes with it.
-   * Throws ExchangeError, `not-found` for a link that is not valid any more; the stream fails with one too.
+   * Throws ExchangeCallError, `not-found` for a link that is not valid any more; the stream fails with one too.
    */
   download(url: string, progress?: TransferProgress): Promise<AsyncIterable<Uint8Array>>;
 }
@@ -112,7 +112,7 @@ export function createFileTransfer({ credential, dispatcher, stallMs }: FileTran
       if (status === 200) return guarded(answer.body, progress.signal, watch);
       const body = await readJson(answer.body, false);
       if (GONE.has(status) || status === 401)
-        throw new ExchangeError('not-found', `downloadFile: ${status}, the link is not valid any more`, {
+        throw new ExchangeCallError('not-found', `downloadFile: ${status}, the link is not valid any more`, {
           retryable: true,
           httpStatus: status,
         });
@@ -135,7 +135,7 @@ function afterConflict(body: unknown, file: OutgoingFile): UploadOutcome {
   if (sha256 === file.sha256) return 'taken';
   // An upload of ours that broke off may still be open at the other end.
   const stillOpen = sha256 === undefined || sha256 === '';
-  throw new ExchangeError(
+  throw new ExchangeCallError(
     'conflict',
     stillOpen
       ? 'uploadFile: 409, another upload is under way'
@@ -206,7 +206,7 @@ function asExchangeError(
   signal: AbortSignal | undefined,
   watch: StallWatch,
 ): unknown {
-  if (error instanceof ExchangeError) return error;
+  if (error instanceof ExchangeCallError) return error;
   if (signal?.aborted) return signal.reason;
   return failedTransport(operation, watch.stalled() ? 'stalled' : codeOf(error), true, NATURE);
 }

@@ -1,6 +1,6 @@
 import { MONITORING_METADATA } from '../../contract/cohort-monitoring.ts';
 import { opaqueId } from '../../temporal/opaque-id.ts';
-import { ExchangeError } from '../client/failures.ts';
+import { ExchangeCallError } from '../client/failures.ts';
 import { type Calls, NoRoom, waitOf } from './calls.ts';
 import type { PageInput } from './monitored-page.ts';
 import { Period } from './period.ts';
@@ -36,7 +36,7 @@ export class Asker {
   }
 
   /**
-   * Throws NoRoom, and ExchangeError for what had better be tried again as a whole. @param refusalsBefore of this
+   * Throws NoRoom, and ExchangeCallError for what had better be tried again as a whole. @param refusalsBefore of this
    * patient for want of room: as many keys are used up
    */
   async ask(patientId: string, refusalsBefore: number): Promise<Turn> {
@@ -74,7 +74,7 @@ export class Asker {
       if (asked === 'nobody') return { newest: own[0]?.requestId ?? '' };
       return { turn: asked === 'own' ? 'started' : 'alreadyAsked' };
     } catch (error) {
-      if (!(error instanceof ExchangeError) || !CANNOT_LIST.has(error.httpStatus ?? 0)) throw error;
+      if (!(error instanceof ExchangeCallError) || !CANNOT_LIST.has(error.httpStatus ?? 0)) throw error;
       this.calls.page.canList = false;
       return NONE;
     }
@@ -112,7 +112,7 @@ export class Asker {
   }
 
   async #turnOf(error: unknown, patientId: string, key: number): Promise<Turn | 'key-taken'> {
-    if (!(error instanceof ExchangeError)) throw error;
+    if (!(error instanceof ExchangeCallError)) throw error;
     // Another run is at this patient right now; what comes of it is known in a moment.
     if (error.kind === 'conflict' && error.retryable) throw this.#noRoom(SOON_MS, key);
     if (error.httpStatus === 422) return 'key-taken';

@@ -1,7 +1,7 @@
 import type { EndpointName } from '../../contract/endpoints.ts';
 import type { AnswerOf } from '../client/answers.ts';
 import type { CallOptions, ExchangeClient, RequestOf } from '../client/exchange-client.ts';
-import { ExchangeError } from '../client/failures.ts';
+import { ExchangeCallError } from '../client/failures.ts';
 import type { ServerPace } from '../client/server-pace.ts';
 import type { MonitoredPage } from './monitored-page.ts';
 
@@ -29,7 +29,7 @@ export class Calls {
     readonly page: MonitoredPage,
   ) {}
 
-  /** Throws NoRoom, ExchangeError. */
+  /** Throws NoRoom, ExchangeCallError. */
   async call<N extends EndpointName>(
     name: N,
     request: RequestOf<N>,
@@ -43,7 +43,7 @@ export class Calls {
       if (pace.requests?.limit !== undefined) this.page.requestLimit = pace.requests.limit;
       return { answer, pace };
     } catch (error) {
-      if (error instanceof ExchangeError && error.kind === 'rate-limited')
+      if (error instanceof ExchangeCallError && error.kind === 'rate-limited')
         throw new NoRoom(error.retryAfterMs ?? WAIT_UNTOLD_MS);
       throw error;
     }

@@ -1,5 +1,5 @@
 import type { ExchangeClient } from '../client/exchange-client.ts';
-import { ExchangeError } from '../client/failures.ts';
+import { ExchangeCallError } from '../client/failures.ts';
 import { Asker, type Turn } from './ask.ts';
 import { Calls, NoRoom } from './calls.ts';
 import { BEGINNING, type MonitoredPage, nothingYet, type PageInput } from './monitored-page.ts';
@@ -19,7 +19,7 @@ export interface PageDeps {
 
 /**
  * Asks for the patients of one page of a cohort, one after the other. Leaves it where it stands when the exchange has
- * no room or it is stopped; `next` of the result then points to the rest. Throws ExchangeError.
+ * no room or it is stopped; `next` of the result then points to the rest. Throws ExchangeCallError.
  */
 export async function workOnPage(
   deps: PageDeps,
@@ -64,7 +64,7 @@ async function readPage(calls: Calls, { cohortId, place, pageSize }: PageInput) 
   if (nextPage === undefined || nextPage === null) return { patients: answer.patients };
   const nextItem = cursorOf(nextPage);
   if (nextItem === undefined || nextItem === place.fromItem) {
-    throw new ExchangeError('bad-answer', 'listCohortPatients: meta.nextPage leads nowhere', {
+    throw new ExchangeCallError('bad-answer', 'listCohortPatients: meta.nextPage leads nowhere', {
       retryable: false,
     });
   }

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { DocumentFormat } from '../../contract/documents.ts';
-import { ExchangeError } from '../../orchestrator/client/failures.ts';
+import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { mapAtMost } from '../at-most.ts';
 import { EXIT } from '../exit-codes.ts';
 import { saveAside } from '../output/save-aside.ts';
@@ -83,7 +83,7 @@ async function fetchOne(
 }
 
 function undefinedIfUnconvertible(error: unknown): undefined {
-  if (error instanceof ExchangeError && (error.httpStatus === 400 || error.httpStatus === 422))
+  if (error instanceof ExchangeCallError && (error.httpStatus === 400 || error.httpStatus === 422))
     return undefined;
   throw error;
 }

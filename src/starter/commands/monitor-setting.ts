@@ -4,7 +4,7 @@ import type { ExchangeClient } from '../../orchestrator/client/exchange-client.t
 import { pause } from '../progress/pace.ts';
 import type { MonitoringId, Monitorings } from '../target/monitorings.ts';
 
-/** Changes `settings.monitoring` of a cohort, and nothing else of it. Throws ExchangeError. */
+/** Changes `settings.monitoring` of a cohort, and nothing else of it. Throws ExchangeCallError. */
 export async function changeSetting(
   exchange: ExchangeClient,
   { cohortId, kind }: MonitoringId,

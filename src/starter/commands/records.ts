@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import type { ConversionType } from '../../contract/consolidated-query.ts';
 import { consolidatedQueryWorkflowId } from '../../contract/temporal.ts';
 import type { AnswerOf } from '../../orchestrator/client/answers.ts';
-import { ExchangeError } from '../../orchestrator/client/failures.ts';
+import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { RefusedError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';
@@ -79,7 +79,7 @@ async function follow(
       }));
     } catch (error) {
       // An exchange that does not answer for a while is asked again.
-      if (!(error instanceof ExchangeError) || !isPassing(error)) throw error;
+      if (!(error instanceof ExchangeCallError) || !isPassing(error)) throw error;
     }
     terminal.live.set(`record ${requestId}`, [view.status]);
   }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { SourceType } from '../../contract/primitives.ts';
-import { ExchangeError } from '../../orchestrator/client/failures.ts';
+import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { RefusedError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { QueryReader } from '../progress/look-at-query.ts';
@@ -39,7 +39,7 @@ export async function explained(
   source: SourceType | undefined,
   { target }: CommandContext,
 ): Promise<unknown> {
-  if (!(error instanceof ExchangeError) || error.kind !== 'conflict') return error;
+  if (!(error instanceof ExchangeCallError) || error.kind !== 'conflict') return error;
   const view = await new QueryReader(target.exchange).look(requestId).catch(() => undefined);
   if (view === undefined) return error;
   if (source === undefined) return new RefusedError(`Query ${requestId} has ended: ${view.state}.`);

@@ -3,7 +3,7 @@ import { anySignal } from '../../lib/any-signal.ts';
 import type { BulkOnboardingHandle } from '../../orchestrator/bulk-onboarding/start-bulk-onboarding.ts';
 import type { BulkStatusAnswer } from '../../orchestrator/client/answers.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
-import { ExchangeError } from '../../orchestrator/client/failures.ts';
+import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { type BulkView, bulkView, type KnownOfBulk } from './bulk-view.ts';
 import type { FollowOptions } from './follow-query.ts';
 import { nextDelayMs, Pace } from './pace.ts';
@@ -81,7 +81,7 @@ async function requestOf(
   try {
     return (await client.call('getBulkCreate', { params: { requestId } }, { signal })).answer;
   } catch (error) {
-    if (error instanceof ExchangeError || signal?.aborted === true) return undefined;
+    if (error instanceof ExchangeCallError || signal?.aborted === true) return undefined;
     throw error;
   }
 }

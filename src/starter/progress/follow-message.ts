@@ -1,11 +1,11 @@
 import type { MessageResponse } from '../../orchestrator/client/answers.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
-import { ExchangeError } from '../../orchestrator/client/failures.ts';
+import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { type FollowOptions, isPassing } from './follow-query.ts';
 import { nextDelayMs, Pace } from './pace.ts';
 
 /**
- * Looks at a message until it has ended. An exchange that does not answer for a while is asked again. Throws ExchangeError
+ * Looks at a message until it has ended. An exchange that does not answer for a while is asked again. Throws ExchangeCallError
  * when it refuses to answer.
  */
 export async function followMessage(
@@ -25,7 +25,7 @@ export async function followMessage(
       message = (await client.call('getMessage', { params: { id: sent.id } }, { signal })).answer;
     } catch (error) {
       if (isOver()) break;
-      if (!(error instanceof ExchangeError) || !isPassing(error)) throw error;
+      if (!(error instanceof ExchangeCallError) || !isPassing(error)) throw error;
       problem = `the exchange does not answer (${error.message}); asking again`;
       waitMs = error.retryAfterMs ?? 0;
     }

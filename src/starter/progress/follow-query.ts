@@ -1,5 +1,5 @@
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
-import { ExchangeError } from '../../orchestrator/client/failures.ts';
+import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { QueryReader } from './look-at-query.ts';
 import { nextDelayMs, Pace } from './pace.ts';
 import type { QueryView } from './query-view.ts';
@@ -13,7 +13,7 @@ export interface FollowOptions {
 
 /**
  * Looks at a query until it has ended; `onChange` gets each new state. An exchange that does not answer for a while
- * is asked again. Throws ExchangeError when it refuses to answer (unknown query, key not accepted).
+ * is asked again. Throws ExchangeCallError when it refuses to answer (unknown query, key not accepted).
  */
 export async function followQuery(
   client: ExchangeClient,
@@ -32,7 +32,7 @@ export async function followQuery(
       view = await reader.look(requestId, signal);
     } catch (error) {
       if (isOver()) break;
-      if (!(error instanceof ExchangeError) || !isPassing(error)) throw error;
+      if (!(error instanceof ExchangeCallError) || !isPassing(error)) throw error;
       view = { ...before, problem: `the exchange does not answer (${error.message}); asking again` };
       waitMs = error.retryAfterMs ?? 0;
     }
@@ -46,5 +46,5 @@ export async function followQuery(
 }
 
 /** What the next look may do better. */
-export const isPassing = ({ kind }: ExchangeError): boolean =>
+export const isPassing = ({ kind }: ExchangeCallError): boolean =>
   kind === 'unavailable' || kind === 'rate-limited';

@@ -1,4 +1,4 @@
-import { ExchangeError } from '../../orchestrator/client/failures.ts';
+import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { QueryReader } from './look-at-query.ts';
 import type { KnownOfOnboarding } from './onboarding-view.ts';
 import type { QueryView } from './query-view.ts';
@@ -15,7 +15,7 @@ export async function readQueries(
   for (const requestId of requestIds) {
     // An ended query can be taken up again, so only the end of the onboarding ends the looking.
     const view = await reader.look(requestId, signal).catch((error: unknown) => {
-      if (error instanceof ExchangeError || signal?.aborted === true) return undefined;
+      if (error instanceof ExchangeCallError || signal?.aborted === true) return undefined;
       throw error;
     });
     if (view !== undefined) queries.set(requestId, view);

@@ -1,6 +1,6 @@
 import type { TimelineEntry } from '../../contract/network-query.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
-import { ExchangeError } from '../../orchestrator/client/failures.ts';
+import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { type QueryView, queryView } from './query-view.ts';
 
 /** Reads queries by E3, with their timeline where the exchange has one (another service need not). */
@@ -12,7 +12,7 @@ export class QueryReader {
     this.#client = client;
   }
 
-  /** Throws ExchangeError when E3 does not answer. */
+  /** Throws ExchangeCallError when E3 does not answer. */
   async look(requestId: string, signal?: AbortSignal): Promise<QueryView> {
     const { answer } = await this.#client.call('getNetworkQuery', { params: { requestId } }, { signal });
     // Read second: it may be ahead of the status, so the end of the query never lacks its story.
@@ -29,7 +29,7 @@ export class QueryReader {
       );
       return answer.timeline;
     } catch (error) {
-      if (!(error instanceof ExchangeError)) throw error;
+      if (!(error instanceof ExchangeCallError)) throw error;
       if (error.kind === 'not-found' || error.kind === 'rejected' || error.kind === 'bad-answer')
         this.#hasTimeline = false;
       return [];

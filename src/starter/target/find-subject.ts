@@ -1,4 +1,4 @@
-import { ExchangeError } from '../../orchestrator/client/failures.ts';
+import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { OnboardingHandle } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
 import type { Subject } from '../input/subject.ts';
 import { QueryReader } from '../progress/look-at-query.ts';
@@ -12,14 +12,14 @@ export type FoundSubject =
 
 /**
  * The query that an id means, else the onboarding (which need not exist: Temporal tells when it is asked).
- * Throws ExchangeError, ConfigError.
+ * Throws ExchangeCallError, ConfigError.
  */
 export async function findSubject(target: Target, { kind, id }: Subject, env?: Env): Promise<FoundSubject> {
   if (kind === 'onboarding') return findOnboarding(target, id, env);
   try {
     return { kind: 'query', query: await new QueryReader(target.exchange).look(id) };
   } catch (error) {
-    if (kind === 'query' || !(error instanceof ExchangeError) || error.kind !== 'not-found') throw error;
+    if (kind === 'query' || !(error instanceof ExchangeCallError) || error.kind !== 'not-found') throw error;
     const canAskTemporal = target.stack !== undefined;
     if (!canAskTemporal) throw error;
     return findOnboarding(target, id, env);

@@ -11,33 +11,33 @@ type ReadName = {
   [N in EndpointName]: (typeof endpoints)[N]['method'] extends 'GET' ? N : never;
 }[EndpointName];
 
-/** The operations that only look. */
+/** The operations that only read (GET). */
 export type ReadProxies = Pick<ActivityInterfaceFor<EndpointActivities>, ReadName>;
 /** The operations that may change something. */
 export type WriteProxies = Omit<ActivityInterfaceFor<EndpointActivities>, ReadName>;
 
 export interface EndpointProxies {
-  /** They can be left at any time: given up after two minutes, and at once when the workflow is cancelled. */
+  /** Reads. They fail after two minutes, and are abandoned at once when the workflow is cancelled. */
   readonly reads: ReadProxies;
   /**
-   * They are repeated for up to 23 hours, for exchanges keep an idempotency key for 24. One under way is let finish when
-   * the workflow is cancelled: its outcome must be known to clean up after it.
+   * Writes. They are retried for up to 23 hours, because exchanges keep an idempotency key for 24. When the workflow is
+   * cancelled, a write in progress is allowed to finish: its outcome must be known before cleaning up after it.
    *
-   * `callId` names the call, once for each call of a workflow id: the idempotency key is made of both. So a reset, or a
-   * run that was continued as new, makes the same call and not another one.
+   * @param callId unique among the calls of a workflow id. The idempotency key is made of both, so a workflow that is
+   *   reset or continued as new repeats the same call instead of making a second one.
    */
   writes(callId: string, options?: ActivityOptions): WriteProxies;
 }
 
 const SHARED: ActivityOptions = {
-  // The client gives up a call after 20 s and says why.
+  // Longer than the client's own timeout of 20 s, so that the client's error says what failed.
   startToCloseTimeout: '30s',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
 };
 
 /**
- * The operations of the interface as activities. They run on the task queue of the workflow, unless `options` name
- * another; each option replaces the one that stands here.
+ * Makes the operations of the interface callable as activities. They run on the workflow's own task queue unless
+ * `options.taskQueue` names another. Each given option replaces the default for it.
  */
 export function proxyEndpoints(options: ActivityOptions = {}): EndpointProxies {
   return {

@@ -1,6 +1,6 @@
 import { condition } from '@temporalio/workflow';
 
-/** Where a paced workflow can be held and stopped from outside: between its pages. */
+/** Lets commands pause, resume and stop a paged workflow between two pages. */
 export class Gate {
   #state: 'open' | 'paused' | 'stopped';
 
@@ -24,18 +24,18 @@ export class Gate {
     if (this.#state === 'paused') this.#state = 'open';
   }
 
-  /** For good. */
+  /** Stops the work permanently. */
   stop(): void {
     this.#state = 'stopped';
   }
 
-  /** Waits while it is paused; true when the work may go on, false when it is stopped. */
+  /** Waits while paused. Returns true when the work may continue, false when it was stopped. */
   async pass(): Promise<boolean> {
     if (this.isPaused) await condition(() => !this.isPaused);
     return !this.isStopped;
   }
 
-  /** Waits that long, or until it is stopped. */
+  /** Waits for `waitMs`, or until the gate is stopped. */
   async wait(waitMs: number, summary: string): Promise<void> {
     if (waitMs > 0 && !this.isStopped) await condition(() => this.isStopped, waitMs, { summary });
   }

@@ -1,12 +1,12 @@
 import { allHandlersFinished, condition, workflowInfo } from '@temporalio/workflow';
 import type { Gate } from './gate.ts';
-import { isTimeToBeginAnew, pauseAfter, type Use } from './pacing.ts';
+import { pauseAfter, shouldContinueAsNew, type Use } from './pacing.ts';
 
-/** What became of one page. */
+/** The outcome of one page. */
 export interface PageDone {
   isLast: boolean;
   uses: readonly Use[];
-  /** What the page itself found must be waited for, in milliseconds, and why. */
+  /** A wait that the page itself requires before the next one, in milliseconds, and the reason. */
   wait?: { ms: number; why: string };
 }
 
@@ -14,26 +14,26 @@ export interface PagedWork {
   gate: Gate;
   pagesPerRun: number;
   nextPage(): Promise<PageDone>;
-  /** Begins the workflow anew from where it stands. */
-  beginAnew(): Promise<never>;
+  /** Continues the workflow as new, carrying its progress over. */
+  continueAsNew(): Promise<never>;
 }
 
 /**
- * Works through something long page by page: within budgets, to be held and stopped between two pages, in a history
- * that stays short. Resolves after the last page, or when the gate is stopped.
+ * Processes a long task page by page. Keeps within the budgets, can be paused and stopped between pages, and continues as
+ * new to keep the history short. Resolves after the last page, or when the gate is stopped.
  */
-export async function workInPages({ gate, pagesPerRun, nextPage, beginAnew }: PagedWork): Promise<void> {
+export async function workInPages({ gate, pagesPerRun, nextPage, continueAsNew }: PagedWork): Promise<void> {
   for (let pages = 1; await gate.pass(); pages += 1) {
     const begunAt = Date.now();
     const { isLast, uses, wait } = await nextPage();
     if (isLast) return;
     const paceMs = pauseAfter(uses, Date.now() - begunAt);
     if (wait !== undefined && wait.ms > paceMs) await gate.wait(wait.ms, wait.why);
-    else await gate.wait(paceMs, 'Keep to the budget of a minute');
+    else await gate.wait(paceMs, 'Keep within the budget per minute');
     if (gate.isStopped) return;
-    if (isTimeToBeginAnew({ pages, suggested: workflowInfo().continueAsNewSuggested }, pagesPerRun)) {
+    if (shouldContinueAsNew({ pages, suggested: workflowInfo().continueAsNewSuggested }, pagesPerRun)) {
       await condition(allHandlersFinished);
-      if (!gate.isStopped) await beginAnew();
+      if (!gate.isStopped) await continueAsNew();
     }
   }
 }

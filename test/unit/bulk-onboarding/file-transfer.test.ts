@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { Agent } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { ExchangeError } from '../../../src/orchestrator/client/failures.ts';
+import { ExchangeCallError } from '../../../src/orchestrator/client/failures.ts';
 import { createFileTransfer } from '../../../src/orchestrator/client/file-transfer.ts';
 import { type Stub, startStub } from '../../support/http-stub.ts';
 
@@ -33,13 +33,13 @@ const transfer = (stallMs = 5_000) =>
   });
 const conflict = (upload: object) => ({ status: 409, body: { name: 'CONFLICT', upload } });
 
-async function errorOf(call: Promise<unknown>): Promise<ExchangeError> {
+async function errorOf(call: Promise<unknown>): Promise<ExchangeCallError> {
   const error = await call.then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  if (error instanceof ExchangeError) return error;
-  throw new Error(`expected an ExchangeError, got ${String(error)}`);
+  if (error instanceof ExchangeCallError) return error;
+  throw new Error(`expected an ExchangeCallError, got ${String(error)}`);
 }
 
 describe('an upload', () => {

@@ -8,7 +8,7 @@ import {
   createCredentials,
 } from '../../../src/orchestrator/client/credentials.ts';
 import { createExchangeClient } from '../../../src/orchestrator/client/exchange-client.ts';
-import { ExchangeError, parseRetryAfter } from '../../../src/orchestrator/client/failures.ts';
+import { ExchangeCallError, parseRetryAfter } from '../../../src/orchestrator/client/failures.ts';
 import { type Stub, type StubAnswer, startStub } from '../../support/http-stub.ts';
 
 const QUERY = {
@@ -47,12 +47,13 @@ const start = (options: { idempotency?: boolean; timeoutMs?: number; baseUrl?: s
     { idempotencyKey: 'key-1' },
   );
 
-async function failureOf(call: Promise<unknown>): Promise<ExchangeError> {
+async function failureOf(call: Promise<unknown>): Promise<ExchangeCallError> {
   const thrown = await call.then(
     () => undefined,
     (error: unknown) => error,
   );
-  if (!(thrown instanceof ExchangeError)) throw new Error(`expected an ExchangeError, got ${String(thrown)}`);
+  if (!(thrown instanceof ExchangeCallError))
+    throw new Error(`expected an ExchangeCallError, got ${String(thrown)}`);
   return thrown;
 }
 

@@ -2,8 +2,8 @@ import { fc, test } from '@fast-check/vitest';
 import { describe, expect } from 'vitest';
 import { SOURCE_TYPES, type SourceType } from '../../../src/contract/primitives.ts';
 import { Onboarding } from '../../../src/workflows/orchestrator/patient-onboarding/onboarding.ts';
-import { summaryOf } from '../../../src/workflows/orchestrator/patient-onboarding/report.ts';
-import type { QueryAnswer } from '../../../src/workflows/orchestrator/patient-onboarding/source-fact.ts';
+import { onboardingSummary } from '../../../src/workflows/orchestrator/patient-onboarding/report.ts';
+import type { QueryReport } from '../../../src/workflows/orchestrator/patient-onboarding/source-fact.ts';
 import {
   allRunning,
   attempt,
@@ -49,7 +49,7 @@ function attemptsAt(type: SourceType, { failuresBefore, end, redriven, endMinute
     );
 }
 
-function pollAt(stories: Record<SourceType, Story>, minute: number): QueryAnswer {
+function pollAt(stories: Record<SourceType, Story>, minute: number): QueryReport {
   const isOver = SOURCE_TYPES.every((type) => stories[type].endMinute <= minute);
   const ends = new Set(SOURCE_TYPES.map((type) => stories[type].end));
   const over = ends.size > 1 ? 'partial' : ends.has('completed') ? 'completed' : 'failed';
@@ -91,7 +91,7 @@ describe('whatever the order in which answers, webhooks and polls arrive', () =>
     for (const happening of answerFirst ? [answer, ...shuffled] : shuffled) happening(onboarding);
 
     expect(onboarding.settled).toBe(true);
-    const summary = summaryOf(onboarding.state);
+    const summary = onboardingSummary(onboarding.state);
     for (const source of summary.sources) {
       const truth = stories[source.type];
       expect(source.outcome).toBe(truth.end);
@@ -116,7 +116,7 @@ describe('whatever the order in which answers, webhooks and polls arrive', () =>
     onboarding.polled(pollAt(stories, 120));
 
     expect(onboarding.settled).toBe(true);
-    for (const source of summaryOf(onboarding.state).sources) {
+    for (const source of onboardingSummary(onboarding.state).sources) {
       const truth = stories[source.type];
       expect(source).toMatchObject({
         outcome: truth.end,

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { Onboarding } from '../../../src/workflows/orchestrator/patient-onboarding/onboarding.ts';
-import { statusOf, summaryOf } from '../../../src/workflows/orchestrator/patient-onboarding/report.ts';
+import {
+  onboardingStatus,
+  onboardingSummary,
+} from '../../../src/workflows/orchestrator/patient-onboarding/report.ts';
 import {
   allRunning,
   attempt,
@@ -40,10 +43,10 @@ describe('a webhook about another patient', () => {
   test('changes nothing, even under this onboarding’s request id', () => {
     const onboarding = started();
     onboarding.webhook(ended('hie', 'failed', 1, { patientId: 'patient-2' }));
-    expect(statusOf(onboarding.state)).toMatchObject({ webhooksReceived: 0 });
+    expect(onboardingStatus(onboarding.state)).toMatchObject({ webhooksReceived: 0 });
     expect(onboarding.openRequestIds).toEqual([REQUEST_ID]);
     onboarding.webhook(ended('hie', 'completed', 2, { patientId: 'patient-1' }));
-    expect(statusOf(onboarding.state).sources[0]).toMatchObject({ type: 'hie', state: 'completed' });
+    expect(onboardingStatus(onboarding.state).sources[0]).toMatchObject({ type: 'hie', state: 'completed' });
   });
 
   test('is not taken for the first word of a query whose start is unknown', () => {
@@ -70,7 +73,7 @@ describe('sources that could not start', () => {
     onboarding.webhook(ended('pharmacy', 'completed', 3, { requestId: RESTART_ID }));
     onboarding.webhook(ended('hie', 'completed', 3));
     onboarding.webhook(ended('lab', 'completed', 3));
-    const summary = summaryOf(onboarding.state);
+    const summary = onboardingSummary(onboarding.state);
     expect(summary.status).toBe('completed');
     expect(summary.sources[1]).toMatchObject({ type: 'pharmacy', starts: 2, attempts: 1, error: undefined });
   });
@@ -83,12 +86,12 @@ describe('sources that could not start', () => {
       errors: [{ source: 'pharmacy', httpStatus: 429 }],
     });
     onboarding.queryStarted(['pharmacy'], alone, T0 + 2 * MINUTE);
-    expect(statusOf(onboarding.state).nextStartAt).toBe(new Date(T0 + 6 * MINUTE).toISOString());
+    expect(onboardingStatus(onboarding.state).nextStartAt).toBe(new Date(T0 + 6 * MINUTE).toISOString());
     onboarding.queryStarted(['pharmacy'], alone, T0 + 6 * MINUTE);
     onboarding.webhook(ended('hie', 'completed', 3));
     onboarding.webhook(ended('lab', 'completed', 3));
     expect(onboarding.settled).toBe(true);
-    expect(summaryOf(onboarding.state)).toMatchObject({
+    expect(onboardingSummary(onboarding.state)).toMatchObject({
       status: 'partial',
       sources: [{}, { outcome: 'not-started', starts: 3, error: 'could not be started (429)' }, {}],
     });
@@ -99,7 +102,7 @@ describe('sources that could not start', () => {
     onboarding.webhook(ended('hie', 'completed', 3));
     onboarding.webhook(ended('lab', 'failed', 3));
     expect(onboarding.next(T0 + MINUTE)).toEqual({ kind: 'finish' });
-    expect(summaryOf(onboarding.state).sources.map(({ outcome }) => outcome)).toEqual([
+    expect(onboardingSummary(onboarding.state).sources.map(({ outcome }) => outcome)).toEqual([
       'completed',
       'not-started',
       'failed',
@@ -111,9 +114,9 @@ describe('events', () => {
   test('one that comes before the answer to E2 is kept until it', () => {
     const onboarding = new Onboarding(onboardingInput({ timing }), T0);
     onboarding.webhook(ended('hie', 'completed', 1));
-    expect(statusOf(onboarding.state).webhooksReceived).toBe(0);
+    expect(onboardingStatus(onboarding.state).webhooksReceived).toBe(0);
     onboarding.queryStarted(ALL, allRunning(), T0);
-    expect(statusOf(onboarding.state)).toMatchObject({
+    expect(onboardingStatus(onboarding.state)).toMatchObject({
       webhooksReceived: 1,
       sources: [{ state: 'completed' }, { state: 'running' }, { state: 'running' }],
     });
@@ -122,7 +125,7 @@ describe('events', () => {
   test('one of a query that is not ours never counts', () => {
     const onboarding = started();
     onboarding.webhook(ended('hie', 'completed', 1, { requestId: RESTART_ID }));
-    expect(statusOf(onboarding.state)).toMatchObject({
+    expect(onboardingStatus(onboarding.state)).toMatchObject({
       webhooksReceived: 0,
       sources: [{ state: 'running' }, {}, {}],
     });
@@ -131,11 +134,11 @@ describe('events', () => {
   test('a later attempt opens a failed source again', () => {
     const onboarding = started();
     onboarding.webhook(ended('hie', 'failed', 5));
-    expect(statusOf(onboarding.state).sources[0]?.state).toBe('failed');
+    expect(onboardingStatus(onboarding.state).sources[0]?.state).toBe('failed');
     onboarding.polled(queryAnswer([attempt('hie', 'failed', 0, 5), attempt('hie', 'in-progress', 6)]));
-    expect(statusOf(onboarding.state).sources[0]?.state).toBe('running');
+    expect(onboardingStatus(onboarding.state).sources[0]?.state).toBe('running');
     onboarding.webhook(ended('hie', 'completed', 7));
-    expect(statusOf(onboarding.state).sources[0]?.state).toBe('completed');
+    expect(onboardingStatus(onboarding.state).sources[0]?.state).toBe('completed');
   });
 
   test('after a start of unknown outcome the first event tells which query is ours', () => {
@@ -168,9 +171,9 @@ describe('polls', () => {
   test('a failed attempt is no outcome while the query still runs', () => {
     const onboarding = started();
     onboarding.polled(queryAnswer([attempt('hie', 'failed', 0, 1)]));
-    expect(statusOf(onboarding.state).sources[0]?.state).toBe('running');
+    expect(onboardingStatus(onboarding.state).sources[0]?.state).toBe('running');
     onboarding.polled(queryAnswer([attempt('hie', 'failed', 0, 1)], { status: 'partial' }));
-    expect(statusOf(onboarding.state).sources[0]?.state).toBe('failed');
+    expect(onboardingStatus(onboarding.state).sources[0]?.state).toBe('failed');
   });
 
   test('a query that the exchange does not know any more ends its sources, unless it comes back', () => {
@@ -183,9 +186,9 @@ describe('polls', () => {
     expect(onboarding.settled).toBe(false);
     onboarding.pollFoundNothing(REQUEST_ID);
     expect(onboarding.settled).toBe(true);
-    expect(summaryOf(onboarding.state).sources[0]).toMatchObject({
+    expect(onboardingSummary(onboarding.state).sources[0]).toMatchObject({
       outcome: 'failed',
-      error: 'the exchange does not know the query any more',
+      error: 'the exchange no longer knows the query',
     });
   });
 });
@@ -196,7 +199,7 @@ test('at the deadline what is open is given up, and the summary says so', () => 
   expect(onboarding.next(T0 + 1000 * MINUTE)).toEqual({ kind: 'give-up' });
   onboarding.giveUp();
   expect(onboarding.next(T0 + 1000 * MINUTE)).toEqual({ kind: 'finish' });
-  expect(summaryOf(onboarding.state)).toMatchObject({
+  expect(onboardingSummary(onboarding.state)).toMatchObject({
     status: 'partial',
     sources: [{ outcome: 'timed-out' }, { outcome: 'not-started' }, { outcome: 'completed' }],
   });
@@ -207,7 +210,7 @@ test('a carried state goes on where it was', () => {
   before.webhook(ended('hie', 'completed', 1));
   const carried = JSON.parse(JSON.stringify(before.state));
   const after = new Onboarding(onboardingInput({ timing }), T0 + 99 * MINUTE, carried);
-  expect(statusOf(after.state)).toEqual(statusOf(before.state));
+  expect(onboardingStatus(after.state)).toEqual(onboardingStatus(before.state));
   after.webhook(ended('hie', 'completed', 1));
   expect(after.state.webhooksReceived).toBe(1);
 });

@@ -1,6 +1,11 @@
 import { fc, test } from '@fast-check/vitest';
 import { describe, expect } from 'vitest';
-import { backOff, isTimeToBeginAnew, pageWithin, pauseAfter } from '../../../src/workflows/shared/pacing.ts';
+import {
+  backOff,
+  pageWithin,
+  pauseAfter,
+  shouldContinueAsNew,
+} from '../../../src/workflows/shared/pacing.ts';
 
 const perMinute = fc.integer({ min: 1, max: 20_000 });
 /** Pieces of work as they may come: how many each could use at most, and how long it took. */
@@ -83,6 +88,6 @@ describe('a workflow begins anew', () => {
     [{ pages: 10, suggested: false }, true],
     [{ pages: 1, suggested: true }, true],
   ])('%o: %s', (state, expected) => {
-    expect(isTimeToBeginAnew(state, 10)).toBe(expected);
+    expect(shouldContinueAsNew(state, 10)).toBe(expected);
   });
 });

@@ -2,8 +2,8 @@ import { proxyActivities } from '@temporalio/workflow';
 import type { BulkActivities } from '../../../activities/exchange/bulk-create.ts';
 
 /**
- * Reading the file and writing its rows. Our own faults (the database is away, the worker was killed) are bridged for
- * about two hours; a step that is killed goes on from its last commit a few seconds later.
+ * The activities that read the file and process its rows. Retries cover about two hours of failures on our side (the
+ * database is down, a worker was killed). A killed activity resumes from its last commit within seconds.
  */
 export const fileActivities = (summary: string) =>
   proxyActivities<Pick<BulkActivities, 'checkUpload' | 'handleRows' | 'finishBulkCreate'>>({
@@ -13,7 +13,7 @@ export const fileActivities = (summary: string) =>
     summary,
   });
 
-/** Reading and writing the request's row: retried until it is done. */
+/** The activities that read and write the request's row; retried until they succeed. */
 export const rowActivities = (summary: string) =>
   proxyActivities<Pick<BulkActivities, 'lookForUpload' | 'setBulkPaused' | 'endBulkCreate'>>({
     startToCloseTimeout: '30 seconds',

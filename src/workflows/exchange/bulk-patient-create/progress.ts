@@ -4,18 +4,18 @@ type State = BulkCreateProgress['state'];
 type Facts = Omit<BulkCreateProgress, 'requestId' | 'state'>;
 
 const NOTHING: BulkCounts = { rows: 0, handled: 0, created: 0, updated: 0, failed: 0 };
-const STORY: Record<State, string> = {
+const DESCRIPTION: Record<State, string> = {
   'waiting-for-upload': 'Waiting for the file',
   checking: 'Checking the file’s format',
-  processing: 'Handling the rows',
-  paused: 'Paused: goes on with the update `resume`',
+  processing: 'Processing the rows',
+  paused: 'Paused; send the update `resume` to continue',
   joining: 'Writing the result',
   completed: 'Completed',
   failed: 'Failed',
-  expired: 'Expired: no file came in time',
+  expired: 'Expired: no file was uploaded in time',
 };
 
-/** Where a bulk create stands. Plain rules without Temporal, so that they can be tried in every order. */
+/** The progress of a bulk create. Plain rules without Temporal, so that tests can apply them in any order. */
 export class BulkProgress {
   #step: Exclude<State, 'paused'> = 'waiting-for-upload';
   #paused = false;
@@ -36,19 +36,19 @@ export class BulkProgress {
     return this.#step === 'completed' || this.#step === 'failed' || this.#step === 'expired';
   }
 
-  /** Rows are still to come. */
+  /** True while there may be rows left to process. */
   get canPause(): boolean {
     return !this.hasEnded && this.#step !== 'joining';
   }
 
-  /** An ended request stays ended. */
+  /** Enters a step, with what is known of it. Does nothing after the end: an ended request stays ended. */
   enter(step: Exclude<State, 'paused'>, facts: Partial<Facts> = {}): void {
     if (this.hasEnded) return;
     this.#step = step;
-    this.learn(facts);
+    this.update(facts);
   }
 
-  learn(facts: Partial<Facts>): void {
+  update(facts: Partial<Facts>): void {
     this.#facts = { ...this.#facts, ...facts };
     this.onChange(this);
   }
@@ -66,7 +66,7 @@ export class BulkProgress {
   /** Markdown for the workflow's page in the Temporal UI. */
   toMarkdown(): string {
     const { state, counts, rowsPerSecond, secondsLeft, reason } = this.snapshot();
-    const lines = [`**${STORY[state]}**${reason === undefined ? '' : `: ${reason}`}`];
+    const lines = [`**${DESCRIPTION[state]}**${reason === undefined ? '' : `: ${reason}`}`];
     if (counts.rows > 0) {
       const { rows, handled, created, updated, failed } = counts;
       const percent = Math.floor((handled * 100) / rows);

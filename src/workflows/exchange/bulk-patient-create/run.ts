@@ -14,22 +14,26 @@ import {
 } from '../../../contract/bulk-create-steps.ts';
 import type { BulkPatientCreateInput } from '../../../contract/bulk-create-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import { rejected } from '../../shared/rejected.ts';
 import { fileActivities, rowActivities } from './activities.ts';
 import type { BulkProgress } from './progress.ts';
 
-/** One stretch of rows: short while somebody is likely to watch, then longer, so that the history stays small. */
+/**
+ * How long one activity processes rows. Short in the first minute, so that progress is visible soon; longer after that,
+ * so that the history stays small.
+ */
 const STRETCH_MS = 5_000;
 const SHORT_STRETCHES = 12;
 const LONG_STRETCH_MS = 60_000;
 
-/** The steps of one bulk create and the commands that steer it. What is true stands in the request's row. */
+/** The steps of one bulk create, and the commands that control it. The request's row is the source of truth. */
 export class BulkRun {
   readonly #step: BulkStepInput;
   readonly #uploadExpiresAtMs: number;
   readonly #scope = new CancellationScope();
-  /** Commands write to the row one after the other. */
+  /** The last write to the row; commands wait for it, so that they write one after the other. */
   #writing: Promise<void> = Promise.resolve();
-  #told = false;
+  #isUploadSignaled = false;
 
   constructor(
     input: BulkPatientCreateInput,
@@ -39,9 +43,9 @@ export class BulkRun {
     this.#uploadExpiresAtMs = Date.parse(input.uploadExpiresAt);
   }
 
-  /** The upload is there; only a hint. */
-  tell(): void {
-    this.#told = true;
+  /** Ends the wait for the file. Only a hint: the row decides whether the file has been uploaded. */
+  uploadSignaled(): void {
+    this.#isUploadSignaled = true;
   }
 
   pause(): Promise<void> {
@@ -53,18 +57,17 @@ export class BulkRun {
   }
 
   /**
-   * The row is ended first, so that rows in hand are the last ones; then whatever runs is stopped. Fails when the
-   * request has completed meanwhile.
+   * Ends the row first, so that no further chunk is committed, and then stops the running activity. Throws `Rejected`
+   * when the request has completed in the meantime.
    */
   async cancel(): Promise<void> {
     const status = await this.#end(BULK_END_REASONS.cancelled);
-    if (status !== 'failed')
-      throw ApplicationFailure.nonRetryable(`The bulk create has ended (${status})`, 'Rejected');
+    if (status !== 'failed') throw rejected(`The bulk create has already ended (${status})`);
     this.#scope.cancel();
   }
 
-  /** From the wait for the file to the result. True when queries of its patients are to be started. */
-  async toItsEnd(): Promise<boolean> {
+  /** Runs all steps, from the wait for the file to the result. Returns whether to start queries for its patients. */
+  async untilEnded(): Promise<boolean> {
     try {
       return await this.#scope.run(() => this.#steps());
     } catch (error) {
@@ -78,7 +81,7 @@ export class BulkRun {
   async #steps(): Promise<boolean> {
     if (!(await this.#uploaded())) return false;
     if (!(await this.#checked())) return false;
-    if (!(await this.#rowsHandled())) return false;
+    if (!(await this.#rowsProcessed())) return false;
 
     this.progress.enter('joining');
     const finish = await fileActivities('Write the result').finishBulkCreate(this.#step);
@@ -89,9 +92,9 @@ export class BulkRun {
 
   async #uploaded(): Promise<boolean> {
     for (let waitMs = this.#uploadExpiresAtMs - Date.now(); ; ) {
-      if (waitMs > 0) await condition(() => this.#told, waitMs, { summary: 'Wait for the file' });
-      this.#told = false;
-      const look = await rowActivities('Has the file come?').lookForUpload(this.#step);
+      if (waitMs > 0) await condition(() => this.#isUploadSignaled, waitMs, { summary: 'Wait for the file' });
+      this.#isUploadSignaled = false;
+      const look = await rowActivities('Check whether the file was uploaded').lookForUpload(this.#step);
       switch (look.state) {
         case 'uploaded':
           return true;
@@ -112,7 +115,7 @@ export class BulkRun {
     const check = await fileActivities('Check the file’s format').checkUpload(this.#step);
     switch (check.kind) {
       case 'ok':
-        this.progress.learn({ counts: { rows: check.rows, handled: 0, created: 0, updated: 0, failed: 0 } });
+        this.progress.update({ counts: { rows: check.rows, handled: 0, created: 0, updated: 0, failed: 0 } });
         return true;
       case 'refused':
         this.progress.enter('failed', { reason: check.reason });
@@ -122,24 +125,24 @@ export class BulkRun {
     }
   }
 
-  async #rowsHandled(): Promise<boolean> {
+  async #rowsProcessed(): Promise<boolean> {
     for (let stretch = 0; ; stretch++) {
       await condition(() => !this.progress.paused);
       this.progress.enter('processing');
       const stretchMs = stretch < SHORT_STRETCHES ? STRETCH_MS : LONG_STRETCH_MS;
       const { handled, rows } = this.progress.snapshot().counts;
-      const rowsOf = fileActivities(`Handle rows from ${Math.min(handled + 1, rows)}`);
-      const answer = await rowsOf.handleRows({ ...this.#step, stretchMs });
-      const { counts, rowsPerSecond, secondsLeft } = answer;
-      this.progress.learn({ counts, rowsPerSecond, secondsLeft });
-      if (answer.done) return true;
-      if (answer.stopped === 'ended') return this.#endedElsewhere();
-      // The row may say "paused" a moment before, or after, the command that wrote it has come to its end here.
+      const { handleRows } = fileActivities(`Process rows from ${Math.min(handled + 1, rows)}`);
+      const outcome = await handleRows({ ...this.#step, stretchMs });
+      const { counts, rowsPerSecond, secondsLeft } = outcome;
+      this.progress.update({ counts, rowsPerSecond, secondsLeft });
+      if (outcome.done) return true;
+      if (outcome.stopped === 'ended') return this.#endedElsewhere();
+      // The activity may read "paused" from the row before the command that wrote it has returned here.
       await this.#writing;
     }
   }
 
-  /** Somebody else has ended the request: a command, or whoever found it without a workflow. */
+  /** The request's row was ended by a command, or by `reconcile` because its workflow was missing. */
   async #endedElsewhere(): Promise<false> {
     await this.#writing;
     this.progress.enter('failed', { reason: BULK_END_REASONS.workflowGone, secondsLeft: undefined });
@@ -162,7 +165,7 @@ export class BulkRun {
     });
   }
 
-  /** Also when the workflow is being cancelled: what was commanded or has ended is to be in the row. */
+  /** Runs `work` after the previous write, even when the workflow is being cancelled: the row must record the outcome. */
   async #write<T>(work: () => Promise<T>): Promise<T> {
     const written = this.#writing.then(() => CancellationScope.nonCancellable(work));
     this.#writing = written.then(() => undefined);
@@ -173,7 +176,7 @@ export class BulkRun {
 function reasonOf(error: unknown): string {
   if (isCancellation(error)) return BULK_END_REASONS.byOperator;
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
-  // A bug: fail the workflow task, so that a corrected worker goes on from here.
+  // A bug in our code: fail the workflow task, so that a corrected worker can continue from here.
   if (cause === undefined) throw error;
   const isForCaller =
     cause instanceof ApplicationFailure && cause.type === BULK_FAILURE_TYPES.unreadableUpload;

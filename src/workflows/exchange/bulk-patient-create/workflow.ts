@@ -1,6 +1,5 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
-  ApplicationFailure,
   CancellationScope,
   CancelledFailure,
   defineQuery,
@@ -21,28 +20,29 @@ import {
 } from '../../../contract/bulk-create-workflow.ts';
 import { querySweepWorkflowId, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import { rejected } from '../../shared/rejected.ts';
 import { BulkProgress } from './progress.ts';
 import { BulkRun } from './run.ts';
 
 /**
- * Makes patients of the rows of one uploaded CSV: waits for the file, checks it, handles its rows in stretches, joins
- * the result, and leaves the queries of its patients to a `querySweep` of their own.
+ * Creates or updates patients from one uploaded CSV: waits for the file, checks it, processes its rows, writes the result
+ * file, and starts a `querySweep` for the queries of its patients.
  *
- * Durable because the file may come minutes later, handling it takes a while, may be paused for days, and no row may be
- * lost or written twice. Keyed by the request's id. The request's row in PostgreSQL is the truth; every step goes on
- * from there and may run twice. About 40 history events and 6 for each stretch (5 s of rows, later 60 s), so under 200
- * for 100,000 rows.
+ * Durable because the upload may arrive minutes later, processing takes a while and may be paused for days, and no row
+ * may be lost or written twice. Keyed by the request id. The request's row in PostgreSQL is the source of truth; every
+ * step resumes from it and may run twice. History: about 40 events, plus 6 per activity that processes rows (5 s each at
+ * first, later 60 s), so fewer than 200 for 100,000 rows.
  */
 export async function bulkPatientCreate(input: BulkPatientCreateInput): Promise<BulkCreateProgress> {
   const progress = new BulkProgress(input.requestId, (now) => setCurrentDetails(now.toMarkdown()));
   const run = new BulkRun(input, progress);
 
   setHandler(defineQuery<BulkCreateProgress>(MESSAGES.status), () => progress.snapshot());
-  setHandler(defineSignal(MESSAGES.uploaded), () => run.tell());
+  setHandler(defineSignal(MESSAGES.uploaded), () => run.uploadSignaled());
   setHandler(defineUpdate<void, []>(MESSAGES.pause), () => run.pause(), {
     validator: () => {
-      if (!progress.canPause) throw rejected('All rows are handled');
-      if (progress.paused) throw rejected('The bulk create is paused already');
+      if (!progress.canPause) throw rejected('All rows have been processed');
+      if (progress.paused) throw rejected('The bulk create is already paused');
     },
   });
   setHandler(defineUpdate<void, []>(MESSAGES.resume), () => run.resume(), {
@@ -52,11 +52,11 @@ export async function bulkPatientCreate(input: BulkPatientCreateInput): Promise<
   });
   setHandler(defineUpdate<void, []>(MESSAGES.cancel), () => run.cancel(), {
     validator: () => {
-      if (progress.hasEnded) throw rejected('The bulk create has ended');
+      if (progress.hasEnded) throw rejected('The bulk create has already ended');
     },
   });
 
-  const sweep = await run.toItsEnd();
+  const sweep = await run.untilEnded();
   if (sweep) await startSweep(input);
 
   const result = progress.snapshot();
@@ -66,8 +66,8 @@ export async function bulkPatientCreate(input: BulkPatientCreateInput): Promise<
 }
 
 /**
- * Goes on for long after this workflow's end; started even when that is being cancelled, for the patients are there.
- * `reconcile` may have been quicker.
+ * Starts the sweep as an abandoned child, because it runs long after this workflow ends. Starts it even when this workflow
+ * is being cancelled, because the patients exist by now. `reconcile` may have started it already; that is fine.
  */
 async function startSweep({ accountId, requestId }: BulkPatientCreateInput): Promise<void> {
   const input: QuerySweepInput = { accountId, requestId };
@@ -80,13 +80,10 @@ async function startSweep({ accountId, requestId }: BulkPatientCreateInput): Pro
         { key: searchAttribute.accountId, value: accountId },
         { key: searchAttribute.requestId, value: requestId },
       ],
-      staticSummary: 'Queries of a bulk create’s patients',
+      staticSummary: 'Queries for the patients of a bulk create',
       staticDetails: QUERY_SWEEP_STORY,
     }),
   ).catch((error: unknown) => {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
   });
 }
-
-const rejected = (message: string): ApplicationFailure =>
-  ApplicationFailure.nonRetryable(message, 'Rejected');

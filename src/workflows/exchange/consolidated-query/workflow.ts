@@ -18,12 +18,12 @@ import {
 } from '../../../contract/consolidated-query-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 
-/** Our own faults are bridged for about two hours; a step that is killed begins anew some seconds later. */
+/** Retries cover about two hours of failures on our side. A killed activity starts over within seconds. */
 const { buildConsolidated } = proxyActivities<Pick<ConsolidatedActivities, 'buildConsolidated'>>({
   startToCloseTimeout: '1 hour',
   heartbeatTimeout: '15 seconds',
   retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: 120 },
-  summary: 'Merge, put together, announce',
+  summary: 'Merge the record, write the result, announce it',
 });
 const { failConsolidated } = proxyActivities<Pick<ConsolidatedActivities, 'failConsolidated'>>({
   startToCloseTimeout: '30 seconds',
@@ -32,16 +32,17 @@ const { failConsolidated } = proxyActivities<Pick<ConsolidatedActivities, 'failC
 });
 
 /**
- * Puts a patient's merged record together and announces it (`medical.consolidated-data`).
+ * Writes a patient's merged record to a file and announces it (`medical.consolidated-data`).
  *
- * Durable because a large record takes minutes and the caller waits for a webhook that must come. Keyed by the query's
- * id; the query's row in PostgreSQL is the truth, and every step goes by it, so each may run twice. About 12 events.
+ * Durable because a large record takes minutes, and the caller waits for a webhook that must be sent. Keyed by the query's
+ * id. The query's row in PostgreSQL is the source of truth; every step reads it first, so each may run twice. History:
+ * about 12 events.
  */
 export async function consolidatedQuery(input: ConsolidatedQueryInput): Promise<ConsolidatedProgress> {
   const { requestId } = input;
   let progress: ConsolidatedProgress = { requestId, state: 'processing' };
   setHandler(defineQuery<ConsolidatedProgress>(MESSAGES.status), () => progress);
-  setCurrentDetails('Putting the record together');
+  setCurrentDetails('Building the record');
 
   const end = await build(input);
   const { state, sizeBytes, reason = 'The patient was deleted' } = end;
@@ -63,7 +64,7 @@ async function build(input: ConsolidatedQueryInput): Promise<ConsolidatedEnd> {
       );
       throw error;
     }
-    // A bug: fail the workflow task, so that a corrected worker goes on from here.
+    // A bug in our code: fail the workflow task, so that a corrected worker can continue from here.
     if (!(error instanceof ActivityFailure)) throw error;
     return failConsolidated({ ...input, reason: REASONS.ourFault });
   }

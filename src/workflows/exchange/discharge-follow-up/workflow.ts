@@ -1,5 +1,4 @@
 import {
-  ApplicationFailure,
   allHandlersFinished,
   CancellationScope,
   condition,
@@ -17,7 +16,8 @@ import {
   type FollowUpStep,
   DISCHARGE_FOLLOW_UP_MESSAGES as MESSAGES,
 } from '../../../contract/discharge-follow-up-workflow.ts';
-import { FollowUpState, ROUNDS_MS, watchDelayMs } from './state.ts';
+import { rejected } from '../../shared/rejected.ts';
+import { checkDelayMs, FollowUpState, ROUNDS_MS } from './state.ts';
 
 const activities = (summary: string) =>
   proxyActivities<FollowUpActivities>({
@@ -27,12 +27,12 @@ const activities = (summary: string) =>
   });
 
 /**
- * Asks the hie source again after a discharge, for a hospital's documents come hours to days later: six rounds within
- * four days, until a query has brought something new.
+ * Queries the hie source again after a discharge, because a hospital's documents arrive hours to days later: six rounds
+ * within four days, until a query returns new data.
  *
- * Durable because it spans days. Keyed by the discharge's notification, one open for each patient (PostgreSQL sees to
- * that). Every step may run twice: where the follow-up stands, and whether a round has been made, is read from its row,
- * so a follow-up that is ended there ends here. About 150 history events when all rounds are made in vain.
+ * Durable because it spans days. Keyed by the notification of the discharge; PostgreSQL allows one open follow-up per
+ * patient. Every step may run twice: it reads the state, and whether its round has been started, from the follow-up's row.
+ * A follow-up that is ended in that row therefore also ends here. History: about 150 events when no round finds new data.
  */
 export async function dischargeFollowUp(input: DischargeFollowUpInput): Promise<DischargeFollowUpProgress> {
   const { accountId, notificationId } = input;
@@ -47,52 +47,62 @@ export async function dischargeFollowUp(input: DischargeFollowUpInput): Promise<
     },
     {
       validator: () => {
-        if (state.hasEnded) throw ApplicationFailure.nonRetryable('The follow-up has ended', 'Rejected');
+        if (state.hasEnded) throw rejected('The follow-up has already ended');
       },
     },
   );
 
   const end = async (ended: 'no-new-data' | 'cancelled', reason: string): Promise<void> =>
-    state.take(await activities(reason).endFollowUp({ accountId, notificationId, state: ended, reason }));
+    state.update(await activities(reason).endFollowUp({ accountId, notificationId, state: ended, reason }));
 
-  /** Until then; or at once when somebody woke or cancelled it. False when the follow-up has ended meanwhile. */
+  /**
+   * Waits until `atMs`, handling signals and cancellation in the meantime. Returns false when the follow-up has ended.
+   */
   async function waitUntil(atMs: number, summary: string): Promise<boolean> {
     for (;;) {
-      if (state.whyCancelled !== undefined) await end('cancelled', state.whyCancelled);
+      if (state.cancelReason !== undefined) await end('cancelled', state.cancelReason);
       else if (state.takeWake())
-        state.take(await activities('Woken: look').lookAfterDischarge({ accountId, notificationId }));
+        state.update(
+          await activities('Signal received: check the follow-up').lookAfterDischarge({
+            accountId,
+            notificationId,
+          }),
+        );
       if (state.hasEnded) return false;
       const waitMs = atMs - Date.now();
       if (waitMs <= 0) return true;
-      await condition(() => state.isDisturbed, waitMs, { summary });
+      await condition(() => state.isInterrupted, waitMs, { summary });
     }
   }
 
-  /** While a query of this follow-up runs: looks ever less often, but not beyond the next round. */
+  /** Checks the running query of this follow-up, less and less often, until it ends or the next round is due. */
   async function watch(step: FollowUpStep, untilMs: number): Promise<void> {
-    for (let looks = 0, now = step; now.state === 'open' && now.isQueryRunning; looks++) {
-      const nextMs = Math.min(Date.now() + watchDelayMs(looks), untilMs);
+    for (let checks = 0, now = step; now.state === 'open' && now.isQueryRunning; checks++) {
+      const nextMs = Math.min(Date.now() + checkDelayMs(checks), untilMs);
       if (!(await waitUntil(nextMs, 'wait for the query to end')) || Date.now() >= untilMs) return;
-      now = await activities('Has the query brought new data?').lookAfterDischarge({
+      now = await activities('Check whether the query found new data').lookAfterDischarge({
         accountId,
         notificationId,
       });
-      state.take(now);
+      state.update(now);
     }
   }
 
   async function run(): Promise<void> {
     for (const round of ROUNDS_MS.keys()) {
-      state.expect(round);
+      state.waitFor(round);
       if (!(await waitUntil(state.roundAtMs(round), `wait for round ${round + 1} of ${ROUNDS_MS.length}`)))
         return;
-      const asked = { accountId, notificationId, round: round + 1 };
-      const step = await activities(`Round ${round + 1}: ask the hie source`).askAfterDischarge(asked);
-      state.made(round, step);
+      const step = await activities(`Round ${round + 1}: query the hie source`).askAfterDischarge({
+        accountId,
+        notificationId,
+        round: round + 1,
+      });
+      state.roundStarted(round, step);
       await watch(step, state.roundAtMs(round + 1));
       if (state.hasEnded) return;
     }
-    await end('no-new-data', 'The last query has brought nothing new');
+    await end('no-new-data', 'The last query found nothing new');
   }
 
   try {

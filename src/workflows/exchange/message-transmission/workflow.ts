@@ -19,20 +19,21 @@ import {
   type TransmissionStep,
 } from '../../../contract/messages-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import { backOff } from '../../shared/pacing.ts';
 
 const { transmitMessage } = proxyActivities<Pick<MessageActivities, 'transmitMessage'>>({
   startToCloseTimeout: '2 minutes',
   heartbeatTimeout: '15 seconds',
   scheduleToCloseTimeout: '24 hours',
   retry: { initialInterval: '2 seconds', maximumInterval: '30 minutes' },
-  summary: 'Hand the message over',
+  summary: 'Hand the message to the transport partner',
 });
-/** What cannot be asked now is asked at the next round. */
+/** Gives up after five attempts: the next check makes up for a failed one. */
 const { checkTransmission } = proxyActivities<Pick<MessageActivities, 'checkTransmission'>>({
   startToCloseTimeout: '1 minute',
   heartbeatTimeout: '15 seconds',
   retry: { initialInterval: '2 seconds', maximumInterval: '1 minute', maximumAttempts: 5 },
-  summary: 'Ask what became of it',
+  summary: 'Ask the transport partner for the status',
 });
 const { failTransmission } = proxyActivities<Pick<MessageActivities, 'failTransmission'>>({
   startToCloseTimeout: '30 seconds',
@@ -41,15 +42,15 @@ const { failTransmission } = proxyActivities<Pick<MessageActivities, 'failTransm
 });
 
 const RECEIPT_WITHIN_MS = 3 * 24 * 3_600_000;
-const ASK_FIRST_MS = 60_000;
-const ASK_MAX_MS = 3_600_000;
+const CHECK_FIRST_MS = 60_000;
+const CHECK_MAX_MS = 3_600_000;
 
 /**
- * Brings a message to another provider and announces how it ended (`message.status`).
+ * Transmits a message to another provider and announces the outcome (`message.status`).
  *
- * Durable because networks are away for hours and confirm after days. Keyed by the message's id; the message's row in
- * PostgreSQL is the truth, and the transport partner knows a message by the same id, so every step may run twice. About
- * 15 history events, 10 more for each time it has to ask, 80 times at most.
+ * Durable because networks may be down for hours, and confirm delivery days later. Keyed by the message id. The message's
+ * row in PostgreSQL is the source of truth, and the transport partner identifies the message by the same id, so every step
+ * may run twice. History: about 15 events, plus 10 for each check of the status, of which there are at most 80.
  */
 export async function messageTransmission(
   input: MessageTransmissionInput,
@@ -69,11 +70,12 @@ export async function messageTransmission(
   async function untilEnded(): Promise<TransmissionStep> {
     let step = await transmitMessage(input);
     const deadlineAt = Date.now() + RECEIPT_WITHIN_MS;
-    for (let waitMs = ASK_FIRST_MS; step.state === 'waiting'; waitMs = Math.min(waitMs * 2, ASK_MAX_MS)) {
-      show(step, 'Handed over; waiting for its receipt');
+    for (let checks = 0; step.state === 'waiting'; checks++) {
+      show(step, 'Handed to the transport partner; waiting for the receipt');
+      const waitMs = backOff(checks, CHECK_FIRST_MS, CHECK_MAX_MS);
       const leftMs = Math.max(deadlineAt - Date.now(), 1);
       await condition(() => hasReceipt, Math.min(waitMs, leftMs), {
-        summary: 'wait for its receipt, else ask',
+        summary: 'wait for the receipt, then check the status',
       });
       hasReceipt = false;
       step = await checkTransmission(input).catch(stillWaiting);
@@ -83,7 +85,7 @@ export async function messageTransmission(
     return step;
   }
 
-  setCurrentDetails('Handing the message over');
+  setCurrentDetails('Handing the message to the transport partner');
   const end = await untilEnded().catch(async (error: unknown) => {
     if (isCancellation(error)) {
       await CancellationScope.nonCancellable(() =>
@@ -91,11 +93,11 @@ export async function messageTransmission(
       );
       throw error;
     }
-    // A bug: fail the workflow task, so that a corrected worker goes on from here.
+    // A bug in our code: fail the workflow task, so that a corrected worker can continue from here.
     if (!(error instanceof ActivityFailure)) throw error;
     return failTransmission({ ...input, reason: REASONS.notHandedOver });
   });
-  show(end, end.state === 'failed' ? `**Failed**: ${end.reason}` : `**${TOLD[end.state]}**`);
+  show(end, end.state === 'failed' ? `**Failed**: ${end.reason}` : `**${DESCRIPTION[end.state]}**`);
   upsertSearchAttributes([
     { key: searchAttribute.queryStatus, value: end.state === 'completed' ? 'completed' : 'failed' },
   ]);
@@ -107,4 +109,4 @@ function stillWaiting(error: unknown): TransmissionStep {
   throw error;
 }
 
-const TOLD = { completed: 'Delivered', gone: 'The patient was deleted', waiting: 'Waiting' } as const;
+const DESCRIPTION = { completed: 'Delivered', gone: 'The patient was deleted', waiting: 'Waiting' } as const;

@@ -5,7 +5,11 @@ import type { SourceType } from '../../../contract/primitives.ts';
 import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import { SOURCE_POLICIES } from './source-policy.ts';
 
-/** The steps on one source: on the source's own queue, under its policy, ended by the attempt's deadline. */
+/**
+ * The activities that talk to one source. They run on the source's own task queue, under its policy.
+ *
+ * @param remainingMs until the attempt's deadline; the activity fails when it passes
+ */
 export function sourceActivities(source: SourceType, remainingMs: number, summary: string) {
   const policy = SOURCE_POLICIES[source];
   return proxyActivities<SourceActivities>({
@@ -18,7 +22,7 @@ export function sourceActivities(source: SourceType, remainingMs: number, summar
   });
 }
 
-/** Writing what happened: retried until it is written. */
+/** The activities that record what happened; retried until they succeed. */
 export const recordActivities = (summary: string) =>
   proxyActivities<RecordActivities>({
     startToCloseTimeout: '30 seconds',

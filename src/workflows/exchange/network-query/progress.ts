@@ -8,8 +8,8 @@ import type { SourceType } from '../../../contract/primitives.ts';
 import { overallStatus } from '../../../exchange/network-query/rules/query-status.ts';
 
 /**
- * The state of one run of a query: where each of its sources stands, and which callbacks have come. Plain rules
- * without Temporal, so that they can be tried in every order.
+ * The state of one run of a query: the progress of each source, and the callbacks received. Plain rules without Temporal,
+ * so that tests can apply them in any order.
  */
 export class QueryProgress {
   readonly #requestId: string;
@@ -26,7 +26,7 @@ export class QueryProgress {
     for (const { source, attempt } of input.sources) this.begin(source, attempt);
   }
 
-  /** A (further) attempt of a source begins. */
+  /** Begins the first or a further attempt at a source. */
   begin(source: SourceType, attempt: number): void {
     this.#sources.set(source, { source, attempt, state: 'asking', resources: 0 });
     this.onChange(this);
@@ -39,7 +39,7 @@ export class QueryProgress {
     this.onChange(this);
   }
 
-  /** A callback that comes before the step that asked has returned is kept until it is waited for. */
+  /** Keeps a callback until the workflow waits for it: it may arrive before the activity that asked has returned. */
   noteCallback({ source, attempt }: SourceCallback): void {
     this.#callbacks.add(`${source}/${attempt}`);
   }
@@ -48,7 +48,7 @@ export class QueryProgress {
     return this.#callbacks.has(`${source}/${attempt}`);
   }
 
-  /** One callback is one reason to ask; a doubled one asks at most once more. */
+  /** Uses up the callback. A duplicate that arrives later causes at most one more poll. */
   takeCallback(source: SourceType, attempt: number): void {
     this.#callbacks.delete(`${source}/${attempt}`);
   }
@@ -74,7 +74,7 @@ export class QueryProgress {
     return { requestId: this.#requestId, run: this.#run, status, sources };
   }
 
-  /** Markdown for the workflow's page in the Temporal UI, which shows tables without any space between the cells. */
+  /** Markdown for the workflow's page in the Temporal UI. A list, because the UI shows tables without cell spacing. */
   toMarkdown(): string {
     return [...this.#sources.values()]
       .map(({ source, attempt, state, resources, reason }) => {

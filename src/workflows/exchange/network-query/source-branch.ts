@@ -23,16 +23,16 @@ type AttemptOutcome =
   | { kind: 'failed'; reason: string; furtherAttemptUseful: boolean; abandoned: boolean };
 
 /**
- * One source, from its first attempt to its end: ask, wait, collect; after a failure that another attempt may
- * mend, back off and begin again. Never throws; what happened is in `progress` and in the database.
- * Cancelling the surrounding scope ends the source as failed, with `whyCancelled()` as the reason.
+ * Runs one source from its first attempt to its end: ask, wait, collect. After a failure that another attempt may
+ * overcome, backs off and tries again. Records the outcome in `progress` and in the database, and throws only for bugs.
+ * Cancelling the surrounding scope ends the source as failed, with `cancelReason()` as the reason.
  */
 export async function runSource(
   input: NetworkQueryInput,
   progress: QueryProgress,
   source: SourceType,
   firstAttempt: number,
-  whyCancelled: () => string,
+  cancelReason: () => string,
 ): Promise<void> {
   const backOffs = SOURCE_POLICIES[source].nextAttemptAfterMs;
   for (let attempt = firstAttempt; ; attempt++) {
@@ -45,7 +45,7 @@ export async function runSource(
       attempt,
     };
     const outcome = await runAttempt(step, progress).catch((error: unknown) =>
-      toOutcome(error, whyCancelled),
+      toOutcome(error, cancelReason),
     );
     if (outcome.kind === 'completed') {
       progress.change(source, { state: 'completed', resources: outcome.resources, reason: outcome.note });
@@ -64,9 +64,9 @@ export async function runSource(
     try {
       await sleep(retryAfterMs, { summary: `${source}: wait before attempt ${attempt + 1}` });
     } catch {
-      // Given up while waiting: the last attempt's failure stands.
-      await recordFailure(step, { reason: whyCancelled(), abandoned: false });
-      progress.change(source, { state: 'failed', reason: whyCancelled() });
+      // Cancelled during the back-off: the attempt has already failed, so nothing is abandoned.
+      await recordFailure(step, { reason: cancelReason(), abandoned: false });
+      progress.change(source, { state: 'failed', reason: cancelReason() });
       return;
     }
   }
@@ -79,9 +79,9 @@ async function runAttempt(step: SourceStepInput, progress: QueryProgress): Promi
   const summary = `${source}, attempt ${attempt}`;
 
   let answer: SourceStep = await sourceActivities(source, policy.deadlineMs, summary).askSource(step);
-  for (let askedInVain = 0; answer.state === 'waiting'; askedInVain++) {
+  for (let polls = 0; answer.state === 'waiting'; polls++) {
     progress.change(source, { state: 'waiting' });
-    const waitMs = pollDelayMs(policy, askedInVain, answer.retryAfterMs);
+    const waitMs = pollDelayMs(policy, polls, answer.retryAfterMs);
     const called = await callbackWithin(step, progress, Math.min(waitMs, deadlineAt - Date.now()));
     if (!called && Date.now() >= deadlineAt) return noAnswerWithin(policy.deadlineMs);
     progress.change(source, { state: 'collecting' });
@@ -98,7 +98,7 @@ function noAnswerWithin(deadlineMs: number): AttemptOutcome {
   return { kind: 'failed', reason, furtherAttemptUseful: false, abandoned: true };
 }
 
-/** True when the source has called back; false when it has not within the time. */
+/** Waits for the source's callback. Returns false when none arrives within `waitMs`. */
 async function callbackWithin(
   step: SourceStepInput,
   progress: QueryProgress,
@@ -106,13 +106,13 @@ async function callbackWithin(
 ): Promise<boolean> {
   const { source, attempt } = step;
   const called = await condition(() => progress.hasCallback(source, attempt), Math.max(waitMs, 1), {
-    summary: `${source}: wait for its callback, else ask`,
+    summary: `${source}: wait for its callback, then poll`,
   });
   progress.takeCallback(source, attempt);
   return called;
 }
 
-/** Written even when the query is being cancelled. */
+/** Records the failure, even when the query is being cancelled. */
 async function recordFailure(
   step: SourceStepInput,
   failure: { reason: string; abandoned: boolean; retryAfterMs?: number },
@@ -125,28 +125,28 @@ async function recordFailure(
   );
 }
 
-function toOutcome(error: unknown, whyCancelled: () => string): AttemptOutcome {
+function toOutcome(error: unknown, cancelReason: () => string): AttemptOutcome {
   if (isCancellation(error)) {
-    return { kind: 'failed', reason: whyCancelled(), furtherAttemptUseful: false, abandoned: true };
+    return { kind: 'failed', reason: cancelReason(), furtherAttemptUseful: false, abandoned: true };
   }
   const cause = error instanceof ActivityFailure ? error.cause : error;
   if (cause instanceof ApplicationFailure) {
     const { type } = cause;
     const furtherAttemptUseful =
       type === SOURCE_FAILURE_TYPES.badAnswer || type === SOURCE_FAILURE_TYPES.jobFailed;
-    // Any other failure is our own; its text is for the log, not for callers.
+    // Any other failure is on our side; its message belongs in the log and is not shown to callers.
     const isOfSource = Object.values<string | null | undefined>(SOURCE_FAILURE_TYPES).includes(type);
-    const reason = isOfSource ? cause.message : 'The exchange could not take in the answer';
+    const reason = isOfSource ? cause.message : 'The exchange could not process the answer';
     return { kind: 'failed', reason, furtherAttemptUseful, abandoned: !isOfSource };
   }
   if (cause instanceof TimeoutFailure) {
     return {
       kind: 'failed',
-      reason: 'The source was not done in time',
+      reason: 'The source did not finish in time',
       furtherAttemptUseful: false,
       abandoned: true,
     };
   }
-  // A bug: fail the workflow task, so that a corrected worker goes on from here.
+  // A bug in our code: fail the workflow task, so that a corrected worker can continue from here.
   throw error;
 }

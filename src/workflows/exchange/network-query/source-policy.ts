@@ -1,18 +1,18 @@
 import type { Duration, RetryPolicy } from '@temporalio/common';
 import type { SourceType } from '../../../contract/primitives.ts';
 
-/** How the exchange treats one kind of source. */
+/** Deadlines, retries and polling for one kind of source. */
 export interface SourcePolicy {
-  /** One call of an activity: the request and, where data comes at once, its collection. */
+  /** One execution of an activity: the request and, when data is available at once, its collection. */
   startToClose: Duration;
-  /** The source ends as failed when it has not answered an attempt by then. */
+  /** A source that has not answered an attempt after this long ends as failed. */
   deadlineMs: number;
   heartbeatTimeout: Duration;
-  /** The same call again, within one attempt. */
+  /** Retries of one call, within an attempt. */
   retry: RetryPolicy;
-  /** Waits before a further attempt, when the source took the request and then failed. */
+  /** Waits before further attempts, for a source that accepted the request and then failed. */
   nextAttemptAfterMs: readonly number[];
-  /** First wait for a callback before the source is asked; it grows by half each time. */
+  /** First wait for a callback before the source is polled; each further wait is 1.5 times as long. */
   pollFirstMs: number;
   pollMaxMs: number;
 }
@@ -23,8 +23,8 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 /**
- * A source that does not answer is given up after SOURCE_CALLS_MAX calls, by the activity itself. Our own faults
- * (the database is away, the worker was killed) must not fail a source: they are bridged for two hours.
+ * For a source that does not answer, the activity itself gives up after SOURCE_CALLS_MAX calls. Failures on our side (the
+ * database is down, a worker was killed) must not fail a source: these retries cover about two hours of them.
  */
 const callRetry: RetryPolicy = {
   initialInterval: 1 * SECOND,
@@ -33,7 +33,7 @@ const callRetry: RetryPolicy = {
   maximumAttempts: 30,
 };
 
-/** One row per source. National networks answer in minutes to days, pharmacies at once, labs within a week. */
+/** National networks answer within minutes to days, pharmacies at once, labs within a week. */
 export const SOURCE_POLICIES: Record<SourceType, SourcePolicy> = {
   hie: {
     startToClose: '30 minutes',
@@ -65,10 +65,10 @@ export const SOURCE_POLICIES: Record<SourceType, SourcePolicy> = {
 };
 
 /**
- * How long to wait for a callback before asking: what the source asked for (Retry-After) when it said so, else
- * the policy's first wait, growing by half with each time the source was asked in vain.
+ * How long to wait for a callback before polling, in milliseconds. Starts with the source's Retry-After, or else with the
+ * policy's first wait, and grows by half with each of the `polls` made so far.
  */
-export function pollDelayMs(policy: SourcePolicy, askedInVain: number, retryAfterMs?: number): number {
+export function pollDelayMs(policy: SourcePolicy, polls: number, retryAfterMs?: number): number {
   const first = Math.max(retryAfterMs ?? policy.pollFirstMs, SECOND);
-  return Math.min(first * 1.5 ** askedInVain, Math.max(policy.pollMaxMs, first));
+  return Math.min(first * 1.5 ** polls, Math.max(policy.pollMaxMs, first));
 }

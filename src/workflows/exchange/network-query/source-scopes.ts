@@ -5,12 +5,12 @@ import { recordActivities } from './activities.ts';
 import { hasEnded, type QueryProgress } from './progress.ts';
 import { runSource } from './source-branch.ts';
 
-/** The running branches of a query, each in a scope of its own so that one can be ended alone. */
+/** The running branches of a query, each in its own cancellation scope, so that one can be ended separately. */
 export class SourceScopes {
   readonly #scopes = new Map<SourceType, CancellationScope>();
-  readonly #why = new Map<SourceType, string>();
+  readonly #cancelReasons = new Map<SourceType, string>();
 
-  /** Each source has its scope before the handlers are set, for a command may come with the workflow's start. */
+  /** Creates all scopes before the handlers are set, because a command may arrive together with the workflow's start. */
   constructor(
     readonly input: NetworkQueryInput,
     readonly progress: QueryProgress,
@@ -23,8 +23,8 @@ export class SourceScopes {
   }
 
   /**
-   * The attempt is written before the caller has its answer, so that the next look at the query shows it; also when
-   * the source is given up meanwhile, for then it has to end.
+   * Starts a further attempt at a source. The attempt is recorded before the update returns, so that the caller's next
+   * read shows it. It is recorded even when the source is cancelled in the meantime, so that its end can be recorded too.
    */
   async startAgain(source: SourceType): Promise<void> {
     this.#newScope(source);
@@ -43,17 +43,17 @@ export class SourceScopes {
     this.#run(source, opened.attempt);
   }
 
-  async end(source: SourceType, why: string): Promise<void> {
-    this.#cancel(source, why);
+  async end(source: SourceType, reason: string): Promise<void> {
+    this.#cancel(source, reason);
     await condition(() => this.progress.of(source) === undefined || this.#hasEnded(source));
   }
 
-  async endAll(why: string): Promise<void> {
-    for (const source of this.#scopes.keys()) this.#cancel(source, why);
+  async endAll(reason: string): Promise<void> {
+    for (const source of this.#scopes.keys()) this.#cancel(source, reason);
     await condition(() => this.progress.ended);
   }
 
-  /** Also waits for the handlers, one of which may have started a source again. */
+  /** Waits for all sources, and for the handlers, because one of them may have started a source again. */
   async allEnded(): Promise<void> {
     await CancellationScope.nonCancellable(async () => {
       await condition(() => this.progress.ended && allHandlersFinished());
@@ -62,16 +62,16 @@ export class SourceScopes {
 
   #newScope(source: SourceType): void {
     this.#scopes.set(source, new CancellationScope());
-    this.#why.delete(source);
+    this.#cancelReasons.delete(source);
   }
 
   #run(source: SourceType, attempt: number): void {
-    const why = () => this.#why.get(source) ?? 'Cancelled by an operator';
-    void this.#scopes.get(source)?.run(() => runSource(this.input, this.progress, source, attempt, why));
+    const reason = () => this.#cancelReasons.get(source) ?? 'Cancelled by an operator';
+    void this.#scopes.get(source)?.run(() => runSource(this.input, this.progress, source, attempt, reason));
   }
 
-  #cancel(source: SourceType, why: string): void {
-    this.#why.set(source, why);
+  #cancel(source: SourceType, reason: string): void {
+    this.#cancelReasons.set(source, reason);
     this.#scopes.get(source)?.cancel();
   }
 

@@ -1,5 +1,4 @@
 import {
-  ApplicationFailure,
   CancellationScope,
   CancelledFailure,
   defineQuery,
@@ -18,16 +17,17 @@ import {
 } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import { rejected } from '../../shared/rejected.ts';
 import { hasEnded, QueryProgress } from './progress.ts';
 import { SourceScopes } from './source-scopes.ts';
 
 /**
- * Collects one patient's records from up to three sources at once.
+ * Collects one patient's records from up to three sources in parallel.
  *
- * Durable because a source may answer after days, in part, or not at all, and no query may hang or be lost.
- * Keyed by the query's request id; run 0 is the query, later runs take up single sources after its end. Every
- * step may run twice: steps read where they stand from PostgreSQL and write each end once. About 24 history
- * events when the sources answer at once, 8 more for each that is waited for.
+ * Durable because a source may answer days later, partially, or not at all, and no query may hang or be lost. Keyed by the
+ * query's request id; run 0 is the query itself, later runs (redrives) take up single sources after it has ended. Every
+ * step may run twice: it reads the current state from PostgreSQL and writes each end once. History: about 24 events when
+ * the sources answer at once, plus 8 for each source that must be waited for.
  */
 export async function networkQuery(input: NetworkQueryInput): Promise<NetworkQueryProgress> {
   const progress = new QueryProgress(input, (now) => setCurrentDetails(now.toMarkdown()));
@@ -68,6 +68,3 @@ function mustBeRunning(progress: QueryProgress, source: SourceType): void {
   const state = progress.of(source);
   if (state === undefined || hasEnded(state)) throw rejected(`The ${source} source is not running`);
 }
-
-const rejected = (message: string): ApplicationFailure =>
-  ApplicationFailure.nonRetryable(message, 'Rejected');

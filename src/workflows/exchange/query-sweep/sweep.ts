@@ -9,11 +9,11 @@ import type { Gate } from '../../shared/gate.ts';
 import { backOff } from '../../shared/pacing.ts';
 import type { PageDone } from '../../shared/work-in-pages.ts';
 
-/** First and longest wait before the window is looked at again while none of its queries ends. */
+/** First and longest wait before checking a full window again. */
 const WINDOW_FIRST_MS = 1_000;
 const WINDOW_MAX_MS = 30_000;
 
-/** Retried until they are done: PostgreSQL may be away for a while. */
+/** Retried until they succeed: PostgreSQL may be down for a while. */
 const activities = (summary: string) =>
   proxyActivities<SweepActivities>({
     startToCloseTimeout: '5 minutes',
@@ -22,10 +22,10 @@ const activities = (summary: string) =>
     summary,
   });
 
-/** Where one sweep stands and the steps it takes; the workflow only wires it. */
+/** The progress and the steps of one sweep; the workflow connects it to its handlers. */
 export class Sweep {
   progress: QuerySweepProgress;
-  #looksInVain = 0;
+  #checksWithoutChange = 0;
 
   constructor(
     readonly input: QuerySweepInput,
@@ -43,37 +43,37 @@ export class Sweep {
       failed: 0,
       open: 0,
     };
-    if (carried !== undefined) this.#tell(carried);
+    if (carried !== undefined) this.#show(carried);
   }
 
   get hasEnded(): boolean {
     return this.progress.state === 'completed' || this.progress.state === 'cancelled';
   }
 
-  /** Takes up what an earlier workflow of this sweep has left, if there was one. */
+  /** Reads the sweep's row, and with it what an earlier workflow of this sweep may have done. */
   async begin(): Promise<void> {
     const { beginSweep } = activities('Count the patients');
     const found = await beginSweep(this.input);
     if (found === undefined) {
       this.gate.stop();
-      this.#tell({ ...this.progress, state: 'completed' });
+      this.#show({ ...this.progress, state: 'completed' });
       return;
     }
-    this.#tell(found);
+    this.#show(found);
     if (found.state === 'paused') this.gate.pause();
     if (this.hasEnded) this.gate.stop();
   }
 
   async nextPage(): Promise<PageDone> {
-    const { startSweepPage } = activities('Start the queries of the next patients');
+    const { startSweepPage } = activities('Start queries for the next patients');
     const before = this.progress;
     const page = await startSweepPage({ ...this.input, pace: this.pace });
-    // The bulk create is gone, and its sweep with it.
-    this.#tell(page?.progress ?? { ...before, state: 'cancelled' });
+    // Without a page, the bulk create and its sweep have been deleted.
+    this.#show(page?.progress ?? { ...before, state: 'cancelled' });
     if (page === undefined) return { isLast: true, uses: [] };
     if (this.hasEnded) return { isLast: true, uses: [] };
     const hasMoved = page.progress.started > before.started || page.progress.open < before.open;
-    this.#looksInVain = hasMoved ? 0 : this.#looksInVain + 1;
+    this.#checksWithoutChange = hasMoved ? 0 : this.#checksWithoutChange + 1;
     return { isLast: false, uses: [], wait: this.#waitFor(page.waitFor) };
   }
 
@@ -82,11 +82,14 @@ export class Sweep {
       case undefined:
         return undefined;
       case 'limit':
-        return { ms: Math.ceil(waitFor.resetMs), why: 'Wait for the next minute: its limit is used' };
+        return {
+          ms: Math.ceil(waitFor.resetMs),
+          why: 'Wait for the next minute: this minute’s limit is used up',
+        };
       case 'window':
         return {
-          ms: backOff(this.#looksInVain, WINDOW_FIRST_MS, WINDOW_MAX_MS),
-          why: 'Wait until queries of the window have ended',
+          ms: backOff(this.#checksWithoutChange, WINDOW_FIRST_MS, WINDOW_MAX_MS),
+          why: 'Wait until running queries of the sweep have ended',
         };
     }
   }
@@ -101,21 +104,21 @@ export class Sweep {
     this.gate.resume();
   }
 
-  /** Starts no further query; those under way go on. */
+  /** Starts no further queries; running queries continue. */
   async cancel(): Promise<void> {
     this.gate.stop();
     await this.#record('cancelled');
   }
 
-  /** The sweep's row is what everybody reads, so a command is done when it is written there. */
+  /** Writes a command to the sweep's row; readers look only there, so the command takes effect with this write. */
   async #record(state: 'paused' | 'running' | 'cancelled'): Promise<void> {
-    const { recordSweepState } = activities(`Note that the sweep is ${state}`);
+    const { recordSweepState } = activities(`Record that the sweep is ${state}`);
     const now = await recordSweepState({ ...this.input, state });
-    this.#tell(now ?? { ...this.progress, state });
+    this.#show(now ?? { ...this.progress, state });
   }
 
-  #tell(found: QuerySweepProgress): void {
-    // A page that was under way when it was paused does not know of it.
+  #show(found: QuerySweepProgress): void {
+    // A page that was running when the sweep was paused still reports `running`.
     const state = found.state === 'running' && this.gate.isPaused ? 'paused' : found.state;
     const now = { ...found, state };
     this.progress = now;
@@ -123,7 +126,7 @@ export class Sweep {
     setCurrentDetails(
       [
         `**${now.state}**: ${done} of ${now.patients} patients`,
-        `- queries started: ${now.started}, ${now.open} of them open`,
+        `- queries started: ${now.started}, still running: ${now.open}`,
         `- skipped (opted out or deleted): ${now.skipped}`,
       ].join('\n'),
     );

@@ -1,5 +1,4 @@
 import {
-  ApplicationFailure,
   allHandlersFinished,
   CancellationScope,
   CancelledFailure,
@@ -19,15 +18,17 @@ import {
 } from '../../../contract/bulk-create-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { Gate } from '../../shared/gate.ts';
+import { rejected } from '../../shared/rejected.ts';
 import { workInPages } from '../../shared/work-in-pages.ts';
 import { Sweep } from './sweep.ts';
 
 /**
- * Starts the queries of all patients of a bulk create.
+ * Starts a query for each patient of a bulk create.
  *
- * Durable because 100,000 queries at a source's pace take a day. Keyed by the bulk create's request id. PostgreSQL
- * holds which patient's query has been started, written in one transaction with the query, so every step may run
- * twice and a new run goes on where an old one was cut off. About 11 history events a page; begins anew after 200.
+ * Durable because 100,000 queries within a source's limit take a day. Keyed by the bulk create's request id. PostgreSQL
+ * records which patients' queries have been started, in the same transaction as the query; so every step may run twice,
+ * and a new run continues where an interrupted one stopped. History: about 11 events per page; continues as new after 200
+ * pages.
  */
 export async function querySweep(
   input: QuerySweepInput,
@@ -40,18 +41,18 @@ export async function querySweep(
   setHandler(defineQuery<QuerySweepProgress>(MESSAGES.status), () => sweep.progress);
   setHandler(defineUpdate<void, []>(MESSAGES.pause), () => sweep.pause(), {
     validator: () => {
-      mustGoOn(sweep);
-      if (gate.isPaused) throw rejected('The sweep is paused already');
+      mustBeActive(sweep);
+      if (gate.isPaused) throw rejected('The sweep is already paused');
     },
   });
   setHandler(defineUpdate<void, []>(MESSAGES.resume), () => sweep.resume(), {
     validator: () => {
-      mustGoOn(sweep);
+      mustBeActive(sweep);
       if (!gate.isPaused) throw rejected('The sweep is not paused');
     },
   });
   setHandler(defineUpdate<void, []>(MESSAGES.cancel), () => sweep.cancel(), {
-    validator: () => mustGoOn(sweep),
+    validator: () => mustBeActive(sweep),
   });
 
   try {
@@ -60,7 +61,7 @@ export async function querySweep(
       gate,
       pagesPerRun: pace.pagesPerRun,
       nextPage: () => sweep.nextPage(),
-      beginAnew: () => continueAsNew<typeof querySweep>(input, sweep.progress),
+      continueAsNew: () => continueAsNew<typeof querySweep>(input, sweep.progress),
     });
     await condition(allHandlersFinished);
   } catch (error) {
@@ -72,9 +73,6 @@ export async function querySweep(
   return sweep.progress;
 }
 
-function mustGoOn(sweep: Sweep): void {
-  if (sweep.hasEnded) throw rejected(`The sweep has ended (${sweep.progress.state})`);
+function mustBeActive(sweep: Sweep): void {
+  if (sweep.hasEnded) throw rejected(`The sweep has already ended (${sweep.progress.state})`);
 }
-
-const rejected = (message: string): ApplicationFailure =>
-  ApplicationFailure.nonRetryable(message, 'Rejected');

@@ -3,14 +3,14 @@ import type { ReconcileActivities, Reconciled } from '../../../activities/exchan
 
 const { reconcileLeftOvers } = proxyActivities<ReconcileActivities>({
   startToCloseTimeout: '2 minutes',
-  // The schedule comes round again; a failed round is shown as such.
+  // The schedule starts the next round soon; a failed round should be visible as failed.
   retry: { maximumAttempts: 2 },
-  summary: 'Start what is accepted but not under way',
+  summary: 'Complete work that a crash left unfinished',
 });
 
 /**
- * Finds work that was committed but that nobody carries on: accepted queries without a workflow, events without a
- * delivery. Run by a Temporal schedule; keyed by its time; every step may run twice.
+ * Completes work that was committed but then interrupted, for example accepted queries without a workflow and events
+ * without a delivery. Started by a Temporal Schedule and keyed by its time; every step may run twice.
  */
 export async function reconcile(): Promise<Reconciled> {
   return reconcileLeftOvers();

@@ -13,6 +13,7 @@ import {
   type WebhookDeliveryProgress,
 } from '../../../contract/webhook-delivery-workflow.ts';
 import { deliveryDelayMs } from '../../../exchange/platform/outbox/rules/delivery-schedule.ts';
+import { backOff } from '../../shared/pacing.ts';
 
 const { deliverEvent } = proxyActivities<WebhookActivities>({
   startToCloseTimeout: '45 seconds',
@@ -24,11 +25,11 @@ const BLOCKED_FIRST_MS = 5_000;
 const BLOCKED_MAX_MS = 60 * 60_000;
 
 /**
- * Brings out one webhook whose first attempt failed.
+ * Delivers one webhook whose first attempt failed.
  *
- * Durable because the schedule of attempts spans more than three days. Keyed by the event's id; the attempts are
- * counted in PostgreSQL, so an attempt that ran twice is told as two. An event that must wait for an earlier one of
- * the same patient asks again, ever less often, and is woken when its turn has come. About 100 history events.
+ * Durable because the attempts span more than three days. Keyed by the event id. PostgreSQL counts the attempts, so an
+ * attempt that ran twice counts as two. An event that must wait for an earlier one of the same patient checks again, less
+ * and less often, and is signaled when it may be sent. History: about 100 events.
  */
 export async function webhookDelivery(input: WebhookDeliveryInput): Promise<WebhookDeliveryProgress> {
   const progress: WebhookDeliveryProgress = {
@@ -36,10 +37,10 @@ export async function webhookDelivery(input: WebhookDeliveryInput): Promise<Webh
     state: 'waiting',
     attemptsMade: input.attemptsMade,
   };
-  let wanted = false;
+  let deliverNow = false;
   setHandler(defineQuery<WebhookDeliveryProgress>(MESSAGES.status), () => ({ ...progress }));
   setHandler(defineSignal(MESSAGES.deliverNow), () => {
-    wanted = true;
+    deliverNow = true;
   });
 
   async function waitOr(waitMs: number, why: string): Promise<void> {
@@ -47,8 +48,8 @@ export async function webhookDelivery(input: WebhookDeliveryInput): Promise<Webh
     setCurrentDetails(
       `Attempt ${progress.attemptsMade + 1} at ${new Date(Date.now() + waitMs).toISOString()}: ${why}`,
     );
-    if (waitMs > 0) await condition(() => wanted, waitMs, { summary: why });
-    wanted = false;
+    if (waitMs > 0) await condition(() => deliverNow, waitMs, { summary: why });
+    deliverNow = false;
   }
 
   const { attemptsMade, retryAfterMs } = input;
@@ -63,7 +64,7 @@ export async function webhookDelivery(input: WebhookDeliveryInput): Promise<Webh
         return { ...progress };
       case 'closed':
         progress.state = 'closed';
-        setCurrentDetails('Nothing left to do: delivered by somebody else, or its destination is gone');
+        setCurrentDetails('Closed: already delivered, or its destination was deleted');
         return { ...progress };
       case 'dead':
         progress.state = 'dead';
@@ -71,8 +72,8 @@ export async function webhookDelivery(input: WebhookDeliveryInput): Promise<Webh
         return { ...progress };
       case 'blocked':
         await waitOr(
-          Math.min(BLOCKED_FIRST_MS * 2 ** blocked++, BLOCKED_MAX_MS),
-          'an earlier event goes first',
+          backOff(blocked++, BLOCKED_FIRST_MS, BLOCKED_MAX_MS),
+          'an earlier event of the patient must be delivered first',
         );
         break;
       case 'failed': {

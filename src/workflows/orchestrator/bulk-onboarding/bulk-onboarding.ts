@@ -6,10 +6,11 @@ import {
   type BulkRowCounts,
   DEFAULT_BULK_TIMING,
 } from '../../../contract/bulk-onboarding.ts';
+import { backOff } from '../../shared/pacing.ts';
 import { type BulkState, newBulkState } from './bulk-state.ts';
 
-/** What the exchange answers to "how does it stand"; states and members of another service are open. */
-export interface BulkAnswer {
+/** What the exchange reports of a bulk create. Other services may use other states, so `status` is any string. */
+export interface BulkCreateReport {
   requestId: string;
   status: string;
   paused?: boolean;
@@ -19,16 +20,16 @@ export interface BulkAnswer {
   reason?: string;
 }
 
-/** What is to be done next while the exchange works on the file. */
-export type NextStep =
+/** What to do next while the exchange processes the file. */
+export type BulkNextStep =
   | { kind: 'wait'; ms: number; for: 'status' | 'deadline' }
   | { kind: 'poll' }
   | { kind: 'give-up' }
   | { kind: 'done' };
 
 /**
- * The orchestration without Temporal: takes what happens, in any order and any number of times, and says what is to
- * be done next. Times are milliseconds of the caller's clock.
+ * The orchestration without Temporal: accepts events in any order and any number of times, and decides what to do next.
+ * All times are milliseconds of the caller's clock.
  */
 export class BulkOnboarding {
   readonly state: BulkState;
@@ -40,7 +41,7 @@ export class BulkOnboarding {
     this.state = carried ?? newBulkState(input.rows, nowMs + this.#timing.deadlineMs);
   }
 
-  /** The request that counts now. */
+  /** The current request; earlier ones had upload URLs that expired unused. */
   get requestId(): string | undefined {
     return this.state.requestIds.at(-1);
   }
@@ -65,38 +66,38 @@ export class BulkOnboarding {
     this.#planPoll(nowMs);
   }
 
-  /** The upload URL passed before the exchange had the file. */
-  urlPassed(): void {
+  /** The upload URL expired before the exchange had the file. */
+  urlExpired(): void {
     this.state.phase = 'requesting';
     this.state.uploadUrl = undefined;
-    this.state.problem = 'the upload URL passed unused; asking for another';
+    this.state.problem = 'the upload URL expired unused; requesting another';
   }
 
   webhook(event: BulkCreateSignal): void {
     if (this.state.seenMessageIds.includes(event.messageId)) return;
     this.state.seenMessageIds.push(event.messageId);
     this.state.webhooksReceived += 1;
-    // Of an earlier request whose URL passed, nothing counts any more.
+    // Events of earlier requests, whose URLs expired, no longer matter.
     if (event.requestId !== this.requestId || event.status === 'processing') return;
     const { status, result: link, reason } = event;
-    // A webhook knows the link that a poll, which came first, need not have.
+    // A webhook has the link to the result; a poll that came first may not.
     this.state.ending = { via: this.state.ending?.via ?? 'webhook', status, link, reason };
   }
 
-  polled(answer: BulkAnswer, nowMs: number): void {
-    const { counts, rowsPerSecond, secondsLeft, status, reason } = answer;
-    // Before the exchange has looked through the file it counts 0 rows; our own count is better.
+  polled(report: BulkCreateReport, nowMs: number): void {
+    const { counts, rowsPerSecond, secondsLeft, status, reason } = report;
+    // Until the exchange has checked the file, it reports 0 rows; our own count is better.
     const rows = counts?.rows || this.state.counts.rows;
     this.state.counts = { ...this.state.counts, ...counts, rows };
     Object.assign(this.state, {
       rowsPerSecond,
       secondsLeft,
-      paused: answer.paused === true,
+      paused: report.paused === true,
       problem: undefined,
     });
     if (status === 'completed' || status === 'failed') this.state.ending ??= { status, reason, via: 'poll' };
-    // It never got the file, whatever the upload was told.
-    else if (status === 'expired') this.urlPassed();
+    // The exchange never received the file, whatever it answered to the upload.
+    else if (status === 'expired') this.urlExpired();
     this.pollDone(nowMs);
   }
 
@@ -111,7 +112,7 @@ export class BulkOnboarding {
     this.#planPoll(nowMs);
   }
 
-  next(nowMs: number): NextStep {
+  next(nowMs: number): BulkNextStep {
     if (this.isSettled) return { kind: 'done' };
     const { deadlineAtMs, nextPollAtMs = deadlineAtMs } = this.state;
     if (nowMs >= deadlineAtMs) return { kind: 'give-up' };
@@ -120,7 +121,7 @@ export class BulkOnboarding {
     return { kind: 'wait', ms: untilMs - nowMs, for: untilMs === deadlineAtMs ? 'deadline' : 'status' };
   }
 
-  /** The exchange need not be waited for any more: it has ended, or there must be another request. */
+  /** The wait for the exchange is over: the request has ended, or another request must be made. */
   get isSettled(): boolean {
     return this.state.ending !== undefined || this.state.phase !== 'processing';
   }
@@ -129,7 +130,7 @@ export class BulkOnboarding {
     this.state.ending = { status: 'timed-out', reason: 'no outcome before the deadline' };
   }
 
-  /** After the ending: is there a result to read? */
+  /** After the wait: reads the result if there is one, or else ends. */
   closeWaiting(): void {
     if (this.state.phase !== 'processing') return;
     this.state.phase = this.state.ending?.status === 'completed' ? 'reading-result' : 'ended';
@@ -142,7 +143,7 @@ export class BulkOnboarding {
     this.state.phase = 'ended';
   }
 
-  /** Numbers the pauses and resumes: each is a call of its own. */
+  /** Numbers the pauses and resumes, because each is a separate call. */
   nextCommand(): number {
     this.state.commands += 1;
     return this.state.commands;
@@ -150,6 +151,6 @@ export class BulkOnboarding {
 
   #planPoll(nowMs: number): void {
     const { pollFirstMs, pollMaxMs } = this.#timing;
-    this.state.nextPollAtMs = nowMs + Math.min(pollFirstMs * 2 ** this.state.pollsSinceUpload, pollMaxMs);
+    this.state.nextPollAtMs = nowMs + backOff(this.state.pollsSinceUpload, pollFirstMs, pollMaxMs);
   }
 }

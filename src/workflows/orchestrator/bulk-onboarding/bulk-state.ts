@@ -1,22 +1,22 @@
 import type { BulkOnboardingStatus, BulkResult, BulkRowCounts } from '../../../contract/bulk-onboarding.ts';
 import type { LearnedBy } from '../../../contract/patient-onboarding.ts';
 
-/** How the request ended, as far as the orchestration was told. */
+/** How the request ended, according to a webhook or a poll. */
 export interface BulkEnding {
   status: 'completed' | 'failed' | 'timed-out';
   via?: LearnedBy;
-  /** Link to the result CSV, when a webhook gave one. */
+  /** Link to the result CSV, if a webhook contained one. */
   link?: string;
   reason?: string;
 }
 
-/** All that an orchestration knows; plain data of a few KB, carried over a continue-as-new. */
+/** The complete state of an orchestration: plain data of a few KB, carried over a continue-as-new. */
 export interface BulkState {
   phase: BulkOnboardingStatus['phase'];
   requestIds: string[];
   uploadUrl?: string;
   paused: boolean;
-  /** Pauses and resumes that were asked for. */
+  /** Number of pauses and resumes requested. */
   commands: number;
   counts: BulkRowCounts;
   rowsPerSecond?: number;

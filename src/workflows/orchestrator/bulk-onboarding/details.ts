@@ -1,16 +1,14 @@
 import type { BulkOnboardingStatus } from '../../../contract/bulk-onboarding.ts';
 
-/** What the Temporal UI shows of a running bulk onboarding: ids, states and counts. */
-export function detailsOf(status: BulkOnboardingStatus): string {
+/** Markdown for the workflow's page in the Temporal UI: ids, states and counts. */
+export function bulkOnboardingDetails(status: BulkOnboardingStatus): string {
   const { counts, requestIds, problem, rowsPerSecond, secondsLeft } = status;
   const heading = status.paused ? 'Paused' : PHASES[status.phase];
   return [
     `**${heading}**${problem === undefined ? '' : ` (${problem})`}`,
     '',
     `\`${bar(counts.rows === 0 ? 0 : counts.handled / counts.rows)}\` ${counts.handled} of ${counts.rows} rows`,
-    rowsPerSecond === undefined
-      ? ''
-      : `${Math.round(rowsPerSecond)} rows a second, ${secondsLeft ?? '?'} s left`,
+    rowsPerSecond === undefined ? '' : `${Math.round(rowsPerSecond)} rows/s, ${secondsLeft ?? '?'} s left`,
     '',
     '| Created | Updated | Failed |',
     '|---|---|---|',
@@ -18,7 +16,7 @@ export function detailsOf(status: BulkOnboardingStatus): string {
     '',
     `Request: ${requestIds.at(-1) ?? '–'}${requestIds.length > 1 ? ` (number ${requestIds.length})` : ''}`,
     `Dry run: ${status.dryRun ? 'yes' : 'no'}. Webhooks: ${status.webhooksReceived}. Polls: ${status.polls}.`,
-    status.nextPollAt === undefined ? '' : `Next look without a webhook: ${status.nextPollAt}`,
+    status.nextPollAt === undefined ? '' : `Next poll, unless a webhook arrives: ${status.nextPollAt}`,
   ].join('\n');
 }
 
@@ -29,10 +27,10 @@ function bar(fraction: number): string {
 }
 
 const PHASES: Readonly<Record<BulkOnboardingStatus['phase'], string>> = {
-  requesting: 'Asking for an upload URL',
+  requesting: 'Requesting an upload URL',
   uploading: 'Uploading the file',
-  processing: 'The exchange handles the rows',
+  processing: 'The exchange is processing the rows',
   'reading-result': 'Reading the result',
-  cancelling: 'Cancelled; cancelling the request',
+  cancelling: 'Cancelled; cancelling the request at the exchange',
   ended: 'Ended',
 };

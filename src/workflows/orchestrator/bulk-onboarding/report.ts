@@ -3,10 +3,14 @@ import type {
   BulkOnboardingStatus,
   BulkOnboardingSummary,
 } from '../../../contract/bulk-onboarding.ts';
+import { instant } from '../../shared/instant.ts';
 import type { BulkState } from './bulk-state.ts';
 
 /** The answer to the query `status`. */
-export function statusOf(state: BulkState, { dryRun, file }: BulkOnboardingInput): BulkOnboardingStatus {
+export function bulkOnboardingStatus(
+  state: BulkState,
+  { dryRun, file }: BulkOnboardingInput,
+): BulkOnboardingStatus {
   const waits = state.phase === 'processing';
   return {
     phase: state.phase,
@@ -25,11 +29,14 @@ export function statusOf(state: BulkState, { dryRun, file }: BulkOnboardingInput
   };
 }
 
-/** What the workflow ends with. */
-export function summaryOf(state: BulkState, { dryRun }: BulkOnboardingInput): BulkOnboardingSummary {
+/** The workflow's result. */
+export function bulkOnboardingSummary(
+  state: BulkState,
+  { dryRun }: BulkOnboardingInput,
+): BulkOnboardingSummary {
   const { ending, outcome, requestIds, webhooksReceived } = state;
   return {
-    status: overallStatus(state),
+    status: bulkOnboardingOutcome(state),
     dryRun,
     requestIds,
     outcome,
@@ -39,14 +46,11 @@ export function summaryOf(state: BulkState, { dryRun }: BulkOnboardingInput): Bu
   };
 }
 
-/** A file without rows is done when the exchange says so. */
-export function overallStatus({ ending, outcome }: BulkState): BulkOnboardingSummary['status'] {
+/** Completed, partial, failed or timed out. A file without rows is completed as soon as its result was read. */
+export function bulkOnboardingOutcome({ ending, outcome }: BulkState): BulkOnboardingSummary['status'] {
   if (ending?.status === 'timed-out') return 'timed-out';
   if (outcome === undefined) return 'failed';
   const { rows, failed } = outcome.counts;
   if (failed === 0) return 'completed';
   return failed < rows ? 'partial' : 'failed';
 }
-
-const instant = (ms: number | undefined): string | undefined =>
-  ms === undefined ? undefined : new Date(ms).toISOString();

@@ -1,14 +1,14 @@
 import { ApplicationFailure, log, upsertSearchAttributes } from '@temporalio/workflow';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import { callFailure, essential } from '../patient-onboarding/failures.ts';
+import { callFailure, essential } from '../../shared/call-failure.ts';
 import type { BulkOnboarding } from './bulk-onboarding.ts';
 import type { BulkCalls } from './exchange-calls.ts';
 
-/** E5, once more when the URL of the request before passed unused. */
-export async function request(bulk: BulkOnboarding, calls: BulkCalls): Promise<void> {
+/** Requests an upload URL (E5); repeated when the URL of the previous request expired unused. */
+export async function requestUploadUrl(bulk: BulkOnboarding, calls: BulkCalls): Promise<void> {
   if (!bulk.mayRequestAgain)
     throw ApplicationFailure.nonRetryable(
-      `The file could not be uploaded: ${bulk.state.requestIds.length} upload URLs passed unused`,
+      `The file could not be uploaded: ${bulk.state.requestIds.length} upload URLs expired unused`,
       'file-not-uploaded',
     );
   const { requestId, uploadUrl } = await essential(
@@ -17,26 +17,26 @@ export async function request(bulk: BulkOnboarding, calls: BulkCalls): Promise<v
     'The bulk create could not be started',
   );
   bulk.requested(requestId, uploadUrl);
-  // By it the receiver finds this workflow: a webhook of a bulk create carries nothing else.
+  // The receiver finds this workflow by the request id, the only id that webhooks of a bulk create carry.
   upsertSearchAttributes([
     { key: searchAttribute.requestId, value: requestId },
     { key: searchAttribute.queryStatus, value: 'processing' },
   ]);
 }
 
-export async function upload(bulk: BulkOnboarding, calls: BulkCalls): Promise<void> {
+export async function uploadFile(bulk: BulkOnboarding, calls: BulkCalls): Promise<void> {
   const { requestId = '' } = bulk;
   const { uploadUrl = '' } = bulk.state;
   try {
     if ((await calls.upload(requestId, uploadUrl)) === 'taken') bulk.uploaded(Date.now());
-    else bulk.urlPassed();
+    else bulk.urlExpired();
   } catch (error) {
     const failure = callFailure(error);
     if (failure === undefined) throw error;
-    // A webhook that told of rows or an end says that the file has come.
+    // A webhook has reported the end, so the exchange must have received the file.
     if (bulk.state.ending !== undefined) bulk.uploaded(Date.now());
-    // What passes by itself did not do so while the URL lived.
-    else if (failure.kind === 'unavailable' || failure.kind === 'rate-limited') bulk.urlPassed();
+    // The failure was temporary, but lasted longer than the URL was valid.
+    else if (failure.kind === 'unavailable' || failure.kind === 'rate-limited') bulk.urlExpired();
     else
       throw ApplicationFailure.nonRetryable(
         `The file could not be uploaded: ${failure.message}`,
@@ -46,8 +46,8 @@ export async function upload(bulk: BulkOnboarding, calls: BulkCalls): Promise<vo
   }
 }
 
-/** A look that fails is made up for by the next one. */
-export async function poll(bulk: BulkOnboarding, calls: BulkCalls): Promise<void> {
+/** Reads the request's status. A failure is only noted: the next poll makes up for it. */
+export async function pollBulkCreate(bulk: BulkOnboarding, calls: BulkCalls): Promise<void> {
   try {
     bulk.polled(await calls.getBulkCreate(bulk.requestId ?? ''), Date.now());
   } catch (error) {
@@ -62,13 +62,17 @@ export async function readResult(bulk: BulkOnboarding, calls: BulkCalls): Promis
     await essential(
       () => calls.takeResult(bulk.requestId ?? '', bulk.state.ending?.link),
       'result-not-read',
-      'The exchange has handled the file, but the result could not be read',
+      'The exchange has processed the file, but its result could not be read',
     ),
   );
 }
 
-/** Pauses or resumes the request at the exchange. A refusal (it has ended) is the caller's to see. */
-export async function steer(bulk: BulkOnboarding, calls: BulkCalls, how: 'pause' | 'resume'): Promise<void> {
+/** Pauses or resumes the request at the exchange. A refusal, such as for a request that has ended, fails the update. */
+export async function pauseOrResume(
+  bulk: BulkOnboarding,
+  calls: BulkCalls,
+  how: 'pause' | 'resume',
+): Promise<void> {
   const number = bulk.nextCommand();
   try {
     const answer = await calls[how](bulk.requestId ?? '', number);
@@ -77,13 +81,13 @@ export async function steer(bulk: BulkOnboarding, calls: BulkCalls, how: 'pause'
     const failure = callFailure(error);
     if (failure === undefined) throw error;
     throw ApplicationFailure.nonRetryable(
-      `The exchange does not ${how} it: ${failure.message}`,
+      `The exchange could not ${how} the request: ${failure.message}`,
       failure.kind,
     );
   }
 }
 
-/** Nobody waits for the request any more. It may have ended meanwhile: 404 and 409 are fine. */
+/** Cancels the request at the exchange, if it is still running. It may have ended by now, so 404 and 409 are fine. */
 export async function cancelRequest(bulk: BulkOnboarding, calls: BulkCalls): Promise<void> {
   const { requestId } = bulk;
   if (requestId === undefined || bulk.state.ending !== undefined) return;
@@ -94,7 +98,7 @@ export async function cancelRequest(bulk: BulkOnboarding, calls: BulkCalls): Pro
   }
 }
 
-/** Our copy of the file has served. */
+/** Deletes our copy of the file, which is no longer needed. */
 export async function discardUpload(calls: BulkCalls): Promise<void> {
   try {
     await calls.discardUpload();

@@ -25,10 +25,18 @@ import {
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { BulkOnboarding } from './bulk-onboarding.ts';
 import type { BulkState } from './bulk-state.ts';
-import { detailsOf } from './details.ts';
+import { bulkOnboardingDetails } from './details.ts';
 import { type BulkCalls, bulkCalls } from './exchange-calls.ts';
-import { overallStatus, statusOf, summaryOf } from './report.ts';
-import { cancelRequest, discardUpload, poll, readResult, request, steer, upload } from './steps.ts';
+import { bulkOnboardingOutcome, bulkOnboardingStatus, bulkOnboardingSummary } from './report.ts';
+import {
+  cancelRequest,
+  discardUpload,
+  pauseOrResume,
+  pollBulkCreate,
+  readResult,
+  requestUploadUrl,
+  uploadFile,
+} from './steps.ts';
 
 const bulkCreateEvent = defineSignal<[BulkCreateSignal]>(BULK_ONBOARDING_MESSAGES.bulkCreateEvent);
 const status = defineQuery<BulkOnboardingStatus>(BULK_ONBOARDING_MESSAGES.status);
@@ -36,11 +44,13 @@ const pause = defineUpdate<BulkOnboardingStatus>(BULK_ONBOARDING_MESSAGES.pause)
 const resume = defineUpdate<BulkOnboardingStatus>(BULK_ONBOARDING_MESSAGES.resume);
 
 /**
- * Brings a whole panel into an exchange: asks for an upload URL, sends the file, waits for up to seven days, reads the
- * result. It is durable because a file takes seconds to days, an upload URL passes, webhooks get lost and processes
- * restart meanwhile. Keyed by an id derived from the caller's job id, so a job runs once. An upload may be sent twice,
- * and a file may come in by two requests when the exchange lost one: each row creates or updates, so that is harmless.
- * History holds counts and references of files, never a row.
+ * Imports a panel into an exchange: requests an upload URL, uploads the file, waits for up to seven days and reads the
+ * result.
+ *
+ * Durable because processing takes seconds to days, while upload URLs expire, webhooks get lost and processes restart.
+ * Keyed by an id derived from the caller's job id, so a job runs once. The file may be uploaded twice, and under two
+ * requests if the exchange lost one; that is harmless, because each row creates or updates. The history contains counts
+ * and references to files, never rows.
  */
 export async function bulkOnboarding(
   input: BulkOnboardingInput,
@@ -48,8 +58,8 @@ export async function bulkOnboarding(
 ): Promise<BulkOnboardingSummary> {
   const bulk = new BulkOnboarding(input, Date.now(), carried);
   const calls = bulkCalls(input);
-  const snapshot = () => statusOf(bulk.state, input);
-  const show = () => setCurrentDetails(detailsOf(snapshot()));
+  const snapshot = () => bulkOnboardingStatus(bulk.state, input);
+  const show = () => setCurrentDetails(bulkOnboardingDetails(snapshot()));
   setHandler(status, snapshot);
   setHandler(bulkCreateEvent, (event) => {
     bulk.webhook(event);
@@ -62,7 +72,7 @@ export async function bulkOnboarding(
     setHandler(
       update,
       async () => {
-        await steer(bulk, calls, how);
+        await pauseOrResume(bulk, calls, how);
         show();
         return snapshot();
       },
@@ -76,7 +86,7 @@ export async function bulkOnboarding(
     }
   } catch (error) {
     if (error instanceof ContinueAsNew) throw error;
-    // A call that failed under the cancellation is not why the workflow ends.
+    // Under a cancellation, a failed call is not the reason for the end.
     if (!isCancellation(error) && !CancellationScope.current().consideredCancelled) {
       await discardUpload(calls);
       throw error;
@@ -91,9 +101,9 @@ export async function bulkOnboarding(
   }
   await CancellationScope.nonCancellable(() => discardUpload(calls));
   await condition(allHandlersFinished);
-  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: overallStatus(bulk.state) }]);
+  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: bulkOnboardingOutcome(bulk.state) }]);
   show();
-  return summaryOf(bulk.state, input);
+  return bulkOnboardingSummary(bulk.state, input);
 }
 
 async function step(
@@ -104,9 +114,9 @@ async function step(
 ): Promise<void> {
   switch (bulk.state.phase) {
     case 'requesting':
-      return request(bulk, calls);
+      return requestUploadUrl(bulk, calls);
     case 'uploading':
-      return upload(bulk, calls);
+      return uploadFile(bulk, calls);
     case 'processing':
       return waitForExchange(bulk, calls, input, show);
     case 'reading-result':
@@ -137,7 +147,7 @@ async function waitForExchange(
         await condition(() => bulk.isSettled, next.ms, { summary: WAITS[next.for] });
         break;
       case 'poll':
-        await poll(bulk, calls);
+        await pollBulkCreate(bulk, calls);
         break;
       case 'give-up':
         bulk.giveUp();
@@ -148,10 +158,10 @@ async function waitForExchange(
 
 function assertProcessing({ state }: BulkOnboarding): void {
   if (state.phase === 'processing' && state.ending === undefined) return;
-  throw ApplicationFailure.nonRetryable('The exchange is not handling the file now', 'conflict');
+  throw ApplicationFailure.nonRetryable('The exchange is not processing the file now', 'conflict');
 }
 
 const WAITS = {
-  status: 'Wait for the webhook; then look at the status',
+  status: 'Wait for the webhook, then poll the status',
   deadline: 'Wait for the webhook until the deadline',
 } as const;

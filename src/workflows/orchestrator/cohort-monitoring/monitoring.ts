@@ -14,30 +14,30 @@ import type {
   CohortMonitoringStatus,
   MonitoringPace,
 } from '../../../contract/cohort-monitoring.ts';
+import { callFailure } from '../../shared/call-failure.ts';
 import type { Gate } from '../../shared/gate.ts';
 import { pageWithin } from '../../shared/pacing.ts';
 import type { PageDone } from '../../shared/work-in-pages.ts';
-import { callFailure } from '../patient-onboarding/failures.ts';
-import { detailsOf } from './details.ts';
+import { monitoringDetails } from './details.ts';
 
-/** What a run hands on to the next one. */
+/** The state that is carried over a continue-as-new. */
 export interface MonitoringState {
   status: CohortMonitoringStatus;
   place: PageInput['place'];
   canList: boolean;
-  /** Requests per minute that the exchange allows, when it says so. */
+  /** Requests per minute that the exchange allows, as far as its answers say. */
   requestLimit?: number;
 }
 
-/** Of the requests that an exchange allows an account; the rest is for others. */
+/** The share of an account's request limit that monitoring uses; it leaves the rest to the account's other calls. */
 const SHARE_OF_REQUESTS = 1 / 3;
-const COHORT_GONE = 'The cohort was deleted while its patients were asked about; the rest is left out';
+const COHORT_GONE = 'The cohort was deleted during this run; its remaining patients were not queried';
 const CANNOT_LIST =
-  'This exchange lists no queries: a patient of several cohorts is asked about once for each of them';
+  'This exchange cannot list queries, so a patient in several cohorts is queried once for each of them';
 
 /**
- * Retried for as long as idempotency keys are kept, less an hour. A page that is cancelled ends with what it has
- * done, so that it is counted.
+ * Retried for one hour less than exchanges keep idempotency keys. A cancelled page returns what it has done so far, so
+ * that it is counted.
  */
 const { monitorPage } = proxyActivities<MonitoringActivities>({
   startToCloseTimeout: '30 minutes',
@@ -45,10 +45,10 @@ const { monitorPage } = proxyActivities<MonitoringActivities>({
   heartbeatTimeout: '15 seconds',
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   retry: { initialInterval: '2 seconds', maximumInterval: '2 minutes' },
-  summary: 'Ask for the patients of a page',
+  summary: 'Start queries for the next page of patients',
 });
 
-/** Where one run stands and what it does with a page; the workflow only wires it. */
+/** The progress of one run, and what it does with a page; the workflow connects it to its handlers. */
 export class Monitoring {
   state: MonitoringState;
 
@@ -58,8 +58,8 @@ export class Monitoring {
     readonly gate: Gate,
     begin: MonitoringState | string,
   ) {
-    this.state = typeof begin === 'string' ? beginning(input, begin) : begin;
-    this.#tell();
+    this.state = typeof begin === 'string' ? initialState(input, begin) : begin;
+    this.#show();
   }
 
   get status(): CohortMonitoringStatus {
@@ -91,11 +91,11 @@ export class Monitoring {
       wait:
         page.waitMs === undefined
           ? undefined
-          : { ms: page.waitMs, why: 'The exchange has no room now: wait as long as it says' },
+          : { ms: page.waitMs, why: 'The exchange’s rate limit is reached: wait as long as it asks' },
     };
   }
 
-  /** Undefined when the cohort, known until then, is there no more: what its owner wanted is no failure. */
+  /** Returns undefined when the cohort was deleted during the run; its owner wanted that, so it is not a failure. */
   async #askPage(input: PageInput): Promise<MonitoredPage | undefined> {
     try {
       return await monitorPage(input);
@@ -129,33 +129,33 @@ export class Monitoring {
     this.state.canList = page.canList;
     this.state.requestLimit = page.requestLimit ?? this.state.requestLimit;
     this.state.place = page.next ?? this.state.place;
-    this.#tell();
+    this.#show();
   }
 
   pause(): void {
     this.gate.pause();
     if (this.gate.isPaused) this.status.state = 'paused';
-    this.#tell();
+    this.#show();
   }
 
   resume(): void {
     if (this.gate.isPaused) this.status.state = 'running';
     this.gate.resume();
-    this.#tell();
+    this.#show();
   }
 
-  end(state: 'completed' | 'cancelled' | 'failed', why?: string): void {
+  end(state: 'completed' | 'cancelled' | 'failed', reason?: string): void {
     this.status.state = state;
-    if (why !== undefined) this.status.notes.push(why);
-    this.#tell();
+    if (reason !== undefined) this.status.notes.push(reason);
+    this.#show();
   }
 
-  #tell(): void {
-    setCurrentDetails(detailsOf(this.status));
+  #show(): void {
+    setCurrentDetails(monitoringDetails(this.status));
   }
 }
 
-const beginning = ({ cohortId, kind }: CohortMonitoringInput, dueAt: string): MonitoringState => ({
+const initialState = ({ cohortId, kind }: CohortMonitoringInput, dueAt: string): MonitoringState => ({
   status: {
     cohortId,
     kind,
@@ -173,6 +173,6 @@ const beginning = ({ cohortId, kind }: CohortMonitoringInput, dueAt: string): Mo
 
 const refused = (kind: string): ApplicationFailure =>
   ApplicationFailure.nonRetryable(
-    `The exchange starts no ${kind} queries for this account; is access to the source enabled?`,
+    `The exchange refuses ${kind} queries for this account; check that access to this source is enabled`,
     'source-refused',
   );

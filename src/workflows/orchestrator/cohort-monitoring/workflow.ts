@@ -22,12 +22,12 @@ import { nominalTime } from './due-at.ts';
 import { Monitoring, type MonitoringState } from './monitoring.ts';
 
 /**
- * Asks one source about every patient of a cohort, once in a period.
+ * Starts a query of one source for every patient of a cohort, once per period.
  *
- * Durable because a cohort of 100,000 takes a source's limit a day, and a run that was cut off must neither leave
- * patients out nor ask twice. Keyed by cohort and kind, and by the schedule's time. Every page may run twice: each
- * start carries an idempotency key, and the exchange is asked who was asked before. 11 history events a page of 100
- * patients; begins anew after 200 pages.
+ * Durable because a cohort of 100,000 patients takes a day within a source's limit, and an interrupted run must neither
+ * skip patients nor query them twice. Keyed by cohort, kind and the scheduled time. Every page may run twice: each start
+ * carries an idempotency key, and the exchange is asked which patients were already queried. History: 11 events per page
+ * of 100 patients; continues as new after 200 pages.
  */
 export async function cohortMonitoring(
   input: CohortMonitoringInput,
@@ -46,7 +46,7 @@ export async function cohortMonitoring(
       gate,
       pagesPerRun: pace.pagesPerRun,
       nextPage: () => monitoring.nextPage(),
-      beginAnew: () => continueAsNew<typeof cohortMonitoring>(input, monitoring.state),
+      continueAsNew: () => continueAsNew<typeof cohortMonitoring>(input, monitoring.state),
     });
     if (CancellationScope.current().consideredCancelled)
       throw new CancelledFailure('Cancelled by an operator');

@@ -3,7 +3,7 @@ import {
   DEFAULT_ONBOARDING_TIMING,
   type PatientOnboardingInput,
 } from '../../../contract/patient-onboarding.ts';
-import { callFailure } from './failures.ts';
+import { callFailure } from '../../shared/call-failure.ts';
 import type { Onboarding } from './onboarding.ts';
 import type { IdentityPage } from './onboarding-state.ts';
 import type { patientOnboarding } from './workflow.ts';
@@ -11,8 +11,8 @@ import type { patientOnboarding } from './workflow.ts';
 interface Waiting {
   onboarding: Onboarding;
   input: PatientOnboardingInput;
-  /** Whether the exchange is asked at all. */
-  looks: boolean;
+  /** Whether to poll the exchange; otherwise only signals count. */
+  polls: boolean;
   show: () => void;
 }
 
@@ -20,25 +20,28 @@ interface Awaited {
   page: IdentityPage;
   isDone(): boolean;
   summary: string;
-  /** Asks the exchange, takes what it says, and answers how far it is. */
-  look(id: string): Promise<VerificationState>;
+  /** Asks the exchange for the page's state, and stores what it answers. */
+  poll(id: string): Promise<IdentityPageState>;
 }
 
-export type VerificationState = 'pending' | 'verified' | 'failed' | 'expired';
+/** The state of a verification session or of a challenge of the identity partner. */
+export type IdentityPageState = 'pending' | 'verified' | 'failed' | 'expired';
 
-/** An exchange that says so often in a row that it knows no such thing does not serve the operation. */
+/** After this many 404 responses in a row, we assume that the exchange does not serve the operation. */
 const UNKNOWN_MAX = 3;
 
 /**
- * Waits until the person has done what a page asks, by signals, and by looks: soon first, then with longer and longer
- * pauses, and a last one when the page has run out. A look that fails is made up for by the next one.
+ * Waits until the person has done what a page asks of them. Learns of it from signals and by polling, less and less often,
+ * with a last poll when the page has expired. A failed poll is only noted: the next one makes up for it.
+ *
+ * @returns `late` when the page expired first, `failed` when the exchange reports a failure
  */
 export async function awaitPerson(
-  { onboarding, input, looks, show }: Waiting,
-  { page: { id, expiresAtMs }, isDone, summary, look }: Awaited,
+  { onboarding, input, polls, show }: Waiting,
+  { page: { id, expiresAtMs }, isDone, summary, poll }: Awaited,
 ): Promise<'done' | 'late' | 'failed'> {
   const leftMs = () => expiresAtMs - Date.now();
-  if (!looks || id === undefined)
+  if (!polls || id === undefined)
     return (await condition(isDone, Math.max(leftMs(), 1), { summary })) ? 'done' : 'late';
 
   const { state } = onboarding;
@@ -54,7 +57,7 @@ export async function awaitPerson(
     if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof patientOnboarding>(input, state);
     try {
       state.problem = undefined;
-      const status = await look(id);
+      const status = await poll(id);
       unknown = 0;
       if (isDone()) return 'done';
       if (status === 'failed') return 'failed';

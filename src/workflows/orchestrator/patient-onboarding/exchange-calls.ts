@@ -5,10 +5,9 @@ import { proxyEndpoints } from '../endpoint-proxies.ts';
 import type { IdentityState } from './onboarding-state.ts';
 import { onlySources } from './requested-sources.ts';
 
-/** A failed look is made up for by the next poll. */
 const { reads, writes } = proxyEndpoints();
 
-/** The calls of one onboarding. */
+/** The exchange operations that one onboarding uses. A failed read is made up for by the next poll. */
 export function exchangeCalls(input: PatientOnboardingInput) {
   const { exchange, facilityId, patient, sources } = input;
   return {
@@ -22,7 +21,7 @@ export function exchangeCalls(input: PatientOnboardingInput) {
       }).addPatientToCohorts({ exchange, params: { id: patientId }, body: { cohortIds } }),
     createIdentitySession: (patientId: string, redirectUrl: string) =>
       writes('create-identity-session', {
-        summary: 'Have the person verify who they are',
+        summary: 'Create a session to verify the person’s identity',
       }).createIdentitySession({
         exchange,
         body: {
@@ -33,16 +32,17 @@ export function exchangeCalls(input: PatientOnboardingInput) {
       }),
     createChallenge: (body: { proofedIdentityId: string; redirectUrl: string }, challenge: number) =>
       writes(`create-challenge-${challenge}`, {
-        summary: 'Ask the person for two factors',
+        summary: 'Create a two-factor challenge for the person',
       }).createAal2Challenge({ exchange, body }),
     getIdentitySession: (id: string) =>
-      reads.getIdentitySession.executeWithOptions({ summary: 'No webhook yet: look at the verification' }, [
+      reads.getIdentitySession.executeWithOptions({ summary: 'No webhook yet: poll the verification' }, [
         { exchange, params: { id } },
       ]),
     getChallenge: (id: string) =>
-      reads.getAal2Challenge.executeWithOptions({ summary: 'Nobody came back yet: look at the challenge' }, [
-        { exchange, params: { id } },
-      ]),
+      reads.getAal2Challenge.executeWithOptions(
+        { summary: 'Person has not returned yet: poll the challenge' },
+        [{ exchange, params: { id } }],
+      ),
     /** `start` counts the E2 calls of this onboarding from 1. */
     startQuery: (patientId: string, types: readonly SourceType[], start: number, identity?: IdentityState) =>
       writes(`start-query-${start}`, {
@@ -66,7 +66,7 @@ export function exchangeCalls(input: PatientOnboardingInput) {
       ]),
     cancelQuery: (requestId: string) =>
       writes(`cancel-query-${requestId}`, {
-        summary: 'Cancel the query that still runs',
+        summary: 'Cancel the running query',
         scheduleToCloseTimeout: '2m',
       }).cancelNetworkQuery({ exchange, params: { requestId } }),
   };

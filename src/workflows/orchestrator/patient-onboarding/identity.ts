@@ -1,19 +1,20 @@
 import { ApplicationFailure, patched } from '@temporalio/workflow';
 import type { PatientOnboardingInput } from '../../../contract/patient-onboarding.ts';
-import { awaitPerson, type VerificationState } from './await-person.ts';
+import { callFailure, essential } from '../../shared/call-failure.ts';
+import { awaitPerson, type IdentityPageState } from './await-person.ts';
 import type { ExchangeCalls } from './exchange-calls.ts';
-import { callFailure, essential } from './failures.ts';
 import type { Onboarding } from './onboarding.ts';
 import type { IdentityPage, IdentityState } from './onboarding-state.ts';
 
-/** A challenge works for an hour; for a day a new one stands ready when one has run out. */
+/** A challenge is valid for an hour. An expired one is replaced, for a day. */
 const CHALLENGES_MAX = 24;
 const HOUR_MS = 3_600_000;
+const TOO_MANY_CHALLENGES = 'The person did not authenticate with two factors in time';
 
 /**
- * Individual access: the person verifies who they are (days may go by), then shows two factors. The webhook and the
- * person's return are hints; where they get lost, the exchange is asked. What was done before a continue-as-new is not
- * done again. Throws `identity-not-verified` and `identity-not-confirmed`.
+ * Individual access: the person verifies their identity, which may take days, and then authenticates with two factors.
+ * Webhooks and the person's return to our page are hints; if they are lost, polling the exchange makes up for them. Steps
+ * done before a continue-as-new are not repeated. Throws `identity-not-verified` and `identity-not-confirmed`.
  */
 export async function proveIdentity(
   onboarding: Onboarding,
@@ -25,14 +26,14 @@ export async function proveIdentity(
   const redirectUrl = input.ias?.redirectUrl ?? '';
   const identity = onboarding.identity();
   onboarding.state.phase = 'proving-identity';
-  // Onboardings that began before only wait for their signals.
-  const looks = patched('identity-looks');
-  const wait = { onboarding, input, looks, show };
+  // Onboardings that started before this patch only wait for signals.
+  const polls = patched('identity-looks');
+  const wait = { onboarding, input, polls, show };
   if (identity.session === undefined) {
     const { sessionId, sessionUrl, expiresAt } = await essential(
       () => calls.createIdentitySession(patientId, redirectUrl),
       'identity-not-verified',
-      'The patient was created, but its identity could not be asked for',
+      'The patient was created, but the verification of their identity could not be started',
     );
     identity.session = { id: sessionId, url: sessionUrl, expiresAtMs: msOf(expiresAt) };
   }
@@ -40,8 +41,8 @@ export async function proveIdentity(
   const end = await awaitPerson(wait, {
     page: identity.session,
     isDone: () => identity.proofedIdentityId !== undefined,
-    summary: 'Wait until the person has verified who they are',
-    look: async (sessionId) => {
+    summary: 'Wait until the person has verified their identity',
+    poll: async (sessionId) => {
       const session = await calls.getIdentitySession(sessionId);
       identity.proofedIdentityId ??= session.proofedIdentityId;
       return session.status;
@@ -52,15 +53,15 @@ export async function proveIdentity(
     throw ApplicationFailure.nonRetryable(NOT_VERIFIED[end], 'identity-not-verified');
 
   while (identity.aal2SessionId === undefined) {
-    // One that was open at a continue-as-new is waited for further.
+    // A challenge that was open before a continue-as-new is still valid.
     const page = identity.challenge ?? (await challenge(identity, calls, { proofedIdentityId, redirectUrl }));
     identity.challenge = page;
     show();
     const end = await awaitPerson(wait, {
       page,
       isDone: () => identity.aal2SessionId !== undefined,
-      summary: 'Wait until the person has shown two factors',
-      look: (challengeId) => lookAtChallenge(identity, calls, challengeId),
+      summary: 'Wait until the person has authenticated with two factors',
+      poll: (challengeId) => pollChallenge(identity, calls, challengeId),
     });
     if (end !== 'done') identity.challenge = undefined;
   }
@@ -69,17 +70,18 @@ export async function proveIdentity(
   show();
 }
 
-async function lookAtChallenge(
+async function pollChallenge(
   identity: IdentityState,
   calls: ExchangeCalls,
   challengeId: string,
-): Promise<VerificationState> {
+): Promise<IdentityPageState> {
   try {
     const { status, aal2SessionId } = await calls.getChallenge(challengeId);
     identity.aal2SessionId ??= aal2SessionId;
     return status;
   } catch (error) {
-    // An exchange that does not tell: what the browser brought is all there is, and the exchange will look at it.
+    // This exchange does not serve the challenge's status. Use the session that the browser returned with: the exchange
+    // verifies it when the query starts.
     if (callFailure(error)?.kind === 'not-found') identity.aal2SessionId ??= identity.broughtSessionId;
     if (identity.aal2SessionId !== undefined) return 'verified';
     throw error;
@@ -87,8 +89,8 @@ async function lookAtChallenge(
 }
 
 const NOT_VERIFIED = {
-  done: 'Nobody was verified',
-  late: 'Nobody was verified in time',
+  done: 'The person was not verified',
+  late: 'The person did not verify their identity in time',
   failed: 'The person could not be verified as this patient',
 } as const;
 
@@ -98,15 +100,15 @@ async function challenge(
   request: { proofedIdentityId: string; redirectUrl: string },
 ): Promise<IdentityPage> {
   if (identity.challenges >= CHALLENGES_MAX)
-    throw ApplicationFailure.nonRetryable('Nobody showed two factors in time', 'identity-not-confirmed');
+    throw ApplicationFailure.nonRetryable(TOO_MANY_CHALLENGES, 'identity-not-confirmed');
   identity.challenges += 1;
   const { challengeId, challengeUrl, expiresAt } = await essential(
     () => calls.createChallenge(request, identity.challenges),
     'identity-not-confirmed',
-    'The person was verified, but could not be asked for two factors',
+    'The person was verified, but the two-factor challenge could not be created',
   );
   return { id: challengeId, url: challengeUrl, expiresAtMs: msOf(expiresAt) };
 }
 
-/** Another exchange's time may be none. */
+/** Another exchange may send an invalid time; assume one hour then. */
 const msOf = (instant: string): number => Date.parse(instant) || Date.now() + HOUR_MS;

@@ -8,40 +8,40 @@ import type { SourceFact } from './source-fact.ts';
 
 export interface SourceRecord {
   type: SourceType;
-  /** `limited`: asked for again later; `refused`: will not start. */
+  /** `limited`: rate-limited, will be started again later; `refused`: will not start. */
   start: 'to-start' | 'started' | 'limited' | 'refused';
   starts: number;
   attempts: number;
   requestId?: string;
   fact?: SourceFact;
-  /** No longer waited for: the deadline is over, or the exchange does not know the query any more. */
+  /** Given up: the deadline has passed, or the exchange no longer knows the query. */
   given?: 'timed-out' | 'lost';
   error?: string;
 }
 
-/** What is known of the person of an individual access. */
+/** The progress of the person's identity proof (individual access). */
 export interface IdentityState {
   session?: IdentityPage;
   proofedIdentityId?: string;
   challenge?: IdentityPage;
-  /** Made so far. */
+  /** Number of challenges created so far. */
   challenges: number;
   aal2SessionId?: string;
-  /** The person came back from a page, and it was not looked what came of it yet. */
+  /** The person has returned from a page, and the exchange has not been polled since. */
   hasReturned?: boolean;
-  /** The session that the person's browser brought then. */
+  /** The session id that the person's browser returned with. */
   broughtSessionId?: string;
 }
 
-/** A page of the identity partner that the person is to open. */
+/** A page of the identity partner for the person to open. */
 export interface IdentityPage {
-  /** Of the session or the challenge at the exchange; absent in runs that began before it was kept. */
+  /** Id of the session or challenge at the exchange; absent in runs that started before it was stored. */
   id?: string;
   url: string;
   expiresAtMs: number;
 }
 
-/** All that an orchestration knows; plain data of a few KB, carried over a continue-as-new. */
+/** The complete state of an orchestration: plain data of a few KB, carried over a continue-as-new. */
 export interface OnboardingState {
   phase: PatientOnboardingStatus['phase'];
   patient?: { id: string; created: boolean };
@@ -49,18 +49,18 @@ export interface OnboardingState {
   cohortIds: string[];
   requestIds: string[];
   sources: SourceRecord[];
-  /** Events of queries whose E2 answer has not come yet. */
+  /** Webhook events of queries whose E2 response has not arrived yet. */
   buffered: NetworkQuerySignal[];
   seenMessageIds: string[];
   webhooksReceived: number;
   intakeMessageIds: string[];
   consolidated?: { atMs: number; url: string };
   documents?: PatientOnboardingSummary['documents'];
-  /** E2 calls made. */
+  /** Number of E2 calls made. */
   starts: number;
   polls: number;
   pollsSinceStart: number;
-  /** Answers in a row that a query is not known, by request id. */
+  /** 404 responses in a row, by request id. */
   unknownAnswers: Record<string, number>;
   deadlineAtMs: number;
   nextPollAtMs?: number;
@@ -84,7 +84,7 @@ export const newOnboardingState = (types: readonly SourceType[], deadlineAtMs: n
   deadlineAtMs,
 });
 
-/** Still to be waited for. */
+/** Whether the onboarding still waits for this source. */
 export function isOpen(source: SourceRecord): boolean {
   if (source.fact !== undefined && source.fact.state !== 'running') return false;
   if (source.given !== undefined) return false;

@@ -5,6 +5,7 @@ import {
   type PatientOnboardingInput,
 } from '../../../contract/patient-onboarding.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
+import { backOff } from '../../shared/pacing.ts';
 import {
   type IdentityState,
   isOpen,
@@ -13,24 +14,24 @@ import {
   type SourceRecord,
 } from './onboarding-state.ts';
 import { requestedTypes } from './requested-sources.ts';
-import { attemptsOf, instantMs, laterFact, polledFact, type QueryAnswer } from './source-fact.ts';
+import { attemptsOf, instantMs, laterFact, polledFact, type QueryReport } from './source-fact.ts';
 
-/** What is to be done next while sources are open. */
-export type NextStep =
+/** What to do next while sources are open. */
+export type OnboardingNextStep =
   | { kind: 'wait'; ms: number; for: 'status' | 'restart' | 'deadline' }
   | { kind: 'poll' }
   | { kind: 'start'; types: SourceType[] }
   | { kind: 'give-up' }
   | { kind: 'finish' };
 
-/** More than any honest exchange sends before the answer to E2. */
+/** More events than any well-behaved exchange sends before its response to E2. */
 const BUFFER_MAX = 100;
-/** A query that the exchange does not know any more, said so often in a row, does not come back. */
+/** After this many 404 responses in a row, the query counts as lost. */
 const UNKNOWN_ANSWERS_MAX = 3;
 
 /**
- * The orchestration without Temporal: takes what happens, in any order and any number of times, and says what is to
- * be done next. Times are milliseconds of the caller's clock.
+ * The orchestration without Temporal: accepts events in any order and any number of times, and decides what to do next.
+ * All times are milliseconds of the caller's clock.
  */
 export class Onboarding {
   readonly state: OnboardingState;
@@ -53,28 +54,28 @@ export class Onboarding {
     this.state.phase = 'querying';
   }
 
-  /** An answer to E2 for `types`: some run, some were refused, some met a limit. */
-  queryStarted(types: readonly SourceType[], answer: QueryAnswer, nowMs: number): void {
+  /** Takes the response to E2 for `types`: some sources run, some were refused, some were rate-limited. */
+  queryStarted(types: readonly SourceType[], answer: QueryReport, nowMs: number): void {
     this.#learnRequest(answer.requestId);
     for (const source of this.#sources(types)) this.#takeStart(source, answer);
     this.#countStart(types, nowMs);
     this.#takeBuffered();
   }
 
-  /** E2 may have been carried out or not, and must not be sent twice: a webhook will tell its request id. */
+  /** E2 may or may not have been executed, and must not be sent twice: a webhook will report the request id. */
   startUnknown(types: readonly SourceType[], nowMs: number): void {
     for (const source of this.#sources(types))
-      Object.assign(source, { start: 'started', error: 'it is not known whether its query was started' });
+      Object.assign(source, { start: 'started', error: 'it is unknown whether its query was started' });
     this.#countStart(types, nowMs);
     this.#takeBuffered();
   }
 
-  /** A further E2 was refused as a whole: its sources will not start. */
+  /** A further E2 was refused entirely: its sources will not start. */
   restartRefused(types: readonly SourceType[], error: string): void {
     for (const source of this.#sources(types)) Object.assign(source, { start: 'refused', error });
   }
 
-  /** A further E2 could not be delivered: it is one of the tries. */
+  /** A further E2 could not be delivered; it counts as a try. */
   restartFailed(types: readonly SourceType[], nowMs: number): void {
     this.#countStart(types, nowMs);
   }
@@ -86,31 +87,31 @@ export class Onboarding {
     this.#takeBuffered();
   }
 
-  /** Whether a webhook names another patient than this onboarding's. */
+  /** Whether a webhook is about a patient other than this onboarding's. */
   isAboutAnother({ patientId }: { patientId?: string }): boolean {
     const own = this.state.patient?.id;
     return patientId !== undefined && own !== undefined && patientId !== own;
   }
 
-  /** The EHR or form sent the job (again). */
+  /** The EHR or form has sent the job, possibly again. */
   intake(messageId: string): void {
     if (!this.state.intakeMessageIds.includes(messageId)) this.state.intakeMessageIds.push(messageId);
   }
 
-  /** What is known of the person; kept from here on, for their proofs may come at any time. */
+  /** The person's identity proof; created on first use, because its parts may arrive at any time. */
   identity(): IdentityState {
     this.state.identity ??= { challenges: 0 };
     return this.state.identity;
   }
 
-  /** Nobody has looked yet what came of it. */
+  /** The person has returned from a page; the exchange must be polled for the outcome. */
   personReturned(aal2SessionId: string | undefined): void {
     const identity = this.identity();
     identity.hasReturned = true;
     identity.broughtSessionId = aal2SessionId ?? identity.broughtSessionId;
   }
 
-  polled(answer: QueryAnswer): void {
+  polled(answer: QueryReport): void {
     this.state.unknownAnswers[answer.requestId] = 0;
     for (const source of this.#sourcesOf(answer.requestId)) {
       const fact = polledFact(answer, source.type);
@@ -119,8 +120,8 @@ export class Onboarding {
     this.attemptsRead(answer);
   }
 
-  /** Takes nothing but the numbers of attempts. */
-  attemptsRead(answer: QueryAnswer): void {
+  /** Takes only the number of attempts from a report. */
+  attemptsRead(answer: QueryReport): void {
     for (const source of this.#sourcesOf(answer.requestId))
       source.attempts = Math.max(source.attempts, attemptsOf(answer, source.type));
   }
@@ -132,7 +133,7 @@ export class Onboarding {
     if (answers < UNKNOWN_ANSWERS_MAX) return;
     for (const source of this.#sourcesOf(requestId))
       if (isOpen(source))
-        Object.assign(source, { given: 'lost', error: 'the exchange does not know the query any more' });
+        Object.assign(source, { given: 'lost', error: 'the exchange no longer knows the query' });
   }
 
   pollsDone(nowMs: number): void {
@@ -141,7 +142,7 @@ export class Onboarding {
     this.#planPoll(nowMs);
   }
 
-  next(nowMs: number): NextStep {
+  next(nowMs: number): OnboardingNextStep {
     if (this.settled) return { kind: 'finish' };
     const { deadlineAtMs, nextPollAtMs = deadlineAtMs, nextStartAtMs = deadlineAtMs } = this.state;
     if (nowMs >= deadlineAtMs) return { kind: 'give-up' };
@@ -156,7 +157,7 @@ export class Onboarding {
     return { kind: 'wait', ms: untilMs - nowMs, for: untilMs === deadlineAtMs ? 'deadline' : reason };
   }
 
-  /** The deadline is over: what is open is given up. */
+  /** The deadline has passed: gives up all open sources. */
   giveUp(): void {
     for (const source of this.state.sources) if (isOpen(source)) source.given = 'timed-out';
   }
@@ -170,14 +171,14 @@ export class Onboarding {
     return this.state.requestIds.filter((requestId) => this.#sourcesOf(requestId).some(isOpen));
   }
 
-  /** Queries of which a webhook told something last: their attempts are not known. */
+  /** Queries last reported by webhook: webhooks do not contain the number of attempts. */
   get unreadRequestIds(): string[] {
     return this.state.requestIds.filter((requestId) =>
       this.#sourcesOf(requestId).some(({ fact }) => fact?.via === 'webhook'),
     );
   }
 
-  #takeStart(source: SourceRecord, answer: QueryAnswer): void {
+  #takeStart(source: SourceRecord, answer: QueryReport): void {
     const error = answer.errors.find((entry) => entry.source === source.type);
     const runs = answer.sources.some((entry) => entry.type === source.type);
     if (error === undefined || runs) {
@@ -205,14 +206,14 @@ export class Onboarding {
 
   #planPoll(nowMs: number): void {
     const { pollFirstMs, pollMaxMs } = this.#timing;
-    this.state.nextPollAtMs = nowMs + Math.min(pollFirstMs * 2 ** this.state.pollsSinceStart, pollMaxMs);
+    this.state.nextPollAtMs = nowMs + backOff(this.state.pollsSinceStart, pollFirstMs, pollMaxMs);
   }
 
   #learnRequest(requestId: string): void {
     if (!this.state.requestIds.includes(requestId)) this.state.requestIds.push(requestId);
   }
 
-  /** Sources whose start is not known belong to the first query that tells of itself. */
+  /** Assigns sources whose E2 response was lost to the first unknown query that a webhook reports. */
   #adopt(requestId: string): void {
     const orphans = this.state.sources.filter((source) => isOpen(source) && isOrphan(source));
     if (orphans.length === 0) return;

@@ -3,10 +3,11 @@ import type {
   PatientOnboardingStatus,
   PatientOnboardingSummary,
 } from '../../../contract/patient-onboarding.ts';
+import { instant } from '../../shared/instant.ts';
 import { type IdentityState, isOpen, type OnboardingState, type SourceRecord } from './onboarding-state.ts';
 
 /** The answer to the query `status`. */
-export function statusOf(state: OnboardingState): PatientOnboardingStatus {
+export function onboardingStatus(state: OnboardingState): PatientOnboardingStatus {
   const waits = state.sources.some(isOpen);
   return {
     phase: state.phase,
@@ -44,15 +45,15 @@ function identityOf(identity: IdentityState): PatientOnboardingStatus['identity'
   };
 }
 
-/** What the workflow ends with. Throws when there is no patient yet: no path of the workflow leads there. */
-export function summaryOf(state: OnboardingState): PatientOnboardingSummary {
-  if (state.patient === undefined) throw new Error('There is no summary before the patient');
+/** The workflow's result. Throws if the patient has not been created; no path of the workflow leads there. */
+export function onboardingSummary(state: OnboardingState): PatientOnboardingSummary {
+  if (state.patient === undefined) throw new Error('The summary requires a patient');
   return {
     patientId: state.patient.id,
     created: state.patient.created,
     cohorts: state.cohortIds,
     requestIds: state.requestIds,
-    status: overallStatus(state),
+    status: onboardingOutcome(state),
     sources: state.sources.map(endOf),
     consolidatedDataUrl: state.consolidated?.url,
     documents: state.documents,
@@ -60,8 +61,8 @@ export function summaryOf(state: OnboardingState): PatientOnboardingSummary {
   };
 }
 
-/** All completed, none completed, or in between; a source that never started counts as not completed. */
-export function overallStatus({ sources }: OnboardingState): PatientOnboardingSummary['status'] {
+/** Completed if all sources completed, failed if none did, partial otherwise. */
+export function onboardingOutcome({ sources }: OnboardingState): PatientOnboardingSummary['status'] {
   const completed = sources.filter((source) => outcomeOf(source) === 'completed').length;
   if (completed === sources.length) return 'completed';
   return completed === 0 ? 'failed' : 'partial';
@@ -69,21 +70,21 @@ export function overallStatus({ sources }: OnboardingState): PatientOnboardingSu
 
 function endOf(source: SourceRecord): OnboardedSource {
   const outcome = outcomeOf(source);
-  const told = outcome === 'completed' || outcome === 'failed' ? source.fact : undefined;
+  const fact = outcome === 'completed' || outcome === 'failed' ? source.fact : undefined;
   return {
     type: source.type,
     outcome,
     attempts: source.attempts,
     starts: source.starts,
-    via: told?.via,
-    completedAt: instant(told?.atMs),
+    via: fact?.via,
+    completedAt: instant(fact?.atMs),
     error: outcome === 'completed' ? undefined : (source.error ?? REASONS[outcome]),
   };
 }
 
 const REASONS: Readonly<Record<Exclude<OnboardedSource['outcome'], 'completed'>, string>> = {
-  failed: 'the source failed; the timeline of the query says why',
-  'not-started': 'it was not started',
+  failed: 'the source failed; see the timeline of the query',
+  'not-started': 'the query was not started',
   'timed-out': 'no outcome before the deadline',
 };
 
@@ -99,6 +100,3 @@ function openState(source: SourceRecord): 'to-start' | 'limited' | 'running' {
     return source.start;
   return 'running';
 }
-
-const instant = (ms: number | undefined): string | undefined =>
-  ms === undefined ? undefined : new Date(ms).toISOString();

@@ -1,15 +1,15 @@
 import type { LearnedBy } from '../../../contract/patient-onboarding.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 
-/** What the exchange said of one source at one time of its own clock. */
+/** The state of one source that the exchange reported, with the time by the exchange's clock. */
 export interface SourceFact {
   atMs: number;
   state: 'running' | 'failed' | 'completed';
   via: LearnedBy;
 }
 
-/** E2, E3 and cancel answer this; another service's states are open. */
-export interface QueryAnswer {
+/** The response to E2, E3 and cancel. Other services may use other states, so `status` is any string. */
+export interface QueryReport {
   requestId: string;
   status: string;
   sources: { type: string; status: string; startedAt: string; completedAt?: string }[];
@@ -20,8 +20,8 @@ const STATE_RANK = { running: 0, failed: 1, completed: 2 } as const;
 const VIA_RANK = { poll: 0, webhook: 1 } as const;
 
 /**
- * The later one by the exchange's clock. A total order, so however facts arrive, late or doubled, the same one is
- * left at the end; a new attempt after a failure is later than that failure, so it takes its place.
+ * Returns the later fact by the exchange's clock. This is a total order, so late and duplicate facts in any order leave the
+ * same one. A new attempt is later than the failure before it, and therefore replaces it.
  */
 export function laterFact(known: SourceFact | undefined, fact: SourceFact): SourceFact {
   if (known === undefined) return fact;
@@ -34,25 +34,25 @@ export function laterFact(known: SourceFact | undefined, fact: SourceFact): Sour
 
 const RUNNING = /^(processing|in-progress)$/;
 
-export const isRunning = (answer: QueryAnswer): boolean => RUNNING.test(answer.status);
+export const isRunning = (answer: QueryReport): boolean => RUNNING.test(answer.status);
 
 /**
- * What E3 says of one source; undefined when it lists no attempt of it. The last attempt counts, and its failure
- * only once the whole query has ended: until then another attempt may be due.
+ * Reads the state of one source from an E3 response; undefined when it lists no attempt. The last attempt counts. Its
+ * failure counts only after the whole query has ended: until then, another attempt may follow.
  */
-export function polledFact(answer: QueryAnswer, type: SourceType): SourceFact | undefined {
+export function polledFact(answer: QueryReport, type: SourceType): SourceFact | undefined {
   const last = lastAttempt(answer, type);
   if (last === undefined) return undefined;
   return { atMs: instantMs(last.completedAt ?? last.startedAt), state: stateOf(last, answer), via: 'poll' };
 }
 
-/** One entry for each attempt (a service may list only the last one). */
-export const attemptsOf = (answer: QueryAnswer, type: SourceType): number =>
+/** Counts the attempts at a source; other services may list only the last one. */
+export const attemptsOf = (answer: QueryReport, type: SourceType): number =>
   answer.sources.filter((source) => source.type === type).length;
 
-type Attempt = QueryAnswer['sources'][number];
+type Attempt = QueryReport['sources'][number];
 
-function lastAttempt(answer: QueryAnswer, type: SourceType): Attempt | undefined {
+function lastAttempt(answer: QueryReport, type: SourceType): Attempt | undefined {
   let last: Attempt | undefined;
   for (const source of answer.sources)
     if (
@@ -63,15 +63,15 @@ function lastAttempt(answer: QueryAnswer, type: SourceType): Attempt | undefined
   return last;
 }
 
-/** interface.md names the running states only; an unknown end is judged by how the query ended. */
-function stateOf(attempt: Attempt, answer: QueryAnswer): SourceFact['state'] {
+/** docs/interface.md ("States and transitions") names the states; an unknown final state follows the query's own. */
+function stateOf(attempt: Attempt, answer: QueryReport): SourceFact['state'] {
   if (RUNNING.test(attempt.status)) return 'running';
   if (attempt.status === 'completed') return 'completed';
   if (isRunning(answer)) return 'running';
   return attempt.status !== 'failed' && answer.status === 'completed' ? 'completed' : 'failed';
 }
 
-/** 0 for what is no date, so that a sloppy answer never wins over a good one. */
+/** Parses an ISO 8601 time to milliseconds. Returns 0 for an invalid one, so that it never replaces a valid one. */
 export function instantMs(instant: string): number {
   const ms = Date.parse(instant);
   return Number.isNaN(ms) ? 0 : ms;

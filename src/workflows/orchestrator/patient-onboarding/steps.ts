@@ -2,8 +2,8 @@ import { log, upsertSearchAttributes } from '@temporalio/workflow';
 import type { PatientOnboardingInput } from '../../../contract/patient-onboarding.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import { callFailure, essential } from '../../shared/call-failure.ts';
 import type { ExchangeCalls } from './exchange-calls.ts';
-import { callFailure, essential } from './failures.ts';
 import type { Onboarding } from './onboarding.ts';
 
 export async function createPatient(onboarding: Onboarding, calls: ExchangeCalls): Promise<string> {
@@ -48,7 +48,7 @@ export async function startFirstQuery(
   ]);
 }
 
-/** Throws only what ends in no query: an unknown outcome is waited out. */
+/** Starts a query. Throws only when no query was started; after an unknown outcome, waits for webhooks instead. */
 async function startQuery(
   onboarding: Onboarding,
   calls: ExchangeCalls,
@@ -65,12 +65,12 @@ async function startQuery(
   }
 }
 
-/** A look that fails is made up for by the next one. */
-export async function poll(onboarding: Onboarding, calls: ExchangeCalls): Promise<void> {
+/** Reads the status of each open query. A failure is only noted: the next poll makes up for it. */
+export async function pollQueries(onboarding: Onboarding, calls: ExchangeCalls): Promise<void> {
   onboarding.state.problem = undefined;
   for (const requestId of onboarding.openRequestIds) {
     try {
-      onboarding.polled(await calls.getQuery(requestId, 'No webhook yet: look at the query'));
+      onboarding.polled(await calls.getQuery(requestId, 'No webhook yet: poll the query'));
     } catch (error) {
       const failure = callFailure(error);
       if (failure === undefined) throw error;
@@ -81,7 +81,7 @@ export async function poll(onboarding: Onboarding, calls: ExchangeCalls): Promis
   onboarding.pollsDone(Date.now());
 }
 
-/** Asks again for the sources that met a rate limit; the others go on whatever becomes of it. */
+/** Starts a further query for the rate-limited sources. Its failure does not affect the other sources. */
 export async function restart(
   onboarding: Onboarding,
   calls: ExchangeCalls,
@@ -99,11 +99,11 @@ export async function restart(
   }
 }
 
-/** A webhook does not say how many attempts a source took; the query does. Nothing is lost when it cannot be read. */
+/** Reads how many attempts each source took, which webhooks do not contain. Logs a failure and continues without it. */
 export async function countAttempts(onboarding: Onboarding, calls: ExchangeCalls): Promise<void> {
   for (const requestId of onboarding.unreadRequestIds) {
     try {
-      onboarding.attemptsRead(await calls.getQuery(requestId, 'Read how many attempts the sources took'));
+      onboarding.attemptsRead(await calls.getQuery(requestId, 'Read the number of attempts'));
     } catch (error) {
       const failure = callFailure(error);
       if (failure === undefined) throw error;
@@ -112,8 +112,8 @@ export async function countAttempts(onboarding: Onboarding, calls: ExchangeCalls
   }
 }
 
-/** The summary names the documents. Not every exchange lists them; nothing is lost when they cannot be listed. */
-export async function nameDocuments(
+/** Lists the documents for the summary. Not every exchange can; logs a failure and continues without them. */
+export async function listDocuments(
   onboarding: Onboarding,
   calls: ExchangeCalls,
   patientId: string,
@@ -127,7 +127,7 @@ export async function nameDocuments(
   }
 }
 
-/** What is running at the exchange for us has no reader any more. It may have ended meanwhile: 404 and 409 are fine. */
+/** Cancels the queries that are still running at the exchange. They may have ended by now, so 404 and 409 are fine. */
 export async function stopQueries(onboarding: Onboarding, calls: ExchangeCalls): Promise<void> {
   for (const requestId of onboarding.openRequestIds) {
     try {

@@ -24,18 +24,18 @@ import {
   type PersonReturnedSignal,
 } from '../../../contract/patient-onboarding.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import { detailsOf } from './details.ts';
+import { onboardingDetails } from './details.ts';
 import { type ExchangeCalls, exchangeCalls } from './exchange-calls.ts';
 import { proveIdentity } from './identity.ts';
 import { Onboarding } from './onboarding.ts';
 import type { OnboardingState } from './onboarding-state.ts';
-import { overallStatus, statusOf, summaryOf } from './report.ts';
+import { onboardingOutcome, onboardingStatus, onboardingSummary } from './report.ts';
 import {
   addToCohorts,
   countAttempts,
   createPatient,
-  nameDocuments,
-  poll,
+  listDocuments,
+  pollQueries,
   restart,
   startFirstQuery,
   stopQueries,
@@ -49,11 +49,12 @@ const personReturned = defineSignal<[PersonReturnedSignal?]>(PATIENT_ONBOARDING_
 const status = defineQuery<PatientOnboardingStatus>(PATIENT_ONBOARDING_MESSAGES.status);
 
 /**
- * Brings one patient into the exchange and waits for what its sources say, for up to 35 days. It is durable because
- * sources take minutes to weeks, webhooks get lost and processes restart meanwhile. Keyed by an id derived from the
- * caller's job id, so a job runs once. Each call carries an idempotency key: a repeat does its work once; a foreign
- * exchange that knows no such keys is never asked twice to start the same query. Webhooks may come doubled, in any
- * order, and before the answer to the call that caused them; a lost one is made up for by polling.
+ * Creates one patient in the exchange, starts a query and waits for its sources, for up to 35 days.
+ *
+ * Durable because sources take minutes to weeks, while webhooks get lost and processes restart. Keyed by an id derived
+ * from the caller's job id, so a job runs once. Each call carries an idempotency key, so a repeated call takes effect once;
+ * an exchange without such keys never receives the same start of a query twice. Webhooks may arrive twice, in any order,
+ * and before the response to the call that caused them; polling makes up for lost ones.
  */
 export async function patientOnboarding(
   input: PatientOnboardingInput,
@@ -61,8 +62,8 @@ export async function patientOnboarding(
 ): Promise<PatientOnboardingSummary> {
   const onboarding = new Onboarding(input, Date.now(), carried);
   const calls = exchangeCalls(input);
-  const show = () => setCurrentDetails(detailsOf(statusOf(onboarding.state)));
-  setHandler(status, () => statusOf(onboarding.state));
+  const show = () => setCurrentDetails(onboardingDetails(onboardingStatus(onboarding.state)));
+  setHandler(status, () => onboardingStatus(onboarding.state));
   setHandler(networkQueryEvent, (event) => {
     onboarding.webhook(event);
     show();
@@ -88,10 +89,10 @@ export async function patientOnboarding(
     if (onboarding.state.starts === 0) await startFirstQuery(onboarding, calls, patientId);
     await waitForSources(input, onboarding, calls, patientId, show);
     await countAttempts(onboarding, calls);
-    // Onboardings that began before have no such step.
-    if (patched('documents-in-summary')) await nameDocuments(onboarding, calls, patientId);
+    // Onboardings that started before this patch do not have this step.
+    if (patched('documents-in-summary')) await listDocuments(onboarding, calls, patientId);
   } catch (error) {
-    // A call that failed under the cancellation is not why the workflow ends.
+    // Under a cancellation, a failed call is not the reason for the end.
     if (!isCancellation(error) && !CancellationScope.current().consideredCancelled) throw error;
     onboarding.state.phase = 'cancelling';
     show();
@@ -99,9 +100,9 @@ export async function patientOnboarding(
     throw isCancellation(error) ? error : new CancelledFailure('Cancelled');
   }
   onboarding.state.phase = 'ended';
-  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: overallStatus(onboarding.state) }]);
+  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: onboardingOutcome(onboarding.state) }]);
   show();
-  return summaryOf(onboarding.state);
+  return onboardingSummary(onboarding.state);
 }
 
 async function waitForSources(
@@ -123,7 +124,7 @@ async function waitForSources(
         await condition(() => onboarding.settled, step.ms, { summary: WAITS[step.for] });
         break;
       case 'poll':
-        await poll(onboarding, calls);
+        await pollQueries(onboarding, calls);
         break;
       case 'start':
         await restart(onboarding, calls, patientId, step.types);
@@ -136,7 +137,7 @@ async function waitForSources(
 }
 
 const WAITS = {
-  status: 'Wait for webhooks; then look at the status',
+  status: 'Wait for webhooks, then poll the status',
   restart: 'Wait until the rate limit allows another query',
   deadline: 'Wait for webhooks until the deadline',
 } as const;

@@ -1,12 +1,12 @@
 import { ActivityFailure, ApplicationFailure, TimeoutFailure } from '@temporalio/workflow';
 
-/** How an activity ended badly: the kind that the client gave it, and its message (never with values). */
+/** Why a call of the exchange failed: the kind that the client assigned, and a message without personal data. */
 export interface CallFailure {
   kind: string;
   message: string;
 }
 
-/** Undefined for what is no failed call: cancellation, a bug. */
+/** Reads why an activity failed. Returns undefined for any other error, such as a cancellation or a bug. */
 export function callFailure(error: unknown): CallFailure | undefined {
   if (!(error instanceof ActivityFailure)) return undefined;
   if (error.cause instanceof ApplicationFailure)
@@ -21,13 +21,16 @@ function timedOut(timeout: TimeoutFailure): CallFailure {
   return { kind: 'unavailable', message: 'the exchange did not answer in time' };
 }
 
-/** Runs a step that the onboarding cannot go on without; its failure ends the workflow, with a type of its own. */
-export async function essential<R>(step: () => Promise<R>, type: string, told: string): Promise<R> {
+/**
+ * Runs a step that the workflow cannot continue without. If it fails, throws a non-retryable failure of the given `type`
+ * that ends the workflow; its message is `problem` followed by the reason.
+ */
+export async function essential<R>(step: () => Promise<R>, type: string, problem: string): Promise<R> {
   try {
     return await step();
   } catch (error) {
     const failure = callFailure(error);
     if (failure === undefined) throw error;
-    throw ApplicationFailure.nonRetryable(`${told}: ${failure.message}`, type, { kind: failure.kind });
+    throw ApplicationFailure.nonRetryable(`${problem}: ${failure.message}`, type, { kind: failure.kind });
   }
 }
