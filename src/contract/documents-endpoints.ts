@@ -50,7 +50,7 @@ export const documentEndpoints = {
     tag: 'document',
     summary: 'Get document URL',
     description:
-      'A link to a document, or to the source answer that `meta.source` of a resource names, good for 60 seconds. C-CDA documents can be converted; what is XML but cannot be converted is a 422 that says why.',
+      'A link to a document, or to the source answer that `meta.source` of a resource names, good for 60 seconds. C-CDA documents can be converted; what is XML but cannot be converted is a 422 that says why. A document that its source has taken back is a 410.',
     query: z.object({
       fileName: z.string().min(1).max(255).meta({
         description:
@@ -59,7 +59,7 @@ export const documentEndpoints = {
       conversionType: z.enum(DOCUMENT_FORMATS).optional().meta({ description: 'For XML/CDA files only.' }),
     }),
     responses: { 200: z.object({ url: z.string() }) },
-    errors: [404, 422],
+    errors: [404, 410, 422],
   }),
   startBulkDocumentUrls: endpoint({
     method: 'POST',

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { webhookEventSchema } from '../../src/contract/events.ts';
@@ -262,6 +263,39 @@ describe('E14', () => {
     expect((await other.call('POST', `document/download-url/bulk?patientId=${patientId}`)).statusCode).toBe(
       404,
     );
+  });
+
+  test('hands out nothing of a document that its source has taken back, not by an older link either', async () => {
+    const names = await Promise.all(
+      ['back-1', 'back-2', 'stays'].map((id) => deliver({ bytes: CCDA, reference: { id } })),
+    );
+    const [retired = '', mistaken = '', other = ''] = names;
+    const link: string = (await urlOf(retired)).json().url;
+    const converted: string = (await urlOf(retired, 'html')).json().url;
+    await gateway.store.asAccount(account.accountId, async (tx) => {
+      await sql`with gone as (delete from patient_resource where patient_id = ${patientId} and source_id = 'back-1' returning *)
+        insert into retired_resource (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content,
+          revision, collected_at, reason, query_id, attempt)
+        select account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, revision,
+          collected_at, 'moved', ${uuidv7()}::uuid, 1 from gone`.execute(tx.db);
+      await sql`update patient_resource set content = content || '{"docStatus":"entered-in-error"}'
+        where patient_id = ${patientId} and source_id = 'back-2'`.execute(tx.db);
+    });
+    const answers = [
+      await urlOf(retired),
+      await urlOf(mistaken),
+      await urlOf(retired, 'html'),
+      await open(link),
+      await open(converted),
+    ];
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([410, 410, 410, 410, 410]);
+    expect(answers[0]?.json()).toMatchObject({ detail: 'The source of this document has taken it back' });
+    expect((await urlOf(other)).statusCode).toBe(200);
+    const listed: { fileName: string }[] = await list(patientId, '&output=dto');
+    const titles = listed.map(({ fileName }) => fileName);
+    expect(titles).toContain(other);
+    expect(titles).not.toContain(retired);
+    expect(titles).not.toContain(mistaken);
   });
 
   test('refuses links that are expired, changed, of another kind or of another account', async () => {

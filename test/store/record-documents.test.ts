@@ -1,6 +1,11 @@
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
+import { readRecordStanding } from '../../src/exchange/records/completeness-store.ts';
 import { type ConsolidatedFilter, readConsolidated } from '../../src/exchange/records/read-consolidated.ts';
+import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { Attachment } from '../../src/exchange/sources/connector.ts';
+import { BlobNotFoundError } from '../../src/shared/blobs/blob-store.ts';
 import {
   createQueryEnvironment,
   page,
@@ -145,6 +150,100 @@ describe('a C-CDA document', () => {
       'not-cda',
     ]);
     expect(await codesOf(patientId)).toEqual(['1', '2']);
+  });
+});
+
+describe('a document that older rules converted', () => {
+  const negated = (code: string) =>
+    Buffer.from(document([code]).toString().replace('<procedure>', '<procedure negationInd="true">'));
+  /** As a version left it that took no notice of `negationInd`, and made a second resource of nothing. */
+  const asOlderRulesDid = (patientId: string) =>
+    environment.store.asAccount(accountId, async (tx) => {
+      await sql`update document_conversion set rules = 0 where patient_id = ${patientId}`.execute(tx.db);
+      await sql`update patient_resource set sha256 = '\\x00', content = content || '{"status":"completed"}'
+        where patient_id = ${patientId} and converted_from is not null`.execute(tx.db);
+      await sql`insert into patient_resource (account_id, patient_id, source, resource_type, source_id, document_id, sha256,
+          content, converted_from)
+        select account_id, patient_id, source, resource_type, 'invented', document_id, '\\x01',
+          jsonb_set(content, '{code,coding,0,code}', '"666"'), converted_from
+        from patient_resource where patient_id = ${patientId} and converted_from is not null limit 1`.execute(
+        tx.db,
+      );
+    });
+  const merge = (patientId: string, blobs = environment.blobs) =>
+    createRecordKeeper({ store: environment.store, blobs, converter: createCcdaConverter() }).merge(
+      accountId,
+      patientId,
+    );
+  const statuses = async (patientId: string) =>
+    (await read(patientId))
+      .map(({ content }) =>
+        JSON.stringify(content).match(
+          /"status":"([^"]+)".*"code":"(\d+)"|"code":"(\d+)".*"status":"([^"]+)"/,
+        ),
+      )
+      .map((match) => `${match?.[2] ?? match?.[3]} ${match?.[1] ?? match?.[4]}`)
+      .sort();
+  const timeline = (patientId: string) =>
+    environment.store.asAccount(accountId, (tx) =>
+      tx.db
+        .selectFrom('network_query_timeline as t')
+        .innerJoin('network_query as q', 'q.id', 't.query_id')
+        .select('t.message')
+        .where('q.patient_id', '=', patientId)
+        .execute(),
+    );
+
+  test('is converted again before the record is read, and what they made of it is replaced', async () => {
+    const patientId = await environment.addPatient(accountId);
+    await bring(patientId, [attachment(negated('2'))]);
+    await bring(patientId, [attachment(negated('2'))]);
+    const right = ['1 completed', '2 not-done'];
+    expect(await statuses(patientId)).toEqual(right);
+    await asOlderRulesDid(patientId);
+    const before = await timeline(patientId);
+    await merge(patientId);
+    expect(await statuses(patientId)).toEqual(right);
+    expect(await timeline(patientId)).toEqual(before);
+    expect(await merge(patientId)).toEqual({ changed: 0 });
+    expect((await conversions(patientId)).map(({ outcome }) => outcome)).not.toContain('failed');
+  });
+
+  test('leaves the record when its bytes are gone, which is said, and returns with them', async () => {
+    const patientId = await environment.addPatient(accountId);
+    await bring(patientId, [attachment(negated('2'))]);
+    await asOlderRulesDid(patientId);
+    const gone = Object.assign(Object.create(environment.blobs), {
+      read: async (ref: string) => Promise.reject(new BlobNotFoundError(ref)),
+    });
+    await merge(patientId, gone);
+    expect(await statuses(patientId)).toEqual(['1 completed']);
+    const standing = await environment.store.asAccount(accountId, (tx) => readRecordStanding(tx, patientId));
+    expect(standing.unread).toMatchObject([{ source: 'hie', reason: 'its content is gone' }]);
+    await merge(patientId);
+    expect(await statuses(patientId)).toEqual(['1 completed', '2 not-done']);
+  });
+
+  test('of which a newer version cannot be read stays, as today’s rules read it', async () => {
+    const patientId = await environment.addPatient(accountId);
+    await bring(patientId, [attachment(negated('2'))]);
+    await bring(patientId, [attachment(document(['3']).subarray(0, -60))]);
+    await asOlderRulesDid(patientId);
+    await merge(patientId);
+    expect(await statuses(patientId)).toEqual(['1 completed', '2 not-done']);
+  });
+
+  test('is converted from all of its files, also when a crash left only some of them converted', async () => {
+    const patientId = await environment.addPatient(accountId);
+    await bring(patientId, [attachment(document(['2'])), attachment(document(['3']))]);
+    await environment.store.asAccount(accountId, (tx) =>
+      sql`delete from document_conversion where document_id = (
+        select max(document_id::text)::uuid from document_conversion where patient_id = ${patientId})`.execute(
+        tx.db,
+      ),
+    );
+    await bring(patientId, []);
+    expect(await codesOf(patientId)).toEqual(['1', '2', '3']);
   });
 });
 

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { DocumentFormat } from '../../contract/documents.ts';
 import type { RecordSource } from '../../contract/primitives.ts';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
-import { isEnteredInError } from '../records/conversion-store.ts';
+import { isTakenBack } from '../records/taken-back.ts';
 
 /** A file as it came: an attachment of a source or of a message, or an answer that resources came in. */
 export interface StoredDocument {
@@ -14,6 +14,12 @@ export interface StoredDocument {
   contentType: string;
   sizeBytes: number;
   blobRef: string;
+}
+
+/** One that was looked up, whether it is listed or not. */
+export interface FoundDocument extends StoredDocument {
+  /** Its source took it back: its content must not be handed out any more. */
+  isTakenBack: boolean;
 }
 
 /** A document and what its source says of it. */
@@ -45,10 +51,7 @@ export async function listDocuments(tx: AccountTx, patientId: string): Promise<L
       from document d
       left join patient_resource r on r.patient_id = d.patient_id and r.source = d.source
         and r.resource_type = 'DocumentReference' and r.source_id = d.source_document_id
-      where d.patient_id = ${patientId} and d.kind = 'attachment' and not ${isEnteredInError('r')}
-        and (r.content is not null or not exists (select from retired_resource t
-          where t.patient_id = d.patient_id and t.source = d.source
-            and t.resource_type = 'DocumentReference' and t.source_id = d.source_document_id))
+      where d.patient_id = ${patientId} and d.kind = 'attachment' and not ${isTakenBack('d')}
     ) as delivered
     where brought_by = brought_last_by and nth = 1`.execute(tx.db);
   return rows;
@@ -64,20 +67,18 @@ const DOCUMENT = [
   'blob_ref as blobRef',
 ] as const;
 
-export const findDocumentByName = (tx: AccountTx, fileName: string): Promise<StoredDocument | undefined> =>
-  tx.db.selectFrom('document').select(DOCUMENT).where('file_name', '=', fileName).executeTakeFirst();
+export const findDocumentByName = (tx: AccountTx, fileName: string): Promise<FoundDocument | undefined> =>
+  documents(tx).where('file_name', '=', fileName).executeTakeFirst();
 
 /** An attachment by its id, which messages name. */
-export const findAttachment = (tx: AccountTx, id: string): Promise<StoredDocument | undefined> =>
-  tx.db
-    .selectFrom('document')
-    .select(DOCUMENT)
-    .where('id', '=', id)
-    .where('kind', '=', 'attachment')
-    .executeTakeFirst();
+export const findAttachment = (tx: AccountTx, id: string): Promise<FoundDocument | undefined> =>
+  documents(tx).where('id', '=', id).where('kind', '=', 'attachment').executeTakeFirst();
 
-export const findDocument = (tx: AccountTx, id: string): Promise<StoredDocument | undefined> =>
-  tx.db.selectFrom('document').select(DOCUMENT).where('id', '=', id).executeTakeFirst();
+export const findDocument = (tx: AccountTx, id: string): Promise<FoundDocument | undefined> =>
+  documents(tx).where('id', '=', id).executeTakeFirst();
+
+const documents = (tx: AccountTx) =>
+  tx.db.selectFrom('document').select(DOCUMENT).select(isTakenBack('document').as('isTakenBack'));
 
 /** A document converted for people. */
 export interface Rendition {
@@ -124,7 +125,7 @@ export async function insertRendition(
 export async function findRenditionById(
   tx: AccountTx,
   id: string,
-): Promise<{ rendition: Rendition; document: StoredDocument } | undefined> {
+): Promise<{ rendition: Rendition; document: FoundDocument } | undefined> {
   const row = await tx.db
     .selectFrom('document_rendition')
     .select([...RENDITION, 'document_id'])

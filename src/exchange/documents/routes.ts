@@ -3,7 +3,7 @@ import { idSchema } from '../../contract/primitives.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import { BlobNotFoundError } from '../../shared/blobs/blob-store.ts';
 import { findPatient } from '../patients/patient-store.ts';
-import { NotFoundError } from '../platform/errors.ts';
+import { ExchangeError, NotFoundError } from '../platform/errors.ts';
 import { contentDisposition } from '../platform/http/content-disposition.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { ok, orNotFound } from '../platform/http/operation.ts';
@@ -12,6 +12,7 @@ import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-rou
 import { selectDocuments } from './describe-document.ts';
 import { documentUrl } from './document-link.ts';
 import {
+  type FoundDocument,
   findAttachment,
   findDocument,
   findDocumentByName,
@@ -45,8 +46,7 @@ export function addDocumentRoutes(
     'getDocumentUrl',
     async ({ query, caller }) => {
       const { id: accountId } = caller.account;
-      const document = orNotFound(
-        'Document',
+      const document = notTakenBack(
         await deps.store.asAccount(
           accountId,
           async (tx) =>
@@ -83,6 +83,13 @@ export function addDocumentRoutes(
   });
 }
 
+/** Throws 404 for none, and 410 for one that its source took back: it may be about another person, or plainly wrong. */
+function notTakenBack(document: FoundDocument | undefined): FoundDocument {
+  const found = orNotFound('Document', document);
+  if (found.isTakenBack) throw new ExchangeError(410, 'The source of this document has taken it back');
+  return found;
+}
+
 const OPERATION = 'readDocument';
 /** Nothing runs in a document, whoever wrote it, and nothing is loaded. */
 const DOCUMENT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox";
@@ -98,7 +105,7 @@ export function addDocumentLinkRoute(
     const file = await deps.store.asAccount(accountId, async (tx) => {
       const document = await findDocument(tx, targetId);
       const made = document === undefined ? await findRenditionById(tx, targetId) : undefined;
-      const { id, patientId } = orNotFound('Document', document ?? made?.document);
+      const { id, patientId } = notTakenBack(document ?? made?.document);
       await auditLink(tx, request, {
         operation: OPERATION,
         patientId: patientId ?? undefined,

@@ -9,6 +9,7 @@ import type {
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 import { column, type ListOrder, type Page, type PageRequest, readPage } from '../platform/database/page.ts';
 import type { Database } from '../platform/database/schema.ts';
+import { isTakenBack } from '../records/taken-back.ts';
 
 export interface StoredMessage {
   id: string;
@@ -218,7 +219,7 @@ export interface AttachedDocument {
   blobRef: string;
 }
 
-/** Those of the ids that are documents of the patient, in the order of the ids. */
+/** Those of the ids that are documents of the patient and were not taken back, in the order of the ids. */
 export async function documentsOfPatient(
   tx: AccountTx,
   patientId: string,
@@ -231,6 +232,7 @@ export async function documentsOfPatient(
     .select('size_bytes as sizeBytes')
     .where('patient_id', '=', patientId)
     .where('id', 'in', [...ids])
+    .where(({ not }) => not(isTakenBack('document')))
     .execute();
   const byId = new Map(rows.map((row) => [row.id, row]));
   return ids.flatMap((id) => byId.get(id) ?? []);

@@ -2,9 +2,11 @@ import { sql } from 'kysely';
 import type { RecordSource } from '../../contract/primitives.ts';
 import { addToTimeline } from '../network-query/timeline-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
+import { CONVERSION_RULES } from './ccda/ccda-converter.ts';
 import type { ConversionOutcome } from './tables.ts';
+import { isEnteredInError, isTakenBack } from './taken-back.ts';
 
-/** A document that may be C-CDA and was not looked at yet. */
+/** A document that may be C-CDA and is to be converted, perhaps again. */
 export interface UnconvertedDocument {
   id: string;
   /** Undefined where a message brought it. */
@@ -17,33 +19,45 @@ export interface UnconvertedDocument {
   sizeBytes: number;
   sha256: string;
   blobRef: string;
+  /** Null when it was not looked at yet. */
+  formerOutcome: ConversionOutcome | null;
+  formerReason: string | null;
+  /** No outcome is known, or one by older rules. */
+  isOutdated: boolean;
 }
 
-/** A source's documents of these kinds without an outcome, oldest first; none that the source took back or entered in error. */
+/**
+ * Documents to be converted, oldest first: of a source those that no outcome is known of; without a source, those of any
+ * source that were converted by older rules. With a file come all others of its DocumentReference, for they are
+ * converted together. None that its source took back.
+ */
 export async function unconvertedDocuments(
   tx: AccountTx,
   patientId: string,
-  source: RecordSource,
+  source?: RecordSource,
 ): Promise<UnconvertedDocument[]> {
+  const wanted = source === undefined ? sql`c.document_id is not null` : sql`d.source = ${source}`;
   const { rows } = await sql<UnconvertedDocument>`
-    select d.id, d.query_id as "queryId", d.source, d.source_document_id as "sourceDocumentId",
-      d.content_type like '%xml%' as "saysXml", d.size_bytes as "sizeBytes", encode(d.sha256, 'hex') as sha256, d.blob_ref as "blobRef"
-    from document d
-    where d.patient_id = ${patientId} and d.source = ${source} and d.kind = 'attachment'
-      and d.source_document_id is not null
-      and (d.content_type like '%xml%' or d.content_type in ('application/octet-stream', 'text/plain'))
-      and not exists (select from document_conversion c where c.document_id = d.id)
-      and (not exists (select from retired_resource t where t.patient_id = d.patient_id and t.source = d.source
-          and t.resource_type = 'DocumentReference' and t.source_id = d.source_document_id)
-        or exists (select from patient_resource r where r.patient_id = d.patient_id and r.source = d.source
-          and r.resource_type = 'DocumentReference' and r.source_id = d.source_document_id))
-      and not exists (select from patient_resource r where r.patient_id = d.patient_id and r.source = d.source
-        and r.resource_type = 'DocumentReference' and r.source_id = d.source_document_id and ${isEnteredInError('r')})
-    order by d.created_at, d.id`.execute(tx.db);
+    with candidates as (
+      select d.id, d.query_id as "queryId", d.source, d.source_document_id as "sourceDocumentId",
+        d.content_type like '%xml%' as "saysXml", d.size_bytes as "sizeBytes", encode(d.sha256, 'hex') as sha256,
+        d.blob_ref as "blobRef", d.created_at, c.outcome as "formerOutcome", c.reason as "formerReason",
+        coalesce(c.rules < ${CONVERSION_RULES}, true) as "isOutdated"
+      from document d left join document_conversion c on c.document_id = d.id
+      where d.patient_id = ${patientId} and ${wanted} and d.kind = 'attachment' and d.source_document_id is not null
+        and (d.content_type like '%xml%' or d.content_type in ('application/octet-stream', 'text/plain'))
+    ), due as (
+      select distinct source, "sourceDocumentId" from candidates
+      where "isOutdated" and ("formerOutcome" is null or "formerOutcome" in ('converted', 'skipped', 'failed'))
+    )
+    select c.* from candidates c join due using (source, "sourceDocumentId")
+    join document d using (id)
+    where not ${isTakenBack('d')}
+    order by c.created_at, id`.execute(tx.db);
   return rows;
 }
 
-/** Whether these bytes are what the document's resources were made of the last time. */
+/** Whether the document's resources were made of these bytes, by today's rules. */
 export async function isConvertedAlready(
   tx: AccountTx,
   patientId: string,
@@ -52,19 +66,17 @@ export async function isConvertedAlready(
   const row = await tx.db
     .selectFrom('patient_resource as r')
     .innerJoin('document as d', 'd.id', 'r.document_id')
+    .innerJoin('document_conversion as c', 'c.document_id', 'd.id')
     .select(sql<string>`encode(d.sha256, 'hex')`.as('sha256'))
     .where('r.patient_id', '=', patientId)
     .where('r.source', '=', document.source)
     .where('r.converted_from', '=', document.sourceDocumentId)
+    .where('c.rules', '=', CONVERSION_RULES)
     .orderBy('d.created_at', 'desc')
     .limit(1)
     .executeTakeFirst();
   return row?.sha256 === document.sha256;
 }
-
-/** The source says of the whole document that it was a mistake. */
-export const isEnteredInError = (reference: string) => sql<boolean>`
-  coalesce('entered-in-error' in (${sql.raw(reference)}.content->>'status', ${sql.raw(reference)}.content->>'docStatus'), false)`;
 
 /** Takes back what was made of documents that their source entered in error; should one be right again, it is converted anew. */
 export async function deleteMadeInError(
@@ -117,7 +129,7 @@ export async function tellOfDocument(
   await addToTimeline(tx, document.queryId, { source: document.source, kind: 'incomplete', message });
 }
 
-/** Notes the same of many documents; of one that has an outcome already, nothing. */
+/** Notes the same of many documents; an outcome by today's rules stays. */
 export async function insertOutcomes(
   tx: AccountTx,
   patientId: string,
@@ -125,30 +137,39 @@ export async function insertOutcomes(
   outcome: 'not-cda' | 'superseded',
 ): Promise<void> {
   await sql`
-    insert into document_conversion (document_id, account_id, patient_id, outcome, resources)
-    select id, ${tx.accountId}, ${patientId}, ${outcome}, 0 from unnest(${[...documentIds]}::uuid[]) as d (id)
-    on conflict do nothing`.execute(tx.db);
+    insert into document_conversion as c (document_id, account_id, patient_id, outcome, resources, rules)
+    select id, ${tx.accountId}, ${patientId}, ${outcome}, 0, ${CONVERSION_RULES}
+    from unnest(${[...documentIds]}::uuid[]) as d (id)
+    ${replacingOlder}`.execute(tx.db);
 }
 
-/** Notes what became of a document; false when somebody else has done so. */
+/**
+ * Notes what became of a document; false when there is an outcome by today's rules already.
+ *
+ * @param outcome.isPassing to be tried again with the next merge
+ */
 export async function insertConversion(
   tx: AccountTx,
   patientId: string,
   documentId: string,
-  outcome: { outcome: ConversionOutcome; reason?: string; resources?: number },
+  { outcome, reason, resources, isPassing = false }: NewOutcome,
 ): Promise<boolean> {
-  const row = await tx.db
-    .insertInto('document_conversion')
-    .values({
-      document_id: documentId,
-      account_id: tx.accountId,
-      patient_id: patientId,
-      outcome: outcome.outcome,
-      reason: outcome.reason ?? null,
-      resources: outcome.resources ?? 0,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .returning('document_id')
-    .executeTakeFirst();
-  return row !== undefined;
+  const { rows } = await sql`
+    insert into document_conversion as c (document_id, account_id, patient_id, outcome, reason, resources, rules)
+    values (${documentId}, ${tx.accountId}, ${patientId}, ${outcome}, ${reason ?? null}, ${resources ?? 0},
+      ${isPassing ? 0 : CONVERSION_RULES})
+    ${replacingOlder} returning document_id`.execute(tx.db);
+  return rows.length > 0;
 }
+
+export interface NewOutcome {
+  outcome: ConversionOutcome;
+  reason?: string;
+  resources?: number;
+  isPassing?: boolean;
+}
+
+const replacingOlder = sql`
+  on conflict (document_id) do update set outcome = excluded.outcome, reason = excluded.reason,
+    resources = excluded.resources, rules = excluded.rules, converted_at = now()
+  where c.rules < ${CONVERSION_RULES}`;

@@ -28,7 +28,7 @@ export interface ConvertDeps {
 }
 
 /**
- * Makes FHIR of a source's new C-CDA documents, as deliveries of that source. Each document has one outcome, whatever
+ * Converts a source's new C-CDA documents to FHIR, as deliveries of that source. Each document has one outcome, whatever
  * it is; what could not be converted is told in the timeline of the query that brought it, and is kept as a document.
  */
 export async function convertDocuments(
@@ -41,15 +41,49 @@ export async function convertDocuments(
     await deleteMadeInError(tx, patientId, source);
     return unconvertedDocuments(tx, patientId, source);
   });
+  await convertAll(deps, of, documents);
+}
+
+/** Converts the documents again that were converted by older rules, so that the record says what today's rules read in them. */
+export async function convertAgain(
+  deps: ConvertDeps,
+  of: { accountId: string; patientId: string },
+): Promise<void> {
+  const { accountId, patientId } = of;
+  const documents = await deps.store.asAccount(accountId, (tx) => unconvertedDocuments(tx, patientId));
+  if (documents.length > 0) await convertAll(deps, of, documents);
+}
+
+/** The newest version of each document; an older one only if none that is newer can be converted. */
+async function convertAll(
+  deps: ConvertDeps,
+  of: { accountId: string; patientId: string },
+  documents: readonly UnconvertedDocument[],
+): Promise<void> {
   const candidates = await withoutPlainText(deps, of, bySourceDocument(documents));
-  for (const versions of candidates) {
-    const newest = versions.at(-1)?.queryId;
-    const parts = versions.filter(({ queryId }) => queryId === newest);
-    await convertParts(deps, of, parts);
-    const older = versions.filter(({ queryId }) => queryId !== newest).map(({ id }) => id);
-    if (older.length > 0)
-      await deps.store.asAccount(accountId, (tx) => insertOutcomes(tx, patientId, older, 'superseded'));
+  for (const files of candidates) {
+    const [newest = [], ...older] = versionsOf(files);
+    let isConverted = await convertParts(deps, of, newest);
+    for (const version of older) {
+      const ids = version.map(({ id }) => id);
+      if (isConverted)
+        await deps.store.asAccount(of.accountId, (tx) => insertOutcomes(tx, of.patientId, ids, 'superseded'));
+      else isConverted = await convertParts(deps, of, version);
+    }
   }
+}
+
+/** The files of a document by the query that brought them, the newest first. */
+function versionsOf(files: readonly UnconvertedDocument[]): UnconvertedDocument[][] {
+  const byQuery = new Map<string | null, UnconvertedDocument[]>();
+  for (const file of files) {
+    const version = byQuery.get(file.queryId);
+    if (version === undefined) byQuery.set(file.queryId, [file]);
+    else version.push(file);
+  }
+  const newestIn = (version: readonly UnconvertedDocument[]): number =>
+    Math.max(...version.map((file) => files.indexOf(file)));
+  return [...byQuery.values()].sort((left, right) => newestIn(right) - newestIn(left));
 }
 
 /** XML has its first tag within this many bytes, whatever its encoding (see openXml). */
@@ -65,8 +99,9 @@ async function withoutPlainText(
   { accountId, patientId }: { accountId: string; patientId: string },
   groups: readonly UnconvertedDocument[][],
 ): Promise<UnconvertedDocument[][]> {
-  const isPlain = async ({ saysXml, blobRef }: UnconvertedDocument): Promise<boolean> => {
+  const isPlain = async ({ saysXml, formerOutcome, blobRef }: UnconvertedDocument): Promise<boolean> => {
     if (saysXml) return false;
+    if (formerOutcome === 'not-cda') return true;
     const start = await blobs.getRange(blobRef, 0, FIRST_TAG_WITHIN_BYTES).catch((error: unknown) => {
       if (error instanceof BlobNotFoundError) return undefined;
       throw error;
@@ -91,19 +126,25 @@ async function withoutPlainText(
 function bySourceDocument(documents: readonly UnconvertedDocument[]): UnconvertedDocument[][] {
   const byReference = new Map<string, UnconvertedDocument[]>();
   for (const document of documents) {
-    const versions = byReference.get(document.sourceDocumentId);
-    if (versions === undefined) byReference.set(document.sourceDocumentId, [document]);
+    const name = `${document.source} ${document.sourceDocumentId}`;
+    const versions = byReference.get(name);
+    if (versions === undefined) byReference.set(name, [document]);
     else versions.push(document);
   }
   return [...byReference.values()];
 }
 
-/** A DocumentReference may name several files; of the same content, each is converted once. */
+/**
+ * A DocumentReference may name several files; of the same content, each is converted once.
+ *
+ * @returns whether any of them is in the record now
+ */
 async function convertParts(
   deps: ConvertDeps,
   { accountId, patientId }: { accountId: string; patientId: string },
   parts: readonly UnconvertedDocument[],
-): Promise<void> {
+): Promise<boolean> {
+  let isAnyConverted = false;
   const sorted = [...parts].sort((left, right) => (left.sha256 < right.sha256 ? -1 : 1));
   const keptIds: string[] = [];
   for (const [index, part] of sorted.entries()) {
@@ -119,15 +160,18 @@ async function convertParts(
     const write = (tx: AccountTx) => writeOutcome(tx, patientId, part, isOurs ? outcome : ANOTHER, keptIds);
     try {
       await deps.store.asAccount(accountId, write);
+      isAnyConverted ||= isOurs && (outcome.kind === 'converted' || outcome.kind === 'known');
     } catch (error) {
       if (!isRefusedByDatabase(error)) throw error;
       const refused = { kind: 'failed', reason: 'its content cannot be kept' } as const;
       await deps.store.asAccount(accountId, (tx) => writeOutcome(tx, patientId, part, refused, keptIds));
     }
   }
+  return isAnyConverted;
 }
 
-type Outcome = CcdaOutcome | { kind: 'known' };
+type Outcome = CcdaOutcome | { kind: 'known' } | typeof GONE;
+const GONE = { kind: 'failed', reason: 'its content is gone', isPassing: true } as const;
 const ANOTHER: Outcome = { kind: 'skipped', reason: 'it names another person' };
 
 /** @param keptIds the document's resources so far; those of this part are added */
@@ -138,6 +182,16 @@ async function writeOutcome(
   outcome: Outcome,
   keptIds: string[],
 ): Promise<void> {
+  // What older rules made of a document that today's cannot convert, no rule vouches for any more.
+  if (
+    part.isOutdated &&
+    part.formerOutcome === 'converted' &&
+    outcome.kind !== 'converted' &&
+    outcome.kind !== 'known'
+  ) {
+    await lockRecord(tx, patientId);
+    await deleteConverted(tx, patientId, part, keptIds);
+  }
   switch (outcome.kind) {
     case 'known':
       await insertConversion(tx, patientId, part.id, { outcome: 'converted', reason: 'as before' });
@@ -173,7 +227,7 @@ async function convertOne(
   accountId: string,
   document: UnconvertedDocument,
   names: { unit: string; patientId: string },
-): Promise<CcdaOutcome> {
+): Promise<CcdaOutcome | typeof GONE> {
   const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
   if (document.sizeBytes > CCDA_BYTES_MAX) {
     const [size, max] = [megabytes(document.sizeBytes), megabytes(CCDA_BYTES_MAX)];
@@ -184,7 +238,7 @@ async function convertOne(
     // A note in plain text or a picture was never meant to be one.
     return outcome.kind === 'not-xml' && !document.saysXml ? { kind: 'not-cda' } : outcome;
   } catch (error) {
-    if (error instanceof BlobNotFoundError) return { kind: 'failed', reason: 'its content is gone' };
+    if (error instanceof BlobNotFoundError) return GONE;
     throw error;
   }
 }
@@ -221,7 +275,7 @@ async function noteConverted(
     resources,
     reason,
   });
-  if (isNew && reason !== undefined)
+  if (isNew && reason !== undefined && reason !== document.formerReason)
     await tellOfDocument(tx, document, `A document was converted, but ${reason}`);
 }
 
@@ -229,8 +283,9 @@ async function noteUnconverted(
   tx: AccountTx,
   patientId: string,
   document: UnconvertedDocument,
-  { kind, reason }: { kind: 'skipped' | 'failed'; reason: string },
+  { kind, ...rest }: { kind: 'skipped' | 'failed'; reason: string; isPassing?: boolean },
 ): Promise<void> {
-  if (await insertConversion(tx, patientId, document.id, { outcome: kind, reason }))
-    await tellOfDocument(tx, document, `A document is kept but was not converted: ${reason}`);
+  const isNew = await insertConversion(tx, patientId, document.id, { outcome: kind, ...rest });
+  if (isNew && rest.reason !== document.formerReason)
+    await tellOfDocument(tx, document, `A document is kept but was not converted: ${rest.reason}`);
 }

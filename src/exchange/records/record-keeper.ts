@@ -1,16 +1,16 @@
 import type { RecordSource } from '../../contract/primitives.ts';
-import { type ConvertDeps, convertDocuments } from './convert-documents.ts';
+import { type ConvertDeps, convertAgain, convertDocuments } from './convert-documents.ts';
 import { MERGE_RULES, mergeBatch } from './merge-batch.ts';
 import { lockRecord, type PendingDelivery, pendingDeliveries, stillPending } from './merge-store.ts';
 
 /** Keeps patients' consolidated records up to date. */
 export interface RecordKeeper {
   /**
-   * Merges what the sources delivered since the last time; nothing new costs one short transaction. One at a time for
-   * a patient, whoever calls; safe to call again after a crash.
+   * Merges what the sources delivered since the last time, after converting documents again that older rules
+   * converted; if there is nothing new, that costs two short transactions. One merge at a time for each patient; safe to
+   * call again after a crash.
    *
-   * @param options.documentsOf a source whose new C-CDA documents are made FHIR first (a worker's business: a reader only
-   * merges)
+   * @param options.documentsOf a source whose new C-CDA documents are converted first (only workers do that)
    * @returns how many deliveries were new, changed or gone
    */
   merge(
@@ -34,6 +34,7 @@ export function createRecordKeeper(deps: ConvertDeps): RecordKeeper {
       if (documentsOf !== undefined) {
         await convertDocuments(deps, { accountId, patientId, source: documentsOf });
       }
+      await convertAgain(deps, { accountId, patientId });
       let changed = 0;
       for (;;) {
         const { merged, left } = await store.asAccount(accountId, async (tx) => {

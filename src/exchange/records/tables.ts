@@ -63,6 +63,8 @@ interface DocumentConversionTable {
   outcome: ConversionOutcome;
   reason: string | null;
   resources: Generated<number>;
+  /** Number of the conversion rules that led to it. */
+  rules: Generated<number>;
   converted_at: Instant;
 }
 

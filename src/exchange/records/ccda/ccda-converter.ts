@@ -7,6 +7,9 @@ import { startsAsXml } from './xml-gate.ts';
 /** Largest C-CDA document that is converted; larger ones are kept as documents only. */
 export const CCDA_BYTES_MAX = 10_000_000;
 
+/** To be raised when the conversion says something else of the same document: every document is then converted again. */
+export const CONVERSION_RULES = 1;
+
 const LIMITS: JobThreadLimits = { heapMb: 192, timeoutMs: 60_000, idleMs: 30_000 };
 
 export type CcdaOutcome = CcdaConversion | { kind: 'failed'; reason: string };

@@ -1,0 +1,14 @@
+import { sql } from 'kysely';
+
+/** The source says of the whole document that it was a mistake. */
+export const isEnteredInError = (reference: string) => sql<boolean>`
+  coalesce('entered-in-error' in (${sql.raw(reference)}.content->>'status', ${sql.raw(reference)}.content->>'docStatus'), false)`;
+
+/** Its source has taken this document back: it retired the DocumentReference, or marked it as entered in error. */
+export const isTakenBack = (document: string) => {
+  const d = sql.raw(document);
+  const reference = sql`r where r.patient_id = ${d}.patient_id and r.source = ${d}.source
+    and r.resource_type = 'DocumentReference' and r.source_id = ${d}.source_document_id`;
+  return sql<boolean>`(exists (select from patient_resource ${reference} and ${isEnteredInError('r')})
+    or exists (select from retired_resource ${reference}) and not exists (select from patient_resource ${reference}))`;
+};
