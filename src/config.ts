@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { isTimeZone } from './lib/time-zone.ts';
 
 /**
  * The only reader of the environment. Each variable is declared once, here; each process names those it needs:
@@ -49,14 +50,6 @@ const senders = z
   .string()
   .transform((value) => value.split(/\s+/).filter(Boolean))
   .pipe(z.array(sender));
-
-function isTimeZone(name: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en-US', { timeZone: name }) !== undefined;
-  } catch {
-    return false;
-  }
-}
 
 const sourceVariables = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, name: string) =>
   ({

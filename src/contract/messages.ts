@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { boundedList, NOT_BLANK, quoted, required } from './bounds.ts';
 import { eventMetaOf } from './event-meta.ts';
+import { isNpi } from './npi.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 
 /** interface.md, Message. */
@@ -64,16 +65,6 @@ const npiSchema = z
     error: (issue) => `${quoted(issue.input)} is no NPI: 10 digits, of which the last is a check digit`,
   })
   .meta({ pattern: '^[0-9]{10}$' });
-
-/** Luhn over 80840 and the number (45 CFR 162.406). */
-function isNpi(text: string): boolean {
-  if (!/^\d{10}$/.test(text)) return false;
-  const sum = [...`80840${text}`].reverse().reduce((total, digit, index) => {
-    const value = Number(digit) * (index % 2 === 1 ? 2 : 1);
-    return total + (value > 9 ? value - 9 : value);
-  }, 0);
-  return sum % 10 === 0;
-}
 
 export const messageRequestSchema = z
   .object({

@@ -1,5 +1,5 @@
+import { LRUCache } from 'lru-cache';
 import { BatchedLookUp, LookUpsFullError } from '../../lib/batched-look-up.ts';
-import { ExpiringCache } from '../../lib/expiring-cache.ts';
 import type { Store } from '../platform/database/database.ts';
 import { OverloadError } from '../platform/errors.ts';
 import { findKeyHolders, findKeyHoldersById, type KeyHolder } from './api-key-store.ts';
@@ -16,7 +16,7 @@ export interface KeyCheck {
 }
 
 /** A key that was good is looked up with others that were, and never waits behind keys that strangers try out. */
-const GOOD_LATELY = { ttlMs: 60 * 60_000, entriesMax: 10_000 };
+const GOOD_LATELY = { ttl: 60 * 60_000, max: 10_000 };
 const UNPROVEN_MAX = { atOnce: 100, waiting: 1_000 };
 
 /** One for a gateway: requests at the same time share a look-up. */
@@ -26,7 +26,7 @@ export function createKeyCheck(store: Pick<Store, 'call' | 'asSystem'>): KeyChec
       store,
       hashes.map((hash) => Buffer.from(hash, 'hex')),
     );
-  const goodLately = new ExpiringCache<true>(GOOD_LATELY);
+  const goodLately = new LRUCache<string, true>(GOOD_LATELY);
   const proven = new BatchedLookUp(find);
   const unproven = new BatchedLookUp(find, UNPROVEN_MAX);
   const byId = new BatchedLookUp((keyIds) => findKeyHoldersById(store, keyIds));

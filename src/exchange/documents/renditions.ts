@@ -1,6 +1,6 @@
+import { LRUCache } from 'lru-cache';
 import { v7 as uuidv7 } from 'uuid';
 import type { DocumentFormat } from '../../contract/documents.ts';
-import { ExpiringCache } from '../../lib/expiring-cache.ts';
 import { BlobNotFoundError, type BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError, OverloadError } from '../platform/errors.ts';
@@ -26,7 +26,7 @@ export const RENDITION_TYPES: Readonly<Record<DocumentFormat, string>> = {
  * What a document was refused for holds until the next version of the renderer, which is another process. A thread that was
  * ended may also have had a bad moment, so that is forgotten some time.
  */
-const FAILURES = { ttlMs: 60 * 60_000, entriesMax: 10_000 };
+const FAILURES = { ttl: 60 * 60_000, max: 10_000 };
 const BUSY_RETRY_SECONDS = 5;
 
 /** Documents converted for people. */
@@ -50,7 +50,7 @@ export function createDocumentRenditions({
   blobs: BlobStore;
   renderer?: DocumentRenderer;
 }): DocumentRenditions {
-  const failures = new ExpiringCache<Exclude<Rendering, { kind: 'rendered' }>>(FAILURES);
+  const failures = new LRUCache<string, Exclude<Rendering, { kind: 'rendered' }>>(FAILURES);
   const underWay = new Map<string, Promise<string>>();
 
   return {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { MonitoringFrequency, MonitoringKind } from '../../contract/cohort-monitoring.ts';
+import { isTimeZone } from '../../lib/time-zone.ts';
 import { type ClockChange, zoneClock } from './clock-changes.ts';
 
 /** When scheduled monitoring may start: whole hours of the day in a time zone. */
@@ -87,13 +88,4 @@ function isOnDay(change: ClockChange, day: number, frequency: MonitoringFrequenc
 function hoursOf({ fromHour, toHour }: MonitoringHours): number[] {
   const length = toHour > fromHour ? toHour - fromHour : 24 - fromHour + toHour;
   return upTo(length, fromHour).map((hour) => hour % 24);
-}
-
-function isTimeZone(name: string): boolean {
-  try {
-    zoneClock(name);
-    return true;
-  } catch {
-    return false;
-  }
 }

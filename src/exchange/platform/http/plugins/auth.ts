@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { decodeJwt, jwtVerify } from 'jose';
+import { LRUCache } from 'lru-cache';
 import { SCOPES, type Scope } from '../../../../contract/scope.ts';
-import { ExpiringCache } from '../../../../lib/expiring-cache.ts';
 import { type Account, findAccount } from '../../../accounts/account-store.ts';
 import { createKeyCheck, type KeyCheck } from '../../../accounts/key-check.ts';
 import { parseApiKey } from '../../../accounts/rules/api-key.ts';
@@ -77,7 +77,7 @@ export function callerOf(request: FastifyRequest): Caller {
 
 function createAuthenticator({ store, internalTokenKey, keys = createKeyCheck(store) }: AuthOptions) {
   const embedTokens = createEmbedTokenCheck({ store, keys, internalTokenKey });
-  const cache = new ExpiringCache<Caller | 'unknown'>({ ttlMs: CACHE_MS, entriesMax: CACHE_ENTRIES_MAX });
+  const cache = new LRUCache<string, Caller | 'unknown'>({ ttl: CACHE_MS, max: CACHE_ENTRIES_MAX });
   const signingKey = new TextEncoder().encode(internalTokenKey);
 
   const pending = new Map<string, Promise<Caller | undefined>>();
