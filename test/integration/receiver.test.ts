@@ -17,6 +17,7 @@ import {
   createOnboardingEnvironment,
   type OnboardingEnvironment,
   obliging,
+  PATIENT_ID,
   statusOf,
 } from '../support/patient-onboarding-environment.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
@@ -77,7 +78,7 @@ const hieEnd = (orchestrationId: string | undefined, messageId: string = randomU
     data: orchestrationId === undefined ? undefined : { orchestrationId },
   },
   payload: {
-    patientId: 'patient-1',
+    patientId: PATIENT_ID,
     consolidatedDataUrl: 'https://exchange.test/data',
     source: { type: 'hie', status: 'completed', completedAt: '2026-01-01T00:05:00.000Z' },
   },

@@ -87,9 +87,12 @@ export const EVENT = PATIENT_ONBOARDING_MESSAGES.networkQueryEvent;
 export const statusOf = (run: OnboardingRun): Promise<PatientOnboardingStatus> =>
   run.query<PatientOnboardingStatus>(PATIENT_ONBOARDING_MESSAGES.status);
 
+/** The patient that `obliging` creates. */
+export const PATIENT_ID = 'patient-1';
+
 /** An exchange that does all it is asked; a test replaces what it is about. */
 export const obliging = (mocks: Mocks = {}): Mocks => ({
-  createPatient: async () => ({ patientId: 'patient-1', created: true }),
+  createPatient: async () => ({ patientId: PATIENT_ID, created: true }),
   addPatientToCohorts: async ({ body }) => ({ cohortIds: body.cohortIds }),
   startNetworkQuery: async () => allRunning(),
   getNetworkQuery: async () => allRunning(),

@@ -16,6 +16,8 @@ test('the workflows go into the sandbox: nothing of Node, no activity code', asy
 
 test('the workflows carry no schemas: they would be built anew for every workflow that starts', async () => {
   const { code } = await workflowBundle();
+  // The bundle names the packages that it holds.
+  expect(code.includes('node_modules/@temporalio/workflow/')).toBe(true);
   expect(code.includes('node_modules/zod/')).toBe(false);
 });
 
@@ -25,11 +27,15 @@ test('every workflow type of the contract is exported under its name, and no oth
 
 test('workflows import activities as types only', async () => {
   const files = await readdir(join(root, 'src/workflows'), { recursive: true });
-  for (const file of files.filter((name) => name.endsWith('.ts'))) {
-    const source = await readFile(join(root, 'src/workflows', file), 'utf8');
-    const imports = [...source.matchAll(/^(import|export)\s[^;]*?from '[^']*\/activities\/[^']*';/gms)];
-    for (const [statement] of imports) expect(statement, file).toMatch(/^import type /);
-  }
+  const sources = files.filter((name) => name.endsWith('.ts'));
+  const imports = await Promise.all(
+    sources.map(async (file) => activityImports(await readFile(join(root, 'src/workflows', file), 'utf8'))),
+  );
+  expect(imports.flat().length).toBeGreaterThan(10);
+  expect(imports.flat().filter(isValueImport)).toEqual([]);
+
+  const planted = `import { activityInfo } from '../../activities/exchange/messages.ts';\n`;
+  expect(activityImports(planted).filter(isValueImport)).toHaveLength(1);
 });
 
 describe('the bundler refuses', () => {
@@ -60,3 +66,10 @@ describe('the bundler refuses', () => {
     await expect(loadWorkflowBundle(file)).rejects.toThrow(/cannot be bundled/);
   });
 });
+
+/** The import and export statements that name a module of src/activities. */
+const activityImports = (source: string): string[] =>
+  [...source.matchAll(/^(?:import|export)\s[^;]*?from '[^']*\/activities\/[^']*';/gms)].map(
+    ([found]) => found,
+  );
+const isValueImport = (statement: string) => !/^import type /.test(statement);

@@ -6,7 +6,7 @@ import { VARIABLES } from '../../../src/config.ts';
 import { SEARCH_ATTRIBUTES } from '../../../src/contract/temporal.ts';
 import { DEMO_ACCOUNT_ID } from '../../../src/exchange/accounts/seed.ts';
 import { WORKER_QUEUES } from '../../../src/temporal/worker-queues.ts';
-import { compose, entryOf, ours, ROOT, readText, services } from './compose-file.ts';
+import { type ComposeService, compose, entryOf, ours, ROOT, readText, services } from './compose-file.ts';
 
 /** There is no container engine where this is written, so what the file names is held against what there is. */
 const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> };
@@ -15,6 +15,30 @@ const portOf = (name: string): string | undefined =>
   Object.entries(compose.services[name]?.environment ?? {}).find(
     ([variable]) => /_PORT$/.test(variable) && isVariable(variable),
   )?.[1];
+
+// Most tests below hold for each service, whatever it names; a file that named nothing would pass them.
+describe('docker-compose.yml names what these tests look for', () => {
+  const all = services.map(([, service]) => service);
+  test('services of our image, and others', () => {
+    expect(ours.map(([name]) => name)).toEqual(expect.arrayContaining(['gateway', 'worker', 'receiver']));
+    expect(services.length).toBeGreaterThan(ours.length);
+  });
+
+  test.each([
+    ['secrets', all.flatMap(({ secrets = [] }) => secrets)],
+    ['secrets read through a variable', all.flatMap(secretsRead)],
+    ['secrets read by a mounted script', all.flatMap(secretsScripted)],
+    ['mounted files', all.flatMap(mountedFiles)],
+    ['named volumes', all.flatMap(namedVolumes)],
+    ['files that a service writes', all.flatMap(pathsWritten)],
+    ['published ports', all.flatMap(({ ports = [] }) => ports)],
+    ['probes', ours.flatMap(([, { healthcheck }]) => healthcheck ?? [])],
+    ['addresses of other services', all.flatMap(addressesInside)],
+    ['services to wait for until they are healthy', all.flatMap(healthyDependencies)],
+  ])('%s', (_, found: readonly unknown[]) => {
+    expect(found.length).toBeGreaterThan(0);
+  });
+});
 
 describe('what docker-compose.yml names is there', () => {
   test.each(ours)('%s: the entry point, which is also an npm script', (_, service) => {
@@ -29,13 +53,8 @@ describe('what docker-compose.yml names is there', () => {
   });
 
   test.each(services)('%s: each secret is mounted where it is read, and none besides', (_, service) => {
-    const read = Object.entries(service.environment ?? {})
-      .filter(([name]) => name.endsWith('_FILE'))
-      .map(([, path]) => path.replace('/run/secrets/', ''));
-    const scripted = mountedFiles(service).flatMap((file) =>
-      [...readText(file).matchAll(/\/run\/secrets\/([a-z-]+)/g)].map(([, name = '']) => name),
-    );
-    expect(new Set(service.secrets)).toEqual(new Set([...read, ...scripted]));
+    const read = [...secretsRead(service), ...secretsScripted(service)];
+    expect(new Set(service.secrets)).toEqual(new Set(read));
     for (const name of service.secrets ?? [])
       expect(compose.secrets[name]?.file).toBe(`./deploy/secrets/${name}`);
   });
@@ -44,21 +63,17 @@ describe('what docker-compose.yml names is there', () => {
     '%s: each mounted file, and each volume below a folder that the image has',
     (_, service) => {
       for (const file of mountedFiles(service)) expect(existsSync(join(ROOT, file))).toBe(true);
-      for (const volume of service.volumes ?? []) {
-        const [source = '', target = ''] = volume.split(':');
-        if (source.startsWith('.')) continue;
+      for (const [source, target] of namedVolumes(service)) {
         expect(compose.volumes).toHaveProperty(source);
         if (service.build !== undefined) expect(readText('Dockerfile')).toContain(` ${target}`);
       }
     },
   );
 
-  test.each(ours)('%s: each file it writes lies in a volume', (_, { environment = {}, volumes = [] }) => {
-    const paths = Object.entries(environment)
-      .filter(([name]) => !name.endsWith('_FILE'))
-      .flatMap(([, value]) => /^(?:file:\/\/)?(\/\w.*)$/.exec(value)?.[1] ?? []);
-    const targets = volumes.map((volume) => volume.split(':')[1] ?? '');
-    for (const path of paths) expect(targets.some((target) => path.startsWith(target))).toBe(true);
+  test.each(ours)('%s: each file it writes lies in a volume', (_, service) => {
+    const targets = service.volumes?.map((volume) => volume.split(':')[1] ?? '') ?? [];
+    for (const path of pathsWritten(service))
+      expect(targets.some((target) => path.startsWith(target))).toBe(true);
   });
 });
 
@@ -76,12 +91,8 @@ describe('the addresses in docker-compose.yml fit together', () => {
     expect(published.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
   });
 
-  test.each(ours)('%s: each address inside is a service at its port', (_, { environment = {} }) => {
-    const addresses = Object.values(environment)
-      .flatMap((value) => value.split(/\s+/))
-      .filter((value) => /^https?:\/\/[a-z-]+:\d+/.test(value) && !value.includes('//localhost'))
-      .map((value) => new URL(value));
-    for (const { hostname, port } of addresses) expect(port).toBe(portOf(hostname));
+  test.each(ours)('%s: each address inside is a service at its port', (_, service) => {
+    for (const { hostname, port } of addressesInside(service)) expect(port).toBe(portOf(hostname));
   });
 
   test('the public address is an alias of the gateway', () => {
@@ -101,11 +112,11 @@ describe('the addresses in docker-compose.yml fit together', () => {
   });
 
   test('each service waits for services that are there, healthy ones having a health check', () => {
-    for (const [, { depends_on = {} }] of services)
-      for (const [name, { condition }] of Object.entries(depends_on)) {
-        expect(compose.services).toHaveProperty(name);
-        if (condition === 'service_healthy') expect(compose.services[name]?.healthcheck).toBeDefined();
-      }
+    for (const [, service] of services) {
+      for (const name of Object.keys(service.depends_on ?? {})) expect(compose.services).toHaveProperty(name);
+      for (const name of healthyDependencies(service))
+        expect(compose.services[name]?.healthcheck).toBeDefined();
+    }
   });
 });
 
@@ -124,6 +135,7 @@ describe('docker-compose.yml gives the system what the embedded stack has', () =
       parse(readText('deploy/temporal/dynamic-config.yaml')) as Record<string, { value: unknown }[]>,
     ).map(([name, [setting]]) => `${name}=${setting?.value}`);
     const embedded = readText('src/embedded/temporal-server.ts').matchAll(/'(matching\.[^']+)'/g);
+    expect(given.length).toBeGreaterThan(0);
     expect(given.sort()).toEqual([...embedded].map(([, value]) => value).sort());
   });
 
@@ -156,6 +168,47 @@ describe('the containers are closed', () => {
   });
 });
 
-function mountedFiles({ volumes = [] }: { volumes?: string[] }): string[] {
+function mountedFiles({ volumes = [] }: ComposeService): string[] {
   return volumes.flatMap((volume) => /^\.\/([^:]+):/.exec(volume)?.[1] ?? []);
+}
+
+/** Volumes that the file declares, with the folder where the service has them. */
+function namedVolumes({ volumes = [] }: ComposeService): [source: string, target: string][] {
+  return volumes
+    .filter((volume) => !volume.startsWith('.'))
+    .map((volume) => volume.split(':'))
+    .map(([source = '', target = '']) => [source, target]);
+}
+
+function secretsRead({ environment = {} }: ComposeService): string[] {
+  return Object.entries(environment)
+    .filter(([name]) => name.endsWith('_FILE'))
+    .map(([, path]) => path.replace('/run/secrets/', ''));
+}
+
+function secretsScripted(service: ComposeService): string[] {
+  return mountedFiles(service).flatMap((file) =>
+    [...readText(file).matchAll(/\/run\/secrets\/([a-z-]+)/g)].map(([, name = '']) => name),
+  );
+}
+
+/** Files and folders that the environment names; secrets are only read. */
+function pathsWritten({ environment = {} }: ComposeService): string[] {
+  return Object.entries(environment)
+    .filter(([name]) => !name.endsWith('_FILE'))
+    .flatMap(([, value]) => /^(?:file:\/\/)?(\/\w.*)$/.exec(value)?.[1] ?? []);
+}
+
+/** Addresses of other services in the environment. */
+function addressesInside({ environment = {} }: ComposeService): URL[] {
+  return Object.values(environment)
+    .flatMap((value) => value.split(/\s+/))
+    .filter((value) => /^https?:\/\/[a-z-]+:\d+/.test(value) && !value.includes('//localhost'))
+    .map((value) => new URL(value));
+}
+
+function healthyDependencies({ depends_on = {} }: ComposeService): string[] {
+  return Object.entries(depends_on).flatMap(([name, { condition }]) =>
+    condition === 'service_healthy' ? [name] : [],
+  );
 }
