@@ -7,7 +7,7 @@ import type { AccountTx } from '../platform/database/database.ts';
 import { OvertakenError } from '../platform/database/retry.ts';
 import { countUse, type LimitUse, readUse } from '../platform/limits/limit-store.ts';
 import { callbackHash, callbackToken } from './callback-token.ts';
-import { insertQuery } from './query-store.ts';
+import { insertQuery, type QueryView } from './query-store.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 export interface PrepareInput {
@@ -23,10 +23,10 @@ export interface PrepareInput {
 
 export interface PreparedQuery {
   requestId: string;
+  /** As its start is answered. */
+  query: QueryView;
   /** Undefined when no source could start. */
   run: number | undefined;
-  /** A background query that met nothing but a limit in its way is not written at all; these are its errors. */
-  notKept?: SourceError[];
   /** When a source that met its limit may be asked for again. */
   retryAfterMs?: number;
 }
@@ -52,9 +52,14 @@ export async function prepareQuery(
   const starting = allowed.filter(({ source }) => !limited.some((error) => error.source === source));
   // Whoever works in the background asks again later; a failed query for each time would only bury the others.
   if (isBackground && starting.length === 0 && limited.length > 0)
-    return { requestId, run: undefined, notKept: startErrors, retryAfterMs };
+    return {
+      requestId,
+      query: notWritten(requestId, input.patient.id, startErrors),
+      run: undefined,
+      retryAfterMs,
+    };
 
-  await insertQuery(tx, {
+  const query = await insertQuery(tx, {
     id: requestId,
     patientId: input.patient.id,
     purposeOfUse: input.purposeOfUse,
@@ -81,8 +86,19 @@ export async function prepareQuery(
       message: error.message,
     })),
   );
-  return { requestId, run: starting.length > 0 ? 0 : undefined, retryAfterMs };
+  return { requestId, query, run: starting.length > 0 ? 0 : undefined, retryAfterMs };
 }
+
+/** A background query that found no room is not written at all; its caller starts it again later. */
+const notWritten = (requestId: string, patientId: string, errors: SourceError[]): QueryView => ({
+  requestId,
+  patientId,
+  status: 'failed',
+  startedAt: new Date(),
+  metadata: null,
+  attempts: [],
+  errors,
+});
 
 /** Why a source may not be asked about this patient for this account, if it may not. */
 export function refusal(

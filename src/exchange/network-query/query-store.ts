@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { RequestedSource, SourceError } from '../../contract/network-query.ts';
 import type { NETWORK_QUERY_SORT } from '../../contract/network-query-endpoints.ts';
-import type { SourceType } from '../../contract/primitives.ts';
+import { SOURCE_TYPES, type SourceType } from '../../contract/source-types.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { column, type ListOrder, type Page, type PageRequest, readPage } from '../platform/database/page.ts';
 import type { Database } from '../platform/database/schema.ts';
@@ -46,10 +46,10 @@ export interface QueryView {
   errors: SourceError[];
 }
 
-/** Writes a query, its first run and the first attempt of each source that starts. */
-export async function insertQuery(tx: AccountTx, query: NewQuery): Promise<void> {
+/** Writes a query, its first run and the first attempt of each source that starts; returns the query as readers see it. */
+export async function insertQuery(tx: AccountTx, query: NewQuery): Promise<QueryView> {
   const startable = query.starting.length > 0;
-  await tx.db
+  const row = await tx.db
     .insertInto('network_query')
     .values({
       id: query.id,
@@ -64,17 +64,18 @@ export async function insertQuery(tx: AccountTx, query: NewQuery): Promise<void>
       status: startable ? 'running' : 'failed',
       ended_at: startable ? null : new Date(),
     })
-    .execute();
-  if (startable) await insertRun(tx, query.id, 0, query.starting);
+    .returning(['id', 'patient_id', 'status', 'started_at', 'metadata', 'start_errors'])
+    .executeTakeFirstOrThrow();
+  return toView(row, startable ? await insertRun(tx, query.id, 0, query.starting) : []);
 }
 
-/** Writes run `run` of a query with attempt 1 (or the given number) of each of its sources. */
+/** Writes run `run` of a query with attempt 1 (or the given number) of each of its sources; returns these attempts. */
 export async function insertRun(
   tx: AccountTx,
   queryId: string,
   run: number,
   starting: readonly { source: SourceType; attempt?: number; callbackHash: Buffer }[],
-): Promise<void> {
+): Promise<AttemptView[]> {
   await tx.db
     .insertInto('network_query_run')
     .values({
@@ -84,7 +85,7 @@ export async function insertRun(
       sources: starting.map(({ source }) => source),
     })
     .execute();
-  await tx.db
+  const rows = await tx.db
     .insertInto('network_query_attempt')
     .values(
       starting.map(({ source, attempt, callbackHash }) => ({
@@ -97,7 +98,9 @@ export async function insertRun(
         callback_hash: callbackHash,
       })),
     )
+    .returning(ATTEMPT_COLUMNS)
     .execute();
+  return rows.map(toAttempt).sort((a, b) => SOURCE_TYPES.indexOf(a.source) - SOURCE_TYPES.indexOf(b.source));
 }
 
 export async function readQuery(tx: AccountTx, queryId: string): Promise<QueryView | undefined> {
@@ -158,39 +161,45 @@ export async function listQueries(
   return { ...page, items: page.items.map((row) => toView(row, attempts.get(row.id))), total };
 }
 
+const ATTEMPT_COLUMNS = [
+  'query_id',
+  'source',
+  'attempt',
+  'run',
+  'status',
+  'will_retry',
+  'started_at',
+  'completed_at',
+  'reason',
+  'resources',
+] as const;
+
+const toAttempt = (
+  row: Pick<Selectable<Database['network_query_attempt']>, (typeof ATTEMPT_COLUMNS)[number]>,
+): AttemptView => ({
+  source: row.source,
+  attempt: row.attempt,
+  run: row.run,
+  status: row.status,
+  willRetry: row.will_retry,
+  startedAt: row.started_at,
+  completedAt: row.completed_at ?? undefined,
+  reason: row.reason ?? undefined,
+  resources: row.resources,
+});
+
 async function readAttempts(tx: AccountTx, queryIds: readonly string[]): Promise<Map<string, AttemptView[]>> {
   const byQuery = new Map<string, AttemptView[]>(queryIds.map((id) => [id, []]));
   if (queryIds.length === 0) return byQuery;
   const rows = await tx.db
     .selectFrom('network_query_attempt')
-    .select([
-      'query_id',
-      'source',
-      'attempt',
-      'run',
-      'status',
-      'will_retry',
-      'started_at',
-      'completed_at',
-      'reason',
-      'resources',
-    ])
+    .select(ATTEMPT_COLUMNS)
     .where('query_id', 'in', queryIds)
     .orderBy(IN_SOURCE_ORDER)
     .orderBy('attempt')
     .execute();
   for (const row of rows) {
-    byQuery.get(row.query_id)?.push({
-      source: row.source,
-      attempt: row.attempt,
-      run: row.run,
-      status: row.status,
-      willRetry: row.will_retry,
-      startedAt: row.started_at,
-      completedAt: row.completed_at ?? undefined,
-      reason: row.reason ?? undefined,
-      resources: row.resources,
-    });
+    byQuery.get(row.query_id)?.push(toAttempt(row));
   }
   return byQuery;
 }

@@ -16,7 +16,7 @@ export interface NetworkQueryService extends QueryControl {
   /** Part of the caller's transaction; `launch` its result after the commit. */
   prepareQuery(tx: AccountTx, input: PrepareInput): Promise<PreparedQuery>;
   /** Starts a prepared query's workflow in the background. */
-  launchQuery(accountId: string, prepared: PreparedQuery): void;
+  launchQuery(accountId: string, prepared: Pick<PreparedQuery, 'requestId' | 'run'>): void;
   readQuery(tx: AccountTx, requestId: string): Promise<QueryView | undefined>;
   listQueries(
     tx: AccountTx,

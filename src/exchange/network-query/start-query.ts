@@ -1,8 +1,7 @@
-import type { NetworkQueryRequest, NetworkQueryStatus, SourceError } from '../../contract/network-query.ts';
+import type { NetworkQueryRequest, NetworkQueryStatus } from '../../contract/network-query.ts';
 import type { StoredPatient } from '../patients/patient-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import type { Caller } from '../platform/http/plugins/auth.ts';
-import type { QueryView } from './query-store.ts';
 import { serializeStartedQuery } from './serializers.ts';
 import type { NetworkQueryService } from './service.ts';
 
@@ -34,28 +33,12 @@ export async function startQuery(
     aal2ChallengeId,
     origin: background ? 'monitoring' : 'interactive',
   });
-  const query =
-    prepared.notKept === undefined
-      ? await networkQueries.readQuery(tx, prepared.requestId)
-      : notKept(prepared.requestId, patient.id, prepared.notKept);
-  if (query === undefined) throw new Error('a query that was just written is not there');
   return {
-    answer: serializeStartedQuery(query, account.dialect),
+    answer: serializeStartedQuery(prepared.query, account.dialect),
     headers: background ? retryAfter(prepared.retryAfterMs) : {},
     launch: () => networkQueries.launchQuery(account.id, prepared),
   };
 }
-
-/** What a background query that found no room is answered as. */
-const notKept = (requestId: string, patientId: string, errors: SourceError[]): QueryView => ({
-  requestId,
-  patientId,
-  status: 'failed',
-  startedAt: new Date(),
-  metadata: null,
-  attempts: [],
-  errors,
-});
 
 const retryAfter = (waitMs: number | undefined): Record<string, string> =>
   waitMs === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(waitMs / 1000))) };
