@@ -1,7 +1,6 @@
 /**
- * Runs `work` on each item, at most `atOnceMax` at a time, and gives the results in the order of the items. A
- * Temporal server gets slower above some 40 workflows at once, so whoever starts many keeps such a window. When one
- * rejects, no further item is begun, those under way are awaited, and the first error is thrown.
+ * Runs `work` on each item, at most `atOnceMax` at a time, and returns the results in the order of the items. When one
+ * call rejects, no further item is started; the running ones are awaited, and the first error is thrown.
  */
 export async function mapAtMost<T, R>(
   items: readonly T[],

@@ -1,45 +1,42 @@
-import type { Command } from 'commander';
+import type { CommandGroup } from './command-group.ts';
 import { type BulkOptions, bulk } from './commands/bulk.ts';
 import { bulkCancel, bulkStatus, bulkSteer } from './commands/bulk-control.ts';
-import type { CommandContext, CommonOptions, FollowingOptions } from './commands/command.ts';
-import type { CommandResult } from './terminal.ts';
+import type { CommonOptions, FollowingOptions } from './commands/command.ts';
 
-/** What the program gives to each group of commands. */
-interface ProgramParts {
-  run(common: CommonOptions, command: (context: CommandContext) => Promise<CommandResult>): Promise<void>;
-  subcommand(
-    name: 'bulk' | 'bulk-status' | 'bulk-pause' | 'bulk-resume' | 'bulk-cancel',
-    description: string,
-  ): Command;
-  following(command: Command): Command;
-}
+type Name = 'bulk' | 'bulk-status' | 'bulk-pause' | 'bulk-resume' | 'bulk-cancel';
 
-const JOB = 'your id of the job, or its workflow id';
+const JOB = 'job id that "bulk" printed, or the workflow id';
 
-export function addBulkCommands({ run, subcommand, following }: ProgramParts): void {
+export function addBulkCommands({ run, subcommand, following }: CommandGroup<Name>): void {
   following(
     subcommand(
       'bulk',
-      'Onboard a panel: check a CSV, send it, wait until its rows are handled, save what came of each',
+      'Onboard a panel of patients: check a CSV, send it, wait until all rows are processed, save the results',
     ),
   )
-    .argument('<file.csv>', 'columns as in docs/interface.md; samples/panel.csv is one')
-    .option('--dry-run', 'ask the exchange what it would do with each row; nothing is created')
-    .option('--send-anyway', 'also when rows break a rule: the others go in, these come back to correct')
-    .option('--job <id>', 'your id of this job: the same id and file is the same job (default: a new one)')
-    .option('--out <folder>', 'for the files that come of it (default: next to the CSV)')
+    .argument(
+      '<file.csv>',
+      'CSV file; for its columns see docs/interface.md, for an example samples/panel.csv',
+    )
+    .option('--dry-run', 'report what the exchange would do with each row, without creating anything')
+    .option(
+      '--send-anyway',
+      'send the file although some rows are invalid; those rows fail and are saved for correction',
+    )
+    .option('--job <id>', 'your id for this job; the same id always means the same job (default: a new id)')
+    .option('--out <folder>', 'folder for the result files (default: the folder of the CSV)')
     .action((file: string, options: BulkOptions) => run(options, (context) => bulk(file, options, context)));
 
-  subcommand('bulk-status', 'How a bulk onboarding stands')
+  subcommand('bulk-status', 'Show the state of a bulk onboarding')
     .argument('<job>', JOB)
-    .option('--out <folder>', 'save the files that came of it there')
+    .option('--out <folder>', 'save the result files into this folder')
     .action((job: string, options: CommonOptions & { out?: string }) =>
       run(options, (context) => bulkStatus(job, options, context)),
     );
 
   for (const [how, description] of [
-    ['pause', 'Pause a bulk onboarding: the exchange stops after the rows it has in hand'],
-    ['resume', 'Let a paused bulk onboarding go on'],
+    ['pause', 'Pause a bulk onboarding after the rows that are being processed'],
+    ['resume', 'Resume a paused bulk onboarding'],
   ] as const)
     subcommand(`bulk-${how}`, description)
       .argument('<job>', JOB)
@@ -47,7 +44,7 @@ export function addBulkCommands({ run, subcommand, following }: ProgramParts): v
         run(options, (context) => bulkSteer(how, job, options, context)),
       );
 
-  following(subcommand('bulk-cancel', 'Cancel a bulk onboarding; rows that were handled stay'))
+  following(subcommand('bulk-cancel', 'Cancel a bulk onboarding; rows that were already processed are kept'))
     .argument('<job>', JOB)
     .action((job: string, options: FollowingOptions) =>
       run(options, (context) => bulkCancel(job, options, context)),

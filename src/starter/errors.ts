@@ -1,13 +1,14 @@
 import { ConfigError } from '../config.ts';
 import { ExchangeCallError, type FailureKind } from '../orchestrator/client/failures.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
+import { fileReason, isFileError } from './file-errors.ts';
 
-/** The options do not make sense; the message says what would. */
+/** Invalid options or arguments; the message says what to pass instead. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** What was asked for is not there, or is not possible now. */
+/** The subject does not exist, or its state does not allow the command. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
 }
@@ -17,7 +18,7 @@ export interface DescribedError {
   message: string;
 }
 
-/** What a person is told of an error, and how the process ends. */
+/** The message that is printed for an error, and the exit code of the process. */
 export function describeError(error: unknown): DescribedError {
   if (error instanceof UsageError || error instanceof ConfigError)
     return { exitCode: EXIT.usage, message: error.message };
@@ -28,19 +29,24 @@ export function describeError(error: unknown): DescribedError {
       error.retryAfterMs === undefined ? '' : ` Try again in ${Math.ceil(error.retryAfterMs / 1000)} s.`;
     return { exitCode, message: `${hint} (${error.message}).${wait}` };
   }
+  if (isFileError(error))
+    return { exitCode: EXIT.error, message: `Cannot access ${error.path}: ${fileReason(error)}.` };
   return { exitCode: EXIT.error, message: error instanceof Error ? error.message : 'Something went wrong' };
 }
 
 const EXCHANGE_FAILURES: Readonly<Record<FailureKind, { exitCode: ExitCode; hint: string }>> = {
-  rejected: { exitCode: EXIT.refused, hint: 'The exchange does not accept the request' },
-  'not-found': { exitCode: EXIT.refused, hint: 'The exchange does not know it' },
-  conflict: { exitCode: EXIT.refused, hint: 'That is not possible now' },
-  unauthorized: { exitCode: EXIT.refused, hint: 'The exchange does not accept the API key for this' },
-  'rate-limited': { exitCode: EXIT.error, hint: 'The exchange allows no more requests at the moment' },
+  rejected: { exitCode: EXIT.refused, hint: 'The exchange rejected the request' },
+  'not-found': { exitCode: EXIT.refused, hint: 'The exchange has nothing with this id' },
+  conflict: { exitCode: EXIT.refused, hint: 'The current state does not allow this' },
+  unauthorized: { exitCode: EXIT.refused, hint: 'The API key is not valid for this request' },
+  'rate-limited': { exitCode: EXIT.error, hint: 'The rate limit of the exchange has been reached' },
   unavailable: { exitCode: EXIT.error, hint: 'The exchange cannot be reached' },
   ambiguous: {
     exitCode: EXIT.error,
-    hint: 'The exchange gave no answer; look at the state before you repeat it',
+    hint: 'The exchange did not answer, so the request may have taken effect; check the state before you repeat it',
   },
-  'bad-answer': { exitCode: EXIT.error, hint: 'The answer is not that of an exchange' },
+  'bad-answer': {
+    exitCode: EXIT.error,
+    hint: 'The response is not that of an exchange; check the base URL',
+  },
 };

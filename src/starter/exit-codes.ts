@@ -1,4 +1,4 @@
-/** How every command of the starter ends. */
+/** Exit codes of all commands. */
 export const EXIT = {
   done: 0,
   error: 1,
@@ -12,17 +12,17 @@ export const EXIT = {
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 const MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
-  done: 'done; what was followed to its end has completed',
-  error: 'error: something could not be reached, or answered what it must not',
-  usage: 'wrong options, or the configuration is not complete',
+  done: 'success: the command did its work, and work that it followed has completed',
+  error: 'error: a service could not be reached, gave an unexpected response, or a file could not be written',
+  usage: 'invalid options or input, or incomplete configuration',
   partial: 'some completed, some did not',
-  failed: 'nothing completed, or it was cancelled',
-  refused: 'not found, or refused by the exchange (no such id, not possible now, key not accepted)',
-  running: 'still running (status; --timeout is over)',
-  interrupted: 'Ctrl-C; what was started goes on',
+  failed: 'nothing completed, or the work was cancelled',
+  refused: 'not found, or rejected (unknown id, not possible in this state, API key not accepted)',
+  running: 'still running (when asked with status, or when --timeout has passed)',
+  interrupted: 'Ctrl-C, or the output was closed; work that was started continues',
 };
 
-/** For the end of every help text. */
+/** Printed at the end of every help text. */
 export const EXIT_CODES_HELP = [
   'Exit codes:',
   ...(Object.keys(EXIT) as (keyof typeof EXIT)[]).map(
@@ -46,7 +46,7 @@ export function exitCodeOf(state: OverallState): ExitCode {
   }
 }
 
-/** One state for several: all alike, still running while one is, else partial. */
+/** The state of several onboardings together: their common state; else running if any runs; else partial or failed. */
 export function combinedState(states: readonly OverallState[]): OverallState {
   const [first = 'failed'] = states;
   if (states.every((state) => state === first)) return first;

@@ -1,15 +1,15 @@
-/** Which exchange a command talks to; at the end of the general help. */
+/** Explains which exchange a command talks to; printed at the end of the general help. */
 export const WHERE_HELP = [
-  'Without --base-url a command talks to the stack that "npm start" runs on the data folder. With it, to any',
-  'exchange: give its key as API_KEY. Onboardings run in Temporal, so "onboard", and "status" and "cancel" of a job,',
-  'then also need TEMPORAL_ADDRESS, DATA_KEYS, ID_HMAC_KEY and EXCHANGE_ACCOUNT_ID or EXCHANGE_API_KEY as the worker',
-  'has them; the worker calls the exchange of its own EXCHANGE_BASE_URL. The "monitor" commands need the same;',
-  'so do the "bulk" commands, and ORCHESTRATOR_FILES: a folder that they share with the worker.',
+  'Without --base-url, a command talks to the stack that "npm start" runs on the data folder. With --base-url it talks',
+  'to that exchange, with the key in API_KEY. Onboardings, bulk onboardings and monitorings run in Temporal. For them',
+  'also set TEMPORAL_ADDRESS, DATA_KEYS, ID_HMAC_KEY, and EXCHANGE_ACCOUNT_ID or EXCHANGE_API_KEY to the values of the',
+  'worker. The worker itself calls the exchange at its own EXCHANGE_BASE_URL. The "bulk" commands also need',
+  'ORCHESTRATOR_FILES: a folder that they share with the worker.',
   '',
-  'All work is durable: Ctrl-C ends the watching, not the work.',
+  'All work is durable: Ctrl-C stops the watching, not the work.',
 ].join('\n');
 
-/** For the help of each command. */
+/** Printed with the help of each command. */
 export const examples = {
   onboard: [
     'npm run starter -- onboard --sample keith-kiehn',

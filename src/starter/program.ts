@@ -1,9 +1,10 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import { DOCUMENT_FORMATS } from '../contract/documents.ts';
 import { SOURCE_TYPES } from '../contract/primitives.ts';
 import { addBulkCommands } from './bulk-commands.ts';
+import type { Run } from './command-group.ts';
 import { cancel } from './commands/cancel.ts';
-import { type CommandContext, type CommonOptions, withTarget } from './commands/command.ts';
+import { withTarget } from './commands/command.ts';
 import { documents } from './commands/documents.ts';
 import { embed } from './commands/embed.ts';
 import { onboard } from './commands/onboard.ts';
@@ -18,28 +19,28 @@ import { SUBJECT_KINDS } from './input/subject.ts';
 import { addMessageCommands } from './message-commands.ts';
 import { addMonitorCommands } from './monitor-commands.ts';
 import { addNotificationCommands } from './notification-commands.ts';
+import { seconds, wholeNumber } from './option-values.ts';
 import { addRecordCommands } from './record-commands.ts';
 import { PERSON_OUTCOMES } from './target/simulated-person.ts';
 import type { Env } from './target/target.ts';
-import { type CommandResult, openTerminal, type Streams, writeError, writeResult } from './terminal.ts';
+import { openTerminal, type Streams, writeError, writeResult } from './terminal.ts';
 
 export interface StarterOptions extends Streams {
-  /** Raised by Ctrl-C: following ends, the work goes on. */
+  /** Aborted by Ctrl-C: following ends, the work continues. */
   interrupted: AbortSignal;
   env?: Env;
 }
 
-/** A Temporal server gets slower above that. */
+/** With more workflows starting at the same time, a Temporal server on one machine slows down. */
 const AT_ONCE_MAX = 40;
+/** Lifetime of an embed token (docs/interface.md, "E1. Create embed token"). */
+const EMBED_SECONDS_MAX = 36_000;
 
 /** Runs one command line (without `node` and the script). Never rejects. */
 export async function runStarter(argv: readonly string[], options: StarterOptions): Promise<ExitCode> {
   const json = argv.includes('--json');
   let exitCode: ExitCode = EXIT.done;
-  const run = async (
-    common: CommonOptions,
-    command: (context: CommandContext) => Promise<CommandResult>,
-  ): Promise<void> => {
+  const run: Run = async (common, command) => {
     const terminal = openTerminal(options, { json, interrupted: options.interrupted });
     const result = await withTarget(common, { terminal, env: options.env }, command);
     writeResult(options, result, json);
@@ -51,7 +52,7 @@ export async function runStarter(argv: readonly string[], options: StarterOption
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return EXIT.done;
-      // Its text has been written already.
+      // Commander has already printed its message.
       if (json)
         writeError({ ...options, stderr: SILENT }, { exitCode: EXIT.usage, message: error.message }, json);
       return EXIT.usage;
@@ -64,63 +65,68 @@ export async function runStarter(argv: readonly string[], options: StarterOption
 
 const SILENT = { write: () => true };
 
-type Run = (
-  common: CommonOptions,
-  command: (context: CommandContext) => Promise<CommandResult>,
-) => Promise<void>;
-
 function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Command {
   const program = new Command('starter')
     .description(
-      'Starts and follows the work of the exchange: onboardings of patients, one or a panel, and network queries.',
+      'Start work at the exchange and follow it: onboard patients, query networks, save records, monitor cohorts.',
     )
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void (json ? stderr : stdout).write(text),
       writeErr: (text) => void stderr.write(text),
     })
-    .showHelpAfterError('(--help shows the options)')
+    .showHelpAfterError('(run with --help to see the options)')
     .addHelpText('after', `\n${WHERE_HELP}\n\n${EXIT_CODES_HELP}`);
 
   following(
     subcommand(
       program,
       'onboard',
-      'Onboard patients: create, add to cohorts, query the sources, wait for their webhooks',
+      'Onboard patients: create them, add them to cohorts, query the sources, wait for the webhooks',
     ),
   )
-    .option('--sample <keys...>', 'sample patients by their keys; "all" for each of them')
-    .option('--file <patient.json>', 'a patient of your own: the body of "create patient" (E4)')
-    .option('--cohort <ids...>', 'add the patient to these cohorts')
+    .option('--sample <keys...>', 'keys of sample patients (samples/patients.json), or "all"')
+    .option('--file <patient.json>', 'your own patient: a JSON file with the body of "Create patient" (E4)')
+    .option('--cohort <ids...>', 'ids of cohorts to add the patients to')
     .addOption(sourcesOption())
-    .option('--realtime', "ask the pharmacy source's immediate path")
-    .option('--ias', 'individual access: the person proves who they are before their records are asked for')
-    .option('--redirect-url <url>', "where the person comes back (default: a page of the stack's receiver)")
+    .option('--realtime', REALTIME)
+    .option('--ias', 'individual access: the patient verifies their identity before any source is queried')
+    .option(
+      '--redirect-url <url>',
+      "with --ias: page that the patient returns to (default: a page of the stack's receiver)",
+    )
     .addOption(
-      new Option('--simulate-person [outcome]', "plays the person at the stack's simulated identity partner")
+      new Option(
+        '--simulate-person [outcome]',
+        "with --ias: act as the patient at the stack's simulated identity partner",
+      )
         .choices(PERSON_OUTCOMES)
         .preset('verified'),
     )
-    .option('--job <id>', 'your id of this job: the same id is the same onboarding (default: a new one)')
-    .option('--at-once <n>', `how many run at once, at most ${AT_ONCE_MAX}`, atOnce, AT_ONCE_MAX)
+    .option(
+      '--job <id>',
+      'your id for this job; the same id always means the same onboarding (default: a new id)',
+    )
+    .option(
+      '--at-once <n>',
+      `how many onboardings run at the same time, up to ${AT_ONCE_MAX}`,
+      wholeNumber(1, AT_ONCE_MAX),
+      AT_ONCE_MAX,
+    )
     .action((options) => run(options, (context) => onboard(options, context)));
 
   following(
-    subcommand(
-      program,
-      'query',
-      'Start a network query for a patient that the exchange knows, and follow it',
-    ),
+    subcommand(program, 'query', 'Start a network query for a patient of the exchange, and follow it'),
   )
     .argument('<patientId>', 'id of the patient')
     .addOption(sourcesOption())
-    .option('--realtime', "ask the pharmacy source's immediate path")
+    .option('--realtime', REALTIME)
     .addOption(
       new Option('--purpose <use>', 'purpose of use').choices(['treatment', 'ias']).default('treatment'),
     )
     .action((patientId, options) => run(options, (context) => query(patientId, options, context)));
 
-  subcommand(program, 'status', 'How a query or an onboarding stands, with its attempts and timeline')
+  subcommand(program, 'status', 'Show the state of a query or an onboarding, with its attempts and timeline')
     .argument('<id>', 'request id of a query, or job id (or workflow id) of an onboarding')
     .addOption(asOption())
     .action((id, options) => run(options, (context) => status(id, options, context)));
@@ -129,7 +135,7 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
     subcommand(
       program,
       'retry',
-      'Try one source of a query again, while it runs or after its end, and follow it',
+      'Retry one source of a query, while the query runs or after it has ended, and follow it',
     ),
   )
     .argument('<requestId>', 'request id of the query')
@@ -138,28 +144,33 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
       run(options, (context) => retry(requestId, source, options, context)),
     );
 
-  following(subcommand(program, 'cancel', 'Cancel a query, one of its sources, or an onboarding'))
+  following(subcommand(program, 'cancel', 'Cancel a query, one source of a query, or an onboarding'))
     .argument('<id>', 'request id of a query, or job id (or workflow id) of an onboarding')
-    .addOption(new Option('--source <source>', 'give up this source only').argParser(parseSource))
+    .addOption(new Option('--source <source>', 'cancel only this source of the query').argParser(parseSource))
     .addOption(asOption())
     .action((id, options) => run(options, (context) => cancel(id, options, context)));
 
-  subcommand(program, 'documents', "A patient's documents; with --out they are downloaded")
+  subcommand(program, 'documents', "List a patient's documents; with --out, download them")
     .argument('<patientId>', 'id of the patient')
-    .option('--out <folder>', 'download them into this folder')
+    .option('--out <folder>', 'download the documents into this folder')
     .addOption(
-      new Option('--format <format>', 'have C-CDA documents converted; others come as they are').choices(
-        DOCUMENT_FORMATS,
-      ),
+      new Option(
+        '--format <format>',
+        'convert C-CDA documents to this format; other documents are not converted',
+      ).choices(DOCUMENT_FORMATS),
     )
-    .option('--from <date>', 'of this day or later (YYYY-MM-DD)')
-    .option('--to <date>', 'of this day or earlier')
-    .option('--content <text>', 'with this text in title, description, type or category')
+    .option('--from <date>', 'first day to include (YYYY-MM-DD)')
+    .option('--to <date>', 'last day to include (YYYY-MM-DD)')
+    .option('--content <text>', 'only documents with this text in the title, description, type or category')
     .action((patientId, options) => run(options, (context) => documents(patientId, options, context)));
 
-  subcommand(program, 'embed', "The address of a patient's embedded page, with a token")
+  subcommand(program, 'embed', "Print the address of a patient's embedded page, with an access token")
     .argument('<patientId>', 'id of the patient')
-    .option('--seconds <n>', 'how long it is good (default and most: 36000)', Number)
+    .option(
+      '--seconds <n>',
+      `lifetime of the token (default and maximum: ${EMBED_SECONDS_MAX})`,
+      wholeNumber(1, EMBED_SECONDS_MAX),
+    )
     .action((patientId, options) => run(options, (context) => embed(patientId, options, context)));
 
   addBulkCommands({
@@ -176,13 +187,15 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
 
   const notifications = program
     .command('notifications')
-    .description('Admissions, fills and results: what was told, what nobody was found for');
+    .description('Notifications of admissions, prescription fills and lab results');
   addNotificationCommands({
     run,
     subcommand: (name, description) => subcommand(notifications, name, description),
   });
 
-  const messages = program.command('messages').description('Messages between providers (XDR and Direct)');
+  const messages = program
+    .command('messages')
+    .description('Messages to and from other providers (XDR, Direct)');
   addMessageCommands({
     run,
     subcommand: (name, description) => subcommand(messages, name, description),
@@ -200,12 +213,12 @@ function subcommand(program: Command, name: keyof typeof examples, description: 
     .command(name.slice(name.lastIndexOf(' ') + 1))
     .description(description)
     .option('--data-dir <folder>', 'data folder of the running stack (default: DATA_DIR, else .data)')
-    .option('--base-url <url>', 'any other exchange instead of the running stack')
+    .option('--base-url <url>', 'exchange to use instead of the running stack')
     .option(
       '--api-key <key>',
-      'its x-api-key; better given as API_KEY or API_KEY_FILE, which others cannot see',
+      'API key of that exchange; prefer API_KEY or API_KEY_FILE, which other users of this machine cannot see',
     )
-    .option('--facility <id>', 'facility to act for')
+    .option('--facility <id>', 'id of the facility to act for')
     .option('--json', 'one JSON document as the last line of stdout; progress goes to stderr')
     .addHelpText(
       'after',
@@ -215,26 +228,17 @@ function subcommand(program: Command, name: keyof typeof examples, description: 
 
 const following = (command: Command): Command =>
   command
-    .option('--wait', 'follow the work to its end (the default)', true)
-    .option('--no-wait', 'return as soon as it is started')
-    .option('--timeout <seconds>', 'stop following after that long; the work goes on', seconds);
+    .option('--wait', 'follow the work until it ends (the default)', true)
+    .option('--no-wait', 'return as soon as the work has started')
+    .option('--timeout <seconds>', 'stop following after this time; the work continues', seconds);
+
+const REALTIME =
+  'query the pharmacy source in real time; the exchange limits how many such queries a day it allows';
 
 const sourcesOption = (): Option =>
-  new Option('--sources <names>', 'sources, separated by commas')
+  new Option('--sources <names>', 'sources to query, separated by commas')
     .argParser(parseSources)
     .default([...SOURCE_TYPES], SOURCE_TYPES.join(','));
 
 const asOption = (): Option =>
-  new Option('--as <kind>', 'what the id is, where it could be both').choices(SUBJECT_KINDS);
-
-function atOnce(text: string): number {
-  const value = Number(text);
-  if (Number.isInteger(value) && value >= 1 && value <= AT_ONCE_MAX) return value;
-  throw new InvalidArgumentError(`give a number from 1 to ${AT_ONCE_MAX}.`);
-}
-
-function seconds(text: string): number {
-  const value = Number(text);
-  if (value > 0 && value <= 1_000_000) return value;
-  throw new InvalidArgumentError('give a number of seconds.');
-}
+  new Option('--as <kind>', 'kind of the id, if it could be either').choices(SUBJECT_KINDS);

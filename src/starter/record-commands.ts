@@ -1,28 +1,23 @@
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { CONVERSION_TYPES } from '../contract/consolidated-query.ts';
-import type { CommandContext, CommonOptions } from './commands/command.ts';
+import type { CommandGroup } from './command-group.ts';
 import { type RecordsOptions, records } from './commands/records.ts';
-import type { CommandResult } from './terminal.ts';
 
-/** What the program gives to each group of commands. */
-interface ProgramParts {
-  run(common: CommonOptions, command: (context: CommandContext) => Promise<CommandResult>): Promise<void>;
-  subcommand(name: 'records', description: string): Command;
-  following(command: Command): Command;
-}
-
-export function addRecordCommands({ run, subcommand, following }: ProgramParts): void {
+export function addRecordCommands({ run, subcommand, following }: CommandGroup<'records'>): void {
   following(
-    subcommand('records', "Save a patient's merged record: as FHIR, or as a medical record summary to read"),
+    subcommand(
+      'records',
+      "Save a patient's merged record, as FHIR (json) or as a readable summary (pdf, html)",
+    ),
   )
     .argument('<patientId>', 'id of the patient')
     .addOption(
-      new Option('--format <format>', 'form of the record').choices([...CONVERSION_TYPES]).default('pdf'),
+      new Option('--format <format>', 'format of the file').choices([...CONVERSION_TYPES]).default('pdf'),
     )
-    .requiredOption('--out <file>', 'where to save it')
+    .requiredOption('--out <file>', 'file to create')
     .option('--resources <types>', 'FHIR resource types, separated by commas (default: all)')
-    .option('--from <date>', 'YYYY-MM-DD, first day that counts')
-    .option('--to <date>', 'YYYY-MM-DD, last day that counts')
+    .option('--from <date>', 'first day to include (YYYY-MM-DD)')
+    .option('--to <date>', 'last day to include (YYYY-MM-DD)')
     .action((patientId: string, options: RecordsOptions) =>
       run(options, (context) => records(patientId, options, context)),
     );

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** Columns as wide as their widest cell, which may be coloured. Lines without blanks at their ends. */
+/** Renders a table as lines: head, rule, rows. Cells may contain colour codes, which do not count for the width. */
 export function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const widths = head.map((title, column) =>
     Math.max(...[title, ...rows.map((row) => row[column] ?? '')].map(visibleLength)),

@@ -1,7 +1,7 @@
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import { type LineStream, LiveLines } from './progress/live-lines.ts';
 
-/** What a command leaves behind: lines for people or a document for programs, and how the process ends. */
+/** Result of a command: lines for people, a document for programs (`--json`), and the exit code. */
 export interface CommandResult {
   exitCode: ExitCode;
   lines: readonly string[];
@@ -13,14 +13,14 @@ export interface Streams {
   stderr: LineStream;
 }
 
-/** Where a command shows its progress, and how it learns that nobody wants to see any more of it. */
+/** Where a command prints its progress, and the signal that ends following. */
 export interface Terminal {
   live: LiveLines;
-  /** Raised by Ctrl-C. */
+  /** Aborted by Ctrl-C. */
   interrupted: AbortSignal;
 }
 
-/** With `json` stdout is for the document alone. */
+/** With `json`, progress goes to stderr: stdout carries only the document. */
 export const openTerminal = (
   { stdout, stderr }: Streams,
   { json, interrupted }: { json: boolean; interrupted: AbortSignal },
@@ -40,9 +40,12 @@ export function writeError(
   if (json) stdout.write(`${JSON.stringify({ error: error.message, exitCode: error.exitCode })}\n`);
 }
 
-/** What following ends with when the work has not ended: by Ctrl-C or by --timeout. */
+/** Exit code when following ended before the work did: by Ctrl-C, or by `--timeout`. */
 export const unfinishedExit = (interrupted: AbortSignal): ExitCode =>
   interrupted.aborted ? EXIT.interrupted : EXIT.running;
 
+export const howToRetry = (requestId: string, source: string): string =>
+  `Retry the ${source} source with: npm run starter -- retry ${requestId} ${source}`;
+
 export const howToFollow = (subject: string): string =>
-  `The work goes on without this terminal. Look at it with: npm run starter -- status ${subject}`;
+  `The work continues without this terminal. Check on it with: npm run starter -- status ${subject}`;

@@ -52,8 +52,8 @@ function startDemo(...args: string[]) {
 
 test('the demo does what it promises, can be looked at in the Temporal UI, and leaves on Ctrl-C', async (context) => {
   const demo = startDemo('--keep');
-  const printed = await demo.until('Stays up');
-  expect(printed).toContain('All 5 patients ended as they must; all 6 incidents were handled');
+  const printed = await demo.until('keeps running');
+  expect(printed).toContain('All 5 patients ended as expected, and all 6 injected faults were handled');
   expect(printed).not.toContain('✗');
 
   const page = printed.match(/http:\S+network-query\S+/g)?.at(-1) ?? '';
@@ -74,7 +74,7 @@ test('the demo says so, and fails, when something is not as it must be', async (
   expect(await demo.ended).toBe(1);
   const summary = JSON.parse(demo.stdout().trimEnd().split('\n').at(-1) ?? '') as { faults: string[] };
   expect(summary.faults).toHaveLength(1);
-  expect(summary.faults[0]).toContain('503, 503, 200 expected, got 200');
+  expect(summary.faults[0]).toContain('expected 503, 503, 200; got 200');
 }, 180_000);
 
 /** What the page says once it shows `awaited`, to the operator who opened the link. */

@@ -10,23 +10,23 @@ import type { Recovery } from '../../exchange/platform/recovery/recovery.ts';
 
 export type ReconcileActivities = ReturnType<typeof createReconcileActivities>;
 
-/** How long the process that committed the work has to start it itself. */
+/** What the process that committed it has this long to do itself. */
 const RUN_GRACE_MS = 5_000;
 const EVENT_GRACE_MS = 30_000;
-/** Maximum of each kind per run; the next run continues. */
+/** At a time; the next run takes the rest. */
 const BATCH = 500;
 
 export interface Reconciled {
   runsEnsured: number;
   attemptsEnded: number;
   eventsHandedOver: number;
-  /** Deleted idempotency keys that had expired. */
+  /** Idempotency keys older than they are honoured. */
   keysForgotten: number;
-  /** Counts by `Recovery.name`, without zeros. */
+  /** By `Recovery.name`, where there was any. */
   others: Record<string, number>;
 }
 
-/** Completes what a crash or an outage left unfinished. Running it twice in parallel is harmless. */
+/** Takes up what a crash or an outage left behind. Running it twice at once is harmless. */
 export function createReconcileActivities(deps: {
   store: Store;
   launcher: Launcher;
@@ -35,14 +35,11 @@ export function createReconcileActivities(deps: {
 }) {
   const { store, launcher, webhookDispatcher } = deps;
 
-  /**
-   * Starts the workflow of a run. If it was terminated instead of completing, nothing would end its open attempts, so they
-   * are ended here. Returns how many.
-   */
+  /** Starts a run's workflow; what a terminated one left behind, which nobody would end any more, is ended. */
   async function ensureRun(accountId: string, requestId: string, run: number): Promise<number> {
     const state = await launcher.start(accountId, requestId, run);
     if (state === 'open') return 0;
-    const reason = 'The workflow of this query ended unexpectedly';
+    const reason = 'The workflow was ended from outside';
     return store.asAccount(accountId, (tx) => failOpenAttempts(tx, { requestId, run }, reason));
   }
 
@@ -88,8 +85,8 @@ export function createReconcileActivities(deps: {
       }
       result.keysForgotten = await store.asSystem(deleteOldIdempotencyKeys);
       if (runs.length + events.length > 0 || Object.keys(result.others).length > 0)
-        log.info('completed unfinished work', { ...result });
-      // A failure does not keep the other work waiting, but makes this run visible as failed.
+        log.info('took up left-over work', { ...result });
+      // One that cannot be taken up keeps no other waiting, but the round is shown as failed.
       if (failures.length > 0) throw failures[0];
       return result;
     },

@@ -12,7 +12,7 @@ export function createWebhookActivities(deps: {
   temporal: Client;
 }) {
   return {
-    /** Makes one attempt to deliver an event. After its end, signals the patient's next event that it may be sent. */
+    /** One attempt on an event. After a success the patient's next event is told that its turn has come. */
     async deliverEvent(event: { accountId: string; eventId: string }): Promise<DeliveryOutcome> {
       const outcome = await deps.delivery.attempt(event.accountId, event.eventId);
       const next =
@@ -21,7 +21,7 @@ export function createWebhookActivities(deps: {
         await deps.temporal.workflow
           .getHandle(webhookDeliveryWorkflowId(next))
           .signal(WEBHOOK_DELIVERY_MESSAGES.deliverNow)
-          // The next event has no workflow waiting; send it directly.
+          // It has no workflow that waits for its turn.
           .catch(() => deps.webhookDispatcher.resume(event.accountId, [next]));
       }
       return outcome;

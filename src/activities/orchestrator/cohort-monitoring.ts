@@ -8,15 +8,15 @@ import { asApplicationFailure } from './call-exchange.ts';
 export type MonitoringActivities = ReturnType<typeof createMonitoringActivities>;
 export type { MonitoredPage, PageInput };
 
-/** Sent also while one patient takes long, so that Temporal notices a killed worker. */
+/** Also while one patient takes long: a killed worker is noticed by missing it. */
 const HEARTBEAT_EVERY_MS = 2_000;
 
-/** The activity of `cohortMonitoring`. */
+/** What `cohortMonitoring` does at the exchange. */
 export function createMonitoringActivities({ clientFor, idHmacKey }: EndpointActivityDeps) {
   return {
     /**
-     * Starts queries for one page of a cohort. A retry continues after the last patient that a heartbeat recorded; a
-     * cancelled page returns what it has done so far. The type of a failure is its `FailureKind`.
+     * Starts the queries of a page of a cohort. One that is cut off goes on after the last patient of whom a
+     * heartbeat told; a cancelled one ends with what it has done. Fails with the `FailureKind` as its type.
      */
     async monitorPage(input: PageInput): Promise<MonitoredPage> {
       const details: unknown = activityInfo().heartbeatDetails;
@@ -29,7 +29,7 @@ export function createMonitoringActivities({ clientFor, idHmacKey }: EndpointAct
             client: clientFor(input.exchange),
             hmacKey: idHmacKey,
             note: (page) => {
-              // Clone it: Temporal encodes the details later, when the page may have changed.
+              // It is encoded later, when the page may have gone on.
               noted = structuredClone(page);
               heartbeat(noted);
             },
@@ -48,6 +48,6 @@ export function createMonitoringActivities({ clientFor, idHmacKey }: EndpointAct
   };
 }
 
-/** Heartbeat details of an earlier attempt of this activity are untyped. */
+/** Heartbeat details come from an earlier attempt of the same activity. */
 const isPage = (details: unknown): details is MonitoredPage =>
   typeof details === 'object' && details !== null && 'canList' in details && 'skipped' in details;

@@ -1,17 +1,17 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { BULK_ONBOARDING_MESSAGES } from '../../contract/bulk-onboarding.ts';
 import type { BulkOnboardingHandle } from '../../orchestrator/bulk-onboarding/start-bulk-onboarding.ts';
 import { RefusedError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
+import { prepareOutFolder } from '../output/out-folder.ts';
 import { lookAtBulk } from '../progress/follow-bulk.ts';
 import { type BulkOnboardings, openBulkOnboardings } from '../target/bulk-onboardings.ts';
 import type { CommandResult } from '../terminal.ts';
-import { followToEnd } from './bulk-follow.ts';
 import type { CommandContext, CommonOptions, FollowingOptions } from './command.ts';
 import { bulkResult } from './report-bulk.ts';
 import { saveOutcome } from './save-outcome.ts';
+import { watchBulk } from './watch-bulk.ts';
 
 const UPDATE_TIMEOUT_MS = 60_000;
 
@@ -22,22 +22,23 @@ interface Job {
   bulks: BulkOnboardings;
 }
 
-/** How a bulk onboarding stands now; with `out` its files are saved into that folder. */
-export const bulkStatus = (
+/** Shows the state of a bulk onboarding; with `out`, saves its result files into that folder. */
+export async function bulkStatus(
   jobId: string,
   { out }: CommonOptions & { out?: string },
   context: CommandContext,
-): Promise<CommandResult> =>
-  withJob(jobId, context, async ({ workflowId, handle, bulks }) => {
+): Promise<CommandResult> {
+  if (out !== undefined) await prepareOutFolder(out);
+  return withJob(jobId, context, async ({ workflowId, handle, bulks }) => {
     const view = await lookAtBulk(handle, context.target.exchange);
     if (out === undefined || view.outcome === undefined)
       return bulkResult('bulk-status', { jobId, workflowId, view }, context);
-    await mkdir(out, { recursive: true });
     const saved = await saveOutcome(view.outcome, join(out, fileNameOf(jobId)), bulks.files);
     return bulkResult('bulk-status', { jobId, workflowId, view, saved }, context);
   });
+}
 
-/** Pauses or resumes the exchange's work on the rows. */
+/** Pauses or resumes the exchange's work on the rows. Throws RefusedError when the bulk onboarding has ended. */
 export const bulkSteer = (
   how: 'pause' | 'resume',
   jobId: string,
@@ -51,53 +52,68 @@ export const bulkSteer = (
       );
     } catch (error) {
       if (error instanceof WorkflowUpdateFailedError)
-        throw new RefusedError(`Not possible now: ${error.cause?.message ?? 'it was refused'}.`);
+        throw new RefusedError(`Cannot ${how} job ${jobId}: ${error.cause?.message ?? 'it was rejected'}.`);
       throw error;
     }
     const view = await lookAtBulk(handle, context.target.exchange);
     return { ...bulkResult(`bulk-${how}`, { jobId, workflowId, view }, context), exitCode: EXIT.done };
   });
 
-/** Ends a bulk onboarding and its request; rows that were handled stay. */
+/** Cancels a bulk onboarding and its request at the exchange; rows that were already processed are kept. */
 export const bulkCancel = (
   jobId: string,
   options: FollowingOptions,
   context: CommandContext,
 ): Promise<CommandResult> =>
-  withJob(jobId, context, async ({ workflowId, handle, bulks }) => {
-    const { status } = await handle.describe();
-    if (status.name !== 'RUNNING' && status.name !== 'PAUSED')
-      throw new RefusedError(`The bulk onboarding has ended: ${status.name.toLowerCase()}.`);
+  withJob(jobId, context, async (job) => {
+    const { workflowId, handle, bulks } = job;
+    const ended = await endedError(job, context);
+    if (ended !== undefined) throw ended;
     await handle.cancel();
-    if (!options.wait)
-      return { ...bulkResult('bulk-cancel', { jobId, workflowId }, context), exitCode: EXIT.done };
-    const result = await followToEnd(
+    if (!options.wait) {
+      const reported = { jobId, workflowId, requested: 'cancelling' as const };
+      return { ...bulkResult('bulk-cancel', reported, context), exitCode: EXIT.done };
+    }
+    const result = await watchBulk(
       'bulk-cancel',
       { subject: 'bulk onboarding', jobId, workflowId },
       { timeout: options.timeout, handle, bulks },
       context,
     );
-    // It may have come to its end while it was being cancelled.
+    // It may have ended otherwise before the cancellation took effect.
     return result.document.status === 'cancelled' ? { ...result, exitCode: EXIT.done } : result;
   });
 
 async function withJob(
   jobId: string,
-  { target, env }: CommandContext,
+  context: CommandContext,
   work: (job: Job) => Promise<CommandResult>,
 ): Promise<CommandResult> {
-  const bulks = await openBulkOnboardings(target, env);
+  const bulks = await openBulkOnboardings(context.target, context.env);
+  const job = { jobId, bulks, ...bulks.find(jobId) };
   try {
-    return await work({ jobId, bulks, ...bulks.find(jobId) });
+    return await work(job);
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError)
-      throw new RefusedError('No bulk onboarding of that job, or none that runs, is known here.');
-    throw error;
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+    // Temporal answers alike for an unknown workflow and for an update of one that has ended.
+    throw (
+      (await endedError(job, context).catch(() => undefined)) ??
+      new RefusedError(`There is no bulk onboarding with the job id ${jobId}.`)
+    );
   } finally {
     await bulks.close();
   }
 }
 
-/** A job id is any text. */
+/** The error for a bulk onboarding that has ended, with the state that `bulk-status` shows; undefined while it runs. */
+async function endedError(
+  { jobId, handle }: Job,
+  { target }: CommandContext,
+): Promise<RefusedError | undefined> {
+  const { state } = await lookAtBulk(handle, target.exchange);
+  return state === 'running' ? undefined : new RefusedError(`Job ${jobId} has already ended: ${state}.`);
+}
+
+/** A job id is any text; a file name is not. */
 const fileNameOf = (jobId: string): string =>
   jobId.replaceAll(/[^\w.-]+/g, '-').replace(/^[.-]+/, '') || 'bulk';

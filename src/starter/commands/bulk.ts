@@ -1,33 +1,34 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { RefusedError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { checkPanel, type PanelFile, wrongRows } from '../input/panel-file.ts';
+import { prepareOutFolder } from '../output/out-folder.ts';
 import { listRowErrors, type RowErrors } from '../output/row-errors.ts';
 import { number } from '../progress/bulk-rows.ts';
 import { plainText } from '../progress/plain-text.ts';
 import { type BulkOnboardings, openBulkOnboardings } from '../target/bulk-onboardings.ts';
 import { facilityOf } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';
-import { followToEnd } from './bulk-follow.ts';
 import type { CommandContext, FollowingOptions } from './command.ts';
 import { bulkResult } from './report-bulk.ts';
+import { watchBulk } from './watch-bulk.ts';
 
 export interface BulkOptions extends FollowingOptions {
   dryRun?: boolean;
   sendAnyway?: boolean;
   job?: string;
-  /** Folder for what comes of it; else next to the file. */
+  /** Folder for the result files; default: the folder of the CSV. */
   out?: string;
 }
 
 const SHOWN_MAX = 10;
 
 /**
- * Checks a CSV of patients by the exchange's own rules, hands it to a `bulkOnboarding` and follows that to its end. A
- * file with rows that break a rule is sent only with `sendAnyway`, or in a dry run.
+ * Checks a CSV of patients by the exchange's own rules (docs/interface.md, "Bulk CSV"), starts a `bulkOnboarding`
+ * workflow with it, and follows that until it ends. A file with invalid rows is sent only with `sendAnyway`, or in a dry
+ * run. Throws UsageError, RefusedError.
  */
 export async function bulk(
   path: string,
@@ -39,7 +40,7 @@ export async function bulk(
   live.set(subject, ['checking the file']);
   const panel = await checkPanel(path);
   const folder = options.out ?? dirname(path);
-  await mkdir(folder, { recursive: true });
+  await prepareOutFolder(folder);
   const output = join(folder, basename(path).replace(/\.csv$/i, ''));
   const errors = await listRowErrors(`${output}.errors.csv`, wrongRows(panel), SHOWN_MAX);
   for (const line of errorLines(errors, panel)) live.print(line);
@@ -57,7 +58,7 @@ export async function bulk(
       live.close();
       return { ...bulkResult('bulk', job, context), exitCode: EXIT.done };
     }
-    return await followToEnd(
+    return await watchBulk(
       'bulk',
       { subject, output, ...job },
       { ...options, handle: started.handle, bulks },
@@ -81,10 +82,10 @@ async function start(
     const started = await startJob({ jobId, facilityId, dryRun, file, rows: panel.rows });
     isTaken = started.kind === 'new';
     if (started.kind === 'other-file')
-      throw new RefusedError(`Job ${jobId} was started with another file. Give this one another --job.`);
+      throw new RefusedError(`Job ${jobId} was started with another file. Pass another --job for this file.`);
     if (started.kind === 'other-mode')
       throw new RefusedError(
-        `Job ${jobId} was started ${dryRun ? 'without' : 'with'} --dry-run. Give this one another --job.`,
+        `Job ${jobId} was started ${dryRun ? 'without' : 'with'} --dry-run. Pass another --job.`,
       );
     return started;
   } finally {
@@ -93,21 +94,24 @@ async function start(
 }
 
 function errorLines({ rows, first, path }: RowErrors, panel: PanelFile): string[] {
-  if (rows === 0) return [`${number(panel.rows)} rows, none breaks a rule.`];
+  if (rows === 0) return [`${rowCount(panel.rows)} checked, all valid.`];
   const shown = first.flatMap(({ row, errors }) =>
     errors.map(
       ({ column, message }) =>
         `  row ${row}${column === '' ? '' : `, ${plainText(column)}`}: ${plainText(message)}`,
     ),
   );
-  const more = rows > first.length ? [`  … and ${number(rows - first.length)} more rows`] : [];
+  const more = rows > first.length ? [`  … and ${rowCount(rows - first.length, 'more ')}`] : [];
   return [
-    `${number(rows)} of ${number(panel.rows)} rows break a rule:`,
+    `${number(rows)} of ${rowCount(panel.rows)} ${rows === 1 ? 'is' : 'are'} invalid:`,
     ...shown,
     ...more,
-    `All of them: ${path}`,
+    `Full list: ${path}`,
   ];
 }
+
+const rowCount = (count: number, more = ''): string =>
+  `${number(count)} ${more}${count === 1 ? 'row' : 'rows'}`;
 
 const notSent = (panel: PanelFile, errors: RowErrors): CommandResult => ({
   exitCode: EXIT.usage,
@@ -120,7 +124,7 @@ const notSent = (panel: PanelFile, errors: RowErrors): CommandResult => ({
   },
   lines: [
     '',
-    'Nothing was sent. Correct these rows, or send the file as it is with --send-anyway: the other rows go in, and',
-    'these come back in a file of rows to correct.',
+    'Nothing was sent. Correct these rows and run the command again. Or add --send-anyway: the valid rows are imported,',
+    'and the invalid ones are saved to a file for correction.',
   ],
 });

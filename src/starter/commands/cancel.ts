@@ -5,7 +5,7 @@ import type { OnboardingHandle } from '../../orchestrator/patient-onboarding/sta
 import { RefusedError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { parseSubject, type SubjectKind } from '../input/subject.ts';
-import { followOnboarding } from '../progress/follow-onboarding.ts';
+import { followOnboarding, lookAtOnboarding } from '../progress/follow-onboarding.ts';
 import { QueryReader } from '../progress/look-at-query.ts';
 import { onboardingRows } from '../progress/rows.ts';
 import { findSubject } from '../target/find-subject.ts';
@@ -14,14 +14,14 @@ import { type CommandContext, endOfFollowing, type FollowingOptions } from './co
 import { onboardingsResult } from './report-onboarding.ts';
 import { queryResult } from './report-query.ts';
 import { explained } from './retry.ts';
-import { unknown } from './status.ts';
+import { unknownId } from './status.ts';
 
 export interface CancelOptions extends FollowingOptions {
   source?: SourceType;
   as?: SubjectKind;
 }
 
-/** Ends a query, one of its sources, or an onboarding; its exit code tells whether it was cancelled. */
+/** Cancels a query, one source of a query, or an onboarding. The exit code is 0 when it was cancelled. */
 export async function cancel(
   id: string,
   options: CancelOptions,
@@ -33,7 +33,9 @@ export async function cancel(
   const { onboardings, handle, workflowId } = found;
   try {
     if (options.source !== undefined)
-      throw new UsageError('--source is for a query; give the request id instead of the onboarding.');
+      throw new UsageError(
+        '--source applies to queries only: pass the request id of the query instead of the onboarding.',
+      );
     return await cancelOnboarding(handle, workflowId, options, context);
   } finally {
     await onboardings.close();
@@ -65,15 +67,16 @@ async function cancelOnboarding(
 ): Promise<CommandResult> {
   const { live } = context.terminal;
   try {
-    const { status } = await handle.describe();
-    if (status.name !== 'RUNNING' && status.name !== 'PAUSED')
-      throw new RefusedError(`The onboarding has ended: ${status.name.toLowerCase()}.`);
+    const { state } = await lookAtOnboarding(handle, context.target.exchange);
+    if (state !== 'running') throw new RefusedError(`The onboarding has already ended: ${state}.`);
     await handle.cancel();
   } catch (error) {
-    throw error instanceof WorkflowNotFoundError ? unknown() : error;
+    throw error instanceof WorkflowNotFoundError ? unknownId() : error;
   }
-  if (!options.wait)
-    return { ...onboardingsResult('cancel', [{ workflowId }], context), exitCode: EXIT.done };
+  if (!options.wait) {
+    const reported = { workflowId, requested: 'cancelling' as const };
+    return { ...onboardingsResult('cancel', [reported], context), exitCode: EXIT.done };
+  }
   const view = await followOnboarding(
     handle,
     (now) => live.set('onboarding', onboardingRows(now, live.colors)),
@@ -81,6 +84,6 @@ async function cancelOnboarding(
   );
   live.close();
   const result = onboardingsResult('cancel', [{ workflowId, view }], context);
-  // It may have come to its end while it was being cancelled.
+  // It may have ended otherwise before the cancellation took effect.
   return view.state === 'cancelled' ? { ...result, exitCode: EXIT.done } : result;
 }

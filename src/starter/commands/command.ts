@@ -14,14 +14,14 @@ export interface FollowingOptions extends CommonOptions {
   timeout?: number;
 }
 
-/** What a command is run with. */
+/** What every command receives. */
 export interface CommandContext {
   terminal: Terminal;
   target: Target;
   env?: Env;
 }
 
-/** Runs a command on its exchange, and leaves nothing open. */
+/** Opens the exchange that the options name, runs a command on it, and closes everything again. */
 export async function withTarget<R>(
   options: TargetOptions,
   { terminal, env }: { terminal: Terminal; env?: Env },
@@ -36,7 +36,7 @@ export async function withTarget<R>(
   }
 }
 
-/** Raised by Ctrl-C, or when `--timeout` seconds are over. */
+/** A signal that is aborted by Ctrl-C, or after `timeout` seconds. */
 export function endOfFollowing({ interrupted }: Terminal, { timeout }: { timeout?: number }): AbortSignal {
   return timeout === undefined ? interrupted : anySignal([interrupted, timeoutSignal(timeout * 1_000)]);
 }

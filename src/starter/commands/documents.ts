@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -7,6 +7,7 @@ import type { DocumentFormat } from '../../contract/documents.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { mapAtMost } from '../at-most.ts';
 import { EXIT } from '../exit-codes.ts';
+import { prepareOutFolder } from '../output/out-folder.ts';
 import { saveAside } from '../output/save-aside.ts';
 import { renderTable } from '../table.ts';
 import { createDownloads } from '../target/download.ts';
@@ -25,26 +26,29 @@ export interface DocumentsOptions extends CommonOptions {
 const AT_ONCE = 4;
 const HEAD = ['file', 'type', 'bytes', 'filed', 'description'];
 
-/** A patient's documents; with `out` they are fetched into that folder, C-CDA documents as `format`. */
+/**
+ * Lists a patient's documents. With `out`, downloads them into that folder; C-CDA documents are converted to `format`.
+ * Throws UsageError, ExchangeCallError.
+ */
 export async function documents(
   patientId: string,
   { out, format, from, to, content }: DocumentsOptions,
   { target, terminal }: CommandContext,
 ): Promise<CommandResult> {
+  if (out !== undefined) await prepareOutFolder(out);
   const { answer } = await target.exchange.call('listDocuments', {
     query: { patientId, output: 'dto', dateFrom: from, dateTo: to, content },
   });
   const found = answer.documents;
   if (found.length === 0) {
-    const lines = ['The exchange holds no such documents of this patient.'];
+    const lines = ['No documents found for this patient.'];
     return { exitCode: EXIT.done, lines, document: { command: 'documents', patientId, documents: [] } };
   }
-  if (out !== undefined) await mkdir(out, { recursive: true, mode: 0o700 });
   let done = 0;
   const saved = await mapAtMost(out === undefined ? [] : found, AT_ONCE, async ({ fileName }) => {
     const path = await fetchOne(target, fileName, out ?? '', format);
     done += 1;
-    terminal.live.set('documents', [`${done} of ${found.length} documents fetched`]);
+    terminal.live.set('documents', [`${done} of ${found.length} downloaded`]);
     return path;
   });
   const rows = found.map(({ fileName, mimeType, size, indexed, description }, index) => [
@@ -62,7 +66,7 @@ export async function documents(
   };
 }
 
-/** As it came, where it cannot be converted. Returns the path. */
+/** Downloads one document, unconverted if it cannot be converted. Returns the path of the file. */
 async function fetchOne(
   target: Target,
   fileName: string,
@@ -73,7 +77,7 @@ async function fetchOne(
     (await target.exchange.call('getDocumentUrl', { query: { fileName, conversionType } })).answer.url;
   const converted = format && (await urlOf(format).catch(undefinedIfUnconvertible));
   const bytes = await buffer(await createDownloads().download(converted ?? (await urlOf())));
-  // Named by somebody else: nothing but a name in this folder.
+  // The name comes from the source: it must not lead out of this folder.
   const name =
     basename(fileName)
       .replaceAll(/[^\w.-]/g, '_')

@@ -7,14 +7,17 @@ export interface EmbedOptions extends CommonOptions {
   seconds?: number;
 }
 
-/** Makes an embed token and tells the address of a patient's page with it, to open in a browser or to put in a frame. */
+/**
+ * Creates an embed token and returns the address of the patient's page with it, for a browser or an iframe
+ * (docs/interface.md, "E1. Create embed token").
+ */
 export async function embed(
   patientId: string,
   { seconds }: EmbedOptions,
   { target }: CommandContext,
 ): Promise<CommandResult> {
   const { exchange } = target;
-  // Asked for first: a page of nobody would tell only when it is opened.
+  // Checked here because the page itself reports an unknown patient only once it is opened.
   const { answer: patient } = await exchange.call('getPatient', { params: { id: patientId } });
   const { answer: account } = await exchange.call('getSettings', {});
   const { answer } = await exchange.call(
@@ -29,7 +32,7 @@ export async function embed(
     lines: [
       url,
       '',
-      'Whoever has this address may read the records of this account until the token expires.',
+      "Keep this address secret: until the token expires, it gives read access to this account's records.",
     ],
     document: { command: 'embed', patientId: patient.id, url },
   };

@@ -13,14 +13,14 @@ export interface MessagesListOptions extends CommonOptions {
   status?: MessageStatus;
   sort?: `${(typeof MESSAGE_SORT)[number]}=${'asc' | 'desc'}`;
   count: number;
-  /** Cursors, as an earlier page told them. */
+  /** Cursors that an earlier page printed. */
   fromItem?: string;
   toItem?: string;
 }
 
 const HEAD = ['message', 'direction', 'status', 'sent', 'destination', 'patient', 'files', 'subject'];
 
-/** A page of the messages that the filters let through (E12), and how to get the pages beside it. */
+/** Lists one page of messages (docs/interface.md, "E12. List messages") with the cursors of the neighbouring pages. */
 export async function messagesList(
   { direction, patient, destination, status, sort, count, fromItem, toItem }: MessagesListOptions,
   { target, terminal }: CommandContext,
@@ -40,11 +40,11 @@ export async function messagesList(
   return {
     exitCode: EXIT.done,
     lines: [
-      ...(rows.length === 0 ? ['There are no such messages.'] : renderTable(HEAD, rows)),
+      ...(rows.length === 0 ? ['No messages found.'] : renderTable(HEAD, rows)),
       '',
       `${messages.length} of ${meta.itemsInTotal ?? 'an unknown number of'} messages.`,
       ...(next === undefined ? [] : [`Next page: --from-item ${next}`]),
-      ...(previous === undefined ? [] : [`Page before: --to-item ${previous}`]),
+      ...(previous === undefined ? [] : [`Previous page: --to-item ${previous}`]),
     ],
     document: {
       command: 'messages list',

@@ -16,7 +16,7 @@ export interface MessagesSendOptions extends FollowingOptions {
   network?: MessageNetwork;
 }
 
-/** Sends a message about a patient, and follows its transmission to the end. */
+/** Sends a message about a patient, and follows its transmission until it ends. */
 export async function messagesSend(
   patientId: string,
   { to, subject, body, attach, npi, network, wait, timeout }: MessagesSendOptions,
@@ -45,7 +45,7 @@ export async function messagesSend(
   live.close();
   const result = messageResult('messages send', message, context);
   const exitCode = exitOfMessage(message, terminal.interrupted);
-  const later = `It goes on without this terminal. Look at it with: npm run starter -- messages show ${sent.id}`;
+  const later = `The transmission continues without this terminal. Check on it with: npm run starter -- messages show ${sent.id}`;
   return {
     exitCode,
     ...result,

@@ -3,7 +3,7 @@ import type { CommandResult } from '../terminal.ts';
 import type { CommandContext, CommonOptions } from './command.ts';
 import { messageResult } from './report-message.ts';
 
-/** One message with its text. */
+/** Shows one message with its text. */
 export async function messagesShow(
   messageId: string,
   _options: CommonOptions,

@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { MessageNetwork } from '../../contract/messages.ts';
 import { transportOf } from '../../contract/messages.ts';
 import { createSimulatorAdmin } from '../../simulator/admin-client.ts';
-import { loadSamplePatients } from '../../simulator/samples.ts';
 import { UsageError } from '../errors.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
+import { findSample } from '../input/patients.ts';
+import { readInputFile } from '../input/read-input-file.ts';
 import { renderTable } from '../table.ts';
-import type { Target } from '../target/target.ts';
-import { facilityOf } from '../target/target.ts';
+import { facilityOf, requireStack, type Target } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { CommandContext, CommonOptions } from './command.ts';
 
@@ -21,18 +20,20 @@ export interface MessagesSimulateOptions extends CommonOptions {
   attachFile?: string[];
   network?: MessageNetwork;
   npi?: string[];
-  /** The transport partner's id of the message: the same again is the same message. */
+  /** The transport partner's id of the message; the same id always means the same message. */
   id?: string;
   times: number;
 }
 
-/** Has the simulated transport partner of the running stack bring a message; how the exchange answered each time. */
+/**
+ * Makes the stack's simulated transport partner deliver a message to the exchange, and reports the response to each
+ * delivery. Throws UsageError.
+ */
 export async function messagesSimulate(
   options: MessagesSimulateOptions,
   { target }: CommandContext,
 ): Promise<CommandResult> {
-  if (target.stack === undefined)
-    throw new UsageError('Only a running stack has a simulator; leave --base-url out.');
+  const { connection } = requireStack(target);
   const patient = options.sample === undefined ? undefined : personOf(options.sample);
   const attachments = await Promise.all((options.attachFile ?? []).map(readAttachment));
   const destination = options.to ?? (await oidOfFacility(target));
@@ -42,15 +43,19 @@ export async function messagesSimulate(
     ...{ destination, network, subject: options.subject, body: options.body },
     ...{ intendedRecipientNpi: options.npi, patient, attachments },
   };
-  const { simulatorUrl, simulatorAdminToken } = target.stack.connection;
-  const simulator = createSimulatorAdmin(simulatorUrl, simulatorAdminToken);
+  const simulator = createSimulatorAdmin(connection.simulatorUrl, connection.simulatorAdminToken);
   const statuses: number[] = [];
   for (let times = 0; times < options.times; times += 1)
     statuses.push(await simulator.deliverMessage(message));
   const rows = statuses.map((status) => [message.messageId, String(status), MEANINGS[status] ?? '']);
   return {
     exitCode: exitOf(statuses),
-    lines: renderTable(['message of the partner', 'status', 'answer'], rows),
+    lines: [
+      ...renderTable(["partner's message id", 'status', 'response'], rows),
+      ...(statuses.includes(200)
+        ? ['', 'See it with: npm run starter -- messages list --direction inbound']
+        : []),
+    ],
     document: {
       command: 'messages simulate',
       ...{ messageId: message.messageId, destination, statuses, attachments: attachments.length },
@@ -59,14 +64,14 @@ export async function messagesSimulate(
 }
 
 const MEANINGS: Readonly<Record<number, string>> = {
-  0: 'the exchange did not answer',
-  200: 'taken',
-  400: 'not readable as a message',
-  401: 'the signature is not that of the transport partner',
-  404: 'nobody receives there',
-  409: 'several accounts receive there',
-  413: 'larger than what is taken',
-  422: 'an attachment is not one that is taken',
+  0: 'no response from the exchange',
+  200: 'accepted',
+  400: 'not a valid message',
+  401: "the signature is not the transport partner's",
+  404: 'no account receives messages at this address',
+  409: 'several accounts receive messages at this address',
+  413: 'the message is too large',
+  422: 'an attachment is of a type that is not accepted',
 };
 
 function exitOf(statuses: readonly number[]): ExitCode {
@@ -75,15 +80,9 @@ function exitOf(statuses: readonly number[]): ExitCode {
   return worst >= 400 && worst < 500 ? EXIT.refused : EXIT.error;
 }
 
-/** As the sender's side describes the person. Throws UsageError. */
+/** The sample patient as the sending side describes a patient. Throws UsageError. */
 function personOf(key: string) {
-  const samples = loadSamplePatients();
-  const sample = samples.find((known) => known.key === key);
-  if (sample === undefined)
-    throw new UsageError(
-      `No sample is called ${key}. There are:\n${samples.map((known) => `  ${known.key}`).join('\n')}`,
-    );
-  const { firstName, lastName, dob, genderAtBirth, address } = sample.createBody;
+  const { firstName, lastName, dob, genderAtBirth, address } = findSample(key).createBody;
   return {
     ...{ firstNames: [firstName], lastNames: [lastName], dob, gender: genderAtBirth },
     zip: address[0]?.zip ?? '',
@@ -97,9 +96,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** Throws UsageError. */
 async function readAttachment(path: string) {
-  const content = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`${path} cannot be read (${error.code ?? 'unknown reason'}).`);
-  });
+  const content = await readInputFile(path);
   const extension = /\.(\w+)$/.exec(path)?.[1]?.toLowerCase() ?? '';
   return {
     fileName: basename(path),
@@ -108,11 +105,11 @@ async function readAttachment(path: string) {
   };
 }
 
-/** By XDR an account receives at its facilities. Throws UsageError. */
+/** The facility's OID: an account receives XDR messages at the OIDs of its facilities. Throws UsageError. */
 async function oidOfFacility(target: Target): Promise<string> {
   const facilityId = await facilityOf(target);
   const { answer } = await target.exchange.call('listFacilities', {});
   const oid = answer.facilities.find(({ id }) => id === facilityId)?.oid;
   if (oid !== undefined) return oid;
-  throw new UsageError('The facility has no OID that is known; give --to.');
+  throw new UsageError('The facility has no OID. Pass the destination as --to.');
 }

@@ -12,12 +12,12 @@ export interface MonitorBackfillOptions extends CommonOptions {
   to: Date;
 }
 
-/** Temporal keeps no more than a thousand runs waiting; a hundred is two years of weekly ones. */
+/** Temporal queues at most a thousand runs; a hundred covers two years of weekly runs. */
 const RUNS_MAX = 100;
 
 /**
- * Makes up for all runs of a past time, one after the other. Each works as if it were its day, so a patient who was
- * asked about in its period is not asked again.
+ * Runs all scheduled runs of a past period, one after the other. Each uses its own scheduled date, so a patient who was
+ * already queried in that run's period is not queried again. Throws UsageError, RefusedError.
  */
 export const monitorBackfill = (
   id: MonitoringId,
@@ -35,19 +35,22 @@ export const monitorBackfill = (
       startTime: timestamp(from),
       endTime: timestamp(to),
     });
-    if (times.length === 0) throw new RefusedError('No run of this schedule falls into that time.');
+    if (times.length === 0)
+      throw new RefusedError('No run of this schedule falls into the period from --from to --to.');
     if (times.length > RUNS_MAX)
-      throw new RefusedError(`That would be ${times.length} runs; give a time with at most ${RUNS_MAX}.`);
+      throw new RefusedError(
+        `The period contains ${times.length} runs; the maximum is ${RUNS_MAX}. Pass a shorter period.`,
+      );
     await handle.backfill({ start: from, end: to, overlap: ScheduleOverlapPolicy.BUFFER_ALL });
     const view = await monitoringView(monitorings.temporal, id, await monitorings.require(id));
     const result = monitoringResult('monitor backfill', [view], context, {
       say: [
-        `${times.length} ${times.length === 1 ? 'run is' : 'runs are'} made up for, one after the other.`,
+        `${times.length} ${times.length === 1 ? 'run was' : 'runs were'} queued. Check on them with: npm run starter -- monitor list ${id.cohortId}`,
       ],
     });
     return { ...result, document: { ...result.document, runs: times.length } };
   });
 };
 
-/** Seconds of the protocol are 64 bit; a number is taken as well. */
+/** The protocol declares 64-bit seconds; the library accepts a number too. */
 const timestamp = (at: Date) => ({ seconds: Math.floor(at.getTime() / 1_000) as never });

@@ -13,7 +13,7 @@ import { changeSetting, untilFollowed } from './monitor-setting.ts';
 
 export interface MonitorCreateOptions extends CommonOptions {
   frequency: MonitoringFrequency;
-  /** The rest is for a foreign exchange; our own takes it from the account. */
+  /** These four apply to other exchanges only; our own exchange takes them from the account's settings. */
   timeZone?: string;
   fromHour?: number;
   toHour?: number;
@@ -21,8 +21,9 @@ export interface MonitorCreateOptions extends CommonOptions {
 }
 
 /**
- * Has a cohort monitored. Our own exchange is told by the cohort's settings, and makes the schedule; for a foreign one,
- * whose schedules do not run, it is made here, and our worker asks that exchange.
+ * Starts monitoring a cohort. At our own exchange this changes the cohort's settings, and the exchange creates the
+ * schedule. For another exchange, which runs no schedules of ours, the schedule is created here and our worker queries
+ * that exchange. Throws UsageError, RefusedError.
  */
 export const monitorCreate = (
   id: MonitoringId,
@@ -36,7 +37,9 @@ export const monitorCreate = (
     const found = await monitorings.find(id);
     if (found === undefined)
       return monitoringResult('monitor create', [], context, {
-        say: ['The setting is on; the schedule follows as soon as Temporal and the worker are there.'],
+        say: [
+          `The ${id.kind} monitoring is enabled in the cohort's settings. Its schedule will be created as soon as Temporal and a worker are available.`,
+        ],
         exitCode: EXIT.running,
       });
     const view = await monitoringView(monitorings.temporal, id, found);
@@ -51,7 +54,7 @@ async function switchOn(
 ): Promise<string[]> {
   if ([timeZone, fromHour, toHour, queriesPerMinute].some((given) => given !== undefined))
     throw new UsageError(
-      'At our own exchange time zone, hours and limits are settings of the account; leave those options out.',
+      '--time-zone, --from-hour, --to-hour and --queries-per-minute are for other exchanges. This exchange takes them from the settings of the account: remove these options.',
     );
   await changeSetting(target.exchange, id, { enabled: true, frequency });
   await untilFollowed(
@@ -60,7 +63,7 @@ async function switchOn(
     (schedule) =>
       schedule !== undefined && stateOf(schedule) !== 'off' && frequencyOf(schedule) === frequency,
   );
-  return [`The ${id.kind} monitoring of this cohort is on, ${frequency}.`];
+  return [`The ${id.kind} monitoring of this cohort is enabled, ${frequency}.`];
 }
 
 async function makeSchedule(
@@ -84,8 +87,10 @@ async function makeSchedule(
     credentialRef: access.credentialRef,
   }).catch((error: unknown) => {
     throw error instanceof RangeError
-      ? new UsageError(`--time-zone is no IANA time zone: ${options.timeZone}`)
+      ? new UsageError(
+          `${options.timeZone} is not an IANA time zone. Pass one such as America/New_York as --time-zone.`,
+        )
       : error;
   });
-  return [`The schedule is ${made}. The worker asks the exchange of its own EXCHANGE_BASE_URL.`];
+  return [`The schedule was ${made}. The worker queries the exchange at its own EXCHANGE_BASE_URL.`];
 }

@@ -12,7 +12,7 @@ export interface MonitorListOptions extends CommonOptions {
 
 const AT_ONCE = 8;
 
-/** All monitorings of the exchange, or those of one cohort: when they run next, and what the last run did. */
+/** Lists the monitorings of the exchange, or of one cohort: the next run, and the result of the last run. */
 export const monitorList = (
   cohortId: string | undefined,
   { kind }: MonitorListOptions,
@@ -28,6 +28,11 @@ export const monitorList = (
     });
     const there = views.filter((view) => view !== undefined);
     return monitoringResult('monitor list', there, context, {
-      say: there.length === 0 ? ['Nothing is monitored on a schedule.'] : [],
+      say:
+        there.length === 0
+          ? [
+              'No scheduled monitoring found. Start one with: npm run starter -- monitor create <cohortId> <source>',
+            ]
+          : [],
     });
   });

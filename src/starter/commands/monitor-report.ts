@@ -1,13 +1,13 @@
 import type { ExitCode } from '../exit-codes.ts';
 import { EXIT } from '../exit-codes.ts';
 import { scheduleLink } from '../links.ts';
-import type { MonitoringRun, MonitoringView } from '../progress/monitoring-view.ts';
+import type { MonitoringRun, MonitoringView, RunCounts } from '../progress/monitoring-view.ts';
 import { coloured } from '../progress/rows.ts';
 import { renderTable } from '../table.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { CommandContext } from './command.ts';
 
-/** What a command that dealt with monitorings ends with: a table of them, then what else there is to say. */
+/** Result of a `monitor` command: a table of the monitorings, then the lines of `say`. */
 export function monitoringResult(
   command: string,
   views: readonly MonitoringView[],
@@ -19,7 +19,7 @@ export function monitoringResult(
     target.ui === undefined ? undefined : scheduleLink(target.ui, scheduleId),
   );
   const table = renderTable(
-    ['Cohort', 'Source', 'How often', 'State', 'Next run', 'Last run', ''],
+    ['Cohort', 'Source', 'Frequency', 'State', 'Next run', 'Last run', 'Result'],
     views.map((view) => [
       view.cohortId,
       view.kind,
@@ -47,11 +47,21 @@ export function monitoringResult(
 
 function outcome({ status, counts }: MonitoringRun): string {
   if (counts === undefined) return status;
-  const { started, skipped, failed } = counts;
-  return `${status}: ${started} started, ${skipped} skipped, ${failed} failed`;
+  const { started, skipped, skippedBecause, failed } = counts;
+  const reasons = Object.entries(skippedBecause)
+    .filter(([, count]) => count > 0)
+    .map(([reason, count]) => `${count} ${SKIP_REASONS[reason as keyof typeof skippedBecause]}`);
+  const why = reasons.length === 0 ? '' : ` (${reasons.join(', ')})`;
+  return `${status}: ${started} started, ${skipped} skipped${why}, ${failed} failed`;
 }
 
-/** Minutes in the time zone of the schedule. */
+const SKIP_REASONS: Readonly<Record<keyof RunCounts['skippedBecause'], string>> = {
+  alreadyAsked: 'already queried in this period',
+  optedOut: 'opted out',
+  gone: 'deleted',
+};
+
+/** A time to the minute, in the time zone of the schedule. */
 function localTime(at: string | undefined, timeZone = 'UTC'): string {
   if (at === undefined) return '';
   const format = new Intl.DateTimeFormat('en-CA', {

@@ -4,7 +4,7 @@ import type { ExchangeClient } from '../../orchestrator/client/exchange-client.t
 import { pause } from '../progress/pace.ts';
 import type { MonitoringId, Monitorings } from '../target/monitorings.ts';
 
-/** Changes `settings.monitoring` of a cohort, and nothing else of it. Throws ExchangeCallError. */
+/** Changes one monitoring in the cohort's `settings.monitoring`; all other settings keep their values. Throws ExchangeCallError. */
 export async function changeSetting(
   exchange: ExchangeClient,
   { cohortId, kind }: MonitoringId,
@@ -14,11 +14,11 @@ export async function changeSetting(
   await exchange.call('updateCohort', { params: { id: cohortId }, body: { settings: { monitoring } } });
 }
 
-/** The exchange writes the schedule after it has answered; `reconcile` does it when that fails. */
+/** The exchange updates the schedule after it has responded; if that fails, `reconcile` does it later. */
 const FOLLOWS_WITHIN_MS = 20_000;
 const LOOK_AGAIN_MS = 250;
 
-/** Waits until the schedule is as the setting wants it, but not for ever: it will follow without us too. */
+/** Waits, for a limited time, until the schedule reflects the cohort's setting. */
 export async function untilFollowed(
   monitorings: Monitorings,
   id: MonitoringId,

@@ -14,7 +14,7 @@ import { changeSetting, untilFollowed } from './monitor-setting.ts';
 const STARTS_WITHIN_MS = 10_000;
 const LOOK_AGAIN_MS = 200;
 
-/** Runs a monitoring now, whether or not it is paused; not while a run of it is on. */
+/** Starts a run now, also of a paused monitoring. Throws RefusedError while another run is in progress. */
 export const monitorTrigger = (
   id: MonitoringId,
   _options: CommonOptions,
@@ -23,7 +23,9 @@ export const monitorTrigger = (
   withMonitorings(context, async (monitorings) => {
     const schedule = await requireOn(monitorings, id);
     if (schedule.info.runningActions.length > 0)
-      throw new RefusedError('A run is on already; it asks about everybody.');
+      throw new RefusedError(
+        `A run of this monitoring is already in progress. Check on it with: npm run starter -- monitor list ${id.cohortId}`,
+      );
     await monitorings.handle(id).trigger(ScheduleOverlapPolicy.SKIP);
     const workflowId = await untilRun(monitorings, id, runIdOf(schedule));
     return monitoringResult('monitor trigger', [await viewOf(monitorings, id)], context, {
@@ -31,16 +33,18 @@ export const monitorTrigger = (
       say:
         workflowId !== undefined
           ? [
-              `Run ${workflowId} has started. How it goes: npm run starter -- monitor list ${id.cohortId}`,
+              `Run ${workflowId} has started. Check on it with: npm run starter -- monitor list ${id.cohortId}`,
               ...(context.target.ui === undefined
                 ? []
                 : [`Run: ${workflowLink(context.target.ui, workflowId)}`]),
             ]
-          : ['Temporal has taken the request, but has not begun the run yet.'],
+          : [
+              `Temporal accepted the request but has not started the run yet. Check on it with: npm run starter -- monitor list ${id.cohortId}`,
+            ],
     });
   });
 
-/** Workflow id of the run that comes after a known one; undefined when it is late. */
+/** Waits for a run other than the known one, and returns its workflow id; undefined when none starts in time. */
 async function untilRun(
   monitorings: Monitorings,
   id: MonitoringId,
@@ -58,7 +62,7 @@ async function untilRun(
 const runIdOf = (schedule: ScheduleDescription): string | undefined =>
   lastRunOf(schedule)?.action.workflow.workflowId;
 
-/** No further run starts until it is resumed; a run that is on goes on. */
+/** Pauses a monitoring: no further run starts until it is resumed. A run in progress continues. */
 export const monitorPause = (
   id: MonitoringId,
   { note = 'Paused by an operator' }: CommonOptions & { note?: string },
@@ -70,6 +74,7 @@ export const monitorPause = (
     return monitoringResult('monitor pause', [await viewOf(monitorings, id)], context);
   });
 
+/** Resumes a paused monitoring with its next scheduled run. */
 export const monitorResume = (
   id: MonitoringId,
   { note = 'Resumed by an operator' }: CommonOptions & { note?: string },
@@ -81,34 +86,36 @@ export const monitorResume = (
     return monitoringResult('monitor resume', [await viewOf(monitorings, id)], context);
   });
 
-/** Ends a monitoring: at our own exchange by the cohort's setting, at a foreign one the schedule goes. */
+/** Stops a monitoring: at our own exchange by the cohort's setting; for another exchange its schedule is deleted. */
 export const monitorDelete = (
   id: MonitoringId,
   _options: CommonOptions,
   context: CommandContext,
 ): Promise<CommandResult> =>
   withMonitorings(context, async (monitorings) => {
-    const say = 'A run that is on goes on to its end.';
+    const say = 'A run in progress continues until it ends.';
     if (!monitorings.isOwn) {
       await monitorings.require(id);
       await deleteMonitoringSchedule(monitorings.temporal, id.cohortId, id.kind);
-      return monitoringResult('monitor delete', [], context, { say: [`The schedule is deleted. ${say}`] });
+      return monitoringResult('monitor delete', [], context, { say: [`The schedule was deleted. ${say}`] });
     }
     await changeSetting(context.target.exchange, id, { enabled: false });
     await untilFollowed(monitorings, id, (schedule) => schedule === undefined || schedule.state.paused);
     const found = await monitorings.find(id);
     const views = found === undefined ? [] : [await monitoringView(monitorings.temporal, id, found)];
     return monitoringResult('monitor delete', views, context, {
-      say: [`The setting is off; its schedule is paused, and goes with the cohort. ${say}`],
+      say: [
+        `The ${id.kind} monitoring is disabled in the cohort's settings. Its schedule is paused; it is deleted with the cohort. ${say}`,
+      ],
     });
   });
 
-/** Throws RefusedError when there is no schedule, or the setting is off. */
+/** Returns the schedule. Throws RefusedError when there is none, or when the cohort's settings disable it. */
 export async function requireOn(monitorings: Monitorings, id: MonitoringId): Promise<ScheduleDescription> {
   const schedule = await monitorings.require(id);
   if (stateOf(schedule) !== 'off') return schedule;
   throw new RefusedError(
-    `The ${id.kind} monitoring is off in the cohort’s settings. Switch it on with: npm run starter -- monitor create ${id.cohortId} ${id.kind}`,
+    `The ${id.kind} monitoring is disabled in the cohort's settings. Enable it with: npm run starter -- monitor create ${id.cohortId} ${id.kind}`,
   );
 }
 

@@ -10,7 +10,7 @@ export interface NotificationListOptions extends CommonOptions {
 
 const HEAD = ['notification', 'type', 'patient', 'happened', 'status', 'follow-up'];
 
-/** What the account was told, without the links, which let whoever holds them read. */
+/** Lists the account's notifications, without their links: a link gives read access to anyone who has it. */
 export async function notificationsList(
   { patient, count }: NotificationListOptions,
   { target }: CommandContext,
@@ -24,7 +24,7 @@ export async function notificationsList(
   ]);
   return {
     exitCode: EXIT.done,
-    lines: rows.length === 0 ? ['Nothing was told.'] : renderTable(HEAD, rows),
+    lines: rows.length === 0 ? ['No notifications found.'] : renderTable(HEAD, rows),
     document: { command: 'notifications list', notifications },
   };
 }

@@ -11,15 +11,15 @@ export interface NotificationUnmatchedOptions extends CommonOptions {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  unmatched: 'no patient fits',
-  ambiguous: 'several patients of one account fit',
-  incomplete: 'names, date of birth or zip are missing',
+  unmatched: 'no patient matches',
+  ambiguous: 'several patients of one account match',
+  incomplete: 'name, date of birth or zip is missing',
 };
-const HEAD = ['message', 'received', 'sender', 'kind', 'event', 'why'];
+const HEAD = ['message', 'received', 'sender', 'kind', 'event', 'reason'];
 
 /**
- * Messages that were about nobody known, for the operators: such a message belongs to no account, so no account's key
- * shows it. Ids, times and reasons only; the messages themselves stay encrypted.
+ * Lists messages that matched no patient, for operators: such a message belongs to no account, so no API key can list
+ * it. Shows ids, times and reasons only; the messages themselves stay encrypted.
  */
 export async function notificationsUnmatched(
   { count }: NotificationUnmatchedOptions,
@@ -34,7 +34,7 @@ export async function notificationsUnmatched(
     ]);
     return {
       exitCode: EXIT.done,
-      lines: rows.length === 0 ? ['Somebody was found for every message.'] : renderTable(HEAD, rows),
+      lines: rows.length === 0 ? ['Every message matched a patient.'] : renderTable(HEAD, rows),
       document: { command: 'notifications unmatched', messages },
     };
   } finally {

@@ -16,10 +16,10 @@ import { Pace } from '../progress/pace.ts';
 import { onboardingRows } from '../progress/rows.ts';
 import { type Onboardings, openOnboardings } from '../target/onboardings.ts';
 import { type PersonOutcome, playPerson } from '../target/simulated-person.ts';
-import { facilityOf } from '../target/target.ts';
+import { facilityOf, requireStack } from '../target/target.ts';
 import { type CommandResult, howToFollow } from '../terminal.ts';
 import { type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
-import { createLinkTeller } from './identity-links.ts';
+import { createLinkPrinter } from './identity-links.ts';
 import { onboardingsResult, type ReportedOnboarding } from './report-onboarding.ts';
 
 export interface OnboardOptions extends FollowingOptions {
@@ -29,12 +29,12 @@ export interface OnboardOptions extends FollowingOptions {
   sources: SourceType[];
   realtime?: boolean;
   job?: string;
-  /** Individual access. */
+  /** Individual access: the patient verifies their identity first. */
   ias?: boolean;
-  /** Where the person comes back; default a page of the stack's receiver. */
+  /** Page that the patient returns to; default: a page of the stack's receiver. */
   redirectUrl?: string;
   simulatePerson?: PersonOutcome;
-  /** How many run at once. */
+  /** How many run at the same time. */
   atOnce: number;
 }
 
@@ -43,7 +43,10 @@ interface Job {
   request: OnboardingRequest;
 }
 
-/** Starts `patientOnboarding` for one or several patients, and follows each to its end. */
+/**
+ * Starts a `patientOnboarding` workflow for each patient, and follows each until it ends.
+ * Throws UsageError, ConfigError, ExchangeCallError.
+ */
 export async function onboard(options: OnboardOptions, context: CommandContext): Promise<CommandResult> {
   checkIdentityOptions(options, context);
   const patients = await patientsToOnboard(options);
@@ -70,17 +73,19 @@ export async function onboard(options: OnboardOptions, context: CommandContext):
 function checkIdentityOptions(options: OnboardOptions, { target }: CommandContext): void {
   const { ias, redirectUrl, simulatePerson, wait } = options;
   if (ias !== true && (redirectUrl ?? simulatePerson) !== undefined)
-    throw new UsageError('--redirect-url and --simulate-person are for --ias; give that too.');
+    throw new UsageError('--redirect-url and --simulate-person only work together with --ias; add --ias.');
   if (ias !== true) return;
   if (target.stack === undefined && redirectUrl === undefined)
-    throw new UsageError('With --base-url, --ias needs --redirect-url: where your site takes the person in.');
+    throw new UsageError(
+      'With --base-url, --ias also needs --redirect-url: the page of your site that the patient returns to.',
+    );
   if (simulatePerson === undefined) return;
-  if (target.stack === undefined)
-    throw new UsageError('Only a running stack has a simulator; leave --base-url out.');
-  if (!wait) throw new UsageError('--simulate-person plays while it follows; leave --no-wait out.');
+  requireStack(target);
+  if (!wait)
+    throw new UsageError('--simulate-person acts while the onboarding is followed; remove --no-wait.');
 }
 
-/** Of several patients each gets a job of its own. A new id does not look like a request id. */
+/** Each of several patients gets its own job id. A generated id cannot be taken for a request id. */
 function jobIdOf(job: string | undefined, { label }: PatientToOnboard, patients: number): string {
   if (job === undefined) return `starter-${randomUUID()}`;
   return patients === 1 ? job : `${job}/${label}`;
@@ -104,26 +109,25 @@ async function runJobs(
   const { live } = terminal;
   const signal = endOfFollowing(terminal, options);
   const pace = new Pace();
-  const tellLink = createLinkTeller(live);
+  const printLink = createLinkPrinter(live);
   const reported = await mapAtMost(jobs, options.atOnce, async ({ label, request }) => {
     if (signal.aborted) return undefined;
     const { jobId } = request;
-    const ias =
-      options.ias === true ? comingBackTo(request.ias, onboardings.returnAddress(jobId)) : undefined;
+    const ias = options.ias === true ? returningTo(request.ias, onboardings.returnAddress(jobId)) : undefined;
     const { handle, workflowId, isNew } = await onboardings.start({ ...request, ias });
     const started: ReportedOnboarding = { label, jobId, workflowId, isNew };
     if (!options.wait && ias === undefined) return started;
-    // Who does not wait for the end still needs the link.
+    // With --no-wait the link is still needed: follow until it has been printed.
     const untilLink = options.wait ? undefined : new AbortController();
     const ends = [signal, untilLink?.signal, untilLink && timeoutSignal(LINK_WAIT_MS)];
     const view = await followOnboarding(
       handle,
       (now) => {
         live.set(label, onboardingRows(now, live.colors));
-        const page = tellLink(label, now);
+        const page = printLink(label, now);
         if (page === undefined) return;
         untilLink?.abort();
-        // What comes of it is seen by the following.
+        // Not awaited: its outcome shows in the onboarding that is being followed.
         if (options.simulatePerson !== undefined && target.stack !== undefined)
           void playPerson(page, options.simulatePerson, target.stack.connection).catch((error: Error) =>
             live.print(`${label}: ${error.message}`),
@@ -138,22 +142,24 @@ async function runJobs(
   const begun = reported.filter((onboarding) => onboarding !== undefined);
   const result = onboardingsResult('onboard', begun, context);
   if (!options.wait) return { ...result, exitCode: EXIT.done };
-  const goOn = begun.filter(({ view }) => view?.state === 'running');
+  const running = begun.filter(({ view }) => view?.state === 'running');
   return {
     ...result,
     lines: [
       ...result.lines,
-      ...goOn.map(({ jobId = '' }) => howToFollow(jobId)),
-      ...(begun.length < jobs.length ? [`${jobs.length - begun.length} were not started any more.`] : []),
+      ...running.map(({ jobId = '' }) => howToFollow(jobId)),
+      ...(begun.length < jobs.length
+        ? [`${jobs.length - begun.length} of ${jobs.length} onboardings were not started.`]
+        : []),
     ],
     document: { ...result.document, notStarted: jobs.length - begun.length },
   };
 }
 
-/** Long enough for an exchange and its partner to make a page. */
+/** How long the exchange and its identity partner may take to create the page for the patient. */
 const LINK_WAIT_MS = 30_000;
 
-function comingBackTo(
+function returningTo(
   given: OnboardingRequest['ias'],
   returnAddress: string | undefined,
 ): OnboardingRequest['ias'] {

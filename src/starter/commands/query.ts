@@ -15,7 +15,7 @@ export interface QueryOptions extends FollowingOptions {
   purpose: 'treatment' | 'ias';
 }
 
-/** Starts a network query for a patient whom the exchange knows (E2), and follows it to its end (E3). */
+/** Starts a network query for a patient of the exchange (E2), and follows it until it ends (E3). */
 export async function query(
   patientId: string,
   options: QueryOptions,
@@ -31,11 +31,11 @@ export async function query(
   );
   const started = queryView(answer, []);
   if (!options.wait) return { ...queryResult('query', started, context), exitCode: EXIT.done };
-  return followToEnd('query', started.requestId, options, context);
+  return watchQuery('query', started.requestId, options, context);
 }
 
-/** Shows a query's progress until it ends or nobody wants to see it any more. */
-export async function followToEnd(
+/** Shows a query's progress until it ends or following is stopped. */
+export async function watchQuery(
   command: string,
   requestId: string,
   options: { timeout?: number },

@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { access, rename, rm } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ConversionType } from '../../contract/consolidated-query.ts';
 import { consolidatedQueryWorkflowId } from '../../contract/temporal.ts';
 import type { AnswerOf } from '../../orchestrator/client/answers.ts';
-import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
-import { RefusedError, UsageError } from '../errors.ts';
+
+import { RefusedError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';
-import { isPassing } from '../progress/follow-query.ts';
-import { nextDelayMs, pause } from '../progress/pace.ts';
+import { checkOutFile } from '../output/out-folder.ts';
+import { pollExchange } from '../progress/poll-exchange.ts';
 import { createDownloads } from '../target/download.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
 import { type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
@@ -27,7 +27,10 @@ export interface RecordsOptions extends FollowingOptions {
 
 type View = AnswerOf<'getConsolidatedQuery'>;
 
-/** Has a patient's record put together (consolidated query), follows that, and saves the result. */
+/**
+ * Starts a consolidated query, which builds the patient's merged record, follows it, and saves the result.
+ * Throws UsageError, RefusedError, ExchangeCallError.
+ */
 export async function records(
   patientId: string,
   options: RecordsOptions,
@@ -35,8 +38,7 @@ export async function records(
 ): Promise<CommandResult> {
   const { exchange } = context.target;
   const out = resolve(options.out);
-  if (options.wait && (await isThere(out)))
-    throw new UsageError(`${options.out} is there already; give another --out.`);
+  if (options.wait) await checkOutFile(out);
   const { answer: started } = await exchange.call(
     'startConsolidatedQuery',
     {
@@ -58,38 +60,41 @@ export async function records(
   return report(patientId, view, options, context, { path: out, sizeBytes });
 }
 
-async function follow(
+function follow(
   patientId: string,
   started: View,
   options: RecordsOptions,
   { terminal, target }: CommandContext,
 ): Promise<View> {
-  const signal = endOfFollowing(terminal, options);
   const { requestId } = started;
-  let view: View = started;
-  let delayMs: number | undefined;
-  terminal.live.set(`record ${requestId}`, [view.status]);
-  while (view.status === 'processing') {
-    delayMs = nextDelayMs(delayMs, false);
-    await pause(delayMs, signal);
-    if (signal.aborted) break;
-    try {
-      ({ answer: view } = await target.exchange.call('getConsolidatedQuery', {
-        params: { id: patientId, requestId },
-      }));
-    } catch (error) {
-      // An exchange that does not answer for a while is asked again.
-      if (!(error instanceof ExchangeCallError) || !isPassing(error)) throw error;
-    }
-    terminal.live.set(`record ${requestId}`, [view.status]);
-  }
-  return view;
+  return pollExchange(
+    started,
+    async (signal) =>
+      (
+        await target.exchange.call(
+          'getConsolidatedQuery',
+          { params: { id: patientId, requestId } },
+          { signal },
+        )
+      ).answer,
+    {
+      isRunning: ({ status }) => status === 'processing',
+      onChange: ({ status }, problem) =>
+        terminal.live.set(`record ${requestId}`, [problem === undefined ? status : `${status} (${problem})`]),
+      signal: endOfFollowing(terminal, options),
+    },
+  );
 }
 
-/** Returns how many bytes. The file is whole or not there, and its owner's only: it is about a patient. */
+/**
+ * Saves the result and returns its size in bytes. The file appears only once it is complete, readable by its owner only.
+ * Throws RefusedError when the exchange gives no link to the result.
+ */
 async function download({ result }: View, out: string): Promise<number> {
   if (result === undefined)
-    throw new RefusedError('This exchange gives the result by webhook only (medical.consolidated-data).');
+    throw new RefusedError(
+      'This exchange delivers the result only by webhook (medical.consolidated-data), so it cannot be saved here.',
+    );
   const unfinished = join(dirname(out), `.${basename(out)}.${process.pid}.part`);
   let sizeBytes = 0;
   try {
@@ -135,13 +140,9 @@ function report(
       `Record ${requestId}: ${status}${message === undefined ? '' : ` (${message})`}`,
       ...(saved === undefined ? [] : [`Saved ${out} (${saved.sizeBytes} bytes)`]),
       ...(link === undefined ? [] : [`Temporal UI: ${link}`]),
-      ...(isRunning ? ['The work goes on; the same command takes up what is still in progress.'] : []),
+      ...(isRunning
+        ? ['The record is still being built. Run the same command again to follow it and save the result.']
+        : []),
     ],
   };
 }
-
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );

@@ -8,21 +8,23 @@ import type { Target } from '../target/target.ts';
 import { type CommandResult, type Terminal, unfinishedExit } from '../terminal.ts';
 import type { SavedOutcome } from './save-outcome.ts';
 
-/** One bulk onboarding that a command dealt with. */
+/** One bulk onboarding that a command reports. */
 export interface ReportedBulk {
   jobId: string;
   workflowId: string;
   /** False when the job had been started before. */
   isNew?: boolean;
-  /** Undefined when it was not looked at (--no-wait). */
+  /** Undefined when its state was not read (--no-wait). */
   view?: BulkView;
+  /** Without a view: what this command requested; default `started`. */
+  requested?: 'started' | 'cancelling';
   saved?: SavedOutcome;
 }
 
-/** A table of the rows, where the files are, and how to go on. */
+/** Result of a `bulk` command: a table of the row counts, the paths of the files, and the next command. */
 export function bulkResult(
   command: string,
-  { jobId, workflowId, isNew, view, saved }: ReportedBulk,
+  { jobId, workflowId, isNew, view, requested = 'started', saved }: ReportedBulk,
   { terminal, target }: { terminal: Terminal; target: Target },
 ): CommandResult {
   const { colors } = terminal.live;
@@ -34,7 +36,7 @@ export function bulkResult(
     exitCode: state === 'running' ? unfinishedExit(terminal.interrupted) : exitCodeOf(state),
     document: {
       command,
-      status: view === undefined ? 'started' : state,
+      status: view === undefined ? requested : state,
       jobId,
       workflowId,
       workflowUrl: link,
@@ -52,14 +54,21 @@ export function bulkResult(
     lines: [
       '',
       ...countsTable(view),
-      `Job ${jobId}: ${coloured(view === undefined ? 'started' : view.paused ? 'paused' : state, colors)}${known}${why === undefined ? '' : `, ${why}`}`,
+      `Job ${jobId}: ${coloured(view === undefined ? requested : stateInWords(view), colors)}${known}${why === undefined ? '' : `, ${why}`}`,
       ...(view?.requestId === undefined ? [] : [`  Request:     ${view.requestId}`]),
       ...fileLines(saved, view),
       `  Temporal UI: ${link ?? `workflow ${workflowId}`}`,
-      ...howToGoOn(jobId, view, saved),
+      ...nextSteps(jobId, view, saved),
     ],
   };
 }
+
+/** A running job may be paused, or on its way to `cancelled`. */
+const stateInWords = ({ state, paused, phase }: BulkView): string => {
+  if (state !== 'running') return state;
+  if (phase === 'cancelling') return 'cancelling';
+  return paused ? 'paused' : state;
+};
 
 function countsTable(view: BulkView | undefined): string[] {
   if (view?.counts === undefined) return [];
@@ -68,37 +77,41 @@ function countsTable(view: BulkView | undefined): string[] {
     view.dryRun === true ? ['Would be created', 'Would be updated'] : ['Created', 'Updated'];
   const cells = view.state === 'running' ? [handled, created, updated, failed] : [created, updated, failed];
   const titles =
-    view.state === 'running' ? ['Handled', create, update, 'Failed'] : [create, update, 'Failed'];
+    view.state === 'running' ? ['Processed', create, update, 'Failed'] : [create, update, 'Failed'];
   return [...renderTable(['Rows', ...titles], [[number(rows), ...cells.map(number)]]), ''];
 }
 
 function fileLines(saved: SavedOutcome | undefined, view: BulkView | undefined): string[] {
   if (saved === undefined) return [];
   return [
-    `  Every row:   ${saved.result}`,
+    `  All rows:    ${saved.result}`,
     ...(saved.patients === undefined ? [] : [`  Patient ids: ${saved.patients}`]),
     ...(saved.corrections === undefined
       ? []
-      : [`  To correct:  ${saved.corrections} (${number(view?.counts?.failed ?? 0)} rows, with reasons)`]),
+      : [
+          `  To correct:  ${saved.corrections} (failed rows with reasons: ${number(view?.counts?.failed ?? 0)})`,
+        ]),
   ];
 }
 
-function howToGoOn(jobId: string, view: BulkView | undefined, saved: SavedOutcome | undefined): string[] {
+function nextSteps(jobId: string, view: BulkView | undefined, saved: SavedOutcome | undefined): string[] {
+  if (view?.paused === true) return [`Resume it with: npm run starter -- bulk-resume ${jobId}`];
   if (view === undefined || view.state === 'running')
     return [
-      'The work goes on without this terminal. Look at it, and get what came of it, with:',
+      'The work continues without this terminal. Check on it, and save the result files, with:',
       `  npm run starter -- bulk-status ${jobId} --out .`,
-      ...(view?.paused === true ? [`Go on with: npm run starter -- bulk-resume ${jobId}`] : []),
     ];
   if (view.dryRun === true && view.outcome !== undefined)
-    return ['It was a dry run: nothing was created. Without --dry-run the panel goes in.'];
+    return [
+      'This was a dry run: nothing was created. Run the command without --dry-run to import the panel.',
+    ];
   if (saved?.corrections !== undefined)
     return [
-      'Correct those rows in that file and send it: that completes the panel.',
+      'Correct the rows in that file, then send it to complete the panel:',
       `  npm run starter -- bulk ${saved.corrections}`,
     ];
   if (view.outcome !== undefined && saved === undefined)
-    return [`Get the files with: npm run starter -- bulk-status ${jobId} --out .`];
+    return [`Save the result files with: npm run starter -- bulk-status ${jobId} --out .`];
   return [];
 }
 

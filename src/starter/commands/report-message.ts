@@ -8,7 +8,7 @@ import type { CommandResult } from '../terminal.ts';
 import { unfinishedExit } from '../terminal.ts';
 import type { CommandContext } from './command.ts';
 
-/** One message, whole, and where its transmission is to be seen. */
+/** Result of a command about one message: its fields, its text, and the link to its transmission in the Temporal UI. */
 export function messageResult(
   command: string,
   message: MessageResponse,
@@ -19,7 +19,7 @@ export function messageResult(
   const workflowUrl = isOut && target.ui !== undefined ? workflowLink(target.ui, workflowId) : undefined;
   const way = [message.transportMethod, message.network].filter(Boolean).join(', ');
   const fields: readonly (readonly [string, string | null | undefined])[] = [
-    ['Patient', message.patientId ?? (isOut ? undefined : 'nobody that the account knows')],
+    ['Patient', message.patientId ?? (isOut ? undefined : 'no patient of this account matches')],
     [isOut ? 'To' : 'At', `${plainText(message.destination)}${way === '' ? '' : ` (${way})`}`],
     ['Recipients', message.intendedRecipientNpi?.join(', ')],
     ['Subject', plainText(message.subject)],
@@ -33,7 +33,7 @@ export function messageResult(
     lines: [
       `Message ${message.id}: ${message.direction}, ${coloured(message.status, terminal.live.colors)}${why}`,
       ...fields.flatMap(([name, value]) => (value ? [`  ${`${name}:`.padEnd(13)}${value}`] : [])),
-      // Line by line, for control sequences of others are no text.
+      // Line by line without control characters: the text comes from outside and must not steer the terminal.
       ...(message.body == null ? [] : ['', ...message.body.split(/\r?\n/).map(wholeLine)]),
     ],
     document: { command, message, workflowUrl },
@@ -42,7 +42,7 @@ export function messageResult(
 
 const wholeLine = (line: string): string => line.replaceAll(/\p{Cc}/gu, ' ');
 
-/** How a command that sent a message ends. */
+/** Exit code of a command that sent a message. */
 export function exitOfMessage({ status }: MessageResponse, interrupted: AbortSignal): ExitCode {
   if (status === 'completed') return EXIT.done;
   return status === 'failed' ? EXIT.failed : unfinishedExit(interrupted);

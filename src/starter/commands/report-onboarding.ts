@@ -5,22 +5,24 @@ import type { OnboardingView } from '../progress/onboarding-view.ts';
 import { coloured } from '../progress/rows.ts';
 import { renderTable } from '../table.ts';
 import type { Target } from '../target/target.ts';
-import { type CommandResult, type Terminal, unfinishedExit } from '../terminal.ts';
+import { type CommandResult, howToRetry, type Terminal, unfinishedExit } from '../terminal.ts';
 import { pageOf } from './identity-links.ts';
 
-/** One onboarding that a command dealt with. */
+/** One onboarding that a command reports. */
 export interface ReportedOnboarding {
-  /** Of the patient on this terminal; absent when only its id is known. */
+  /** Name of the patient on this terminal; absent when only the id is known. */
   label?: string;
   jobId?: string;
   workflowId: string;
   /** False when the job had been started before. */
   isNew?: boolean;
-  /** Undefined when it was not looked at (--no-wait). */
+  /** Undefined when its state was not read (--no-wait). */
   view?: OnboardingView;
+  /** Without a view: what this command requested; default `started`. */
+  requested?: 'started' | 'cancelling';
 }
 
-/** A table of all sources, then how each onboarding stands and where to see it. */
+/** Result of a command about onboardings: a table of all sources, then the state, ids and link of each onboarding. */
 export function onboardingsResult(
   command: string,
   onboardings: readonly ReportedOnboarding[],
@@ -44,15 +46,18 @@ export function onboardingsResult(
   };
 }
 
-/** The signed link to the patient's data is left out: output of commands ends up in logs. */
-function documentOf({ label, jobId, workflowId, isNew, view }: ReportedOnboarding, target: Target) {
+/** The signed link to the patient's data is left out, because command output ends up in logs. */
+function documentOf(
+  { label, jobId, workflowId, isNew, view, requested }: ReportedOnboarding,
+  target: Target,
+) {
   return {
     label,
     jobId,
     workflowId,
     workflowUrl: linkOf(target, workflowId),
     isNew,
-    status: stateOf(view),
+    status: stateOf(view, requested),
     phase: view?.phase,
     patientId: view?.patientId,
     created: view?.created,
@@ -79,7 +84,7 @@ function sourcesTable(onboardings: readonly ReportedOnboarding[], colors: LiveLi
     ]),
   );
   if (rows.length === 0) return [];
-  const head = ['Patient', 'Source', 'Outcome', 'Attempts', 'Learned by', 'Detail'];
+  const head = ['Patient', 'Source', 'Outcome', 'Attempts', 'Reported by', 'Detail'];
   const isNamed = onboardings.some(({ label }) => label !== undefined);
   return isNamed
     ? renderTable(head, rows)
@@ -90,7 +95,7 @@ function sourcesTable(onboardings: readonly ReportedOnboarding[], colors: LiveLi
 }
 
 function linesOf(
-  { label, jobId, workflowId, isNew, view }: ReportedOnboarding,
+  { label, jobId, workflowId, isNew, view, requested }: ReportedOnboarding,
   target: Target,
   colors: LiveLines['colors'],
 ): string[] {
@@ -99,31 +104,45 @@ function linesOf(
   const known = isNew === false ? ' (this job had been started before)' : '';
   const why = view?.failure ?? view?.problem;
   return [
-    `${named === '' ? 'Onboarding' : named}: ${coloured(stateOf(view), colors)}${known}${why === undefined ? '' : `, ${why}`}`,
+    `${named === '' ? 'Onboarding' : named}: ${coloured(stateOf(view, requested), colors)}${known}${why === undefined ? '' : `, ${why}`}`,
     ...(view?.patientId === undefined
       ? []
-      : [`  Patient:     ${view.patientId}${view.created === false ? ' (known before)' : ''}`]),
+      : [`  Patient:     ${view.patientId}${view.created === false ? ' (existed before)' : ''}`]),
     ...identityLine(view),
     ...(view === undefined || view.requestIds.length === 0
       ? []
       : [`  Queries:     ${view.requestIds.join(', ')}`]),
     ...documentsLine(view),
     `  Temporal UI: ${link ?? `workflow ${workflowId}`}`,
+    ...retryLines(view),
   ];
 }
 
+/** After the end, the command that retries each source that failed. */
+const retryLines = (view: OnboardingView | undefined): string[] =>
+  view === undefined || view.state === 'running' || view.state === 'cancelled'
+    ? []
+    : view.sources.flatMap(({ type, state, requestId }) =>
+        state === 'failed' && requestId !== undefined ? [`  ${howToRetry(requestId, type)}`] : [],
+      );
+
 const identityLine = (view: OnboardingView | undefined): string[] => {
   const page = view && pageOf(view);
-  return page === undefined ? [] : [`  To open:     ${page.told}`];
+  return page === undefined ? [] : [`  Next step:   ${page.text}`];
 };
 
 const documentsLine = (view: OnboardingView | undefined): string[] => {
   const { documents } = view?.summary ?? {};
   if (view?.patientId === undefined || documents === undefined || documents.total === 0) return [];
-  return [`  Documents:   ${documents.total}; get them by: npm run starter -- documents ${view.patientId}`];
+  return [
+    `  Documents:   ${documents.total}; list them with: npm run starter -- documents ${view.patientId}`,
+  ];
 };
 
-const stateOf = (view: OnboardingView | undefined): OverallState | 'started' => view?.state ?? 'started';
+const stateOf = (
+  view: OnboardingView | undefined,
+  requested: ReportedOnboarding['requested'] = 'started',
+): OverallState | 'started' | 'cancelling' => view?.state ?? requested;
 
 const linkOf = ({ ui }: Target, workflowId: string): string | undefined =>
   ui === undefined ? undefined : workflowLink(ui, workflowId);

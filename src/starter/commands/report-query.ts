@@ -6,11 +6,11 @@ import type { QueryView } from '../progress/query-view.ts';
 import { coloured } from '../progress/rows.ts';
 import { renderTable } from '../table.ts';
 import type { Target } from '../target/target.ts';
-import { type CommandResult, howToFollow, type Terminal, unfinishedExit } from '../terminal.ts';
+import { type CommandResult, howToFollow, howToRetry, type Terminal, unfinishedExit } from '../terminal.ts';
 
 type Colors = LiveLines['colors'];
 
-/** What a command that dealt with one query ends with. */
+/** Result of a command about one query: a table of its sources, optionally its timeline, and the next command. */
 export function queryResult(
   command: string,
   view: QueryView,
@@ -38,11 +38,16 @@ export function queryResult(
       `Query ${view.requestId}: ${coloured(view.state, colors)}`,
       ...(link === undefined ? [] : [`Temporal UI: ${link}`]),
       ...(view.state === 'running' && options.withTimeline !== true ? [howToFollow(view.requestId)] : []),
+      ...(view.state === 'running'
+        ? []
+        : view.sources
+            .filter(({ state }) => state === 'failed')
+            .map(({ type }) => howToRetry(view.requestId, type))),
     ],
   };
 }
 
-/** Page of a query's workflow. */
+/** Address of the query's workflow in the Temporal UI; undefined when the UI is not known. */
 export const queryLink = ({ ui }: Target, requestId: string): string | undefined =>
   ui === undefined ? undefined : workflowLink(ui, networkQueryWorkflowId(requestId));
 
@@ -60,7 +65,7 @@ function querySourcesTable(view: QueryView, colors: Colors): string[] {
 
 export function timelineLines({ timeline }: QueryView, colors: Colors): string[] {
   return renderTable(
-    ['When', 'Source', 'What'],
+    ['Time', 'Source', 'Event'],
     timeline.map(({ at, source, attempt, kind, message }) => [
       at,
       source === undefined ? '' : `${source}${attempt === undefined ? '' : ` #${attempt}`}`,

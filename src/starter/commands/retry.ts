@@ -7,10 +7,10 @@ import { QueryReader } from '../progress/look-at-query.ts';
 import { queryView } from '../progress/query-view.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { CommandContext, FollowingOptions } from './command.ts';
-import { followToEnd } from './query.ts';
+import { watchQuery } from './query.ts';
 import { queryResult } from './report-query.ts';
 
-/** Takes up one source of a query again, while the query runs or after its end. */
+/** Retries one source of a query, while the query runs or after it has ended. Throws RefusedError, ExchangeCallError. */
 export async function retry(
   requestId: string,
   source: SourceType,
@@ -29,10 +29,10 @@ export async function retry(
   } catch (error) {
     throw await explained(error, requestId, source, context);
   }
-  return followToEnd('retry', requestId, options, context);
+  return watchQuery('retry', requestId, options, context);
 }
 
-/** A conflict is answered by how the source stands. */
+/** Explains a conflict by the state of the query or source; returns every other error unchanged. */
 export async function explained(
   error: unknown,
   requestId: string,
@@ -42,7 +42,9 @@ export async function explained(
   if (!(error instanceof ExchangeCallError) || error.kind !== 'conflict') return error;
   const view = await new QueryReader(target.exchange).look(requestId).catch(() => undefined);
   if (view === undefined) return error;
-  if (source === undefined) return new RefusedError(`Query ${requestId} has ended: ${view.state}.`);
-  const state = view.sources.find(({ type }) => type === source)?.state.replace('-', ' ') ?? 'not part of it';
-  return new RefusedError(`Not possible now: of query ${requestId} the ${source} source is ${state}.`);
+  if (source === undefined) return new RefusedError(`Query ${requestId} has already ended: ${view.state}.`);
+  const state = view.sources.find(({ type }) => type === source)?.state.replace('-', ' ');
+  if (state === undefined)
+    return new RefusedError(`Query ${requestId} does not include the ${source} source.`);
+  return new RefusedError(`Not possible now: in query ${requestId}, the ${source} source is ${state}.`);
 }

@@ -2,17 +2,17 @@ import type { BulkResult, FileRef } from '../../contract/bulk-onboarding.ts';
 import type { FileStore } from '../../orchestrator/bulk-onboarding/file-store.ts';
 import { saveAside } from '../output/save-aside.ts';
 
-/** Paths of what came of a bulk onboarding. */
+/** Paths of the result files of a bulk onboarding. */
 export interface SavedOutcome {
-  /** Every row with its patient id, status and reason, as the exchange gave it. */
+  /** The exchange's result CSV: all rows with patient id, status and reason. */
   result: string;
   /** Patient ids by external id. */
   patients?: string;
-  /** The rows to correct. */
+  /** The failed rows, to correct and send again. */
   corrections?: string;
 }
 
-/** @param output path and beginning of the names, as in `<output>.result.csv` */
+/** Saves the result files. @param output their path without the ending: `<output>.result.csv` and so on */
 export async function saveOutcome(
   { result, patients, corrections }: BulkResult,
   output: string,

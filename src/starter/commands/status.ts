@@ -12,7 +12,7 @@ export interface StatusOptions extends CommonOptions {
   as?: SubjectKind;
 }
 
-/** How a query or an onboarding stands now. */
+/** Shows the state of a query or an onboarding. Throws RefusedError when there is neither. */
 export async function status(
   id: string,
   options: StatusOptions,
@@ -25,11 +25,13 @@ export async function status(
     const view = await lookAtOnboarding(handle, context.target.exchange);
     return onboardingsResult('status', [{ workflowId, view }], context);
   } catch (error) {
-    throw error instanceof WorkflowNotFoundError ? unknown() : error;
+    throw error instanceof WorkflowNotFoundError ? unknownId() : error;
   } finally {
     await onboardings.close();
   }
 }
 
-export const unknown = (): RefusedError =>
-  new RefusedError('Neither a query nor an onboarding job of that id is known here.');
+export const unknownId = (): RefusedError =>
+  new RefusedError(
+    'There is no query and no onboarding with this id. Bulk onboardings have their own commands, such as bulk-status.',
+  );

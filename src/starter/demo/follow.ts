@@ -12,10 +12,10 @@ import type { StartedOnboarding } from '../../orchestrator/patient-onboarding/st
 
 const LOOK_EVERY_MS = 400;
 
-/** Prints each step of each onboarding as it happens: the workflow's phases, and what its query's timeline tells. */
+/** Prints the progress of each onboarding: the phases of its workflow, and the timeline entries of its queries. */
 export function createFollower(connection: StackConnection, print: (line: string) => void) {
   const begunAt = Date.now();
-  const tell = (key: string, source: string, message: string) => {
+  const printStep = (key: string, source: string, message: string) => {
     const at = `${((Date.now() - begunAt) / 1000).toFixed(1)} s`.padStart(7);
     print(`${color.dim(at)}  ${key.padEnd(16)} ${color.cyan(source.padEnd(9))} ${message}`);
   };
@@ -37,10 +37,10 @@ export function createFollower(connection: StackConnection, print: (line: string
     const result = handle.result().finally(() => {
       ended = true;
     });
-    // It is awaited below; until then a failure is not unhandled.
+    // Awaited below; until then a rejection must not count as unhandled.
     result.catch(() => undefined);
     let phase = '';
-    const told = new Map<string, number>();
+    const printed = new Map<string, number>();
     for (let last = false; !last; ) {
       last = ended;
       const status = await handle
@@ -48,14 +48,14 @@ export function createFollower(connection: StackConnection, print: (line: string
         .catch(() => undefined);
       if (status !== undefined && status.phase !== phase) {
         phase = status.phase;
-        tell(key, '', phase);
+        printStep(key, '', phase);
       }
       for (const requestId of status?.requestIds ?? []) {
         const timeline = await readTimeline(requestId);
-        for (const { source, kind, message } of timeline.slice(told.get(requestId) ?? 0)) {
-          tell(key, source ?? '', paint(kind, message));
+        for (const { source, kind, message } of timeline.slice(printed.get(requestId) ?? 0)) {
+          printStep(key, source ?? '', paint(kind, message));
         }
-        told.set(requestId, timeline.length);
+        printed.set(requestId, timeline.length);
       }
       if (!last) await sleep(LOOK_EVERY_MS, undefined, { signal });
     }

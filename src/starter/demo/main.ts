@@ -5,15 +5,15 @@ import { Command, Option } from 'commander';
 import color from 'picocolors';
 import { runDemo } from './run.ts';
 
-/** `npm run demo`: the main job on real parts, in a folder of its own that goes when it is done. */
+/** `npm run demo`: onboards patients on a whole stack, in a temporary folder that is removed at the end. */
 const program = new Command('npm run demo --')
   .description(
-    'Onboard five patients from three sources while things go wrong, and check that all was handled.',
+    'Onboard five patients from three sources while the sources misbehave, and check that every fault was handled.',
   )
   .option('--json', 'print one JSON summary as the last line of stdout; progress goes to stderr')
-  .option('--keep', 'stay up afterwards, until Ctrl-C, to look around')
+  .option('--keep', 'keep the stack running after the demo, until Ctrl-C')
   .addOption(
-    new Option('--break <what>', 'break one thing on purpose, to see that the demo notices').choices([
+    new Option('--break <what>', 'break one part on purpose, to show that the demo detects it').choices([
       'fault',
       'webhooks',
     ]),

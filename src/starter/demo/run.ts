@@ -18,14 +18,14 @@ import { countMerged, findFaults, type PatientFacts, readReceiverLog } from './w
 export interface DemoSummary {
   patients: DemoRow[];
   incidents: { sample: string; source: string; title: string }[];
-  /** What was not as it must be; empty when all is well. */
+  /** What differs from the expectation; empty when the demo succeeded. */
   faults: string[];
   seconds: number;
 }
 
-/** Looks at webhooks that got lost soon: nobody wants to wait in a demo. */
+/** A lost webhook is replaced by a poll after a short time, so that a demo does not take long. */
 const TIMING = { pollFirstMs: 20_000 };
-/** Until a webhook that is on its way has been logged. */
+/** How long to wait for a webhook in transit to be logged. */
 const SETTLE_MS = 1_000;
 
 export async function runDemo(options: {
@@ -42,7 +42,7 @@ export async function runDemo(options: {
     dataDir,
     signal,
     logLevel: 'warn',
-    // A receiver with another key than the sender's trusts no webhook.
+    // A receiver with another key than the sender's rejects every webhook.
     environment:
       options.breaks === 'webhooks'
         ? { receiver: { WEBHOOK_KEY: 'whsec_c29tZWJvZHkgZWxzZSdzIGtleSwgcmVhbGx5' } }
@@ -53,7 +53,7 @@ export async function runDemo(options: {
     const ui = { url: connection.temporalUiUrl ?? '', namespace: connection.temporalNamespace };
     const link = (workflowId: string) => workflowLink(ui, workflowId);
     print(
-      `Up after ${seconds(begunAt)} s. Watch it in the Temporal UI (the link works once): ${color.cyan(connection.temporalUiLink ?? ui.url)}\n`,
+      `Started in ${seconds(begunAt)} s. Watch the demo in the Temporal UI (the link works once): ${color.cyan(connection.temporalUiLink ?? ui.url)}\n`,
     );
 
     const simulator = createSimulatorAdmin(connection.simulatorUrl, connection.simulatorAdminToken);
@@ -61,7 +61,7 @@ export async function runDemo(options: {
     const incidents =
       options.breaks === 'fault' ? INCIDENTS.filter((incident) => incident !== broken) : INCIDENTS;
     await simulator.setRules(incidents.map(({ rule }) => rule));
-    print('What goes wrong on purpose:');
+    print('These faults are injected:');
     for (const { sample, source, title } of incidents) print(`  ${sample}: ${source} ${title}`);
     print();
 
@@ -77,7 +77,7 @@ export async function runDemo(options: {
     const onboardings = await Promise.all(
       PATIENTS.map(async (key) => {
         const sample = samples.find((patient) => patient.key === key);
-        if (sample === undefined) throw new Error(`there is no sample patient ${key}`);
+        if (sample === undefined) throw new Error(`There is no sample patient ${key}`);
         const started = await startOnboarding(
           temporal,
           {
@@ -104,7 +104,7 @@ export async function runDemo(options: {
     const patients: DemoRow[] = [];
     for (const { key, fullName, started } of onboardings) {
       const summary = summaries.get(key);
-      if (summary === undefined) throw new Error(`the onboarding of ${key} has no end`);
+      if (summary === undefined) throw new Error(`The onboarding of ${key} has no summary`);
       const patient = factsOf(key, summary);
       facts.push(patient);
       patients.push({
@@ -123,7 +123,9 @@ export async function runDemo(options: {
     for (const fault of faults) print(color.red(`✗ ${fault}`));
     print(verdict(faults, incidents.length, seconds(begunAt)));
     if (options.keep && !signal.aborted) {
-      print(`\nStays up until Ctrl-C. Gateway ${connection.baseUrl}/reference, key ${connection.apiKey}`);
+      print(
+        `\nThe stack keeps running until Ctrl-C. API reference: ${connection.baseUrl}/reference, API key: ${connection.apiKey}`,
+      );
       await once(signal, 'abort');
     }
     await temporal.connection.close();
@@ -146,9 +148,12 @@ const factsOf = (sample: string, summary: PatientOnboardingSummary): PatientFact
 });
 
 function verdict(faults: readonly string[], incidents: number, after: number): string {
-  if (faults.length > 0) return color.red(`${faults.length} things are not as they must be (${after} s).`);
+  if (faults.length > 0)
+    return color.red(
+      `${faults.length} ${faults.length === 1 ? 'check' : 'checks'} failed: see the lines above (${after} s).`,
+    );
   return color.green(
-    `✓ All ${PATIENTS.length} patients ended as they must; all ${incidents} incidents were handled, by the sources’ and the receiver’s own logs (${after} s).`,
+    `✓ All ${PATIENTS.length} patients ended as expected, and all ${incidents} injected faults were handled, according to the logs of the sources and the receiver (${after} s).`,
   );
 }
 

@@ -2,22 +2,22 @@ import type { SourceType } from '../../contract/primitives.ts';
 import type { FaultRuleInput } from '../../simulator/faults/rules.ts';
 import type { RequestLogEntry } from '../../simulator/request-log.ts';
 
-/** Something that goes wrong at a source in the demo, and how its request log shows that it was handled. */
+/** A fault that is injected at a source, and how the source's request log proves that it was handled. */
 export interface Incident {
   /** Key of the sample patient. */
   sample: string;
   source: SourceType;
-  /** For people: what happens and what should come of it. */
+  /** Printed: what the source does, and what should happen then. */
   title: string;
   rule: FaultRuleInput;
   /** How the source must end. */
   outcome: 'completed' | 'failed';
   attempts: number;
-  /** What the log of this source and patient must show; undefined when it does, else what is missing. */
+  /** Checks the log of this source and patient. Returns undefined when the fault was handled, else what differs. */
   proof(log: readonly RequestLogEntry[]): string | undefined;
 }
 
-/** Sample patients in the order in which they are shown. */
+/** Keys of the sample patients, in the order of the table. */
 export const PATIENTS = [
   'keith-kiehn',
   'tamica-murazik',
@@ -42,13 +42,13 @@ export const INCIDENTS: readonly Incident[] = [
       const statuses = log.filter(({ operation }) => operation === 'everything').map(({ status }) => status);
       return isSame(statuses, [503, 503, 200])
         ? undefined
-        : `503, 503, 200 expected, got ${statuses.join(', ') || 'nothing'}`;
+        : `expected 503, 503, 200; got ${statuses.join(', ') || 'no request'}`;
     },
   },
   {
     sample: 'tamica-murazik',
     source: 'lab',
-    title: 'answers 429 with Retry-After 3 s, is asked again in time',
+    title: 'answers 429 with Retry-After 3 s: the request is repeated after that time',
     rule: onlyFor('tamica-murazik', 'lab', {
       operation: 'match',
       times: 1,
@@ -61,10 +61,10 @@ export const INCIDENTS: readonly Incident[] = [
       const next = log.find(
         ({ seq, operation }) => limited !== undefined && operation === 'match' && seq > limited.seq,
       );
-      if (limited === undefined) return 'a 429 expected, got none';
-      if (next === undefined) return 'asked again after the 429 expected, but it was not';
+      if (limited === undefined) return 'expected a 429 response, got none';
+      if (next === undefined) return 'expected a further request after the 429, got none';
       const waitedMs = Date.parse(next.at) - Date.parse(limited.at);
-      return waitedMs >= 3_000 ? undefined : `3000 ms of patience expected, got ${waitedMs}`;
+      return waitedMs >= 3_000 ? undefined : `expected a wait of at least 3000 ms, got ${waitedMs} ms`;
     },
   },
   {
@@ -76,9 +76,9 @@ export const INCIDENTS: readonly Incident[] = [
     attempts: 1,
     proof(log) {
       if (!log.some(({ fault }) => fault === 'unknown-patient'))
-        return 'a match without result expected, got none';
-      const asked = log.filter(({ operation }) => operation !== 'match' && operation !== 'token');
-      return asked.length === 0 ? undefined : `no further request expected, got ${asked.length}`;
+        return 'expected a match request without a result, got none';
+      const further = log.filter(({ operation }) => operation !== 'match' && operation !== 'token');
+      return further.length === 0 ? undefined : `expected no further request, got ${further.length}`;
     },
   },
   {
@@ -93,13 +93,13 @@ export const INCIDENTS: readonly Incident[] = [
       const served = log.filter(({ status, operation }) => status === 200 && operation === 'search').length;
       return refused === 1 && served === 0
         ? undefined
-        : `one 403 and no data expected, got ${refused} and ${served}`;
+        : `expected one 403 and no data; got ${refused} with 403 and ${served} with data`;
     },
   },
   {
     sample: 'dannie-bogisich',
     source: 'hie',
-    title: 'takes the request and then fails it: a second attempt brings the data',
+    title: 'accepts the request and then fails: a second attempt returns the data',
     rule: onlyFor('dannie-bogisich', 'hie', { operation: 'job', times: 1, fault: { type: 'job-fails' } }),
     outcome: 'completed',
     attempts: 2,
@@ -110,13 +110,13 @@ export const INCIDENTS: readonly Incident[] = [
       const failed = log.filter(({ operation, status }) => operation === 'job' && status >= 400).length;
       return kickOffs === 2 && failed === 1
         ? undefined
-        : `two requests and one failed job expected, got ${kickOffs} and ${failed}`;
+        : `expected two requests and one failed job; got ${kickOffs} and ${failed}`;
     },
   },
   {
     sample: 'keith-kiehn',
     source: 'hie',
-    title: 'calls back twice: collected once',
+    title: 'calls back twice: the data is collected once',
     rule: onlyFor('keith-kiehn', 'hie', { operation: 'callback', fault: { type: 'doubled-callback' } }),
     outcome: 'completed',
     attempts: 1,
@@ -125,7 +125,7 @@ export const INCIDENTS: readonly Incident[] = [
       const kickOffs = log.filter(({ operation }) => operation === 'everything').length;
       return callbacks === 2 && kickOffs === 1
         ? undefined
-        : `two callbacks and one request expected, got ${callbacks} and ${kickOffs}`;
+        : `expected two callbacks and one request; got ${callbacks} and ${kickOffs}`;
     },
   },
 ];
@@ -141,7 +141,7 @@ function onlyFor(
 const isSame = (left: readonly number[], right: readonly number[]): boolean =>
   left.length === right.length && left.every((value, index) => value === right[index]);
 
-/** How the source of a patient must end in the demo. */
+/** The expected outcome of one source for one patient. */
 export function expectedEnd(
   sample: string,
   source: SourceType,

@@ -8,11 +8,11 @@ export interface DemoRow {
   sources: { type: SourceType; status: string; attempts: number }[];
   resources: number;
   webhooks: number;
-  /** Of the onboarding and of the query it started, in the Temporal UI. */
+  /** Pages in the Temporal UI: of the onboarding, and of the query that it started. */
   links: string[];
 }
 
-/** One line for each patient, its links below it. */
+/** Renders a table with one line for each patient, and the patient's links below it. */
 export function renderEnd(rows: readonly DemoRow[]): string {
   const [head, rule, ...lines] = renderTable(
     ['Patient', 'Query', ...SOURCE_TYPES, 'Resources', 'Webhooks'],

@@ -6,7 +6,7 @@ import { SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
 import type { RequestLogEntry } from '../../simulator/request-log.ts';
 import { expectedEnd, INCIDENTS } from './scenario.ts';
 
-/** One line of the receiver's own log. */
+/** One line of the webhook receiver's log. */
 const receivedSchema = z.object({
   messageId: z.string(),
   type: z.string(),
@@ -24,7 +24,7 @@ export async function readReceiverLog(dataDir: string): Promise<Received[]> {
     .map((line) => receivedSchema.parse(JSON.parse(line)));
 }
 
-/** What came to light about one patient, for the checks and for the table at the end. */
+/** Results of one patient, for the checks and for the table at the end. */
 export interface PatientFacts {
   sample: string;
   requestId: string;
@@ -32,7 +32,7 @@ export interface PatientFacts {
   consolidatedDataUrl?: string;
 }
 
-/** The number of resources behind a webhook's link. */
+/** Returns the number of resources in the record that a webhook's link leads to. */
 export async function countMerged(url: string | undefined): Promise<number> {
   if (url === undefined) return 0;
   const answer = await request(url);
@@ -41,8 +41,8 @@ export async function countMerged(url: string | undefined): Promise<number> {
 }
 
 /**
- * Everything that is not as it must be, judged by those who saw it: the sources' request log and the receiver's
- * log. Empty when the demo did what it promises.
+ * Compares the results with the logs of the sources and of the receiver, which do not depend on the exchange. Returns
+ * all differences; empty when the demo succeeded.
  */
 export function findFaults(
   facts: readonly PatientFacts[],
@@ -63,7 +63,7 @@ export function findFaults(
   ];
 }
 
-/** The source served data exactly when it should have; and the exchange says of it what the log shows. */
+/** Checks that the source returned data exactly when it should, and that the exchange reports the expected outcome. */
 function checkEnd(patient: PatientFacts, type: SourceType, log: readonly RequestLogEntry[]): string[] {
   const expected = expectedEnd(patient.sample, type);
   const shown = patient.sources.find((source) => source.type === type);
@@ -75,23 +75,23 @@ function checkEnd(patient: PatientFacts, type: SourceType, log: readonly Request
   return [
     ...(served === (expected.outcome === 'completed' && knows)
       ? []
-      : [`${where}: data ${served ? '' : 'not '}served, against expectation`]),
+      : [`${where}: expected ${served ? 'no data' : 'data'}, but data was ${served ? '' : 'not '}returned`]),
     ...(shown?.status === expected.outcome
       ? []
-      : [`${where}: ${expected.outcome} expected, got ${shown?.status ?? 'nothing'}`]),
+      : [`${where}: expected ${expected.outcome}, got ${shown?.status ?? 'nothing'}`]),
     ...(shown?.attempts === expected.attempts
       ? []
-      : [`${where}: ${expected.attempts} attempts expected, got ${shown?.attempts ?? 0}`]),
+      : [`${where}: expected attempts: ${expected.attempts}, got ${shown?.attempts ?? 0}`]),
   ];
 }
 
-/** One message for one fact, and each told to the waiting workflow. */
+/** Checks that each source led to exactly one webhook, and that the receiver signalled the waiting workflow. */
 function checkWebhooks(patient: PatientFacts, source: SourceType, received: readonly Received[]): string[] {
   const messages = received.filter(
     ({ requestId, type, repeat }) =>
       requestId === patient.requestId && type === `network-query.${source}` && !repeat,
   );
   const where = `webhook of ${source} of ${patient.sample}`;
-  if (messages.length !== 1) return [`${where}: one message expected, got ${messages.length}`];
-  return messages.every(({ signalled }) => signalled) ? [] : [`${where}: no workflow was told of it`];
+  if (messages.length !== 1) return [`${where}: expected one message, got ${messages.length}`];
+  return messages.every(({ signalled }) => signalled) ? [] : [`${where}: no workflow was signalled`];
 }

@@ -6,8 +6,9 @@ import { parseRecords } from '../../shared/bulk-csv/records.ts';
 import type { RowError } from '../../shared/bulk-csv/row.ts';
 import { createRowReader } from '../../shared/bulk-csv/row-reader.ts';
 import { UsageError } from '../errors.ts';
+import { throwUnreadable } from './read-input-file.ts';
 
-/** A CSV of patients whose format is right; of its rows nothing has been judged. */
+/** A CSV of patients whose format is valid; its rows have not been checked. */
 export interface PanelFile {
   path: string;
   layout: CsvLayout;
@@ -15,28 +16,26 @@ export interface PanelFile {
   chunks: readonly CsvChunk[];
 }
 
-/** A row that breaks a rule; rows count from 1. */
+/** An invalid row; rows count from 1. */
 export interface WrongRow {
   row: number;
   errors: readonly RowError[];
 }
 
 /**
- * Looks at a whole file by the rules that the exchange applies (E5), in bounded memory. Throws UsageError, in one
- * sentence, when there is no such file or it is not in the expected format.
+ * Checks the format of a whole file by the rules of the exchange (docs/interface.md, "Bulk CSV"), in bounded memory.
+ * Throws UsageError with a one-line message when the file cannot be read or is not in the expected format.
  */
 export async function checkPanel(path: string): Promise<PanelFile> {
-  const check = await checkCsv(createReadStream(path)).catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`${path} cannot be read (${error.code ?? 'unknown reason'}).`);
-  });
+  const check = await checkCsv(createReadStream(path)).catch(throwUnreadable(path));
   if (check.kind === 'refused')
     throw new UsageError(`${path} is not in the expected format: ${check.reason}. Nothing was sent.`);
   const { layout, rows, chunks } = check;
-  if (rows === 0) throw new UsageError(`${path} has a header, but no row.`);
+  if (rows === 0) throw new UsageError(`${path} has a header but no rows. Nothing was sent.`);
   return { path, layout, rows, chunks };
 }
 
-/** The rows that the exchange would refuse, in order. Unknown cohorts and facilities only the exchange can tell. */
+/** The invalid rows in order. Unknown cohorts and facilities are not among them: only the exchange can detect those. */
 export async function* wrongRows({ path, layout, chunks }: PanelFile): AsyncGenerator<WrongRow> {
   const read = createRowReader(layout);
   const file = await open(path);
@@ -56,6 +55,7 @@ export async function* wrongRows({ path, layout, chunks }: PanelFile): AsyncGene
 async function bytesOf(file: FileHandle, { byteStart, byteEnd }: CsvChunk): Promise<Uint8Array> {
   const bytes = new Uint8Array(byteEnd - byteStart);
   const { bytesRead } = await file.read(bytes, 0, bytes.length, byteStart);
-  if (bytesRead < bytes.length) throw new Error('The file was changed while it was read');
+  if (bytesRead < bytes.length)
+    throw new Error('The file changed while it was being checked. Run the command again.');
   return bytes;
 }

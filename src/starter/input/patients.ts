@@ -1,47 +1,50 @@
-import { readFile } from 'node:fs/promises';
 import { loadSamplePatients } from '../../simulator/samples.ts';
 import { UsageError } from '../errors.ts';
+import { readInputFile } from './read-input-file.ts';
 
-/** A person to onboard, under a name for the terminal that the user gave. */
+/** A patient to onboard. The label is printed in place of the patient's name. */
 export interface PatientToOnboard {
   label: string;
-  /** As the body of E4; not checked yet. */
+  /** The body of "E4. Create patient", not validated yet. */
   patient: unknown;
 }
 
-/** By the keys of samples (`all` for each of them) or from a file. Throws UsageError. */
+/** Returns sample patients by their keys (`all`: every sample), or the patient of a file. Throws UsageError. */
 export async function patientsToOnboard(options: {
   sample?: readonly string[];
   file?: string;
 }): Promise<PatientToOnboard[]> {
   const { sample, file } = options;
   if ((sample === undefined) === (file === undefined))
-    throw new UsageError('Give either --sample <key> or --file <patient.json>.');
+    throw new UsageError('Pass either --sample <key> or --file <patient.json>.');
   return file === undefined
     ? samplePatients(sample ?? [])
     : [{ label: 'patient', patient: await readPatient(file) }];
 }
 
-function samplePatients(keys: readonly string[]): PatientToOnboard[] {
+/** Returns the sample patient of a key. Throws UsageError, which lists the keys. */
+export function findSample(key: string) {
   const samples = loadSamplePatients();
-  const unknown = keys.filter((key) => key !== 'all' && !samples.some((sample) => sample.key === key));
-  if (unknown.length > 0)
-    throw new UsageError(
-      `No sample is called ${unknown.join(', ')}. There are:\n${samples.map(({ key }) => `  ${key}`).join('\n')}`,
-    );
-  return samples
+  const sample = samples.find((known) => known.key === key);
+  if (sample !== undefined) return sample;
+  throw new UsageError(
+    `There is no sample patient ${key}. The sample patients are:\n${samples.map((known) => `  ${known.key}`).join('\n')}`,
+  );
+}
+
+function samplePatients(keys: readonly string[]): PatientToOnboard[] {
+  for (const key of keys) if (key !== 'all') findSample(key);
+  return loadSamplePatients()
     .filter(({ key }) => keys.includes('all') || keys.includes(key))
     .map(({ key, createBody }) => ({ label: key, patient: createBody }));
 }
 
 async function readPatient(file: string): Promise<unknown> {
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`${file} cannot be read (${error.code ?? 'unknown reason'}).`);
-  });
+  const content = await readInputFile(file);
   try {
-    return JSON.parse(text);
+    return JSON.parse(content.toString('utf8'));
   } catch {
-    // What the parser says would quote the file.
-    throw new UsageError(`${file} is not JSON.`);
+    // The parser's own message would quote the file.
+    throw new UsageError(`${file} is not valid JSON.`);
   }
 }

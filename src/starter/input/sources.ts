@@ -2,29 +2,29 @@ import { InvalidArgumentError } from 'commander';
 import { SOURCE_TYPES, type SourceType, sourceTypeSchema } from '../../contract/primitives.ts';
 import { UsageError } from '../errors.ts';
 
-/** `hie,pharmacy,lab` or some of them. Throws InvalidArgumentError. */
+/** Parses a list such as `hie,pharmacy`. Throws InvalidArgumentError. */
 export function parseSources(text: string): SourceType[] {
   const names = text.split(/[\s,]+/).filter(Boolean);
   const unknown = names.filter((name) => !sourceTypeSchema.safeParse(name).success);
   if (unknown.length > 0 || names.length === 0)
     throw new InvalidArgumentError(
-      `${unknown.length > 0 ? `unknown: ${unknown.join(', ')}; ` : ''}give some of ${SOURCE_TYPES.join(',')}.`,
+      `${unknown.length > 0 ? `Unknown source: ${unknown.join(', ')}. ` : ''}Expected one or more of ${SOURCE_TYPES.join(',')}.`,
     );
   return SOURCE_TYPES.filter((type) => names.includes(type));
 }
 
-/** One source. Throws InvalidArgumentError. */
+/** Parses the name of one source. Throws InvalidArgumentError. */
 export function parseSource(text: string): SourceType {
   const [source, ...others] = parseSources(text);
   if (source === undefined || others.length > 0)
-    throw new InvalidArgumentError(`give one of ${SOURCE_TYPES.join(', ')}.`);
+    throw new InvalidArgumentError(`Expected one of ${SOURCE_TYPES.join(', ')}.`);
   return source;
 }
 
-/** The `sources` member of a query. Throws UsageError. */
+/** Builds the `sources` member of "E2. Start network query". Throws UsageError. */
 export function requestedSources({ sources, realtime }: { sources: SourceType[]; realtime?: boolean }) {
   if (realtime === true && !sources.includes('pharmacy'))
-    throw new UsageError('--realtime is for the pharmacy source, which --sources leaves out.');
+    throw new UsageError('--realtime applies to the pharmacy source; add pharmacy to --sources.');
   return {
     ...(sources.includes('hie') ? { hie: { enabled: true } } : {}),
     ...(sources.includes('pharmacy')

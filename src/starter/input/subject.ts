@@ -4,7 +4,7 @@ import { parseNetworkQueryWorkflowId, patientOnboardingWorkflowId } from '../../
 export const SUBJECT_KINDS = ['query', 'onboarding'] as const;
 export type SubjectKind = (typeof SUBJECT_KINDS)[number];
 
-/** What an id on the command line means; `query-or-onboarding`: a request id, else the caller's own job id. */
+/** What an id on the command line refers to. `query-or-onboarding`: a request id, else the user's own job id. */
 export interface Subject {
   kind: SubjectKind | 'query-or-onboarding';
   /** Request id of the query; job id or workflow id of the onboarding. */
@@ -12,8 +12,8 @@ export interface Subject {
 }
 
 /**
- * A request id, a job id, or the workflow id of a query or an onboarding. Only what looks like a request id is ever
- * asked of the exchange: a job id may carry a record number, and paths of requests are logged.
+ * Parses a request id, a job id, or the workflow id of a query or an onboarding. Only text that looks like a request id
+ * is sent to the exchange: a job id may contain a medical record number, and request paths are logged.
  */
 export function parseSubject(text: string, kind?: SubjectKind): Subject {
   const workflow = parseNetworkQueryWorkflowId(text);

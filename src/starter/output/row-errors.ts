@@ -3,19 +3,19 @@ import { stringify } from 'csv-stringify/sync';
 import type { WrongRow } from '../input/panel-file.ts';
 
 export interface RowErrors {
-  /** Rows that break a rule. */
+  /** Number of invalid rows. */
   rows: number;
   /** The first of them. */
   first: WrongRow[];
-  /** Where all of them are listed; undefined when there is none. */
+  /** The file that lists all of them; undefined when there are none. */
   path?: string;
 }
 
 const LINES_AT_ONCE = 500;
 
 /**
- * Lists every error of every row in a CSV (`row,column,error`), in bounded memory; it takes the place of the list of an
- * earlier look, which is removed when there is no error any more.
+ * Writes all errors of all rows into a CSV (`row,column,error`), in bounded memory. It replaces the list of an earlier
+ * check, which is removed when there are no errors.
  */
 export async function listRowErrors(
   path: string,
@@ -45,6 +45,6 @@ export async function listRowErrors(
   }
 }
 
-/** A message may quote a cell. */
+/** Formulas are escaped, because a message may quote a cell. */
 const csv = (lines: string[][]): string =>
   stringify(lines, { escape_formulas: true, record_delimiter: '\r\n' });

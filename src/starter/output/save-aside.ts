@@ -5,14 +5,14 @@ import { basename, dirname, extname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-/** Of its owner only: it is about patients. */
+/** Readable by the owner only: the content is about patients. */
 const MODE = 0o600;
 const TRIES_MAX = 1_000;
 
 /**
- * Writes a file under this path, or, where another one stands there already, under `name-2.csv`, `name-3.csv` …: a
- * person may have begun to correct the one before. The same content is not written twice.
- * Returns its path.
+ * Writes a file at this path. If another file exists there, writes to `name-2.csv`, `name-3.csv` … instead, because the
+ * user may have begun to correct that file. A file with the same content is not written again.
+ * Returns the path of the file.
  */
 export async function saveAside(path: string, content: Readable, sha256: string): Promise<string> {
   const unfinished = join(dirname(path), `.${basename(path)}.${process.pid}.part`);
@@ -24,7 +24,7 @@ export async function saveAside(path: string, content: Readable, sha256: string)
         if ((await sha256Of(candidate)) === sha256) return candidate;
         continue;
       }
-      // Fails where a file has come meanwhile; a rename would replace it.
+      // Fails if a file was created in the meantime; a rename would replace it.
       const isMine = await copyFile(unfinished, candidate, constants.COPYFILE_EXCL).then(
         () => true,
         (error: NodeJS.ErrnoException) => {
@@ -34,7 +34,7 @@ export async function saveAside(path: string, content: Readable, sha256: string)
       );
       if (isMine) return candidate;
     }
-    throw new Error(`There are too many files called like ${path}`);
+    throw new Error(`Cannot save ${path}: too many files of this name exist. Remove some of them.`);
   } finally {
     await rm(unfinished, { force: true });
   }

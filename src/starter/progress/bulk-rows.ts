@@ -6,8 +6,8 @@ import { coloured } from './rows.ts';
 const BAR_WIDTH = 30;
 
 /**
- * One row: what is going on, and a bar while the exchange handles the rows. Where lines cannot be drawn again it tells
- * every tenth only, so that a log is not flooded.
+ * One row: the phase, with a progress bar while the exchange processes the CSV. Where lines cannot be redrawn, the row
+ * changes only every 10 %, so that a log stays short.
  */
 export function bulkRows(view: BulkView, { colors, redraws }: LiveLines): string[] {
   if (view.state !== 'running') {
@@ -45,11 +45,11 @@ const phaseOf = ({ paused, phase }: BulkView): string => {
 };
 
 const PHASES: Readonly<Record<NonNullable<BulkView['phase']>, string>> = {
-  requesting: 'asking for an upload URL',
-  uploading: 'uploading',
-  processing: 'handling',
+  requesting: 'requesting an upload URL',
+  uploading: 'uploading the file',
+  processing: 'processing',
   'reading-result': 'reading the result',
-  cancelling: 'cancelled; cancelling the request',
+  cancelling: 'cancelling the request at the exchange',
   ended: 'ended',
 };
 

@@ -8,7 +8,7 @@ import type { BulkStatusAnswer } from '../../orchestrator/client/answers.ts';
 import { plainText } from './plain-text.ts';
 import type { WorkflowEnd } from './workflow-state.ts';
 
-/** The workflow's own status, with what the exchange tells of its request. */
+/** State of a bulk onboarding: the workflow's own status, completed by the exchange's state of the request. */
 export interface BulkView {
   state: 'running' | 'completed' | 'partial' | 'failed' | 'cancelled';
   phase?: BulkOnboardingStatus['phase'];
@@ -19,7 +19,7 @@ export interface BulkView {
   rowsPerSecond?: number;
   secondsLeft?: number;
   webhooksReceived: number;
-  /** What is being waited out, or why there is no newer state. */
+  /** A problem that the work waits for, or the reason why there is no newer state. */
   problem?: string;
   /** Why it ended without a result. */
   failure?: string;
@@ -27,10 +27,10 @@ export interface BulkView {
   outcome?: BulkResult;
 }
 
-/** What is known of a bulk onboarding; each part comes from elsewhere and may be missing. */
+/** What is known of a bulk onboarding. Each part has its own source and may be missing. */
 export interface KnownOfBulk {
   status?: BulkOnboardingStatus;
-  /** As the exchange says it itself: newer than what the workflow has heard. */
+  /** The request's state at the exchange: newer than what the workflow has received. */
   request?: BulkStatusAnswer;
   end?: WorkflowEnd<BulkOnboardingSummary>;
   problem?: string;
@@ -41,16 +41,16 @@ export function bulkView({ status, request, end, problem }: KnownOfBulk): BulkVi
   const isRunning = end === undefined;
   const requestId = summary?.requestIds.at(-1) ?? status?.requestIds.at(-1);
   const isCurrent = request !== undefined && request.requestId === requestId;
-  const told = isRunning && isCurrent ? request : undefined;
+  const current = isRunning && isCurrent ? request : undefined;
   return {
     state: stateOf(end),
     phase: isRunning ? status?.phase : 'ended',
     dryRun: summary?.dryRun ?? status?.dryRun,
     requestId,
-    paused: isRunning && (told?.paused ?? status?.paused ?? false),
-    counts: endCounts(summary) ?? runningCounts(status, told),
-    rowsPerSecond: told?.rowsPerSecond,
-    secondsLeft: told?.secondsLeft,
+    paused: isRunning && (current?.paused ?? status?.paused ?? false),
+    counts: endCounts(summary) ?? runningCounts(status, current),
+    rowsPerSecond: current?.rowsPerSecond,
+    secondsLeft: current?.secondsLeft,
     webhooksReceived: summary?.webhooksReceived ?? status?.webhooksReceived ?? 0,
     problem: isRunning ? (problem ?? status?.problem) : undefined,
     failure: end?.state === 'failed' ? end.reason : failureOf(summary),
@@ -69,11 +69,11 @@ const endCounts = (summary: BulkOnboardingSummary | undefined): BulkRowCounts | 
 
 function runningCounts(
   status: BulkOnboardingStatus | undefined,
-  told: BulkStatusAnswer | undefined,
+  request: BulkStatusAnswer | undefined,
 ): BulkRowCounts | undefined {
-  if (status === undefined || told?.counts === undefined) return status?.counts;
-  // Before the exchange has looked through the file it counts 0 rows.
-  return { ...status.counts, ...told.counts, rows: told.counts.rows || status.counts.rows };
+  if (status === undefined || request?.counts === undefined) return status?.counts;
+  // Until the exchange has checked the file, it counts 0 rows.
+  return { ...status.counts, ...request.counts, rows: request.counts.rows || status.counts.rows };
 }
 
 const failureOf = (summary: BulkOnboardingSummary | undefined): string | undefined =>

@@ -1,64 +1,40 @@
-import { BULK_ONBOARDING_MESSAGES, type BulkOnboardingStatus } from '../../contract/bulk-onboarding.ts';
-import { anySignal } from '../../lib/any-signal.ts';
+import {
+  BULK_ONBOARDING_MESSAGES,
+  type BulkOnboardingStatus,
+  type BulkOnboardingSummary,
+} from '../../contract/bulk-onboarding.ts';
 import type { BulkOnboardingHandle } from '../../orchestrator/bulk-onboarding/start-bulk-onboarding.ts';
 import type { BulkStatusAnswer } from '../../orchestrator/client/answers.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { type BulkView, bulkView, type KnownOfBulk } from './bulk-view.ts';
-import type { FollowOptions } from './follow-query.ts';
-import { nextDelayMs, Pace } from './pace.ts';
-import { askWorkflow, awaitEnd } from './workflow-state.ts';
+import { type Following, followWorkflow, lookAtWorkflow } from './follow-workflow.ts';
+import type { FollowOptions } from './poll-exchange.ts';
+import { askWorkflow } from './workflow-state.ts';
 
-const NO_WORKER = 'no worker answers now; the work goes on when one does';
+const NO_WORKER = 'no worker answers; the work continues when one is available';
 
-/**
- * Looks at a bulk onboarding until it has ended; `onChange` gets each new state. Workers, Temporal and the exchange
- * may go and come back meanwhile. Throws WorkflowNotFoundError when Temporal does not know it.
- */
-export async function followBulk(
+/** Follows a bulk onboarding until it ends; see `followWorkflow`. */
+export const followBulk = (
   handle: BulkOnboardingHandle,
   onChange: (view: BulkView) => void,
-  { client, pace = new Pace(), signal }: FollowOptions & { client: ExchangeClient },
-): Promise<BulkView> {
-  const done = new AbortController();
-  const stop = signal === undefined ? done.signal : anySignal([signal, done.signal]);
-  const ended = new AbortController();
-  const end = awaitEnd(handle, stop).finally(() => ended.abort());
-  // Awaited below; until then a rejection must not count as unhandled.
-  end.catch(() => undefined);
-  const untilEnd = anySignal([stop, ended.signal]);
-  let known: KnownOfBulk = {};
-  let told = '';
-  const tell = (): boolean => {
-    const view = bulkView(known);
-    const isNew = JSON.stringify(view) !== told;
-    told = JSON.stringify(view);
-    if (isNew) onChange(view);
-    return isNew;
-  };
-  try {
-    let delayMs: number | undefined;
-    while (!untilEnd.aborted) {
-      known = await look(handle, client, untilEnd);
-      if (untilEnd.aborted) break;
-      delayMs = nextDelayMs(delayMs, tell());
-      await pace.turn(delayMs, untilEnd);
-    }
-    known = { ...known, end: await end };
-    tell();
-    return bulkView(known);
-  } finally {
-    done.abort();
-  }
-}
+  { client, ...options }: FollowOptions & { client: ExchangeClient },
+): Promise<BulkView> => followWorkflow(bulkFollowing(handle, client), onChange, options);
 
-/** One look. Throws WorkflowNotFoundError when Temporal does not know it, else what keeps Temporal from answering. */
-export async function lookAtBulk(handle: BulkOnboardingHandle, client: ExchangeClient): Promise<BulkView> {
-  const { status } = await handle.describe();
-  const known = await look(handle, client);
-  if (status.name === 'RUNNING' || status.name === 'PAUSED') return bulkView(known);
-  return bulkView({ ...known, end: await awaitEnd(handle, new AbortController().signal) });
-}
+/** Reads the state of a bulk onboarding once; see `lookAtWorkflow`. */
+export const lookAtBulk = (handle: BulkOnboardingHandle, client: ExchangeClient): Promise<BulkView> =>
+  lookAtWorkflow(bulkFollowing(handle, client));
+
+const bulkFollowing = (
+  handle: BulkOnboardingHandle,
+  client: ExchangeClient,
+): Following<KnownOfBulk, BulkOnboardingSummary, BulkView> => ({
+  handle,
+  nothing: {},
+  look: (_, signal) => look(handle, client, signal),
+  addEnd: async (known, end) => ({ ...known, end }),
+  view: bulkView,
+});
 
 async function look(
   handle: BulkOnboardingHandle,
@@ -68,11 +44,11 @@ async function look(
   const status = await askWorkflow<BulkOnboardingStatus>(handle, BULK_ONBOARDING_MESSAGES.status);
   if (status === undefined) return { problem: NO_WORKER };
   const requestId = status.requestIds.at(-1);
-  const isAtWork = status.phase === 'processing' && requestId !== undefined;
-  return { status, request: isAtWork ? await requestOf(client, requestId, signal) : undefined };
+  const isProcessing = status.phase === 'processing' && requestId !== undefined;
+  return { status, request: isProcessing ? await requestOf(client, requestId, signal) : undefined };
 }
 
-/** Undefined when the exchange does not say, or not now: the workflow's own counts are shown then. */
+/** The request's state at the exchange; undefined when the exchange does not return it. The workflow has counts of its own. */
 async function requestOf(
   client: ExchangeClient,
   requestId: string,

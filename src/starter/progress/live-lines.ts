@@ -1,6 +1,6 @@
 import pc from 'picocolors';
 
-/** What is needed of a stream; process.stdout and process.stderr are such. */
+/** The members of an output stream that are used, such as process.stdout. */
 export interface LineStream {
   write(text: string): unknown;
   isTTY?: boolean | undefined;
@@ -9,15 +9,15 @@ export interface LineStream {
 }
 
 /**
- * Progress of several subjects, some rows of text each. On a terminal the rows are drawn again in place; elsewhere
- * (a file, CI) a row is printed when it has changed, with its subject in front. Rows may be coloured, and should hold
- * nothing that changes by itself, such as seconds that have passed.
+ * Progress of several subjects, a few rows of text each. On a terminal the rows are redrawn in place; elsewhere (a file,
+ * CI) each changed row is printed with its subject in front. Rows may be coloured. They should contain nothing that
+ * changes by itself, such as elapsed seconds.
  */
 export class LiveLines {
   readonly colors: ReturnType<typeof pc.createColors>;
   readonly #stream: LineStream;
   readonly #subjects = new Map<string, readonly string[]>();
-  /** Lines of the block that the cursor stands below. */
+  /** Number of lines in the block above the cursor. */
   #drawn = 0;
 
   constructor(stream: LineStream) {
@@ -25,12 +25,12 @@ export class LiveLines {
     this.colors = pc.createColors(stream.isTTY === true && pc.isColorSupported);
   }
 
-  /** Whether rows are drawn again in place; else each change is a line that stays. */
+  /** Whether rows are redrawn in place; otherwise each change adds a line. */
   get redraws(): boolean {
     return this.#stream.isTTY === true;
   }
 
-  /** The rows of a subject as they are now. */
+  /** Shows the current rows of a subject. */
   set(subject: string, rows: readonly string[]): void {
     const before = this.#subjects.get(subject);
     this.#subjects.set(subject, rows);
@@ -42,14 +42,14 @@ export class LiveLines {
       if (row !== before?.[index]) this.#stream.write(`${subject}: ${row.trim()}\n`);
   }
 
-  /** A line of its own that stays, above what is drawn again. */
+  /** Prints a permanent line above the rows that are redrawn. */
   print(line: string): void {
     this.#replace([]);
     this.#stream.write(`${line}\n`);
     this.#redraw();
   }
 
-  /** The subject does not change any more: its rows stay where they are, and later ones are drawn below. */
+  /** Makes a subject's rows permanent; other rows are drawn below them. */
   finish(subject: string): void {
     const rows = this.#subjects.get(subject);
     this.#subjects.delete(subject);
@@ -59,7 +59,7 @@ export class LiveLines {
     this.#redraw();
   }
 
-  /** Leaves all rows on the screen as they are; what is written next goes below. */
+  /** Makes all rows permanent; further output goes below them. */
   close(): void {
     for (const subject of [...this.#subjects.keys()]) this.finish(subject);
   }
@@ -67,7 +67,7 @@ export class LiveLines {
   #redraw(): void {
     if (this.#stream.isTTY !== true) return;
     const all = [...this.#subjects].flatMap(([subject, rows]) => this.#block(subject, rows));
-    // What scrolled off the screen cannot be drawn again.
+    // Lines that have scrolled off the screen cannot be redrawn.
     const visible = Math.max(3, (this.#stream.rows ?? 24) - 2);
     const lines =
       all.length <= visible
@@ -81,7 +81,7 @@ export class LiveLines {
     return [`${this.colors.bold(subject)}  ${first}`, ...others.map((row) => `  ${row}`)];
   }
 
-  /** Puts lines where the block was drawn last; one write, so that nothing flickers. */
+  /** Replaces the block drawn last. One write, so that the screen does not flicker. */
   #replace(lines: readonly string[]): void {
     const back = this.#drawn > 0 ? `${ESCAPE}[${this.#drawn}A${ESCAPE}[0J` : '';
     const columns = (this.#stream.columns ?? 80) - 1;
@@ -94,7 +94,7 @@ export class LiveLines {
 const ESCAPE = String.fromCharCode(27);
 const COLOR = new RegExp(`(${ESCAPE}\\[[0-9;]*m)`);
 
-/** Cuts what is visible to a width; a line that wraps could not be drawn over. Colours stay whole. */
+/** Cuts a line to a visible width, because a wrapped line could not be redrawn. Colour codes stay complete. */
 export function fitted(line: string, columns: number): string {
   let room = columns;
   return line

@@ -3,7 +3,7 @@ import type { QueryReader } from './look-at-query.ts';
 import type { KnownOfOnboarding } from './onboarding-view.ts';
 import type { QueryView } from './query-view.ts';
 
-/** The queries of an onboarding as the exchange tells them; those it does not answer for stay as they were. */
+/** Reads the queries of an onboarding from the exchange. A query that cannot be read keeps its earlier view. */
 export async function readQueries(
   reader: QueryReader | undefined,
   requestIds: readonly string[],
@@ -13,7 +13,7 @@ export async function readQueries(
   const queries = new Map(before);
   if (reader === undefined) return queries;
   for (const requestId of requestIds) {
-    // An ended query can be taken up again, so only the end of the onboarding ends the looking.
+    // An ended query may be retried, so it is read until the onboarding itself has ended.
     const view = await reader.look(requestId, signal).catch((error: unknown) => {
       if (error instanceof ExchangeCallError || signal?.aborted === true) return undefined;
       throw error;

@@ -3,7 +3,7 @@ import type { ExchangeClient } from '../../orchestrator/client/exchange-client.t
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { type QueryView, queryView } from './query-view.ts';
 
-/** Reads queries by E3, with their timeline where the exchange has one (another service need not). */
+/** Reads queries (E3) with their timeline, if the exchange has one: the timeline is not part of the interface. */
 export class QueryReader {
   readonly #client: ExchangeClient;
   #hasTimeline = true;
@@ -12,10 +12,10 @@ export class QueryReader {
     this.#client = client;
   }
 
-  /** Throws ExchangeCallError when E3 does not answer. */
+  /** Throws ExchangeCallError when E3 fails. */
   async look(requestId: string, signal?: AbortSignal): Promise<QueryView> {
     const { answer } = await this.#client.call('getNetworkQuery', { params: { requestId } }, { signal });
-    // Read second: it may be ahead of the status, so the end of the query never lacks its story.
+    // Read second: it may be newer than the status, so an ended query always comes with its full timeline.
     return queryView(answer, await this.#timeline(requestId, signal));
   }
 

@@ -9,15 +9,15 @@ import { OFF_NOTE } from '../../shared/monitoring/monitoring-control.ts';
 import type { MonitoringId } from '../target/monitorings.ts';
 import { askWorkflow } from './workflow-state.ts';
 
-/** How one monitoring of a cohort stands. */
+/** State of one monitoring of a cohort. */
 export interface MonitoringView extends MonitoringId {
   scheduleId: string;
   frequency?: MonitoringFrequency;
   /** `off`: switched off in the cohort's settings. */
   state: 'on' | 'paused' | 'off';
-  /** Why it is paused, in the operator's words. */
+  /** The operator's reason for the pause. */
   note?: string;
-  /** ISO 8601; absent while it does not run. */
+  /** ISO 8601; absent while it is paused or off. */
   nextRunAt?: string;
   timeZone?: string;
   lastRun?: MonitoringRun;
@@ -27,10 +27,19 @@ export interface MonitoringRun {
   workflowId: string;
   /** ISO 8601. */
   startedAt: string;
-  /** As Temporal has it, or `no longer kept`. */
+  /** The run's own state, else Temporal's status of the workflow, or `no longer kept`. */
   status: string;
-  /** Absent when nobody could tell: no worker, or it failed. */
-  counts?: { patients: number; started: number; skipped: number; failed: number };
+  /** Absent when they cannot be read: no worker answers, or the run failed. */
+  counts?: RunCounts;
+}
+
+export interface RunCounts {
+  patients: number;
+  started: number;
+  skipped: number;
+  /** The same, by reason. */
+  skippedBecause: CohortMonitoringStatus['skipped'];
+  failed: number;
 }
 
 type Schedule = Pick<ScheduleDescription, 'state' | 'action'>;
@@ -49,7 +58,7 @@ export const lastRunOf = ({ info }: Pick<ScheduleDescription, 'info'>): LastRun 
 
 type LastRun = ScheduleDescription['info']['recentActions'][number];
 
-/** Looks at the last run too, which needs a worker while it is under way. */
+/** Reads the state of a monitoring and of its last run; while that run is in progress, this needs a worker. */
 export async function monitoringView(
   temporal: Client,
   id: MonitoringId,
@@ -75,20 +84,21 @@ async function lookAtRun(temporal: Client, workflowId: string, takenAt: Date): P
   const run = { workflowId, startedAt: takenAt.toISOString() };
   try {
     const { status } = await handle.describe();
-    const told =
+    const own =
       status.name === 'COMPLETED'
         ? await handle.result()
         : await askWorkflow<CohortMonitoringStatus>(handle, COHORT_MONITORING_MESSAGES.status);
-    return { ...run, status: told?.state ?? status.name.toLowerCase(), counts: told && countsOf(told) };
+    return { ...run, status: own?.state ?? status.name.toLowerCase(), counts: own && countsOf(own) };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return { ...run, status: 'no longer kept' };
     throw error;
   }
 }
 
-const countsOf = ({ patients, started, skipped, failed }: CohortMonitoringStatus) => ({
+const countsOf = ({ patients, started, skipped, failed }: CohortMonitoringStatus): RunCounts => ({
   patients,
   started,
   skipped: Object.values(skipped).reduce((sum, count) => sum + count, 0),
+  skippedBecause: skipped,
   failed,
 });

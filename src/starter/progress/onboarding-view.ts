@@ -11,35 +11,35 @@ export interface OnboardingSourceView {
   type: string;
   state: PatientOnboardingStatus['sources'][number]['state'];
   attempts: number;
-  /** How many times a query was started for it; known at the end. */
+  /** How many queries were started for this source; known at the end. */
   starts?: number;
   requestId?: string;
   via?: LearnedBy;
   note?: string;
 }
 
-/** The workflow's own status, with what the exchange tells of its queries. */
+/** State of an onboarding: the workflow's own status, completed by the exchange's state of its queries. */
 export interface OnboardingView {
   state: 'running' | 'completed' | 'partial' | 'failed' | 'cancelled';
   phase?: PatientOnboardingStatus['phase'];
   patientId?: string;
-  /** False when the exchange knew the patient. */
+  /** False when the patient already existed at the exchange. */
   created?: boolean;
   cohorts: string[];
   requestIds: string[];
   sources: OnboardingSourceView[];
-  /** Of individual access, while it runs: what the person is to open next. */
+  /** Individual access only, while it runs: the page that the patient must open next. */
   identity?: PatientOnboardingStatus['identity'];
   webhooksReceived: number;
   polls?: number;
-  /** What is being waited out, or why there is no newer state. */
+  /** A problem that the work waits for, or the reason why there is no newer state. */
   problem?: string;
   /** Why it ended without a summary. */
   failure?: string;
   summary?: PatientOnboardingSummary;
 }
 
-/** What is known of an onboarding; each part comes from elsewhere and may be missing. */
+/** What is known of an onboarding. Each part has its own source and may be missing. */
 export interface KnownOfOnboarding {
   status?: PatientOnboardingStatus;
   queries: ReadonlyMap<string, QueryView>;
@@ -70,7 +70,7 @@ export function onboardingView(known: KnownOfOnboarding): OnboardingView {
   };
 }
 
-/** Without a summary: what the workflow knew last, and what the exchange says. */
+/** A source without a summary: the workflow's last status, completed by the exchange's. */
 function knownSource(
   { type, state, requestId, via }: PatientOnboardingStatus['sources'][number],
   queries: ReadonlyMap<string, QueryView>,
@@ -81,7 +81,7 @@ function knownSource(
   const known = { type, state, attempts: source?.attempts ?? 0, requestId, note: source?.note };
   if (state !== 'running') return { ...known, via };
   if (!isEnded(source, query)) return known;
-  // Nobody tells a workflow that has ended how its queries went on.
+  // An ended workflow receives no webhooks, so its own status of the source may be out of date.
   return isOver
     ? { ...known, state: source.state }
     : { ...known, note: `${source.note ?? source.state}; waiting for the webhook` };
@@ -93,23 +93,23 @@ function endedSource(
   queries: ReadonlyMap<string, QueryView>,
 ): OnboardingSourceView {
   const requestId = status?.sources.find((source) => source.type === type)?.requestId;
-  const told = [...queries.values()]
+  const atExchange = [...queries.values()]
     .filter((query) => requestId === undefined || query.requestId === requestId)
     .flatMap((query) => query.sources.filter((source) => source.type === type))
     .at(-1);
   return {
     type,
     state: outcome,
-    attempts: Math.max(attempts, told?.attempts ?? 0),
+    attempts: Math.max(attempts, atExchange?.attempts ?? 0),
     starts,
     requestId,
     via,
-    // The timeline says why a source failed, the summary only that it did.
-    note: outcome === 'completed' || outcome === 'failed' ? (told?.note ?? error) : error,
+    // The timeline says why a source failed; the summary says only that it failed.
+    note: outcome === 'completed' || outcome === 'failed' ? (atExchange?.note ?? error) : error,
   };
 }
 
-/** A failed attempt may be followed by another as long as the query runs. */
+/** While the query runs, a failed attempt may be followed by another one. */
 const isEnded = (
   source: QuerySourceView | undefined,
   query: QueryView | undefined,

@@ -4,14 +4,14 @@ const FIRST_MS = 500;
 const GROWTH = 1.5;
 const LONGEST_MS = 5_000;
 
-/** How long to wait before the next look: short after a change, longer the longer nothing happens. */
+/** Time to wait before the next look: short after a change, then growing while nothing changes. */
 export function nextDelayMs(lastMs: number | undefined, changed: boolean): number {
   return lastMs === undefined || changed ? FIRST_MS : Math.min(lastMs * GROWTH, LONGEST_MS);
 }
 
 /**
- * Bounds how often all followers together look (two requests or a workflow query each), far below what an account
- * may ask (1200 requests a minute) and what a worker notices.
+ * Limits how often all followers together look. A look is two requests or a workflow query; the limit is far below an
+ * account's 1,200 requests per minute and below what a worker would notice.
  */
 export class Pace {
   readonly #gapMs: number;
@@ -21,7 +21,7 @@ export class Pace {
     this.#gapMs = 1_000 / looksPerSecondMax;
   }
 
-  /** Resolves after `delayMs` and when it is this follower's turn; at once when the signal is raised. */
+  /** Resolves after `delayMs` and when it is this follower's turn, or when the signal is aborted. */
   async turn(delayMs: number, signal?: AbortSignal): Promise<void> {
     await pause(delayMs, signal);
     const now = Date.now();
@@ -31,7 +31,7 @@ export class Pace {
   }
 }
 
-/** Resolves after the time or when the signal is raised, whichever comes first. */
+/** Resolves after the time, or when the signal is aborted. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   if (ms <= 0 || signal?.aborted === true) return;
   await sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 
 const LENGTH_MAX = 200;
 
-/** Text of others for a terminal: one line, no control sequences, bounded. */
+/** Makes text from outside safe for a terminal: one line, no control sequences, at most 200 characters. */
 export function plainText(text: string): string {
   const oneLine = stripVTControlCharacters(text)
     .replaceAll(/\p{C}+|\s+/gu, ' ')

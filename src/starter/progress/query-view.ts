@@ -12,15 +12,15 @@ export interface AttemptView {
 
 export interface QuerySourceView {
   type: string;
-  /** Of the last attempt; a failed one may be followed by another while the query runs (the note tells). */
+  /** State of the last attempt. While the query runs, a failed attempt may be followed by another one. */
   state: 'running' | 'completed' | 'failed' | 'not-started';
   attempts: number;
   history: AttemptView[];
-  /** What the timeline told last of this source. */
+  /** The latest message of the timeline about this source. */
   note?: string;
 }
 
-/** E3 and the timeline of a query, told by source. */
+/** State of a query by source, from E3 and the timeline. */
 export interface QueryView {
   requestId: string;
   state: 'running' | 'completed' | 'partial' | 'failed';
@@ -34,7 +34,7 @@ const RUNNING = /^(processing|in-progress)$/;
 const ORDER = ['hie', 'pharmacy', 'lab'];
 
 export function queryView(answer: QueryAnswer, timeline: readonly TimelineEntry[]): QueryView {
-  const entries = timeline.map((entry) => ({ ...entry, message: plainText(entry.message) }));
+  const safe = timeline.map((entry) => ({ ...entry, message: plainText(entry.message) }));
   const types = new Set([
     ...answer.sources.map(({ type }) => type),
     ...answer.errors.map(({ source }) => source),
@@ -43,8 +43,8 @@ export function queryView(answer: QueryAnswer, timeline: readonly TimelineEntry[
   return {
     requestId: answer.requestId,
     state,
-    sources: [...types].sort(byKind).map((type) => sourceView(type, answer, entries, state === 'running')),
-    timeline: entries,
+    sources: [...types].sort(byKind).map((type) => sourceView(type, answer, safe, state === 'running')),
+    timeline: safe,
   };
 }
 
@@ -54,7 +54,7 @@ function sourceView(
   timeline: readonly TimelineEntry[],
   isQueryRunning: boolean,
 ): QuerySourceView {
-  const told = timeline.filter(({ source }) => source === type);
+  const entries = timeline.filter(({ source }) => source === type);
   const history = answer.sources
     .filter((source) => source.type === type)
     .sort((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt))
@@ -69,10 +69,10 @@ function sourceView(
   return {
     type,
     state: history.at(-1)?.state ?? 'not-started',
-    // Some exchanges list only the last attempt; the timeline counts all.
-    attempts: Math.max(history.length, ...told.map(({ attempt = 0 }) => attempt)),
+    // Some exchanges list only the last attempt; the timeline has all of them.
+    attempts: Math.max(history.length, ...entries.map(({ attempt = 0 }) => attempt)),
     history,
-    note: told.at(-1)?.message ?? (history.length === 0 ? refusal : undefined),
+    note: entries.at(-1)?.message ?? (history.length === 0 ? refusal : undefined),
   };
 }
 
@@ -81,7 +81,7 @@ function overallState(status: string): QueryView['state'] {
   return status === 'completed' || status === 'partial' ? status : 'failed';
 }
 
-/** Another service may know further words for an end. */
+/** Other services may use further words for an end. */
 function attemptState(status: string, isQueryRunning: boolean): AttemptView['state'] {
   if (status === 'completed' || status === 'failed') return status;
   return RUNNING.test(status) || isQueryRunning ? 'running' : 'failed';

@@ -5,7 +5,7 @@ import type { QueryView } from './query-view.ts';
 
 type Colors = LiveLines['colors'];
 
-/** What of a source a row shows. */
+/** The part of a source that a row shows. */
 export interface SourceLine {
   type: string;
   state: string;
@@ -13,7 +13,7 @@ export interface SourceLine {
   note?: string;
 }
 
-/** What is going on, then a row for each source. */
+/** A headline with the phase, then a row for each source. */
 export function onboardingRows(view: OnboardingView, colors: Colors): string[] {
   return [`${onboardingHeadline(view, colors)}`, ...view.sources.map((source) => sourceRow(source, colors))];
 }
@@ -28,16 +28,16 @@ export function queryRows(view: QueryView, colors: Colors): string[] {
 
 export function sourceRow({ type, state, attempts, note }: SourceLine, colors: Colors): string {
   const attempt = attempts > 1 ? `attempt ${attempts}` : '';
-  const told = note === undefined ? '' : colors.dim(plainText(note));
-  return `${type.padEnd(9)} ${coloured(state.padEnd(12), colors)} ${attempt.padEnd(10)} ${told}`.trimEnd();
+  const detail = note === undefined ? '' : colors.dim(plainText(note));
+  return `${type.padEnd(9)} ${coloured(state.padEnd(12), colors)} ${attempt.padEnd(10)} ${detail}`.trimEnd();
 }
 
 const PHASES: Readonly<Record<NonNullable<OnboardingView['phase']>, string>> = {
   'creating-patient': 'creating the patient',
   'assigning-cohorts': 'adding the patient to cohorts',
-  'proving-identity': 'waiting for the person to prove who they are',
+  'proving-identity': 'waiting for the patient to verify their identity',
   querying: 'waiting for the sources',
-  cancelling: 'cancelled; stopping the queries',
+  cancelling: 'cancelling the queries',
   ended: 'ended',
 };
 
@@ -53,7 +53,7 @@ function onboardingHeadline(view: OnboardingView, colors: Colors): string {
 const problemOf = (problem: string | undefined, colors: Colors): string =>
   problem === undefined ? '' : colors.yellow(` (${plainText(problem)})`);
 
-/** By the word; padding around it is kept. */
+/** Colours a state by its meaning; padding around the word is kept. */
 export function coloured(state: string, colors: Colors): string {
   switch (state.trim()) {
     case 'completed':

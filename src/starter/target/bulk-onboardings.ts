@@ -15,19 +15,19 @@ import type { Env, Target } from './target.ts';
 
 type BulkRequest = Omit<Parameters<typeof startBulkOnboarding>[1], 'timing'>;
 
-/** The bulk onboardings that Temporal holds for an exchange. Calls throw when Temporal cannot be reached. */
+/** The bulk onboardings of an exchange in Temporal. Calls throw when Temporal cannot be reached. */
 export interface BulkOnboardings {
-  /** Where their files are; the workers read and write the same store. */
+  /** The store of their files; the workers use the same store. */
   files: FileStore;
   start(request: BulkRequest): Promise<StartedBulkOnboarding>;
-  /** By the caller's job id, or by a workflow id. It need not exist. */
+  /** Returns the handle for a job id or a workflow id; the workflow may not exist. */
   find(jobOrWorkflowId: string): { handle: BulkOnboardingHandle; workflowId: string };
   close(): Promise<void>;
 }
 
 /**
- * Of the embedded stack by its data folder, else by TEMPORAL_ADDRESS, ORCHESTRATOR_FILES and so on. Throws ConfigError,
- * and an error that names the address when Temporal cannot be reached.
+ * Connects to Temporal and the file store: those of the embedded stack, else those of TEMPORAL_ADDRESS and
+ * ORCHESTRATOR_FILES. Throws ConfigError, and an error with the address when Temporal cannot be reached.
  */
 export async function openBulkOnboardings(target: Target, env?: Env): Promise<BulkOnboardings> {
   const { temporal, idHmacKey, access } = await orchestrationSettings(target, env);

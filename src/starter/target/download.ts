@@ -2,7 +2,7 @@ import { createFileTransfer, type FileTransfer } from '../../orchestrator/client
 
 const STALL_MS = 60_000;
 
-/** Fetches what links of an exchange lead to. A link carries its own authority: no key goes with it. */
+/** Downloads from links that the exchange returned. A link is signed, so no API key is sent with it. */
 export const createDownloads = (): Pick<FileTransfer, 'download'> =>
   createFileTransfer({
     stallMs: STALL_MS,

@@ -11,8 +11,8 @@ export type FoundSubject =
   | { kind: 'onboarding'; onboardings: Onboardings; handle: OnboardingHandle; workflowId: string };
 
 /**
- * The query that an id means, else the onboarding (which need not exist: Temporal tells when it is asked).
- * Throws ExchangeCallError, ConfigError.
+ * Finds the query of an id, else returns the handle of an onboarding, which may not exist: its first use then throws
+ * WorkflowNotFoundError. Throws ExchangeCallError, ConfigError.
  */
 export async function findSubject(target: Target, { kind, id }: Subject, env?: Env): Promise<FoundSubject> {
   if (kind === 'onboarding') return findOnboarding(target, id, env);

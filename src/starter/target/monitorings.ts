@@ -16,13 +16,13 @@ export interface MonitoringId {
   kind: MonitoringKind;
 }
 
-/** The monitoring schedules that Temporal holds for an exchange. Calls throw when Temporal cannot be reached. */
+/** The monitoring schedules of an exchange in Temporal. Calls throw when Temporal cannot be reached. */
 export interface Monitorings {
   temporal: TemporalClient;
   access: ExchangeAccess;
-  /** At our own exchange a cohort's settings make the schedules; at a foreign one this command line does. */
+  /** Our own exchange creates schedules from a cohort's settings; for another exchange this command line does. */
   isOwn: boolean;
-  /** In the order of their ids. */
+  /** Sorted by id. */
   list(): Promise<MonitoringId[]>;
   /** Undefined when there is none. */
   find(id: MonitoringId): Promise<ScheduleDescription | undefined>;
@@ -31,7 +31,7 @@ export interface Monitorings {
   handle(id: MonitoringId): ReturnType<typeof monitoringHandle>;
 }
 
-/** Runs `work` with the monitorings of an exchange, and leaves nothing open. Throws ConfigError, UsageError. */
+/** Runs `work` with the monitorings of an exchange, then closes the connection. Throws ConfigError, UsageError. */
 export async function withMonitorings<R>(
   { target, env }: { target: Target; env?: Env },
   work: (monitorings: Monitorings) => Promise<R>,
@@ -70,7 +70,7 @@ function monitoringsOf(temporal: TemporalClient, access: ExchangeAccess): Monito
       const found = await find(id);
       if (found !== undefined) return found;
       throw new RefusedError(
-        `Cohort ${id.cohortId} has no ${id.kind} monitoring. Switch it on with: npm run starter -- monitor create ${id.cohortId} ${id.kind}`,
+        `Cohort ${id.cohortId} has no ${id.kind} monitoring. Enable it with: npm run starter -- monitor create ${id.cohortId} ${id.kind}`,
       );
     },
     handle: ({ cohortId, kind }) => monitoringHandle(temporal, cohortId, kind),

@@ -19,19 +19,19 @@ import {
 import { UsageError } from '../errors.ts';
 import type { Env, Target } from './target.ts';
 
-/** The onboardings that Temporal holds for an exchange. Calls throw when Temporal cannot be reached. */
+/** The onboardings of an exchange in Temporal. Calls throw when Temporal cannot be reached. */
 export interface Onboardings {
   start(request: OnboardingRequest): Promise<StartedOnboarding>;
-  /** By the caller's job id, or by a workflow id. It need not exist. */
+  /** Returns the handle for a job id or a workflow id; the workflow may not exist. */
   find(jobOrWorkflowId: string): { handle: OnboardingHandle; workflowId: string };
-  /** Where the receiver of the stack takes in the person of a job's onboarding; undefined for another exchange. */
+  /** The page of the stack's receiver that the patient of a job returns to; undefined for another exchange. */
   returnAddress(jobId: string): string | undefined;
   close(): Promise<void>;
 }
 
 export const START_TIMEOUT_MS = 15_000;
 
-/** What reaches the orchestrations of an exchange. */
+/** Settings with which the orchestrator's workflows for an exchange are found and started. */
 export interface OrchestrationSettings {
   temporal: TemporalConfig;
   idHmacKey: string;
@@ -39,8 +39,8 @@ export interface OrchestrationSettings {
 }
 
 /**
- * Of the embedded stack by its data folder, else by TEMPORAL_ADDRESS, DATA_KEYS and so on. Throws ConfigError, and an
- * error that names the address when Temporal cannot be reached.
+ * Connects to Temporal: that of the embedded stack, else that of TEMPORAL_ADDRESS. Throws ConfigError, and an error with
+ * the address when Temporal cannot be reached.
  */
 export async function openOnboardings(target: Target, env?: Env): Promise<Onboardings> {
   const { temporal, idHmacKey, access } = await orchestrationSettings(target, env);
@@ -66,13 +66,16 @@ export async function openOnboardings(target: Target, env?: Env): Promise<Onboar
 
 const isWorkflowId = (text: string): boolean => text.startsWith(patientOnboardingWorkflowId(''));
 
-/** Throws an error that names the address when Temporal cannot be reached. */
+/** Throws an error with the address when Temporal cannot be reached. */
 export const connect = (temporal: TemporalConfig): Promise<TemporalClient> =>
   createTemporalClient(temporal).catch((error: unknown) => {
-    throw new Error(`Temporal cannot be reached at ${temporal.TEMPORAL_ADDRESS}`, { cause: error });
+    throw new Error(
+      `Temporal cannot be reached at ${temporal.TEMPORAL_ADDRESS}. Check that it is running and that TEMPORAL_ADDRESS is correct.`,
+      { cause: error },
+    );
   });
 
-/** Of the embedded stack by its data folder, else by the environment. Throws ConfigError, UsageError. */
+/** The settings of the embedded stack, else those of the environment. Throws ConfigError, UsageError. */
 export async function orchestrationSettings(
   { stack }: Target,
   env: Env | undefined,
@@ -81,7 +84,7 @@ export async function orchestrationSettings(
   const { dataKeys, idHmacKey } = await ensureSecrets(stack.dataDir);
   const { temporalAddress, temporalNamespace, accountId } = stack.connection;
   return {
-    // An outside cluster that the stack was given may want a key, which is nowhere in its files.
+    // A Temporal outside the stack may need an API key, which the stack's files do not contain.
     temporal: {
       ...readConfig(['TEMPORAL_API_KEY', 'TEMPORAL_TLS'], env),
       TEMPORAL_ADDRESS: temporalAddress,
@@ -100,7 +103,7 @@ function configuredSettings(env: Env | undefined): OrchestrationSettings {
   );
   if (EXCHANGE_API_KEY === undefined && EXCHANGE_ACCOUNT_ID === undefined)
     throw new UsageError(
-      'Onboardings run under the worker’s credential: set EXCHANGE_ACCOUNT_ID or EXCHANGE_API_KEY as the worker has it.',
+      "Onboardings use the worker's credential. Set EXCHANGE_ACCOUNT_ID or EXCHANGE_API_KEY to the worker's value.",
     );
   return {
     temporal,

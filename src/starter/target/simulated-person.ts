@@ -3,7 +3,7 @@ import { type Dispatcher, request } from 'undici';
 import type { StackConnection } from '../../embedded/connection-file.ts';
 import { RefusedError } from '../errors.ts';
 
-/** What the person does on the pages of the simulated identity partner. */
+/** How the verification at the simulated identity partner ends. */
 export const PERSON_OUTCOMES = ['verified', 'failed'] as const;
 export type PersonOutcome = (typeof PERSON_OUTCOMES)[number];
 
@@ -12,8 +12,8 @@ const REDIRECTS_MAX = 5;
 const TRIES = 3;
 
 /**
- * Plays the person: presses the button of a page of the stack's identity partner, and goes where that sends the browser, as far
- * as it is the stack. Throws RefusedError for a page of anybody else, and when the page does not work.
+ * Acts as the patient: submits the page of the stack's simulated identity partner and follows its redirects within the
+ * stack. Throws RefusedError when the page is not the simulator's, or does not work.
  */
 export async function playPerson(
   pageUrl: string,
@@ -22,7 +22,9 @@ export async function playPerson(
 ): Promise<void> {
   const origins = new Set([simulatorUrl, baseUrl, receiverUrl].map((url) => new URL(url).origin));
   if (new URL(pageUrl).origin !== new URL(simulatorUrl).origin)
-    throw new RefusedError('The page is not one of the simulator; nobody can be played there.');
+    throw new RefusedError(
+      "--simulate-person works only with the stack's simulator, and this page is not the simulator's. Open the link yourself.",
+    );
   let next = await visit(pageUrl, { method: 'POST', body: `outcome=${outcome}` });
   for (let redirects = 0; next !== undefined && redirects < REDIRECTS_MAX; redirects += 1) {
     if (!origins.has(new URL(next).origin)) return;
@@ -30,7 +32,7 @@ export async function playPerson(
   }
 }
 
-/** Where the answer leads; undefined when it is the last page. */
+/** Returns the address that the page redirects to; undefined when it does not redirect. */
 async function visit(
   url: string,
   options: { method: Dispatcher.HttpMethod; body?: string },
@@ -45,11 +47,12 @@ async function visit(
       await answer.body.dump();
       const { location } = answer.headers;
       if (answer.statusCode >= 400)
-        throw new RefusedError(`A page of the verification answered ${answer.statusCode}.`);
+        throw new RefusedError(`The identity verification failed: its page returned ${answer.statusCode}.`);
       return location === undefined ? undefined : new URL(String(location), url).href;
     } catch (error) {
       if (error instanceof RefusedError) throw error;
-      if (tries === TRIES) throw new RefusedError('A page of the verification could not be opened.');
+      if (tries === TRIES)
+        throw new RefusedError('The identity verification failed: its page could not be opened.');
       await sleep(1_000);
     }
   }

@@ -27,7 +27,7 @@ export interface Target {
   baseUrl: string;
   facilityId?: string;
   ui?: TemporalUi;
-  /** Absent for any other base address. */
+  /** Absent with `--base-url`. */
   stack?: StackTarget;
   close(): Promise<void>;
 }
@@ -36,13 +36,13 @@ const CALL_TIMEOUT_MS = 20_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
- * The exchange of `--base-url`, else that of the stack that runs on the data folder.
- * Throws NoStackError, ConfigError, or UsageError when no key is given for another exchange.
+ * Opens the exchange at `--base-url`, else that of the stack that runs on the data folder.
+ * Throws NoStackError, ConfigError, and UsageError when the API key of another exchange is missing.
  */
 export async function openTarget(options: TargetOptions, env?: Env): Promise<Target> {
   if (options.baseUrl !== undefined && options.dataDir !== undefined)
     throw new UsageError(
-      'Give --base-url or --data-dir, not both: the stack of a data folder has its own address.',
+      'Pass either --base-url or --data-dir, not both: the stack on a data folder has its own address.',
     );
   const where = await locate(options, env);
   const { EXCHANGE_IDEMPOTENCY } = readConfig(['EXCHANGE_IDEMPOTENCY'], env);
@@ -86,7 +86,9 @@ function otherExchange(baseUrl: string, options: TargetOptions, env: Env | undef
   const config = readConfig(['API_KEY', 'TEMPORAL_UI_URL', 'TEMPORAL_NAMESPACE'], env);
   const apiKey = options.apiKey ?? config.API_KEY;
   if (apiKey === undefined)
-    throw new UsageError(`Give the key for ${baseUrl} as API_KEY (or API_KEY_FILE, or --api-key).`);
+    throw new UsageError(
+      `The API key for ${baseUrl} is missing. Set API_KEY (or API_KEY_FILE), or pass --api-key.`,
+    );
   const { TEMPORAL_UI_URL: url, TEMPORAL_NAMESPACE: namespace } = config;
   return {
     baseUrl,
@@ -96,7 +98,14 @@ function otherExchange(baseUrl: string, options: TargetOptions, env: Env | undef
   };
 }
 
-/** The facility to act for: as given, the stack's, or the only one that the key may see. Throws UsageError. */
+/** Returns the running stack. Throws UsageError for another exchange, which has no simulator. */
+export function requireStack({ stack }: Target): StackTarget {
+  if (stack === undefined)
+    throw new UsageError('Only the stack of "npm start" has a simulator. Remove --base-url.');
+  return stack;
+}
+
+/** The facility to act for: that of `--facility`, the stack's, or the only active one of the key. Throws UsageError. */
 export async function facilityOf(target: Target): Promise<string> {
   if (target.facilityId !== undefined) return target.facilityId;
   const { answer } = await target.exchange.call('listFacilities', {});
@@ -105,7 +114,7 @@ export async function facilityOf(target: Target): Promise<string> {
   if (only !== undefined && open.length === 1) return only.id;
   throw new UsageError(
     open.length === 0
-      ? 'This key sees no active facility; give one with --facility.'
-      : `Give --facility, one of:\n${open.map(({ id, name }) => `  ${id}  ${name}`).join('\n')}`,
+      ? 'This API key has no active facility. Pass the id of a facility as --facility.'
+      : `This API key has several facilities. Pass one of them as --facility:\n${open.map(({ id, name }) => `  ${id}  ${name}`).join('\n')}`,
   );
 }

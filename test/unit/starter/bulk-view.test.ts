@@ -31,7 +31,7 @@ describe('a bulk onboarding on a terminal', () => {
   test('has a bar, rows a second and the time left, as the exchange tells them', () => {
     const view = bulkView({ status, request: request(50_000) });
     expect(plain(bulkRows(view, lines(true)))).toEqual([
-      `handling  ${'█'.repeat(15)}${'░'.repeat(15)} 50 %  50,000 of 100,000 rows, 2,912 rows/s, 18 s left`,
+      `processing  ${'█'.repeat(15)}${'░'.repeat(15)} 50 %  50,000 of 100,000 rows, 2,912 rows/s, 18 s left`,
     ]);
   });
 
@@ -40,7 +40,7 @@ describe('a bulk onboarding on a terminal', () => {
       (handled) => bulkRows(bulkView({ status, request: request(handled) }), lines(false))[0],
     );
     expect(new Set(rows)).toEqual(
-      new Set(['handling: 50 % of 100,000 rows', 'handling: 60 % of 100,000 rows']),
+      new Set(['processing: 50 % of 100,000 rows', 'processing: 60 % of 100,000 rows']),
     );
   });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createLinkTeller, pageOf } from '../../../src/starter/commands/identity-links.ts';
+import { createLinkPrinter, pageOf } from '../../../src/starter/commands/identity-links.ts';
 import { LiveLines } from '../../../src/starter/progress/live-lines.ts';
 import { onboardingView } from '../../../src/starter/progress/onboarding-view.ts';
 
@@ -20,7 +20,7 @@ const viewOf = (state: 'to-verify' | 'to-confirm' | 'confirmed', url?: string) =
 test('each page that the person is to open is told once and whole, however narrow the terminal is', () => {
   let written = '';
   const live = new LiveLines({ isTTY: true, columns: 40, rows: 24, write: (text) => (written += text) });
-  const tell = createLinkTeller(live);
+  const tell = createLinkPrinter(live);
   const views = [viewOf('to-verify', URLS[0]), viewOf('to-confirm', URLS[1]), viewOf('confirmed')];
   const news = views.flatMap((view) => [tell('someone', view), tell('someone', view)]);
   expect(news).toEqual([URLS[0], undefined, URLS[1], undefined, undefined, undefined]);
@@ -29,6 +29,6 @@ test('each page that the person is to open is told once and whole, however narro
 
 test('an onboarding that has ended has no page to open', () => {
   const { identity, ...ended } = viewOf('to-verify', URLS[0]);
-  expect(pageOf({ ...ended, identity })?.told).toContain('works until 2026-11-28T12:00:00.000Z');
+  expect(pageOf({ ...ended, identity })?.text).toContain('works until 2026-11-28T12:00:00.000Z');
   expect(pageOf(ended)).toBeUndefined();
 });

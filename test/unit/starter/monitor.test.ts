@@ -15,13 +15,13 @@ const monitor = (...argv: string[]) =>
 
 describe('monitor', () => {
   test.each([
-    [['create', COHORT, 'lab'], 'give one of hie, pharmacy'],
+    [['create', COHORT, 'lab'], 'Expected one of hie, pharmacy'],
     [['create', COHORT, 'hie', '--frequency', 'daily'], 'weekly, biweekly, monthly'],
-    [['create', COHORT, 'hie', '--from-hour', '25'], 'give an hour from 0 to 24'],
-    [['create', COHORT, 'hie', '--queries-per-minute', '0'], 'give a whole number above 0'],
+    [['create', COHORT, 'hie', '--from-hour', '25'], 'from 0 to 24'],
+    [['create', COHORT, 'hie', '--queries-per-minute', '0'], 'whole number from 1'],
     [['trigger', COHORT], "missing required argument 'source'"],
     [['backfill', COHORT, 'hie', '--from', '2026-01-01'], "required option '--to"],
-    [['backfill', COHORT, 'hie', '--from', 'spring', '--to', '2026-01-01'], 'give a date as'],
+    [['backfill', COHORT, 'hie', '--from', 'spring', '--to', '2026-01-01'], 'Expected a date such as'],
     [['backfill', COHORT, 'hie', '--from', '2026-02-01', '--to', '2026-01-01'], '--from must be before --to'],
     [['backfill', COHORT, 'hie', '--from', '2026-02-01', '--to', '9999-01-01'], 'not be in the future'],
   ])('%j is a usage error that says what would do', async (argv, message) => {

@@ -79,7 +79,7 @@ describe('query', () => {
     ];
     const run = await starter(at('query', PATIENT));
     expect(run.exitCode).toBe(0);
-    expect(run.stdout).toContain('asking again');
+    expect(run.stdout).toContain('trying again');
   });
 
   test('with --no-wait only starts it', async () => {
@@ -106,7 +106,7 @@ describe('query', () => {
       },
     });
     expect(run.exitCode).toBe(130);
-    expect(run.stdout).toContain('The work goes on');
+    expect(run.stdout).toContain('The work continues');
     expect(exchange.requests.some(({ url }) => url.includes('cancel'))).toBe(false);
   });
 });
@@ -146,7 +146,7 @@ describe('retry and cancel', () => {
 
 describe('a command that cannot do its work', () => {
   test.each([
-    ['is told that nothing is known of the id', 404, 5, 'does not know it'],
+    ['is told that nothing is known of the id', 404, 5, 'has nothing with this id'],
     ['is told that the key is not accepted', 401, 5, 'API key'],
     ['is told to come back later', 429, 1, 'Try again in 7 s'],
     ['is told of a broken exchange', 503, 1, 'cannot be reached'],

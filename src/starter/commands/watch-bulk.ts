@@ -7,8 +7,11 @@ import { type CommandContext, endOfFollowing } from './command.ts';
 import { bulkResult, type ReportedBulk } from './report-bulk.ts';
 import { saveOutcome } from './save-outcome.ts';
 
-/** Shows a bulk onboarding's progress until it ends or nobody wants to see it any more, and saves what came of it. */
-export async function followToEnd(
+/**
+ * Shows a bulk onboarding's progress until it ends or following is stopped. With `output`, saves the result files under
+ * names that begin with it.
+ */
+export async function watchBulk(
   command: string,
   { subject, output, ...job }: ReportedBulk & { subject: string; output?: string },
   { timeout, handle, bulks }: { timeout?: number; handle: BulkOnboardingHandle; bulks: BulkOnboardings },
@@ -23,7 +26,7 @@ export async function followToEnd(
   const saved =
     view.outcome === undefined || output === undefined
       ? undefined
-      : // What would become of the rows is another thing than what became of them.
+      : // The results of a dry run must not be taken for those of a real run.
         await saveOutcome(view.outcome, view.dryRun === true ? `${output}.dry-run` : output, bulks.files);
   return bulkResult(command, { ...job, view, saved }, context);
 }
