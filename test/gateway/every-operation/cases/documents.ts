@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { documentEndpoints } from '../../../../src/contract/documents-endpoints.ts';
 import { badQuery, NO_ID, type OperationCases } from '../operation-cases.ts';
@@ -29,6 +30,18 @@ export async function documentOf(
       .execute();
   });
   return { id, patientId, fileName };
+}
+
+/** A file whose source has marked it as entered in error. */
+async function takenBackDocumentOf(world: World): Promise<{ fileName: string }> {
+  const { id, patientId, fileName } = await documentOf(world);
+  const reference = { resourceType: 'DocumentReference', id: 'd-1', docStatus: 'entered-in-error' };
+  await world.inAccount(({ db, accountId }) =>
+    sql`insert into patient_resource (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content)
+      values (${accountId}, ${patientId}, 'hie', 'DocumentReference', 'd-1', ${id}, ${Buffer.alloc(32)},
+        ${JSON.stringify(reference)}::jsonb)`.execute(db),
+  );
+  return { fileName };
 }
 
 const DAYS = [
@@ -78,6 +91,12 @@ export const documentCases: Record<keyof typeof documentEndpoints, OperationCase
         status: 404,
         send: () => ({ query: { fileName: '../../etc/passwd' } }),
         message: 'Document not found',
+      },
+      {
+        what: 'a document that its source has taken back',
+        status: 410,
+        send: async (world) => ({ query: { fileName: (await takenBackDocumentOf(world)).fileName } }),
+        message: 'The source of this document has taken it back',
       },
       {
         what: 'a conversion of XML that is no C-CDA',
