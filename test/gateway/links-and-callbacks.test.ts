@@ -123,11 +123,17 @@ describe('the link to a patient’s data', () => {
 });
 
 describe('a source’s callback', () => {
+  /** Headers as of a fresh signature; whose it is, the handler verifies. */
+  const signed = () => ({
+    'webhook-id': 'm1',
+    'webhook-timestamp': String(Math.floor(Date.now() / 1_000)),
+    'webhook-signature': `v1,${'A'.repeat(43)}=`,
+  });
   const call = (token: string, payload?: string, contentType = 'application/json') =>
     gateway.app.inject({
       method: 'POST',
       url: `/sources/callback/${token}`,
-      headers: payload === undefined ? {} : { 'content-type': contentType, 'webhook-id': 'm1' },
+      headers: { ...signed(), ...(payload === undefined ? {} : { 'content-type': contentType }) },
       payload,
     });
 
@@ -145,5 +151,14 @@ describe('a source’s callback', () => {
     expect((await call('known')).statusCode).toBe(200);
     expect((await call('other', '{}')).statusCode).toBe(404);
     expect((await call('known', 'x'.repeat(70_000))).statusCode).toBe(413);
+  });
+
+  test('is not passed on without the headers of a fresh signature', async () => {
+    callbacks.length = 0;
+    for (const headers of [{}, { ...signed(), 'webhook-timestamp': '1700000000' }])
+      expect(
+        (await gateway.app.inject({ method: 'POST', url: '/sources/callback/known', headers })).statusCode,
+      ).toBe(401);
+    expect(callbacks).toEqual([]);
   });
 });

@@ -36,6 +36,7 @@ beforeAll(async () => {
   gateway = await createTestGateway({
     messages: { launch: () => undefined, receiptCame: () => undefined },
     messageSecret: SECRET,
+    trustedProxies: ['loopback'],
   });
   await gateway.app.listen({ host: '127.0.0.1', port });
   account = await gateway.addAccount({ settings: { messages: { directAddresses: [HERE] } } });
@@ -96,11 +97,17 @@ async function download(fileName: string, more = '') {
   expect(link.statusCode, link.body).toBe(200);
   return gateway.app.inject({ method: 'GET', url: new URL(link.json().url).pathname });
 }
+/** Headers that a stranger can write: fresh and well-formed, but signed by nobody. */
+const forged = () => ({
+  'webhook-id': 'm1',
+  'webhook-timestamp': String(Math.floor(Date.now() / 1_000)),
+  'webhook-signature': `v1,${'A'.repeat(43)}=`,
+});
 /** The head of a callback with a body of this size, which does not follow. */
-function announce(sizeBytes: number): ClientRequest {
+function announce(sizeBytes: number, headers: Record<string, string> = forged()): ClientRequest {
   const request = openRequest({
     ...{ host: '127.0.0.1', port, path: '/messages/callback', method: 'POST' },
-    headers: { 'content-length': sizeBytes, 'content-type': 'application/json' },
+    headers: { ...headers, 'content-length': sizeBytes, 'content-type': 'application/json' },
   });
   request.on('error', () => undefined);
   request.flushHeaders();
@@ -234,13 +241,37 @@ test('of several MB come in whole; a body beyond the bound is not read', async (
   expect((await answer)[0].statusCode).toBe(413);
 });
 
-test('large bodies are read four at a time, for nobody has signed yet; small ones always', async () => {
-  const announced = Array.from({ length: 5 }, () => announce(2_000_000));
-  const answers = announced.map((request) => once(request, 'response') as Promise<[IncomingMessage]>);
-  expect((await Promise.any(answers))[0].statusCode).toBe(503);
-  expect((await bring({ attachments: [letter] })).status).toBe(200);
-  for (const request of announced) request.destroy();
-  await Promise.allSettled(answers);
+test('an unsigned callback is refused before its body is read, and takes no place', async () => {
+  const unsigned: Record<string, string>[] = [
+    {},
+    { ...forged(), 'webhook-timestamp': '1700000000' },
+    { ...forged(), 'webhook-signature': 'v1,short' },
+  ];
+  const announced = Array.from({ length: 12 }, (_, index) => announce(2_000_000, unsigned[index % 3]));
+  const answers = await Promise.all(
+    announced.map((request) => once(request, 'response') as Promise<[IncomingMessage]>),
+  );
+  expect(new Set(answers.map(([{ statusCode }]) => statusCode))).toEqual(new Set([401]));
+  // Their bodies are still to come.
   const attachments = [{ ...letter, content: Buffer.alloc(2_000_000, 'x').toString('base64') }];
+  expect((await bring({ attachments })).status).toBe(200);
+  for (const request of announced) request.destroy();
+});
+
+test('large bodies are read three at a time for each address, and six in all; small ones always', async () => {
+  const from = (address: string) => ({ ...forged(), 'x-forwarded-for': address });
+  const attachments = [{ ...letter, content: Buffer.alloc(2_000_000, 'x').toString('base64') }];
+  const strangers = Array.from({ length: 4 }, () => announce(2_000_000, from('198.51.100.7')));
+  const answers = strangers.map((request) => once(request, 'response') as Promise<[IncomingMessage]>);
+  expect((await Promise.any(answers))[0].statusCode).toBe(503);
+  // The partner comes from another address.
+  expect((await bring({ attachments })).status).toBe(200);
+  const others = Array.from({ length: 4 }, () => announce(2_000_000, from('203.0.113.9')));
+  const further = others.map((request) => once(request, 'response') as Promise<[IncomingMessage]>);
+  expect((await Promise.any(further))[0].statusCode).toBe(503);
+  expect((await bring({ attachments })).status).toBe(503);
+  expect((await bring({ attachments: [letter] })).status).toBe(200);
+  for (const request of [...strangers, ...others]) request.destroy();
+  await Promise.allSettled([...answers, ...further]);
   await expect.poll(async () => (await bring({ attachments })).status, { timeout: 10_000 }).toBe(200);
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { pagePolicy } from '../../src/exchange/embed/page-policy.ts';
 import { type QueryProgress, queryProgress } from '../../src/exchange/embed/query-progress.ts';
-import { StreamPlaces } from '../../src/exchange/embed/stream-places.ts';
 import { type WatchOptions, watchQueries } from '../../src/exchange/embed/watch-queries.ts';
 import type { QueryView } from '../../src/exchange/network-query/query-store.ts';
+import { Places } from '../../src/exchange/platform/limits/places.ts';
 
 const query = (status: QueryProgress['status']): QueryProgress => ({
   requestId: '1',
@@ -68,7 +68,7 @@ describe('the events of the embedded page', () => {
 
 describe('places for streams', () => {
   test('are as many as are allowed, over all, for each account and each token, and free again when left', () => {
-    const places = new StreamPlaces({ all: 3, account: 2, holder: 1 });
+    const places = new Places({ all: 3, account: 2, holder: 1 });
     const first = places.take('a', 'token 1');
     expect(() => places.take('a', 'token 1')).toThrow('Too many');
     places.take('a', 'token 2');
@@ -83,7 +83,7 @@ describe('places for streams', () => {
   });
 
   test('are all ended when the gateway closes, and none is given any more', () => {
-    const places = new StreamPlaces();
+    const places = new Places();
     const { signal } = places.take('a', 'token');
     places.close();
     expect(signal.aborted).toBe(true);

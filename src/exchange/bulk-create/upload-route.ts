@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { UPLOAD_BYTES_MAX } from '../../contract/bulk-create.ts';
-import { StreamPlaces } from '../embed/stream-places.ts';
 import { insertAuditEntry } from '../platform/audit/audit-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { ExchangeError, NotFoundError } from '../platform/errors.ts';
@@ -10,6 +9,7 @@ import { callerOf } from '../platform/http/plugins/auth.ts';
 import { liftBodyTime } from '../platform/http/plugins/body-time.ts';
 import { leaveRequestShare } from '../platform/http/plugins/request-share.ts';
 import { drain, type UploadLimits, uploadBody } from '../platform/http/upload-body.ts';
+import { Places } from '../platform/limits/places.ts';
 import { type LinkTarget, verifyLink } from '../platform/links/signed-link.ts';
 import type { BulkCreateService } from './service.ts';
 
@@ -32,7 +32,7 @@ export function addBulkUploadRoute(
   deps: UploadDeps,
   limits: Partial<UploadLimits> = {},
 ): void {
-  const places = new StreamPlaces(PLACES, 'Too many files are being uploaded at the moment');
+  const places = new Places(PLACES, 'Too many files are being uploaded at the moment');
   app.removeAllContentTypeParsers();
   // The body stays a stream, whatever it says it is.
   app.addContentTypeParser('*', (_request, _body, done) => done(null));

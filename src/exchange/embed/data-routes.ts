@@ -10,10 +10,10 @@ import { NotFoundError } from '../platform/errors.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { callerOf } from '../platform/http/plugins/auth.ts';
 import { leaveRequestShare } from '../platform/http/plugins/request-share.ts';
+import { Places } from '../platform/limits/places.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
 import { createEmbedTokenCheck } from './embed-token-check.ts';
 import { queryProgress } from './query-progress.ts';
-import { StreamPlaces } from './stream-places.ts';
 import { summaryLines } from './summary-lines.ts';
 import { watchQueries } from './watch-queries.ts';
 
@@ -31,7 +31,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
  * they do. For the page alone, and free to change with it.
  */
 export function addEmbedDataRoutes(app: FastifyInstance, deps: DataDeps): void {
-  const places = new StreamPlaces();
+  const places = new Places();
   app.addHook('preClose', async () => places.close());
   const keys = createKeyCheck(deps.store);
   const tokens = createEmbedTokenCheck({ ...deps, keys });

@@ -3,7 +3,7 @@ import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-route.ts';
-import { verifySourceCallback } from '../sources/callback.ts';
+import { refuseUnsigned, verifySourceCallback } from '../sources/callback.ts';
 import { aal2SessionId } from './aal2-session.ts';
 import { takeIdentityCallback } from './callback.ts';
 import { findChallenge, findIdentityOfSession, findProofedIdentity, findSession } from './identity-store.ts';
@@ -77,6 +77,7 @@ export function addIdentityCallbackRoute(
   app: FastifyInstance,
   deps: Pick<GatewayPlatform, 'store' | 'webhookDispatcher' | 'linkSigningKey' | 'identitySecret' | 'clock'>,
 ): void {
+  refuseUnsigned(app);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
     done(null, body),

@@ -8,14 +8,15 @@ import {
 } from '../../contract/messages.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
-import { ExchangeError, InvalidRequestError, UnavailableError } from '../platform/errors.ts';
+import { ExchangeError, InvalidRequestError } from '../platform/errors.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { openPage } from '../platform/http/paging.ts';
 import type { Caller } from '../platform/http/plugins/auth.ts';
+import { Places } from '../platform/limits/places.ts';
 import { countStart, type StartLimit } from '../platform/limits/start-limit.ts';
-import { verifySourceCallback } from '../sources/callback.ts';
+import { refuseUnsigned, verifySourceCallback } from '../sources/callback.ts';
 import { takeMessageCallback } from './inbound.ts';
 import type { MessageLauncher } from './launcher.ts';
 import {
@@ -107,9 +108,10 @@ const limitOf = ({ account }: Caller): StartLimit => ({
 
 /** Attachments in base64 take a third more room, and the text comes on top. */
 const BODY_BYTES_MAX = Math.ceil(MESSAGE_ATTACHMENT_BYTES_MAX / 3) * 4 + 1024 * 1024;
-/** Bodies above this size are taken so many at a time: nobody is asked who they are before a body is read. */
+/** Only so many bodies above this size are read at a time, for their signature can be verified only when they are whole. */
 const LARGE_BODY_BYTES = 1024 * 1024;
-const LARGE_BODIES_MAX = 4;
+/** For each address fewer, so that a stranger does not keep the partner out. Behind a proxy this needs TRUSTED_PROXIES. */
+const LARGE_BODIES = { all: 6, account: 3, holder: 3 };
 
 /** Where the transport partner brings messages and receipts. No API key: it signs its body, kept as it came. */
 export function addMessageCallbackRoute(
@@ -118,6 +120,7 @@ export function addMessageCallbackRoute(
     messages?: Pick<MessageLauncher, 'launch' | 'receiptCame'>;
   },
 ): void {
+  refuseUnsigned(app);
   boundLargeBodies(app);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
@@ -141,15 +144,11 @@ export function addMessageCallbackRoute(
 }
 
 function boundLargeBodies(app: FastifyInstance): void {
-  let underWay = 0;
+  const places = new Places(LARGE_BODIES, 'Too many large messages are being received at the moment');
   app.addHook('onRequest', async (request, reply) => {
     const length = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY);
     if (length <= LARGE_BODY_BYTES) return;
-    if (underWay >= LARGE_BODIES_MAX)
-      throw new UnavailableError('Too many large messages are brought at this moment; bring it again');
-    underWay += 1;
-    reply.raw.once('close', () => {
-      underWay -= 1;
-    });
+    const { leave } = places.take(request.ip, request.ip);
+    reply.raw.once('close', leave);
   });
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { refuseUnsigned } from '../sources/callback.ts';
 import type { SourceCallbacks } from './source-callback.ts';
 
 /** A callback is a hint; more than this is not read. */
@@ -12,6 +13,7 @@ export function addSourceCallbackRoute(
   app: FastifyInstance,
   deps: { sourceCallbacks: SourceCallbacks },
 ): void {
+  refuseUnsigned(app);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
     done(null, body),

@@ -1,12 +1,14 @@
 import type { Client } from '@temporalio/client';
 import { NETWORK_QUERY_MESSAGES, type SourceCallback } from '../../contract/network-query-workflow.ts';
-import type { SourceType } from '../../contract/primitives.ts';
+import { SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../contract/temporal.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { Store } from '../platform/database/database.ts';
 import { verifySourceCallback } from '../sources/callback.ts';
 import { findAttemptByCallback, noteCallback } from './attempt-store.ts';
-import { callbackHash } from './callback-token.ts';
+import { callbackHash, isCallbackToken } from './callback-token.ts';
+
+type Headers = Record<string, string | string[] | undefined>;
 
 const SIGNAL_TIMEOUT_MS = 10_000;
 
@@ -34,17 +36,21 @@ export function createSourceCallbacks(deps: {
     }
   }
 
+  const isSigner = (source: SourceType, headers: Headers, rawBody: Buffer): boolean => {
+    const secret = deps.secrets[source];
+    return secret !== undefined && verifySourceCallback(secret, headers, rawBody).isGenuine;
+  };
+
   return {
-    async handle(
-      token: string,
-      headers: Record<string, string | string[] | undefined>,
-      rawBody: Buffer,
-    ): Promise<{ status: 200 | 401 | 404 }> {
-      const attempt = await deps.store.asSystem((tx) => findAttemptByCallback(tx, callbackHash(token)));
+    async handle(token: string, headers: Headers, rawBody: Buffer): Promise<{ status: 200 | 401 | 404 }> {
+      // Verified before the token is looked up: a stranger must not reach the database.
+      const signers = SOURCE_TYPES.filter((source) => isSigner(source, headers, rawBody));
+      if (signers.length === 0) return { status: 401 };
+      const attempt = isCallbackToken(token)
+        ? await deps.store.asSystem((tx) => findAttemptByCallback(tx, callbackHash(token)))
+        : undefined;
       if (attempt === undefined) return { status: 404 };
-      const secret = deps.secrets[attempt.source];
-      if (secret === undefined || !verifySourceCallback(secret, headers, rawBody).isGenuine)
-        return { status: 401 };
+      if (!signers.includes(attempt.source)) return { status: 401 };
       if (attempt.status === 'running') {
         await deps.store.asAccount(attempt.accountId, (tx) => noteCallback(tx, attempt));
         void tellWorkflow(attempt.requestId, attempt.run, {

@@ -1,30 +1,42 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
-const BODY_TIME_MS = 30_000;
+const LIMITS = { totalMs: 30_000, idleMs: 10_000 };
 const TIMED_OUT = 'HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
 
-const timers = new WeakMap<FastifyRequest['raw'], NodeJS.Timeout>();
+const stops = new WeakMap<FastifyRequest['raw'], () => void>();
 
 /**
- * Cuts a client off that has not sent its whole body after 30 s, also one that has its answer already. The server's own
- * `requestTimeout` would do the same, and could not be lifted for an upload that is going on; so it is off, and this
- * stands in.
+ * Cuts off a client that has not sent its whole body after 30 s, or none of it for 10 s, even if the request is answered
+ * already. Node's own `requestTimeout` could not be lifted for an upload, so it is off and this replaces it.
  */
-export function limitBodyTime(app: FastifyInstance, timeoutMs = BODY_TIME_MS): void {
+export function limitBodyTime(app: FastifyInstance, { totalMs, idleMs } = LIMITS): void {
   app.addHook('onRequest', async ({ headers, raw }, reply) => {
     const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
     if (!hasBody || raw.complete) return;
-    const timer = setTimeout(() => {
+    const cutOff = () => {
+      stop();
       if (raw.complete) return;
       if (reply.raw.headersSent) raw.destroy();
       else raw.socket.end(TIMED_OUT, () => raw.destroy());
-    }, timeoutMs);
-    timers.set(raw, timer);
-    raw.once('close', () => clearTimeout(timer));
+    };
+    let bytesBefore = raw.socket.bytesRead;
+    const total = setTimeout(cutOff, totalMs);
+    const idle = setInterval(() => {
+      const { bytesRead } = raw.socket;
+      // While bytes wait to be read, it is we who are slow.
+      if (bytesRead === bytesBefore && raw.readableLength === 0 && !raw.readableEnded) cutOff();
+      bytesBefore = bytesRead;
+    }, idleMs);
+    const stop = () => {
+      clearTimeout(total);
+      clearInterval(idle);
+    };
+    stops.set(raw, stop);
+    raw.once('close', stop);
   });
 }
 
 /** For a request that sets limits of its own from here on. */
 export function liftBodyTime({ raw }: FastifyRequest): void {
-  clearTimeout(timers.get(raw));
+  stops.get(raw)?.();
 }

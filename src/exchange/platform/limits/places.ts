@@ -1,15 +1,15 @@
-import { ExchangeError } from '../platform/errors.ts';
+import { ExchangeError } from '../errors.ts';
 
 const PLACES = { all: 300, account: 100, holder: 30 };
 
-/** A stream that may be open; of the token or key that it was opened with. */
+/** One taken place, and the token, key or address that took it. */
 interface Place {
   controller: AbortController;
   holder: string;
 }
 
-/** How many streams of a kind a gateway may have open at a time: each takes its part of the gateway for as long as it lasts. */
-export class StreamPlaces {
+/** How many streams or large bodies of a kind a gateway serves at a time: each takes its part of the gateway while it lasts. */
+export class Places {
   readonly #open = new Map<string, Set<Place>>();
   #count = 0;
   #closed = false;
