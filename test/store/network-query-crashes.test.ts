@@ -126,8 +126,8 @@ describe('a worker that dies at any point', () => {
       'network-query.hie/id/1',
     ]);
     expect(outcome.resources.map(({ source_id }) => source_id)).toEqual(['a', 'b', 'c', 'd']);
-    expect(outcome.told).toContain('incomplete: 2 resources of other patients put aside');
-    expect(outcome.told).toContain('incomplete: 1 documents could not be fetched');
+    expect(outcome.told).toContain('incomplete: 2 resources of other patients discarded');
+    expect(outcome.told).toContain('incomplete: 1 document could not be fetched');
     expect(outcome.status).toBe('completed');
   });
 });

@@ -135,7 +135,7 @@ describe('what a whole answer no longer holds', () => {
     expect(await shown(patientId)).toEqual(['a', 'b', 'c']);
     const lines = await told(requestId);
     expect(lines).toContain(
-      'incomplete: 1 resource missing in the answer could not be checked at the source and stay in the record',
+      'incomplete: 1 resource missing from the answer could not be checked at the source and stays in the record',
     );
     expect(lines.filter((line) => line.startsWith('retired'))).toEqual([]);
     expect((await eventOf(requestId)).body).not.toHaveProperty('payload.source.retired');

@@ -243,7 +243,7 @@ describe('ending a query early', () => {
     expect(after.attempts.map(({ reason }) => reason)).toEqual(Array(3).fill('Cancelled on request'));
     expect(await errorOf(exchange.service.cancelQuery(exchange.accountId, requestId))).toMatchObject({
       status: 409,
-      message: 'The query has ended (failed)',
+      message: 'The query has ended (failed); nothing is left to cancel',
     });
     await eventually(() => exchange.eventsOf(requestId).length === 3);
   });

@@ -9,13 +9,13 @@ import type { PreparedRow } from './prepare-chunk.ts';
 export interface References {
   /** Cohorts of these rows that are for treatment. */
   treatmentCohorts: ReadonlySet<string>;
-  /** What is wrong with the ids of a row. */
+  /** Errors for the facility and cohort ids of a row that do not exist. */
   errorsOf(line: PreparedRow): RowError[];
-  /** Makes the cohorts stay as they were found. Throws OvertakenError when one of them is not any more. */
+  /** Locks the cohorts until the transaction ends. Throws OvertakenError when one was changed or deleted meanwhile. */
   holdCohorts(): Promise<void>;
 }
 
-/** Whether the facilities and cohorts of the rows are there. */
+/** Looks up the facilities and cohorts that the rows name, without locking them. */
 export async function checkReferences(
   tx: AccountTx,
   defaultFacilityId: string,

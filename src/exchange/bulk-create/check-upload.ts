@@ -11,17 +11,17 @@ export async function checkUpload(
 ): Promise<CheckOutcome> {
   const before = await store.asAccount(accountId, (tx) => readBulkWork(tx, requestId));
   if (before.layout !== undefined) return { kind: 'ok', rows: before.counts.rows };
-  if (before.upload === undefined) throw new Error('there is no upload to check');
+  if (before.upload === undefined) throw new Error('The bulk create has no upload to check');
   const content = await blobs.get(before.upload.ref);
-  const checked = await checkCsv(watched(content, options), { chunkRows });
+  const checked = await checkCsv(withHeartbeat(content, options), { chunkRows });
   if (checked.kind === 'refused') return checked;
-  // False: a twin has kept the same, or the request has ended meanwhile, which the next step sees.
+  // False when another execution of this step has stored the same layout, or the request has ended; the next step notices.
   await store.asAccount(accountId, (tx) => setLayout(tx, requestId, checked));
   return { kind: 'ok', rows: checked.rows };
 }
 
-/** The same bytes; a sign of life for each block, and an end when the signal says so. */
-export async function* watched(
+/** Passes the bytes on, calls `heartbeat` for each block, and throws the signal's reason once it is aborted. */
+export async function* withHeartbeat(
   content: AsyncIterable<Uint8Array>,
   { signal, heartbeat }: StepOptions,
 ): AsyncGenerator<Uint8Array> {

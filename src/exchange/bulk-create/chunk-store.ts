@@ -6,7 +6,7 @@ import { insertAuditEntry } from '../platform/audit/audit-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import type { BulkRequestState } from './tables.ts';
 
-/** What the engine goes by. */
+/** The parts of a request that the engine works with. */
 export interface BulkWork {
   facilityId: string;
   dryRun: boolean;
@@ -18,7 +18,7 @@ export interface BulkWork {
   result?: BlobRef;
 }
 
-/** Throws when there is no such request. */
+/** Reads a request for the engine. Throws when it does not exist. */
 export async function readBulkWork(tx: AccountTx, requestId: string): Promise<BulkWork> {
   const row = await tx.db
     .selectFrom('bulk_request')
@@ -37,25 +37,28 @@ export async function readBulkWork(tx: AccountTx, requestId: string): Promise<Bu
   };
 }
 
-/** Keeps what the format check found. False when it was kept before, or the request is not processing. */
+/**
+ * Stores the result of the format check: layout, number of rows and chunks. Returns false when one is already stored, or
+ * the request is not processing.
+ */
 export async function setLayout(
   tx: AccountTx,
   requestId: string,
-  found: { layout: CsvLayout; rows: number; chunks: readonly CsvChunk[] },
+  checked: { layout: CsvLayout; rows: number; chunks: readonly CsvChunk[] },
 ): Promise<boolean> {
   const { numUpdatedRows } = await tx.db
     .updateTable('bulk_request')
-    .set({ layout: JSON.stringify(found.layout), rows: found.rows })
+    .set({ layout: JSON.stringify(checked.layout), rows: checked.rows })
     .where('id', '=', requestId)
     .where('status', '=', 'processing')
     .where('layout', 'is', null)
     .executeTakeFirst();
   if (numUpdatedRows === 0n) return false;
-  if (found.chunks.length === 0) return true;
+  if (checked.chunks.length === 0) return true;
   await tx.db
     .insertInto('bulk_chunk')
     .values(
-      found.chunks.map(({ byteStart, byteEnd, firstRow, rows }, chunk) => ({
+      checked.chunks.map(({ byteStart, byteEnd, firstRow, rows }, chunk) => ({
         request_id: requestId,
         account_id: tx.accountId,
         chunk,
@@ -73,7 +76,7 @@ export interface OpenChunk extends CsvChunk {
   chunk: number;
 }
 
-/** The chunks that are not committed, in the order of the file. */
+/** The chunks that are not committed, in file order. */
 export async function listOpenChunks(tx: AccountTx, requestId: string): Promise<OpenChunk[]> {
   const rows = await tx.db
     .selectFrom('bulk_chunk')
@@ -92,10 +95,10 @@ export async function listOpenChunks(tx: AccountTx, requestId: string): Promise<
 }
 
 /**
- * Takes the chunk for this transaction: a twin waits here, and then sees that it is done. `stop` tells why its rows are
- * not to be handled.
+ * Locks the chunk until the transaction ends; another execution of the step waits here and then finds it done. `stop` is set
+ * when its rows must not be processed: the chunk is done, the request has ended, or it is paused.
  */
-export async function holdChunk(
+export async function lockChunk(
   tx: AccountTx,
   requestId: string,
   chunk: number,
@@ -116,8 +119,9 @@ export async function holdChunk(
 export type ChunkCounts = Pick<BulkCounts, 'created' | 'updated' | 'failed'>;
 
 /**
- * The chunk's checkpoint, in the transaction of its rows: its part of the result, the request's counts, the audit. Undefined
- * when a twin was faster, or the request is no longer processing: then nothing of this transaction may stay.
+ * Writes the chunk's checkpoint in the transaction of its rows: the part of the result, the request's counts, the audit
+ * entry. Returns the request's counts; undefined when the chunk is already done or the request is no longer processing, and
+ * then the caller must roll back.
  */
 export async function completeChunk(
   tx: AccountTx,
@@ -156,10 +160,11 @@ export async function completeChunk(
 
 export interface ChunkPart {
   chunk: number;
-  /** Null: not committed, or deleted since the result was joined. */
+  /** Null when the chunk is not committed, or its part was deleted after the result was joined. */
   part: BlobRef | null;
 }
 
+/** The chunks of a request with their parts of the result, in file order. */
 export async function listParts(tx: AccountTx, requestId: string): Promise<ChunkPart[]> {
   return tx.db
     .selectFrom('bulk_chunk')
@@ -169,7 +174,7 @@ export async function listParts(tx: AccountTx, requestId: string): Promise<Chunk
     .execute();
 }
 
-/** Of two that join only the first one's result counts. False for the other, and for a request not processing. */
+/** Sets the joined result. Returns false when a result is already set, or the request is not processing. */
 export async function setResult(tx: AccountTx, requestId: string, result: BlobRef): Promise<boolean> {
   const { numUpdatedRows } = await tx.db
     .updateTable('bulk_request')
@@ -181,8 +186,8 @@ export async function setResult(tx: AccountTx, requestId: string, result: BlobRe
   return numUpdatedRows === 1n;
 }
 
-/** The parts' blobs are gone. */
-export async function forgetParts(tx: AccountTx, requestId: string): Promise<void> {
+/** Clears the references to the parts of the result, whose blobs have been deleted. */
+export async function clearParts(tx: AccountTx, requestId: string): Promise<void> {
   await tx.db
     .updateTable('bulk_chunk')
     .set({ result: null })

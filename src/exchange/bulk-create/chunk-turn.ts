@@ -2,7 +2,7 @@ import type { BulkCounts } from '../../contract/bulk-create-workflow.ts';
 import type { BlobRef } from '../../shared/blobs/blob-store.ts';
 import type { CsvLayout } from '../../shared/bulk-csv/layout.ts';
 import { retryOvertaken } from '../platform/database/retry.ts';
-import { completeChunk, holdChunk } from './chunk-store.ts';
+import { completeChunk, lockChunk } from './chunk-store.ts';
 import type { BulkEngineDeps } from './engine-steps.ts';
 import { type BulkJob, judgeChunk } from './judge-chunk.ts';
 import type { PreparedChunk } from './prepare-chunk.ts';
@@ -14,26 +14,26 @@ export interface TurnJob extends BulkJob {
   layout: CsvLayout;
 }
 
-/** `done`: a twin has handled this chunk. */
+/** How a turn ended. `done`: another execution of this step has processed the chunk. */
 export type TurnEnd = { counts: BulkCounts; stop?: undefined } | { stop: 'done' | 'ended' | 'paused' };
 
-/** A chunk in PostgreSQL's hands. */
+/** A chunk whose transaction is running. */
 export interface ChunkTurn {
   /** Identity keys of its persons. */
   keys: ReadonlySet<string>;
-  /** Resolves when it holds all that it may have to wait for, or has ended. */
+  /** Resolves when the transaction holds all locks it may have to wait for, or has ended. Rejects when it fails. */
   holdsAll: Promise<void>;
-  /** Its end; rejects when nothing of it stays. */
+  /** Resolves after the transaction; rejects when it was rolled back by an error. */
   ended: Promise<TurnEnd>;
 }
 
 /**
- * One chunk in one transaction: rows, checkpoint, counts, and the reference of its part of the result, whose blob is safe
- * by then.
+ * Processes one chunk in one transaction: rows, checkpoint, counts, and the reference to its part of the result, whose blob
+ * is stored before.
  *
- * Chunks before it (`earlier`, in their order) may still be under way. With a person in both, this one waits for the other's
- * end. It takes nothing before they hold all they need, so that two imports never wait for each other in a circle; and it
- * commits only after them. So chunks take effect in the order of the file, and whatever kills them leaves no gap.
+ * Chunks before it (`earlier`, in file order) may still be running. If one of them shares a person, this chunk waits for its
+ * end. It takes no lock before they hold all of theirs, so that two imports never deadlock, and it commits only after them.
+ * Chunks therefore take effect in file order, and a crash never leaves a gap.
  */
 export function beginTurn(
   { store, blobs }: Pick<BulkEngineDeps, 'store' | 'blobs'>,
@@ -42,23 +42,23 @@ export function beginTurn(
   earlier: readonly ChunkTurn[],
 ): ChunkTurn {
   const before = earlier.at(-1);
-  let tellHeld = (): void => undefined;
+  let resolveHeld = (): void => undefined;
   let isHeld = false;
   const held = new Promise<void>((resolve) => {
-    tellHeld = () => {
+    resolveHeld = () => {
       isHeld = true;
       resolve();
     };
   });
   const ended = run();
-  // Who waits for a turn that fails learns of the failure; perhaps nobody waits.
+  // The next turn sees a failure by awaiting this. There may be no next turn, so a rejection is also handled here.
   const holdsAll = Promise.race([held, ended.then(() => undefined)]);
   holdsAll.catch(() => undefined);
   return { keys: chunk.keys, holdsAll, ended };
 
   async function run(): Promise<TurnEnd> {
     await before?.holdsAll;
-    // They end one after the other, so the last of them is enough.
+    // Turns end one after the other, so waiting for the last one that shares a person is enough.
     await earlier.findLast(({ keys }) => haveCommon(chunk.keys, keys))?.ended;
     return retryOvertaken(attempt, () => !isHeld);
   }
@@ -68,23 +68,23 @@ export function beginTurn(
     let isReferenced = false;
     try {
       return await store.asAccount(job.accountId, async (tx): Promise<TurnEnd> => {
-        const held = await holdChunk(tx, job.requestId, chunk.chunk);
-        if (held.stop !== undefined) return { stop: held.stop };
+        const locked = await lockChunk(tx, job.requestId, chunk.chunk);
+        if (locked.stop !== undefined) return { stop: locked.stop };
         const judged = await judgeChunk(tx, job, chunk);
-        tellHeld();
+        resolveHeld();
         const writing = writeChunk(tx, job, judged);
-        // Awaited below; until then a failure is nobody's.
+        // Awaited below; without a handler until then, a failure would be an unhandled rejection.
         writing.catch(() => undefined);
         const { counts, csv } = resultPart(job, judged, job.layout);
-        const [written, kept] = await Promise.allSettled([writing, blobs.put('result', csv, 'text/csv')]);
-        if (kept.status === 'fulfilled') part = kept.value;
+        const [written, stored] = await Promise.allSettled([writing, blobs.put('result', csv, 'text/csv')]);
+        if (stored.status === 'fulfilled') part = stored.value;
         if (written.status === 'rejected') throw written.reason;
-        if (kept.status === 'rejected') throw kept.reason;
+        if (stored.status === 'rejected') throw stored.reason;
         const stop = (await before?.ended)?.stop;
         if (stop === 'ended' || stop === 'paused') throw new StoppedError(stop);
-        const total = await completeChunk(tx, job.requestId, chunk, counts, kept.value);
+        const total = await completeChunk(tx, job.requestId, chunk, counts, stored.value);
         if (total === undefined) throw new StoppedError('ended');
-        // From here on a lost answer may mean a commit, and the blob belongs to it.
+        // From here on, an error may hide a successful commit that refers to the blob, so the blob stays.
         isReferenced = true;
         return { counts: total };
       });
@@ -101,10 +101,10 @@ function haveCommon(left: ReadonlySet<string>, right: ReadonlySet<string>): bool
   return false;
 }
 
-/** Rolls the transaction back: the request ended or was paused while its chunk was handled. */
+/** Rolls the transaction back, because the request ended or was paused while its chunk was processed. */
 class StoppedError extends Error {
   override readonly name = 'StoppedError';
   constructor(readonly stop: 'ended' | 'paused') {
-    super(`the request is ${stop}`);
+    super(`The bulk create is ${stop}`);
   }
 }

@@ -9,9 +9,9 @@ import type { BulkLauncher } from './launcher.ts';
 import { type BulkRequestView, readBulkRequest } from './request-store.ts';
 import { failBulkCreate } from './transitions.ts';
 
-/** Each answers the request as it is then. 404, 409, 503. */
+/** Control of a bulk create. Each function returns the request afterwards, and throws 404, 409 or 503. */
 export interface BulkControl {
-  /** No further row is handled; those that were handled stay. */
+  /** Processes no further rows; rows already processed stay. */
   pauseBulkCreate(accountId: string, requestId: string): Promise<BulkRequestView>;
   resumeBulkCreate(accountId: string, requestId: string): Promise<BulkRequestView>;
   /** Ends the request as failed; also while it waits for its file. */
@@ -30,11 +30,11 @@ export function createBulkControl(deps: {
       timeoutMs: deps.commandTimeoutMs,
     });
 
-  /** True when the workflow took the command. Where none runs it is started now; false when it has ended. */
+  /** Sends a command to the workflow, starting it if none runs. Returns false when the workflow has ended. */
   async function steer(accountId: string, requestId: string, name: string): Promise<boolean> {
     if (await command(requestId, name)) return true;
     const state = await launcher.start(accountId, requestId).catch((cause: unknown) => {
-      throw new UnavailableError('The workflow service cannot be reached now; try again', { cause });
+      throw new UnavailableError('The workflow service cannot be reached now; try again later', { cause });
     });
     return state === 'open' && command(requestId, name);
   }
@@ -52,14 +52,15 @@ export function createBulkControl(deps: {
     throw new ConflictError(`The bulk create has ended (${request.status})`);
   }
 
-  /** The row is written by the workflow; when that has gone, nobody will go on with the request. */
+  /** Ends a request whose workflow has ended without it, and which would otherwise stay open. */
   async function end(accountId: string, requestId: string, reason: string): Promise<void> {
     await store.asAccount(accountId, (tx) => failBulkCreate(tx, requestId, reason));
   }
 
   async function pauseOrResume(accountId: string, requestId: string, paused: boolean) {
     const request = await openRequest(accountId, requestId);
-    if (request.status === 'waiting' && paused) throw new ConflictError('No file has been uploaded yet');
+    if (request.status === 'waiting' && paused)
+      throw new ConflictError('No file has been uploaded yet, so there is nothing to pause');
     if (request.paused === paused)
       throw new ConflictError(paused ? 'The bulk create is paused already' : 'The bulk create is not paused');
     const taken = await steer(accountId, requestId, paused ? MESSAGES.pause : MESSAGES.resume);

@@ -7,23 +7,23 @@ export interface BulkEngineDeps {
   blobs: BlobStore;
   /** ID_HMAC_KEY */
   hmacKey: string;
-  /** Rows of a chunk; default 2,000. Tests take fewer. */
+  /** Rows of a chunk; default 2,000. Tests use fewer. */
   chunkRows?: number;
 }
 
 export interface StepOptions {
-  /** Ends the step at the next safe place; it rejects with the signal's reason, and may be called again. */
+  /** Ends the step at the next safe point: it rejects with the signal's reason, and may be called again. */
   signal?: AbortSignal;
-  /** Called now and then while bytes flow. */
+  /** Called for each block of bytes that is read. */
   heartbeat?: () => void;
 }
 
 export interface ProcessOptions {
   signal?: AbortSignal;
-  /** Take no further chunk after this moment (milliseconds since the epoch). */
+  /** Starts no chunk after this moment (milliseconds since the epoch). */
   untilMs?: number;
   maxChunks?: number;
-  /** After each committed chunk: the request's counts so far. */
+  /** Called after each committed chunk with the request's counts so far. */
   onChunk?: (counts: BulkCounts) => void;
 }
 
@@ -31,7 +31,7 @@ export interface ProcessOutcome {
   /** Every chunk is committed. */
   done: boolean;
   counts: BulkCounts;
-  /** Why it ended early: the request's row says paused, or it is no longer processing. */
+  /** Why it ended early: the request is paused, or no longer processing. */
   stopped?: 'paused' | 'ended';
 }
 

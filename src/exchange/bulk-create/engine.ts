@@ -10,18 +10,18 @@ import type {
 import { joinResult } from './join-result.ts';
 import { processChunks } from './process-chunks.ts';
 
-/** Turns the upload of a bulk request into patients. Each step may run again after a kill at any place, and twice at once. */
+/** Turns the upload of a bulk create into patients. Each step may be killed at any point and repeated, and may run twice at once. */
 export interface BulkEngine {
   /**
-   * The first pass over the request's `upload`. When it is good, the layout, the number of rows and the chunks are
-   * written in one transaction; when it is not, nothing is, and the caller ends the request with the reason.
+   * Checks the format of the whole upload. If it is valid, layout, number of rows and chunks are written in one transaction;
+   * if not, nothing is written, and the caller fails the request with the reason.
    */
   check(accountId: string, requestId: string, options?: StepOptions): Promise<CheckOutcome>;
-  /** Handles the next unfinished chunks in the order of the file, each committed on its own. Needs status processing. */
+  /** Processes the next open chunks in file order, one transaction each. Does nothing unless the status is processing. */
   processChunks(accountId: string, requestId: string, options?: ProcessOptions): Promise<ProcessOutcome>;
   /**
-   * Joins the parts to the result CSV, sets it as the request's `result` and deletes the parts. Called again it
-   * answers the same result. The request's end (status, event) is left to the caller.
+   * Joins the parts to the result CSV, sets it as the request's `result` and deletes the parts. A repeated call returns the
+   * same result. Ending the request (status, event) is left to the caller.
    */
   join(accountId: string, requestId: string, options?: StepOptions): Promise<BlobRef>;
 }

@@ -10,7 +10,7 @@ import { addBulkCreateRoutes } from './routes.ts';
 import { type BulkCreateService, createBulkCreateService } from './service.ts';
 import { addBulkUploadRoute } from './upload-route.ts';
 
-/** Bulk patient creates: E5, the upload of the CSV, its result. */
+/** Bulk patient creates: E5, the upload of the CSV, the result CSV. */
 export const bulkCreateFeature = {
   open(platform: Platform): OpenFeature<{ bulkCreates: BulkCreateService }> {
     const bulkCreates = createBulkCreateService(platform);

@@ -1,12 +1,12 @@
 import { BlobNotFoundError, type BlobRef, type BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { CsvLayout } from '../../shared/bulk-csv/layout.ts';
-import { watched } from './check-upload.ts';
-import { type ChunkPart, forgetParts, listParts, readBulkWork, setResult } from './chunk-store.ts';
+import { withHeartbeat } from './check-upload.ts';
+import { type ChunkPart, clearParts, listParts, readBulkWork, setResult } from './chunk-store.ts';
 import type { BulkEngineDeps, StepOptions } from './engine-steps.ts';
 import { resultHeader } from './result-part.ts';
 import { deleteTrialKeys } from './trial-store.ts';
 
-/** Makes one result CSV of the parts; see `BulkEngine.join`. */
+/** Joins the parts to one result CSV; see `BulkEngine.join`. */
 export async function joinResult(
   deps: BulkEngineDeps,
   accountId: string,
@@ -19,35 +19,35 @@ export async function joinResult(
     parts: await listParts(tx, requestId),
   }));
   const result = work.result ?? (await write());
-  // Only now, for until the result is the request's a further call needs the parts.
+  // Not earlier: until the result is set on the request, a repeated call needs the parts.
   await deleteParts(deps, accountId, requestId, parts);
   return result;
 
   async function write(): Promise<BlobRef> {
-    if (work.layout === undefined) throw new Error('the format of the upload has not been checked');
-    const refs = parts.map(({ chunk, part }) => part?.ref ?? notHandled(chunk));
+    if (work.layout === undefined) throw new Error('The format of the upload has not been checked');
+    const refs = parts.map(({ chunk, part }) => part?.ref ?? failUnprocessed(chunk));
     const joined = await blobs
-      .put('result', watched(contentOf(blobs, work.layout, refs), options), 'text/csv')
+      .put('result', withHeartbeat(contentOf(blobs, work.layout, refs), options), 'text/csv')
       .catch(async (error: unknown) => {
-        // A twin has joined them and deleted the parts.
-        const other = error instanceof BlobNotFoundError ? await resultOfOther() : undefined;
+        // Another execution of this step has joined the parts and deleted them.
+        const other = error instanceof BlobNotFoundError ? await storedResult() : undefined;
         if (other === undefined) throw error;
         return other;
       });
     if (await store.asAccount(accountId, (tx) => setResult(tx, requestId, joined))) return joined;
-    const other = await resultOfOther();
+    const other = await storedResult();
     if (other?.ref !== joined.ref) await blobs.delete(joined.ref);
-    if (other === undefined) throw new Error('the request ended while its result was joined');
+    if (other === undefined) throw new Error('The bulk create ended while its result was joined');
     return other;
   }
 
-  async function resultOfOther(): Promise<BlobRef | undefined> {
+  async function storedResult(): Promise<BlobRef | undefined> {
     return (await store.asAccount(accountId, (tx) => readBulkWork(tx, requestId))).result;
   }
 }
 
-function notHandled(chunk: number): never {
-  throw new Error(`chunk ${chunk} has not been handled`);
+function failUnprocessed(chunk: number): never {
+  throw new Error(`Chunk ${chunk} has not been processed`);
 }
 
 async function* contentOf(
@@ -67,7 +67,7 @@ async function deleteParts(
 ): Promise<void> {
   for (const { part } of parts) if (part !== null) await blobs.delete(part.ref);
   await store.asAccount(accountId, async (tx) => {
-    await forgetParts(tx, requestId);
+    await clearParts(tx, requestId);
     await deleteTrialKeys(tx, requestId);
   });
 }

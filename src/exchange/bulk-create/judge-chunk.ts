@@ -11,52 +11,53 @@ import {
   type KeyHolder,
   type ReadMode,
   readPatients,
-  returnKeys,
+  releaseKeys,
 } from './patient-store.ts';
 import type { PreparedChunk, PreparedPerson, PreparedRow } from './prepare-chunk.ts';
 import { createRoomCheck } from './row-content.ts';
 import { type FoldedPerson, foldRows, type KnownPerson, type RowOutcome } from './rules/bulk-fold.ts';
 import { findTrialKeyHolders } from './trial-store.ts';
 
-/** What a chunk needs of its request. */
+/** The parts of a request that apply to each of its chunks. */
 export interface BulkJob {
   requestId: string;
-  /** Of rows that name none. */
+  /** Facility of the rows that name none. */
   facilityId: string;
   dryRun: boolean;
 }
 
-/** A row whose person is matched; the others have errors. */
+/** A row without errors, whose person is therefore matched. */
 export interface MatchedRow extends PreparedRow {
   person: PreparedPerson;
 }
 
 export interface JudgedChunk extends OpenChunk {
   lines: PreparedRow[];
-  /** The rows without errors, and what becomes of each. */
+  /** The rows without errors, and the outcome of each, in the same order. */
   matched: MatchedRow[];
   outcomes: RowOutcome[];
   persons: FoldedPerson[];
-  /** Those of `persons` that are patients of the account already, held by this transaction. */
+  /** Those of `persons` who are already patients of the account; locked by this transaction unless it is a dry run. */
   patients: Map<string, StoredPatient>;
-  /** Dry run only: rows that would have created those of `persons` who are no patients. */
+  /** Dry run only: for each of `persons` who is not a patient, the row that would have created it. */
   trialRows: Map<string, number>;
 }
 
 /**
- * Decides what becomes of each row, holding everybody concerned until the transaction ends. Takes what save-patient.ts
- * takes for one patient, in its order: the patients that are known, the keys of those that are not, the cohorts. A dry
- * run looks and holds nobody. Throws OvertakenError when others were faster.
+ * Decides the outcome of each row, and locks the affected patients, identity keys and cohorts until the transaction ends.
+ * The order of the locks is that of save-patient.ts: known patients, keys of new patients, cohorts. A dry run takes no
+ * locks. Throws OvertakenError when another transaction was faster.
  */
 export async function judgeChunk(tx: AccountTx, job: BulkJob, chunk: PreparedChunk): Promise<JudgedChunk> {
-  if (job.dryRun) return (await judge(tx, job, chunk, 'look')).judged;
-  let { judged, references } = await judge(tx, job, chunk, 'hold');
+  if (job.dryRun) return (await judge(tx, job, chunk, 'read')).judged;
+  let { judged, references } = await judge(tx, job, chunk, 'lock');
   if (!(await claimNewKeys(tx, claimsOf(judged)))) {
-    // Those who were faster have committed, and nobody gets at the other keys any more: this time it holds, if it need
-    // not wait for a patient. Keys before patients is not the order of waiting.
-    await returnKeys(tx, claimsOf(judged));
-    ({ judged, references } = await judge(tx, job, chunk, 'hold-now'));
-    if (!(await claimNewKeys(tx, claimsOf(judged)))) throw new OvertakenError('a key was taken meanwhile');
+    // Another transaction took some keys first and has committed; the others stay blocked for everyone else. Judge again,
+    // but without waiting for a patient's lock: waiting for patients while blocking keys could deadlock.
+    await releaseKeys(tx, claimsOf(judged));
+    ({ judged, references } = await judge(tx, job, chunk, 'lock-nowait'));
+    if (!(await claimNewKeys(tx, claimsOf(judged))))
+      throw new OvertakenError('an identity key was taken by another transaction meanwhile');
   }
   await references.holdCohorts();
   return judged;
@@ -92,11 +93,11 @@ async function judge(tx: AccountTx, job: BulkJob, chunk: PreparedChunk, mode: Re
   return { judged, references };
 }
 
-/** The keys that nobody held, with who is to hold them. */
+/** The keys that no patient holds yet, with the person that will hold each. */
 export const claimsOf = ({ persons }: Pick<JudgedChunk, 'persons'>): KeyHolder[] =>
   persons.flatMap(({ id, newKeys }) => newKeys.map((key) => ({ personId: id, key })));
 
-/** Who holds these keys, the oldest first. */
+/** The persons that hold these keys, oldest first; in a dry run also those that earlier rows would have created. */
 async function findKnown(
   tx: AccountTx,
   { requestId, dryRun }: BulkJob,
@@ -114,20 +115,20 @@ async function findKnown(
 
   const patientIds = [...keysOf.keys()].filter((id) => !trialRows.has(id));
   const patients = await readPatients(tx, patientIds, mode);
-  const everybody: KnownPerson[] = [
+  const knownPersons: KnownPerson[] = [
     ...patients,
     ...[...trialRows]
       .sort(([, left], [, right]) => left - right)
       .map(([id]) => ({ id, treatmentRelationship: true })),
   ];
   return {
-    persons: everybody.map((person) => ({ person, keys: keysOf.get(person.id) ?? [] })),
+    persons: knownPersons.map((person) => ({ person, keys: keysOf.get(person.id) ?? [] })),
     patients: new Map(patients.map((patient) => [patient.id, patient])),
     trialRows,
   };
 }
 
-/** Up to `count` ids in the order of time, each after the one before; of one clock reading and one draw of randomness. */
+/** Makes up to `count` ascending UUIDv7 from one clock reading and one draw of randomness. */
 function createIdSource(count: number): () => string {
   const random = randomBytes(16 * count);
   const msecs = Date.now();

@@ -5,21 +5,21 @@ import type { Logger } from '../../lib/logger.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import type { Store } from '../platform/database/database.ts';
 import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
-import { markStarted, markTold, readBulkRequest } from './request-store.ts';
+import { markStarted, markUploadSignalled, readBulkRequest } from './request-store.ts';
 
 const SIGNAL_TIMEOUT_MS = 5_000;
 
-/** Brings a committed bulk create and its workflow together; what fails in the background `reconcile` does again. */
+/** Starts and signals the workflow of a committed bulk create. What fails in the background is repeated by `reconcile`. */
 export interface BulkLauncher {
-  /** Starts the workflow, soon and in the background. */
+  /** Starts the workflow in the background. */
   launch(accountId: string, requestId: string): void;
-  /** Tells the workflow of the upload, soon and in the background. */
+  /** Signals the upload to the workflow in the background. */
   announceUpload(accountId: string, requestId: string): void;
-  /** `launch`, awaited. Starting twice is harmless; `closed` when the workflow has run to its end before. */
+  /** Starts the workflow and waits for the start. Safe to repeat. Returns `closed` when the workflow has already ended. */
   start(accountId: string, requestId: string): Promise<'open' | 'closed'>;
-  /** `announceUpload`, awaited; it starts the workflow too if need be. */
+  /** Signals the upload and waits for it; starts the workflow first if none runs. */
   signalUpload(accountId: string, requestId: string): Promise<'open' | 'closed'>;
-  /** Resolves when nothing is under way in the background. */
+  /** Resolves when all background work has finished. */
   drain(): Promise<void>;
 }
 
@@ -43,8 +43,8 @@ export function createBulkLauncher(deps: { store: Store; temporal: Client; logge
       requestId,
       priority: PRIORITY.bulk,
       searchAttributes: [{ key: searchAttribute.queryStatus, value: request.status }],
-      summary: request.dryRun ? 'Bulk create, only checking' : 'Bulk create',
-      details: STORY,
+      summary: request.dryRun ? 'Bulk create (dry run)' : 'Bulk create',
+      details: WORKFLOW_DETAILS,
     });
     await store.asAccount(accountId, (tx) => markStarted(tx, requestId));
     return state;
@@ -58,7 +58,7 @@ export function createBulkLauncher(deps: { store: Store; temporal: Client; logge
         .getHandle(bulkPatientCreateWorkflowId(requestId))
         .signal(BULK_CREATE_MESSAGES.uploaded),
     );
-    await store.asAccount(accountId, (tx) => markTold(tx, requestId));
+    await store.asAccount(accountId, (tx) => markUploadSignalled(tx, requestId));
     return state;
   }
 
@@ -66,25 +66,29 @@ export function createBulkLauncher(deps: { store: Store; temporal: Client; logge
     start,
     signalUpload,
     launch: (accountId, requestId) =>
-      background.run('bulk create not started yet; reconcile will', { bulkRequestId: requestId }, () =>
-        start(accountId, requestId),
+      background.run(
+        'the workflow of a bulk create could not be started; reconcile starts it later',
+        { bulkRequestId: requestId },
+        () => start(accountId, requestId),
       ),
     announceUpload: (accountId, requestId) =>
-      background.run('upload not told yet; reconcile will', { bulkRequestId: requestId }, () =>
-        signalUpload(accountId, requestId),
+      background.run(
+        'an upload could not be signalled to its workflow; reconcile repeats it later',
+        { bulkRequestId: requestId },
+        () => signalUpload(accountId, requestId),
       ),
     drain: () => background.drain(),
   };
 }
 
 /** Shown on the workflow's page in the Temporal UI. */
-const STORY = [
-  'Makes patients of the rows of one CSV.',
+const WORKFLOW_DETAILS = [
+  'Creates or updates a patient for each row of a CSV.',
   '',
   '1. Waits ten minutes for the upload (signal `uploaded`); without one the request is **expired**.',
-  '2. **checkUpload** reads the whole file once; a file not in the expected format ends the request as **failed**.',
-  '3. **handleRows** creates or updates patients, some seconds at a time, and goes on from the last committed row.',
-  '4. **finishBulkCreate** joins the result CSV; then `querySweep` starts the queries of all its patients.',
+  '2. **checkUpload** checks the format of the whole file; a wrong format ends the request as **failed**.',
+  '3. **handleRows** creates or updates patients for some seconds at a time, and resumes after the last committed chunk.',
+  '4. **finishBulkCreate** joins the result CSV; then `querySweep` starts the post-import queries.',
   '',
-  'Steer it with the updates `pause`, `resume` and `cancel`.',
+  'Control it with the updates `pause`, `resume` and `cancel`.',
 ].join('\n');

@@ -13,19 +13,19 @@ import {
 import { OvertakenError } from '../platform/database/retry.ts';
 
 /*
- * What patients.ts does for one patient, for a chunk of rows at once: the same locks in the same order, each step one
- * statement.
+ * Saves the patients of a whole chunk, one statement for each step. The locks and their order are those of
+ * patients/save-patient.ts, which saves one patient.
  */
 
 export interface KeyHolder {
-  /** An identity key, its bytes as Latin-1 text: a text is quick to compare and to look up. */
+  /** An identity key, its bytes as Latin-1 text: strings are fast to compare and to look up. */
   key: string;
   personId: string;
 }
 
-/** Who holds which of the keys. */
+/** The patients that hold these keys. */
 export async function findKeyHolders(tx: AccountTx, keys: readonly string[]): Promise<KeyHolder[]> {
-  // By index for each key, whatever the planner thinks of a table that has just grown.
+  // The lateral join forces an index lookup for each key: the statistics of a table that has just grown mislead the planner.
   const { rows } = await sql<{ place: number; person_id: string }>`
     select wanted.place, held.patient_id as person_id
     from unnest(${byteaArray(keys)}::bytea[]) with ordinality as wanted (key, place)
@@ -37,10 +37,13 @@ export async function findKeyHolders(tx: AccountTx, keys: readonly string[]): Pr
   return rows.map(({ place, person_id }) => ({ key: keys[place - 1] as string, personId: person_id }));
 }
 
-/** `hold`: until the transaction ends. `hold-now`: the same, but fails as overtaken when somebody else holds one. */
-export type ReadMode = 'hold' | 'hold-now' | 'look';
+/**
+ * `lock`: lock the rows until the transaction ends. `lock-nowait`: the same, but fail with OvertakenError when another
+ * transaction holds one of them. `read`: take no locks.
+ */
+export type ReadMode = 'lock' | 'lock-nowait' | 'read';
 
-/** The patients, oldest first. Throws OvertakenError when one of them is gone. */
+/** The patients, oldest first. Throws OvertakenError when one of them was deleted. */
 export async function readPatients(
   tx: AccountTx,
   ids: readonly string[],
@@ -50,12 +53,12 @@ export async function readPatients(
   const query = tx.db
     .selectFrom('patient')
     .selectAll()
-    // In full; a Date has milliseconds only.
+    // In microseconds; a JavaScript Date has only milliseconds.
     .select(sql<number>`(extract(epoch from created_at) * 1000000)::bigint`.as('created_us'))
     .where('id', '=', sql<string>`any(${uuidArray(ids)}::uuid[])`)
     .orderBy('id');
-  const held = mode === 'hold-now' ? query.forNoKeyUpdate().noWait() : query.forNoKeyUpdate();
-  const rows = await (mode === 'look' ? query : held).execute();
+  const locking = mode === 'lock-nowait' ? query.forNoKeyUpdate().noWait() : query.forNoKeyUpdate();
+  const rows = await (mode === 'read' ? query : locking).execute();
   if (rows.length < ids.length) throw new OvertakenError('a matching patient was deleted meanwhile');
   return rows
     .sort((left, right) => left.created_us - right.created_us || (left.id < right.id ? -1 : 1))
@@ -75,7 +78,7 @@ export async function insertPatients(tx: AccountTx, patients: readonly Identifie
   `.execute(tx.db);
 }
 
-/** Replaces the contents and raises the versions. */
+/** Replaces the patients' content and increments their versions. */
 export async function updatePatients(tx: AccountTx, patients: readonly IdentifiedContent[]): Promise<void> {
   if (patients.length === 0) return;
   await sql`
@@ -85,8 +88,8 @@ export async function updatePatients(tx: AccountTx, patients: readonly Identifie
 }
 
 /**
- * Gives patients keys that nobody held, in the order of the keys, so that two chunks never wait for each other. False
- * when somebody took some of them first; the others are given.
+ * Inserts new identity keys of patients, in key order, so that two chunks never deadlock. Returns false when another
+ * transaction has inserted some of them first; the rest are inserted.
  */
 export async function claimNewKeys(tx: AccountTx, claims: readonly KeyHolder[]): Promise<boolean> {
   if (claims.length === 0) return true;
@@ -98,8 +101,8 @@ export async function claimNewKeys(tx: AccountTx, claims: readonly KeyHolder[]):
   return Number(numAffectedRows) === claims.length;
 }
 
-/** Undoes `claimNewKeys`; but until the transaction ends, everybody else who wants one of these keys waits for it. */
-export async function returnKeys(tx: AccountTx, claims: readonly KeyHolder[]): Promise<void> {
+/** Undoes `claimNewKeys`. Until the transaction ends, other transactions that insert one of these keys still wait for it. */
+export async function releaseKeys(tx: AccountTx, claims: readonly KeyHolder[]): Promise<void> {
   await sql`
     delete from patient_identity_key held using ${claimRows(claims)}
     where held.account_id = ${tx.accountId} and held.key = claim.key and held.patient_id = claim.patient_id
@@ -114,7 +117,7 @@ function claimRows(claims: readonly KeyHolder[]) {
   ) as claim (key, patient_id)`;
 }
 
-/** Cohorts that a patient is in already are skipped. */
+/** Adds patients to cohorts. Memberships that exist are skipped. */
 export async function addAllMemberships(
   tx: AccountTx,
   members: readonly { cohortId: string; patientId: string }[],
@@ -131,8 +134,8 @@ export async function addAllMemberships(
   `.execute(tx.db);
 }
 
-/** Notes whom the request created or updated; the first row that told of a patient stays. */
-export async function noteBulkPatients(
+/** Records the patients that the request created or updated. For a patient of several rows, the first row stays. */
+export async function recordBulkPatients(
   tx: AccountTx,
   requestId: string,
   patients: readonly { patientId: string; firstRow: number }[],
@@ -159,7 +162,7 @@ const CONTENT_VALUES = sql.raw(
    string_to_array(given.facility_ids, ' ')::uuid[], given.hie_opt_out, given.treatment_relationship`,
 );
 
-/** Names hold no blanks (they are what a blank separates), so a list of them travels as one text. */
+/** The patients as parameters of one statement. A name contains no spaces, so a list of names is passed as one text. */
 function contentRows(patients: readonly IdentifiedContent[]) {
   const all = <T>(part: (content: PatientContent) => T): T[] => patients.map(({ content }) => part(content));
   return sql`unnest(

@@ -7,7 +7,7 @@ import type { StatedFacts } from '../patients/rules/patient-content.ts';
 import { normaliseDemographics } from '../patients/rules/patient-normalisation.ts';
 import type { OpenChunk } from './chunk-store.ts';
 
-/** What all chunks of a request have in common. */
+/** What reading the chunks of one request needs. */
 export interface ChunkReader {
   blobs: Pick<BlobStore, 'getRange'>;
   upload: BlobRef;
@@ -16,7 +16,7 @@ export interface ChunkReader {
   accountId: string;
 }
 
-/** A row as far as it can be judged without the database. */
+/** A row, checked as far as possible without the database. */
 export interface PreparedRow {
   /** Number of the row in the file. */
   row: number;
@@ -24,30 +24,30 @@ export interface PreparedRow {
   errors: RowError[];
   facility?: CellId;
   cohorts: CellId[];
-  /** Set when the row is valid by itself. */
+  /** Set when the row is valid on its own. */
   person?: PreparedPerson;
 }
 
 export interface PreparedPerson {
   given: Demographics;
   facts: StatedFacts;
-  /** Identity keys, as `KeyHolder` has them. */
+  /** Identity keys as Latin-1 text; see `KeyHolder`. */
   keys: string[];
 }
 
 export interface PreparedChunk extends OpenChunk {
   lines: PreparedRow[];
-  /** Those of all its persons. */
+  /** The identity keys of all its persons. */
   keys: ReadonlySet<string>;
 }
 
-/** Reads a chunk's bytes and judges its rows: all of the work on it that does not touch the database. */
+/** Reads a chunk's bytes and checks its rows: the part of the work that does not need the database. */
 export async function prepareChunk(reader: ChunkReader, chunk: OpenChunk): Promise<PreparedChunk> {
   const bytes = await reader.blobs.getRange(reader.upload.ref, chunk.byteStart, chunk.byteEnd);
   const records = parseRecords(bytes);
   if (records.length !== chunk.rows)
     throw new Error(
-      `chunk ${chunk.chunk} has ${records.length} rows, the format check counted ${chunk.rows}`,
+      `Chunk ${chunk.chunk} has ${records.length} rows, but the format check counted ${chunk.rows}`,
     );
   const lines = records.map((cells, index) => prepareRow(reader, cells, chunk.firstRow + index));
   return { ...chunk, lines, keys: new Set(lines.flatMap(({ person }) => person?.keys ?? [])) };

@@ -4,12 +4,12 @@ import { beginTurn, type ChunkTurn } from './chunk-turn.ts';
 import type { BulkEngineDeps, ProcessOptions, ProcessOutcome } from './engine-steps.ts';
 import { prepareChunk } from './prepare-chunk.ts';
 
-/** While PostgreSQL finishes one chunk it writes the next and looks for the people of a third; a fourth is read meanwhile. */
+/** Transactions in parallel: one commits, one writes, one looks up its patients. A fourth chunk is read meanwhile. */
 const TURNS_AT_ONCE = 3;
 
 /**
- * Handles the open chunks of a request in the order of the file; of two rows of one person the later one always finds
- * the earlier one's patient. Whatever ends this in the middle, the next call goes on after the last committed chunk.
+ * Processes the open chunks of a request in file order, so that the later of two rows about one person always finds the
+ * earlier row's patient. After an interruption the next call continues after the last committed chunk.
  */
 export async function processChunks(
   deps: BulkEngineDeps,
@@ -52,7 +52,7 @@ export async function processChunks(
     }
     while (underWay.length > 0) await awaitFirst();
   } finally {
-    // Nothing of this call goes on after it.
+    // Let no transaction outlive this call.
     await Promise.allSettled(underWay.map(({ ended }) => ended));
   }
   return { done: stopped === undefined && begun === open.length, counts, stopped };
@@ -60,6 +60,6 @@ export async function processChunks(
 
 function checkedFile({ upload, layout }: BulkWork) {
   if (upload === undefined || layout === undefined)
-    throw new Error('the format of the upload has not been checked');
+    throw new Error('The format of the upload has not been checked');
   return { upload, layout };
 }

@@ -9,9 +9,10 @@ import { beginUpload, renewUpload, UPLOAD_LEASE_MS } from './upload-store.ts';
 
 export interface UploadReceiver {
   /**
-   * Keeps the file and moves its request to processing. An upload begun before the URL expired counts, however long
-   * it takes; of several the first that is whole. `inCommit` joins the transaction of that change (audit).
-   * Throws 404, 409 with what is there already, 410, and whatever `body` throws; then nothing is left behind.
+   * Stores the file and moves its request to processing. An upload that began before the URL expired is accepted however
+   * long it takes; of parallel uploads the first complete one is accepted. `inCommit` runs in the transaction of the change
+   * (for the audit entry). Throws 404, 409 (with the accepted upload), 410, and any error of `body`; the stored bytes are
+   * deleted then.
    */
   receive(
     of: { accountId: string; requestId: string },
@@ -32,12 +33,12 @@ export function createUploadReceiver(deps: {
       await store.asAccount(accountId, async (tx) => {
         if (!(await beginUpload(tx, requestId))) throw refusal(await readBulkRequest(tx, requestId));
       });
-      const blob = await whileAlive(
+      const blob = await renewing(
         () => store.asAccount(accountId, (tx) => renewUpload(tx, requestId)),
         () => blobs.put('upload', body, 'text/csv'),
       );
       try {
-        if (blob.sizeBytes === 0) throw empty();
+        if (blob.sizeBytes === 0) throw emptyBody();
         await store.asAccount(accountId, async (tx) => {
           if (!(await beginProcessing(tx, requestId, blob)))
             throw refusal(await readBulkRequest(tx, requestId));
@@ -45,26 +46,29 @@ export function createUploadReceiver(deps: {
         });
         return uploadOf(requestId, 'processing', blob);
       } catch (error) {
-        await forget(accountId, requestId, blob);
+        await discard(accountId, requestId, blob);
         throw error;
       }
     },
   };
 
-  /** Deletes a file that was not taken; when it cannot be known whether it was, it stays. */
-  async function forget(accountId: string, requestId: string, blob: BlobRef): Promise<void> {
+  /** Deletes a stored file that was not accepted. If that cannot be determined, the file stays. */
+  async function discard(accountId: string, requestId: string, blob: BlobRef): Promise<void> {
     try {
       const request = await store.asAccount(accountId, (tx) => readBulkRequest(tx, requestId));
       if (request?.upload?.ref !== blob.ref) await blobs.delete(blob.ref);
     } catch (err) {
-      deps.logger.warn({ err, bulkRequestId: requestId, blob: blob.ref }, 'an upload may be left behind');
+      deps.logger.warn(
+        { err, bulkRequestId: requestId, blob: blob.ref },
+        'could not delete an upload that was not accepted; its blob may remain',
+      );
     }
   }
 }
 
-/** Runs `work` with a sign of life now and then; one that fails is made up for by the next. */
-async function whileAlive<T>(sign: () => Promise<void>, work: () => Promise<T>): Promise<T> {
-  const timer = setInterval(() => void sign().catch(() => undefined), UPLOAD_LEASE_MS / 3);
+/** Runs `work` and renews the upload's lease meanwhile. A failed renewal is ignored: the next one makes up for it. */
+async function renewing<T>(renew: () => Promise<void>, work: () => Promise<T>): Promise<T> {
+  const timer = setInterval(() => void renew().catch(() => undefined), UPLOAD_LEASE_MS / 3);
   try {
     return await work();
   } finally {
@@ -78,22 +82,23 @@ const uploadOf = (
   { sha256, sizeBytes }: BlobRef,
 ): BulkUpload => ({ requestId, status, sha256, sizeBytes });
 
+/** Why a request does not accept an upload (any more). */
 function refusal(request: BulkRequestView | undefined): ExchangeError {
   if (request === undefined) return new NotFoundError('Bulk create');
   const { requestId, status, upload } = request;
   if (upload !== undefined) {
     return new ExchangeError(
       409,
-      `The file has been uploaded already (status ${status}, sha256 ${upload.sha256}); start a new bulk create for another one`,
+      `The file has been uploaded already (status ${status}, sha256 ${upload.sha256}); start a new bulk create for another file`,
       { members: { upload: uploadOf(requestId, status, upload) } },
     );
   }
   const why =
     status === 'failed'
-      ? `The bulk create has failed: ${request.reason ?? ''}`
+      ? `The bulk create has failed (${request.reason ?? 'no reason recorded'})`
       : 'The upload URL has expired';
   return new ExchangeError(410, `${why}; start a new bulk create`);
 }
 
-const empty = (): ExchangeError =>
-  new InvalidRequestError([{ path: '', message: 'The body is empty: send the CSV file as the raw body' }]);
+const emptyBody = (): ExchangeError =>
+  new InvalidRequestError([{ path: '', message: 'The body is empty; send the CSV file as the raw body' }]);

@@ -11,13 +11,13 @@ interface RecoveryOptions {
   limit: number;
 }
 
-/** How long a started workflow is trusted to be there before it is looked for again. */
+/** A workflow that was started this long ago is checked again. */
 const LOOK_AGAIN = sql`interval '15 minutes'`;
 const agoMs = (ms: number) => sql<Date>`now() - ${ms} * interval '1 millisecond'`;
 
 /**
- * Open bulk creates whose workflow nobody started, or was started so long ago that it is worth making sure; over all
- * accounts, oldest first.
+ * Open bulk creates of all accounts whose workflow was not started within `olderThanMs`, or was last seen over 15 minutes ago
+ * and should be checked. Oldest first.
  */
 export async function requestsToEnsure(
   tx: SystemTx,
@@ -38,7 +38,7 @@ export async function requestsToEnsure(
     .execute();
 }
 
-/** Uploads whose workflow does not know of them. */
+/** Bulk creates whose upload has not been signalled to their workflow within `olderThanMs`. */
 export async function uploadsToSignal(
   tx: SystemTx,
   { olderThanMs, limit }: RecoveryOptions,
@@ -54,7 +54,7 @@ export async function uploadsToSignal(
     .execute();
 }
 
-/** Uploaded files of requests that ended so long ago. */
+/** Uploaded files of requests that ended at least `endedBeforeDays` days ago. */
 export async function uploadsToDelete(
   tx: SystemTx,
   { endedBeforeDays, limit }: { endedBeforeDays: number; limit: number },

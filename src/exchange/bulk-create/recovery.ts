@@ -3,7 +3,7 @@ import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
 import type { Recovery } from '../platform/recovery/recovery.ts';
-import { forgetParts, listParts } from './chunk-store.ts';
+import { clearParts, listParts } from './chunk-store.ts';
 import type { BulkLauncher } from './launcher.ts';
 import {
   markUploadDeleted,
@@ -15,7 +15,7 @@ import {
 import { failBulkCreate } from './transitions.ts';
 import { deleteTrialKeys } from './trial-store.ts';
 
-/** What the process that committed it has this long to do itself. */
+/** The process that committed a change has this long to start or signal the workflow itself. */
 const GRACE_MS = 5_000;
 /** How long an uploaded CSV is kept after its request has ended. */
 const UPLOAD_RETENTION_DAYS = 7;
@@ -27,13 +27,16 @@ interface BulkRecoveryDeps {
   logger: Logger;
 }
 
-/** Open requests without a workflow are started or, when that was ended from outside, ended; uploads untold are told. */
+/**
+ * Starts the workflow of open requests that have none, and signals uploads that were not signalled. A request whose workflow
+ * was terminated is ended as failed.
+ */
 export function bulkCreateRecovery(deps: BulkRecoveryDeps): Recovery {
   const { store, launcher } = deps;
 
-  async function settle(request: UnfinishedRequest, bring: BulkLauncher['start']): Promise<void> {
+  async function settle(request: UnfinishedRequest, reach: BulkLauncher['start']): Promise<void> {
     const { accountId, requestId } = request;
-    if ((await bring(accountId, requestId)) === 'open') return;
+    if ((await reach(accountId, requestId)) === 'open') return;
     await store.asAccount(accountId, (tx) => failBulkCreate(tx, requestId, BULK_END_REASONS.workflowGone));
   }
 
@@ -41,23 +44,23 @@ export function bulkCreateRecovery(deps: BulkRecoveryDeps): Recovery {
     name: 'bulk creates',
     async takeUp(limit) {
       const options = { olderThanMs: GRACE_MS, limit };
-      const [unstarted, untold] = await store.asSystem(async (tx) => [
+      const [unstarted, unsignalled] = await store.asSystem(async (tx) => [
         await requestsToEnsure(tx, options),
         await uploadsToSignal(tx, options),
       ]);
       const failures = [
         ...(await inTurn(unstarted, (request) => settle(request, launcher.start))),
-        ...(await inTurn(untold, (request) => settle(request, launcher.signalUpload))),
+        ...(await inTurn(unsignalled, (request) => settle(request, launcher.signalUpload))),
       ];
       if (failures.length > 0) throw failures[0];
-      return unstarted.length + untold.length;
+      return unstarted.length + unsignalled.length;
     },
   };
 }
 
 /**
- * Uploaded CSVs go a week after their request's end, however it ended, and with them the parts of a result that was
- * never joined; hash and size of the upload stay with the request.
+ * Deletes uploaded CSVs a week after the end of their request, however it ended, together with the parts of a result that
+ * was never joined. Hash and size of the upload stay with the request.
  */
 export function uploadRetention({ store, blobs, logger }: BulkRecoveryDeps): Recovery {
   return {
@@ -71,7 +74,7 @@ export function uploadRetention({ store, blobs, logger }: BulkRecoveryDeps): Rec
         for (const { part } of parts) if (part !== null) await blobs.delete(part.ref);
         await blobs.delete(ref);
         await store.asAccount(accountId, async (tx) => {
-          await forgetParts(tx, requestId);
+          await clearParts(tx, requestId);
           await deleteTrialKeys(tx, requestId);
           await markUploadDeleted(tx, requestId);
         });
@@ -84,7 +87,7 @@ export function uploadRetention({ store, blobs, logger }: BulkRecoveryDeps): Rec
   };
 }
 
-/** One that cannot be done keeps no other waiting. */
+/** Works on all items, one after the other, and returns the errors of those that failed. */
 async function inTurn<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<unknown[]> {
   const failures: unknown[] = [];
   for (const item of items) await work(item).catch((error: unknown) => failures.push(error));

@@ -7,7 +7,7 @@ import { column, type ListOrder, type Page, type PageRequest, readPage } from '.
 import type { Database } from '../platform/database/schema.ts';
 import type { BulkRequestState } from './tables.ts';
 
-/** A bulk create as every reader sees it; the gateway's serialiser turns it into an answer. */
+/** A bulk create as stored; `serializers.ts` turns it into a response. */
 export interface BulkRequestView {
   requestId: string;
   status: BulkRequestState;
@@ -20,22 +20,22 @@ export interface BulkRequestView {
   upload?: BlobRef;
   result?: BlobRef;
   counts: BulkCounts;
-  /** Time spent on rows until now, by PostgreSQL's clock, without pauses. */
+  /** Time spent on rows so far, by PostgreSQL's clock, without pauses. */
   activeMs: number;
 }
 
-/** Milliseconds of an active stretch that goes on, 0 for none. */
-const GOING_ON_MS = sql<number>`coalesce(extract(epoch from (now() - active_since)) * 1000, 0)::bigint`;
-/** For an update that stops the clock. */
-const CLOCK_STOPPED = { active_ms: sql<number>`active_ms + ${GOING_ON_MS}`, active_since: null };
+/** Milliseconds since the clock was last started; 0 when it is stopped. */
+const RUNNING_MS = sql<number>`coalesce(extract(epoch from (now() - active_since)) * 1000, 0)::bigint`;
+/** Column values that stop the clock. */
+const CLOCK_STOPPED = { active_ms: sql<number>`active_ms + ${RUNNING_MS}`, active_since: null };
 
 const select = (tx: AccountTx) =>
   tx.db
     .selectFrom('bulk_request')
     .selectAll()
-    .select(sql<number>`active_ms + ${GOING_ON_MS}`.as('active_until_now_ms'));
+    .select(sql<number>`active_ms + ${RUNNING_MS}`.as('active_until_now_ms'));
 
-/** Writes a request that waits for its file. @param uploadLifetimeMs from now */
+/** Inserts a request that waits for its file; the upload URL expires after `uploadLifetimeMs`. */
 export async function insertBulkRequest(
   tx: AccountTx,
   request: { id: string; facilityId: string; dryRun: boolean; uploadLifetimeMs: number },
@@ -52,7 +52,7 @@ export async function insertBulkRequest(
     })
     .execute();
   const written = await readBulkRequest(tx, request.id);
-  if (written === undefined) throw new Error('a request that was just written is not there');
+  if (written === undefined) throw new Error('The bulk create that was just written cannot be read');
   return written;
 }
 
@@ -71,7 +71,7 @@ export const BULK_REQUEST_ORDER: ListOrder<(typeof BULK_CREATE_SORT)[number]> = 
   default: [{ column: 'createdAt', direction: 'desc' }],
 };
 
-/** A page of the account's bulk creates; also tells how many there are in total. */
+/** A page of the account's bulk creates, and how many there are in total. */
 export async function listBulkRequests(
   tx: AccountTx,
   request: PageRequest,
@@ -84,7 +84,7 @@ export async function listBulkRequests(
   return { ...page, items: page.items.map(toView), total };
 }
 
-/** The clock of the rows' pace runs from here; called at the start of every stretch. False when the request is not processing. */
+/** Starts the clock of the time spent on rows, unless it runs or the request is paused. False when the request is not processing. */
 export async function startClock(tx: AccountTx, requestId: string): Promise<boolean> {
   const row = await tx.db
     .updateTable('bulk_request')
@@ -98,7 +98,7 @@ export async function startClock(tx: AccountTx, requestId: string): Promise<bool
   return row !== undefined;
 }
 
-/** Does nothing to a request that has ended. */
+/** Pauses or resumes a request, and stops its clock. Does nothing to a request that has ended. */
 export async function setPaused(tx: AccountTx, requestId: string, paused: boolean): Promise<void> {
   await tx.db
     .updateTable('bulk_request')
@@ -108,7 +108,7 @@ export async function setPaused(tx: AccountTx, requestId: string, paused: boolea
     .execute();
 }
 
-/** Processing → completed; its result has been joined. Undefined when the request is in another state. */
+/** Processing → completed, when the result has been joined. Returns the time; undefined when the request is in another state. */
 export async function setCompleted(tx: AccountTx, requestId: string): Promise<Date | undefined> {
   const row = await tx.db
     .updateTable('bulk_request')
@@ -121,7 +121,7 @@ export async function setCompleted(tx: AccountTx, requestId: string): Promise<Da
   return row?.ended_at ?? undefined;
 }
 
-/** Waiting or processing → failed. Undefined when the request has ended before. */
+/** Waiting or processing → failed. Returns the time; undefined when the request had already ended. */
 export async function setFailed(tx: AccountTx, requestId: string, reason: string): Promise<Date | undefined> {
   const row = await tx.db
     .updateTable('bulk_request')
@@ -141,8 +141,8 @@ export async function markStarted(tx: AccountTx, requestId: string): Promise<voi
     .execute();
 }
 
-/** The workflow knows of the upload. */
-export async function markTold(tx: AccountTx, requestId: string): Promise<void> {
+/** Records that the upload was signalled to the workflow. */
+export async function markUploadSignalled(tx: AccountTx, requestId: string): Promise<void> {
   await tx.db
     .updateTable('bulk_request')
     .set({ upload_told_at: sql<Date>`now()` })

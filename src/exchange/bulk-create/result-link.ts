@@ -1,6 +1,6 @@
 import type { LinkMaker } from '../platform/links/signed-link.ts';
 
-/** Long enough for a webhook's receiver; whoever comes later asks "get status" for a fresh one. */
+/** Long enough for the receiver of a webhook. Reading the status of the bulk create returns a new link at any time. */
 const RESULT_LINK_MS = 60 * 60_000;
 
 /** A link to the result CSV of a completed bulk create. */

@@ -12,7 +12,7 @@ interface RowResult {
   reason: string;
 }
 
-/** The chunk's lines of the result CSV, every row in its order, and how many of each kind there are. */
+/** The chunk's lines of the result CSV, in file order, and the number of rows created, updated and failed. */
 export function resultPart(
   job: Pick<BulkJob, 'dryRun'>,
   chunk: JudgedChunk,
@@ -24,9 +24,9 @@ export function resultPart(
     const result =
       errors.length > 0
         ? failed(rowReason(errors))
-        : resultOf(outcomes.next().value ?? unaccounted(), job.dryRun, chunk);
+        : resultOf(outcomes.next().value ?? failMissingOutcome(), job.dryRun, chunk);
     counts[COUNTED_AS[result.status]] += 1;
-    // One cell for each column of the header, so that what follows stands in its column.
+    // Pad or cut to the number of columns in the header, so that the result cells land in their columns.
     const line = cells.slice(0, layout.columns.length);
     while (line.length < layout.columns.length) line.push('');
     line.push(result.patientId, result.patientId, result.status, result.reason);
@@ -66,8 +66,8 @@ function resultOf(outcome: RowOutcome, dryRun: boolean, chunk: JudgedChunk): Row
   return { status, patientId: chunk.patients.has(id) ? id : '', reason };
 }
 
-function unaccounted(): never {
-  throw new Error('a row without errors has no outcome');
+function failMissingOutcome(): never {
+  throw new Error('A row without errors has no outcome');
 }
 
 function csvLine(cells: readonly string[], { recordDelimiter }: CsvLayout): string {

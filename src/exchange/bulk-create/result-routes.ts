@@ -6,7 +6,7 @@ import { readBulkRequest } from './request-store.ts';
 
 const OPERATION = 'readBulkResult';
 
-/** The result CSV of a completed bulk create: the signed link is the permission. */
+/** Serves the result CSV of a completed bulk create; the signed link is the permission. */
 export function addBulkResultRoute(
   app: FastifyInstance,
   deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'linkSigningKey'>,
@@ -23,7 +23,7 @@ export function addBulkResultRoute(
     return (
       reply
         .type('text/csv; charset=utf-8')
-        // A name of our own making: nothing of the caller's can get into the header.
+        // The file name is made from the id alone, so no input of a caller gets into the header.
         .header('content-disposition', `attachment; filename="bulk-patient-create-${requestId}.csv"`)
         .header('content-length', result.sizeBytes)
         .send(await deps.blobs.get(result.ref))

@@ -25,7 +25,7 @@ type BulkCreateDeps = Pick<GatewayPlatform, 'links' | 'publicBaseUrl' | 'linkSig
   bulkCreates: BulkCreateService;
 };
 
-/** E5 and the operations around it; the upload itself is in bulk-upload.ts. */
+/** E5 and the operations around it; the upload itself is in upload-route.ts. */
 export function addBulkCreateRoutes(operations: Operations, deps: BulkCreateDeps): void {
   const { bulkCreates, links } = deps;
 
@@ -61,21 +61,21 @@ export function addBulkCreateRoutes(operations: Operations, deps: BulkCreateDeps
   });
 
   operations.act('pauseBulkCreate', async ({ params, caller }) =>
-    controlled(await bulkCreates.pauseBulkCreate(caller.account.id, params.requestId), caller),
+    controlAnswer(await bulkCreates.pauseBulkCreate(caller.account.id, params.requestId), caller),
   );
 
   operations.act('resumeBulkCreate', async ({ params, caller }) =>
-    controlled(await bulkCreates.resumeBulkCreate(caller.account.id, params.requestId), caller),
+    controlAnswer(await bulkCreates.resumeBulkCreate(caller.account.id, params.requestId), caller),
   );
 
   operations.act('cancelBulkCreate', async ({ params, caller }) =>
-    controlled(await bulkCreates.cancelBulkCreate(caller.account.id, params.requestId), caller),
+    controlAnswer(await bulkCreates.cancelBulkCreate(caller.account.id, params.requestId), caller),
   );
 
-  const controlled = (request: BulkRequestView, { account }: Caller) =>
+  const controlAnswer = (request: BulkRequestView, { account }: Caller) =>
     ok(statusAnswer(request, account.id), { targetId: request.requestId });
 
-  /** Each answer has a link of its own, so that one that expired is no loss. */
+  /** Each answer carries a new link to the result, so an expired link can always be replaced. */
   function statusAnswer(request: BulkRequestView, accountId: string, sweep?: QuerySweepProgress) {
     const { status, requestId } = request;
     const result = status === 'completed' ? bulkResultUrl(links, { accountId, requestId }) : undefined;
@@ -83,7 +83,7 @@ export function addBulkCreateRoutes(operations: Operations, deps: BulkCreateDeps
   }
 }
 
-/** interface.md, E5: 404 for one that is not there, 400 when none is named and there are several. */
+/** The facility of E5 (docs/interface.md): 404 for an unknown one, 400 when none is named and the account has several. */
 async function facilityOf(tx: AccountTx, facilityId: string | undefined): Promise<string> {
   if (facilityId !== undefined) {
     if (isUuid(facilityId) && (await facilityExists(tx, facilityId))) return facilityId;

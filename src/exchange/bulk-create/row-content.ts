@@ -2,10 +2,10 @@ import { mergedContent, newContent, type PatientContent } from '../patients/rule
 import { type ListSizes, overfullList, sizesOf } from '../patients/rules/patient-room.ts';
 import type { PreparedPerson, PreparedRow } from './prepare-chunk.ts';
 
-/** Of a row what goes into its patient. */
+/** The part of a row that goes into its patient. */
 type ContentRow = Pick<PreparedRow, 'facility'> & { person: PreparedPerson };
 
-/** A person after these rows, merged in the order of the file; undefined without patient and rows. */
+/** The patient's content after these rows, merged in file order; undefined without a patient and rows. */
 export function contentAfter(
   patient: PatientContent | undefined,
   rows: readonly ContentRow[],
@@ -23,16 +23,16 @@ export function contentAfter(
 }
 
 /**
- * Judges whether a row still fits its person, after the rows that the person has already. Nearly always the sizes alone
- * show that it does; only when they do not are the rows merged. (A dry run does not know what the chunks before this one
- * would have added to a person who is no patient yet.)
+ * Makes a check that returns why a row no longer fits its person (a list would exceed its limit), given the rows that the
+ * person already has; undefined when it fits. Adding up the sizes usually proves that it fits; only otherwise are the rows
+ * merged. A dry run does not know what earlier chunks would have added to a person who is not yet a patient.
  */
 export function createRoomCheck(
   rows: readonly ContentRow[],
   patients: ReadonlyMap<string, PatientContent>,
   defaultFacilityId: string,
 ) {
-  /** At most so long are the lists of a person by now. */
+  /** Upper bounds of the lengths of each person's lists so far. */
   const sizes = new Map<string, ListSizes>();
   return (person: { id: string; rows: readonly number[] }, place: number): string | undefined => {
     const row = rows[place];

@@ -3,7 +3,7 @@ import type { QuerySweepProgress } from '../../contract/bulk-create-workflow.ts'
 import type { BulkRequestView } from './request-store.ts';
 import { bulkPace } from './rules/bulk-pace.ts';
 
-/** A bulk create as its start answers it. */
+/** A bulk create as E5 returns it. */
 export const serializeStartedBulkCreate = (
   request: BulkRequestView,
   uploadUrl: string,
@@ -13,7 +13,12 @@ export const serializeStartedBulkCreate = (
   uploadUrl,
 });
 
-/** @param result link to the result CSV, of a completed request @param sweep of its queries, when it has begun */
+/**
+ * A bulk create as the operations around E5 return it.
+ *
+ * @param result link to the result CSV of a completed request
+ * @param sweep progress of the post-import queries, once they have begun
+ */
 export function serializeBulkCreate(
   request: BulkRequestView,
   result?: string,

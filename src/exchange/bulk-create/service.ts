@@ -9,14 +9,14 @@ import { createUploadReceiver, type UploadReceiver } from './receive-upload.ts';
 
 export const UPLOAD_LIFETIME_MS = UPLOAD_URL_MINUTES * 60_000;
 
-/** Bulk creates as the gateway uses them. */
+/** The bulk create operations of the gateway. */
 export interface BulkCreateService extends BulkControl {
-  /** Starts the workflow of a committed request, in the background. */
+  /** Starts the workflow of a committed request in the background. */
   launch: BulkLauncher['launch'];
-  /** Keeps the CSV; `announceUpload` follows. */
+  /** Stores the CSV. Call `announceUpload` afterwards. */
   receiveUpload: UploadReceiver['receive'];
   announceUpload: BulkLauncher['announceUpload'];
-  /** Resolves when nothing runs in the background. */
+  /** Resolves when all background work has finished. */
   drain(): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ export function createBulkCreateService(deps: {
   blobs: BlobStore;
   temporal: Client;
   logger: Logger;
-  /** How long a caller waits for a running workflow to take a command. */
+  /** How long a caller waits for a running workflow to accept a command. */
   commandTimeoutMs?: number;
 }): BulkCreateService & { launcher: BulkLauncher } {
   const launcher = createBulkLauncher(deps);

@@ -18,21 +18,21 @@ interface BulkRequestTable {
   dry_run: boolean;
   status: BulkRequestState;
   paused: Generated<boolean>;
-  /** Of a failed request; for the caller, without personal data. */
+  /** Why the request failed; shown to the caller, without personal data. */
   reason: string | null;
   created_at: Instant;
   upload_expires_at: Date;
-  /** When the first upload began; an upload begun in time counts. */
+  /** When the first upload began. An upload that began in time is accepted even if it ends after the URL expired. */
   upload_begun_at: Date | null;
-  /** Last sign of life of an upload under way (bulk-uploads.ts). */
+  /** When the lease of a running upload was last renewed (upload-store.ts). */
   upload_seen_at: Date | null;
   upload: NullableJson<BlobRef>;
   uploaded_at: Date | null;
-  /** When the workflow was told of the upload. */
+  /** When the upload was signalled to the workflow. */
   upload_told_at: Date | null;
-  /** The CSV is gone after its retention; `upload` still tells its hash. */
+  /** When the CSV was deleted after its retention; `upload` keeps its hash. */
   upload_deleted_at: Date | null;
-  /** What the format check found: how the file is written and its columns. */
+  /** Result of the format check: encoding, delimiters and columns of the file. */
   layout: NullableJson<Record<string, unknown>>;
   rows: Generated<number>;
   handled: Generated<number>;
@@ -42,7 +42,7 @@ interface BulkRequestTable {
   result: NullableJson<BlobRef>;
   ended_at: Date | null;
   workflow_started_at: Date | null;
-  /** Time spent on rows, without pauses: what is over, and since when it goes on. */
+  /** Time spent on rows, without pauses: the total of past stretches. `active_since` is the start of the current one. */
   active_ms: Generated<number>;
   active_since: Date | null;
 }
@@ -59,7 +59,7 @@ interface BulkChunkTable {
   created: Generated<number>;
   updated: Generated<number>;
   failed: Generated<number>;
-  /** The part of the result CSV that this chunk makes; null until it is done. */
+  /** This chunk's part of the result CSV; null until the chunk is done, and after the parts were joined. */
   result: NullableJson<BlobRef>;
   completed_at: Date | null;
 }
@@ -68,9 +68,9 @@ interface BulkPatientTable {
   request_id: string;
   account_id: string;
   patient_id: string;
-  /** The first row that told of this patient. */
+  /** The first row about this patient. */
   first_row: number;
-  /** Of the query that the sweep started. */
+  /** The post-import query that was started. */
   query_id: string | null;
   sweep_outcome: 'started' | 'skipped' | 'failed' | null;
 }
@@ -79,7 +79,7 @@ interface BulkTrialKeyTable {
   request_id: string;
   key: Buffer;
   account_id: string;
-  /** A patient of the account, or with `first_row` one that would be new. */
+  /** A patient of the account or, if `first_row` is set, a patient that the row would have created. */
   person_id: string;
   first_row: number | null;
 }

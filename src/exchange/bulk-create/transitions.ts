@@ -11,23 +11,24 @@ import { finishUpload } from './upload-store.ts';
  * and changes nothing, when the request is in another state. Expiry has no webhook (`expireUpload`).
  */
 
+/** Waiting → processing with the uploaded file. */
 export async function beginProcessing(tx: AccountTx, requestId: string, upload: BlobRef) {
   return announce(tx, requestId, 'processing', await finishUpload(tx, requestId, upload));
 }
 
-/** Its result has been joined before. */
+/** Processing → completed; the result must have been joined. */
 export async function completeBulkCreate(tx: AccountTx, requestId: string) {
   return announce(tx, requestId, 'completed', await setCompleted(tx, requestId));
 }
 
-/** How a bulk create stands after its last step. A dry run, or one that wrote no patient, has nothing to query. */
+/** The outcome after the last step. After a dry run, or without any created or updated patient, no queries follow. */
 export function bulkFinish(request: BulkRequestView | undefined): BulkFinish {
   if (request?.status !== 'completed') return { kind: 'ended' };
   const { counts, dryRun } = request;
   return { kind: 'completed', counts, sweep: !dryRun && counts.created + counts.updated > 0 };
 }
 
-/** @param reason shown to the caller: no personal data, no internals */
+/** Waiting or processing → failed. @param reason shown to the caller: no personal data, no internals */
 export async function failBulkCreate(tx: AccountTx, requestId: string, reason: string) {
   return announce(tx, requestId, 'failed', await setFailed(tx, requestId, reason), reason);
 }

@@ -3,9 +3,9 @@ import type { AccountTx } from '../platform/database/database.ts';
 import { byteaArray, integerArray, uuidArray } from '../platform/database/pg-arrays.ts';
 import type { KeyHolder } from './patient-store.ts';
 
-/** Who would hold a key, had a dry run written what it found. */
+/** The person that would hold a key if a dry run had written its rows. */
 export interface TrialKeyHolder extends KeyHolder {
-  /** Row that would have created the person; null: a patient of the account. */
+  /** The row that would have created the person; null for a patient of the account. */
   firstRow: number | null;
 }
 

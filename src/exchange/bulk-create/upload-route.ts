@@ -16,7 +16,7 @@ import type { BulkCreateService } from './service.ts';
 const OPERATION = 'uploadBulkCreate';
 const LIMITS: UploadLimits = { bytesMax: UPLOAD_BYTES_MAX, idleMs: 60_000, totalMs: 60 * 60_000 };
 
-/** How many may be under way: each writes to the blob store for as long as it likes to take. */
+/** Limits of parallel uploads: each may write to the blob store for up to an hour. */
 const PLACES = { all: 40, account: 8, holder: 8 };
 
 type UploadDeps = Pick<GatewayPlatform, 'linkSigningKey'> & {
@@ -24,17 +24,17 @@ type UploadDeps = Pick<GatewayPlatform, 'linkSigningKey'> & {
 };
 
 /**
- * `PUT {uploadUrl}` of E5. The link says which request, the API key whose; whether the file is taken, the request's
- * row decides, so a link past its time can still be told what became of the upload.
+ * `PUT {uploadUrl}` of E5. The link names the request, and the API key must belong to its account. The request's row decides
+ * whether the file is accepted, so a caller with an expired link still learns the outcome of an earlier upload.
  */
 export function addBulkUploadRoute(
   app: FastifyInstance,
   deps: UploadDeps,
   limits: Partial<UploadLimits> = {},
 ): void {
-  const places = new Places(PLACES, 'Too many files are being uploaded at the moment');
+  const places = new Places(PLACES, 'Too many files are being uploaded at the moment; try again later');
   app.removeAllContentTypeParsers();
-  // The body stays a stream, whatever it says it is.
+  // The body stays a stream, whatever its Content-Type.
   app.addContentTypeParser('*', (_request, _body, done) => done(null));
   app.put<{ Params: { token: string } }>(
     '/links/bulk-upload/:token',
@@ -63,7 +63,7 @@ export function addBulkUploadRoute(
   );
 }
 
-/** Throws 404 for what is no upload link, and for another account's, which this one shall not know of. */
+/** The request that the link names. Throws 404 for an invalid link, and for another account's, whose existence is not revealed. */
 function targetOf(request: FastifyRequest<{ Params: { token: string } }>, signingKey: string): LinkTarget {
   const link = verifyLink(signingKey, 'bulk-upload', request.params.token);
   if (link.kind !== 'invalid' && link.accountId === callerOf(request).account.id) {
@@ -78,8 +78,7 @@ function checkContentType({ headers }: FastifyRequest): void {
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase();
   if (type !== 'text/csv') throw new ExchangeError(415, 'The Content-Type must be text/csv');
   const encoding = headers['content-encoding'] ?? 'identity';
-  if (encoding !== 'identity')
-    throw new ExchangeError(415, 'The file must be sent as it is, without Content-Encoding');
+  if (encoding !== 'identity') throw new ExchangeError(415, 'The file must be sent without Content-Encoding');
 }
 
 const audit = (tx: AccountTx, request: FastifyRequest, requestId: string, status: number): Promise<void> =>

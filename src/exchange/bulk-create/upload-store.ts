@@ -3,15 +3,16 @@ import type { BlobRef } from '../../shared/blobs/blob-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 
 /**
- * How long an upload is taken to be under way after its last sign of life. A gateway that receives one gives a sign
- * every third of it, so one that dies delays the expiry of its request by this much and blocks nobody.
+ * An upload counts as running for this long after its lease was last renewed. The gateway that receives it renews the lease
+ * every third of this time. A gateway that dies delays the expiry of the request by this much, and blocks no other upload.
  */
 export const UPLOAD_LEASE_MS = 30_000;
 const LEASE_BEGAN = sql<Date>`now() - ${UPLOAD_LEASE_MS} * interval '1 millisecond'`;
 
 /**
- * An upload begins: true when the request waits for one and its time is not over. Several may be under way at once
- * (a client that was cut off begins again before anybody here has noticed); the first that is whole wins.
+ * Records that an upload begins. Returns false unless the request waits for its file and the URL has not expired. Several
+ * uploads may run at once (a client that lost its connection starts again before the gateway notices); the first complete
+ * one is accepted.
  */
 export async function beginUpload(tx: AccountTx, requestId: string): Promise<boolean> {
   const row = await tx.db
@@ -28,7 +29,7 @@ export async function beginUpload(tx: AccountTx, requestId: string): Promise<boo
   return row !== undefined;
 }
 
-/** A sign of life of an upload under way. */
+/** Renews the lease of a running upload. */
 export async function renewUpload(tx: AccountTx, requestId: string): Promise<void> {
   await tx.db
     .updateTable('bulk_request')
@@ -38,7 +39,7 @@ export async function renewUpload(tx: AccountTx, requestId: string): Promise<voi
     .execute();
 }
 
-/** Waiting → processing with this file; undefined when the request is in another state: somebody else was first. */
+/** Waiting → processing with this file. Returns the time; undefined when the request is no longer waiting. */
 export async function finishUpload(
   tx: AccountTx,
   requestId: string,
@@ -54,7 +55,7 @@ export async function finishUpload(
   return row?.uploaded_at ?? undefined;
 }
 
-/** Waiting → expired, when its time is over and no upload is under way. True when it was this call that did it. */
+/** Waiting → expired, when the URL has expired and no upload is running. Returns true when this call made the change. */
 export async function expireUpload(tx: AccountTx, requestId: string): Promise<boolean> {
   const row = await tx.db
     .updateTable('bulk_request')
@@ -68,10 +69,10 @@ export async function expireUpload(tx: AccountTx, requestId: string): Promise<bo
   return row !== undefined;
 }
 
-/** While an upload is under way after the tenth minute, its request is looked at this often. */
+/** While an upload runs on after the URL has expired, its request is checked this often. */
 const LOOK_AT_UPLOAD_MS = 60_000;
 
-/** Milliseconds that a request which waits is to be left alone before it is looked at again; at least a second. */
+/** Milliseconds until a waiting request should be checked again; at least a second. */
 export async function uploadWaitMs(tx: AccountTx, requestId: string): Promise<number> {
   const row = await tx.db
     .selectFrom('bulk_request')

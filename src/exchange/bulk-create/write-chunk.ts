@@ -5,24 +5,24 @@ import {
   addAllMemberships,
   type IdentifiedContent,
   insertPatients,
-  noteBulkPatients,
+  recordBulkPatients,
   updatePatients,
 } from './patient-store.ts';
 import { contentAfter } from './row-content.ts';
 import type { FoldedPerson } from './rules/bulk-fold.ts';
 import { insertTrialKeys } from './trial-store.ts';
 
-/** A person of the chunk with its rows, at least one. */
-interface ToldPerson extends FoldedPerson {
-  told: MatchedRow[];
+/** A person of the chunk with at least one row. */
+interface PersonWithRows extends FoldedPerson {
+  matchedRows: MatchedRow[];
 }
 
-/** Writes what was decided about a chunk's rows: patients and cohorts; in a dry run only who would hold which key. */
+/** Writes the outcome of a chunk: patients and cohort memberships. A dry run writes only the trial keys. */
 export async function writeChunk(tx: AccountTx, job: BulkJob, chunk: JudgedChunk): Promise<void> {
-  const persons: ToldPerson[] = [];
+  const persons: PersonWithRows[] = [];
   for (const person of chunk.persons) {
-    const told = person.rows.flatMap((place) => chunk.matched[place] ?? []);
-    if (told.length > 0) persons.push({ ...person, told });
+    const matchedRows = person.rows.flatMap((place) => chunk.matched[place] ?? []);
+    if (matchedRows.length > 0) persons.push({ ...person, matchedRows });
   }
   if (job.dryRun) {
     const trials = claimsOf(chunk).map((claim) => ({
@@ -33,23 +33,26 @@ export async function writeChunk(tx: AccountTx, job: BulkJob, chunk: JudgedChunk
     return;
   }
   const { created, changed } = contentsOf(chunk, persons, job.facilityId);
-  const noted = persons.map(({ id, told }) => ({ patientId: id, firstRow: told[0]?.row ?? chunk.firstRow }));
-  // One after the other on their connection, but all made ready while PostgreSQL does the first.
+  const noted = persons.map(({ id, matchedRows }) => ({
+    patientId: id,
+    firstRow: matchedRows[0]?.row ?? chunk.firstRow,
+  }));
+  // The statements run one after the other on one connection; the later ones are built while PostgreSQL runs the first.
   await Promise.all([
     insertPatients(tx, created),
     updatePatients(tx, changed),
     addAllMemberships(tx, persons.flatMap(membershipsOf)),
-    noteBulkPatients(tx, job.requestId, noted),
+    recordBulkPatients(tx, job.requestId, noted),
   ]);
 }
 
-/** The rows of a person, merged in the order of the file. Patients to whom nothing is new are left as they are. */
-function contentsOf(chunk: JudgedChunk, persons: readonly ToldPerson[], defaultFacilityId: string) {
+/** The new and changed patients after merging their rows in file order. Unchanged patients are left out. */
+function contentsOf(chunk: JudgedChunk, persons: readonly PersonWithRows[], defaultFacilityId: string) {
   const created: IdentifiedContent[] = [];
   const changed: IdentifiedContent[] = [];
-  for (const { id, told } of persons) {
+  for (const { id, matchedRows } of persons) {
     const patient = chunk.patients.get(id);
-    const content = contentAfter(patient, told, defaultFacilityId);
+    const content = contentAfter(patient, matchedRows, defaultFacilityId);
     if (content === undefined) continue;
     if (patient === undefined) created.push({ id, content });
     else if (!isSameContent(patient, content)) changed.push({ id, content });
@@ -57,8 +60,8 @@ function contentsOf(chunk: JudgedChunk, persons: readonly ToldPerson[], defaultF
   return { created, changed };
 }
 
-function membershipsOf({ id, told }: ToldPerson) {
+function membershipsOf({ id, matchedRows }: PersonWithRows) {
   const cohortIds = new Set<string>();
-  for (const { cohorts } of told) for (const cohort of cohorts) cohortIds.add(cohort.id);
+  for (const { cohorts } of matchedRows) for (const cohort of cohorts) cohortIds.add(cohort.id);
   return [...cohortIds].map((cohortId) => ({ cohortId, patientId: id }));
 }

@@ -5,23 +5,24 @@ import type { Demographics } from '../patients/rules/demographics.ts';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 import { addToTimeline } from './timeline-store.ts';
 
-/** Where an attempt stands and whom it asks for: all that a step needs to begin or to go on after a crash. */
+/** The state of an attempt and the patient it asks about: all that a step needs to start, or to resume after a crash. */
 export interface AttemptWork {
   patientId: string;
   demographics: Demographics;
   realtime: boolean;
-  /** With purpose ias: until when a source may be asked; `null` when its session is gone. Undefined for treatment. */
+  /** With purpose `ias`: when the AAL2 session ends; `null` when the session was deleted. Undefined for treatment. */
   accessEndsAt?: Date | null;
   status: 'running' | 'completed' | 'failed';
   reason: string | null;
   resources: number;
   pages: number;
-  /** Every page is kept; what is left is to merge them and to end the attempt. */
+  /** Every page is stored; merging them and ending the attempt remain. */
   isCollected: boolean;
   job: Record<string, unknown> | null;
   cursor: Record<string, unknown> | null;
 }
 
+/** The attempt that a step works on; undefined when it has not been written, or was deleted with its query. */
 export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise<AttemptWork | undefined> {
   const row = await tx.db
     .selectFrom('network_query_attempt as a')
@@ -67,7 +68,7 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
   };
 }
 
-/** Writes a further attempt of a source, once; the one before it then no longer waits for it. */
+/** Inserts a further attempt of a source, and marks the attempt before as no longer waiting for it. Safe to repeat. */
 export async function insertNextAttempt(
   tx: AccountTx,
   step: SourceStepInput,
@@ -117,20 +118,20 @@ export async function newestAttempt(
     .executeTakeFirst();
 }
 
-const ofAttempt = (tx: AccountTx, step: SourceStepInput) =>
+const updateAttempt = (tx: AccountTx, step: SourceStepInput) =>
   tx.db
     .updateTable('network_query_attempt')
     .where('query_id', '=', step.requestId)
     .where('source', '=', step.source)
     .where('attempt', '=', step.attempt);
 
-/** Keeps the handle of an accepted request, so that a crash does not ask twice. */
+/** Stores the handle of a request that the source accepted, so that a step after a crash does not ask again. */
 export async function saveJob(
   tx: AccountTx,
   step: SourceStepInput,
   job: Record<string, unknown>,
 ): Promise<void> {
-  await ofAttempt(tx, step)
+  await updateAttempt(tx, step)
     .set({ job: JSON.stringify(job) })
     .where('status', '=', 'running')
     .execute();
@@ -143,8 +144,10 @@ export interface PageCounts {
 }
 
 /**
- * Notes a collected page and where to go on. False when the page must not be kept: the attempt has ended meanwhile,
- * or a twin of this step (one of them timed out and is still at it) has kept a page after the same `pagesBefore`.
+ * Adds a page to the attempt's counts and saves the position to resume from (`null` after the last page).
+ *
+ * @returns false when the page must not be stored: the attempt has ended meanwhile, or another execution of this step
+ * (one of the two timed out and still runs) has stored a page after the same `pagesBefore`
  */
 export async function savePage(
   tx: AccountTx,
@@ -153,7 +156,7 @@ export async function savePage(
   counts: PageCounts,
   cursor: Record<string, unknown> | null,
 ): Promise<boolean> {
-  const updated = await ofAttempt(tx, step)
+  const updated = await updateAttempt(tx, step)
     .set({
       cursor: cursor === null ? null : JSON.stringify(cursor),
       collected: cursor === null,
@@ -169,23 +172,23 @@ export async function savePage(
   return updated !== undefined;
 }
 
-/** Ends an attempt; undefined when it had ended before. */
+/** Ends an attempt and returns its counts; undefined when it had already ended. */
 export async function endAttempt(
   tx: AccountTx,
   step: SourceStepInput,
   end: { status: 'completed' | 'failed'; reason?: string; willRetry?: boolean },
 ): Promise<{ completedAt: Date; resources: number; strays: number; documents: number } | undefined> {
-  const forGood = end.status === 'failed' && end.willRetry !== true;
-  const row = await ofAttempt(tx, step)
+  const isFinal = end.status === 'failed' && end.willRetry !== true;
+  const row = await updateAttempt(tx, step)
     .set({
       status: end.status,
       reason: end.reason ?? null,
       will_retry: end.willRetry ?? false,
       completed_at: sql<Date>`coalesce(completed_at, clock_timestamp())`,
     })
-    // A failed attempt whose repetition is given up ends once more, now for good.
+    // A failed attempt that awaits its retry may end once more, without a retry: the source was given up meanwhile.
     .where(({ or, eb }) =>
-      or([eb('status', '=', 'running'), ...(forGood ? [eb('will_retry', '=', true)] : [])]),
+      or([eb('status', '=', 'running'), ...(isFinal ? [eb('will_retry', '=', true)] : [])]),
     )
     .returning(['completed_at', 'resources', 'strays', 'documents'])
     .executeTakeFirst();
@@ -207,7 +210,7 @@ export interface CalledAttempt {
   status: 'running' | 'completed' | 'failed';
 }
 
-/** The attempt whose callback token has this hash. */
+/** The attempt, of any account, whose callback token has this hash. */
 export async function findAttemptByCallback(tx: SystemTx, hash: Buffer): Promise<CalledAttempt | undefined> {
   const row = await tx.db
     .selectFrom('network_query_attempt')
@@ -219,8 +222,8 @@ export async function findAttemptByCallback(tx: SystemTx, hash: Buffer): Promise
   return { accountId: row.account_id, requestId: row.query_id, run, source, attempt, status };
 }
 
-/** Tells a callback in the timeline; a repeat is told once. */
-export async function noteCallback(
+/** Records a callback on its attempt and in the timeline; a repeated callback changes nothing. */
+export async function recordCallback(
   tx: AccountTx,
   { requestId, source, attempt }: CalledAttempt,
 ): Promise<void> {
@@ -229,7 +232,7 @@ export async function noteCallback(
     source,
     attempt,
     kind: 'callback',
-    message: 'The source says it is ready',
+    message: `The ${source} source reports that its answer is ready; it is collected next`,
     onceKey,
   });
   await tx.db

@@ -2,12 +2,12 @@ import type { FastifyInstance } from 'fastify';
 import { refuseUnsigned } from '../sources/callback.ts';
 import type { SourceCallbacks } from './source-callback.ts';
 
-/** A callback is a hint; more than this is not read. */
+/** A callback is only a hint; a larger body is refused. */
 const BODY_BYTES_MAX = 64 * 1024;
 
 /**
- * Where sources announce that an answer is ready. No API key: the token is unguessable, and the source signs its
- * body, which therefore is kept as it came.
+ * Adds the route on which sources report that an answer is ready. It needs no API key: the token cannot be guessed,
+ * and the source signs the body. The body stays raw bytes, because the signature covers them.
  */
 export function addSourceCallbackRoute(
   app: FastifyInstance,

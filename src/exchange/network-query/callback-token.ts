@@ -2,8 +2,8 @@ import { createHash, createHmac } from 'node:crypto';
 import type { SourceType } from '../../contract/primitives.ts';
 
 /**
- * The unguessable part of the address at which a source may announce its answer, one per attempt. It is derived,
- * not stored; the attempt's row holds its hash only.
+ * The unguessable part of an attempt's callback URL. It is derived from LINK_SIGNING_KEY and never stored; the attempt's
+ * row holds only its SHA-256.
  */
 export function callbackToken(key: string, requestId: string, source: SourceType, attempt: number): string {
   return createHmac('sha256', key)

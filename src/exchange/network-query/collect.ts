@@ -23,8 +23,8 @@ import { lockQuery } from './query-store.ts';
 import { type Retiring, retireMissing, retireRetracted } from './retire-missing.ts';
 
 /**
- * A page came too late: the attempt has ended (given up, or completed by a twin of this step), or a twin has kept a
- * page meanwhile. Where the attempt stands is in PostgreSQL.
+ * A page came too late: the attempt has ended (given up, or completed by another execution of this step), or another
+ * execution has stored a page meanwhile. Read the attempt's state from PostgreSQL again.
  */
 export class AttemptSuperseded extends Error {
   override readonly name = 'AttemptSuperseded';
@@ -36,15 +36,17 @@ export interface Collecting extends Retiring {
   records: RecordKeeper;
 }
 
-/** Where an attempt stood before these pages. */
-export type Before = Pick<AttemptWork, 'resources' | 'pages'>;
+/** An attempt's totals before these pages. */
+type TotalsBefore = Pick<AttemptWork, 'resources' | 'pages'>;
 
 /**
- * Stores a source's pages as they come: bytes to the blob store, then resources, documents and where to go on in
- * one transaction. After the last page all of it is merged into the patient's record, and only then the attempt ends:
- * what the webhook announces is merged. Killed at any point, it goes on after the last page that was committed.
+ * Stores a source's pages as they arrive: the bytes in the blob store, then resources, documents and the position to
+ * resume from in one transaction. After the last page everything is merged into the patient's record, and only then the
+ * attempt ends, so a webhook never announces data that is not merged. A killed step resumes after the last committed page.
  *
- * @returns how many resources the attempt has collected
+ * @param signal aborts the reads at the source
+ * @returns how many resources the attempt has collected in total
+ * @throws AttemptSuperseded when the attempt was ended or taken over meanwhile
  */
 export async function collectPages(
   deps: Collecting,
@@ -52,17 +54,17 @@ export async function collectPages(
   patientId: string,
   pages: AsyncIterable<SourcePage>,
   signal: AbortSignal,
-  before: Before = { resources: 0, pages: 0 },
+  before: TotalsBefore = { resources: 0, pages: 0 },
 ): Promise<number> {
   let { resources, pages: pageCount } = before;
   let isAnnounced = step.source !== 'hie';
   for await (const page of pages) {
-    // A worker that died may not have got to announce what it had kept; told once all the same.
+    // A worker may have died between storing data and announcing it. The event's fact key keeps it to one.
     if (!isAnnounced && resources > 0) {
       await announceMerged(deps, step, patientId);
       isAnnounced = true;
     }
-    resources += await keepPage(deps, step, patientId, page, pageCount);
+    resources += await storePage(deps, step, patientId, page, pageCount);
     pageCount += 1;
     if (!isAnnounced && resources > 0 && page.next !== null) {
       await announceMerged(deps, step, patientId);
@@ -73,21 +75,22 @@ export async function collectPages(
   return resources;
 }
 
-async function keepPage(
+/** Stores one page and returns the number of its resources. */
+async function storePage(
   deps: Pick<Collecting, 'store' | 'blobs'>,
   step: SourceStepInput,
   patientId: string,
   page: SourcePage,
   pageCount: number,
 ): Promise<number> {
-  const documents = await keepBytes(deps.blobs, step, patientId, page);
+  const documents = await storeBytes(deps.blobs, step, patientId, page);
   const collected = identify(page, documents[0]?.fileName ?? '');
   const counts = {
     resources: collected.length,
     strays: page.misattributedCount,
     documents: documents.length,
   };
-  const isKept = await deps.store.asAccount(step.accountId, async (tx) => {
+  const isStored = await deps.store.asAccount(step.accountId, async (tx) => {
     if (!(await savePage(tx, step, pageCount, counts, page.next))) return false;
     await insertDocuments(tx, documents);
     await insertSourcePatientIds(tx, patientId, step.source, page.patientIds);
@@ -101,17 +104,17 @@ async function keepPage(
     await recordOmissions(tx, step, page);
     return true;
   });
-  if (!isKept) {
-    // Nobody knows of these; the attempt, and perhaps the patient, is gone.
+  if (!isStored) {
+    // No row refers to these blobs.
     for (const { blobRef } of documents) await deps.blobs.delete(blobRef);
-    throw new AttemptSuperseded('The attempt was ended or taken over meanwhile');
+    throw new AttemptSuperseded('The attempt was ended, or continued by another execution of this step');
   }
   return collected.length;
 }
 
 /**
- * Retires what the whole answer no longer holds, merges what an attempt has collected and ends it; the last step of every
- * attempt that brought data.
+ * Finishes an attempt whose pages are all stored: retires what the source no longer has, merges the collected data into
+ * the patient's record, and ends the attempt. Throws AttemptSuperseded when the attempt was ended otherwise meanwhile.
  */
 export async function completeCollected(
   deps: Pick<Collecting, 'store' | 'records' | 'connectors'>,
@@ -127,10 +130,11 @@ export async function completeCollected(
     await completeAttempt(tx, step);
     return (await readAttempt(tx, step))?.status;
   });
-  // Somebody may give an attempt up while its last pages are merged.
-  if (status !== 'completed') throw new AttemptSuperseded('The attempt was ended meanwhile');
+  // The attempt may have been given up while its last pages were merged.
+  if (status !== 'completed') throw new AttemptSuperseded('The attempt was ended while its data was merged');
 }
 
+/** Merges the data collected so far and announces that the first data can be read. */
 async function announceMerged(
   deps: Pick<Collecting, 'store' | 'records'>,
   step: SourceStepInput,
@@ -140,14 +144,17 @@ async function announceMerged(
   await deps.store.asAccount(step.accountId, (tx) => announceFirstData(tx, step));
 }
 
-/** The answer itself comes first; its name is what `meta.source` of its resources will say. */
-async function keepBytes(
+/**
+ * Stores a page's bytes and attachments as blobs. The page itself is the first document; its file name becomes the
+ * `meta.source` of the page's resources.
+ */
+async function storeBytes(
   blobs: BlobStore,
   step: SourceStepInput,
   patientId: string,
   page: SourcePage,
 ): Promise<NewDocument[]> {
-  const keep = async (
+  const put = async (
     kind: 'page' | 'attachment',
     bytes: Buffer,
     contentType: string,
@@ -171,17 +178,18 @@ async function keepBytes(
     } satisfies NewDocument;
   };
   const documents: NewDocument[] = [];
-  // A page may be empty: a search that the source does not serve, a list that held only strays.
-  if (page.raw.bytes.length > 0) documents.push(await keep('page', page.raw.bytes, page.raw.contentType));
+  // A page is empty when the source does not serve a search, or when all of its resources were misattributed.
+  if (page.raw.bytes.length > 0) documents.push(await put('page', page.raw.bytes, page.raw.contentType));
   const attachments = page.attachments.map(({ bytes, contentType, documentReferenceId }) =>
-    keep('attachment', bytes, contentType, documentReferenceId),
+    put('attachment', bytes, contentType, documentReferenceId),
   );
   return [...documents, ...(await Promise.all(attachments))];
 }
 
 /**
- * Resources by their identity at the source, each naming the document it came from; a repeat within a page counts
- * once: the newer version, where both say which they are, else the later one.
+ * A page's resources, one for each type and id, with `meta.source` naming the document they came from. Of repeated
+ * resources the newer version counts where both carry a version, otherwise the later in the page. Resources without an id
+ * are left out.
  */
 function identify(page: SourcePage, fileName: string): CollectedResource[] {
   const byIdentity = new Map<string, CollectedResource>();
@@ -195,7 +203,7 @@ function identify(page: SourcePage, fileName: string): CollectedResource[] {
     byIdentity.set(`${resourceType}/${id}`, {
       resourceType,
       sourceId: id,
-      // The name differs with every collection; the same content must have the same hash.
+      // The file name differs with every collection, and equal content must have an equal hash.
       sha256: createHash('sha256')
         .update(fileName === '' ? json : json.replaceAll(fileName, ''))
         .digest('hex'),

@@ -9,7 +9,8 @@ import { networkQueryWorkflowId } from '../../contract/temporal.ts';
 import { findAccount } from '../accounts/account-store.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
-import { ConflictError, NotFoundError, UnavailableError } from '../platform/errors.ts';
+import { ConflictError, UnavailableError } from '../platform/errors.ts';
+import { orNotFound } from '../platform/http/operation.ts';
 import { commandWorkflow } from '../platform/workflows/workflow-command.ts';
 import { callbackHash, callbackToken } from './callback-token.ts';
 import { failOpenAttempts } from './endings.ts';
@@ -31,11 +32,11 @@ const RETRY_TRIES = 5;
 const RETRY_PAUSE_MS = 100;
 
 export interface QueryControl {
-  /** Tries a failed source again: in the running workflow, else by a run of its own. 404, 409, 503. */
+  /** Tries a failed source again: in the running workflow, or in a new run. Throws 404, 409 or 503. */
   retrySource(accountId: string, requestId: string, source: SourceType): Promise<QueryView>;
-  /** Ends one running source as failed. 404, 409, 503. */
+  /** Ends one running source as failed. Throws 404, 409 or 503. */
   giveUpSource(accountId: string, requestId: string, source: SourceType): Promise<QueryView>;
-  /** Ends all running sources as failed. 404, 409, 503. */
+  /** Ends all running sources as failed. Throws 404, 409 or 503. */
   cancelQuery(accountId: string, requestId: string): Promise<QueryView>;
 }
 
@@ -53,22 +54,28 @@ export function createQueryControl(deps: {
       timeoutMs: deps.commandTimeoutMs,
     });
 
-  /** Steers the workflow of one run. Where none runs, it is started now, or what it left open is ended here. */
+  /**
+   * Sends a command to the workflow of one run. A workflow that never started is started first. When the workflow is
+   * closed, the attempts it left open are failed here with `reason`.
+   */
   async function steer(
     of: { accountId: string; requestId: string; run: number },
     name: string,
-    why: string,
+    reason: string,
     argument?: SourceCommand,
   ): Promise<void> {
     if (await command(of, name, argument)) return;
     const state = await launcher.start(of.accountId, of.requestId, of.run).catch((cause: unknown) => {
-      throw new UnavailableError('The workflow service cannot be reached now; try again', { cause });
+      throw new UnavailableError('The workflow service cannot be reached now; try again later', { cause });
     });
     if (state === 'open' && (await command(of, name, argument))) return;
-    await store.asAccount(of.accountId, (tx) => failOpenAttempts(tx, of, why, argument?.source));
+    await store.asAccount(of.accountId, (tx) => failOpenAttempts(tx, of, reason, argument?.source));
   }
 
-  /** An attempt's end is in the database, and told by webhook, a moment before its workflow knows of it. */
+  /**
+   * Asks the running workflow to retry a source. An attempt's end is committed, and announced by webhook, a moment before
+   * the workflow learns of it, so a conflict is tried again briefly. Returns false when no workflow runs.
+   */
   async function retryInWorkflow(
     run: { requestId: string; run: number },
     source: SourceType,
@@ -84,12 +91,12 @@ export function createQueryControl(deps: {
   }
 
   const view = (accountId: string, requestId: string): Promise<QueryView> =>
-    store.asAccount(accountId, (tx) => found(readQuery(tx, requestId)));
+    store.asAccount(accountId, async (tx) => orNotFound('Network query', await readQuery(tx, requestId)));
 
-  /** Takes a source up again in a run of its own, in one transaction with the lock on the query. */
+  /** Retries a source of a query whose workflow has ended, in a new run; the lock on the query prevents a second one. */
   async function redrive(accountId: string, requestId: string, source: SourceType): Promise<QueryView> {
     const run = await store.asAccount(accountId, async (tx) => {
-      await found(lockQuery(tx, requestId));
+      orNotFound('Network query', await lockQuery(tx, requestId));
       const { run: newest } = await latestRun(tx, requestId);
       const attempt = (await checkRetryable(tx, requestId, source)) + 1;
       const next = newest + 1;
@@ -100,7 +107,7 @@ export function createQueryControl(deps: {
         source,
         attempt,
         kind: 'redrive',
-        message: 'Taken up again on request',
+        message: `The ${source} source is retried on request; attempt ${attempt} starts now`,
       });
       return next;
     });
@@ -133,7 +140,8 @@ export function createQueryControl(deps: {
 
     async cancelQuery(accountId, requestId) {
       const { status, attempts } = await view(accountId, requestId);
-      if (status !== 'running') throw new ConflictError(`The query has ended (${status})`);
+      if (status !== 'running')
+        throw new ConflictError(`The query has ended (${status}); nothing is left to cancel`);
       const runs = new Set(
         lastAttempts(attempts)
           .filter(isOpen)
@@ -148,28 +156,26 @@ export function createQueryControl(deps: {
 
 const isOpen = ({ status, willRetry }: AttemptView): boolean => status === 'running' || willRetry;
 
-/** The number of the source's last attempt, 0 when it never started. Throws when it may not be tried again. */
+/** The number of the source's last attempt, 0 when it never started. Throws 404 or 409 when it cannot be retried. */
 async function checkRetryable(tx: AccountTx, requestId: string, source: SourceType): Promise<number> {
-  const query = await found(readQuery(tx, requestId));
+  const query = orNotFound('Network query', await readQuery(tx, requestId));
   const last = lastAttempts(query.attempts).find((attempt) => attempt.source === source);
   if (last === undefined && !query.errors.some((error) => error.source === source))
     throw new ConflictError(`The ${source} source is not part of this query`);
   if (last !== undefined && isOpen(last)) throw new ConflictError(`The ${source} source is still running`);
   if (last?.status === 'completed') throw new ConflictError(`The ${source} source has completed`);
-  const refused = await refusedNow(tx, query.patientId, source);
+  const refused = await currentRefusal(tx, query.patientId, source);
   if (refused !== undefined) throw new ConflictError(refused);
   return last?.attempt ?? 0;
 }
 
-/** The patient may have opted out, or the account lost the source, since the query began. */
-async function refusedNow(tx: AccountTx, patientId: string, source: SourceType): Promise<string | undefined> {
+/** Why the source may no longer be asked: since the query began, the patient may have opted out, or the source been disabled. */
+async function currentRefusal(
+  tx: AccountTx,
+  patientId: string,
+  source: SourceType,
+): Promise<string | undefined> {
   const [account, patient] = [await findAccount(tx, tx.accountId), await findPatient(tx, patientId)];
-  if (account === undefined || patient === undefined) return 'The patient is no longer there';
+  if (account === undefined || patient === undefined) return 'The patient was deleted';
   return refusal(source, { account, patient })?.message;
-}
-
-async function found<T>(value: Promise<T | undefined>): Promise<T> {
-  const result = await value;
-  if (result === undefined) throw new NotFoundError('Network query');
-  return result;
 }

@@ -1,6 +1,7 @@
 import { networkQueryEventType } from '../../contract/events.ts';
 import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
+import { countOf } from '../../lib/count-of.ts';
 import { readExternalId } from '../patients/patient-facts.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { insertEvent } from '../platform/outbox/event-store.ts';
@@ -8,12 +9,15 @@ import { forgetAnswered } from '../records/retirement-store.ts';
 import { endAttempt } from './attempt-store.ts';
 import { lockQuery, settleQuery } from './query-store.ts';
 import { openAttemptsOfRun } from './recovery-store.ts';
-import { tellRetired } from './retire-missing.ts';
+import { recordRetired } from './retire-missing.ts';
+import type { QueryState } from './tables.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 /**
- * The end of an attempt, the query's status that follows from it, and the event that announces it are one transaction.
- * Ending an ended attempt again does nothing.
+ * Ends an attempt as completed. The end of the attempt, the resulting status of the query and the event that announces it are
+ * one transaction. Ending an attempt that has ended does nothing.
+ *
+ * @param note why the attempt completed without data; shown to callers
  */
 export async function completeAttempt(tx: AccountTx, step: SourceStepInput, note?: string): Promise<void> {
   const query = await lockQuery(tx, step.requestId);
@@ -21,13 +25,21 @@ export async function completeAttempt(tx: AccountTx, step: SourceStepInput, note
   if (query === undefined || ended === undefined) return;
   const { source, attempt } = step;
   const retired = await endAnswer(tx, step);
-  const aside = ended.strays > 0 ? `, ${ended.strays} of other patients put aside` : '';
-  const message =
-    note ?? `Completed with ${ended.resources} resources and ${ended.documents} documents${aside}`;
+  const misattributed =
+    ended.strays > 0 ? `; ${countOf(ended.strays, 'resource')} of other patients discarded` : '';
+  const collected = `${countOf(ended.resources, 'resource')} and ${countOf(ended.documents, 'document')}`;
+  const message = `The ${source} source completed: ${note ?? `${collected} collected${misattributed}`}`;
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'completed', message });
   await settleAndAnnounce(tx, step, query, { status: 'completed', ...ended, retired });
 }
 
+/**
+ * Ends an attempt as failed, in one transaction with the status of the query and, unless it will be retried, the webhook's
+ * event. Ending an attempt that has ended does nothing.
+ *
+ * @param failure.reason shown to callers
+ * @param failure.retryAfterMs when given, a further attempt follows after this time
+ */
 export async function failAttempt(
   tx: AccountTx,
   step: SourceStepInput,
@@ -40,25 +52,27 @@ export async function failAttempt(
   const retired = await endAnswer(tx, step);
   const { source, attempt } = step;
   const next = willRetry
-    ? `; attempt ${attempt + 1} in ${Math.round((failure.retryAfterMs ?? 0) / 1000)} s`
-    : '';
+    ? `; attempt ${attempt + 1} starts in ${Math.round((failure.retryAfterMs ?? 0) / 1000)} s`
+    : '; no further attempt is planned';
   await addToTimeline(tx, step.requestId, {
     source,
     attempt,
     kind: 'failed',
-    message: `${failure.reason}${next}`,
+    message: `The ${source} source failed: ${failure.reason}${next}`,
   });
   if (willRetry) await settleQuery(tx, step.requestId);
   else await settleAndAnnounce(tx, step, query, { status: 'failed', ...ended, retired });
 }
 
-/** What a page retired is retired however the attempt ends. Returns how many resources. */
+/** Deletes the notes about the answer's content and returns how many resources it retired, however the attempt ended. */
 async function endAnswer(tx: AccountTx, step: SourceStepInput): Promise<number> {
   await forgetAnswered(tx, step);
-  return tellRetired(tx, step);
+  return recordRetired(tx, step);
 }
 
-/** Ends what is open of a run (of one source, or of all) that no workflow sees to any more. Returns how many. */
+/**
+ * Fails the open attempts of a run whose workflow is closed: those of one source, or of all. Returns how many there were.
+ */
 export async function failOpenAttempts(
   tx: AccountTx,
   of: { requestId: string; run: number },
@@ -82,7 +96,7 @@ async function settleAndAnnounce(
 ): Promise<void> {
   const overall = await settleQuery(tx, step.requestId);
   if (overall !== 'running')
-    await addToTimeline(tx, step.requestId, { kind: 'query-ended', message: `Query ${overall}` });
+    await addToTimeline(tx, step.requestId, { kind: 'query-ended', message: QUERY_ENDED[overall] });
   const type = networkQueryEventType(step.source);
   const externalId = await readExternalId(tx, query.patient_id);
   await insertEvent(tx, {
@@ -112,7 +126,13 @@ async function settleAndAnnounce(
   });
 }
 
-/** The first batch of hie data can be read ahead of the query's end; told once per query. */
+const QUERY_ENDED: Record<Exclude<QueryState, 'running'>, string> = {
+  completed: 'The query completed: every source completed',
+  partial: 'The query ended as partial: at least one source completed and at least one failed',
+  failed: 'The query failed: no source completed',
+};
+
+/** Announces, once per query, that the first hie data can be read before the query has ended. */
 export async function announceFirstData(tx: AccountTx, step: SourceStepInput): Promise<void> {
   const query = await lockQuery(tx, step.requestId);
   if (query === undefined) return;
@@ -139,7 +159,7 @@ export async function announceFirstData(tx: AccountTx, step: SourceStepInput): P
       source,
       attempt,
       kind: 'first-data-ready',
-      message: 'First data can be read',
+      message: `The first data of the ${source} source can be read; the query continues`,
     });
   }
 }

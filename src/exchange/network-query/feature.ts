@@ -12,7 +12,7 @@ import { addNetworkQueryRoutes } from './routes.ts';
 import { createNetworkQueryService, type NetworkQueryService } from './service.ts';
 import { createSourceCallbacks, type SourceCallbacks } from './source-callback.ts';
 
-/** Network queries: E2, E3, steering, and the sources' callbacks. */
+/** Network queries: E2, E3, retry, give up and cancel, and the sources' callbacks. */
 export const networkQueryFeature = {
   open(platform: Platform): OpenFeature<{
     networkQueries: NetworkQueryService & { launcher: Launcher };
@@ -21,7 +21,7 @@ export const networkQueryFeature = {
     const { callbackSecrets: secrets } = platform;
     const networkQueries = createNetworkQueryService(platform);
     const sourceCallbacks = createSourceCallbacks({ ...platform, secrets });
-    // Open runs are the first thing that `reconcile` looks for (activities/exchange/reconcile.ts).
+    // No recovery here: `reconcile` itself starts open runs first (activities/exchange/reconcile.ts).
     return { services: { networkQueries, sourceCallbacks }, recoveries: [], drain: networkQueries.drain };
   },
   routes(

@@ -8,11 +8,11 @@ import { createBackground, startOnce } from '../platform/workflows/start-workflo
 import { markRunStarted, readRun } from './query-store.ts';
 
 export interface Launcher {
-  /** Starts the workflow of a committed run, soon and in the background; what fails here `reconcile` starts. */
+  /** Starts the workflow of a committed run in the background. When that fails, `reconcile` starts it later. */
   launch(accountId: string, requestId: string, run: number): void;
-  /** The same, awaited. Starting twice is harmless; `closed` when the workflow has run to its end before. */
+  /** Starts the workflow and waits for the start. Safe to repeat. Returns `closed` when the workflow has already ended. */
   start(accountId: string, requestId: string, run: number): Promise<'open' | 'closed'>;
-  /** Resolves when nothing started by `launch` is under way. */
+  /** Resolves when all starts begun by `launch` have finished. */
   drain(): Promise<void>;
 }
 
@@ -35,8 +35,8 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
         { key: searchAttribute.queryStatus, value: 'running' },
       ],
       summary:
-        run === 0 ? `Network query of ${names.join(', ')}` : `Network query: ${names.join(', ')} again`,
-      details: STORY,
+        run === 0 ? `Network query of ${names.join(', ')}` : `Network query: retry of ${names.join(', ')}`,
+      details: WORKFLOW_DETAILS,
     });
     await deps.store.asAccount(accountId, (tx) => markRunStarted(tx, requestId, run));
     return state;
@@ -45,8 +45,10 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
   return {
     start,
     launch(accountId, requestId, run) {
-      background.run('query not started yet; reconcile will', { requestId, run }, () =>
-        start(accountId, requestId, run),
+      background.run(
+        'the workflow of a network query could not be started; reconcile starts it later',
+        { requestId, run },
+        () => start(accountId, requestId, run),
       );
     },
     drain: () => background.drain(),
@@ -54,12 +56,12 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
 }
 
 /** Shown on the workflow's page in the Temporal UI. */
-const STORY = [
-  'Collects one patient’s records from the sources, all at the same time.',
+const WORKFLOW_DETAILS = [
+  'Collects one patient’s records from several sources in parallel.',
   '',
-  '1. **askSource** finds the patient at the source and asks for the data; a source that answers at once is collected in the same step.',
-  '2. A source that needs time calls back (signal `sourceCallback`); if it does not, a timer asks it (**collectSource**).',
-  '3. Each source’s end is written together with its webhook. A failed attempt is tried again after a back-off.',
+  '1. **askSource** finds the patient at the source and requests the data. Data that is available at once is collected in the same step.',
+  '2. A source that needs time calls back (signal `sourceCallback`). Without a callback, a timer polls it (**collectSource**).',
+  '3. Each source’s end is committed together with its webhook event. A failed attempt is retried after a back-off.',
   '',
-  'Steer it with the updates `retrySource`, `giveUpSource` and `cancelQuery`.',
+  'Control it with the updates `retrySource`, `giveUpSource` and `cancelQuery`.',
 ].join('\n');

@@ -1,22 +1,25 @@
 import type { SourceStepInput } from '../../contract/network-query-steps.ts';
+import { countOf } from '../../lib/count-of.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { countAside } from '../records/record-store.ts';
 import type { AsideReason } from '../records/rules/facts.ts';
 import type { SourcePage } from '../sources/connector.ts';
 import { addToTimeline } from './timeline-store.ts';
 
-/** What the source could not bring in full is told, not passed over. */
+/** Records in the timeline what a page lacks: misattributed resources, failed fetches, errors the source reports. */
 export async function recordOmissions(tx: AccountTx, step: SourceStepInput, page: SourcePage): Promise<void> {
   const { source, attempt } = step;
   const omissions = [
     page.misattributedCount > 0
-      ? `${page.misattributedCount} resources of other patients put aside`
+      ? `${countOf(page.misattributedCount, 'resource')} of other patients discarded`
       : undefined,
-    page.skippedAttachments > 0 ? `${page.skippedAttachments} documents could not be fetched` : undefined,
+    page.skippedAttachments > 0
+      ? `${countOf(page.skippedAttachments, 'document')} could not be fetched`
+      : undefined,
     page.unreachable === undefined
       ? undefined
-      : `${page.unreachable.count} organizations, practitioners or locations could not be fetched (${page.unreachable.reason})`,
-    page.reportedErrors > 0 ? `the source reports ${page.reportedErrors} errors of its own` : undefined,
+      : `${countOf(page.unreachable.count, 'organization, practitioner or location', 'organizations, practitioners or locations')} could not be fetched (${page.unreachable.reason})`,
+    page.reportedErrors > 0 ? `the source reports errors of its own: ${page.reportedErrors}` : undefined,
   ].filter((omission) => omission !== undefined);
   if (omissions.length === 0) return;
   // What is about other patients is missing in no record.
@@ -25,7 +28,7 @@ export async function recordOmissions(tx: AccountTx, step: SourceStepInput, page
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, isGap });
 }
 
-/** What is kept and yet no part of the record is told as well. */
+/** Records in the timeline, once per attempt, how many of a source's resources are stored but excluded, by reason. */
 export async function recordExclusions(
   tx: AccountTx,
   step: SourceStepInput,
@@ -35,15 +38,15 @@ export async function recordExclusions(
   if (counts.length === 0) return;
   const { source, attempt } = step;
   const reasons = counts.map(({ reason, count }) => `${count} ${ASIDE_REASONS[reason]}`);
-  const message = `Kept, but no part of the record: ${reasons.join(', ')}`;
+  const message = `Stored, but excluded from the record: ${reasons.join(', ')}`;
   const onceKey = `put-aside/${source}/${attempt}`;
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, onceKey });
 }
 
 const ASIDE_REASONS: Record<AsideReason, string> = {
-  type: 'of types that no record holds',
-  incomplete: 'that say too little',
-  'names-nobody': 'about nobody',
+  type: 'of a type that records do not hold',
+  incomplete: 'without the required content',
+  'names-nobody': 'without a patient',
   'names-another': 'about another person',
-  unreadable: 'nested too deep to be read',
+  unreadable: 'nested too deeply to be read',
 };

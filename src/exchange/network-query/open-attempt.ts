@@ -4,7 +4,7 @@ import { type AttemptWork, insertNextAttempt, readAttempt } from './attempt-stor
 import { lockQuery, settleQuery } from './query-store.ts';
 import { addToTimeline } from './timeline-store.ts';
 
-/** The query is gone, with its patient: nothing is left to do. */
+/** The query was deleted together with its patient; the step has nothing left to do. */
 export class QueryGone extends Error {
   override readonly name = 'QueryGone';
 
@@ -13,7 +13,10 @@ export class QueryGone extends Error {
   }
 }
 
-/** Reads where an attempt stands; the first step of a further attempt writes it. Throws QueryGone. */
+/**
+ * Reads the attempt that a step works on. The first step of a further attempt inserts it. Records in the timeline, once,
+ * that the source is asked. Throws QueryGone when the patient was deleted.
+ */
 export async function openAttempt(
   tx: AccountTx,
   step: SourceStepInput,

@@ -15,25 +15,25 @@ export interface PrepareInput {
   patient: { id: string; hieOptOut: boolean };
   request: NetworkQueryRequest;
   purposeOfUse: 'treatment' | 'ias';
-  /** With purpose ias: the challenge whose session is active; without one no source is asked. */
+  /** With purpose `ias`: the challenge with the active AAL2 session; without one no source is asked. */
   aal2ChallengeId?: string;
-  /** All but `interactive` is background work: it starts only while less than 80 % of a minute's limit is used. */
+  /** `monitoring` and `bulk` are background work: it starts only while less than 80 % of a minute's limit is used. */
   origin: 'interactive' | 'monitoring' | 'bulk';
 }
 
 export interface PreparedQuery {
   requestId: string;
-  /** As its start is answered. */
+  /** The query as its start returns it. */
   query: QueryView;
   /** Undefined when no source could start. */
   run: number | undefined;
-  /** When a source that met its limit may be asked for again. */
+  /** Milliseconds until a rate-limited source may be queried again. */
   retryAfterMs?: number;
 }
 
 /**
- * Writes a query and the first attempt of each source that can start, as part of the caller's transaction.
- * A source that cannot start becomes an entry of `errors`; the query is then that of the others (E2, rule 2).
+ * Writes a query and the first attempt of each source that can start, in the caller's transaction. A source that cannot
+ * start becomes an entry of `errors`, and the query covers the other sources (docs/interface.md, E2).
  */
 export async function prepareQuery(
   tx: AccountTx,
@@ -46,15 +46,15 @@ export async function prepareQuery(
   const allowed = input.request.sources.filter(
     ({ source }) => !refused.some((error) => error.source === source),
   );
-  const check = isBackground ? overShare : overLimit;
+  const check = isBackground ? checkBackgroundShare : checkLimit;
   const { errors: limited, retryAfterMs } = await check(tx, input.account.settings, allowed);
   const startErrors = [...refused, ...limited];
   const starting = allowed.filter(({ source }) => !limited.some((error) => error.source === source));
-  // Whoever works in the background asks again later; a failed query for each time would only bury the others.
+  // A background caller tries again later. Storing a failed query each time would bury the real ones in the lists.
   if (isBackground && starting.length === 0 && limited.length > 0)
     return {
       requestId,
-      query: notWritten(requestId, input.patient.id, startErrors),
+      query: unstoredQuery(requestId, input.patient.id, startErrors),
       run: undefined,
       retryAfterMs,
     };
@@ -83,14 +83,14 @@ export async function prepareQuery(
     ...startErrors.map((error) => ({
       source: error.source,
       kind: 'source-not-started',
-      message: error.message,
+      message: `The ${error.source} source was not started: ${error.message}`,
     })),
   );
   return { requestId, query, run: starting.length > 0 ? 0 : undefined, retryAfterMs };
 }
 
-/** A background query that found no room is not written at all; its caller starts it again later. */
-const notWritten = (requestId: string, patientId: string, errors: SourceError[]): QueryView => ({
+/** The answer to a background query that is not stored, because rate limits left no room; its caller starts it again later. */
+const unstoredQuery = (requestId: string, patientId: string, errors: SourceError[]): QueryView => ({
   requestId,
   patientId,
   status: 'failed',
@@ -100,7 +100,7 @@ const notWritten = (requestId: string, patientId: string, errors: SourceError[])
   errors,
 });
 
-/** Why a source may not be asked about this patient for this account, if it may not. */
+/** Why a source may not be asked about this patient for this account; undefined when it may. */
 export function refusal(
   source: SourceType,
   input: Pick<PrepareInput, 'account'> & { patient: Pick<PrepareInput['patient'], 'hieOptOut'> },
@@ -114,32 +114,37 @@ export function refusal(
   return undefined;
 }
 
-interface Limited {
+interface LimitCheck {
   errors: SourceError[];
   retryAfterMs?: number;
 }
 
-async function overLimit(
+/** Counts one query for each source, and returns an error for each source over its limit. */
+async function checkLimit(
   tx: AccountTx,
   settings: AccountSettings,
   sources: readonly RequestedSource[],
-): Promise<Limited> {
+): Promise<LimitCheck> {
   const limit = queriesPerMinute(settings);
   const uses = await countUse(
     tx,
     sources.map(({ source }) => limitName(source)),
   );
   const over = uses.filter(({ used }) => used > limit);
-  return limited(sources, over, (source) => `Rate limit of ${limit} ${source} queries per minute exceeded`);
+  return limitErrors(
+    sources,
+    over,
+    (source) => `Rate limit of ${limit} ${source} queries per minute exceeded`,
+  );
 }
 
-/** As `overLimit`, for background work: what finds no room is not counted either. */
-async function overShare(
+/** The same for background work, within its 80 % share. Sources without room are not counted. */
+async function checkBackgroundShare(
   tx: AccountTx,
   settings: AccountSettings,
   sources: readonly RequestedSource[],
-): Promise<Limited> {
-  const rooms = await holdBackgroundRoom(
+): Promise<LimitCheck> {
+  const rooms = await lockBackgroundRoom(
     tx,
     settings,
     sources.map(({ source }) => source),
@@ -150,22 +155,26 @@ async function overShare(
     tx,
     free.map(({ name }) => name),
   );
-  return limited(sources, over, (source) => `No room for background ${source} queries in this minute`);
+  return limitErrors(
+    sources,
+    over,
+    (source) => `The share of the ${source} rate limit for background queries is used up in this minute`,
+  );
 }
 
-/** Room for background queries of a source in this minute. */
+/** How many background queries of a source may still start in this minute. */
 export interface BackgroundRoom {
   source: SourceType;
-  /** Of its counter. */
+  /** Name of the source's counter. */
   name: string;
   /** Queries that may still be started. */
   room: number;
-  /** Until there is room again at the latest. */
+  /** Milliseconds until the counter resets. */
   resetMs: number;
 }
 
-/** Holds the counters, so that nobody else counts until the transaction ends. */
-async function holdBackgroundRoom(
+/** Reads the counters and locks them, so that no other transaction counts until this one ends. */
+async function lockBackgroundRoom(
   tx: AccountTx,
   settings: AccountSettings,
   sources: readonly SourceType[],
@@ -173,7 +182,7 @@ async function holdBackgroundRoom(
   return roomOf(await countUse(tx, sources.map(limitName), 0), settings, sources);
 }
 
-/** As it is now, holding nothing. What is started must go through `takeBackgroundRoom` at the transaction's end. */
+/** Reads the room without locking; call `takeBackgroundRoom` for the started queries at the end of the transaction. */
 export async function readBackgroundRoom(
   tx: AccountTx,
   settings: AccountSettings,
@@ -182,17 +191,18 @@ export async function readBackgroundRoom(
   return roomOf(await readUse(tx, sources.map(limitName)), settings, sources);
 }
 
-/** Counts what is being started. Throws OvertakenError when others have used the room meanwhile. */
+/** Counts the queries being started. Throws OvertakenError when other transactions have used the room meanwhile. */
 export async function takeBackgroundRoom(
   tx: AccountTx,
   settings: AccountSettings,
   starts: readonly { source: SourceType; count: number }[],
 ): Promise<void> {
   const limit = backgroundLimit(queriesPerMinute(settings));
-  // In the order in which everybody takes several counters.
+  // Every transaction locks the counters in this order, so that two never deadlock.
   for (const { source, count } of [...starts].sort((a, b) => (a.source < b.source ? -1 : 1))) {
     const [use] = count === 0 ? [] : await countUse(tx, [limitName(source)], count);
-    if (use !== undefined && use.used > limit) throw new OvertakenError('others have used the limit up');
+    if (use !== undefined && use.used > limit)
+      throw new OvertakenError('the background share of the rate limit was used up meanwhile');
   }
 }
 
@@ -205,11 +215,11 @@ function roomOf(uses: readonly LimitUse[], settings: AccountSettings, sources: r
   });
 }
 
-function limited(
+function limitErrors(
   sources: readonly RequestedSource[],
   over: readonly { name: string; resetMs: number }[],
   why: (source: SourceType) => string,
-): Limited {
+): LimitCheck {
   const errors = sources.flatMap(({ source }) => {
     const use = over.find(({ name }) => name === limitName(source));
     if (use === undefined) return [];

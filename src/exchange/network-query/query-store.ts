@@ -34,13 +34,13 @@ export interface AttemptView {
   resources: number;
 }
 
-/** A query as every reader sees it; the gateway's serialiser turns it into an answer. */
+/** A query as stored, with its attempts; `serializers.ts` turns it into a response. */
 export interface QueryView {
   requestId: string;
   patientId: string;
   status: QueryState;
   startedAt: Date;
-  /** The caller's own pairs. */
+  /** Key-value pairs given by the caller. */
   metadata: Record<string, string> | null;
   attempts: AttemptView[];
   errors: SourceError[];
@@ -128,7 +128,7 @@ export const QUERY_ORDER: ListOrder<(typeof NETWORK_QUERY_SORT)[number]> = {
   default: [{ column: 'startedAt', direction: 'desc' }],
 };
 
-/** A page of the account's queries; also tells how many the filter lets through in total. */
+/** A page of the account's queries that match the filter, and how many match in total. */
 export async function listQueries(
   tx: AccountTx,
   filter: QueryFilter,
@@ -225,8 +225,8 @@ function toView(
 }
 
 /**
- * Takes the query's row for this transaction, so that what is decided from its attempts cannot be overtaken.
- * Every change of an attempt's status goes through this lock.
+ * Locks the query's row until the transaction ends; undefined when there is no such query. Every change of an attempt's
+ * status takes this lock first, so the overall status always follows from all attempts.
  */
 export async function lockQuery(tx: AccountTx, queryId: string) {
   return (
@@ -234,13 +234,13 @@ export async function lockQuery(tx: AccountTx, queryId: string) {
       .selectFrom('network_query')
       .select(['id', 'patient_id', 'metadata', 'status', 'requested'])
       .where('id', '=', queryId)
-      // Not the strongest lock: rows that only refer to the query (its timeline) may be written beside it.
+      // Not FOR UPDATE: rows that refer to the query by foreign key (its timeline) may still be inserted.
       .forNoKeyUpdate()
       .executeTakeFirst()
   );
 }
 
-/** Derives the overall status anew from the attempts and closes the runs that have none left running. */
+/** Recomputes the overall status from the attempts; when no attempt is open, ends the query's runs. Returns the status. */
 export async function settleQuery(tx: AccountTx, queryId: string): Promise<QueryState> {
   const attempts = await readAttempts(tx, [queryId]);
   const status = overallStatus(attempts.get(queryId) ?? []);
@@ -260,7 +260,7 @@ export async function settleQuery(tx: AccountTx, queryId: string): Promise<Query
   return status;
 }
 
-/** The newest run of a query; its workflow is the one that can be steered. */
+/** The newest run of a query; `run` is -1 when no source could start. */
 export async function latestRun(
   tx: AccountTx,
   queryId: string,
@@ -284,7 +284,7 @@ export async function markRunStarted(tx: AccountTx, queryId: string, run: number
     .execute();
 }
 
-/** What a run's workflow needs to begin: its sources with the number of the attempt that starts it. */
+/** The input of a run's workflow: its sources, each with the number of the run's first attempt. */
 export async function readRun(tx: AccountTx, queryId: string, run: number) {
   const query = await tx.db
     .selectFrom('network_query')

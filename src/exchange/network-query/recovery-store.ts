@@ -1,12 +1,12 @@
 import type { SourceType } from '../../contract/primitives.ts';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 
-/** How long a started workflow is trusted to be there before it is looked for again. */
+/** A workflow that was started this long ago is checked again. */
 const LOOK_AGAIN_MS = 15 * 60_000;
 
 /**
- * Open runs of queries whose workflow nobody started, or was started so long ago that it is worth making sure;
- * over all accounts, oldest first.
+ * Open runs of all accounts whose workflow was not started within `olderThanMs`, or was last seen over 15 minutes ago and
+ * should be checked. Oldest first.
  */
 export async function runsToEnsure(
   tx: SystemTx,
@@ -32,7 +32,7 @@ export async function runsToEnsure(
   return rows.map((row) => ({ accountId: row.account_id, requestId: row.query_id, run: row.run }));
 }
 
-/** Attempts of a run that nobody will end any more, because its workflow is closed. */
+/** Attempts of a run that are running or waiting for a retry. */
 export async function openAttemptsOfRun(
   tx: AccountTx,
   requestId: string,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
+import { countOf } from '../../lib/count-of.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
 import { compareWithAnswer, countRetired, retire } from '../records/retirement-store.ts';
 import { type Identity, isTakenBack, type RetireReason } from '../records/rules/retirement.ts';
@@ -13,10 +14,10 @@ export interface Retiring {
   connectors: Record<SourceType, Pick<SourceConnector, 'checkMissing'>>;
 }
 
-/** Each costs the source a read. The next full answer has the others checked. */
+/** Resources checked at the source per query, one read each. Later queries check the rest. */
 const CHECKED_MAX = 200;
 
-/** A page says that some resources are deleted or another person's: those that we have leave the record at once. */
+/** Retires, with the page itself, the resources that the page reports as deleted or as another person's. */
 export async function retireRetracted(
   tx: AccountTx,
   step: SourceStepInput,
@@ -34,8 +35,9 @@ export async function retireRetracted(
 }
 
 /**
- * Retires what a source delivered before and a whole answer of it no longer holds, after a read of each at the source: a
- * search may leave out what is still there. An answer that was not whole retires nothing. Safe to repeat.
+ * Retires resources that the source delivered before and that its complete answer no longer contains. Each is first read at
+ * the source, because a search may leave out a resource that still exists. An incomplete answer retires nothing. Safe to
+ * repeat. (docs/merge.md)
  */
 export async function retireMissing(
   deps: Retiring,
@@ -43,14 +45,14 @@ export async function retireMissing(
   patientId: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const found = await deps.store.asAccount(step.accountId, async (tx) => ({
+  const compared = await deps.store.asAccount(step.accountId, async (tx) => ({
     answer: await compareWithAnswer(tx, step, patientId),
     ids: (await readSourcePatientIds(tx, patientId)).get(step.source) ?? new Set<string>(),
   }));
-  if (found.answer === undefined || found.answer.missing.length === 0) return;
-  const { missing, present } = found.answer;
-  const checked = inTurn(missing, step.requestId).slice(0, CHECKED_MAX);
-  const question = { missing: checked, present, patientIds: [...found.ids] };
+  if (compared.answer === undefined || compared.answer.missing.length === 0) return;
+  const { missing, present } = compared.answer;
+  const checked = shuffledFor(missing, step.requestId).slice(0, CHECKED_MAX);
+  const question = { missing: checked, present, patientIds: [...compared.ids] };
   const fates = await deps.connectors[step.source].checkMissing(question, signal);
   const retired = checked.flatMap((identity, index) => {
     const reason = fates[index];
@@ -61,7 +63,7 @@ export async function retireMissing(
     await retire(tx, step, patientId, retired);
     if (unknown === 0) return;
     const { source, attempt } = step;
-    const message = `${resources(unknown)} missing in the answer could not be checked at the source and stay in the record`;
+    const message = `${resources(unknown)} missing from the answer could not be checked at the source and ${unknown === 1 ? 'stays' : 'stay'} in the record`;
     const onceKey = `unchecked/${source}/${attempt}`;
     await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, onceKey });
   });
@@ -69,8 +71,8 @@ export async function retireMissing(
 
 const isReason = (fate: Fate | undefined): fate is RetireReason => fate === 'deleted' || fate === 'moved';
 
-/** Another order for each query, so that those that cannot be checked do not keep the others waiting for ever. */
-function inTurn(missing: readonly Identity[], requestId: string): Identity[] {
+/** An order that differs from query to query, so that resources that cannot be checked never block the rest for good. */
+function shuffledFor(missing: readonly Identity[], requestId: string): Identity[] {
   const place = ({ resourceType, id }: Identity) =>
     createHash('sha256').update(`${requestId}/${resourceType}/${id}`).digest('hex');
   return missing
@@ -79,19 +81,19 @@ function inTurn(missing: readonly Identity[], requestId: string): Identity[] {
     .map(({ identity }) => identity);
 }
 
-/** Says in the timeline what an attempt retired; returns how many resources. */
-export async function tellRetired(tx: AccountTx, step: SourceStepInput): Promise<number> {
+/** Records in the timeline what an attempt retired, by reason and type; returns how many resources. */
+export async function recordRetired(tx: AccountTx, step: SourceStepInput): Promise<number> {
   const counts = await countRetired(tx, step);
   const { source, attempt } = step;
   let total = 0;
-  for (const [reason, says] of REASONS) {
+  for (const [reason, beginning] of REASONS) {
     const own = counts.filter((count) => count.reason === reason);
     const sum = own.reduce((before, { count }) => before + count, 0);
     if (sum === 0) continue;
     total += sum;
     const types = own.map(({ resourceType, count }) => `${count} ${resourceType}`).join(', ');
     const were = sum === 1 ? 'it was retired' : 'they were retired';
-    const message = `${says} ${resources(sum)}: ${were} (${types})`;
+    const message = `${beginning} ${resources(sum)}: ${were} (${types})`;
     const onceKey = `retired/${reason}/${source}/${attempt}`;
     await addToTimeline(tx, step.requestId, { source, attempt, kind: 'retired', message, onceKey });
   }
@@ -103,4 +105,4 @@ const REASONS: readonly [RetireReason, string][] = [
   ['moved', 'The source now names another person in'],
 ];
 
-const resources = (count: number): string => (count === 1 ? '1 resource' : `${count} resources`);
+const resources = (count: number): string => countOf(count, 'resource');

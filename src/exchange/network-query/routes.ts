@@ -3,7 +3,7 @@ import { requireAal2Session } from '../identity/aal2-session.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import { NotFoundError } from '../platform/errors.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
-import { ok } from '../platform/http/operation.ts';
+import { ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { openPage } from '../platform/http/paging.ts';
 import type { Caller } from '../platform/http/plugins/auth.ts';
@@ -12,6 +12,7 @@ import { serializeQueryStatus } from './serializers.ts';
 import type { NetworkQueryService } from './service.ts';
 import { startQuery } from './start-query.ts';
 
+/** E2, E3 and the operations around them; see docs/interface.md. */
 export function addNetworkQueryRoutes(
   operations: Operations,
   deps: Pick<GatewayPlatform, 'publicBaseUrl' | 'linkSigningKey' | 'clock'> & {
@@ -55,7 +56,7 @@ export function addNetworkQueryRoutes(
   });
 
   operations.read('getNetworkQuery', async (tx, { params, caller }) => {
-    const query = await found(networkQueries.readQuery(tx, params.requestId));
+    const query = orNotFound('Network query', await networkQueries.readQuery(tx, params.requestId));
     return ok(serializeQueryStatus(query, caller.account.dialect));
   });
 
@@ -75,28 +76,22 @@ export function addNetworkQueryRoutes(
   });
 
   operations.read('getNetworkQueryTimeline', async (tx, { params }) => {
-    const { requestId } = await found(networkQueries.readQuery(tx, params.requestId));
+    const { requestId } = orNotFound('Network query', await networkQueries.readQuery(tx, params.requestId));
     return ok({ requestId, timeline: await networkQueries.readTimeline(tx, requestId) });
   });
 
   operations.act('retrySource', async ({ params, caller }) =>
-    controlled(await networkQueries.retrySource(caller.account.id, params.requestId, params.type), caller),
+    statusAnswer(await networkQueries.retrySource(caller.account.id, params.requestId, params.type), caller),
   );
 
   operations.act('giveUpSource', async ({ params, caller }) =>
-    controlled(await networkQueries.giveUpSource(caller.account.id, params.requestId, params.type), caller),
+    statusAnswer(await networkQueries.giveUpSource(caller.account.id, params.requestId, params.type), caller),
   );
 
   operations.act('cancelNetworkQuery', async ({ params, caller }) =>
-    controlled(await networkQueries.cancelQuery(caller.account.id, params.requestId), caller),
+    statusAnswer(await networkQueries.cancelQuery(caller.account.id, params.requestId), caller),
   );
 }
 
-const controlled = (query: QueryView, { account }: Caller) =>
+const statusAnswer = (query: QueryView, { account }: Caller) =>
   ok(serializeQueryStatus(query, account.dialect), { patientId: query.patientId, targetId: query.requestId });
-
-async function found(query: ReturnType<NetworkQueryService['readQuery']>): Promise<QueryView> {
-  const view = await query;
-  if (view === undefined) throw new NotFoundError('Network query');
-  return view;
-}

@@ -4,11 +4,11 @@ import type { Dialect } from '../accounts/account-store.ts';
 import type { AttemptView, QueryView } from './query-store.ts';
 import { lastAttempts } from './rules/query-status.ts';
 
-/** A query as E2 and E4 answer it: what runs is `processing`. */
+/** A query as E2 and E4 return it, with `processing` for whatever is running. */
 export const serializeStartedQuery = (query: QueryView, dialect: Dialect): NetworkQueryStatus =>
   queryAnswer(query, dialect, 'processing');
 
-/** A query as E3 and the operations around it answer it: what runs is `in-progress`. */
+/** A query as E3 and its related operations return it, with `in-progress` for whatever is running. */
 export const serializeQueryStatus = (query: QueryView, dialect: Dialect): NetworkQueryStatus =>
   queryAnswer(query, dialect, dialect === 'published' ? 'processing' : 'in-progress');
 
@@ -33,7 +33,7 @@ function queryAnswer(query: QueryView, dialect: Dialect, running: Running): Netw
   };
 }
 
-/** With one entry per type, a source that is about to be tried again has not failed yet. */
+/** The published dialect has one entry per source, so a source that awaits a retry counts as running, not as failed. */
 function sourceStatus(attempt: AttemptView, dialect: Dialect, running: Running): SourceStatus {
   if (attempt.status === 'running') return running;
   return dialect === 'published' && attempt.willRetry ? running : attempt.status;

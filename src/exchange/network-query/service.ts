@@ -11,9 +11,9 @@ import { readTimeline } from './timeline-store.ts';
 
 export type { PreparedQuery } from './prepare.ts';
 
-/** Network queries as the gateway uses them. */
+/** The network query operations of the gateway. */
 export interface NetworkQueryService extends QueryControl {
-  /** Part of the caller's transaction; `launch` its result after the commit. */
+  /** Writes a query in the caller's transaction; pass the result to `launchQuery` after the commit. */
   prepareQuery(tx: AccountTx, input: PrepareInput): Promise<PreparedQuery>;
   /** Starts a prepared query's workflow in the background. */
   launchQuery(accountId: string, prepared: Pick<PreparedQuery, 'requestId' | 'run'>): void;
@@ -24,7 +24,7 @@ export interface NetworkQueryService extends QueryControl {
     page: PageRequest,
   ): Promise<Page<QueryView> & { total: number }>;
   readTimeline(tx: AccountTx, requestId: string): Promise<TimelineEntry[]>;
-  /** Resolves when nothing runs in the background. */
+  /** Resolves when all background work has finished. */
   drain(): Promise<void>;
 }
 
@@ -32,9 +32,9 @@ export function createNetworkQueryService(deps: {
   store: Store;
   temporal: Client;
   logger: Logger;
-  /** LINK_SIGNING_KEY; source callback tokens are derived from it. */
+  /** LINK_SIGNING_KEY, from which the sources' callback tokens are derived. */
   callbackKey: string;
-  /** How long a caller waits for a running workflow to take a command. */
+  /** How long a caller waits for a running workflow to accept a command. */
   commandTimeoutMs?: number;
 }): NetworkQueryService & { launcher: Launcher } {
   const launcher = createLauncher(deps);

@@ -5,7 +5,7 @@ import { networkQueryWorkflowId } from '../../contract/temporal.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { Store } from '../platform/database/database.ts';
 import { verifySourceCallback } from '../sources/callback.ts';
-import { findAttemptByCallback, noteCallback } from './attempt-store.ts';
+import { findAttemptByCallback, recordCallback } from './attempt-store.ts';
 import { callbackHash, isCallbackToken } from './callback-token.ts';
 
 type Headers = Record<string, string | string[] | undefined>;
@@ -13,9 +13,9 @@ type Headers = Record<string, string | string[] | undefined>;
 const SIGNAL_TIMEOUT_MS = 10_000;
 
 /**
- * A source announces that an attempt's answer is ready. It is a hint: the answer is fetched by the workflow, and
- * when the hint is lost the workflow asks by itself. The source has its answer before the workflow is told.
- * 404: no such attempt. 401: not signed by its source. 200: taken, or of no use any more.
+ * Handles a source's report that an attempt's answer is ready. The callback is only a hint: the workflow fetches the answer,
+ * and polls when the callback is lost. The source gets its response before the workflow is signalled:
+ * 404 for an unknown token, 401 for a wrong signature, otherwise 200, also when the attempt has ended.
  */
 export type SourceCallbacks = ReturnType<typeof createSourceCallbacks>;
 
@@ -25,14 +25,17 @@ export function createSourceCallbacks(deps: {
   logger: Logger;
   secrets: Partial<Record<SourceType, string>>;
 }) {
-  async function tellWorkflow(requestId: string, run: number, callback: SourceCallback): Promise<void> {
+  async function signalWorkflow(requestId: string, run: number, callback: SourceCallback): Promise<void> {
     const handle = deps.temporal.workflow.getHandle(networkQueryWorkflowId(requestId, run));
     try {
       await deps.temporal.withDeadline(Date.now() + SIGNAL_TIMEOUT_MS, () =>
         handle.signal<[SourceCallback]>(NETWORK_QUERY_MESSAGES.sourceCallback, callback),
       );
     } catch (error) {
-      deps.logger.info({ err: error, requestId }, 'callback not passed on; the poll sees to it');
+      deps.logger.info(
+        { err: error, requestId },
+        'a source callback could not be signalled to its workflow; the workflow polls instead',
+      );
     }
   }
 
@@ -52,8 +55,8 @@ export function createSourceCallbacks(deps: {
       if (attempt === undefined) return { status: 404 };
       if (!signers.includes(attempt.source)) return { status: 401 };
       if (attempt.status === 'running') {
-        await deps.store.asAccount(attempt.accountId, (tx) => noteCallback(tx, attempt));
-        void tellWorkflow(attempt.requestId, attempt.run, {
+        await deps.store.asAccount(attempt.accountId, (tx) => recordCallback(tx, attempt));
+        void signalWorkflow(attempt.requestId, attempt.run, {
           source: attempt.source,
           attempt: attempt.attempt,
         });

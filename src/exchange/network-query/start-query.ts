@@ -6,8 +6,8 @@ import { serializeStartedQuery } from './serializers.ts';
 import type { NetworkQueryService } from './service.ts';
 
 /**
- * Writes a query in the caller's transaction (E2, E4); `launch` is for after the commit, `headers` tell when a source
- * that met its limit has room again.
+ * Writes a query in the caller's transaction (E2, E4). Call `launch` after the commit. `headers` hold `Retry-After` when a
+ * background query met a rate limit.
  */
 export async function startQuery(
   tx: AccountTx,
@@ -17,9 +17,9 @@ export async function startQuery(
     patient: StoredPatient;
     request: NetworkQueryRequest;
     purposeOfUse: 'treatment' | 'ias';
-    /** With purpose ias: the challenge whose session is active. */
+    /** With purpose `ias`: the challenge with the active AAL2 session. */
     aal2ChallengeId?: string;
-    /** Nobody waits for it (RFC 9218). */
+    /** True for a request with the header `priority: u=5` to `u=7` (RFC 9218): it yields to interactive queries. */
     background?: boolean;
   },
 ): Promise<{ answer: NetworkQueryStatus; headers: Record<string, string>; launch: () => void }> {

@@ -10,12 +10,12 @@ import { commandWorkflow } from '../platform/workflows/workflow-command.ts';
 import { launchSweep } from './launcher.ts';
 import { readSweepCounts } from './sweep-store.ts';
 
-/** Each answers the sweep as it is then. 404, 409, 503. */
+/** Control of the post-import queries. Each function returns the progress afterwards, and throws 404, 409 or 503. */
 export interface SweepControl {
-  /** No further query is started; those under way go on. */
+  /** Starts no further queries; queries that run continue. */
   pauseSweep(accountId: string, requestId: string): Promise<QuerySweepProgress>;
   resumeSweep(accountId: string, requestId: string): Promise<QuerySweepProgress>;
-  /** For good. */
+  /** Starts no further queries, for good; queries that run continue. */
   cancelSweep(accountId: string, requestId: string): Promise<QuerySweepProgress>;
 }
 
@@ -26,7 +26,7 @@ export function createSweepControl(deps: {
 }): SweepControl {
   const view = async (accountId: string, requestId: string): Promise<QuerySweepProgress> => {
     const sweep = await deps.store.asAccount(accountId, (tx) => readSweepCounts(tx, requestId));
-    if (sweep === undefined) throw new NotFoundError('Sweep of queries of this bulk create');
+    if (sweep === undefined) throw new NotFoundError('Post-import queries of this bulk create');
     return sweep;
   };
   const command = (requestId: string, name: string) =>
@@ -34,16 +34,16 @@ export function createSweepControl(deps: {
       timeoutMs: deps.commandTimeoutMs,
     });
 
-  /** The workflow writes the new state before it answers. Where none runs it is started now. */
+  /** Sends a command to the workflow, which commits the new state before it responds. Starts the workflow if none runs. */
   async function steer(accountId: string, requestId: string, name: string): Promise<QuerySweepProgress> {
     const { state } = await view(accountId, requestId);
     if (state === 'completed' || state === 'cancelled')
-      throw new ConflictError(`The sweep has ended (${state})`);
+      throw new ConflictError(`The post-import queries have ended (${state})`);
     if (!(await command(requestId, name))) {
       await launchSweep(deps, accountId, requestId).catch((cause: unknown) => {
-        throw new UnavailableError('The workflow service cannot be reached now; try again', { cause });
+        throw new UnavailableError('The workflow service cannot be reached now; try again later', { cause });
       });
-      if (!(await command(requestId, name))) throw new ConflictError('The sweep has ended');
+      if (!(await command(requestId, name))) throw new ConflictError('The post-import queries have ended');
     }
     return view(accountId, requestId);
   }

@@ -8,7 +8,7 @@ import { createSweepControl, type SweepControl } from './control.ts';
 import { sweepRecovery } from './launcher.ts';
 import { addQuerySweepRoutes } from './routes.ts';
 
-/** The queries that follow a bulk create: one for each of its patients, paced. */
+/** Post-import queries: after a bulk create, one query for each of its patients, paced. */
 export const querySweepFeature = {
   open({ store, temporal }: Platform): OpenFeature<{ querySweeps: SweepControl }> {
     return {

@@ -7,8 +7,8 @@ import { startOnce } from '../platform/workflows/start-workflow.ts';
 import { markSweepSeen, sweepsToEnsure } from './sweep-store.ts';
 
 /**
- * Starts the workflow of a completed bulk create's sweep, also when an earlier one of the same id was ended from
- * outside: the marks in PostgreSQL let it go on. Harmless when it runs, or has nothing left to do.
+ * Starts the workflow of a bulk create's post-import queries. A workflow that was terminated is started again under the same
+ * id and continues from the outcomes in PostgreSQL. Safe to call when it runs or has nothing left to do.
  */
 export async function launchSweep(
   deps: { store: Store; temporal: Client },
@@ -30,16 +30,16 @@ export async function launchSweep(
   await deps.store.asAccount(accountId, (tx) => markSweepSeen(tx, requestId));
 }
 
-/** Completed bulk creates whose sweep nobody started, or whose sweep's workflow is gone. */
+/** Starts the workflow of post-import queries where it was never started, or no longer runs. */
 export const sweepRecovery = (deps: { store: Store; temporal: Client }): Recovery => ({
   name: 'query sweeps',
   async takeUp(limit) {
-    const left = await deps.store.asSystem((tx) => sweepsToEnsure(tx, limit));
+    const unfinished = await deps.store.asSystem((tx) => sweepsToEnsure(tx, limit));
     const launched = await Promise.allSettled(
-      left.map(({ accountId, requestId }) => launchSweep(deps, accountId, requestId)),
+      unfinished.map(({ accountId, requestId }) => launchSweep(deps, accountId, requestId)),
     );
     const failed = launched.find((launch) => launch.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
-    return left.length;
+    return unfinished.length;
   },
 });

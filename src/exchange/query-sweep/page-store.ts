@@ -4,13 +4,14 @@ import type { SourceType } from '../../contract/primitives.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import type { SweepState } from './tables.ts';
 
+/** A patient of a bulk create who is to be queried. */
 export interface SweptPatient {
   patientId: string;
   /** Undefined when the patient has been deleted since. */
   patient?: { id: string; hieOptOut: boolean };
 }
 
-/** The next patients of a sweep in the order of the file, held so that they stay until the transaction ends. */
+/** The next `count` patients without an outcome, in file order; locked, so that none is deleted before the transaction ends. */
 export async function nextToSweep(tx: AccountTx, requestId: string, count: number): Promise<SweptPatient[]> {
   const next = await tx.db
     .selectFrom('bulk_patient')
@@ -44,7 +45,7 @@ export interface SweepQuery {
   sources: { source: SourceType; callbackHash: Buffer }[];
 }
 
-/** Writes many queries with their first run, attempts and timeline: a statement for each table. */
+/** Inserts many queries with their first run, attempts and timeline entry; one statement for each table. */
 export async function insertSweepQueries(tx: AccountTx, queries: readonly SweepQuery[]): Promise<void> {
   if (queries.length === 0) return;
   const account_id = tx.accountId;
@@ -99,7 +100,7 @@ export async function insertSweepQueries(tx: AccountTx, queries: readonly SweepQ
         query_id: id,
         account_id,
         kind: 'query-accepted',
-        message: `Query accepted for ${sources.map(({ source }) => source).join(', ')}, after a bulk create`,
+        message: `Query accepted for ${sources.map(({ source }) => source).join(', ')} after a bulk create; it starts now`,
       })),
     )
     .execute();
@@ -111,7 +112,10 @@ export interface SweepMark {
   queryId?: string;
 }
 
-/** Marks patients as done, counts them, and ends the sweep with `state` completed; a mark that is there stays. */
+/**
+ * Records the outcome of patients, adds to the counts and sets the state; `completed` also ends the post-import queries. An
+ * outcome that is already recorded stays.
+ */
 export async function markSwept(
   tx: AccountTx,
   requestId: string,
@@ -141,10 +145,10 @@ export async function markSwept(
 }
 
 /**
- * Of the next `ofNext` patients, skips at once those who are gone and those with nothing to ask: of the `optedOut`, of the
- * `others`, as is said of each.
+ * Skips, in one statement, patients among the next `ofNext`: the deleted ones, those opted out of hie when `optedOut` is
+ * true, and the rest when `others` is true.
  */
-export async function passOver(
+export async function skipNext(
   tx: AccountTx,
   requestId: string,
   { ofNext, optedOut, others }: { ofNext: number; optedOut: boolean; others: boolean },

@@ -3,14 +3,14 @@ import type { AccountSettings } from '../accounts/tables.ts';
 import { refusal } from '../network-query/prepare.ts';
 import type { SweptPatient } from './page-store.ts';
 
-/** Sources that the queries after a bulk create ask, unless the account has others (interface-decisions.md, Bulk CSV). */
+/** Sources of post-import queries, unless the account's settings name others (docs/interface.md, "Bulk CSV"). */
 const DEFAULT_SOURCES: readonly SourceType[] = ['hie'];
 
 export interface PagePlan {
   starting: { patientId: string; sources: SourceType[] }[];
-  /** Deleted, or opted out of all that would be asked. */
+  /** Patients who were deleted, or for whom no source may be asked. */
   skipped: string[];
-  /** Sources that have no room left in this minute for the patient whose turn it is. */
+  /** Sources whose background limit of this minute is used up, so that the next patient must wait. */
   blockedBy: SourceType[];
 }
 
@@ -18,15 +18,18 @@ export const sweptSources = (settings: AccountSettings): SourceType[] => [
   ...new Set(settings.bulk?.sources ?? DEFAULT_SOURCES),
 ];
 
-/** Those of them that may be asked about such a patient. */
+/** The sources that may be asked about such a patient. */
 export const askedSources = (settings: AccountSettings, patient: { hieOptOut: boolean }): SourceType[] =>
   sweptSources(settings).filter(
     (source) => refusal(source, { account: { settings }, patient }) === undefined,
   );
 
 /**
- * Decides about the next patients in their order: one is started with all its sources or not yet, and nobody
- * overtakes it. @param rooms queries of each source that may still be started in this minute
+ * Decides which of the next patients are started, in their order. A patient is started with all of its sources or waits;
+ * no later patient is started first.
+ *
+ * @param rooms for each source, how many queries may still start in this minute
+ * @param startsMax how many patients may be started at most
  */
 export function planPage(
   patients: readonly SweptPatient[],
@@ -35,7 +38,7 @@ export function planPage(
   startsMax: number,
 ): PagePlan {
   const plan: PagePlan = { starting: [], skipped: [], blockedBy: [] };
-  const left = new Map(rooms);
+  const remaining = new Map(rooms);
   for (const { patientId, patient } of patients) {
     const sources = patient === undefined ? [] : askedSources(settings, patient);
     if (sources.length === 0) {
@@ -43,9 +46,9 @@ export function planPage(
       continue;
     }
     if (plan.starting.length >= startsMax) break;
-    plan.blockedBy = sources.filter((source) => (left.get(source) ?? 0) < 1);
+    plan.blockedBy = sources.filter((source) => (remaining.get(source) ?? 0) < 1);
     if (plan.blockedBy.length > 0) break;
-    for (const source of sources) left.set(source, (left.get(source) ?? 0) - 1);
+    for (const source of sources) remaining.set(source, (remaining.get(source) ?? 0) - 1);
     plan.starting.push({ patientId, sources });
   }
   return plan;

@@ -6,28 +6,30 @@ import type { AccountSettings } from '../accounts/tables.ts';
 import { callbackHash, callbackToken } from '../network-query/callback-token.ts';
 import { type BackgroundRoom, readBackgroundRoom, takeBackgroundRoom } from '../network-query/prepare.ts';
 import type { AccountTx } from '../platform/database/database.ts';
-import { insertSweepQueries, markSwept, nextToSweep, passOver, type SweepMark } from './page-store.ts';
+import { insertSweepQueries, markSwept, nextToSweep, type SweepMark, skipNext } from './page-store.ts';
 import { askedSources, type PagePlan, planPage, sweptSources } from './plan-page.ts';
 import { countOpenQueries, lockSweep, readSweepCounts } from './sweep-store.ts';
 
-/** Key of the metadata of each query that a sweep starts; its webhooks carry it. */
+/** Metadata key by which a post-import query, and its webhooks, name the bulk create. */
 const BULK_METADATA_KEY = 'bulk.requestId';
-/** Patients that are looked at in one statement after a page on which nobody was to be asked. */
-const PASS_OVER_AT_ONCE = 10_000;
+/** Patients checked in one statement after a page on which every patient was skipped. */
+const SKIP_AT_ONCE = 10_000;
 
 export interface SweptPage {
   progress: QuerySweepProgress;
-  /** Queries whose workflows are to be started now that the transaction is committed. */
+  /** Queries whose workflows the caller starts after the commit. */
   queryIds: string[];
-  /** Why the next patient has to wait. */
+  /** Why the next patient has to wait: for running queries to end, or for a rate limit to reset. */
   waitFor?: { what: 'window' } | { what: 'limit'; resetMs: number };
 }
 
 /**
- * Starts the queries of a sweep's next patients as far as its window and the sources' limits let it. Marks, counts,
- * limits and queries are one transaction that nobody shares: what is cut off has done nothing, what is done twice
- * goes on where the first one ended. The counters of the limits, which everybody needs, are taken last; throws
- * OvertakenError when others have used the room meanwhile.
+ * Writes the queries of the next patients, as far as the window of running queries and the sources' limits allow. Outcomes,
+ * counts, limits and queries are one transaction under the lock on the sweep's row: an interrupted call has no effect, and a
+ * repeated one continues where the first ended. The rate limit counters, which all queries share, are locked last.
+ *
+ * @returns undefined when the bulk create or the account no longer exists
+ * @throws OvertakenError when other transactions have used the rate limit meanwhile
  */
 export async function startPage(
   tx: AccountTx,
@@ -43,18 +45,17 @@ export async function startPage(
   if (sweep.ended_at === null) {
     const { open, busy } = await countOpenQueries(tx, requestId);
     const window = Math.max(0, Math.min(pace.windowSize - busy, pace.openMax - open));
-    // One more than can be started tells whether the page is the last one.
+    // One patient more than fits on the page shows whether this page is the last.
     const patients = await nextToSweep(tx, requestId, pace.pageSize + 1);
     const rooms = await readBackgroundRoom(tx, account.settings, sweptSources(account.settings));
     const plan = planPage(patients, account.settings, bySource(rooms), Math.min(pace.pageSize, window));
-    const marks = await write(tx, requestId, plan, callbackKey);
+    const marks = await insertPlanned(tx, requestId, plan, callbackKey);
     queryIds.push(...marks.flatMap(({ queryId }) => queryId ?? []));
 
     const isLast = marks.length === patients.length && patients.length <= pace.pageSize;
     await markSwept(tx, requestId, marks, isLast ? 'completed' : sweep.state);
     if (!isLast) waitFor = reasonToWait(plan, rooms, window);
-    if (!isLast && plan.skipped.length === patients.length)
-      await passOverMore(tx, requestId, account.settings);
+    if (!isLast && plan.skipped.length === patients.length) await skipMore(tx, requestId, account.settings);
     await takeBackgroundRoom(tx, account.settings, startsOf(plan, rooms));
   }
   const progress = await readSweepCounts(tx, requestId);
@@ -70,17 +71,18 @@ const startsOf = ({ starting }: PagePlan, rooms: readonly BackgroundRoom[]) =>
     count: starting.filter(({ sources }) => sources.includes(source)).length,
   }));
 
-/** Where nobody was to be asked, there are often many of them: whole panels opt out, or the account has no source. */
-async function passOverMore(tx: AccountTx, requestId: string, settings: AccountSettings): Promise<void> {
+/** After a page of skipped patients, many more often follow: a whole panel opted out, or no source is enabled. */
+async function skipMore(tx: AccountTx, requestId: string, settings: AccountSettings): Promise<void> {
   const asksNothing = (hieOptOut: boolean) => askedSources(settings, { hieOptOut }).length === 0;
-  await passOver(tx, requestId, {
-    ofNext: PASS_OVER_AT_ONCE,
+  await skipNext(tx, requestId, {
+    ofNext: SKIP_AT_ONCE,
     optedOut: asksNothing(true),
     others: asksNothing(false),
   });
 }
 
-async function write(
+/** Inserts the planned queries and returns the outcome of each patient, started or skipped. */
+async function insertPlanned(
   tx: AccountTx,
   requestId: string,
   { starting, skipped }: PagePlan,

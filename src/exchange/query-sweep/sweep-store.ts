@@ -4,12 +4,12 @@ import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 import type { Database } from '../platform/database/schema.ts';
 import type { SweepState } from './tables.ts';
 
-/** The process that completed a bulk create has this long to start its sweep. */
+/** The process that completed a bulk create has this long to start its post-import queries before the recovery does. */
 const START_GRACE_MS = 60_000;
-/** A sweep whose workflow has not been heard of for that long is looked for. */
+/** A workflow that was last seen this long ago is checked again. */
 const LOOK_AGAIN_MS = 15 * 60_000;
 
-/** Writes the sweep of a completed bulk create, once; nothing for another request, and for a dry run. */
+/** Inserts the sweep of a completed bulk create. Does nothing for a dry run, for any other status, or when it exists. */
 export async function openSweep(tx: AccountTx, requestId: string): Promise<void> {
   await sql`
     insert into bulk_sweep (request_id, account_id, patients)
@@ -19,7 +19,7 @@ export async function openSweep(tx: AccountTx, requestId: string): Promise<void>
   `.execute(tx.db);
 }
 
-/** Takes the sweep's row for this transaction: whoever starts its queries takes turns. */
+/** Locks the sweep's row until the transaction ends, so that pages are started one at a time. */
 export async function lockSweep(
   tx: AccountTx,
   requestId: string,
@@ -32,7 +32,7 @@ export async function lockSweep(
     .executeTakeFirst();
 }
 
-/** Where the sweep of a bulk create stands; undefined before it has begun, and for a dry run. */
+/** Progress of the post-import queries; undefined before they have begun, and for a dry run. */
 export async function readSweepCounts(
   tx: AccountTx,
   requestId: string,
@@ -48,7 +48,7 @@ export async function readSweepCounts(
   return { requestId, state, patients, started, skipped, failed, open };
 }
 
-/** The sweep's queries that have not ended; `busy` are those that do not merely wait for a source's answer. */
+/** How many of the sweep's queries have not ended; `busy` counts those doing work, not just waiting for a source's answer. */
 export async function countOpenQueries(
   tx: AccountTx,
   requestId: string,
@@ -65,7 +65,7 @@ export async function countOpenQueries(
   return rows[0] ?? { open: 0, busy: 0 };
 }
 
-/** Changes the state of a sweep that has not ended; answers the state that it has then. */
+/** Changes the state of a sweep that has not ended; returns its state afterwards, undefined when there is no such sweep. */
 export async function setSweepState(
   tx: AccountTx,
   requestId: string,
@@ -86,7 +86,7 @@ export async function setSweepState(
   return row?.state;
 }
 
-/** Over all accounts: completed bulk creates with patients whose sweep has not begun, and sweeps not heard of for long. */
+/** Over all accounts: completed bulk creates with patients whose sweep has not begun, and open sweeps not seen for long. */
 export async function sweepsToEnsure(
   tx: SystemTx,
   limit: number,
@@ -102,7 +102,7 @@ export async function sweepsToEnsure(
   return rows;
 }
 
-/** The workflow is there; it is not looked for again for a while. */
+/** Records that the sweep's workflow exists now. */
 export async function markSweepSeen(tx: AccountTx, requestId: string): Promise<void> {
   await tx.db
     .updateTable('bulk_sweep')

@@ -15,7 +15,7 @@ interface BulkSweepTable {
   started: Generated<number>;
   skipped: Generated<number>;
   failed: Generated<number>;
-  /** Last sign of life of its workflow. */
+  /** When its workflow was last known to exist. */
   seen_at: Instant;
   ended_at: Date | null;
 }

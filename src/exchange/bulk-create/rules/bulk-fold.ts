@@ -1,14 +1,14 @@
-/** A row that is valid by itself, as the matching rule sees it. */
+/** A row that is valid on its own, reduced to what matching needs. */
 export interface MatchableRow {
   /** Number of the row in the file. */
   row: number;
-  /** Identity keys of its person; any text that is equal when the keys are. */
+  /** Identity keys of its person, in any form in which equal keys are equal strings. */
   keys: readonly string[];
-  /** It asks for a cohort whose purpose is treatment. */
+  /** The row names a cohort whose purpose is treatment. */
   wantsTreatment: boolean;
 }
 
-/** A person who was known before these rows. */
+/** A person who existed before these rows. */
 export interface KnownPerson {
   id: string;
   treatmentRelationship: boolean;
@@ -18,9 +18,9 @@ export interface FoldedPerson {
   id: string;
   isNew: boolean;
   treatmentRelationship: boolean;
-  /** Places of its rows in the list that was folded, in their order. */
+  /** Indexes of the person's rows in the given list, ascending. */
   rows: number[];
-  /** Keys that nobody held. */
+  /** Keys of the person that no person held before these rows. */
   newKeys: string[];
 }
 
@@ -31,18 +31,18 @@ export type RowOutcome =
 
 export interface FoldRules {
   newId(row: MatchableRow): string;
-  /** Why a person, who has these rows already, cannot take the row at this place too. */
+  /** Why the row at this index does not fit a person with the rows it already has; undefined when it fits. */
   whyFull?(person: FoldedPerson, place: number): string | undefined;
 }
 
-const NOBODY: readonly FoldedPerson[] = [];
+const NO_PERSONS: readonly FoldedPerson[] = [];
 
 /**
- * What creating or matching the rows one after the other would do (save-patient.ts), without doing it: who is new, who
- * holds which key in the end, which rows make one person. A row that consent bars, or for which there is no room, changes
- * nothing.
+ * Computes what saving the rows one after the other (save-patient.ts) would do: which persons are new, which keys each
+ * person holds in the end, and which rows belong to one person. A row refused for lack of consent, or because a list would
+ * exceed its limit, changes nothing.
  *
- * `known`: who holds keys of these rows before them, the oldest first. Where keys point to several, the oldest wins.
+ * @param known persons that held keys of these rows before, oldest first; if a row's keys match several, the oldest wins
  */
 export function foldRows(
   rows: readonly MatchableRow[],
@@ -50,7 +50,7 @@ export function foldRows(
   { newId, whyFull }: FoldRules,
 ): { outcomes: RowOutcome[]; persons: FoldedPerson[] } {
   const persons: FoldedPerson[] = [];
-  /** Place in `persons` of who holds a key; lower is older. */
+  /** For each key, the index in `persons` of the person that holds it; a lower index is an older person. */
   const holders = new Map<string, number>();
   for (const { person, keys } of known) {
     for (const key of keys) if (!holders.has(key)) holders.set(key, persons.length);
@@ -58,14 +58,14 @@ export function foldRows(
     persons.push({ id, isNew: false, treatmentRelationship, rows: [], newKeys: [] });
   }
   const outcomes = rows.map((row, place): RowOutcome => {
-    const found: number[] = [];
+    const matches: number[] = [];
     for (const key of row.keys) {
       const holder = holders.get(key);
-      if (holder !== undefined && !found.includes(holder)) found.push(holder);
+      if (holder !== undefined && !matches.includes(holder)) matches.push(holder);
     }
-    found.sort((left, right) => left - right);
-    const isNew = found.length === 0;
-    const at = found[0] ?? persons.length;
+    matches.sort((left, right) => left - right);
+    const isNew = matches.length === 0;
+    const at = matches[0] ?? persons.length;
     if (isNew) persons.push({ id: newId(row), isNew, treatmentRelationship: true, rows: [], newKeys: [] });
     const person = persons[at] as FoldedPerson;
     if (row.wantsTreatment && !person.treatmentRelationship) return { kind: 'no-consent', person };
@@ -77,7 +77,8 @@ export function foldRows(
       holders.set(key, at);
       person.newKeys.push(key);
     }
-    const alsoMatches = found.length > 1 ? found.slice(1).flatMap((other) => persons[other] ?? []) : NOBODY;
+    const alsoMatches =
+      matches.length > 1 ? matches.slice(1).flatMap((other) => persons[other] ?? []) : NO_PERSONS;
     return { kind: isNew ? 'created' : 'updated', person, alsoMatches };
   });
   return { outcomes, persons };

@@ -1,8 +1,8 @@
 import type { BulkCounts } from '../../../contract/bulk-create-workflow.ts';
 
 /**
- * How fast a bulk create handles its rows, over the time that it was not paused, and, while it does, how long the rest
- * takes at that pace. Nothing before the first rows are done.
+ * The pace of a bulk create in rows per second, without pauses, and, while rows are processed, the seconds left at that
+ * pace. Empty before the first rows are done.
  */
 export function bulkPace(request: {
   status: string;

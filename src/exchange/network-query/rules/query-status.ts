@@ -8,14 +8,14 @@ export interface AttemptOutcome {
   /** Counts from 1 for each source. */
   attempt: number;
   status: AttemptStatus;
-  /** The attempt failed and a further one is due. */
+  /** The attempt failed and a further one follows. */
   willRetry: boolean;
 }
 
 /**
- * Overall status of a query: running while any source runs or is due for another attempt, then decided by each
- * source's last attempt: all completed, all failed, else partial. A query none of whose sources could start has
- * failed. (interface-decisions.md, "Overall status")
+ * Overall status of a query: `running` while any source runs or awaits another attempt. After that each source's last
+ * attempt decides: all completed, all failed, otherwise partial. A query without any started source has failed.
+ * (docs/interface.md, "Network query overall status")
  */
 export function overallStatus(attempts: readonly AttemptOutcome[]): QueryStatus {
   const last = lastAttempts(attempts);

@@ -62,7 +62,7 @@ const noSweep: Refused = {
   what: 'a bulk create without a sweep',
   status: 404,
   send: (world) => bulkIn(world, 'processing'),
-  message: 'Sweep of queries of this bulk create not found',
+  message: 'Post-import queries of this bulk create not found',
 };
 
 export const bulkCreateCases: Record<
