@@ -66,7 +66,7 @@ export async function createCrossAccountEnvironment() {
       openSession: async () => ({ url: 'https://identity.example.org/' }),
       openChallenge: async () => ({ url: 'https://identity.example.org/', method: 'totp' }),
     },
-    messages: { launch: () => undefined, receiptCame: () => undefined },
+    messages: { launch: () => undefined, receiptArrived: () => undefined },
   });
   return {
     base,

@@ -34,7 +34,7 @@ beforeAll(async () => {
     exchangeUrl: `http://127.0.0.1:${port}`,
   });
   gateway = await createTestGateway({
-    messages: { launch: () => undefined, receiptCame: () => undefined },
+    messages: { launch: () => undefined, receiptArrived: () => undefined },
     messageSecret: SECRET,
     trustedProxies: ['loopback'],
   });
@@ -203,13 +203,18 @@ test('of a repeat are kept once, however many twins come at the same time', asyn
 });
 
 test.each([
-  ['that are no base64', [{ ...letter, content: 'no base64!' }], 422, 'attachments[0].content is base64'],
-  ['that are empty', [letter, { ...letter, content: '' }], 422, 'attachments[1].content is base64'],
-  ['without a name', [{ ...letter, fileName: ' ' }], 422, 'attachments[0].fileName has 1 to 255'],
-  ['of a type that is none', [{ ...letter, contentType: 'text' }], 422, 'attachments[0].contentType is'],
-  ['that are no objects', ['letter'], 422, 'attachments[0] is not an object'],
+  [
+    'that are no base64',
+    [{ ...letter, content: 'no base64!' }],
+    422,
+    'attachments[0].content must be base64',
+  ],
+  ['that are empty', [letter, { ...letter, content: '' }], 422, 'attachments[1].content must be base64'],
+  ['without a name', [{ ...letter, fileName: ' ' }], 422, 'attachments[0].fileName must have 1 to 255'],
+  ['of a type that is none', [{ ...letter, contentType: 'text' }], 422, 'attachments[0].contentType must be'],
+  ['that are no objects', ['letter'], 422, 'attachments[0] must be an object'],
   ['too many', Array.from({ length: 51 }, () => letter), 422, '51 attachments; at most 50'],
-  ['too large', [{ ...letter, content: 'A'.repeat(26_800_000) }], 413, '20100000 bytes together; at most'],
+  ['too large', [{ ...letter, content: 'A'.repeat(26_800_000) }], 413, '20100000 bytes in total; at most'],
 ])('%s are refused with the reason, and nothing is kept', async (_, attachments, status, reason) => {
   const before = await gateway.blobCount();
   const payload = JSON.stringify({

@@ -34,7 +34,7 @@ beforeAll(async () => {
   gateway = await createTestGateway({
     messages: {
       launch: (_accountId, id) => void launched.push(id),
-      receiptCame: (id) => void receipts.push(id),
+      receiptArrived: (id) => void receipts.push(id),
     },
     messageSecret: SECRET,
   });

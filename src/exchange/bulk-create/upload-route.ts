@@ -32,7 +32,7 @@ export function addBulkUploadRoute(
   deps: UploadDeps,
   limits: Partial<UploadLimits> = {},
 ): void {
-  const places = new Places(PLACES, 'Too many files are being uploaded at the moment; try again later');
+  const places = new Places(PLACES, 'Too many files are being uploaded at the moment');
   app.removeAllContentTypeParsers();
   // The body stays a stream, whatever its Content-Type.
   app.addContentTypeParser('*', (_request, _body, done) => done(null));

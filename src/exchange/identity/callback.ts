@@ -23,7 +23,7 @@ const callbackSchema = z.discriminatedUnion('type', [
     reference: z.uuid(),
     /** The partner's own id of the person. */
     subject: text,
-    /** Whom the person turned out to be. */
+    /** The verified person. */
     person: z.object({ firstName: text, lastName: text, dob: z.iso.date() }),
   }),
   z.object({ type: z.literal('challenge.verified'), reference: z.uuid() }),
@@ -31,21 +31,22 @@ const callbackSchema = z.discriminatedUnion('type', [
 ]);
 type Callback = z.output<typeof callbackSchema>;
 
-export const SOMEBODY_ELSE = 'The verified person is not this patient';
+export const OTHER_PERSON = 'The verified person is not this patient';
 const NOT_VERIFIED = 'The identity partner could not verify the person';
 
 export interface IdentityCallbackDeps {
   store: Store;
   linkSigningKey: string;
-  /** Of tests; default the machine's. */
+  /** For tests; default: the system clock. */
   clock?: () => Date;
 }
 
 /**
- * What the identity partner tells of a session or a challenge; its signature was checked before. The first outcome counts, a
- * repeat changes nothing. 200: taken, or known. 400: unreadable. 404: unknown. 410: it came after the expiry.
+ * Handles the identity partner's callback with the outcome of a session or challenge; the signature was already checked. The
+ * first outcome counts, a repeated callback changes nothing. Statuses: 200 accepted, or already known; 400 unreadable;
+ * 404 unknown reference; 410 received after the expiry.
  */
-export async function takeIdentityCallback(
+export async function handleIdentityCallback(
   deps: IdentityCallbackDeps,
   rawBody: Buffer,
 ): Promise<{ status: 200 | 400 | 404 | 410 }> {
@@ -56,16 +57,16 @@ export async function takeIdentityCallback(
   if (accountId === undefined) return { status: 404 };
   const now = deps.clock?.() ?? new Date();
   return deps.store.asAccount(accountId, (tx) =>
-    kind === 'session' ? endOfSession(tx, callback, now) : endOfChallenge(tx, deps, callback, now),
+    kind === 'session' ? applyToSession(tx, callback, now) : applyToChallenge(tx, deps, callback, now),
   );
 }
 
-interface Taken {
+interface Handled {
   status: 200 | 404 | 410;
 }
 
-async function endOfSession(tx: AccountTx, callback: Callback, now: Date): Promise<Taken> {
-  const session = await findSession(tx, callback.reference, { hold: true });
+async function applyToSession(tx: AccountTx, callback: Callback, now: Date): Promise<Handled> {
+  const session = await findSession(tx, callback.reference, { lock: true });
   if (session === undefined) return { status: 404 };
   if (session.status !== 'pending') return { status: 200 };
   if (session.expiresAt <= now) return { status: 410 };
@@ -75,14 +76,14 @@ async function endOfSession(tx: AccountTx, callback: Callback, now: Date): Promi
     return { status: 200 };
   }
   const { firstName, lastName, dob } = callback.person;
-  // Whoever passed may hold the patient's link without being the patient.
+  // The person who followed the link and was verified need not be the patient.
   const isPatient = agreesWithPerson(patient, {
     resourceType: 'Patient',
     name: [{ given: [firstName], family: lastName }],
     birthDate: dob,
   });
   if (!isPatient) {
-    await endSession(tx, session.id, { status: 'failed', reason: SOMEBODY_ELSE }, now);
+    await endSession(tx, session.id, { status: 'failed', reason: OTHER_PERSON }, now);
     return { status: 200 };
   }
   const proofedIdentityId = uuidv7();
@@ -105,13 +106,13 @@ async function endOfSession(tx: AccountTx, callback: Callback, now: Date): Promi
   return { status: 200 };
 }
 
-async function endOfChallenge(
+async function applyToChallenge(
   tx: AccountTx,
   { linkSigningKey }: IdentityCallbackDeps,
   callback: Callback,
   now: Date,
-): Promise<Taken> {
-  const challenge = await findChallenge(tx, callback.reference, { hold: true });
+): Promise<Handled> {
+  const challenge = await findChallenge(tx, callback.reference, { lock: true });
   if (challenge === undefined) return { status: 404 };
   if (challenge.status !== 'pending') return { status: 200 };
   if (challenge.expiresAt <= now) return { status: 410 };

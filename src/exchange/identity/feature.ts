@@ -7,7 +7,7 @@ import {
 } from '../platform/feature.ts';
 import { addIdentityCallbackRoute, addIdentityReturnRoutes, addIdentityRoutes } from './routes.ts';
 
-/** Identity sessions and AAL2 challenges for individual access. */
+/** Identity sessions and AAL2 challenges for Individual Access Services (purpose `ias`). */
 export const identityFeature = {
   open: NOTHING_OPEN,
   routes(

@@ -42,19 +42,19 @@ export async function insertSession(
     .execute();
 }
 
-/** One that the partner never opened. */
+/** Deletes a row that the partner refused to open. */
 export async function deleteSession(tx: AccountTx, id: string): Promise<void> {
   await tx.db.deleteFrom('identity_session').where('id', '=', id).execute();
 }
 
-/** @param hold until the transaction ends, so that one of several callbacks decides */
+/** @param lock locks the row until the transaction ends, so that only the first of several callbacks takes effect */
 export async function findSession(
   tx: AccountTx,
   id: string,
-  { hold = false } = {},
+  { lock = false } = {},
 ): Promise<StoredSession | undefined> {
   let query = tx.db.selectFrom('identity_session').selectAll().where('id', '=', id);
-  if (hold) query = query.forUpdate();
+  if (lock) query = query.forUpdate();
   const row = await query.executeTakeFirst();
   return (
     row && {
@@ -110,7 +110,7 @@ export async function findProofedIdentity(
     .executeTakeFirst();
 }
 
-/** Who was verified by a session; undefined when nobody was. */
+/** The identity that a session verified; undefined when it verified none. */
 export async function findIdentityOfSession(
   tx: AccountTx,
   sessionId: string,
@@ -139,19 +139,19 @@ export async function insertChallenge(
     .execute();
 }
 
-/** One that the partner never opened. */
+/** Deletes a row that the partner refused to open. */
 export async function deleteChallenge(tx: AccountTx, id: string): Promise<void> {
   await tx.db.deleteFrom('aal2_challenge').where('id', '=', id).execute();
 }
 
-/** @param hold until the transaction ends, so that one of several callbacks decides */
+/** @param lock locks the row until the transaction ends, so that only the first of several callbacks takes effect */
 export async function findChallenge(
   tx: AccountTx,
   id: string,
-  { hold = false } = {},
+  { lock = false } = {},
 ): Promise<StoredChallenge | undefined> {
   let query = tx.db.selectFrom('aal2_challenge').selectAll().where('id', '=', id);
-  if (hold) query = query.forUpdate();
+  if (lock) query = query.forUpdate();
   const row = await query.executeTakeFirst();
   return (
     row && {
@@ -186,7 +186,7 @@ export async function endChallenge(
     .execute();
 }
 
-/** The session of this hash, when it is the identity's and the identity is the patient's. */
+/** The AAL2 session with this hash, if it belongs to the identity and the identity to the patient. */
 export async function findAal2Session(
   tx: AccountTx,
   of: { sessionHash: Buffer; proofedIdentityId: string; patientId: string },
@@ -204,7 +204,7 @@ export async function findAal2Session(
   return { challengeId: row.id, expiresAt: row.session_expires_at };
 }
 
-/** Whose account a session or a challenge is; for the partner's callbacks, which know no accounts. */
+/** The account of a session or challenge; the partner's callbacks carry only its id. */
 export async function accountOfVerification(
   tx: SystemTx,
   kind: 'session' | 'challenge',

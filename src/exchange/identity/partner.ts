@@ -3,20 +3,20 @@ import type { Demographics } from '../patients/rules/demographics.ts';
 import { createPartnerHttp, type PartnerConfig, PartnerFailure } from '../platform/partners/partner-http.ts';
 
 interface Opening {
-  /** Our id of it, which the partner's callback names. */
+  /** Our id of the session or challenge; the partner's callback names it. */
   reference: string;
-  /** Where the partner tells the outcome, signed, before it sends the person back. */
+  /** Where the partner posts the signed outcome, before it sends the person back. */
   callbackUrl: string;
   /** Where the partner sends the person's browser afterwards. */
   returnUrl: string;
   expiresAt: Date;
 }
 
-/** Whoever verifies people for us (docs/decisions/0041-the-identity-partner.md). Both methods throw PartnerFailure. */
+/** The partner that verifies identities (docs/decisions/0041-the-identity-partner.md). Both methods throw PartnerFailure. */
 export interface IdentityPartner {
-  /** A verification of whether somebody is this person. Returns the address of its page. */
+  /** Opens a verification that its visitor is this person. Returns the URL of the partner's page. */
   openSession(opening: Opening & { person: Demographics }): Promise<{ url: string }>;
-  /** Two factors of somebody whom the partner has verified before, under its own id of them. */
+  /** Opens a two-factor challenge for a person the partner has verified before; `subject` is the partner's id of the person. */
   openChallenge(opening: Opening & { subject: string }): Promise<{ url: string; method: string }>;
 }
 
@@ -27,15 +27,16 @@ export function createIdentityPartner(config: PartnerConfig): IdentityPartner {
   const http = createPartnerHttp('identity partner', config);
   const { origin } = new URL(config.baseUrl);
 
-  /** People are sent there: nowhere but to https, or where the operator has said that the partner is. */
+  /** Validates an answer. People are sent to its URL, so it must be https or on the configured address of the partner. */
   function read<S extends typeof sessionSchema>(schema: S, answer: unknown): z.output<S> {
     const parsed = schema.safeParse(answer);
-    const isFit = parsed.success && (parsed.data.url.startsWith('https:') || isBelow(parsed.data.url));
-    if (!parsed.success || !isFit)
-      throw new PartnerFailure('bad-answer', 'The identity partner answered without a usable address');
+    const isAllowed =
+      parsed.success && (parsed.data.url.startsWith('https:') || isOfPartner(parsed.data.url));
+    if (!parsed.success || !isAllowed)
+      throw new PartnerFailure('bad-answer', 'The identity partner answered without a usable URL');
     return parsed.data;
   }
-  const isBelow = (url: string): boolean => new URL(url).origin === origin;
+  const isOfPartner = (url: string): boolean => new URL(url).origin === origin;
 
   return {
     openSession: async ({ person, expiresAt, ...opening }) => {

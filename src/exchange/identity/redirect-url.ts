@@ -3,8 +3,9 @@ import ipaddr from 'ipaddr.js';
 import { InvalidRequestError } from '../platform/errors.ts';
 
 /**
- * Whether a browser may be sent there: https only, so no script schemes, no custom schemes that another app could claim,
- * and nothing in it that a reader of the address would be misled by. The embedded stack's callers may be on this machine.
+ * Why a browser may not be redirected to this URL; undefined when it may. Only https is allowed: no script schemes, and no
+ * custom schemes that another app could claim. User names and fragments are refused, because they can mislead a reader of the
+ * address. `allowLoopback` also allows http to this machine, for the embedded stack.
  */
 export function refusedRedirect(
   address: string,
@@ -19,13 +20,13 @@ export function refusedRedirect(
   return isLoopback && allowLoopback ? undefined : 'must be an https address';
 }
 
-/** Throws InvalidRequestError. */
+/** Throws InvalidRequestError for a URL that `refusedRedirect` refuses. */
 export function checkRedirect(address: string, rules: { allowLoopback: boolean }): void {
   const refused = refusedRedirect(address, rules);
   if (refused !== undefined) throw new InvalidRequestError([{ path: 'redirectUrl', message: refused }]);
 }
 
-/** The caller's address with what came of it; its own parameters stay, ours win. */
+/** The caller's URL with the outcome as query parameters. Its other parameters stay; those of the same name are replaced. */
 export function redirectWith(address: string, params: Readonly<Record<string, string>>): string {
   const url = new URL(address);
   for (const [name, value] of Object.entries(params)) url.searchParams.set(name, value);

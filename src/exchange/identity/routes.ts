@@ -5,12 +5,13 @@ import type { Operations } from '../platform/http/operations.ts';
 import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-route.ts';
 import { refuseUnsigned, verifySourceCallback } from '../sources/callback.ts';
 import { aal2SessionId } from './aal2-session.ts';
-import { takeIdentityCallback } from './callback.ts';
+import { handleIdentityCallback } from './callback.ts';
 import { findChallenge, findIdentityOfSession, findProofedIdentity, findSession } from './identity-store.ts';
 import { redirectWith } from './redirect-url.ts';
 import type { VerificationState } from './tables.ts';
 import { createVerifications } from './verifications.ts';
 
+/** Identity sessions and AAL2 challenges (docs/interface.md, "Individual access (IAS)"). */
 export function addIdentityRoutes(operations: Operations, deps: GatewayPlatform): void {
   const verifications = createVerifications(deps);
   const now = (): Date => deps.clock?.() ?? new Date();
@@ -72,7 +73,10 @@ const stateOf = (
 
 const BODY_BYTES_MAX = 64 * 1024;
 
-/** Where the identity partner tells outcomes. No API key: it signs its body, which therefore is kept as it came. */
+/**
+ * Adds the route for the identity partner's outcomes. It needs no API key: the partner signs the body, which stays raw bytes,
+ * because the signature covers them.
+ */
 export function addIdentityCallbackRoute(
   app: FastifyInstance,
   deps: Pick<GatewayPlatform, 'store' | 'webhookDispatcher' | 'linkSigningKey' | 'identitySecret' | 'clock'>,
@@ -91,18 +95,18 @@ export function addIdentityCallbackRoute(
       if (identitySecret === undefined) return reply.code(404).send();
       if (!verifySourceCallback(identitySecret, request.headers, body).isGenuine)
         return reply.code(401).send();
-      const { status } = await takeIdentityCallback(deps, body);
+      const { status } = await handleIdentityCallback(deps, body);
       return reply.code(status).send();
     },
   );
 }
 
-/** How long a browser that came before the partner's word waits until it asks again. */
+/** A browser that arrives before the partner's outcome reloads after this time. */
 const WAIT_SECONDS = 2;
 
 /**
- * Where the partner sends the person's browser: on to the caller's address, with what came of it. Only the partner's signed
- * word counts, never that somebody came here; the browser waits for it.
+ * Adds the routes to which the partner sends the person's browser. They redirect to the caller's URL with the outcome. Only the
+ * partner's signed callback decides the outcome, never the visit itself; until it arrives, the browser reloads.
  */
 export function addIdentityReturnRoutes(
   app: FastifyInstance,
@@ -126,8 +130,8 @@ export function addIdentityReturnRoutes(
         });
         return session;
       });
-      if (isOpen(session)) return askAgain(reply);
-      return sendOn(reply, session.redirectUrl, { sessionId: session.id, status: outcomeOf(session) });
+      if (isOpen(session)) return sendWaitingPage(reply);
+      return redirect(reply, session.redirectUrl, { sessionId: session.id, status: outcomeOf(session) });
     },
   );
 
@@ -137,8 +141,8 @@ export function addIdentityReturnRoutes(
       await auditLink(tx, request, { operation: 'returnFromAal2Challenge', targetId: challenge.id });
       return challenge;
     });
-    if (isOpen(challenge)) return askAgain(reply);
-    return sendOn(reply, challenge.redirectUrl, {
+    if (isOpen(challenge)) return sendWaitingPage(reply);
+    return redirect(reply, challenge.redirectUrl, {
       status: outcomeOf(challenge),
       ...(challenge.status === 'verified' && {
         aal2SessionId: aal2SessionId(deps.linkSigningKey, challenge.id),
@@ -147,21 +151,21 @@ export function addIdentityReturnRoutes(
   });
 }
 
-/** What never came to an end has failed. */
+/** A verification that expired without an outcome counts as failed. */
 const outcomeOf = ({ status }: { status: VerificationState }): 'verified' | 'failed' =>
   status === 'verified' ? 'verified' : 'failed';
 
-/** Nothing of this address, which is a secret, goes on to the next page as its referrer. */
-const sendOn = (reply: FastifyReply, address: string, params: Record<string, string>): FastifyReply =>
+/** No referrer: the address of this page is a secret, and the next page must not receive it. */
+const redirect = (reply: FastifyReply, address: string, params: Record<string, string>): FastifyReply =>
   reply
     .code(303)
     .headers({ location: redirectWith(address, params), 'referrer-policy': 'no-referrer' })
     .send();
 
-const askAgain = (reply: FastifyReply): FastifyReply =>
+const sendWaitingPage = (reply: FastifyReply): FastifyReply =>
   reply
     .headers({ refresh: String(WAIT_SECONDS), 'referrer-policy': 'no-referrer' })
     .type('text/html; charset=utf-8')
     .send(
-      '<!doctype html><html lang="en"><title>One moment</title><p>One moment: the verification is not confirmed yet.</p></html>',
+      '<!doctype html><html lang="en"><title>One moment</title><p>One moment: your verification is being confirmed. This page continues on its own.</p></html>',
     );

@@ -15,32 +15,35 @@ import {
 import type { IdentityPartner } from './partner.ts';
 import { checkRedirect } from './redirect-url.ts';
 
-/** A person is given days: the address may reach them by post or e-mail. */
+/** Lifetime of a session. The person has days, because the link may arrive by post or e-mail. */
 const SESSION_MS = 7 * 24 * 3_600_000;
-/** A challenge is made when its person is there. */
+/** Lifetime of a challenge, which is started while the person is present. */
 const CHALLENGE_MS = 3_600_000;
-/** A person who was verified in the last minute still has to find their way back. */
+/** The return link outlives the verification, so that a person verified in the last minute can still return. */
 const RETURN_GRACE_MS = 3_600_000;
 
 export interface VerificationDeps {
   store: Store;
-  /** Undefined: nobody verifies people for this service. */
+  /** Undefined when no identity partner is configured. */
   identityPartner?: IdentityPartner;
   links: LinkMaker;
   publicBaseUrl: string;
   allowLoopbackWebhooks: boolean;
-  /** Of tests; default the machine's. */
+  /** For tests; default: the system clock. */
   clock?: () => Date;
 }
 
-/** Sessions and challenges at the identity partner. Each throws 400, 404, and 503 while the partner cannot be reached. */
+/** Opens sessions and challenges at the identity partner. Both throw 400, 404, and 503 when the partner cannot be reached. */
 export function createVerifications(deps: VerificationDeps) {
   const { store } = deps;
   const now = (): Date => deps.clock?.() ?? new Date();
   const callbackUrl = `${deps.publicBaseUrl}/identity/callback`;
 
-  /** The row is there before the partner hears of it, so that no outcome comes too early; it goes when the partner refuses. */
-  async function opened<T>(
+  /**
+   * Calls the partner. The caller has committed the row before, so that no outcome arrives too early; `undo` deletes it when
+   * the partner refuses.
+   */
+  async function openAtPartner<T>(
     accountId: string,
     open: (partner: IdentityPartner) => Promise<T>,
     undo: (tx: AccountTx) => Promise<void>,
@@ -50,7 +53,9 @@ export function createVerifications(deps: VerificationDeps) {
     } catch (error) {
       await store.asAccount(accountId, undo);
       if (!(error instanceof PartnerFailure)) throw error;
-      throw new UnavailableError('The identity partner cannot be reached now; try again', { cause: error });
+      throw new UnavailableError('The identity partner cannot be reached now; try again later', {
+        cause: error,
+      });
     }
   }
 
@@ -71,7 +76,7 @@ export function createVerifications(deps: VerificationDeps) {
         return patient;
       });
       const target = { accountId, targetId: sessionId };
-      const { url } = await opened(
+      const { url } = await openAtPartner(
         accountId,
         (partner) =>
           partner.openSession({
@@ -108,7 +113,7 @@ export function createVerifications(deps: VerificationDeps) {
         return identity;
       });
       const target = { accountId, targetId: challengeId };
-      const { url, method } = await opened(
+      const { url, method } = await openAtPartner(
         accountId,
         (partner) =>
           partner.openChallenge({
@@ -127,5 +132,8 @@ export function createVerifications(deps: VerificationDeps) {
 
 function partnerOf({ identityPartner }: VerificationDeps): IdentityPartner {
   if (identityPartner !== undefined) return identityPartner;
-  throw new ExchangeError(503, 'This service has no identity partner; ask its operator');
+  throw new ExchangeError(
+    503,
+    'Identities cannot be verified: no identity partner is configured; ask the operator of this service',
+  );
 }

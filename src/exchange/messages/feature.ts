@@ -9,7 +9,7 @@ import { attachmentsToRead } from './read-attachments.ts';
 import { addMessageCallbackRoute, addMessageRoutes } from './routes.ts';
 import { createTransmission } from './transmission.ts';
 
-/** Messages between providers: E12, sending, and what the transport partner brings. */
+/** Messages between providers: E12, sending, and the transport partner's callbacks. */
 export const messagesFeature = {
   open(
     platform: Platform,

@@ -14,16 +14,21 @@ import { findByIdentityKeys } from '../patients/patient-store.ts';
 import { identityKeys } from '../patients/rules/identity-keys.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
 import { readAttachments } from './attachments.ts';
-import { dropBytes, insertAttachments, type KeptAttachment, keepBytes } from './keep-attachments.ts';
 import { accountOfMessage, accountsAt, insertMessage, isKnownMessage } from './message-store.ts';
+import {
+  deleteAttachments,
+  insertAttachments,
+  type StoredAttachment,
+  storeAttachments,
+} from './store-attachments.ts';
 import { announceMessage } from './transitions.ts';
 
 const name = z.string().trim().min(1).max(200);
-/** A blank separates names, as in what callers say of a patient. */
+/** A space separates names, as in the names of a patient (E4). */
 const names = boundedList(z.array(name).min(1), NAMES_MAX.parts).transform((values) =>
   values.flatMap(splitNames),
 );
-/** Of the XDR submission set's source patient, or of the Direct message's context. */
+/** The patient of the message: the source patient of the XDR submission set, or the context of the Direct message. */
 const personSchema = z.object({
   firstNames: names,
   lastNames: names,
@@ -34,18 +39,18 @@ const personSchema = z.object({
     .max(20)
     .regex(/^\d{5}/),
 });
-/** Without the characters that PostgreSQL has no place for: NUL, and halves of surrogate pairs. */
+/** Removes the characters that PostgreSQL cannot store: NUL, and lone halves of surrogate pairs. */
 const storable = (text: string): string => text.replaceAll(/[\0\p{Surrogate}]/gu, '');
 const messageSchema = z.object({
   type: z.literal('message'),
-  /** The partner's own id: a repeat has the same. */
+  /** The partner's id of the message; a repeated callback carries the same id. */
   messageId: z.string().min(1).max(500),
   destination: z
     .string()
     .max(400)
     .transform((value) => value.trim().replace(/^urn:oid:/i, ''))
     .refine((value) => transportOf(value) !== undefined),
-  /** Of a message by XDR. */
+  /** Required for XDR, not allowed for Direct. */
   network: z.enum(MESSAGE_NETWORKS).optional(),
   subject: z.string().transform(storable).pipe(z.string().trim().min(1).max(1_000)),
   body: z.string().max(MESSAGE_BODY_LENGTH_MAX).transform(storable).optional(),
@@ -62,36 +67,37 @@ type InboundMessage = z.output<typeof messageSchema>;
 export interface MessageCallbackDeps {
   store: Store;
   blobs: Pick<BlobStore, 'put' | 'delete'>;
-  /** Matches a message's patient (ID_HMAC_KEY). */
+  /** ID_HMAC_KEY, for matching a message's patient. */
   idHmacKey: string;
-  receiptCame(messageId: string): void;
+  receiptArrived(messageId: string): void;
 }
 
-/** How a callback is answered. With a `problem`, the partner is told it. */
+/** The response to a callback. A `problem` is returned to the partner as the error message. */
 export interface CallbackAnswer {
   status: 200 | 400 | 404 | 409 | 413 | 422;
   problem?: string;
 }
 
 /**
- * What the transport partner tells: a message for one of our accounts, or that one of ours has a receipt. Its signature was
- * checked before. 200: taken, or known. 400: unreadable. 404: nobody receives there, or no such message. 409: several
- * accounts receive there. 413, 422: its attachments are too large, or cannot be read (docs/decisions/0047-…).
+ * Handles a callback of the transport partner whose signature was already checked: an inbound message, or a receipt for an
+ * outbound one. Statuses: 200 accepted, or already known; 400 unreadable; 404 no account receives at this destination, or no
+ * such message; 409 several accounts receive at this destination; 413 or 422 the attachments are too large or invalid
+ * (docs/decisions/0047-…).
  */
-export async function takeMessageCallback(
+export async function handleMessageCallback(
   deps: MessageCallbackDeps,
   rawBody: Buffer,
 ): Promise<CallbackAnswer> {
   const callback = readCallback(rawBody);
   if (callback === undefined) return { status: 400 };
-  if (callback.type === 'message') return takeMessage(deps, callback);
+  if (callback.type === 'message') return handleMessage(deps, callback);
   const accountId = await deps.store.asSystem((tx) => accountOfMessage(tx, callback.reference));
   if (accountId === undefined) return { status: 404 };
-  deps.receiptCame(callback.reference);
+  deps.receiptArrived(callback.reference);
   return { status: 200 };
 }
 
-async function takeMessage(deps: MessageCallbackDeps, message: InboundMessage): Promise<CallbackAnswer> {
+async function handleMessage(deps: MessageCallbackDeps, message: InboundMessage): Promise<CallbackAnswer> {
   const { store, blobs } = deps;
   const { destination, network } = message;
   const transportMethod = transportOf(destination);
@@ -105,25 +111,25 @@ async function takeMessage(deps: MessageCallbackDeps, message: InboundMessage): 
   const partnerKey = createHash('sha256').update(message.messageId).digest();
   if (await store.asAccount(accountId, (tx) => isKnownMessage(tx, partnerKey))) return { status: 200 };
 
-  const kept = await keepBytes(blobs, read.attachments);
+  const attachments = await storeAttachments(blobs, read.attachments);
   try {
     const isNew = await store.asAccount(accountId, (tx) =>
-      writeMessage(tx, deps, { message, transportMethod, partnerKey }, kept),
+      writeMessage(tx, deps, { message, transportMethod, partnerKey }, attachments),
     );
-    // Another delivery of the same message was stored first, with its own bytes.
-    if (!isNew) await dropBytes(blobs, kept);
+    // Another delivery of the same message was stored first, with its own blobs.
+    if (!isNew) await deleteAttachments(blobs, attachments);
     return { status: 200 };
   } catch (error) {
-    // Where a commit got no answer it may have been one; bytes without a row harm nobody, a row without its bytes does.
-    const isNeeded = await store
+    // The commit may have succeeded although its answer was lost. A blob without a row does no harm; a row without its blob does.
+    const isReferenced = await store
       .asAccount(accountId, (tx) => isKnownMessage(tx, partnerKey))
       .catch(() => true);
-    if (!isNeeded) await dropBytes(blobs, kept);
+    if (!isReferenced) await deleteAttachments(blobs, attachments);
     throw error;
   }
 }
 
-/** Writes message, documents and event in one transaction. False when the message is already there. */
+/** Writes message, documents and event in one transaction. Returns false when the message is already stored. */
 async function writeMessage(
   tx: AccountTx,
   { idHmacKey }: Pick<MessageCallbackDeps, 'idHmacKey'>,
@@ -132,7 +138,7 @@ async function writeMessage(
     transportMethod,
     partnerKey,
   }: { message: InboundMessage; transportMethod: TransportMethod; partnerKey: Buffer },
-  kept: readonly KeptAttachment[],
+  attachments: readonly StoredAttachment[],
 ): Promise<boolean> {
   const patientId = await patientOf(tx, idHmacKey, message.patient);
   const stored = await insertMessage(tx, {
@@ -145,18 +151,18 @@ async function writeMessage(
     destination: message.destination,
     subject: message.subject,
     body: message.body ?? null,
-    attachments: kept.map(({ id }) => id),
+    attachments: attachments.map(({ id }) => id),
     intendedRecipientNpi: message.intendedRecipientNpi ?? [],
     partnerKey,
-    toBeRead: patientId !== null && kept.length > 0,
+    toBeRead: patientId !== null && attachments.length > 0,
   });
   if (stored === undefined) return false;
-  await insertAttachments(tx, stored, kept);
+  await insertAttachments(tx, stored, attachments);
   await announceMessage(tx, 'message.received', stored);
   return true;
 }
 
-/** By the matching rule of the account's patients; nobody rather than a guess. */
+/** The patient of the message by the account's identity keys; null when none or several match. */
 async function patientOf(
   tx: AccountTx,
   hmacKey: string,

@@ -12,17 +12,17 @@ import { createBackground, startOnce } from '../platform/workflows/start-workflo
 import { markTransmissionStarted, messagesToEnsure } from './message-store.ts';
 import { endTransmission } from './transitions.ts';
 
-/** The workflows that bring messages out. */
+/** Starts and signals the workflows that transmit messages. */
 export interface MessageLauncher {
-  /** Starts the workflow of a committed message, soon and in the background; what fails here `reconcile` starts. */
+  /** Starts the workflow of a committed message in the background. When that fails, `reconcile` starts it later. */
   launch(accountId: string, messageId: string): void;
-  /** The network has something to tell of it: the workflow asks at once instead of later. */
-  receiptCame(messageId: string): void;
+  /** Signals the workflow, in the background, that a receipt arrived, so that it checks the delivery now instead of later. */
+  receiptArrived(messageId: string): void;
   recovery: Recovery;
   drain(): Promise<void>;
 }
 
-/** What the process that committed it has this long to do itself. */
+/** The process that committed a message has this long to start its workflow itself. */
 const GRACE_MS = 5_000;
 
 export function createMessageLauncher(deps: {
@@ -43,7 +43,7 @@ export function createMessageLauncher(deps: {
       requestId: messageId,
       priority: PRIORITY.interactive,
       summary: 'Message to another provider',
-      details: STORY,
+      details: WORKFLOW_DETAILS,
     });
     await store.asAccount(accountId, async (tx) => {
       await markTransmissionStarted(tx, messageId);
@@ -55,16 +55,21 @@ export function createMessageLauncher(deps: {
 
   return {
     launch(accountId, messageId) {
-      background.run('message not started yet; reconcile will', { messageId }, () =>
-        start(accountId, messageId),
+      background.run(
+        'the workflow of a message could not be started; reconcile starts it later',
+        { messageId },
+        () => start(accountId, messageId),
       );
     },
-    receiptCame(messageId) {
+    receiptArrived(messageId) {
       const handle = temporal.workflow.getHandle(messageTransmissionWorkflowId(messageId));
-      background.run('receipt not passed on; the workflow will ask', { messageId }, () =>
-        temporal.withDeadline(Date.now() + GRACE_MS, () =>
-          handle.signal(MESSAGE_TRANSMISSION_MESSAGES.receipt),
-        ),
+      background.run(
+        'a receipt could not be signalled to its workflow; the workflow checks by timer instead',
+        { messageId },
+        () =>
+          temporal.withDeadline(Date.now() + GRACE_MS, () =>
+            handle.signal(MESSAGE_TRANSMISSION_MESSAGES.receipt),
+          ),
       );
     },
     recovery: {
@@ -74,7 +79,7 @@ export function createMessageLauncher(deps: {
         const failures: unknown[] = [];
         for (const { accountId, messageId } of open)
           await start(accountId, messageId).catch((error: unknown) => failures.push(error));
-        // One that cannot be taken up keeps no other waiting.
+        // A failure does not stop the remaining messages; the first one is reported at the end.
         if (failures.length > 0) throw failures[0];
         return open.length;
       },
@@ -84,10 +89,10 @@ export function createMessageLauncher(deps: {
 }
 
 /** Shown on the workflow's page in the Temporal UI. */
-const STORY = [
-  'Brings a message to another provider, by XDR or Direct, and announces how it ended.',
+const WORKFLOW_DETAILS = [
+  'Sends a message to another provider, by XDR or Direct, and announces the outcome by webhook.',
   '',
-  '1. **transmitMessage** hands it over to the transport partner, again for a day while that fails.',
-  '2. Taken but not delivered yet, the partner’s receipt (signal `receipt`) or a timer lets **checkTransmission** ask, for three days at most.',
-  '3. Its end and the webhook `message.status` are one transaction; given up, **failTransmission** writes it.',
+  '1. **transmitMessage** hands the message to the transport partner, with retries for a day.',
+  '2. When the partner has accepted the message, **checkTransmission** asks for its delivery after each receipt (signal `receipt`) and on a timer, for at most three days.',
+  '3. The outcome and the webhook `message.status` are one transaction. After the last retry **failTransmission** writes it.',
 ].join('\n');

@@ -35,7 +35,7 @@ export type NewMessage = Omit<StoredMessage, 'reason' | 'sentAt' | 'updatedAt'> 
   toBeRead?: boolean;
 };
 
-/** Undefined when the partner's message was written before. */
+/** Inserts a message. Returns undefined when the partner's message is already stored. */
 export async function insertMessage(tx: AccountTx, message: NewMessage): Promise<StoredMessage | undefined> {
   const row = await tx.db
     .insertInto('message')
@@ -61,7 +61,7 @@ export async function insertMessage(tx: AccountTx, message: NewMessage): Promise
   return row && toMessage(row);
 }
 
-/** Whether the partner's message has been written. */
+/** Whether the partner's message is stored. */
 export async function isKnownMessage(tx: AccountTx, partnerKey: Buffer): Promise<boolean> {
   const query = tx.db.selectFrom('message').select('id').where('partner_key', '=', partnerKey);
   return (await query.executeTakeFirst()) !== undefined;
@@ -86,7 +86,7 @@ export const MESSAGE_ORDER: ListOrder<(typeof MESSAGE_SORT)[number]> = {
   default: [{ column: 'sentAt', direction: 'desc' }],
 };
 
-/** A page of the messages that the filter lets through, and how many there are in total. */
+/** A page of the messages that match the filter, and how many match in total. */
 export async function listMessages(
   tx: AccountTx,
   { direction, patientId, destination, status }: MessageFilter,
@@ -104,7 +104,7 @@ export async function listMessages(
   return { ...page, items: page.items.map(toMessage), total };
 }
 
-/** Processing → completed or failed. Undefined when it has ended before, or is gone with its patient. */
+/** Processing → completed or failed. Undefined when the message had already ended, or was deleted with its patient. */
 export async function endMessage(
   tx: AccountTx,
   id: string,
@@ -133,10 +133,13 @@ export async function markTransmissionStarted(tx: AccountTx, id: string): Promis
     .execute();
 }
 
-/** How long a started workflow is trusted to be there before it is looked for again. */
+/** A workflow that was started this long ago is checked again. */
 const LOOK_AGAIN = sql`interval '15 minutes'`;
 
-/** Messages under way whose workflow nobody started, or was started long ago; over all accounts, oldest first. */
+/**
+ * Outbound messages of all accounts in processing whose workflow was not started within `olderThanMs`, or was last seen over
+ * 15 minutes ago and should be checked. Oldest first.
+ */
 export async function messagesToEnsure(
   tx: SystemTx,
   { olderThanMs, limit }: { olderThanMs: number; limit: number },
@@ -160,7 +163,7 @@ export async function messagesToEnsure(
     .execute();
 }
 
-/** Messages whose attachments are yet to be converted and merged; over all accounts, oldest first. */
+/** Messages of all accounts whose attachments have not been converted and merged yet, oldest first. */
 export async function messagesToRead(
   tx: SystemTx,
   limit: number,
@@ -180,13 +183,13 @@ export async function markMessageRead(tx: AccountTx, id: string): Promise<void> 
   await tx.db.updateTable('message').set({ to_be_read: false }).where('id', '=', id).execute();
 }
 
-/** Whose an outbound message is; for the partner's receipts, which know no accounts. */
+/** The account of an outbound message; the partner's receipts carry only the message's id. */
 export async function accountOfMessage(tx: SystemTx, id: string): Promise<string | undefined> {
   const query = tx.db.selectFrom('message').select('account_id').where('id', '=', id);
   return (await query.where('direction', '=', 'outbound').executeTakeFirst())?.account_id;
 }
 
-/** Accounts that receive at an OID (of one of their facilities) or at a Direct address (of their settings). */
+/** The accounts that receive at a destination: the OID of an active facility, or a Direct address in the settings. */
 export async function accountsAt(
   tx: SystemTx,
   transport: TransportMethod,
@@ -219,7 +222,7 @@ export interface AttachedDocument {
   blobRef: string;
 }
 
-/** Those of the ids that are documents of the patient and were not taken back, in the order of the ids. */
+/** The patient's documents among these ids, without those marked as entered in error, in the order of the ids. */
 export async function documentsOfPatient(
   tx: AccountTx,
   patientId: string,

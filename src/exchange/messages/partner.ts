@@ -14,24 +14,24 @@ export type DeliveryState =
   | { state: 'accepted' | 'delivered' }
   | { state: 'failed'; reason: keyof typeof MESSAGE_END_REASONS };
 
-/** Whoever carries messages by XDR and Direct (docs/decisions/0042-the-transport-partner.md). Throws PartnerFailure. */
+/** The partner that transports messages by XDR and Direct (docs/decisions/0042-the-transport-partner.md). Throws PartnerFailure. */
 export interface MessagePartner {
-  /** Hands a message over. The same id again is the same message. */
+  /** Hands a message over. The partner treats a repeated id as the same message. */
   send(
     message: StoredMessage,
     attachments: readonly SentAttachment[],
     signal?: AbortSignal,
   ): Promise<DeliveryState>;
-  /** What became of a message that was handed over. */
+  /** The delivery state of a message that was handed over. */
   ask(messageId: string, signal?: AbortSignal): Promise<DeliveryState>;
 }
 
 const answerSchema = z.object({
   status: z.enum(['accepted', 'delivered', 'failed']),
-  /** A code; what the network says in its own words is not passed on. */
+  /** A code. The network's own words are not passed on. */
   reason: z.enum(['unknown-recipient', 'rejected', 'undelivered']).optional().catch('undelivered'),
 });
-/** Attachments of 20 MB are sent in one piece. */
+/** Up to 20 MB of attachments are sent in one request. */
 const SEND_TIMEOUT_MS = 60_000;
 
 export function createMessagePartner(config: PartnerConfig): MessagePartner {

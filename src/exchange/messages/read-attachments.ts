@@ -3,12 +3,12 @@ import type { Recovery } from '../platform/recovery/recovery.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
 import { markMessageRead, messagesToRead } from './message-store.ts';
 
-/** In one round of `reconcile`, which has two minutes for all: a C-CDA document takes a second or so. */
+/** Messages per run of `reconcile`, which has two minutes in total: a C-CDA document takes about a second. */
 const MESSAGES_MAX = 20;
 
 /**
- * Makes FHIR of the C-CDA documents that came with messages, and merges them into their patients' records: a worker's business,
- * which the gateway that takes a message in does not wait for.
+ * Converts the C-CDA documents attached to messages to FHIR and merges them into their patients' records. A worker does this
+ * later, so that the gateway that receives a message need not wait.
  */
 export const attachmentsToRead = ({
   store,
@@ -29,7 +29,7 @@ export const attachmentsToRead = ({
         failures.push(error);
       }
     }
-    // One that cannot be read keeps no other waiting.
+    // A failure does not stop the remaining messages; the first one is reported at the end.
     if (failures.length > 0) throw failures[0];
     return messages.length;
   },

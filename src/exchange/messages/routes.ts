@@ -17,7 +17,7 @@ import type { Caller } from '../platform/http/plugins/auth.ts';
 import { Places } from '../platform/limits/places.ts';
 import { countStart, type StartLimit } from '../platform/limits/start-limit.ts';
 import { refuseUnsigned, verifySourceCallback } from '../sources/callback.ts';
-import { takeMessageCallback } from './inbound.ts';
+import { handleMessageCallback } from './inbound.ts';
 import type { MessageLauncher } from './launcher.ts';
 import {
   documentsOfPatient,
@@ -32,7 +32,7 @@ import { serializeMessage } from './serializers.ts';
 export function addMessageRoutes(
   operations: Operations,
   deps: Pick<GatewayPlatform, 'publicBaseUrl' | 'linkSigningKey'> & {
-    messages?: Pick<MessageLauncher, 'launch' | 'receiptCame'>;
+    messages?: Pick<MessageLauncher, 'launch' | 'receiptArrived'>;
   },
 ): void {
   operations.read('listMessages', async (tx, { query }) => {
@@ -50,7 +50,10 @@ export function addMessageRoutes(
   operations.write('sendMessage', async (tx, { query, body, caller }) => {
     const { messages } = deps;
     if (messages === undefined)
-      throw new ExchangeError(503, 'This service has no transport partner for messages; ask its operator');
+      throw new ExchangeError(
+        503,
+        'Messages cannot be sent: no transport partner is configured; ask the operator of this service',
+      );
     await countStart(tx, limitOf(caller));
     const patient = orNotFound('Patient', await findPatient(tx, query.patientId));
     const attachments = body.attachments ?? [];
@@ -60,13 +63,13 @@ export function addMessageRoutes(
       patientId: patient.id,
       direction: 'outbound',
       status: 'processing',
-      ...wayOf(body),
+      ...transportFor(body),
       subject: body.subject,
       body: body.body ?? null,
       attachments,
       intendedRecipientNpi: body.intendedRecipientNpi ?? [],
     });
-    if (message === undefined) throw new Error('a message that was just made was there before');
+    if (message === undefined) throw new Error('A message with a new id already exists');
     const { accountId } = tx;
     return ok(serializeMessage(message), {
       patientId: patient.id,
@@ -76,9 +79,11 @@ export function addMessageRoutes(
   });
 }
 
-function wayOf({ destination, network }: MessageRequest) {
+/** Transport method and network of a message, from its destination; the default network for XDR is Carequality. */
+function transportFor({ destination, network }: MessageRequest) {
   const transportMethod = transportOf(destination);
-  if (transportMethod === undefined) throw new Error('a destination that passed validation is none');
+  if (transportMethod === undefined)
+    throw new Error('A destination that passed validation has no transport method');
   return {
     destination,
     transportMethod,
@@ -86,7 +91,10 @@ function wayOf({ destination, network }: MessageRequest) {
   };
 }
 
-/** Throws InvalidRequestError: what is another patient's is not told from what is not there. */
+/**
+ * Throws InvalidRequestError unless every attachment is a document of the patient and they are small enough together. Another
+ * patient's document is reported like one that does not exist.
+ */
 async function checkAttachments(tx: AccountTx, patientId: string, ids: readonly string[]): Promise<void> {
   const documents = await documentsOfPatient(tx, patientId, ids);
   const known = new Set(documents.map(({ id }) => id));
@@ -96,7 +104,7 @@ async function checkAttachments(tx: AccountTx, patientId: string, ids: readonly 
   if (unknown.length > 0) throw new InvalidRequestError(unknown);
   const sizeBytes = documents.reduce((sum, document) => sum + document.sizeBytes, 0);
   if (sizeBytes <= MESSAGE_ATTACHMENT_BYTES_MAX) return;
-  const message = `have ${sizeBytes} bytes together, ${MESSAGE_ATTACHMENT_BYTES_MAX} at most; send several messages`;
+  const message = `have ${sizeBytes} bytes in total, at most ${MESSAGE_ATTACHMENT_BYTES_MAX} are accepted; send several messages`;
   throw new InvalidRequestError([{ path: 'attachments', message }]);
 }
 
@@ -106,18 +114,21 @@ const limitOf = ({ account }: Caller): StartLimit => ({
   perMinute: account.settings.limits?.messagesPerMinute ?? MESSAGES_PER_MINUTE,
 });
 
-/** Attachments in base64 take a third more room, and the text comes on top. */
+/** Base64 makes attachments a third larger; 1 MB more for the text. */
 const BODY_BYTES_MAX = Math.ceil(MESSAGE_ATTACHMENT_BYTES_MAX / 3) * 4 + 1024 * 1024;
-/** Only so many bodies above this size are read at a time, for their signature can be verified only when they are whole. */
+/** Bodies above this size are limited in number: the signature can be verified only once the whole body has been read. */
 const LARGE_BODY_BYTES = 1024 * 1024;
-/** For each address fewer, so that a stranger does not keep the partner out. Behind a proxy this needs TRUSTED_PROXIES. */
+/** A single address gets half of them, so that it cannot keep the partner out. Behind a proxy this needs TRUSTED_PROXIES. */
 const LARGE_BODIES = { all: 6, account: 3, holder: 3 };
 
-/** Where the transport partner brings messages and receipts. No API key: it signs its body, kept as it came. */
+/**
+ * Adds the route for the transport partner's messages and receipts. It needs no API key: the partner signs the body, which
+ * stays raw bytes, because the signature covers them.
+ */
 export function addMessageCallbackRoute(
   app: FastifyInstance,
   deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'idHmacKey' | 'messageSecret'> & {
-    messages?: Pick<MessageLauncher, 'launch' | 'receiptCame'>;
+    messages?: Pick<MessageLauncher, 'launch' | 'receiptArrived'>;
   },
 ): void {
   refuseUnsigned(app);
@@ -135,14 +146,15 @@ export function addMessageCallbackRoute(
       if (messageSecret === undefined) return reply.code(404).send();
       if (!verifySourceCallback(messageSecret, request.headers, body).isGenuine)
         return reply.code(401).send();
-      const receiptCame = (messageId: string): void => messages?.receiptCame(messageId);
-      const { status, problem } = await takeMessageCallback({ ...deps, receiptCame }, body);
+      const receiptArrived = (messageId: string): void => messages?.receiptArrived(messageId);
+      const { status, problem } = await handleMessageCallback({ ...deps, receiptArrived }, body);
       if (status !== 200 && problem !== undefined) throw new ExchangeError(status, problem);
       return reply.code(status).send();
     },
   );
 }
 
+/** Limits how many large bodies are received at once, in total and from one address. */
 function boundLargeBodies(app: FastifyInstance): void {
   const places = new Places(LARGE_BODIES, 'Too many large messages are being received at the moment');
   app.addHook('onRequest', async (request, reply) => {

@@ -1,7 +1,7 @@
 import type { Message } from '../../contract/messages.ts';
 import type { StoredMessage } from './message-store.ts';
 
-/** A message as answers and webhooks have it. */
+/** A message as responses and webhooks carry it. */
 export function serializeMessage(message: StoredMessage): Message {
   const { attachments, intendedRecipientNpi } = message;
   return {

@@ -26,7 +26,7 @@ interface MessageTable {
   intended_recipient_npi: Generated<string[]>;
   reason: string | null;
   partner_key: Buffer | null;
-  /** Its attachments are to be converted and merged. */
+  /** True until its attachments have been converted and merged. */
   to_be_read: Generated<boolean>;
   sent_at: Instant;
   updated_at: Instant;

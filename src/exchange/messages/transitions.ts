@@ -4,7 +4,7 @@ import { insertEvent } from '../platform/outbox/event-store.ts';
 import { endMessage, type StoredMessage } from './message-store.ts';
 import { serializeMessage } from './serializers.ts';
 
-/** Ends a message and announces it, in one transaction. Resolves to undefined when it had ended before. */
+/** Ends a message and writes its webhook event, in one transaction. Undefined when the message had already ended. */
 export async function endTransmission(
   tx: AccountTx,
   messageId: string,
@@ -15,6 +15,7 @@ export async function endTransmission(
   return message;
 }
 
+/** Writes the webhook event of a message; a repeated call writes none. */
 export async function announceMessage(
   tx: AccountTx,
   type: MessageEventType,

@@ -10,20 +10,20 @@ import { documentsOfPatient, findMessage, type StoredMessage } from './message-s
 import type { DeliveryState, MessagePartner, SentAttachment } from './partner.ts';
 import { endTransmission } from './transitions.ts';
 
-/** The steps of bringing a message out. Each goes by the message's row, so each may run twice. */
+/** The steps of transmitting a message. Each reads the state from the message's row first, so each may run twice. */
 export interface Transmission {
-  /** Hands the message over. Throws PartnerFailure while the partner does not take it. */
+  /** Hands the message to the partner. Throws PartnerFailure when the partner does not accept it now. */
   transmit(of: MessageTransmissionInput, signal?: AbortSignal): Promise<TransmissionStep>;
-  /** Asks what became of it. Throws PartnerFailure while the partner does not say. */
+  /** Asks the partner for the delivery state. Throws PartnerFailure when it does not answer. */
   check(of: MessageTransmissionInput, signal?: AbortSignal): Promise<TransmissionStep>;
-  /** Ends it as failed, unless it has ended. @param reason shown to the caller */
+  /** Ends the message as failed, unless it has ended. @param reason shown to the caller */
   fail(of: MessageTransmissionInput, reason: string): Promise<TransmissionStep>;
 }
 
 export function createTransmission(deps: {
   store: Store;
   blobs: Pick<BlobStore, 'read'>;
-  /** Undefined: nobody carries messages for this service. */
+  /** Undefined when no transport partner is configured. */
   partner: MessagePartner | undefined;
 }): Transmission {
   const { store } = deps;
@@ -38,7 +38,8 @@ export function createTransmission(deps: {
     return stepOf(message ?? (await read(of)));
   }
 
-  function ended(of: MessageTransmissionInput, delivery: DeliveryState): Promise<TransmissionStep> {
+  /** Applies a delivery state to the message's row. */
+  function apply(of: MessageTransmissionInput, delivery: DeliveryState): Promise<TransmissionStep> {
     switch (delivery.state) {
       case 'accepted':
         return Promise.resolve({ state: 'waiting' });
@@ -49,7 +50,7 @@ export function createTransmission(deps: {
     }
   }
 
-  /** Undefined when one of them is gone. */
+  /** The documents to send, with their bytes; undefined when one of them was deleted. */
   async function attachmentsOf(
     accountId: string,
     { patientId, attachments }: StoredMessage,
@@ -73,7 +74,7 @@ export function createTransmission(deps: {
 
   const partner = (): MessagePartner => {
     if (deps.partner !== undefined) return deps.partner;
-    throw new PartnerFailure('transport', 'This service has no transport partner');
+    throw new PartnerFailure('transport', 'No transport partner is configured');
   };
 
   return {
@@ -83,12 +84,12 @@ export function createTransmission(deps: {
       const attachments = await attachmentsOf(of.accountId, message);
       if (attachments === undefined)
         return end(of, { status: 'failed', reason: MESSAGE_END_REASONS.attachmentGone });
-      return ended(of, await partner().send(message, attachments, signal));
+      return apply(of, await partner().send(message, attachments, signal));
     },
     async check(of, signal) {
       const message = await read(of);
       if (message?.status !== 'processing') return stepOf(message);
-      return ended(of, await partner().ask(of.messageId, signal));
+      return apply(of, await partner().ask(of.messageId, signal));
     },
     fail: (of, reason) => end(of, { status: 'failed', reason }),
   };

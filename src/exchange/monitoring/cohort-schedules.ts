@@ -4,39 +4,39 @@ import { SCHEDULE_RULES } from '../../shared/monitoring/monitoring-schedule.ts';
 import type { Store } from '../platform/database/database.ts';
 import type { Recovery } from '../platform/recovery/recovery.ts';
 import { createBackground } from '../platform/workflows/start-workflow.ts';
-import { foundSchedules } from './found-schedules.ts';
+import { listMonitoringSchedules } from './list-schedules.ts';
 import {
   adoptSchedules,
+  deleteScheduleRow,
   driftedSchedules,
-  forgetSchedule,
-  holdSchedule,
+  leaseSchedule,
+  recordWritten,
   releaseSchedule,
   type ScheduleRef,
   schedulesToCheck,
-  settleSchedule,
 } from './schedule-store.ts';
 import { isUntouched, writeSchedule } from './write-schedule.ts';
 
 /** The Temporal Schedules of the cohorts' scheduled monitoring (`settings.monitoring`). */
 export interface CohortSchedules {
-  /** A cohort was created, changed or deleted, and that is committed: its schedules follow in the background. */
+  /** Call after a cohort was created, changed or deleted and committed: updates its schedules in the background. */
   cohortChanged(accountId: string, cohortId: string): void;
-  /** The same, awaited. Throws when Temporal or the database does not answer; `reconcile` makes up for it. */
+  /** Updates the schedules of a cohort. Throws when Temporal or the database does not answer; `reconcile` repeats it. */
   sync(cohortId: string): Promise<void>;
-  /** Schedules that are not as the settings want them, whatever the reason. */
+  /** Corrects schedules that differ from the settings, whatever the reason. */
   recovery: Recovery;
   drain(): Promise<void>;
 }
 
-/** Longer than the calls to Temporal for one schedule may take together. */
-const HOLD_MS = 60_000;
-/** How long a schedule is trusted to be in Temporal as it was written. */
+/** Duration of the lease on a schedule: longer than all calls to Temporal for one schedule may take together. */
+const LEASE_MS = 60_000;
+/** A schedule is compared with Temporal again after this time. */
 const CHECK_AFTER_MS = 60 * 60_000;
-/** Schedules looked at in one round of `reconcile`. */
+/** Schedules compared with Temporal in one run of `reconcile`. */
 const CHECKS_MAX = 100;
-/** Each may have taken as long as Temporal is waited for; other left-over work waits behind them. */
+/** A run of the recovery stops after this many failures: each may have waited for a timeout, and other recoveries follow. */
 const FAILURES_MAX = 3;
-/** A cohort that is changed again and again meanwhile is left to whoever comes next. */
+/** If a cohort keeps changing meanwhile, `sync` stops after this many rounds; the next change or `reconcile` continues. */
 const ROUNDS_MAX = 5;
 
 export function createCohortSchedules(
@@ -51,22 +51,22 @@ export function createCohortSchedules(
     store.asSystem((tx) => driftedSchedules(tx, { rules: SCHEDULE_RULES, limit, cohortId }));
 
   /**
-   * Writes one schedule as it is wanted; with `look` even if it should be right, unless Temporal says that it is. Of two
-   * at once the later one could be overtaken by the earlier, so one of them holds the schedule; the other leaves it.
-   * Resolves to whether it was written.
+   * Brings one schedule in line with the settings. With `compare`, a schedule that should be in line is compared with Temporal
+   * too. Only the process with the lease writes a schedule, so that an older state never overwrites a newer one; without the
+   * lease this does nothing. Returns whether the schedule was written.
    */
-  async function bringInLine(ref: ScheduleRef, { look = false } = {}): Promise<boolean> {
-    const held = await store.asSystem((tx) =>
-      holdSchedule(tx, ref, { rules: SCHEDULE_RULES, forMs: HOLD_MS }),
+  async function bringInLine(ref: ScheduleRef, { compare = false } = {}): Promise<boolean> {
+    const leased = await store.asSystem((tx) =>
+      leaseSchedule(tx, ref, { rules: SCHEDULE_RULES, forMs: LEASE_MS }),
     );
-    if (held === undefined) return false;
+    if (leased === undefined) return false;
     try {
-      const { wanted, inLine, fingerprint } = held;
-      const isRight = inLine && (!look || (await isUntouched(temporal, ref, held)));
+      const { wanted, inLine, fingerprint } = leased;
+      const isRight = inLine && (!compare || (await isUntouched(temporal, ref, leased)));
       if (inLine && !isRight)
         logger.warn(
           { cohortId: ref.cohortId, kind: ref.kind },
-          'a monitoring schedule was changed or deleted from outside; it is made what the settings want',
+          'a monitoring schedule was changed or deleted from outside; restoring it from the settings',
         );
       const written =
         isRight && wanted !== undefined
@@ -74,17 +74,17 @@ export function createCohortSchedules(
           : await writeSchedule(deps, ref, wanted);
       await store.asSystem((tx) =>
         written === undefined
-          ? forgetSchedule(tx, ref, held)
-          : settleSchedule(tx, ref, held, { ...written, rules: SCHEDULE_RULES }),
+          ? deleteScheduleRow(tx, ref, leased)
+          : recordWritten(tx, ref, leased, { ...written, rules: SCHEDULE_RULES }),
       );
       return !isRight;
     } catch (error) {
-      await store.asSystem((tx) => releaseSchedule(tx, ref, held));
+      await store.asSystem((tx) => releaseSchedule(tx, ref, leased));
       throw error;
     }
   }
 
-  /** Whoever finds a schedule held leaves it to the holder, so the holder looks again after it let go. */
+  /** A process that finds a schedule leased skips it, so the holder of the lease looks for new differences afterwards. */
   async function sync(cohortId: string): Promise<void> {
     for (let round = 0; round < ROUNDS_MAX; round++) {
       const refs = await drifted(2, cohortId);
@@ -93,18 +93,21 @@ export function createCohortSchedules(
     }
   }
 
-  /** Schedules whose cohort was deleted while nobody looked, as after a restored backup, are in no book of ours. */
-  async function searchInTemporal(): Promise<void> {
+  /**
+   * Finds schedules in Temporal that have no row, as after restoring a backup, and inserts one, so that they are compared with
+   * the settings. At most once per `checkAfterMs`, because it lists all schedules.
+   */
+  async function adoptUnknownSchedules(): Promise<void> {
     if (Date.now() < nextSearchAt) return;
-    const found = await foundSchedules(temporal);
-    await store.asSystem((tx) => adoptSchedules(tx, found));
+    const listed = await listMonitoringSchedules(temporal);
+    await store.asSystem((tx) => adoptSchedules(tx, listed));
     nextSearchAt = Date.now() + checkAfterMs;
   }
 
   async function takeUp(limit: number): Promise<number> {
     const failures: unknown[] = [];
     let written = 0;
-    const each = async (refs: readonly ScheduleRef[], options?: { look: boolean }) => {
+    const each = async (refs: readonly ScheduleRef[], options?: { compare: boolean }) => {
       for (const ref of refs) {
         if (failures.length === FAILURES_MAX) return;
         try {
@@ -114,11 +117,11 @@ export function createCohortSchedules(
         }
       }
     };
-    await searchInTemporal().catch((error: unknown) => failures.push(error));
+    await adoptUnknownSchedules().catch((error: unknown) => failures.push(error));
     await each(await drifted(limit));
     const toCheck = { olderThanMs: checkAfterMs, limit: CHECKS_MAX };
-    await each(await store.asSystem((tx) => schedulesToCheck(tx, toCheck)), { look: true });
-    // One that cannot be written keeps no other waiting, but a Temporal that does not answer ends the round.
+    await each(await store.asSystem((tx) => schedulesToCheck(tx, toCheck)), { compare: true });
+    // One failed schedule does not stop the others, but several end the run: Temporal probably does not answer.
     if (failures.length > 0) throw failures[0];
     return written;
   }
@@ -126,7 +129,7 @@ export function createCohortSchedules(
   return {
     cohortChanged: (_accountId, cohortId) =>
       background.run(
-        'schedules of a cohort do not follow it yet; reconcile will see to it',
+        'the monitoring schedules of a cohort could not be updated; reconcile does it later',
         { cohortId },
         () => sync(cohortId),
       ),

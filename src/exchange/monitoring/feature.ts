@@ -2,7 +2,7 @@ import { type Feature, NO_ACTIVITIES, NO_ROUTES, type OpenFeature } from '../pla
 import type { Platform } from '../platform/platform.ts';
 import { type CohortSchedules, createCohortSchedules } from './cohort-schedules.ts';
 
-/** The Temporal Schedules that follow the cohorts' monitoring settings. The monitoring itself is the orchestrator's. */
+/** Keeps the Temporal Schedules in line with the cohorts' monitoring settings. The orchestrator runs the monitoring itself. */
 export const monitoringFeature = {
   open({ store, temporal, logger }: Platform): OpenFeature<{ cohortSchedules: CohortSchedules }> {
     const cohortSchedules = createCohortSchedules({ store, temporal, logger });

@@ -3,33 +3,33 @@ import type { MonitoringKind } from '../../contract/cohort-monitoring.ts';
 import type { SystemTx } from '../platform/database/database.ts';
 import type { WantedSchedule } from './tables.ts';
 
-/** One monitoring of one cohort, whether or not the cohort is still there. */
+/** One kind of monitoring of one cohort, which may have been deleted. */
 export interface ScheduleRef {
   accountId: string;
   cohortId: string;
   kind: MonitoringKind;
 }
 
-/** A schedule that nobody else writes until `heldUntil`. */
-export interface HeldSchedule {
+/** A schedule under lease: no other process writes it until `heldUntil`. */
+export interface LeasedSchedule {
   heldUntil: Date;
-  /** Undefined: the cohort is gone. */
+  /** Undefined when the cohort was deleted. */
   wanted: WantedSchedule | undefined;
-  /** Whether it was last written as it is wanted now. */
+  /** Whether it was last written according to the current settings. */
   inLine: boolean;
   fingerprint: Buffer | null;
 }
 
-/** What a schedule is now that it has been written. */
+/** The state in which a schedule was written. */
 export interface WrittenSchedule {
   applied: WantedSchedule;
   fingerprint: Buffer | null;
 }
 
 /**
- * Schedules that were not last written as the settings want them now: new, changed, switched off, or of a cohort that
- * is gone. Those that somebody holds are left out. Monitoring that was never on has no schedule. In any order, so that
- * a few that cannot be written do not stand before the others each time.
+ * Schedules that differ from the current settings: new, changed, switched off, or of a deleted cohort. Leased ones are left
+ * out. Monitoring that was never enabled has no schedule. In random order, so that schedules that cannot be written do not
+ * block the others every time.
  */
 export async function driftedSchedules(
   tx: SystemTx,
@@ -57,7 +57,7 @@ export async function driftedSchedules(
   return rows;
 }
 
-/** Schedules that were not looked at in Temporal for that long, in any order. */
+/** Schedules that have not been compared with Temporal for this long, in random order. */
 export async function schedulesToCheck(
   tx: SystemTx,
   { olderThanMs, limit }: { olderThanMs: number; limit: number },
@@ -71,22 +71,22 @@ export async function schedulesToCheck(
     .execute();
 }
 
-/** Takes hold of a schedule for `forMs`; undefined while somebody else has it. */
-export async function holdSchedule(
+/** Leases a schedule for `forMs` milliseconds, inserting its row if needed. Undefined while another process has the lease. */
+export async function leaseSchedule(
   tx: SystemTx,
   { accountId, cohortId, kind }: ScheduleRef,
   { rules, forMs }: { rules: number; forMs: number },
-): Promise<HeldSchedule | undefined> {
-  const { rows: held } = await sql<{ heldUntil: Date }>`
+): Promise<LeasedSchedule | undefined> {
+  const { rows: leases } = await sql<{ heldUntil: Date }>`
     insert into cohort_schedule as s (cohort_id, kind, account_id, held_until)
     values (${cohortId}, ${kind}, ${accountId}, now() + ${forMs} * interval '1 millisecond')
     on conflict (cohort_id, kind) do update set held_until = excluded.held_until
     where s.held_until is null or s.held_until < now()
     returning held_until as "heldUntil"
   `.execute(tx.db);
-  const heldUntil = held[0]?.heldUntil;
+  const heldUntil = leases[0]?.heldUntil;
   if (heldUntil === undefined) return undefined;
-  const { rows } = await sql<Omit<HeldSchedule, 'heldUntil'>>`
+  const { rows } = await sql<Omit<LeasedSchedule, 'heldUntil'>>`
     select w.wanted, s.fingerprint, coalesce(s.applied = w.wanted and s.rules >= ${rules}::int, false) as "inLine"
     from cohort_schedule s left join wanted_cohort_schedule w on w.cohort_id = s.cohort_id and w.kind = s.kind
     where s.cohort_id = ${cohortId} and s.kind = ${kind}
@@ -100,11 +100,11 @@ export async function holdSchedule(
   };
 }
 
-/** Writes down how it was written and lets go of it. Nothing happens when another has taken hold of it meanwhile. */
-export async function settleSchedule(
+/** Records how the schedule was written, and ends the lease. Does nothing when the lease has passed to another process. */
+export async function recordWritten(
   tx: SystemTx,
   { cohortId, kind }: ScheduleRef,
-  { heldUntil }: HeldSchedule,
+  { heldUntil }: LeasedSchedule,
   { applied, rules, fingerprint }: WrittenSchedule & { rules: number },
 ): Promise<void> {
   await tx.db
@@ -122,11 +122,11 @@ export async function settleSchedule(
     .execute();
 }
 
-/** The schedule is no more. */
-export async function forgetSchedule(
+/** Deletes the row of a schedule that no longer exists in Temporal, if the lease is still held. */
+export async function deleteScheduleRow(
   tx: SystemTx,
   { cohortId, kind }: ScheduleRef,
-  { heldUntil }: HeldSchedule,
+  { heldUntil }: LeasedSchedule,
 ): Promise<void> {
   await tx.db
     .deleteFrom('cohort_schedule')
@@ -136,11 +136,11 @@ export async function forgetSchedule(
     .execute();
 }
 
-/** Lets go of it, unwritten. */
+/** Ends the lease of a schedule that was not written. */
 export async function releaseSchedule(
   tx: SystemTx,
   { cohortId, kind }: ScheduleRef,
-  { heldUntil }: HeldSchedule,
+  { heldUntil }: LeasedSchedule,
 ): Promise<void> {
   await tx.db
     .updateTable('cohort_schedule')
@@ -152,8 +152,8 @@ export async function releaseSchedule(
 }
 
 /**
- * Takes schedules that were found in Temporal into the books, where they are missing there: they count as drifted from
- * now on. Those of accounts that are not ours are left alone.
+ * Inserts a row for each schedule found in Temporal that has none; it then counts as differing from the settings. Schedules
+ * of unknown accounts are ignored. Returns the number of rows inserted.
  */
 export async function adoptSchedules(tx: SystemTx, found: readonly ScheduleRef[]): Promise<number> {
   const { numAffectedRows = 0n } = await sql`

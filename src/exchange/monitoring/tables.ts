@@ -12,15 +12,15 @@ export interface MonitoringTables {
   };
 }
 
-/** What a cohort's schedule is made from: its own settings and those of its account. */
+/** The settings that a cohort's schedule follows: its own and those of its account. */
 export type WantedSchedule =
   | { enabled: false }
   | {
       enabled: true;
       frequency: MonitoringFrequency;
-      /** `settings.monitoring` of the account, as it stands there. */
+      /** `settings.monitoring` of the account, not validated. */
       hours: unknown;
-      /** Null: the account has no limit of its own. */
+      /** Null when the account has no limit of its own. */
       networkQueriesPerMinute: number | null;
     };
 

@@ -11,12 +11,12 @@ import {
 } from '../../shared/monitoring/monitoring-control.ts';
 import type { MonitoringPlan } from '../../shared/monitoring/monitoring-schedule.ts';
 import { monitoringHoursSchema } from '../../shared/monitoring/monitoring-slot.ts';
-import type { HeldSchedule, ScheduleRef, WrittenSchedule } from './schedule-store.ts';
+import type { LeasedSchedule, ScheduleRef, WrittenSchedule } from './schedule-store.ts';
 import type { WantedSchedule } from './tables.ts';
 
 /**
- * Makes the schedule in Temporal what is wanted: there and running, there but paused when its setting is off, or gone
- * with its cohort. Undefined when there is none any more. Throws when Temporal does not answer.
+ * Writes the schedule in Temporal according to the settings: running, paused when monitoring is switched off, or deleted when
+ * the cohort was. Returns undefined when no schedule exists afterwards. Throws when Temporal does not answer.
  */
 export async function writeSchedule(
   { temporal, logger }: { temporal: Client; logger: Logger },
@@ -29,31 +29,31 @@ export async function writeSchedule(
     return undefined;
   }
   if (!wanted.enabled) {
-    const isThere = await switchOffMonitoringSchedule(temporal, cohortId, kind);
-    return isThere ? { applied: wanted, fingerprint: null } : undefined;
+    const exists = await switchOffMonitoringSchedule(temporal, cohortId, kind);
+    return exists ? { applied: wanted, fingerprint: null } : undefined;
   }
   const hours = monitoringHoursSchema.parse(wanted.hours ?? {});
   if (differs(wanted.hours, hours))
     logger.warn(
       { accountId: ref.accountId, hours },
-      'settings.monitoring of the account cannot be used as it is; these hours are taken',
+      'settings.monitoring of the account is invalid; these hours are used instead',
     );
   await putMonitoringSchedule(temporal, planOf(ref, wanted, hours));
   const described = await describeMonitoringSchedule(temporal, cohortId, kind);
   return { applied: wanted, fingerprint: described === undefined ? null : monitoringFingerprint(described) };
 }
 
-/** Whether Temporal still has the schedule as it was written. Throws when it does not answer. */
+/** Whether the schedule in Temporal is still as it was written. Throws when Temporal does not answer. */
 export async function isUntouched(
   temporal: Client,
   { cohortId, kind }: ScheduleRef,
-  { wanted, fingerprint }: HeldSchedule,
+  { wanted, fingerprint }: LeasedSchedule,
 ): Promise<boolean> {
-  const found = await describeMonitoringSchedule(temporal, cohortId, kind);
-  if (found === undefined || wanted === undefined) return false;
-  if (!wanted.enabled) return found.state.paused;
-  const isSwitchedOff = found.state.paused && found.state.note === OFF_NOTE;
-  return !isSwitchedOff && fingerprint?.equals(monitoringFingerprint(found)) === true;
+  const described = await describeMonitoringSchedule(temporal, cohortId, kind);
+  if (described === undefined || wanted === undefined) return false;
+  if (!wanted.enabled) return described.state.paused;
+  const isSwitchedOff = described.state.paused && described.state.note === OFF_NOTE;
+  return !isSwitchedOff && fingerprint?.equals(monitoringFingerprint(described)) === true;
 }
 
 const planOf = (
@@ -70,7 +70,7 @@ const planOf = (
   accountId,
 });
 
-/** Whether a given member had to be replaced. */
+/** Whether a member of the given settings was replaced because it was invalid. */
 function differs(given: unknown, used: MonitoringPlan['hours']): boolean {
   if (given === null || given === undefined) return false;
   const members = new Map(Object.entries(given));

@@ -13,5 +13,5 @@ export function callbackToken(key: string, requestId: string, source: SourceType
 
 export const callbackHash = (token: string): Buffer => createHash('sha256').update(token).digest();
 
-/** Whether it has the form of one; nothing else needs to be looked up. */
+/** Whether a text has the form of a callback token; any other text need not be looked up. */
 export const isCallbackToken = (text: string): boolean => /^[\w-]{43}$/.test(text);

@@ -15,7 +15,7 @@ const SIGNAL_TIMEOUT_MS = 10_000;
 /**
  * Handles a source's report that an attempt's answer is ready. The callback is only a hint: the workflow fetches the answer,
  * and polls when the callback is lost. The source gets its response before the workflow is signalled:
- * 404 for an unknown token, 401 for a wrong signature, otherwise 200, also when the attempt has ended.
+ * 401 for a missing or wrong signature, 404 for an unknown token, otherwise 200, also when the attempt has ended.
  */
 export type SourceCallbacks = ReturnType<typeof createSourceCallbacks>;
 
@@ -46,7 +46,7 @@ export function createSourceCallbacks(deps: {
 
   return {
     async handle(token: string, headers: Headers, rawBody: Buffer): Promise<{ status: 200 | 401 | 404 }> {
-      // Verified before the token is looked up: a stranger must not reach the database.
+      // Verified before the token is looked up, so that an unsigned request never reaches the database.
       const signers = SOURCE_TYPES.filter((source) => isSigner(source, headers, rawBody));
       if (signers.length === 0) return { status: 401 };
       const attempt = isCallbackToken(token)

@@ -27,7 +27,7 @@ const MANY = {
 };
 
 export async function createWorld() {
-  const messages = { launch: () => undefined, receiptCame: () => undefined };
+  const messages = { launch: () => undefined, receiptArrived: () => undefined };
   const identityPartner = {
     openSession: async () => ({ url: 'https://identity.example.org/session' }),
     openChallenge: async () => ({ url: 'https://identity.example.org/challenge', method: 'otp' }),

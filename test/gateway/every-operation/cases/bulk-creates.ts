@@ -56,7 +56,7 @@ const refusedSweep = (state: SweepState): Refused => ({
   what: `a sweep that is ${state}`,
   status: 409,
   send: (world) => sweepIn(world, state),
-  message: `has ended (${state})`,
+  message: `have ended (${state})`,
 });
 const noSweep: Refused = {
   what: 'a bulk create without a sweep',

@@ -75,7 +75,7 @@ export const messageCases: Record<keyof typeof messageEndpoints, OperationCases>
           return { query: { patientId }, body: { ...note, attachments: [id] } };
         },
         path: 'attachments',
-        message: '20000000 at most',
+        message: 'at most 20000000 are accepted',
       },
       {
         what: 'an unknown patient',

@@ -8,24 +8,24 @@ import { insertSourcePatientIds } from '../records/source-patient-store.ts';
 import type { ReceivedAttachment } from './attachments.ts';
 import type { StoredMessage } from './message-store.ts';
 
-/** An attachment whose bytes are kept, and that no row names yet. */
-export interface KeptAttachment extends Omit<NewDocument, 'patientId' | 'messageId'> {
+/** An attachment whose bytes are stored, and to which no row refers yet. */
+export interface StoredAttachment extends Omit<NewDocument, 'patientId' | 'messageId'> {
   title: string;
-  /** As FHIR has it: SHA-1 in base64. */
+  /** SHA-1 in base64, as FHIR's `Attachment.hash` requires. */
   hash: string;
 }
 
-/** Keeps the bytes. When one fails, none is left behind. */
-export async function keepBytes(
+/** Stores the bytes of the attachments. When one fails, the stored ones are deleted again. */
+export async function storeAttachments(
   blobs: Pick<BlobStore, 'put' | 'delete'>,
   attachments: readonly ReceivedAttachment[],
-): Promise<KeptAttachment[]> {
-  const kept: KeptAttachment[] = [];
+): Promise<StoredAttachment[]> {
+  const stored: StoredAttachment[] = [];
   try {
     for (const { title, contentType, content } of attachments) {
       const blob = await blobs.put('document', content, contentType);
       const id = uuidv7();
-      kept.push({
+      stored.push({
         ...{ id, title, source: 'message', kind: 'attachment', sourceDocumentId: id, contentType },
         fileName: `message-${id}.${extensionOf(contentType)}`,
         sizeBytes: blob.sizeBytes,
@@ -34,48 +34,48 @@ export async function keepBytes(
         blobRef: blob.ref,
       });
     }
-    return kept;
+    return stored;
   } catch (error) {
-    await dropBytes(blobs, kept);
+    await deleteAttachments(blobs, stored);
     throw error;
   }
 }
 
-export async function dropBytes(
+export async function deleteAttachments(
   blobs: Pick<BlobStore, 'delete'>,
-  kept: readonly Pick<KeptAttachment, 'blobRef'>[],
+  stored: readonly Pick<StoredAttachment, 'blobRef'>[],
 ): Promise<void> {
-  for (const { blobRef } of kept) await blobs.delete(blobRef);
+  for (const { blobRef } of stored) await blobs.delete(blobRef);
 }
 
 /**
- * Makes documents of a message's attachments: the patient's, with what is known of each as a delivery of the source `message`; or
- * nobody's, to be had by their ids alone.
+ * Inserts a message's attachments as documents. If the message has a patient, each also becomes a DocumentReference in the
+ * patient's record, delivered by the source `message`. Without a patient they can be read only by their ids.
  */
 export async function insertAttachments(
   tx: AccountTx,
   message: StoredMessage,
-  kept: readonly KeptAttachment[],
+  stored: readonly StoredAttachment[],
 ): Promise<void> {
   const { patientId } = message;
   await insertDocuments(
     tx,
-    kept.map(({ title: _title, hash: _hash, ...document }) => ({
+    stored.map(({ title: _title, hash: _hash, ...document }) => ({
       ...document,
       patientId,
       messageId: message.id,
     })),
   );
-  if (patientId === null || kept.length === 0) return;
-  // Under their own id: a message names a person by demographics.
+  if (patientId === null || stored.length === 0) return;
+  // A message names its person by demographics, so our patient id stands in for the id at the source.
   await insertSourcePatientIds(tx, patientId, 'message', [patientId]);
-  for (const document of kept)
+  for (const document of stored)
     await upsertResources(tx, { patientId, source: 'message', documentId: document.id }, [
-      delivered(referenceOf(message, document)),
+      deliveryOf(referenceOf(message, document)),
     ]);
 }
 
-const referenceOf = ({ patientId, subject, sentAt }: StoredMessage, document: KeptAttachment) => ({
+const referenceOf = ({ patientId, subject, sentAt }: StoredMessage, document: StoredAttachment) => ({
   resourceType: 'DocumentReference',
   id: document.id,
   meta: { source: document.fileName },
@@ -95,7 +95,7 @@ const referenceOf = ({ patientId, subject, sentAt }: StoredMessage, document: Ke
   ],
 });
 
-function delivered(resource: ReturnType<typeof referenceOf>) {
+function deliveryOf(resource: ReturnType<typeof referenceOf>) {
   const json = JSON.stringify(resource);
   const sha256 = createHash('sha256').update(json).digest('hex');
   return { resourceType: resource.resourceType, sourceId: resource.id, sha256, json, revision: '' };
