@@ -5,7 +5,7 @@ import { createCredentials } from './client/credentials.ts';
 import { createExchangeClient, type ExchangeClient } from './client/exchange-client.ts';
 import { createFileTransfer, type FileTransfer } from './client/file-transfer.ts';
 
-/** What the orchestrator's worker reads; INTERNAL_TOKEN_KEY is not needed for a foreign exchange. */
+/** The variables that the orchestrator's worker reads. INTERNAL_TOKEN_KEY is needed only for our own exchange. */
 export const EXCHANGE_ACCESS_VARIABLES = [
   'EXCHANGE_BASE_URL',
   'EXCHANGE_API_KEY',
@@ -14,10 +14,10 @@ export const EXCHANGE_ACCESS_VARIABLES = [
 ] as const;
 type ExchangeConfig = Config<(typeof EXCHANGE_ACCESS_VARIABLES)[number]> & { INTERNAL_TOKEN_KEY?: string };
 
-/** Shorter than the activities' start-to-close timeout, so that the failure is ours to describe. */
+/** Shorter than the activities' start-to-close timeout, so that the client's error describes the failure. */
 const CALL_TIMEOUT_MS = 20_000;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** Likewise shorter than the heartbeat timeout of what moves files. */
+/** Shorter than the heartbeat timeout of file transfers, for the same reason. */
 const STALL_MS = 45_000;
 
 export interface ExchangeConnection {
@@ -26,7 +26,7 @@ export interface ExchangeConnection {
   close(): Promise<void>;
 }
 
-/** One pool of connections to the configured exchange, with a client for each credential that is asked for. */
+/** Opens a connection pool to the configured exchange; creates a client for each requested credential. */
 export function openExchange(config: ExchangeConfig): ExchangeConnection {
   const dispatcher = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
   const credentials = createCredentials({

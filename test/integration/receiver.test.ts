@@ -48,7 +48,7 @@ beforeAll(async () => {
       if (temporalIsDown) throw new Error('14 UNAVAILABLE');
       return call(...args);
     };
-  onboardings = { ...real, tell: orDown(real.tell), start: orDown(real.start) };
+  onboardings = { ...real, signalSourceEnd: orDown(real.signalSourceEnd), start: orDown(real.start) };
 });
 afterAll(() => environment?.close());
 beforeEach(async () => {

@@ -1,16 +1,16 @@
 import { normalised, type ResultRow } from './result-row.ts';
 
 /**
- * Makes the rows to correct: as they were sent where that is known, for a result has the columns of the header only (a
- * row with a comma too many is cut there) and its formulas are escaped; then the reason.
+ * Builds the rows of the corrections CSV: the row as it was sent, followed by the reason. Rows of the sent file are
+ * preferred to those of the result, because the result escapes formulas and drops cells beyond the header's columns.
  */
 export interface Corrections {
   columns: string[];
-  /** @param sent the same row of the file that was sent, if there is one */
+  /** @param sent the same row of the sent file, if it could be found */
   rowOf(row: ResultRow, sent: readonly string[] | undefined): string[];
 }
 
-/** @param inputColumns as the result has them. The reasons of an earlier round would stand next to the new ones. */
+/** @param inputColumns as in the result. A `reason` column of an earlier round is dropped in favour of the new one. */
 export function createCorrections(inputColumns: readonly string[]): Corrections {
   const kept = inputColumns.flatMap((name, index) => (normalised(name) === 'reason' ? [] : [index]));
   return {
@@ -23,7 +23,7 @@ export function createCorrections(inputColumns: readonly string[]): Corrections 
   };
 }
 
-/** Another service may leave rows out, or put them into another order. */
+/** Compares a result row with a sent row, because another service may omit rows or reorder them. */
 export const isSameRow = (result: readonly string[], sent: readonly string[]): boolean =>
   result.every((cell, index) => {
     const original = sent[index] ?? '';

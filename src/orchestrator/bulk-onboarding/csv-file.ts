@@ -4,12 +4,12 @@ import { stringify } from 'csv-stringify/sync';
 import type { FileRef } from '../../contract/bulk-onboarding.ts';
 import type { FileStore } from './file-store.ts';
 
-/** Rows are turned into text so many at a time: one at a time costs a multiple. */
+/** How many rows are formatted at once; one at a time is several times slower. */
 const ROWS_AT_ONCE = 500;
 
 /**
- * A CSV that is written row by row into the store, in bounded memory; there is no file before its first row. Cells
- * that a spreadsheet would run as a formula are escaped.
+ * Writes a CSV row by row to the store, in bounded memory. The file is created with the first row. Cells that a
+ * spreadsheet would execute as formulas are escaped.
  */
 export class CsvFile {
   readonly #files: FileStore;
@@ -22,20 +22,20 @@ export class CsvFile {
     this.#columns = columns;
   }
 
-  /** Rejects when the store does. */
+  /** Rejects when the store fails. */
   async add(row: readonly string[]): Promise<void> {
     this.#rows.push(row);
     if (this.#rows.length >= ROWS_AT_ONCE) await this.#flush();
   }
 
-  /** The file once it is safe; undefined when there was no row. */
+  /** Resolves with the stored file, or with undefined when there were no rows. */
   async close(): Promise<FileRef | undefined> {
     if (this.#rows.length > 0) await this.#flush();
     this.#open?.stream.end();
     return this.#open?.stored;
   }
 
-  /** Leaves nothing behind. */
+  /** Stops writing and deletes the file. */
   async abandon(reason: Error): Promise<void> {
     this.#open?.stream.destroy(reason);
     const stored = await this.#open?.stored.catch(() => undefined);
@@ -45,7 +45,7 @@ export class CsvFile {
   async #flush(): Promise<void> {
     if (this.#open === undefined) {
       const stream = new PassThrough();
-      // A store that fails before it reads leaves the stream without a listener, and `abandon` would end the process.
+      // If the store fails before reading, the stream has no error listener, and `abandon` would crash the process.
       stream.on('error', () => undefined);
       const stored = this.#files.put('result', stream, 'text/csv');
       // Awaited in close(); until then a rejection must not count as unhandled.

@@ -4,14 +4,14 @@ import { checkCsv } from '../../shared/bulk-csv/check-csv.ts';
 import { parseRecords } from '../../shared/bulk-csv/records.ts';
 import type { FileStore } from './file-store.ts';
 
-/** A file is not a CSV. Quotes nothing of it. */
+/** The file is not a valid CSV. The message contains nothing of the file. */
 export class UnreadableCsvError extends Error {
   override readonly name = 'UnreadableCsvError';
 }
 
 /**
- * The records of a stored CSV in bounded memory, the header first; lines of blanks are left out, as E5 does not count
- * them. What has the form that E5 asks for is read by its own rules, several times as fast as anything else.
+ * Reads the records of a stored CSV in bounded memory, the header first. Blank lines are skipped, as in E5. A file in the
+ * format that E5 requires is read by our own parser, which is several times faster than the general one.
  */
 export async function* csvRecords(files: FileStore, ref: string): AsyncGenerator<string[]> {
   const check = await checkCsv(await files.get(ref));
@@ -31,7 +31,7 @@ async function* anyRecords(content: AsyncIterable<Uint8Array>): AsyncGenerator<s
     skip_empty_lines: true,
     relax_column_count: true,
   });
-  // What breaks `content` ends the parser with the same error, which is then thrown below.
+  // An error of `content` also ends the parser, whose iteration below throws it.
   pipeline(content, parser, () => undefined);
   try {
     for await (const record of parser) {
@@ -39,7 +39,7 @@ async function* anyRecords(content: AsyncIterable<Uint8Array>): AsyncGenerator<s
       if (cells.length > 1 || !/^[ \t]*$/.test(cells[0] ?? '')) yield cells;
     }
   } catch (error) {
-    // The parser's own words quote the row.
+    // The parser's own message quotes the row, so it is replaced.
     if (error instanceof Error && 'code' in error && String(error.code).startsWith('CSV_'))
       throw new UnreadableCsvError('The CSV cannot be read');
     throw error;

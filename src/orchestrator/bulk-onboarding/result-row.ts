@@ -1,13 +1,13 @@
-/** What one row of a result CSV says. */
+/** One row of a result CSV. */
 export interface ResultRow {
   outcome: 'created' | 'updated' | 'failed';
   externalId: string;
-  /** Absent for a row that failed and in a dry run. */
+  /** Absent for failed rows and in a dry run. */
   patientId?: string;
-  /** As the exchange named it. */
+  /** The exchange's own name for the outcome. */
   status: string;
   reason: string;
-  /** The cells of the input's columns, as the exchange gave them back. */
+  /** The cells of the input's columns, as the exchange returned them. */
   input: string[];
 }
 
@@ -17,15 +17,16 @@ export interface ResultReader {
   read(cells: readonly string[]): ResultRow;
 }
 
-/** What the exchange puts after the input's columns; another service has some of them. */
+/** The columns that the exchange appends to the input's columns; other services may append only some of them. */
 const APPENDED = ['patientid', 'metriportid', 'status', 'reason'];
 const FAILED = /^(failed|error|invalid)$/i;
 const UPDATED = /^(updated|would-update)$/i;
 
 /**
- * Reads the rows of a result CSV by its header. interface.md does not show its layout: here the last columns called
- * `patientId` (or `metriportId`), `status` and `reason` are the exchange's, for the input may have had such columns of
- * its own; where there is no status, a row without a patient id has failed.
+ * Creates a reader for the rows of a result CSV from its header. docs/interface.md ("Bulk CSV") does not define the layout
+ * for other services. The last columns named `patientId` (or `metriportId`), `status` and `reason` are taken as the
+ * exchange's, because the input may have columns with these names too. Without a status column, a row without a patient id
+ * has failed.
  */
 export function createResultReader(header: readonly string[]): ResultReader {
   const names = header.map(normalised);
@@ -58,5 +59,5 @@ function outcomeOf(status: string, patientId: string, hasStatus: boolean): Resul
   return UPDATED.test(status) ? 'updated' : 'created';
 }
 
-/** As headers are compared: case, blanks and punctuation other than the hyphen do not count. */
+/** Normalises a column name for comparison: ignores case, blanks and all punctuation except hyphens. */
 export const normalised = (column: string): string => column.replaceAll(/[^\p{L}\p{N}-]/gu, '').toLowerCase();

@@ -14,22 +14,22 @@ export interface StartedBulkOnboarding {
   handle: BulkOnboardingHandle;
   workflowId: string;
   /**
-   * `joined`: this job had been started before, with the same file; `handle` is it, running or ended. `other-file` and
-   * `other-mode`: it had been started with another file, or as what is now no dry run (or the other way round).
+   * `joined`: this job was started before with the same file, and `handle` refers to it, running or ended. `other-file`:
+   * it was started before with a different file. `other-mode`: the two starts differ in `dryRun`.
    */
   kind: 'new' | 'joined' | 'other-file' | 'other-mode';
 }
 
-/** Tells two jobs of one id apart without a worker; encrypted like every payload. */
+/** Lets us compare two jobs with the same id without a worker. Encrypted like every payload. */
 interface JobMemo {
   fileSha256: string;
   dryRun: boolean;
 }
 
 /**
- * Starts the bulk onboarding of one job, once: the same job id (of the same account) leads to the same workflow, as
- * long as Temporal keeps it. The ids in clear text are derived by HMAC, for a job id may carry a name.
- * Throws when Temporal cannot be reached.
+ * Starts the bulk onboarding of one job, once: the same job id of the same account leads to the same workflow, as long as
+ * Temporal keeps it. The workflow id is derived by HMAC, because a job id may contain a name. Throws when Temporal cannot
+ * be reached.
  */
 export async function startBulkOnboarding(
   client: Client,
@@ -68,8 +68,8 @@ function startOptions(input: BulkOnboardingInput) {
     priority: { priorityKey: PRIORITY.bulk, fairnessKey: accountId },
     staticSummary: `${what}: ${input.rows} rows`,
     staticDetails: [
-      'Asks the exchange for an upload URL, sends the CSV, waits until its rows are handled (a webhook that got lost is',
-      'made up for by polling) and reads the result: who was created or updated, and which rows are to be corrected.',
+      'Requests an upload URL, uploads the CSV, waits until the exchange has processed its rows (polling makes up for lost',
+      'webhooks), and reads the result: which patients were created or updated, and which rows need corrections.',
       '',
       `${input.rows} rows, ${Math.ceil(input.file.sizeBytes / 1024)} KB; facility \`${input.facilityId ?? 'the only one'}\`.`,
     ].join('\n'),

@@ -6,15 +6,15 @@ import type { FileStore } from './file-store.ts';
 import { createResultReader } from './result-row.ts';
 
 export interface TakeResultOptions {
-  /** Called often while work goes on. */
+  /** Called regularly while rows are being read. */
   onProgress?: () => void;
   signal?: AbortSignal;
 }
 
 /**
- * Keeps a result CSV as it comes, and makes two files of it: patient ids by external id, and the rows to correct as
- * they stand in the file that was `sent`. Bounded memory; when it fails it leaves no file behind. Throws
- * UnreadableCsvError, and what `content` or the store throw.
+ * Stores a result CSV unchanged and derives two files from it: the patient ids by external id, and the rows to correct as
+ * they were in the `sent` file. Uses bounded memory; leaves no files behind when it fails. Throws UnreadableCsvError, and
+ * whatever `content` or the store throws.
  */
 export async function takeResult(
   files: FileStore,
@@ -22,7 +22,7 @@ export async function takeResult(
   sent: FileRef,
   options: TakeResultOptions = {},
 ): Promise<BulkResult> {
-  // First all of it, then the reading: the link and the connection are held no longer than need be.
+  // Store the whole file before reading it, so that the connection is closed as soon as possible.
   const result = await files.put('result', content, 'text/csv');
   try {
     return { ...(await sorted(files, result, sent, options)), result };

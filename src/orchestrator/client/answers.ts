@@ -3,8 +3,8 @@ import type { EndpointResponse } from '../../contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 
 /**
- * What we read of an answer. Another service serves the same interface without being our exchange, so only what
- * interface.md promises must be there: ids are any string, further members are ignored, states are open.
+ * The parts of a response that we read. Another service may serve the same interface, so only what docs/interface.md
+ * promises is required: ids may be any string, unknown members are ignored, and unknown states are accepted.
  */
 const id = z.string().min(1).max(500);
 
@@ -24,7 +24,7 @@ export const queryAnswerSchema = z.object({
     .nullish()
     .transform((errors) => errors ?? []),
 });
-/** Of an entry of `errors` only source and status: its message is free text of others. */
+/** Reads only source and status of `errors`: the message is free text of another service. */
 export type QueryAnswer = z.output<typeof queryAnswerSchema>;
 
 const names = z.union([z.array(z.string()), z.string()]);
@@ -45,7 +45,7 @@ const patientAnswerSchema = z.object({
   networkQuery: queryAnswerSchema.nullish(),
 });
 
-/** A page of patients, of whom a caller of lists reads little; `nextPage` says where it goes on. */
+/** A page of patients, with the few members that callers of lists read. `nextPage` is the address of the next page. */
 const patientPageSchema = z.object({
   patients: z.array(
     z.object({
@@ -72,7 +72,7 @@ const facilityAnswerSchema = z.object({
   active: z.boolean().optional(),
 });
 
-/** E5; a service says `waiting` and where to. */
+/** The response to E5: the status `waiting` and the upload URL. */
 const bulkStartSchema = z.object({
   requestId: id,
   status: z.string().max(50),
@@ -95,7 +95,7 @@ const bulkStatusSchema = z.object({
 });
 export type BulkStatusAnswer = z.output<typeof bulkStatusSchema>;
 
-/** Whom a query is about and by whom it was started is all that monitoring reads of the list. */
+/** The members of listed queries that monitoring reads. */
 const queryListSchema = z.object({
   queries: z.array(
     z.object({
@@ -109,7 +109,7 @@ const queryListSchema = z.object({
   meta: z.object({ itemsInTotal: z.number().nullish(), nextPage: z.string().max(4_000).nullish() }).nullish(),
 });
 
-/** What a list of documents says of each; only the form `dto` names its file so. */
+/** A list of documents with `output=dto`. */
 const documentListSchema = z.object({
   documents: z.array(
     z.object({
@@ -123,7 +123,7 @@ const documentListSchema = z.object({
   ),
 });
 
-/** Of a message a reader decides by its state; what it says is the person's to read. */
+/** A message; callers decide by its status. */
 const messageAnswerSchema = z.object({
   id,
   patientId: id.nullish(),
@@ -152,7 +152,7 @@ const messagePageSchema = z.object({
   }),
 });
 
-/** Operations that are ours alone are read by the contract itself. */
+/** Operations that other services may serve too. All others are read by the schemas of the contract. */
 const tolerantAnswers = {
   createPatient: patientAnswerSchema,
   getPatient: patientAnswerSchema,
@@ -194,10 +194,10 @@ export type AnswerOf<N extends EndpointName> = N extends keyof typeof tolerantAn
   ? z.output<(typeof tolerantAnswers)[N]>
   : EndpointResponse<(typeof endpoints)[N]>;
 
-/** The schema to read an answer by; `null` when the operation answers without a body. */
+/** The schema for a response; `null` when the operation has no response body. */
 export function answerSchema(name: EndpointName, status: number): z.ZodType | null {
   const tolerant: Partial<Record<EndpointName, z.ZodType>> = tolerantAnswers;
   const responses: Readonly<Record<number, z.ZodType | null>> = endpoints[name].responses;
-  // Another service may answer another 2xx code than ours (interface.md names few).
+  // Another service may use a different 2xx status than ours; docs/interface.md specifies few of them.
   return tolerant[name] ?? responses[status] ?? Object.values(responses)[0] ?? null;
 }

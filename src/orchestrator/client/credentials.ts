@@ -8,11 +8,11 @@ export interface CredentialHeader {
   value: string;
 }
 
-/** Our own exchange accepts these tokens from its own orchestrator only. */
+/** The audience of tokens that our exchange accepts only from its own orchestrator. */
 export const INTERNAL_TOKEN_AUDIENCE = 'exchange-internal';
 const TOKEN_LIFETIME_SECONDS = 60;
 
-/** For a client that holds one key. */
+/** The credential of a client that uses a single API key. */
 export const apiKeyCredential = (apiKey: string) => async (): Promise<CredentialHeader> => ({
   name: 'x-api-key',
   value: apiKey,
@@ -22,11 +22,11 @@ export const accountAccess = (accountId: string): ExchangeAccess => ({
   credentialRef: `account/${accountId}`,
 });
 
-/** The account that an access acts for; undefined at a foreign exchange. */
+/** The account that an access acts for; undefined for another service. */
 export const accountOf = ({ credentialRef }: ExchangeAccess): string | undefined =>
   /^account\/(.+)$/.exec(credentialRef)?.[1];
 
-/** Which credential the configuration stands for: the key of a foreign exchange, else an account at ours. */
+/** The access that the configuration selects: an API key if one is set, or else an account of our own exchange. */
 export function configuredAccess(config: {
   EXCHANGE_API_KEY?: string;
   EXCHANGE_ACCOUNT_ID?: string;
@@ -34,13 +34,13 @@ export function configuredAccess(config: {
   if (config.EXCHANGE_API_KEY !== undefined) return API_KEY_ACCESS;
   if (config.EXCHANGE_ACCOUNT_ID !== undefined) return accountAccess(config.EXCHANGE_ACCOUNT_ID);
   throw new ConfigError(
-    'Set EXCHANGE_ACCOUNT_ID (an account at our own exchange) or EXCHANGE_API_KEY (another one)',
+    'Set EXCHANGE_ACCOUNT_ID (an account of our own exchange) or EXCHANGE_API_KEY (a key for any exchange)',
   );
 }
 
 /**
- * Turns a credential's name into the header of one call. Workflows carry only the name; keys stay in this process.
- * Throws ConfigError when the worker does not hold what is named.
+ * Creates the authentication header for an access. Workflows carry only the name of the credential; the keys stay in this
+ * process. Throws ConfigError when this process does not have the named credential.
  */
 export function createCredentials(secrets: { apiKey?: string; internalTokenKey?: string }) {
   return async (access: ExchangeAccess): Promise<CredentialHeader> => {
@@ -49,7 +49,8 @@ export function createCredentials(secrets: { apiKey?: string; internalTokenKey?:
       return apiKeyCredential(secrets.apiKey)();
     }
     const accountId = z.uuid().safeParse(accountOf(access));
-    if (!accountId.success) throw new ConfigError('The credential reference is not known');
+    if (!accountId.success)
+      throw new ConfigError('The credential reference is neither the API key nor an account');
     if (secrets.internalTokenKey === undefined) throw new ConfigError('INTERNAL_TOKEN_KEY is not set');
     return {
       name: 'authorization',

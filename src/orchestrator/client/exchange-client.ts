@@ -14,11 +14,11 @@ import { buildUrl } from './url.ts';
 export type RequestOf<N extends EndpointName> = EndpointRequest<(typeof endpoints)[N]>;
 
 export interface CallOptions {
-  /** Sent with a POST when the exchange honours it: a repeat under the same key does its work once. */
+  /** Sent with a POST if the exchange supports it: repeated calls with the same key take effect once. */
   idempotencyKey?: string;
-  /** Nobody waits for what is started (RFC 9218): an exchange that knows of it serves others first. */
+  /** Sends a low priority (RFC 9218): no user waits for this call, so an exchange may serve other calls first. */
   background?: boolean;
-  /** Session of the person whose own records are asked for (purpose ias). */
+  /** The two-factor session of the person who requests their own records (purpose of use `ias`). */
   aal2Session?: string;
   /** Aborts the call; the signal's reason is thrown. */
   signal?: AbortSignal;
@@ -36,16 +36,16 @@ export interface ExchangeClient {
 export interface ExchangeClientOptions {
   baseUrl: string;
   credential: () => Promise<CredentialHeader>;
-  /** Whether the exchange honours Idempotency-Key. */
+  /** Whether the exchange supports Idempotency-Key. */
   idempotency: boolean;
-  /** For one call, from connecting to the last byte. */
+  /** Limit for one call, from connecting to the last byte. */
   timeoutMs: number;
   dispatcher?: Dispatcher;
 }
 
 /**
- * POSTs that say how it shall be, so that a second one changes nothing (E6 skips known cohorts; of two bulk creates the
- * one that gets no file expires; what is put together of a record is what is there).
+ * POSTs that are idempotent without a key: E6 skips cohorts the patient is already in, a bulk create without a file
+ * expires, and a second consolidated query reads the same record.
  */
 const NATURALLY_REPEATABLE: ReadonlySet<EndpointName> = new Set([
   'startBulkCreate',
@@ -54,7 +54,7 @@ const NATURALLY_REPEATABLE: ReadonlySet<EndpointName> = new Set([
   'addPatientsToCohort',
   'updateSettings',
 ]);
-/** POSTs to which 409 is an answer on the matter, not "the first call under this key still runs". */
+/** POSTs whose 409 describes the resource's state and does not mean that the first call with this key is still running. */
 const CONFLICT_IS_AN_ANSWER: ReadonlySet<EndpointName> = new Set([
   'retrySource',
   'giveUpSource',
@@ -66,11 +66,11 @@ const CONFLICT_IS_AN_ANSWER: ReadonlySet<EndpointName> = new Set([
   'resumeBulkCreate',
   'cancelBulkCreate',
 ]);
-/** Errors of undici and the system that come before a byte of the request has left. */
+/** Error codes of undici and the system for failures before any byte of the request was sent. */
 const BEFORE_SENDING =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_.*|ERR_TLS_.*|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE)$/;
 
-/** The interface over HTTP: one call, one answer that was checked; no retries (they belong to Temporal). */
+/** Creates a client of the interface over HTTP. Validates each response. Does not retry: that is up to Temporal. */
 export function createExchangeClient(options: ExchangeClientOptions): ExchangeClient {
   return {
     async call(name, request, callOptions = {}) {
@@ -152,7 +152,7 @@ function checked<N extends EndpointName>(name: N, answer: RawAnswer): AnswerOf<N
   const parsed = schema.safeParse(answer.body);
   if (parsed.success) return parsed.data as AnswerOf<N>;
   const paths = parsed.error.issues.slice(0, 10).map((issue) => issue.path.join('.') || 'the body');
-  throw badAnswer(name, `not as the interface says: ${paths.join(', ')}`, answer.status);
+  throw badAnswer(name, `the response does not match the interface: ${paths.join(', ')}`, answer.status);
 }
 
 const isSuccess = (status: number): boolean => status >= 200 && status <= 299;

@@ -1,6 +1,6 @@
 import { retryAfterMs } from '../../lib/retry-after.ts';
 
-/** Everything that can go wrong with a call to an exchange; the closed list that workflows decide by. */
+/** The kinds of failed calls to an exchange; a closed list, because workflows decide by it. */
 export type FailureKind =
   | 'rejected'
   | 'not-found'
@@ -12,8 +12,8 @@ export type FailureKind =
   | 'unauthorized';
 
 /**
- * What may be called again. `if-repeatable`: only a call that cannot do its work twice (GET, PUT, a POST with an
- * idempotency key that the exchange honours).
+ * Which kinds may be retried. `if-repeatable`: only calls that cannot take effect twice (GET, PUT, or a POST with an
+ * idempotency key that the exchange supports).
  */
 const RETRY: Readonly<Record<FailureKind, boolean | 'if-repeatable'>> = {
   rejected: false,
@@ -44,24 +44,24 @@ const KIND_BY_STATUS: Readonly<Record<number, FailureKind>> = {
 const RETRY_AFTER_MAX_MS = 3_600_000;
 
 export interface CallNature {
-  /** Without an answer one cannot know whether it was carried out, and that matters (a POST). */
+  /** Changes state (a POST): without a response, it is unknown whether the call took effect. */
   changes: boolean;
-  /** May be sent twice without doing its work twice. */
+  /** May be sent twice and takes effect once. */
   repeatable: boolean;
   /** A 409 can only mean that the first call under this idempotency key is still running. */
   conflictMeansRunning: boolean;
 }
 
 /**
- * A call to an exchange that gave no usable answer. The message names the operation, the status and the paths of
- * wrong members, never a value, so it may be shown in Temporal and in logs.
+ * A call to an exchange failed. The message contains the operation, the status and the paths of invalid members, but no
+ * values, so it may appear in Temporal and in logs.
  */
 export class ExchangeCallError extends Error {
   override readonly name = 'ExchangeError';
   readonly kind: FailureKind;
   readonly retryable: boolean;
   readonly httpStatus?: number;
-  /** The wait that the exchange asked for (Retry-After). */
+  /** The wait that the exchange requested (Retry-After). */
   readonly retryAfterMs?: number;
 
   constructor(
@@ -77,7 +77,7 @@ export class ExchangeCallError extends Error {
   }
 }
 
-/** An HTTP answer outside 2xx. */
+/** The error for a response with a status outside 2xx. */
 export function failedAnswer(
   operation: string,
   answer: { status: number; retryAfter: string | undefined; body: unknown },
@@ -88,7 +88,7 @@ export function failedAnswer(
   return new ExchangeCallError(kind, `${operation}: ${answer.status}${describeBody(answer.body)}`, {
     retryable: stillRunning || mayRepeat(kind, nature),
     httpStatus: answer.status,
-    retryAfterMs: parseRetryAfter(answer.retryAfter, Date.now()),
+    retryAfterMs: boundedRetryAfterMs(answer.retryAfter, Date.now()),
   });
 }
 
@@ -99,7 +99,7 @@ function kindOf(status: number, nature: CallNature): FailureKind {
   return status >= 400 ? 'rejected' : 'bad-answer';
 }
 
-/** No answer at all. `sent` says whether the request may have reached the exchange. */
+/** The error for a call without a response. `sent`: the request may have reached the exchange. */
 export function failedTransport(
   operation: string,
   reason: string,
@@ -107,20 +107,20 @@ export function failedTransport(
   nature: CallNature,
 ): ExchangeCallError {
   const kind = sent && nature.changes ? 'ambiguous' : 'unavailable';
-  const outcome = kind === 'ambiguous' ? '; whether it was carried out is not known' : '';
+  const outcome = kind === 'ambiguous' ? '; it is unknown whether the call took effect' : '';
   return new ExchangeCallError(kind, `${operation}: no answer (${reason})${outcome}`, {
     retryable: mayRepeat(kind, nature),
   });
 }
 
-/** The code of an error of undici or the system, wherever it stands. */
+/** Finds the code of an undici or system error in the chain of causes. */
 export function codeOf(error: unknown): string {
   const { code, cause } = error as { code?: unknown; cause?: unknown };
   if (typeof code === 'string') return code;
   return cause === undefined || cause === null ? 'connection failed' : codeOf(cause);
 }
 
-/** A 2xx whose content is not what the interface says. Sending it again would only do the work again. */
+/** The error for a 2xx response that does not match the interface. Not retryable, because the call took effect. */
 export function badAnswer(operation: string, problem: string, httpStatus: number): ExchangeCallError {
   return new ExchangeCallError('bad-answer', `${operation}: ${httpStatus}, but ${problem}`, {
     retryable: false,
@@ -133,15 +133,13 @@ function mayRepeat(kind: FailureKind, nature: CallNature): boolean {
   return rule === 'if-repeatable' ? nature.repeatable : rule;
 }
 
-/** At most one hour: what a server asks for must not hold a workflow for days. */
-export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
-  const afterMs = retryAfterMs(value, nowMs);
-  return afterMs === undefined ? undefined : Math.min(afterMs, RETRY_AFTER_MAX_MS);
-}
+/** Parses Retry-After to milliseconds, at most one hour, so that a server cannot hold up a workflow for days. */
+export const boundedRetryAfterMs = (value: string | undefined, nowMs: number): number | undefined =>
+  retryAfterMs(value, nowMs, RETRY_AFTER_MAX_MS);
 
 /**
- * ` NAME "Title" (path, path)`. An error body may quote what was sent, so only members that are constants by their
- * nature are taken, and only when they look like it.
+ * Formats an error body as ` NAME "Title" (path, path)`. The body may quote values that were sent, so only members that
+ * are constants are used, and only if they have the expected form.
  */
 function describeBody(body: unknown): string {
   if (typeof body !== 'object' || body === null) return '';

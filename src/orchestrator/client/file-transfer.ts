@@ -16,13 +16,13 @@ import { readJson } from './read-json.ts';
 export interface FileTransferOptions {
   credential: () => Promise<CredentialHeader>;
   dispatcher?: Dispatcher;
-  /** Without a byte for so long a transfer is given up. */
+  /** A transfer fails when no byte has moved for this long. */
   stallMs: number;
 }
 
 export interface OutgoingFile {
   content: AsyncIterable<Uint8Array>;
-  /** Hex, of all of `content`. */
+  /** Hex digest of the whole `content`. */
   sha256: string;
   sizeBytes: number;
   contentType: string;
@@ -30,13 +30,13 @@ export interface OutgoingFile {
 
 export interface TransferProgress {
   signal?: AbortSignal;
-  /** Bytes moved so far, after each piece. */
+  /** Called after each chunk with the number of bytes transferred so far. */
   onProgress?: (movedBytes: number) => void;
 }
 
 /**
- * `taken`: the file is there, by this upload or an earlier one whose answer was lost. `gone`: the URL is not valid any
- * more (used up, expired), and another one is needed.
+ * `taken`: the exchange has the file, from this upload or from an earlier one whose response was lost. `gone`: the URL is
+ * used or expired, and a new one is needed.
  */
 export type UploadOutcome = 'taken' | 'gone';
 
@@ -44,18 +44,18 @@ export interface FileTransfer {
   /** PUTs a file to an upload URL of the exchange (E5). Throws ExchangeCallError. */
   upload(url: string, file: OutgoingFile, progress?: TransferProgress): Promise<UploadOutcome>;
   /**
-   * What a link leads to, in bounded memory. A link carries its own authority, so no credential goes with it.
-   * Throws ExchangeCallError, `not-found` for a link that is not valid any more; the stream fails with one too.
+   * Downloads from a signed link, in bounded memory. The link itself authorises the request, so no credential is sent.
+   * Throws ExchangeCallError, with `not-found` for an expired link. The stream may fail with ExchangeCallError too.
    */
   download(url: string, progress?: TransferProgress): Promise<AsyncIterable<Uint8Array>>;
 }
 
-/** A second PUT of the same bytes changes nothing (interface-decisions.md, Bulk CSV), so any of them may be repeated. */
+/** A second PUT of the same bytes has no effect (docs/interface.md, "Bulk CSV"), so uploads may be repeated. */
 const NATURE: CallNature = { changes: false, repeatable: true, conflictMeansRunning: false };
-/** S3 says 403 of an expired URL; a key that is not accepted is a 401. */
+/** S3 answers 403 for an expired URL; a rejected key is a 401. */
 const GONE = new Set([403, 404, 410]);
 
-/** The 409 of a further PUT tells what the first one has left. */
+/** The 409 response to a second PUT describes the first upload. */
 const conflictSchema = z.object({
   upload: z.object({ status: z.string(), sha256: z.string().optional() }),
 });
@@ -91,8 +91,8 @@ export function createFileTransfer({ credential, dispatcher, stallMs }: FileTran
       if (status === 409) return afterConflict(body, file);
       throw failedAnswer('uploadFile', { status, retryAfter: headerOf(answer, 'retry-after'), body }, NATURE);
     } catch (error) {
-      // Our own file cannot be read: no fault of the exchange.
-      throw watch.contentError() ?? asExchangeError('uploadFile', error, progress.signal, watch);
+      // If reading our own file failed, report that, and not a failure of the exchange.
+      throw watch.contentError() ?? asCallError('uploadFile', error, progress.signal, watch);
     } finally {
       watch.end();
     }
@@ -112,7 +112,7 @@ export function createFileTransfer({ credential, dispatcher, stallMs }: FileTran
       if (status === 200) return guarded(answer.body, progress.signal, watch);
       const body = await readJson(answer.body, false);
       if (GONE.has(status) || status === 401)
-        throw new ExchangeCallError('not-found', `downloadFile: ${status}, the link is not valid any more`, {
+        throw new ExchangeCallError('not-found', `downloadFile: ${status}, the link is no longer valid`, {
           retryable: true,
           httpStatus: status,
         });
@@ -123,7 +123,7 @@ export function createFileTransfer({ credential, dispatcher, stallMs }: FileTran
       );
     } catch (error) {
       watch.end();
-      throw asExchangeError('downloadFile', error, progress.signal, watch);
+      throw asCallError('downloadFile', error, progress.signal, watch);
     }
   }
 }
@@ -133,12 +133,12 @@ function afterConflict(body: unknown, file: OutgoingFile): UploadOutcome {
   const { status, sha256 } = conflict.data?.upload ?? {};
   if (status === 'expired') return 'gone';
   if (sha256 === file.sha256) return 'taken';
-  // An upload of ours that broke off may still be open at the other end.
+  // An interrupted upload of ours may still be open at the exchange.
   const stillOpen = sha256 === undefined || sha256 === '';
   throw new ExchangeCallError(
     'conflict',
     stillOpen
-      ? 'uploadFile: 409, another upload is under way'
+      ? 'uploadFile: 409, another upload is in progress'
       : 'uploadFile: 409, another file was uploaded for this request',
     { retryable: stillOpen, httpStatus: 409 },
   );
@@ -147,13 +147,13 @@ function afterConflict(body: unknown, file: OutgoingFile): UploadOutcome {
 interface StallWatch {
   signal: AbortSignal;
   stalled: () => boolean;
-  /** What `through` was given to read failed with this. */
+  /** The error with which reading the content of `through` failed. */
   contentError: () => unknown;
   through(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>;
   end(): void;
 }
 
-/** undici has no limit for a request body that the other side does not take. */
+/** Aborts a stalled transfer: undici has no timeout for a request body that the server does not read. */
 function watchForStall(stallMs: number, { signal, onProgress }: TransferProgress): StallWatch {
   const stall = new AbortController();
   const timer = setTimeout(() => stall.abort(), stallMs);
@@ -178,7 +178,7 @@ function watchForStall(stallMs: number, { signal, onProgress }: TransferProgress
           onProgress?.(movedBytes);
         }
       } finally {
-        // Whoever takes no more must not leave a file open.
+        // Close the source even when the consumer stops early.
         await pieces.return?.();
       }
     },
@@ -194,13 +194,13 @@ async function* guarded(
   try {
     yield* watch.through(body);
   } catch (error) {
-    throw asExchangeError('downloadFile', error, signal, watch);
+    throw asCallError('downloadFile', error, signal, watch);
   } finally {
     watch.end();
   }
 }
 
-function asExchangeError(
+function asCallError(
   operation: string,
   error: unknown,
   signal: AbortSignal | undefined,
@@ -214,7 +214,7 @@ function asExchangeError(
 function asHttpUrl(operation: string, url: string): URL {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed?.protocol === 'https:' || parsed?.protocol === 'http:') return parsed;
-  throw badAnswer(operation, 'the exchange gave an address that is none', 200);
+  throw badAnswer(operation, 'the URL in the response is not a valid http(s) URL', 200);
 }
 
 const headerOf = ({ headers }: Dispatcher.ResponseData, name: string): string | undefined => {

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 
-/** Far above any answer of the interface; a page that is larger is not one of it. */
+/** Far above any response of the interface. */
 const ANSWER_SIZE_MAX_BYTES = 4 * 1024 * 1024;
 
 export class BodyTooLargeError extends Error {
@@ -11,8 +11,8 @@ export class BodyTooLargeError extends Error {
 }
 
 /**
- * The body as JSON; undefined when it is none (a proxy's page). One that is too large throws BodyTooLargeError when
- * it is `needed`, else it is undefined too. Throws also what broke the stream.
+ * Parses the body as JSON. Returns undefined when it is not JSON, such as a proxy's error page. If the body is too large,
+ * throws BodyTooLargeError when it is `needed`, and returns undefined otherwise. Throws errors of the stream.
  */
 export async function readJson(body: Dispatcher.ResponseData['body'], needed: boolean): Promise<unknown> {
   const chunks: Buffer[] = [];

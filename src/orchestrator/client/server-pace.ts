@@ -1,12 +1,12 @@
-import { parseRetryAfter } from './failures.ts';
+import { boundedRetryAfterMs } from './failures.ts';
 
-/** What an answer tells of its service's limits. */
+/** What the headers of a response say about the service's rate limits. */
 export interface ServerPace {
-  /** The answer of an earlier call under the same idempotency key, told again. */
+  /** The response repeats that of an earlier call with the same idempotency key. */
   isReplay?: boolean;
-  /** Of `Retry-After`. */
+  /** From `Retry-After`. */
   retryAfterMs?: number;
-  /** Requests of this caller: those left, and until when. Undefined when the service does not say. */
+  /** The caller's remaining requests and when they are reset. Undefined when the headers are missing. */
   requests?: { remaining: number; resetMs: number; limit?: number };
 }
 
@@ -14,10 +14,10 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
  * Reads `Retry-After`, and `RateLimit` with `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers) or the separate
- * `RateLimit-Remaining`, `-Reset` and `-Limit` of its earlier drafts. What cannot be read is as if it was not sent.
+ * `RateLimit-Remaining`, `-Reset` and `-Limit` of its earlier drafts. Ignores headers that it cannot parse.
  */
 export function serverPace(headers: Headers, nowMs: number): ServerPace {
-  const retryAfterMs = parseRetryAfter(first(headers['retry-after']), nowMs);
+  const retryAfterMs = boundedRetryAfterMs(first(headers['retry-after']), nowMs);
   const requests = fromItem(headers) ?? fromMembers(headers);
   return {
     ...(first(headers['idempotent-replayed']) === 'true' ? { isReplay: true } : {}),
@@ -26,7 +26,7 @@ export function serverPace(headers: Headers, nowMs: number): ServerPace {
   };
 }
 
-/** `"requests";r=1100;t=42` with the policy `"requests";q=1200;w=60`. */
+/** Parses `"requests";r=1100;t=42` with the policy `"requests";q=1200;w=60`. */
 function fromItem(headers: Headers): ServerPace['requests'] {
   const state = first(headers.ratelimit);
   const remaining = parameter(state, 'r');

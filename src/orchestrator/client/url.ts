@@ -1,4 +1,7 @@
-/** `baseUrl` may carry a path of its own; `:name` in `path` is filled from `params`, unset query members are left out. */
+/**
+ * Builds the URL of a call. `baseUrl` may contain a path; each `:name` in `path` is replaced from `params`; query members
+ * without a value are omitted. Throws TypeError for an empty path parameter.
+ */
 export function buildUrl(
   baseUrl: string,
   path: string,
@@ -12,8 +15,9 @@ export function buildUrl(
   return url;
 }
 
-/** A URL drops `.` and `..` even when they are encoded, and an empty segment changes the operation. */
+/** URL parsers remove `.` and `..`, even encoded ones, and an empty segment would address another operation. */
 function pathSegment(value: string): string {
-  if (value === '' || value === '.' || value === '..') throw new TypeError('A path parameter is empty');
+  if (value === '' || value === '.' || value === '..')
+    throw new TypeError('A path parameter is empty, "." or ".."');
   return encodeURIComponent(value);
 }

@@ -1,29 +1,32 @@
 import { MONITORING_METADATA } from '../../contract/cohort-monitoring.ts';
 import { opaqueId } from '../../temporal/opaque-id.ts';
 import { ExchangeCallError } from '../client/failures.ts';
-import { type Calls, NoRoom, waitOf } from './calls.ts';
+import { type Calls, RateLimited, waitOf } from './calls.ts';
 import type { PageInput } from './monitored-page.ts';
 import { Period } from './period.ts';
 
-/** How a patient's turn ended. `refused`: the source will not be asked, and not for want of room. */
-export type Turn = 'started' | 'alreadyAsked' | 'gone' | 'refused' | 'failed';
+/** The outcome for one patient. `refused`: the exchange refuses the query for a reason other than a rate limit. */
+export type Outcome = 'started' | 'alreadyAsked' | 'gone' | 'refused' | 'failed';
 
-/** Newest queries of a patient that are looked at. */
+/** How many of a patient's newest queries are read. */
 const LOOK_AT = 20;
-/** Keys that are tried in one turn: an exchange tells a refusal again under its key, and some are another cohort's. */
+/**
+ * How many idempotency keys are tried for one patient. An exchange repeats a refusal under the same key, and some keys may
+ * have been used for another cohort.
+ */
 const KEYS_MAX = 20;
-/** The wait for what another run is about, or has left behind. */
+/** The wait for another run that is starting a query for the same patient. */
 const SOON_MS = 1_000;
-/** A service that has no list of queries, or not with these filters. */
+/** Statuses of a service that cannot list queries, or not with these filters. */
 const CANNOT_LIST: ReadonlySet<number> = new Set([400, 404, 405, 501]);
 
-/** What the list of queries says about a patient. */
-type Seen = { turn: 'started' | 'alreadyAsked' } | { turn?: undefined; newest: string };
+/** What the list of queries shows for a patient: queried in this period, or the id of the newest query. */
+type Seen = { outcome: 'started' | 'alreadyAsked' } | { outcome?: undefined; newest: string };
 
 const NONE: Seen = { newest: '' };
 
-/** Starts the query of one patient unless the source was asked in this period. */
-export class Asker {
+/** Starts a query for one patient, unless the source was already queried in this period. */
+export class QueryStarter {
   readonly #period: Period;
 
   constructor(
@@ -36,43 +39,44 @@ export class Asker {
   }
 
   /**
-   * Throws NoRoom, and ExchangeCallError for what had better be tried again as a whole. @param refusalsBefore of this
-   * patient for want of room: as many keys are used up
+   * Throws RateLimited, and ExchangeCallError for failures after which the whole page should be retried.
+   *
+   * @param refusalsBefore how often this patient's query was rate-limited before; as many idempotency keys are used up
    */
-  async ask(patientId: string, refusalsBefore: number): Promise<Turn> {
-    const seen = await this.#look(patientId);
-    if (seen.turn !== undefined) return seen.turn;
+  async startOnce(patientId: string, refusalsBefore: number): Promise<Outcome> {
+    const seen = await this.#readQueries(patientId);
+    if (seen.outcome !== undefined) return seen.outcome;
     let { newest } = seen;
     for (let key = refusalsBefore; key < refusalsBefore + KEYS_MAX; key += 1) {
-      const turn = await this.#start(patientId, newest, key);
-      if (turn === 'key-taken') {
-        // Another cohort's run got there first with this key: with a start, or with a refusal.
-        const now = await this.#look(patientId);
-        if (now.turn !== undefined) return now.turn;
+      const outcome = await this.#start(patientId, newest, key);
+      if (outcome === 'key-taken') {
+        // A run for another cohort has used this key first; its call was either started or refused.
+        const now = await this.#readQueries(patientId);
+        if (now.outcome !== undefined) return now.outcome;
         newest = now.newest;
-      } else if (typeof turn !== 'object') return turn;
-      else if (!turn.isOld) throw this.#noRoom(turn.waitMs, key + 1);
+      } else if (typeof outcome !== 'object') return outcome;
+      else if (!outcome.isReplay) throw this.#rateLimited(outcome.waitMs, key + 1);
     }
-    throw this.#noRoom(SOON_MS, refusalsBefore + KEYS_MAX);
+    throw this.#rateLimited(SOON_MS, refusalsBefore + KEYS_MAX);
   }
 
-  #noRoom(waitMs: number, refusals: number): NoRoom {
+  #rateLimited(waitMs: number, refusals: number): RateLimited {
     this.calls.page.next = { ...(this.calls.page.next ?? this.input.place), refusals };
-    return new NoRoom(waitMs);
+    return new RateLimited(waitMs);
   }
 
-  async #look(patientId: string): Promise<Seen> {
+  async #readQueries(patientId: string): Promise<Seen> {
     if (!this.calls.page.canList) return NONE;
     const { kind } = this.input;
     try {
       const { answer } = await this.calls.call('listNetworkQueries', {
         query: { patientId, source: kind, count: LOOK_AT },
       });
-      // A service that ignores the filter would tell of others.
+      // A service that ignores the filter would return other patients' queries.
       const own = answer.queries.filter((query) => (query.patientId ?? patientId) === patientId);
-      const asked = this.#period.askedBy(own);
-      if (asked === 'nobody') return { newest: own[0]?.requestId ?? '' };
-      return { turn: asked === 'own' ? 'started' : 'alreadyAsked' };
+      const queriedBy = this.#period.queriedBy(own);
+      if (queriedBy === 'none') return { newest: own[0]?.requestId ?? '' };
+      return { outcome: queriedBy === 'own' ? 'started' : 'alreadyAsked' };
     } catch (error) {
       if (!(error instanceof ExchangeCallError) || !CANNOT_LIST.has(error.httpStatus ?? 0)) throw error;
       this.calls.page.canList = false;
@@ -84,7 +88,7 @@ export class Asker {
     patientId: string,
     newest: string,
     key: number,
-  ): Promise<Turn | 'key-taken' | { waitMs: number; isOld: boolean }> {
+  ): Promise<Outcome | 'key-taken' | { waitMs: number; isReplay: boolean }> {
     const { kind, cohortId, dueAt } = this.input;
     try {
       const { answer, pace } = await this.calls.call(
@@ -104,33 +108,34 @@ export class Asker {
       );
       if (answer.sources.some(({ type }) => type === kind)) return 'started';
       const error = answer.errors.find(({ source }) => source === kind);
-      if (error?.httpStatus === 429) return { waitMs: waitOf(pace), isOld: pace.isReplay === true };
+      if (error?.httpStatus === 429) return { waitMs: waitOf(pace), isReplay: pace.isReplay === true };
       return error?.httpStatus === 400 ? 'refused' : 'failed';
     } catch (error) {
-      return this.#turnOf(error, patientId, key);
+      return this.#outcomeOf(error, patientId, key);
     }
   }
 
-  async #turnOf(error: unknown, patientId: string, key: number): Promise<Turn | 'key-taken'> {
+  async #outcomeOf(error: unknown, patientId: string, key: number): Promise<Outcome | 'key-taken'> {
     if (!(error instanceof ExchangeCallError)) throw error;
-    // Another run is at this patient right now; what comes of it is known in a moment.
-    if (error.kind === 'conflict' && error.retryable) throw this.#noRoom(SOON_MS, key);
+    // Another run is starting a query for this patient right now; wait for its outcome.
+    if (error.kind === 'conflict' && error.retryable) throw this.#rateLimited(SOON_MS, key);
     if (error.httpStatus === 422) return 'key-taken';
     if (error.retryable || error.kind === 'unauthorized') throw error;
     switch (error.kind) {
       case 'not-found':
         return 'gone';
       case 'ambiguous':
-        // No answer, and an exchange without idempotency keys: only the list can tell; it is not sent again.
-        return (await this.#look(patientId)).turn ?? 'failed';
+        // No response, and no idempotency key: do not send the call again; the list shows whether it took effect.
+        return (await this.#readQueries(patientId)).outcome ?? 'failed';
       default:
         return error.kind === 'rejected' ? 'refused' : 'failed';
     }
   }
 
   /**
-   * Names the newest query that was seen, so that of two runs that both found nothing at the same moment one is told that
-   * the key is taken, whatever their cohorts and times. Where nothing can be seen, each cohort has keys of its own.
+   * Includes the newest query seen. So if two runs find nothing at the same time, whatever their cohorts and times, both
+   * use the same key and only one of them starts the query. If the exchange cannot list queries, each cohort has its own
+   * keys.
    */
   #idempotencyKey(patientId: string, newest: string, key: number): string {
     const { kind, cohortId, dueAt } = this.input;

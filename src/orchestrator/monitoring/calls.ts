@@ -5,22 +5,22 @@ import { ExchangeCallError } from '../client/failures.ts';
 import type { ServerPace } from '../client/server-pace.ts';
 import type { MonitoredPage } from './monitored-page.ts';
 
-/** Of an exchange's limit of requests: when less is left, monitoring waits for the next window. */
-const REQUESTS_LEFT_TO_OTHERS = 0.2;
-/** When a service says how much is left, but not of how much. */
+/** The share of the request limit that monitoring leaves to other calls; when less remains, it waits for the reset. */
+const RESERVED_SHARE = 0.2;
+/** The limit assumed for a service that reports the remaining requests but not the limit. */
 const REQUEST_LIMIT_ASSUMED = 250;
-/** When a service refuses for a limit without saying for how long. */
-const WAIT_UNTOLD_MS = 30_000;
+/** The wait after a 429 without Retry-After. */
+const DEFAULT_WAIT_MS = 30_000;
 
-/** Thrown to leave a page where it stands: the exchange has no room now. */
-export class NoRoom extends Error {
-  override readonly name = 'NoRoom';
+/** Thrown to interrupt a page: the exchange's rate limit is reached. */
+export class RateLimited extends Error {
+  override readonly name = 'RateLimited';
   constructor(readonly waitMs: number) {
-    super(`no room for ${waitMs} ms`);
+    super(`the rate limit is reached; wait ${waitMs} ms`);
   }
 }
 
-/** The calls of one page: counted, and stopped before monitoring takes the requests of everybody else. */
+/** Makes and counts the calls of one page. Stops before monitoring uses up the requests of the account's other calls. */
 export class Calls {
   #pace: ServerPace = {};
 
@@ -29,13 +29,13 @@ export class Calls {
     readonly page: MonitoredPage,
   ) {}
 
-  /** Throws NoRoom, ExchangeCallError. */
+  /** Throws RateLimited, ExchangeCallError. */
   async call<N extends EndpointName>(
     name: N,
     request: RequestOf<N>,
     options?: CallOptions,
   ): Promise<{ answer: AnswerOf<N>; pace: ServerPace }> {
-    this.#leaveSomeToOthers();
+    this.#keepReserve();
     this.page.requests += 1;
     try {
       const { answer, pace } = await this.client.call(name, request, options);
@@ -44,18 +44,18 @@ export class Calls {
       return { answer, pace };
     } catch (error) {
       if (error instanceof ExchangeCallError && error.kind === 'rate-limited')
-        throw new NoRoom(error.retryAfterMs ?? WAIT_UNTOLD_MS);
+        throw new RateLimited(error.retryAfterMs ?? DEFAULT_WAIT_MS);
       throw error;
     }
   }
 
-  #leaveSomeToOthers(): void {
+  #keepReserve(): void {
     const { requests } = this.#pace;
     if (requests === undefined) return;
-    const reserve = (requests.limit ?? REQUEST_LIMIT_ASSUMED) * REQUESTS_LEFT_TO_OTHERS;
-    if (requests.remaining < reserve) throw new NoRoom(Math.max(1_000, requests.resetMs));
+    const reserve = (requests.limit ?? REQUEST_LIMIT_ASSUMED) * RESERVED_SHARE;
+    if (requests.remaining < reserve) throw new RateLimited(Math.max(1_000, requests.resetMs));
   }
 }
 
-/** The wait until a source that met its limit has room again. */
-export const waitOf = (pace: ServerPace): number => pace.retryAfterMs ?? WAIT_UNTOLD_MS;
+/** How long to wait for a source whose rate limit is reached. */
+export const waitOf = (pace: ServerPace): number => pace.retryAfterMs ?? DEFAULT_WAIT_MS;

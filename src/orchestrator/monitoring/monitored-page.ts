@@ -1,12 +1,12 @@
 import type { CohortMonitoringInput, CohortMonitoringStatus } from '../../contract/cohort-monitoring.ts';
 
-/** Where in the cohort a run stands: a page of E9, and who of it is done. */
+/** A run's position in the cohort: a page of E9, and the patients of it that are done. */
 export interface Place {
   /** Cursor of the page; undefined for the first one. */
   fromItem?: string;
   /** Ids of the patients of this page that are done. */
   handled: string[];
-  /** How often the exchange had no room for the patient whose turn it is. */
+  /** How often the query of the current patient was rate-limited. */
   refusals: number;
 }
 
@@ -18,26 +18,26 @@ export interface PageInput
   dueAt: string;
   place: Place;
   pageSize: number;
-  /** False once it is known that this exchange lists no queries. */
+  /** False once the exchange has proved unable to list queries. */
   canList: boolean;
 }
 
 export type Counts = Pick<CohortMonitoringStatus, 'started' | 'skipped' | 'failed'>;
 
-/** What became of a page, or of a part of it. Small: it stays in the history. */
+/** The outcome of a page, or of a part of it. Kept small, because it stays in the workflow's history. */
 export interface MonitoredPage extends Counts {
   /** Undefined when this was the last patient of the cohort. */
   next?: Place;
-  /** The exchange has no room now: go on from `next` after it. */
+  /** The exchange's rate limit is reached: continue from `next` after this wait. */
   waitMs?: number;
   canList: boolean;
-  /** HTTP requests that were made. */
+  /** Number of HTTP requests made. */
   requests: number;
-  /** Requests per minute that the exchange says it allows this account. */
+  /** Requests per minute that the exchange allows this account, according to its headers. */
   requestLimit?: number;
-  /** Patients of the cohort, as E9 tells it. */
+  /** Number of patients in the cohort, according to E9. */
   patients?: number;
-  /** The exchange refused several in a row, and not for want of room. */
+  /** The exchange refused several queries in a row, for a reason other than a rate limit. */
   refused?: boolean;
 }
 

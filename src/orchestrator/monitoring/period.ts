@@ -3,17 +3,17 @@ import { MONITORING_METADATA, type MonitoringFrequency } from '../../contract/co
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** No two nominal times of one schedule are closer: the shortest month has 28 days. */
+/** The shortest distance between two nominal times of a schedule; the shortest month has 28 days. */
 const PERIOD_MS: Readonly<Record<MonitoringFrequency, number>> = {
   weekly: 7 * DAY_MS,
   biweekly: 14 * DAY_MS,
   monthly: 28 * DAY_MS,
 };
 
-/** A local hour moves by one between summer and winter, and nominal times with it. */
+/** Nominal times follow local time, which shifts by an hour between summer and winter. */
 const CLOCK_CHANGE_MS = 2 * HOUR_MS;
 
-/** One query of the list, as far as it tells when it was asked. */
+/** The members of a listed query that show when it was due or started. */
 export interface ListedQuery {
   patientId?: string | null;
   startedAt: string;
@@ -29,12 +29,12 @@ export interface RunIdentity {
 }
 
 /**
- * Decides whether a patient was asked about in the period that ends with a run.
+ * Decides whether a patient was already queried in the period that ends with a run.
  *
- * A query of monitoring counts as of the nominal time of its run, however late it was started: so neither jitter nor
- * pace, pause or outage makes a run skip what its own schedule asked a period ago, and two cohorts of one patient ask
- * once between them. Another query counts as of its start, with a seventh of the period to spare, because at an
- * exchange that lists no metadata our own late queries look like that too.
+ * A monitoring query counts from the nominal time of its run, however late it was started. So jitter, pacing, pauses and
+ * outages never make a run skip a patient whom its schedule queried a whole period ago, and a patient in two cohorts is
+ * queried once. Any other query counts from its start, and the period is shortened by a seventh for it: at an exchange that
+ * lists no metadata, our own late queries look like this too (docs/decisions/0020).
  */
 export class Period {
   readonly #dueMs: number;
@@ -45,10 +45,10 @@ export class Period {
     this.#lengthMs = PERIOD_MS[run.frequency];
   }
 
-  /** `own`: this run has started it, before its worker was cut off. */
-  askedBy(queries: readonly ListedQuery[]): 'own' | 'another' | 'nobody' {
+  /** `own`: this run itself started the query, before its worker was interrupted. */
+  queriedBy(queries: readonly ListedQuery[]): 'own' | 'other' | 'none' {
     if (queries.some((query) => this.#isOwn(query))) return 'own';
-    return queries.some((query) => this.#counts(query)) ? 'another' : 'nobody';
+    return queries.some((query) => this.#counts(query)) ? 'other' : 'none';
   }
 
   #isOwn({ metadata }: ListedQuery): boolean {

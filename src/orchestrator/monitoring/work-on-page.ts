@@ -1,25 +1,25 @@
 import type { ExchangeClient } from '../client/exchange-client.ts';
 import { ExchangeCallError } from '../client/failures.ts';
-import { Asker, type Turn } from './ask.ts';
-import { Calls, NoRoom } from './calls.ts';
+import { type Outcome, QueryStarter } from './ask.ts';
+import { Calls, RateLimited } from './calls.ts';
 import { BEGINNING, type MonitoredPage, nothingYet, type PageInput } from './monitored-page.ts';
 
-/** When so many in a row are refused it is for the workflow to say whether going on makes sense. */
+/** After this many refusals in a row, the page ends and the workflow decides whether to continue. */
 const REFUSALS_IN_A_ROW_MAX = 5;
 
 export interface PageDeps {
   client: ExchangeClient;
   /** ID_HMAC_KEY */
   hmacKey: string;
-  /** Told after each patient; what it was told last may be given as `resume` to go on from there. */
+  /** Called after each patient. To continue after an interruption, pass the last value as `resume`. */
   note(page: MonitoredPage): void;
-  /** True when the page shall be left where it stands. */
+  /** Returns true when work on the page should stop. */
   isStopped(): boolean;
 }
 
 /**
- * Asks for the patients of one page of a cohort, one after the other. Leaves it where it stands when the exchange has
- * no room or it is stopped; `next` of the result then points to the rest. Throws ExchangeCallError.
+ * Starts queries for the patients of one page of a cohort, one after the other. Ends early when the rate limit is reached
+ * or `isStopped` returns true; `next` of the result then points to the remaining patients. Throws ExchangeCallError.
  */
 export async function workOnPage(
   deps: PageDeps,
@@ -28,7 +28,7 @@ export async function workOnPage(
 ): Promise<MonitoredPage> {
   const page = structuredClone(resume ?? nothingYet(input));
   const calls = new Calls(deps.client, page);
-  const asker = new Asker(input, calls, deps.hmacKey);
+  const starter = new QueryStarter(input, calls, deps.hmacKey);
   try {
     const { patients, nextItem } = await readPage(calls, input);
     let refusedInARow = 0;
@@ -38,9 +38,9 @@ export async function workOnPage(
       if (deps.isStopped()) return page;
       if (input.kind === 'hie' && status?.hieOptOut === true) page.skipped.optedOut += 1;
       else {
-        const turn = await asker.ask(id, place.refusals);
-        count(page, turn);
-        refusedInARow = turn === 'refused' ? refusedInARow + 1 : 0;
+        const outcome = await starter.startOnce(id, place.refusals);
+        count(page, outcome);
+        refusedInARow = outcome === 'refused' ? refusedInARow + 1 : 0;
       }
       page.next = { ...place, handled: [...place.handled, id], refusals: 0 };
       deps.note(page);
@@ -49,7 +49,7 @@ export async function workOnPage(
     page.next = nextItem === undefined ? undefined : { ...BEGINNING, fromItem: nextItem };
     return page;
   } catch (error) {
-    if (!(error instanceof NoRoom)) throw error;
+    if (!(error instanceof RateLimited)) throw error;
     return { ...page, waitMs: error.waitMs };
   }
 }
@@ -64,14 +64,14 @@ async function readPage(calls: Calls, { cohortId, place, pageSize }: PageInput) 
   if (nextPage === undefined || nextPage === null) return { patients: answer.patients };
   const nextItem = cursorOf(nextPage);
   if (nextItem === undefined || nextItem === place.fromItem) {
-    throw new ExchangeCallError('bad-answer', 'listCohortPatients: meta.nextPage leads nowhere', {
+    throw new ExchangeCallError('bad-answer', 'listCohortPatients: meta.nextPage has no new fromItem', {
       retryable: false,
     });
   }
   return { patients: answer.patients, nextItem };
 }
 
-/** Of `meta.nextPage` only the cursor is used: where to call is our own configuration. */
+/** Reads only the cursor from `meta.nextPage`; the address to call comes from our own configuration. */
 function cursorOf(nextPage: string): string | undefined {
   try {
     return new URL(nextPage, 'https://relative.invalid').searchParams.get('fromItem') ?? undefined;
@@ -80,14 +80,14 @@ function cursorOf(nextPage: string): string | undefined {
   }
 }
 
-function count(page: MonitoredPage, turn: Turn): void {
-  switch (turn) {
+function count(page: MonitoredPage, outcome: Outcome): void {
+  switch (outcome) {
     case 'started':
       page.started += 1;
       return;
     case 'alreadyAsked':
     case 'gone':
-      page.skipped[turn] += 1;
+      page.skipped[outcome] += 1;
       return;
     case 'refused':
     case 'failed':

@@ -11,27 +11,27 @@ import { patientDemographicsSchema } from '../../contract/patients.ts';
 const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };
 
 /**
- * One onboarding as an EHR, a form or a person asks for it. Checked here by the rules of the interface, so that a
- * mistake is answered at once and not by a failed workflow. Facility and cohort ids are any string: the exchange may
- * be another service.
+ * The request of an EHR, a form or a person for one onboarding. Validated here by the rules of the interface, so that
+ * mistakes are reported at once instead of by a failed workflow. Facility and cohort ids may be any string, because the
+ * exchange may be another service.
  */
 export const onboardingRequestSchema = z.object({
-  /** The caller's own id of this job; the same id is the same onboarding. */
+  /** The caller's own id for this job; the same id always means the same onboarding. */
   jobId: z.string({ error: 'jobId is required' }).trim().min(1).max(255),
   facilityId: z.string({ error: 'facilityId is required' }).trim().min(1).max(200),
   patient: patientDemographicsSchema,
   cohortIds: boundedList(z.array(z.string().min(1).max(200)), 100).optional(),
   sources: networkQueryRequestSchema.shape.sources.optional(),
-  /** The patient asks for their own records: they prove who they are first, and come back here. */
+  /** The patient requests their own records: they prove their identity first, and then return to this address. */
   ias: z.object({ redirectUrl: z.url({ protocol: /^https?$/ }).max(URL_LENGTH_MAX) }).optional(),
   metadata: metadataSchema
     .refine((pairs) => Object.keys(pairs).length < METADATA_KEYS_MAX, {
-      error: `metadata has at most ${METADATA_KEYS_MAX - 1} entries here: one is ours`,
+      error: `metadata may have at most ${METADATA_KEYS_MAX - 1} entries; the orchestrator adds one`,
     })
     .optional(),
 });
 
-/** What `startOnboarding` takes: as it came, once it was found to be right. */
+/** A validated request in the form in which it was sent. */
 export interface OnboardingRequest
   extends Omit<z.input<typeof onboardingRequestSchema>, 'patient' | 'sources'> {
   patient: OnboardedPatient;
@@ -39,7 +39,7 @@ export interface OnboardingRequest
   timing?: Partial<OnboardingTiming>;
 }
 
-/** So many are listed; there are hardly more kinds of mistakes. */
+/** At most this many problems are reported. */
 const PROBLEMS_MAX = 100;
 
 export interface RequestProblem {
@@ -47,7 +47,7 @@ export interface RequestProblem {
   message: string;
 }
 
-/** The request, or all that is wrong with it. The exchange gets it as the caller wrote it and normalises it itself. */
+/** Returns the request, or its problems. The request is passed on unchanged; the exchange normalises it itself. */
 export function readOnboardingRequest(
   body: unknown,
 ): { ok: true; request: OnboardingRequest } | { ok: false; problems: RequestProblem[] } {
@@ -61,14 +61,14 @@ export function readOnboardingRequest(
   };
 }
 
-/** Anything else that a body holds does not get into a workflow's input. */
+/** Drops unknown members, so that they do not get into a workflow's input. */
 function onlyKnownMembers(body: unknown): OnboardingRequest {
   const { jobId, facilityId, patient, cohortIds, sources, ias, metadata } = body as OnboardingRequest;
   const known = patientDemographicsSchema.keyof().options;
   const cleaned = Object.fromEntries(known.map((name) => [name, patient[name]]));
   return {
     ...{ jobId, facilityId, patient: cleaned as OnboardedPatient, cohortIds, sources },
-    // A body may carry more than the address.
+    // `ias` may have unknown members too.
     ...(ias === undefined ? {} : { ias: { redirectUrl: ias.redirectUrl } }),
     metadata,
   };

@@ -21,7 +21,7 @@ export interface StartOnboardingOptions {
   exchange: ExchangeAccess;
   /** ID_HMAC_KEY */
   idHmacKey: string;
-  /** Set when an intake webhook asks: a running onboarding of that job is told of it. */
+  /** Set for a request from intake: signals the onboarding, also when it is already running. */
   intakeMessageId?: string;
 }
 
@@ -33,14 +33,14 @@ export interface StartedOnboarding {
   handle: OnboardingHandle;
   workflowId: string;
   orchestrationId: string;
-  /** False when this job had been started before: `handle` is that onboarding, running or ended. */
+  /** False when this job was started before; `handle` then refers to that onboarding, running or ended. */
   isNew: boolean;
 }
 
 /**
- * Starts the onboarding of one job, once: the same job id (of the same account) leads to the same workflow, as long
- * as Temporal keeps it. The ids in clear text are derived by HMAC, for a job id may carry a record number.
- * Throws when Temporal cannot be reached.
+ * Starts the onboarding of one job, once: the same job id of the same account leads to the same workflow, as long as
+ * Temporal keeps it. The workflow id is derived by HMAC, because a job id may contain a record number. Throws when Temporal
+ * cannot be reached.
  */
 export async function startOnboarding(
   client: Client,
@@ -101,8 +101,8 @@ function startOptions(
     priority: { priorityKey: PRIORITY.interactive, fairnessKey: accountId },
     staticSummary: `Onboard a patient: ${types.join(', ')}`,
     staticDetails: [
-      'Creates the patient at the exchange, adds it to cohorts, starts a network query and waits for the webhook',
-      'of each source; a webhook that got lost is made up for by polling.',
+      'Creates the patient in the exchange, adds the patient to cohorts, starts a network query and waits for the webhook',
+      'of each source. Polling makes up for lost webhooks.',
       '',
       `Facility \`${facilityId}\`, ${cohortIds?.length ?? 0} cohorts, sources ${types.join(', ')}.`,
     ].join('\n'),

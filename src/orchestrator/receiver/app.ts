@@ -10,8 +10,8 @@ const BODY_SIZE_MAX_BYTES = 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 15_000;
 
 /**
- * The caller's side door: `POST /webhooks` from the exchange, `POST /intake` from an EHR or form, `GET /health` and
- * `/ready`. Bodies stay raw, for signatures are over bytes.
+ * Receives `POST /webhooks` from the exchange, `POST /intake` and `/intake/confirmation` from an EHR or form, and
+ * `GET /return/…` from browsers; also serves `GET /health` and `/ready`. Bodies stay raw, because signatures cover bytes.
  */
 export function createReceiver(deps: ReceiverDeps): FastifyInstance {
   const app = fastify({ bodyLimit: BODY_SIZE_MAX_BYTES, requestTimeout: REQUEST_TIMEOUT_MS });
@@ -29,15 +29,25 @@ export function createReceiver(deps: ReceiverDeps): FastifyInstance {
   });
 
   app.setNotFoundHandler((_request, reply) =>
-    sendProblem(reply, 404, 'Not found', 'Here are POST /webhooks, POST /intake, GET /health and GET /ready'),
+    sendProblem(
+      reply,
+      404,
+      'Not found',
+      'This server has POST /webhooks, POST /intake, GET /health and GET /ready',
+    ),
   );
   app.setErrorHandler((error: { statusCode?: number }, _request, reply) => {
     if (error.statusCode === 413)
-      return sendProblem(reply, 413, 'Payload too large', `At most ${BODY_SIZE_MAX_BYTES} bytes`);
+      return sendProblem(
+        reply,
+        413,
+        'Payload too large',
+        `The body may have at most ${BODY_SIZE_MAX_BYTES} bytes`,
+      );
     if (error.statusCode !== undefined && error.statusCode < 500)
       return sendProblem(reply, 400, 'Bad request', 'The request is not valid HTTP');
     deps.logger.error({ err: error }, 'receiver failed');
-    return sendProblem(reply, 500, 'Internal server error', 'Something failed on our side; send it again');
+    return sendProblem(reply, 500, 'Internal server error', 'The request failed on our side; send it again');
   });
   return app;
 }

@@ -11,9 +11,9 @@ const confirmationSchema = z.object({
 });
 
 /**
- * `POST /intake/confirmation` `{jobId, aal2SessionId}`, signed with INTAKE_KEY: the person of that job's onboarding has shown
- * two factors and came back to the redirect address with this session. Answers 202; 400; 404 when no such onboarding runs;
- * 503 when Temporal is away.
+ * `POST /intake/confirmation` `{jobId, aal2SessionId}`, signed with INTAKE_KEY: reports that the person of that job's
+ * onboarding has authenticated with two factors and returned to the redirect address with this session. Responds 202; 400
+ * for an invalid body; 401 without a valid signature; 404 when no such onboarding is running; 503 when Temporal is down.
  */
 export function registerConfirmation(
   app: FastifyInstance,
@@ -22,22 +22,22 @@ export function registerConfirmation(
   app.post('/intake/confirmation', async (request, reply) => {
     const rawBody = rawBodyOf(request.body);
     if (!isSigned(rawBody, request.headers, intakeKeys))
-      return sendProblem(reply, 401, 'Unauthorized', 'The signature is missing, wrong, or too old');
+      return sendProblem(reply, 401, 'Unauthorized', 'The signature is missing, invalid or too old');
     const confirmation = confirmationSchema.safeParse(parseJson(rawBody));
     if (!confirmation.success)
       return sendProblem(reply, 400, 'Missing or invalid parameters', 'jobId and aal2SessionId are required');
     const { jobId, aal2SessionId } = confirmation.data;
     try {
-      if (await onboardings.tellConfirmed(jobId, { aal2SessionId }))
+      if (await onboardings.signalConfirmed(jobId, { aal2SessionId }))
         return reply.code(202).send({ message: 'taken' });
-      return sendProblem(reply, 404, 'Not found', 'No onboarding of this job is running');
+      return sendProblem(reply, 404, 'Not found', 'No onboarding for this job is running');
     } catch (error) {
-      logger.error({ err: error }, 'confirmation could not be passed on');
+      logger.error({ err: error }, 'could not signal a confirmation to its onboarding');
       return sendProblem(
         reply.header('retry-after', '5'),
         503,
         'Service unavailable',
-        'Send it again shortly',
+        'Temporal cannot be reached; send the request again in a few seconds',
       );
     }
   });

@@ -1,6 +1,9 @@
 import type { Logger } from '../../lib/logger.ts';
 
-/** A warning that strangers can provoke as often as they like: written at once, then at most once a minute with their number. */
+/**
+ * Creates a function that logs a warning which unauthenticated callers can trigger. Logs the first one at once, and further
+ * ones at most once per `everyMs`, with their number in `times`.
+ */
 export function foldedWarning(logger: Pick<Logger, 'warn'>, message: string, everyMs = 60_000): () => void {
   let timer: NodeJS.Timeout | undefined;
   let folded = 0;

@@ -7,8 +7,9 @@ import { isSigned } from './signatures.ts';
 import { parseJson } from './webhook-message.ts';
 
 /**
- * `POST /intake` `{jobId, facilityId, patient, cohortIds?, sources?, metadata?}`, signed with INTAKE_KEY: starts the
- * onboarding of that job, once. Answers 202 `{workflowId}`; 400 names what is wrong; 503 when Temporal is away.
+ * `POST /intake` `{jobId, facilityId, patient, cohortIds?, sources?, ias?, metadata?}`, signed with INTAKE_KEY: starts the
+ * onboarding of that job, once. Responds 202 `{workflowId}`; 400 with the list of problems; 401 without a valid signature;
+ * 503 when Temporal is down.
  */
 export function registerIntake(
   app: FastifyInstance,
@@ -17,7 +18,7 @@ export function registerIntake(
   app.post('/intake', async (request, reply) => {
     const rawBody = rawBodyOf(request.body);
     if (!isSigned(rawBody, request.headers, intakeKeys))
-      return sendProblem(reply, 401, 'Unauthorized', 'The signature is missing, wrong, or too old');
+      return sendProblem(reply, 401, 'Unauthorized', 'The signature is missing, invalid or too old');
     const body = parseJson(rawBody);
     const read = body === undefined ? NOT_JSON : readOnboardingRequest(body);
     if (!read.ok)
@@ -33,12 +34,12 @@ export function registerIntake(
       logger.info({ workflowId }, 'intake taken');
       return reply.code(202).send({ workflowId });
     } catch (error) {
-      logger.error({ err: error }, 'intake could not be passed on');
+      logger.error({ err: error }, 'could not start an onboarding from intake');
       return sendProblem(
         reply.header('retry-after', '5'),
         503,
         'Service unavailable',
-        'Send it again shortly',
+        'Temporal cannot be reached; send the request again in a few seconds',
       );
     }
   });
@@ -49,7 +50,7 @@ const NOT_JSON = {
   problems: [{ path: '', message: 'The body is not valid JSON' }],
 };
 
-/** The sender's id of this message; without one, its content. Hashed: a sender may make ids of record numbers. */
+/** The sender's id of this message, or else its content. Hashed, because senders may use record numbers as ids. */
 const messageIdOf = (request: FastifyRequest, rawBody: Buffer): string =>
   createHash('sha256')
     .update(request.headers['webhook-id']?.toString() ?? rawBody)

@@ -7,20 +7,20 @@ export interface MessageLogEntry {
   messageId: string;
   type: string;
   requestId?: string;
-  /** The same message had been taken before. */
+  /** The same message was received before. */
   repeat: boolean;
-  /** A workflow was told of it. */
+  /** A workflow received a signal for it. */
   signalled: boolean;
 }
 
-/** Of this many messages the ids are remembered; senders give up long before so many others have come. */
+/** How many message ids are remembered: far more than arrive while a sender repeats one message. */
 const REMEMBERED_MAX = 200_000;
 
-/** Which messages were taken; kept across restarts by its file, when there is one. */
+/** Remembers the received messages; across restarts, if it has a file. */
 export class MessageLog {
   readonly #path: string | undefined;
   readonly #seen: Set<string>;
-  /** Lines are written one after the other. */
+  /** The last write; lines are written one after the other. */
   #lastWrite: Promise<void> = Promise.resolve();
 
   private constructor(path: string | undefined, seen: Set<string>) {
@@ -35,7 +35,7 @@ export class MessageLog {
       if (error.code === 'ENOENT') return '';
       throw error;
     });
-    // A crash may have left half a line: what follows must not be glued to it.
+    // A crash may have left an incomplete line: start the next entry on a new one.
     if (text !== '' && !text.endsWith('\n')) await appendFile(path, '\n');
     return new MessageLog(path, new Set(text.split('\n').flatMap(messageIdOf).slice(-REMEMBERED_MAX)));
   }

@@ -13,22 +13,25 @@ import type { OnboardingRequest } from '../patient-onboarding/onboarding-request
 import { orchestrationIdOf, startOnboarding } from '../patient-onboarding/start-onboarding.ts';
 import { signalBulkOnboarding } from './signal-bulk-onboarding.ts';
 
-/** Senders wait 15 s for an answer. */
+/** Senders of webhooks wait 15 s for a response. */
 const TEMPORAL_TIMEOUT_MS = 5_000;
 
-/** What the receiver asks of Temporal; each call is bounded to 5 s and throws when Temporal cannot be reached. */
+/**
+ * The receiver's calls to Temporal. Each has a timeout of 5 s and throws when Temporal cannot be reached. The `signal…`
+ * functions return false when no such onboarding is running.
+ */
 export interface Onboardings {
-  /** False when no such onboarding is running. */
-  tell(orchestrationId: string, event: NetworkQuerySignal): Promise<boolean>;
-  /** The person is verified. False when no such onboarding is running. */
-  tellVerified(orchestrationId: string, event: IdentityVerifiedSignal): Promise<boolean>;
-  /** The person's browser came back from a page. False when no such onboarding is running. */
-  tellReturned(orchestrationId: string, event: PersonReturnedSignal): Promise<boolean>;
-  /** The person of this job's onboarding has shown two factors. False when no such onboarding is running. */
-  tellConfirmed(jobId: string, event: Aal2ConfirmedSignal): Promise<boolean>;
-  /** False when no running bulk onboarding is known to wait for this request; a poll then makes up for it. */
-  tellBulk(event: BulkCreateSignal): Promise<boolean>;
-  /** Starts the onboarding of this job, or tells the one that runs. Answers its workflow id. */
+  /** A source of a query has ended. */
+  signalSourceEnd(orchestrationId: string, event: NetworkQuerySignal): Promise<boolean>;
+  /** The person is verified. */
+  signalVerified(orchestrationId: string, event: IdentityVerifiedSignal): Promise<boolean>;
+  /** The person's browser has returned from a page of the identity partner. */
+  signalReturned(orchestrationId: string, event: PersonReturnedSignal): Promise<boolean>;
+  /** The person of this job's onboarding has authenticated with two factors. */
+  signalConfirmed(jobId: string, event: Aal2ConfirmedSignal): Promise<boolean>;
+  /** A bulk create has changed its state. If no bulk onboarding is found to signal, its next poll makes up for it. */
+  signalBulkCreate(event: BulkCreateSignal): Promise<boolean>;
+  /** Starts the onboarding of this job, or signals the running one. Returns its workflow id. */
   start(request: OnboardingRequest, messageId: string): Promise<string>;
   isReachable(): Promise<boolean>;
 }
@@ -50,19 +53,19 @@ export function createOnboardings(
     }
   };
   return {
-    tell: (orchestrationId, event) =>
+    signalSourceEnd: (orchestrationId, event) =>
       signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.networkQueryEvent, event),
-    tellVerified: (orchestrationId, event) =>
+    signalVerified: (orchestrationId, event) =>
       signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.identityVerified, event),
-    tellReturned: (orchestrationId, event) =>
+    signalReturned: (orchestrationId, event) =>
       signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.personReturned, event),
-    tellConfirmed: (jobId, event) =>
+    signalConfirmed: (jobId, event) =>
       signal(
         orchestrationIdOf(jobId, options.exchange, options.idHmacKey),
         PATIENT_ONBOARDING_MESSAGES.aal2Confirmed,
         event,
       ),
-    tellBulk: (event) => bounded(() => signalBulkOnboarding(client, event)),
+    signalBulkCreate: (event) => bounded(() => signalBulkOnboarding(client, event)),
     async start(request, messageId) {
       const started = await bounded(() =>
         startOnboarding(client, request, { ...options, intakeMessageId: messageId }),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { ERROR_NAMES, type ErrorBody, type ErrorStatus } from '../../contract/errors.ts';
 
-/** Answers an error body of the interface (RFC 9457 with the published members). */
+/** Sends an error body in the interface's format (RFC 9457 with the published members). */
 export function sendProblem(
   reply: FastifyReply,
   status: ErrorStatus,

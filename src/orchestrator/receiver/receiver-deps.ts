@@ -5,11 +5,11 @@ import type { Onboardings } from './onboardings.ts';
 export interface ReceiverDeps {
   onboardings: Onboardings;
   messages: MessageLog;
-  /** Keys that webhooks may be signed with; several while they rotate. */
+  /** The keys that webhooks may be signed with; several during a key rotation. */
   webhookKeys: readonly string[];
   intakeKeys: readonly string[];
   logger: Logger;
 }
 
-/** The body as it was sent; empty when there was none. */
+/** The body exactly as it was sent; empty if there was none. */
 export const rawBodyOf = (body: unknown): Buffer => (Buffer.isBuffer(body) ? body : Buffer.alloc(0));

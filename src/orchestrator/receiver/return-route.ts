@@ -3,16 +3,16 @@ import { z } from 'zod';
 import type { ReceiverDeps } from './receiver-deps.ts';
 
 const paramsSchema = z.object({ orchestrationId: z.string().regex(/^[\w-]{1,64}$/) });
-/** What the exchange adds to the address. Of the first page `sessionId`, which the onboarding knows. */
+/** The parameters that the exchange adds to the address. The first page also adds `sessionId`, which we already know. */
 const querySchema = z.object({
   status: z.string().max(50).optional().catch(undefined),
   aal2SessionId: z.string().min(1).max(500).optional().catch(undefined),
 });
 
 /**
- * `GET /return/<orchestration id>`: a page for the person who comes back from the identity partner, for callers without one of
- * their own: it is the onboarding's `redirectUrl`. That somebody came here proves nothing: the onboarding is told to look, and
- * takes the session that is brought only from an exchange that does not tell it.
+ * `GET /return/<orchestration id>`: the page to which the identity partner redirects the person, for callers that do not
+ * have one of their own (`redirectUrl` of the onboarding). A visit proves nothing, so it only signals the onboarding to poll
+ * the exchange. The session in the address is used only with an exchange that cannot report it itself.
  */
 export function registerReturn(app: FastifyInstance, { onboardings, logger }: ReceiverDeps): void {
   app.get('/return/:orchestrationId', async (request, reply) => {
@@ -20,14 +20,14 @@ export function registerReturn(app: FastifyInstance, { onboardings, logger }: Re
     const { status, aal2SessionId } = querySchema.parse(request.query);
     if (!params.success) return sendPage(reply, 404, UNKNOWN);
     try {
-      const isKnown = await onboardings.tellReturned(
+      const isKnown = await onboardings.signalReturned(
         params.data.orchestrationId,
         status === 'verified' ? { aal2SessionId } : {},
       );
       if (!isKnown) return sendPage(reply, 404, UNKNOWN);
     } catch (error) {
-      // The onboarding will look by itself.
-      logger.error({ err: error }, 'a return could not be passed on');
+      // The onboarding polls anyway.
+      logger.error({ err: error }, 'could not signal a return to its onboarding');
     }
     return sendPage(reply, 200, status === 'verified' ? THANKS : FAILED);
   });
@@ -38,11 +38,17 @@ interface Page {
   text: string;
 }
 
-const THANKS: Page = { title: 'Thank you', text: 'You may close this page, unless you were asked for more.' };
-const FAILED: Page = { title: 'Not confirmed', text: 'This could not be confirmed. Ask for a new link.' };
-const UNKNOWN: Page = { title: 'Nothing to do', text: 'Nobody waits for an answer at this address.' };
+const THANKS: Page = {
+  title: 'Thank you',
+  text: 'You can close this page now, unless another step is still open.',
+};
+const FAILED: Page = {
+  title: 'Not confirmed',
+  text: 'Your identity could not be confirmed. Ask for a new link.',
+};
+const UNKNOWN: Page = { title: 'Nothing to do', text: 'This link is not in use. It may have expired.' };
 
-/** The address holds a session: it goes nowhere as a referrer and into no cache. */
+/** The address contains a session id, so it must not be sent as a referrer or be cached. */
 const sendPage = (reply: FastifyReply, status: number, { title, text }: Page): FastifyReply =>
   reply
     .code(status)

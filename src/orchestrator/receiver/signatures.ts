@@ -5,15 +5,15 @@ import { parseJson } from './webhook-message.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Senders repeat a webhook for three days and some hours, and `meta.when` never changes. */
+/** Senders repeat a webhook for a little more than three days, and `meta.when` stays the same. */
 const PLAIN_AGE_MAX_MS = 4 * 24 * 3_600_000;
 const CLOCK_SKEW_MS = 300_000;
 
 /**
- * Whether one of the keys signed this body: by Standard Webhooks (which also bounds the age to 300 s), or, where its
- * headers are absent, by `x-metriport-signature` (hex HMAC-SHA256 of the body, the key string as UTF-8). That one has no
- * time of its own, so the body's `meta.when` must not be older than a sender may repeat it: who recorded a message
- * cannot send it for ever, and within that time its id is remembered.
+ * Whether one of the keys has signed this body. Accepts Standard Webhooks, which limits the age to 300 s. Without its
+ * headers, accepts `x-metriport-signature` (hex HMAC-SHA256 of the body, with the key string as UTF-8). That signature has
+ * no timestamp, so `meta.when` in the body must not be older than senders repeat a webhook. This prevents later replays;
+ * replays within that time are recognised by the message id.
  */
 export function isSigned(rawBody: Buffer, headers: Headers, keys: readonly string[]): boolean {
   if (STANDARD_HEADERS.some((name) => headers[name] !== undefined)) {
@@ -59,5 +59,5 @@ function single(headers: Headers, name: string): string | undefined {
   return Array.isArray(value) ? value.join(' ') : value;
 }
 
-/** Keys are configured separated by blanks: a new one next to the old one while senders change over. */
+/** Splits configured keys, which are separated by blanks: during a rotation, the new and the old key are both listed. */
 export const parseKeys = (text: string | undefined): string[] => text?.split(/\s+/).filter(Boolean) ?? [];

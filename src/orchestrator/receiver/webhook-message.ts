@@ -8,7 +8,7 @@ import { ORCHESTRATION_METADATA_KEY } from '../../contract/temporal.ts';
 
 const id = z.string().min(1).max(255);
 
-/** What every webhook has; another service may send types and members that we do not know. */
+/** The members of every webhook; another service may send unknown types and members. */
 const messageSchema = z.object({
   ping: z.string().max(1000).optional(),
   meta: z.object({
@@ -22,7 +22,7 @@ const messageSchema = z.object({
   bulkPatientCreate: z.unknown().optional(),
 });
 
-/** interface.md sends `network-query.<source>` when data was merged; a missing status therefore means completed. */
+/** `network-query.<source>` is sent when data was merged (docs/interface.md, "Webhooks out"), so no status means completed. */
 const sourceEndSchema = z.object({
   patientId: id.optional(),
   consolidatedDataUrl: z.string().max(4_000).optional(),
@@ -50,17 +50,17 @@ export interface WebhookMessage {
   type: string;
   requestId?: string;
   ping?: string;
-  /** From the query's metadata: whose it is. */
+  /** The id of the onboarding, from the query's metadata. */
   orchestrationId?: string;
-  /** Only of `network-query.<source>` that names its request. */
+  /** Only for `network-query.<source>` with a request id. */
   sourceEnd?: NetworkQuerySignal;
-  /** Only of `ias.identity.verified`. */
+  /** Only for `ias.identity.verified`. */
   identityVerified?: IdentityVerifiedSignal;
-  /** Only of `medical.bulk-patient-create`. */
+  /** Only for `medical.bulk-patient-create`. */
   bulkCreate?: BulkCreateSignal;
 }
 
-/** Undefined when it is no webhook of the interface. */
+/** Reads a webhook of the interface. Returns undefined for any other body. */
 export function readWebhookMessage(rawBody: Buffer): WebhookMessage | undefined {
   const parsed = messageSchema.safeParse(parseJson(rawBody));
   if (!parsed.success) return undefined;

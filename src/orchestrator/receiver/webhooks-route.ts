@@ -6,8 +6,9 @@ import { isSigned } from './signatures.ts';
 import { readWebhookMessage, type WebhookMessage } from './webhook-message.ts';
 
 /**
- * `POST /webhooks`. Answers 2xx once the message is with its workflow, was seen before, or is nobody's here; 401 when
- * it is not signed; 503 when Temporal cannot take it, so that the sender tries again.
+ * `POST /webhooks`. Responds 2xx once the message was signaled to its workflow, was received before, or concerns none of
+ * our workflows; 400 for an invalid body; 401 without a valid signature; 503 when Temporal is down, so that the sender
+ * retries.
  */
 export function registerWebhooks(app: FastifyInstance, deps: ReceiverDeps): void {
   const take = takeOnce(deps);
@@ -16,28 +17,36 @@ export function registerWebhooks(app: FastifyInstance, deps: ReceiverDeps): void
     const rawBody = rawBodyOf(request.body);
     if (!isSigned(rawBody, request.headers, deps.webhookKeys)) {
       warnOfRefusal();
-      return sendProblem(reply, 401, 'Unauthorized', 'The signature is missing, wrong, or too old');
+      return sendProblem(reply, 401, 'Unauthorized', 'The signature is missing, invalid or too old');
     }
     const message = readWebhookMessage(rawBody);
     if (message === undefined)
-      return sendProblem(reply, 400, 'Bad request', 'The body is no webhook: meta.messageId and meta.type');
+      return sendProblem(
+        reply,
+        400,
+        'Bad request',
+        'The body is not a webhook: it needs meta.messageId and meta.type',
+      );
     if (message.ping !== undefined) return { pong: message.ping };
     try {
       await take(message);
       return { message: 'taken' };
     } catch (error) {
-      deps.logger.error({ err: error, messageId: message.messageId }, 'webhook could not be passed on');
+      deps.logger.error(
+        { err: error, messageId: message.messageId },
+        'could not signal a webhook to its workflow',
+      );
       return sendProblem(
         reply.header('retry-after', '5'),
         503,
         'Service unavailable',
-        'Send it again shortly',
+        'Temporal cannot be reached; send the webhook again in a few seconds',
       );
     }
   });
 }
 
-/** Passes a message on at most once, as far as this process and its log can tell; the workflow drops what is left. */
+/** Signals each message at most once, as far as this process and its log know; workflows ignore remaining duplicates. */
 function takeOnce({ onboardings, messages, logger }: ReceiverDeps) {
   const underWay = new Map<string, Promise<void>>();
 
@@ -54,15 +63,15 @@ function takeOnce({ onboardings, messages, logger }: ReceiverDeps) {
 
   async function signal(message: WebhookMessage): Promise<boolean> {
     const { orchestrationId, sourceEnd, identityVerified, bulkCreate } = message;
-    if (bulkCreate !== undefined) return onboardings.tellBulk(bulkCreate);
+    if (bulkCreate !== undefined) return onboardings.signalBulkCreate(bulkCreate);
     if (orchestrationId === undefined) return false;
-    if (identityVerified !== undefined) return onboardings.tellVerified(orchestrationId, identityVerified);
+    if (identityVerified !== undefined) return onboardings.signalVerified(orchestrationId, identityVerified);
     if (sourceEnd === undefined) return false;
-    return onboardings.tell(orchestrationId, sourceEnd);
+    return onboardings.signalSourceEnd(orchestrationId, sourceEnd);
   }
 
   return async (message: WebhookMessage): Promise<void> => {
-    // A double that comes while the first is under way waits for its outcome.
+    // A duplicate that arrives while the first is in progress waits for its outcome.
     const before = underWay.get(message.messageId) ?? Promise.resolve();
     const mine = before.catch(() => undefined).then(() => passOn(message));
     underWay.set(message.messageId, mine);

@@ -8,7 +8,7 @@ test('a signed confirmation reaches the onboarding of its job; others are refuse
   const told: unknown[] = [];
   const app = await createTestReceiver(
     {
-      tellConfirmed: async (jobId, event) => {
+      signalConfirmed: async (jobId, event) => {
         if (jobId === 'away') throw new Error('Temporal is away');
         told.push([jobId, event]);
         return jobId === 'job-1';

@@ -8,7 +8,7 @@ import {
   createCredentials,
 } from '../../../src/orchestrator/client/credentials.ts';
 import { createExchangeClient } from '../../../src/orchestrator/client/exchange-client.ts';
-import { ExchangeCallError, parseRetryAfter } from '../../../src/orchestrator/client/failures.ts';
+import { boundedRetryAfterMs, ExchangeCallError } from '../../../src/orchestrator/client/failures.ts';
 import { type Stub, type StubAnswer, startStub } from '../../support/http-stub.ts';
 
 const QUERY = {
@@ -122,7 +122,9 @@ describe('answers of another service', () => {
     answering({ status: 200, body: { ...QUERY, requestId: undefined, status: 42 } });
     const failure = await failureOf(start());
     expect(failure).toMatchObject({ kind: 'bad-answer', retryable: false, httpStatus: 200 });
-    expect(failure.message).toBe('startNetworkQuery: 200, but not as the interface says: requestId, status');
+    expect(failure.message).toBe(
+      'startNetworkQuery: 200, but the response does not match the interface: requestId, status',
+    );
   });
 
   test.each([['<html>Jane Smith</html>'], [''], ['[]'], ['null']])(
@@ -183,10 +185,10 @@ describe('which failures may be tried again is decided here', () => {
     answering({ status: 429, headers: { 'retry-after': '7' } });
     expect(await failureOf(start())).toMatchObject({ kind: 'rate-limited', retryAfterMs: 7_000 });
     const now = Date.parse('2026-01-01T00:00:00Z');
-    expect(parseRetryAfter('Thu, 01 Jan 2026 00:00:30 GMT', now)).toBe(30_000);
-    expect(parseRetryAfter('Wed, 31 Dec 2025 00:00:30 GMT', now)).toBe(0);
-    expect(parseRetryAfter('999999', now)).toBe(3_600_000);
-    expect(parseRetryAfter('soon', now)).toBeUndefined();
+    expect(boundedRetryAfterMs('Thu, 01 Jan 2026 00:00:30 GMT', now)).toBe(30_000);
+    expect(boundedRetryAfterMs('Wed, 31 Dec 2025 00:00:30 GMT', now)).toBe(0);
+    expect(boundedRetryAfterMs('999999', now)).toBe(3_600_000);
+    expect(boundedRetryAfterMs('soon', now)).toBeUndefined();
   });
 
   describe.each([['cut'], ['half'], ['silence']] as const)('a POST whose connection ends in %s', (answer) => {
@@ -202,7 +204,7 @@ describe('which failures may be tried again is decided here', () => {
       answering(answer);
       const failure = await failureOf(start({ timeoutMs: 300, idempotency: false }));
       expect(failure).toMatchObject({ kind: 'ambiguous', retryable: false });
-      expect(failure.message).toContain('whether it was carried out is not known');
+      expect(failure.message).toContain('it is unknown whether the call took effect');
     });
   });
 
@@ -293,7 +295,7 @@ describe('credentials', () => {
 
   test('a reference that names no account is refused', async () => {
     const credentials = createCredentials({ internalTokenKey: key, apiKey: 'foreign' });
-    await expect(credentials({ credentialRef: 'account/../x' })).rejects.toThrow('not known');
+    await expect(credentials({ credentialRef: 'account/../x' })).rejects.toThrow('neither the API key nor an account');
   });
 
   test('the configuration names one, or says what is missing', () => {

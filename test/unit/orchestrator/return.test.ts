@@ -4,7 +4,7 @@ import { createTestReceiver } from './test-receiver.ts';
 test('a person who comes back is thanked, and their onboarding told; the session never leaves the address', async () => {
   const told: unknown[] = [];
   const app = await createTestReceiver({
-    tellReturned: async (id, event) => {
+    signalReturned: async (id, event) => {
       if (id === 'away') throw new Error('Temporal is away');
       told.push([id, event]);
       return id === 'job-key';

@@ -6,11 +6,11 @@ import type { Onboardings } from '../../../src/orchestrator/receiver/onboardings
 /** A receiver whose onboardings know nothing but what is given. */
 export async function createTestReceiver(known: Partial<Onboardings>, intakeKeys: string[] = []) {
   const onboardings: Onboardings = {
-    tell: async () => false,
-    tellVerified: async () => false,
-    tellReturned: async () => false,
-    tellConfirmed: async () => false,
-    tellBulk: async () => false,
+    signalSourceEnd: async () => false,
+    signalVerified: async () => false,
+    signalReturned: async () => false,
+    signalConfirmed: async () => false,
+    signalBulkCreate: async () => false,
     start: async () => '',
     isReachable: async () => true,
     ...known,

@@ -42,7 +42,7 @@ function simulate(frequency: MonitoringFrequency, cohorts: { slotMs: number; lat
   const queries: ListedQuery[] = [];
   const dues: number[] = [];
   for (const { cohortId, due, late } of runs) {
-    if (run(cohortId, due, frequency).askedBy(queries) !== 'nobody') continue;
+    if (run(cohortId, due, frequency).queriedBy(queries) !== 'none') continue;
     queries.push(asked(cohortId, due, due + late));
     dues.push(due);
   }
@@ -85,22 +85,22 @@ describe('other queries', () => {
   const due = START_MS + 7 * DAY_MS;
   test('count as of their start, with a day of the week to spare', () => {
     const plain = (ms: number): ListedQuery => ({ startedAt: iso(ms), metadata: { job: 'x' } });
-    expect(run('c', due).askedBy([plain(due - 5.9 * DAY_MS)])).toBe('another');
-    expect(run('c', due).askedBy([plain(due - 6.1 * DAY_MS)])).toBe('nobody');
+    expect(run('c', due).queriedBy([plain(due - 5.9 * DAY_MS)])).toBe('other');
+    expect(run('c', due).queriedBy([plain(due - 6.1 * DAY_MS)])).toBe('none');
   });
 
   test('of this very run are known again after a crash; those of another kind are not taken for them', () => {
-    expect(run('c', due).askedBy([asked('c', due, due + HOUR_MS)])).toBe('own');
-    expect(run('c', due).askedBy([asked('d', due, due + HOUR_MS)])).toBe('another');
+    expect(run('c', due).queriedBy([asked('c', due, due + HOUR_MS)])).toBe('own');
+    expect(run('c', due).queriedBy([asked('d', due, due + HOUR_MS)])).toBe('other');
     const odd = { startedAt: iso(due), metadata: { [MONITORING_METADATA.due]: 'soon' } };
-    expect(run('c', due).askedBy([odd])).toBe('another');
+    expect(run('c', due).queriedBy([odd])).toBe('other');
   });
 
   test('of later periods do not make up for those that a backfill runs through', () => {
     const month = (n: number) => dueMs('monthly', n, 0);
     const queries: ListedQuery[] = [];
     for (const n of [0, 1, 2]) {
-      expect(run('c', month(n), 'monthly').askedBy(queries)).toBe('nobody');
+      expect(run('c', month(n), 'monthly').queriedBy(queries)).toBe('none');
       queries.push(asked('c', month(n), month(3)));
     }
   });
