@@ -295,7 +295,9 @@ describe('credentials', () => {
 
   test('a reference that names no account is refused', async () => {
     const credentials = createCredentials({ internalTokenKey: key, apiKey: 'foreign' });
-    await expect(credentials({ credentialRef: 'account/../x' })).rejects.toThrow('neither the API key nor an account');
+    await expect(credentials({ credentialRef: 'account/../x' })).rejects.toThrow(
+      'neither the API key nor an account',
+    );
   });
 
   test('the configuration names one, or says what is missing', () => {
