@@ -114,7 +114,7 @@ describe('a C-CDA document', () => {
     [
       'of 50 MB',
       Buffer.concat([document(['2']), Buffer.alloc(50_000_000, ' ')]),
-      'it has 50 MB, and at most 10 MB are converted',
+      'it has 50 MB; at most 10 MB are converted',
     ],
   ])('%s is kept, not converted, and that is told; the query completes', async (_, bytes, reason) => {
     const patientId = await environment.addPatient(accountId);

@@ -6,7 +6,7 @@ import { insertQuery } from '../../src/exchange/network-query/query-store.ts';
 import { addToTimeline } from '../../src/exchange/network-query/timeline-store.ts';
 import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
 import { incompleteness } from '../../src/exchange/records/completeness.ts';
-import { readRecordStanding, type SourceStanding } from '../../src/exchange/records/completeness-store.ts';
+import { readRecordCompleteness, type SourceCompleteness } from '../../src/exchange/records/completeness-store.ts';
 import { consolidatedBundle } from '../../src/exchange/records/consolidated-bundle.ts';
 import { insertConversion } from '../../src/exchange/records/conversion-store.ts';
 import { insertDocuments } from '../../src/exchange/records/delivery-store.ts';
@@ -31,8 +31,8 @@ const inTx = (work: (tx: AccountTx) => Promise<unknown>): Promise<unknown> =>
   environment.store.asAccount(environment.accountId, work);
 
 const standing = () =>
-  environment.store.asAccount(environment.accountId, (tx) => readRecordStanding(tx, patientId));
-async function of(source: SourceType): Promise<SourceStanding | undefined> {
+  environment.store.asAccount(environment.accountId, (tx) => readRecordCompleteness(tx, patientId));
+async function of(source: SourceType): Promise<SourceCompleteness | undefined> {
   return (await standing()).sources.find((each) => each.source === source);
 }
 
@@ -98,12 +98,12 @@ async function bring(
 
 describe('how complete a record is', () => {
   test('a source that was never asked, is being asked, waits, has failed, or has answered', async () => {
-    expect(incompleteness(await standing())).toContain('no source has been asked yet');
+    expect(incompleteness(await standing())).toContain('no source has been queried yet');
     expect(await of('hie')).toMatchObject({ state: 'never-asked', resources: 0 });
 
     const first = await ask('hie');
     expect(await of('hie')).toMatchObject({ state: 'running', lastCompleted: undefined });
-    expect(incompleteness(await standing())).toBe('This record is not complete: HIE is still being asked.');
+    expect(incompleteness(await standing())).toBe('This record is incomplete: HIE is still being queried.');
     await end(first, 'failed', { will_retry: true });
     expect((await of('hie'))?.state).toBe('waiting');
     await end(first, 'completed', { will_retry: false });
@@ -152,7 +152,7 @@ describe('how complete a record is', () => {
     expect(await of('hie')).toMatchObject({
       omissions: ['Two documents are missing', '2 documents could not be fetched'],
     });
-    expect(incompleteness(await standing())).toContain('HIE could not bring everything');
+    expect(incompleteness(await standing())).toContain('HIE could not deliver everything');
     await end(await ask('hie'), 'completed');
     expect(incompleteness(await standing())).toBeUndefined();
   });

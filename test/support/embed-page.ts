@@ -6,7 +6,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import { settleQuery } from '../../src/exchange/network-query/query-store.ts';
 import { insertDocuments, upsertResources } from '../../src/exchange/records/delivery-store.ts';
-import { revisionOf } from '../../src/exchange/records/rules/facts.ts';
+import { revisionOf } from '../../src/exchange/records/rules/delivery-facts.ts';
 import { insertSourcePatientIds } from '../../src/exchange/records/source-patient-store.ts';
 import { loadCcda, loadSamplePatients } from '../../src/simulator/samples.ts';
 import { deliveriesOf, patientIdsOf, samples } from './deliveries.ts';

@@ -16,7 +16,7 @@ import {
   readConsolidated,
 } from '../../src/exchange/records/read-consolidated.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
-import { revisionOf } from '../../src/exchange/records/rules/facts.ts';
+import { revisionOf } from '../../src/exchange/records/rules/delivery-facts.ts';
 import type { Person } from '../../src/exchange/records/rules/fold-patient.ts';
 import type { Delivered } from '../../src/exchange/records/rules/merge.ts';
 import { insertSourcePatientIds } from '../../src/exchange/records/source-patient-store.ts';

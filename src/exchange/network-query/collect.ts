@@ -11,8 +11,8 @@ import {
   upsertResources,
 } from '../records/delivery-store.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
-import { noteAnswered } from '../records/retirement-store.ts';
-import { revisionOf } from '../records/rules/facts.ts';
+import { recordPageResources } from '../records/retirement-store.ts';
+import { revisionOf } from '../records/rules/delivery-facts.ts';
 import type { Json } from '../records/rules/json.ts';
 import { insertSourcePatientIds } from '../records/source-patient-store.ts';
 import type { SourcePage } from '../sources/connector.ts';
@@ -97,7 +97,7 @@ async function storePage(
     const documentId = documents[0]?.id ?? '';
     await upsertResources(tx, { patientId, source: step.source, documentId }, collected);
     await retireRetracted(tx, step, patientId, page);
-    await noteAnswered(tx, step, pageCount, {
+    await recordPageResources(tx, step, pageCount, {
       resources: collected.map(({ resourceType, sourceId }) => ({ resourceType, id: sourceId })),
       isPartial: page.reportedErrors > 0,
     });

@@ -5,7 +5,7 @@ import { countOf } from '../../lib/count-of.ts';
 import { readExternalId } from '../patients/patient-facts.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { insertEvent } from '../platform/outbox/event-store.ts';
-import { forgetAnswered } from '../records/retirement-store.ts';
+import { deletePageResources } from '../records/retirement-store.ts';
 import { endAttempt } from './attempt-store.ts';
 import { lockQuery, settleQuery } from './query-store.ts';
 import { openAttemptsOfRun } from './recovery-store.ts';
@@ -66,7 +66,7 @@ export async function failAttempt(
 
 /** Deletes the notes about the answer's content and returns how many resources it retired, however the attempt ended. */
 async function endAnswer(tx: AccountTx, step: SourceStepInput): Promise<number> {
-  await forgetAnswered(tx, step);
+  await deletePageResources(tx, step);
   return recordRetired(tx, step);
 }
 

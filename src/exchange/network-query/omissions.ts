@@ -1,8 +1,8 @@
 import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import { countOf } from '../../lib/count-of.ts';
 import type { AccountTx } from '../platform/database/database.ts';
-import { countAside } from '../records/record-store.ts';
-import type { AsideReason } from '../records/rules/facts.ts';
+import { countExcluded } from '../records/record-store.ts';
+import type { ExclusionReason } from '../records/rules/delivery-facts.ts';
 import type { SourcePage } from '../sources/connector.ts';
 import { addToTimeline } from './timeline-store.ts';
 
@@ -34,7 +34,7 @@ export async function recordExclusions(
   step: SourceStepInput,
   patientId: string,
 ): Promise<void> {
-  const counts = await countAside(tx, patientId, step.source);
+  const counts = await countExcluded(tx, patientId, step.source);
   if (counts.length === 0) return;
   const { source, attempt } = step;
   const reasons = counts.map(({ reason, count }) => `${count} ${ASIDE_REASONS[reason]}`);
@@ -43,7 +43,7 @@ export async function recordExclusions(
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, onceKey });
 }
 
-const ASIDE_REASONS: Record<AsideReason, string> = {
+const ASIDE_REASONS: Record<ExclusionReason, string> = {
   type: 'of a type that records do not hold',
   incomplete: 'without the required content',
   'names-nobody': 'without a patient',

@@ -3,7 +3,7 @@ import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { countOf } from '../../lib/count-of.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
-import { compareWithAnswer, countRetired, retire } from '../records/retirement-store.ts';
+import { findMissing, countRetired, retire } from '../records/retirement-store.ts';
 import { type Identity, isTakenBack, type RetireReason } from '../records/rules/retirement.ts';
 import { readSourcePatientIds } from '../records/source-patient-store.ts';
 import type { Fate, SourceConnector, SourcePage } from '../sources/connector.ts';
@@ -46,7 +46,7 @@ export async function retireMissing(
   signal: AbortSignal,
 ): Promise<void> {
   const compared = await deps.store.asAccount(step.accountId, async (tx) => ({
-    answer: await compareWithAnswer(tx, step, patientId),
+    answer: await findMissing(tx, step, patientId),
     ids: (await readSourcePatientIds(tx, patientId)).get(step.source) ?? new Set<string>(),
   }));
   if (compared.answer === undefined || compared.answer.missing.length === 0) return;

@@ -2,13 +2,13 @@ import { sql } from 'kysely';
 import { type RecordSource, SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 
-/** `waiting`: its last attempt failed, and a further one is due. */
+/** State of the newest request to a source. `waiting`: the last attempt failed and another one is due. */
 export type SourceState = 'never-asked' | 'running' | 'waiting' | 'completed' | 'failed';
 
-/** How far a source has been asked about a patient, and what of it is in the record. */
-export interface SourceStanding {
+/** How far one source has been queried for a patient, and how much of the record came from it. */
+export interface SourceCompleteness {
   source: RecordSource;
-  /** Undefined for messages, which nobody asks for. */
+  /** Undefined for messages: they arrive without being requested. */
   state?: SourceState;
   lastAttempted?: Date;
   lastCompleted?: Date;
@@ -16,26 +16,26 @@ export interface SourceStanding {
   reason?: string;
   resources: number;
   documents: number;
-  /** What its last complete attempt could not bring, in words. */
+  /** What its last completed attempt could not deliver; sentences of the query's timeline. */
   omissions: string[];
 }
 
-/** A document that is kept, and whose content is not in the record, or only in part. */
+/** A stored document whose content is missing from the record, in full or in part. */
 export interface UnreadDocument {
   source: RecordSource;
   fileName: string;
   reason: string;
 }
 
-/** Everything from which it follows whether a patient's record is complete. */
-export interface RecordStanding {
+/** All that decides whether a patient's record is complete. */
+export interface RecordCompleteness {
   readAt: Date;
-  /** Every source that can be asked, then messages if there were any. */
-  sources: SourceStanding[];
+  /** Every source that can be queried, then messages if there are any. */
+  sources: SourceCompleteness[];
   unread: UnreadDocument[];
 }
 
-export async function readRecordStanding(tx: AccountTx, patientId: string): Promise<RecordStanding> {
+export async function readRecordCompleteness(tx: AccountTx, patientId: string): Promise<RecordCompleteness> {
   const [asked, refused, kept] = [
     await readAsked(tx, patientId),
     await readRefused(tx, patientId),
@@ -45,7 +45,7 @@ export async function readRecordStanding(tx: AccountTx, patientId: string): Prom
     const { resources = 0, documents = 0 } = kept.get(source) ?? {};
     return { resources, documents };
   };
-  const sources = SOURCE_TYPES.map((source): SourceStanding => {
+  const sources = SOURCE_TYPES.map((source): SourceCompleteness => {
     const { omissions, ...last }: Asked = asked.get(source) ?? { state: 'never-asked', omissions: [] };
     const refusal = refused.get(source);
     const isNewer = refusal !== undefined && (last.lastAttempted ?? new Date(0)) < refusal.lastAttempted;
@@ -64,9 +64,9 @@ export async function readRecordStanding(tx: AccountTx, patientId: string): Prom
   return { readAt: new Date(), sources: [...sources, ...message], unread: await readUnread(tx, patientId) };
 }
 
-type Asked = Pick<SourceStanding, 'state' | 'lastAttempted' | 'lastCompleted' | 'reason' | 'omissions'>;
+type Asked = Pick<SourceCompleteness, 'state' | 'lastAttempted' | 'lastCompleted' | 'reason' | 'omissions'>;
 
-/** A source may be asked by several queries at a time: while any of them runs, it is not done. */
+/** Several queries may ask one source at the same time; the source is `running` while any of them runs. */
 async function readAsked(tx: AccountTx, patientId: string): Promise<Map<SourceType, Asked>> {
   const { rows } = await sql<{
     source: SourceType;
@@ -109,7 +109,7 @@ async function readAsked(tx: AccountTx, patientId: string): Promise<Map<SourceTy
   );
 }
 
-/** Sources that could not even be started, each the last time. */
+/** For each source that could not be started: the newest refusal. */
 async function readRefused(
   tx: AccountTx,
   patientId: string,
@@ -138,7 +138,7 @@ async function countKept(
   return new Map(rows.map(({ source, ...counts }) => [source, counts]));
 }
 
-/** Of each document what its newest delivery is; a delivery of the same bytes as before has the outcome of those. */
+/** Documents whose newest version was not converted in full. A version with the same bytes as an earlier one shares its outcome. */
 async function readUnread(tx: AccountTx, patientId: string): Promise<UnreadDocument[]> {
   const { rows } = await sql<UnreadDocument>`
     select distinct on (d.source, d.source_document_id, d.sha256) d.source, d.file_name as "fileName",

@@ -1,5 +1,5 @@
 import type { RecordSource } from '../../contract/primitives.ts';
-import type { RecordStanding, SourceStanding } from './completeness-store.ts';
+import type { RecordCompleteness, SourceCompleteness } from './completeness-store.ts';
 import type { Json } from './rules/json.ts';
 import { sourceName } from './summary/section.ts';
 import { momentText } from './summary/words.ts';
@@ -7,12 +7,12 @@ import { momentText } from './summary/words.ts';
 const list = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 
-const namesOf = (sources: readonly SourceStanding[]): string =>
+const namesOf = (sources: readonly SourceCompleteness[]): string =>
   list(sources.map(({ source }) => sourceName(source)));
 
-/** Why a record is not complete, in one sentence; undefined when every source that was asked has answered in full. */
-export function incompleteness({ sources, unread }: RecordStanding): string | undefined {
-  const inState = (...states: SourceStanding['state'][]) =>
+/** Why a record is incomplete, in one sentence; undefined when every queried source delivered everything. */
+export function incompleteness({ sources, unread }: RecordCompleteness): string | undefined {
+  const inState = (...states: SourceCompleteness['state'][]) =>
     sources.filter(({ state }) => states.includes(state));
   const [failed, running, omitting] = [
     inState('failed'),
@@ -21,66 +21,66 @@ export function incompleteness({ sources, unread }: RecordStanding): string | un
   ];
   const reasons = [
     failed.length > 0 && `the last request to ${namesOf(failed)} failed`,
-    running.length > 0 && `${namesOf(running)} ${running.length === 1 ? 'is' : 'are'} still being asked`,
-    omitting.length > 0 && `${namesOf(omitting)} could not bring everything`,
+    running.length > 0 && `${namesOf(running)} ${running.length === 1 ? 'is' : 'are'} still being queried`,
+    omitting.length > 0 && `${namesOf(omitting)} could not deliver everything`,
     unread.length > 0 &&
       `${unread.length} document${unread.length === 1 ? '' : 's'} could not be read in full`,
     inState('never-asked').length === sources.filter(({ state }) => state !== undefined).length &&
-      'no source has been asked yet',
+      'no source has been queried yet',
   ].filter((reason) => reason !== false);
-  return reasons.length === 0 ? undefined : `This record is not complete: ${reasons.join('; ')}.`;
+  return reasons.length === 0 ? undefined : `This record is incomplete: ${reasons.join('; ')}.`;
 }
 
-/** What each source was asked and brought, and which documents were not read: one line each. */
-export function completenessLines({ sources, unread }: RecordStanding): string[] {
+/** One line per source (when it was queried, what it delivered) and per document that could not be read. */
+export function completenessLines({ sources, unread }: RecordCompleteness): string[] {
   return [...sources.map(sourceLine), ...unreadLines(unread)];
 }
 
 const timeText = (at: Date): string => momentText(`${at.toISOString().slice(0, 16)}Z`) ?? '';
 
-function sourceLine(standing: SourceStanding): string {
+function sourceLine(standing: SourceCompleteness): string {
   const { source, state, lastAttempted, lastCompleted, reason, resources, documents, omissions } = standing;
   const name = sourceName(source);
   const counts = `${resources} ${resources === 1 ? 'resource' : 'resources'} and ${documents} ${documents === 1 ? 'document' : 'documents'}`;
   const attempted = lastAttempted === undefined ? '' : ` ${timeText(lastAttempted)}`;
   const before =
     lastCompleted === undefined
-      ? 'it has never answered in full'
-      : `its last complete answer is of ${timeText(lastCompleted)}`;
+      ? 'no earlier request completed'
+      : `last completed ${timeText(lastCompleted)}`;
   switch (state) {
     case undefined:
       return `${name}: ${counts}.`;
     case 'never-asked':
-      return resources + documents === 0 ? `${name}: never asked.` : `${name}: never asked; ${counts}.`;
+      return resources + documents === 0 ? `${name}: never queried.` : `${name}: never queried; ${counts}.`;
     case 'completed':
-      return `${name}: answered ${timeText(lastCompleted ?? new Date(0))}; ${[counts, ...omissions].join('; ')}.`;
+      return `${name}: completed ${timeText(lastCompleted ?? new Date(0))}; ${[counts, ...omissions].join('; ')}.`;
     case 'running':
-      return `${name}: being asked since${attempted}; ${before}; ${counts} so far.`;
+      return `${name}: query running since${attempted}; ${before}; ${counts} so far.`;
     case 'waiting':
-      return `${name}: asked${attempted}, which failed, and is to be asked again; ${before}; ${counts}.`;
+      return `${name}: queried${attempted}; the request failed and will be retried; ${before}; ${counts}.`;
     case 'failed':
-      return `${name}: asked${attempted}, which failed${reason === undefined ? '' : ` (${reason})`}; ${before}; ${counts}.`;
+      return `${name}: queried${attempted}; the request failed${reason === undefined ? '' : ` (${reason})`}; ${before}; ${counts}.`;
   }
 }
 
-/** Named one by one up to here; a page of them would hide the rest. */
+/** Number of documents listed by name; a longer list would hide the rest of the page. */
 const NAMED_MAX = 5;
 
-function unreadLines(unread: RecordStanding['unread']): string[] {
+function unreadLines(unread: RecordCompleteness['unread']): string[] {
   const named = unread
     .slice(0, NAMED_MAX)
     .map(({ source, fileName, reason }) => `Document ${fileName} (${sourceName(source)}): ${reason}.`);
   const others = unread.length - named.length;
-  return others === 0 ? named : [...named, `${others} more could not be read; the FHIR form names them.`];
+  return others === 0 ? named : [...named, `${others} more could not be read; the FHIR Bundle lists them all.`];
 }
 
 const COMPLETENESS = 'urn:medical-exchange:completeness';
 
 /**
- * `Bundle.meta` that says how complete the record is: a tag `incomplete` or `answered`, and an extension for each source and
- * unread document. Readers that do not know them pass over them, and no entry is added to those that were asked for.
+ * `Bundle.meta` with the completeness of the record: a tag `incomplete` or `answered`, and an extension for each source and
+ * each unread document. Clients that do not know them can ignore them, and the entries stay those that were requested.
  */
-export function completenessMeta(standing: RecordStanding): Json {
+export function completenessMeta(standing: RecordCompleteness): Json {
   const sentence = incompleteness(standing);
   return {
     extension: [
@@ -94,7 +94,7 @@ export function completenessMeta(standing: RecordStanding): Json {
       {
         system: COMPLETENESS,
         code: sentence === undefined ? 'answered' : 'incomplete',
-        display: sentence ?? 'Every source that was asked has answered in full',
+        display: sentence ?? 'Every queried source has delivered everything',
       },
     ],
   };
@@ -105,7 +105,7 @@ const text = (url: string, valueString: string): Json => ({ url, valueString });
 const instant = (url: string, at: Date | undefined): Json[] =>
   at === undefined ? [] : [{ url, valueInstant: at.toISOString() }];
 
-function sourceExtension(standing: SourceStanding): Json {
+function sourceExtension(standing: SourceCompleteness): Json {
   const { source, state, lastAttempted, lastCompleted, reason, resources, documents, omissions } = standing;
   return {
     url: `${COMPLETENESS}:source`,

@@ -1,6 +1,6 @@
 import type { Store } from '../platform/database/database.ts';
 import { completenessMeta } from './completeness.ts';
-import { readRecordStanding } from './completeness-store.ts';
+import { readRecordCompleteness } from './completeness-store.ts';
 import { type ConsolidatedFilter, type ConsolidatedPlace, readConsolidated } from './read-consolidated.ts';
 import { provenanceOf } from './rules/provenance.ts';
 
@@ -10,26 +10,26 @@ export interface BundleOptions {
   accountId: string;
   patientId: string;
   filter?: ConsolidatedFilter;
-  /** Each entry's fullUrl is `<this>/<type>/<id>`, so that relative references lead to entries. */
+  /** Each entry's fullUrl is `<fullUrlBase>/<type>/<id>`, so that relative references resolve to entries. */
   fullUrlBase: string;
-  /** A searchset also says of each entry why it is there. */
+  /** In a searchset each entry also has `search.mode`. */
   type?: 'collection' | 'searchset';
 }
 
 /**
- * A patient's consolidated record as the text of a FHIR Bundle, piece by piece in bounded memory: the
- * Patient first, a fullUrl for each entry, each resource's Provenance right after it (with `types`, only when
- * `Provenance` is among them); `meta` says how complete it is. A slow reader holds no connection to the database.
+ * Yields a patient's consolidated record as the JSON text of a FHIR Bundle, in pieces and in bounded memory: the Patient
+ * first, then the resources, each followed by its Provenance (with `types`, only if they include `Provenance`). `meta`
+ * states how complete the record is. A slow reader does not hold a database connection.
  *
- * @throws NotFoundError when there is no such patient
+ * @throws NotFoundError when the patient does not exist
  */
 export async function* consolidatedBundle(
   store: Pick<Store, 'asAccount'>,
   { accountId, patientId, filter = {}, fullUrlBase, type = 'collection' }: BundleOptions,
 ): AsyncGenerator<string> {
   const withProvenance = filter.types === undefined || filter.types.includes('Provenance');
-  // First: what comes while it is read is announced as still to come.
-  const standing = await store.asAccount(accountId, (tx) => readRecordStanding(tx, patientId));
+  // Read first, so that data which arrives while we read is reported as still missing.
+  const standing = await store.asAccount(accountId, (tx) => readRecordCompleteness(tx, patientId));
   const meta = JSON.stringify(completenessMeta(standing));
   let separator = `{"resourceType":"Bundle","meta":${meta},"type":"${type}","timestamp":"${new Date().toISOString()}","entry":[`;
   const mode = (why: 'match' | 'include') => (type === 'searchset' ? why : undefined);
@@ -43,14 +43,14 @@ export async function* consolidatedBundle(
       yield `${separator}${entryOf(fullUrlBase, resource.content, mode('match'))}`;
       separator = ',';
       isEmpty = false;
-      const tellsOrigins = resource.origins.length > 0 && resource.resourceType !== 'Provenance';
-      if (withProvenance && tellsOrigins) {
+      const hasProvenance = resource.origins.length > 0 && resource.resourceType !== 'Provenance';
+      if (withProvenance && hasProvenance) {
         yield `,${entryOf(fullUrlBase, provenanceOf(resource, patientId), mode('include'))}`;
       }
     }
     after = page.next;
   } while (after !== undefined);
-  // FHIR has no empty lists.
+  // FHIR forbids empty arrays.
   yield isEmpty ? separator.replace(',"entry":[', '}') : ']}';
 }
 

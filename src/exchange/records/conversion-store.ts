@@ -6,15 +6,15 @@ import { CONVERSION_RULES } from './ccda/ccda-converter.ts';
 import type { ConversionOutcome } from './tables.ts';
 import { isEnteredInError, isTakenBack } from './taken-back.ts';
 
-/** A document that may be C-CDA and is to be converted, perhaps again. */
+/** A document that may be C-CDA and must be converted, for the first time or again. */
 export interface UnconvertedDocument {
   id: string;
-  /** Undefined where a message brought it. */
+  /** Null when the document came with a message. */
   queryId: string | null;
   source: RecordSource;
-  /** The source's id of the DocumentReference that names it. */
+  /** The source's id of the DocumentReference that refers to it. */
   sourceDocumentId: string;
-  /** Its content type says so; others may turn out to be. */
+  /** Whether its content type is XML; others may still turn out to be XML. */
   saysXml: boolean;
   sizeBytes: number;
   sha256: string;
@@ -27,9 +27,9 @@ export interface UnconvertedDocument {
 }
 
 /**
- * Documents to be converted, oldest first: of a source those that no outcome is known of; without a source, those of any
- * source that were converted by older rules. With a file come all others of its DocumentReference, for they are
- * converted together. None that its source took back.
+ * Documents to convert, oldest first: with a source, its documents without an outcome; without a source, documents of any
+ * source converted by older rules. All files of a DocumentReference are returned together, because they are converted
+ * together. Documents that their source retired or marked as entered in error are left out.
  */
 export async function unconvertedDocuments(
   tx: AccountTx,
@@ -57,7 +57,7 @@ export async function unconvertedDocuments(
   return rows;
 }
 
-/** Whether the document's resources were made of these bytes, by today's rules. */
+/** Whether the document's stored resources were converted from the same bytes by the current rules. */
 export async function isConvertedAlready(
   tx: AccountTx,
   patientId: string,
@@ -78,7 +78,10 @@ export async function isConvertedAlready(
   return row?.sha256 === document.sha256;
 }
 
-/** Takes back what was made of documents that their source entered in error; should one be right again, it is converted anew. */
+/**
+ * Deletes the resources and outcomes of documents that their source marked as entered in error. If the mark is removed
+ * later, the document is converted again.
+ */
 export async function deleteMadeInError(
   tx: AccountTx,
   patientId: string,
@@ -99,7 +102,7 @@ export async function deleteMadeInError(
   );
 }
 
-/** Resources of earlier deliveries of a document, but for those with these ids. */
+/** Deletes the resources converted from earlier versions of a document, except those with the given ids. */
 export async function deleteConverted(
   tx: AccountTx,
   patientId: string,
@@ -113,7 +116,7 @@ export async function deleteConverted(
       and not resource_type || '/' || source_id = any(${[...keptIds]}::text[])`.execute(tx.db);
 }
 
-/** Tells in the timeline of the query that brought a document, if that is still there. */
+/** Adds an entry to the timeline of the query that delivered the document, if that query still exists. */
 export async function tellOfDocument(
   tx: AccountTx,
   document: Pick<UnconvertedDocument, 'source' | 'queryId'>,
@@ -129,7 +132,7 @@ export async function tellOfDocument(
   await addToTimeline(tx, document.queryId, { source: document.source, kind: 'incomplete', message });
 }
 
-/** Notes the same of many documents; an outcome by today's rules stays. */
+/** Records one outcome for many documents; an outcome by the current rules is kept. */
 export async function insertOutcomes(
   tx: AccountTx,
   patientId: string,
@@ -144,9 +147,9 @@ export async function insertOutcomes(
 }
 
 /**
- * Notes what became of a document; false when there is an outcome by today's rules already.
+ * Records the outcome of a conversion; returns false when the document already has one by the current rules.
  *
- * @param outcome.isPassing to be tried again with the next merge
+ * @param outcome.isPassing whether to try again with the next merge
  */
 export async function insertConversion(
   tx: AccountTx,

@@ -28,8 +28,8 @@ export interface ConvertDeps {
 }
 
 /**
- * Converts a source's new C-CDA documents to FHIR, as deliveries of that source. Each document has one outcome, whatever
- * it is; what could not be converted is told in the timeline of the query that brought it, and is kept as a document.
+ * Converts a source's new C-CDA documents to FHIR resources, stored as deliveries of that source. Each document gets one
+ * outcome. A document that could not be converted stays available as a document, and the timeline of its query says why.
  */
 export async function convertDocuments(
   deps: ConvertDeps,
@@ -73,7 +73,7 @@ async function convertAll(
   }
 }
 
-/** The files of a document by the query that brought them, the newest first. */
+/** Groups the files of a document by the query that delivered them, the newest query first. */
 function versionsOf(files: readonly UnconvertedDocument[]): UnconvertedDocument[][] {
   const byQuery = new Map<string | null, UnconvertedDocument[]>();
   for (const file of files) {
@@ -86,13 +86,13 @@ function versionsOf(files: readonly UnconvertedDocument[]): UnconvertedDocument[
   return [...byQuery.values()].sort((left, right) => newestIn(right) - newestIn(left));
 }
 
-/** XML has its first tag within this many bytes, whatever its encoding (see openXml). */
+/** XML has its first tag within this many bytes in any encoding (see openXml). */
 const FIRST_TAG_WITHIN_BYTES = 4_000;
 const READ_AT_ONCE = 8;
 
 /**
- * Most attachments are notes in plain text, and said to be: those without a `<` at their beginning are no C-CDA, which is
- * noted of all of them at once. Answers the others.
+ * Most attachments are plain-text notes. Those not declared as XML and without a `<` at their beginning get the outcome
+ * `not-cda`, in one statement. Returns the remaining documents.
  */
 async function withoutPlainText(
   { store, blobs }: ConvertDeps,
@@ -122,7 +122,7 @@ async function withoutPlainText(
   return groups.filter((versions) => !plain.has(versions));
 }
 
-/** Deliveries of the same DocumentReference, oldest first. */
+/** Groups documents by DocumentReference, oldest first in each group. */
 function bySourceDocument(documents: readonly UnconvertedDocument[]): UnconvertedDocument[][] {
   const byReference = new Map<string, UnconvertedDocument[]>();
   for (const document of documents) {
@@ -135,9 +135,9 @@ function bySourceDocument(documents: readonly UnconvertedDocument[]): Unconverte
 }
 
 /**
- * A DocumentReference may name several files; of the same content, each is converted once.
+ * Converts the files of one DocumentReference, which may refer to several. Unchanged bytes are not converted again.
  *
- * @returns whether any of them is in the record now
+ * @returns whether the content of any of them is in the record now
  */
 async function convertParts(
   deps: ConvertDeps,
@@ -163,7 +163,7 @@ async function convertParts(
       isAnyConverted ||= isOurs && (outcome.kind === 'converted' || outcome.kind === 'known');
     } catch (error) {
       if (!isRefusedByDatabase(error)) throw error;
-      const refused = { kind: 'failed', reason: 'its content cannot be kept' } as const;
+      const refused = { kind: 'failed', reason: 'the database refused its content' } as const;
       await deps.store.asAccount(accountId, (tx) => writeOutcome(tx, patientId, part, refused, keptIds));
     }
   }
@@ -171,10 +171,10 @@ async function convertParts(
 }
 
 type Outcome = CcdaOutcome | { kind: 'known' } | typeof GONE;
-const GONE = { kind: 'failed', reason: 'its content is gone', isPassing: true } as const;
+const GONE = { kind: 'failed', reason: 'its content is no longer stored', isPassing: true } as const;
 const ANOTHER: Outcome = { kind: 'skipped', reason: 'it names another person' };
 
-/** @param keptIds the document's resources so far; those of this part are added */
+/** @param keptIds `Type/id` of the document's resources so far; those of this part are appended */
 async function writeOutcome(
   tx: AccountTx,
   patientId: string,
@@ -216,7 +216,7 @@ async function writeOutcome(
   }
 }
 
-/** PostgreSQL's class 22 (data exception) and 54 (a limit): no repetition gets it in. */
+/** PostgreSQL error classes 22 (data exception) and 54 (limit exceeded): a retry cannot succeed. */
 function isRefusedByDatabase(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' && /^(22|54)[0-9A-Z]{3}$/.test(code);
@@ -231,11 +231,11 @@ async function convertOne(
   const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
   if (document.sizeBytes > CCDA_BYTES_MAX) {
     const [size, max] = [megabytes(document.sizeBytes), megabytes(CCDA_BYTES_MAX)];
-    return { kind: 'skipped', reason: `it has ${size} MB, and at most ${max} MB are converted` };
+    return { kind: 'skipped', reason: `it has ${size} MB; at most ${max} MB are converted` };
   }
   try {
     const outcome = await converter.convert(accountId, await blobs.read(document.blobRef), names);
-    // A note in plain text or a picture was never meant to be one.
+    // A plain-text note or an image was never meant to be C-CDA.
     return outcome.kind === 'not-xml' && !document.saysXml ? { kind: 'not-cda' } : outcome;
   } catch (error) {
     if (error instanceof BlobNotFoundError) return GONE;

@@ -4,9 +4,9 @@ import type { AccountTx } from '../platform/database/database.ts';
 
 export interface NewDocument {
   id: string;
-  /** Null: of a message about somebody unknown. */
+  /** Null for a message that could not be assigned to a patient. */
   patientId: string | null;
-  /** What brought it: the one or the other. */
+  /** The query or the message that delivered it; exactly one of them is set. */
   queryId?: string;
   messageId?: string;
   source: RecordSource;
@@ -45,20 +45,20 @@ export async function insertDocuments(tx: AccountTx, documents: readonly NewDocu
 
 export interface CollectedResource {
   resourceType: string;
-  /** The id that the source gave it. */
+  /** Its id at the source. */
   sourceId: string;
-  /** SHA-256 (hex) of the resource as it came. */
+  /** SHA-256 (hex) of the resource as received. */
   sha256: string;
-  /** As JSON, with the name of its document in `meta.source`. */
+  /** As JSON, with the file name of its document in `meta.source`. */
   json: string;
-  /** When and as which version its source wrote it, in text order; empty when it does not say. */
+  /** `meta.lastUpdated` and `meta.versionId` in text order (see `revisionOf`); empty when the source gives neither. */
   revision: string;
 }
 
 /**
- * Stores resources once by their identity at the source; the same content again changes nothing, other content
- * replaces what was there, unless both say which version they are and what was there is the newer one. Of two
- * contents that claim to be one version the greater hash stays, so that the order in which they come is nothing.
+ * Stores each resource once, by its identity at the source. Unchanged content changes nothing. Changed content replaces the
+ * stored one, unless both have a revision and the stored one is newer. For two contents with the same revision the greater
+ * hash wins, so that the order of arrival does not matter.
  */
 export async function upsertResources(
   tx: AccountTx,
@@ -83,7 +83,7 @@ export async function upsertResources(
   `.execute(tx.db);
 }
 
-/** One text instead of an array of texts, whose every quotation mark would have to be escaped once more. */
+/** One JSON text as parameter: in an array of texts every quotation mark would be escaped once more. */
 const toRecordset = (resources: readonly CollectedResource[]): string =>
   `[${resources.map(toRecord).join(',')}]`;
 
@@ -91,8 +91,8 @@ const toRecord = ({ resourceType, sourceId, sha256, json, revision }: CollectedR
   `{"type":${JSON.stringify(resourceType)},"id":${JSON.stringify(sourceId)},"sha":"${sha256}","revision":"${revision}","content":${toJsonb(json)}}`;
 
 /**
- * jsonb has no place for the character NUL, nor for half of a surrogate pair (which is all that JSON.stringify still
- * writes as an escape of that range); a source's text is kept without them.
+ * Removes NUL characters and unpaired surrogates, which jsonb cannot store. (JSON.stringify escapes surrogates only when
+ * they are unpaired.)
  */
 const toJsonb = (json: string): string =>
   json.includes('\\u') ? json.replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g, '$1') : json;

@@ -7,7 +7,7 @@ import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-rou
 import { consolidatedBundle } from './consolidated-bundle.ts';
 import type { RecordKeeper } from './record-keeper.ts';
 
-/** What webhooks point to (`consolidatedDataUrl`): the signed link is the permission. */
+/** The route behind `consolidatedDataUrl` of webhooks: the signed link authorizes the request. */
 export function addLinkRoutes(
   app: FastifyInstance,
   deps: Pick<GatewayPlatform, 'store' | 'linkSigningKey' | 'publicBaseUrl'> & { records: RecordKeeper },

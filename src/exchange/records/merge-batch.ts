@@ -12,18 +12,18 @@ import {
   writeKeys,
 } from './merge-store.ts';
 import { meaningOf } from './rules/codes.ts';
-import { type Delivery, type Facts, factsOf } from './rules/facts.ts';
+import { type Delivery, type DeliveryFacts, deliveryFacts } from './rules/delivery-facts.ts';
 import { groupByKeys } from './rules/grouping.ts';
 import { readSourcePatientIds } from './source-patient-store.ts';
 
-/** To be raised when the rules of `domain/merge` change what is the same: every record is then merged again. */
+/** Increase when a change in `rules/` changes which deliveries are grouped: every record is then merged again. */
 export const MERGE_RULES = 3;
 
 /**
- * Merges these deliveries into a patient's record, in one transaction that holds the record's lock.
+ * Merges these deliveries into a patient's record. The caller holds the record's lock in the same transaction.
  *
- * What a record's groups are depends on the set of deliveries alone. Only the families that a changed delivery was in,
- * or shares a key with, are made anew; since no two families share a key, no other can change.
+ * The groups of a record depend only on its set of deliveries. Only families that contain a changed delivery, or share a
+ * key with one, are regrouped; no two families share a key, so no other family can change.
  */
 export async function mergeBatch(
   tx: AccountTx,
@@ -67,11 +67,11 @@ export async function mergeBatch(
   await writeKeys(tx, patientId, changedKeys([...before, ...others], after));
 }
 
-/** Facts of deliveries; for those that refer to a Medication, with its code. */
+/** The merge facts of deliveries, including the code of the Medication that a delivery refers to. */
 async function newFacts(tx: AccountTx, patientId: string, deliveries: Delivery[]): Promise<KnownOrigin[]> {
   const patientIds = await readSourcePatientIds(tx, patientId);
   const plain = deliveries.map((delivery) =>
-    factsOf(delivery, { patientIds: patientIds.get(delivery.source) }),
+    deliveryFacts(delivery, { patientIds: patientIds.get(delivery.source) }),
   );
   const named = plain.flatMap(({ source, medicationId }): DeliveryPlace[] =>
     medicationId === undefined
@@ -86,15 +86,15 @@ async function newFacts(tx: AccountTx, patientId: string, deliveries: Delivery[]
   );
   return deliveries.map((delivery, index) => {
     const { source, medicationId } = plain[index] ?? {};
-    if (medicationId === undefined) return asOrigin(plain[index] ?? factsOf(delivery, {}));
+    if (medicationId === undefined) return asOrigin(plain[index] ?? deliveryFacts(delivery, {}));
     const medication = codes.get(
       nameOf({ source: source ?? '', resourceType: 'Medication', sourceId: medicationId }),
     );
-    return asOrigin(factsOf(delivery, { patientIds: patientIds.get(delivery.source), medication }));
+    return asOrigin(deliveryFacts(delivery, { patientIds: patientIds.get(delivery.source), medication }));
   });
 }
 
-function asOrigin({ days, source, ...facts }: Facts): KnownOrigin {
+function asOrigin({ days, source, ...facts }: DeliveryFacts): KnownOrigin {
   return {
     ...facts,
     source: source as DeliveryPlace['source'],
@@ -107,15 +107,15 @@ function asOrigin({ days, source, ...facts }: Facts): KnownOrigin {
   };
 }
 
-/** Each with its group's id, and whether it leads it. */
+/** Assigns each delivery the id of its group and family, and whether it leads its group. */
 function regroup(patientId: string, origins: readonly KnownOrigin[]): KnownOrigin[] {
   const grouped = groupByKeys(patientId, origins).flatMap(({ id, familyId, members }) =>
     members.map((member, index) => ({ ...member, resourceId: id, familyId, leads: index === 0 })),
   );
-  const aside = origins.filter(({ keys }) => keys.length === 0);
+  const excluded = origins.filter(({ keys }) => keys.length === 0);
   return [
     ...grouped,
-    ...aside.map((origin) => ({ ...origin, resourceId: null, familyId: null, leads: false })),
+    ...excluded.map((origin) => ({ ...origin, resourceId: null, familyId: null, leads: false })),
   ];
 }
 
@@ -139,7 +139,7 @@ function keysOf(origins: readonly KnownOrigin[]): Map<string, RecordKey> {
   return keys;
 }
 
-type Named = Pick<Facts, 'source' | 'resourceType' | 'sourceId'>;
+type Named = Pick<DeliveryFacts, 'source' | 'resourceType' | 'sourceId'>;
 const nameOf = ({ source, resourceType, sourceId }: Named): string => `${source} ${resourceType}/${sourceId}`;
 
 function uniquePlaces(places: readonly DeliveryPlace[]): DeliveryPlace[] {

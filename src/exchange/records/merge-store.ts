@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { RecordSource } from '../../contract/primitives.ts';
 import type { AccountTx } from '../platform/database/database.ts';
-import type { Delivery, Facts } from './rules/facts.ts';
+import type { Delivery, DeliveryFacts } from './rules/delivery-facts.ts';
 
 /** A delivery's identity. */
 export interface DeliveryPlace {
@@ -11,16 +11,16 @@ export interface DeliveryPlace {
 }
 
 export interface PendingDelivery extends DeliveryPlace {
-  /** As stored, compressed; 0 when it is gone. */
+  /** Stored (compressed) size; 0 when the delivery no longer exists. */
   sizeBytes: number;
 }
 
-/** One merge of a patient's record at a time; held until the transaction ends. */
+/** Serializes changes to a patient's record; the lock is held until the transaction ends. */
 export async function lockRecord(tx: AccountTx, patientId: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`record/${patientId}`}, 0))`.execute(tx.db);
 }
 
-/** What is new, changed, gone, or was merged by other rules. */
+/** Deliveries that are new, changed, gone, or were merged by another version of the rules. */
 export async function pendingDeliveries(
   tx: AccountTx,
   patientId: string,
@@ -39,7 +39,7 @@ export async function pendingDeliveries(
   return rows;
 }
 
-/** Those of the places that still are to be merged: somebody else may have done it meanwhile. */
+/** The given deliveries without those that another process has merged in the meantime. */
 export async function stillPending(
   tx: AccountTx,
   patientId: string,
@@ -55,7 +55,7 @@ export async function stillPending(
   return rows;
 }
 
-/** Those of the places that are there. */
+/** The given deliveries that exist, with their content. */
 export async function readDeliveries(
   tx: AccountTx,
   patientId: string,
@@ -69,7 +69,7 @@ export async function readDeliveries(
   return rows;
 }
 
-/** What the merge knew of these places, and of all that refer to one of these Medications. */
+/** What the last merge stored about the given deliveries. */
 export async function readOrigins(
   tx: AccountTx,
   patientId: string,
@@ -81,7 +81,7 @@ export async function readOrigins(
   return rows;
 }
 
-/** Deliveries whose keys depend on these Medications of their source. */
+/** Deliveries that refer to one of these Medications of the same source, whose keys depend on its code. */
 export async function dependentsOf(
   tx: AccountTx,
   patientId: string,
@@ -96,7 +96,10 @@ export async function dependentsOf(
   return rows;
 }
 
-/** Every delivery of these families (of an older version: of these resources), or of those that own one of these keys. */
+/**
+ * Every delivery in these families, or in the families that own one of these keys. Rows written by an older version have no
+ * family id; they are found by their resource id.
+ */
 export async function readAffected(
   tx: AccountTx,
   patientId: string,
@@ -121,9 +124,9 @@ export async function readAffected(
   return rows;
 }
 
-/** Facts with what they led to. */
-export interface KnownOrigin extends Omit<Facts, 'days' | 'source'>, DeliveryPlace {
-  /** Of the rules that its facts were read by. */
+/** Merge facts of a delivery with the result of its grouping. */
+export interface KnownOrigin extends Omit<DeliveryFacts, 'days' | 'source'>, DeliveryPlace {
+  /** Version of the rules (MERGE_RULES) that produced it. */
   rules: number;
   resourceId: string | null;
   familyId: string | null;
@@ -133,7 +136,7 @@ export interface KnownOrigin extends Omit<Facts, 'days' | 'source'>, DeliveryPla
 }
 
 const ORIGIN_COLUMNS = sql`o.source, o.resource_type as "resourceType", o.source_id as "sourceId",
-  encode(o.sha256, 'hex') as sha256, o.resource_id as "resourceId", o.family_id as "familyId", o.rules, o.aside, o.keys, o.told,
+  encode(o.sha256, 'hex') as sha256, o.resource_id as "resourceId", o.family_id as "familyId", o.rules, o.aside as exclusion, o.keys, o.told as assertions,
   o.rank, o.leads,
   o.medication_id as "medicationId", o.sort_date as "sortDate", o.date_from as "dateFrom", o.date_to as "dateTo"`;
 
@@ -147,9 +150,9 @@ export async function upsertOrigins(
     insert into record_origin (account_id, patient_id, source, resource_type, source_id, sha256, rules, resource_id,
       family_id, aside, keys, told, rank, leads, medication_id, sort_date, date_from, date_to)
     select ${tx.accountId}, ${patientId}, n.source, n."resourceType", n."sourceId", decode(n.sha256, 'hex'), n.rules,
-      n."resourceId", n."familyId", n.aside, n.keys, n.told, n.rank, n.leads, n."medicationId", n."sortDate", n."dateFrom", n."dateTo"
+      n."resourceId", n."familyId", n.exclusion, n.keys, n.assertions, n.rank, n.leads, n."medicationId", n."sortDate", n."dateFrom", n."dateTo"
     from json_to_recordset(${JSON.stringify(origins)}::json) as n(source text, "resourceType" text, "sourceId" text,
-      sha256 text, rules integer, "resourceId" uuid, "familyId" uuid, aside text, keys text[], told jsonb, rank text, leads boolean, "medicationId" text,
+      sha256 text, rules integer, "resourceId" uuid, "familyId" uuid, exclusion text, keys text[], assertions jsonb, rank text, leads boolean, "medicationId" text,
       "sortDate" text, "dateFrom" date, "dateTo" date)
     on conflict (patient_id, source, resource_type, source_id) do update set
       sha256 = excluded.sha256, rules = excluded.rules, resource_id = excluded.resource_id,
@@ -201,8 +204,8 @@ export async function writeKeys(
 }
 
 /**
- * Looked up place by place through the primary key. A plain join leaves the choice to a planner that takes a patient
- * whom it has no statistics of for one with a single row, and then compares everything with everything.
+ * Looks up each delivery through the primary key. With a plain join, the planner assumes one row for a patient without
+ * statistics and chooses a nested loop over everything.
  */
 const atPlace = (patientId: string) =>
   sql`patient_id = ${patientId} and source = place.source and resource_type = place.resource_type

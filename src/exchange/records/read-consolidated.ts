@@ -8,18 +8,18 @@ import {
   type RecordMember,
   readLeading,
   readMembers,
-  resolveTargets,
-  type SourceTarget,
+  resolveReferences,
+  type SourceReference,
 } from './record-store.ts';
 import { foldGroup, type Member } from './rules/fold.ts';
 import { foldPatient } from './rules/fold-patient.ts';
-import { localTarget, referencesIn } from './rules/references.ts';
-import type { Resolve } from './rules/rewritten.ts';
+import { parseLocalReference, referencesIn } from './rules/references.ts';
+import type { Resolve } from './rules/rewrite-references.ts';
 import { readSourcePatientIds } from './source-patient-store.ts';
 
-/** What of a record is wanted; without any of it, all. `docs/merge.md` says which date counts for which type. */
+/** Restricts what is read; an empty filter reads everything. `docs/merge.md` lists which date counts for which type. */
 export interface ConsolidatedFilter {
-  /** FHIR resource types. `Patient` comes only when it is named, or when there are no types. */
+  /** FHIR resource types. The Patient is included if it is listed here, or if no types are given. */
   types?: readonly string[];
   /** YYYY-MM-DD, inclusive. Undated resources are kept. */
   dateFrom?: string;
@@ -27,15 +27,15 @@ export interface ConsolidatedFilter {
   dateTo?: string;
 }
 
-/** One delivery that a consolidated resource was made of. */
+/** One delivery that is part of a consolidated resource. */
 export interface Origin {
   source: RecordSource;
-  /** The id that the source gave it. */
+  /** Its id at the source. */
   sourceId: string;
-  /** Name of the document it came in: what `meta.source` says, and what E14 takes. */
+  /** File name of the document that contained it: the value of `meta.source`, accepted by "E14. Get document URL". */
   fileName: string;
   collectedAt: Date;
-  /** Made from a C-CDA document. */
+  /** Whether it was converted from a C-CDA document. */
   isConverted: boolean;
 }
 
@@ -43,15 +43,15 @@ export interface ConsolidatedResource {
   id: string;
   resourceType: string;
   /**
-   * FHIR R4 under our ids, keys in canonical order. References lead to consolidated resources or are logical ones
+   * FHIR R4 with our ids and keys in canonical order. References point to consolidated resources or are logical
    * (`identifier`, `display`); `meta.source` is the file name of the leading origin.
    */
   content: FhirResource;
-  /** The leading one first; none for a Patient whom no source delivered. */
+  /** The leading origin first; empty for a Patient that no source delivered. */
   origins: Origin[];
 }
 
-/** Where a page ended; opaque, plain JSON. */
+/** The position after a page; plain JSON, opaque to callers. */
 export interface ConsolidatedPlace {
   resourceType: string;
   sortDate: string;
@@ -65,11 +65,11 @@ export interface ConsolidatedPage {
 }
 
 /**
- * Up to `count` resources of a patient's consolidated record after `after`: the Patient first (beside the `count`), then
- * by type, newest first within a type (undated last). Bring the record up to date first (`RecordKeeper.merge`). Pages are read one by
- * one, each in a transaction of its own, so that nobody slow holds a connection.
+ * Returns up to `count` resources of a patient's consolidated record after `after`: the Patient first (in addition to
+ * `count`), then by type, newest first within a type, undated last. Call `RecordKeeper.merge` before. Read each page in a
+ * transaction of its own, so that a slow reader does not hold a connection.
  *
- * @throws NotFoundError when there is no such patient
+ * @throws NotFoundError when the patient does not exist
  */
 export async function readConsolidated(
   tx: AccountTx,
@@ -85,7 +85,7 @@ export async function readConsolidated(
   const byResource = groupByResource(members);
   const resolve = await resolver(tx, patientId, members);
   const resources = leading.flatMap(({ id, resourceType }) => {
-    // None when a merge has just given it another id: whoever reads on finds it there.
+    // Empty when a concurrent merge has just changed the resource's id; a later page contains it.
     const own = byResource.get(id) ?? [];
     return own.length === 0
       ? []
@@ -101,7 +101,7 @@ export async function readConsolidated(
   };
 }
 
-/** How many resources of each type a read with this filter gives. */
+/** The number of resources per type that match the filter. */
 export async function countConsolidated(
   tx: AccountTx,
   patientId: string,
@@ -159,27 +159,27 @@ function groupByResource(members: readonly RecordMember[]): Map<string, RecordMe
   return byResource;
 }
 
-/** Looks up at once all that these deliveries refer to. */
+/** Resolves the references of all these deliveries with one query. */
 async function resolver(
   tx: AccountTx,
   patientId: string,
   members: readonly (Member & { source: RecordSource })[],
 ): Promise<Resolve> {
   const patientIds = await readSourcePatientIds(tx, patientId);
-  const targets = new Map<string, SourceTarget>();
+  const targets = new Map<string, SourceReference>();
   for (const { source, content } of members) {
     for (const reference of referencesIn(content)) {
-      const target = localTarget(reference);
+      const target = parseLocalReference(reference);
       if (target !== undefined && target.type !== 'Patient') {
         targets.set(nameOf(source, target), { source, ...target });
       }
     }
   }
-  const found = await resolveTargets(tx, patientId, [...targets.values()]);
+  const found = await resolveReferences(tx, patientId, [...targets.values()]);
   const ids = new Map(found.map((target) => [nameOf(target.source, target), target.resourceId]));
   return (source, target) => {
     if (target.type !== 'Patient') return ids.get(nameOf(source, target));
-    // Whom a source was asked about was not always recorded; its collection let nobody else in.
+    // Older queries did not record Patient ids; collection kept only resources of this patient.
     return (patientIds.get(source)?.has(target.id) ?? true) ? patientId : undefined;
   };
 }

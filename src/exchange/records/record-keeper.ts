@@ -20,11 +20,11 @@ export interface RecordKeeper {
   ): Promise<{ changed: number }>;
 }
 
-/** Deliveries merged in one transaction: short enough for others to get their turn. */
+/** Deliveries merged in one transaction, so that other transactions need not wait long for the lock. */
 const BATCH_DELIVERIES = 500;
-/** As stored, compressed about fivefold. */
+/** Stored size of a batch; the content is compressed about fivefold. */
 const BATCH_BYTES = 4_000_000;
-/** Names of deliveries held at once. */
+/** Delivery identities held in memory at once. */
 const LISTED_DELIVERIES = 20_000;
 
 export function createRecordKeeper(deps: ConvertDeps): RecordKeeper {
@@ -54,7 +54,7 @@ export function createRecordKeeper(deps: ConvertDeps): RecordKeeper {
             return places.length;
           });
         }
-        // All that was there is merged; what came meanwhile is announced by whoever brought it, after a merge of its own.
+        // Everything that was pending is merged. Later deliveries are merged by the step that stores them.
         if (left.length === 0 || merged + left.flat().length < LISTED_DELIVERIES) return { changed };
       }
     },

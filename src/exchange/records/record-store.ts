@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { RecordSource } from '../../contract/primitives.ts';
 import type { AccountTx } from '../platform/database/database.ts';
-import type { AsideReason } from './rules/facts.ts';
+import type { ExclusionReason } from './rules/delivery-facts.ts';
 
 export interface RecordFilter {
   types?: readonly string[];
@@ -17,7 +17,7 @@ export interface RecordPlace {
   id: string;
 }
 
-/** Up to `count` consolidated resources after `after`: by type, newest first, undated last. The Patient is not among them. */
+/** Up to `count` consolidated resources after `after`, without the Patient: by type, newest first, undated last. */
 export async function readLeading(
   tx: AccountTx,
   patientId: string,
@@ -42,7 +42,7 @@ export async function readLeading(
   return query.execute();
 }
 
-/** Consolidated resources by type, without the Patient. */
+/** The number of consolidated resources per type, without the Patient. */
 export async function countLeading(
   tx: AccountTx,
   patientId: string,
@@ -63,7 +63,7 @@ function filtered(tx: AccountTx, patientId: string, { types, dateFrom, dateTo }:
     .where('leads', '=', true)
     .where('resource_type', '<>', 'Patient');
   if (types !== undefined) query = query.where(sql<boolean>`resource_type = any(${[...types]}::text[])`);
-  // What has no date is kept: a missing date must not hide an allergy.
+  // Undated resources always match: a missing date must not hide an allergy.
   if (dateFrom !== undefined) {
     query = query.where(sql<boolean>`(date_to is null or date_to >= ${dateFrom}::date)`);
   }
@@ -83,7 +83,7 @@ export interface RecordMember {
   content: Record<string, unknown>;
 }
 
-/** All deliveries of these consolidated resources, the leading one of each first. */
+/** All deliveries of these consolidated resources, in order of rank: the leading one of each comes first. */
 export async function readMembers(
   tx: AccountTx,
   patientId: string,
@@ -103,20 +103,20 @@ export async function readMembers(
   return rows;
 }
 
-export interface SourceTarget {
+export interface SourceReference {
   source: string;
   type: string;
   id: string;
 }
 
-/** The consolidated ids of what sources call so; what is not there was not delivered or is put aside. */
-export async function resolveTargets(
+/** The consolidated ids of resources given by their ids at the source; without those not delivered or excluded. */
+export async function resolveReferences(
   tx: AccountTx,
   patientId: string,
-  targets: readonly SourceTarget[],
-): Promise<(SourceTarget & { resourceId: string })[]> {
+  targets: readonly SourceReference[],
+): Promise<(SourceReference & { resourceId: string })[]> {
   if (targets.length === 0) return [];
-  const { rows } = await sql<SourceTarget & { resourceId: string }>`
+  const { rows } = await sql<SourceReference & { resourceId: string }>`
     select n.source, n.type, n.id, o.resource_id as "resourceId"
     from json_to_recordset(${JSON.stringify(targets)}::json) as n(source text, type text, id text)
     cross join lateral (select resource_id from record_origin
@@ -126,16 +126,16 @@ export async function resolveTargets(
   return rows;
 }
 
-/** How many of a source's deliveries are put aside, by reason. */
-export async function countAside(
+/** The number of a source's excluded deliveries, by reason. */
+export async function countExcluded(
   tx: AccountTx,
   patientId: string,
   source: RecordSource,
-): Promise<{ reason: AsideReason; count: number }[]> {
+): Promise<{ reason: ExclusionReason; count: number }[]> {
   return tx.db
     .selectFrom('record_origin')
     .select(({ fn, ref }) => [
-      ref('aside').$castTo<AsideReason>().as('reason'),
+      ref('aside').$castTo<ExclusionReason>().as('reason'),
       fn.countAll<number>().as('count'),
     ])
     .where('patient_id', '=', patientId)

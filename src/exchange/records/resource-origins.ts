@@ -3,17 +3,17 @@ import type { AccountTx } from '../platform/database/database.ts';
 import { NotFoundError } from '../platform/errors.ts';
 import { readResourceOrigins } from './origin-store.ts';
 
-/** First letters of keys (`domain/merge/sameness.ts`); a Patient's `p:` is that our caller's description is theirs. */
+/** Explains a key by its first letter (see `rules/sameness.ts`). `p:` is the key of every Patient that matched the person. */
 const KEYS: Readonly<Record<string, { key: UnitingKey; reason: string }>> = {
   c: { key: 'content', reason: 'The content that identifies a resource of this type is the same.' },
-  i: { key: 'identifier', reason: 'A business identifier is the same, and what must agree beside it.' },
+  i: { key: 'identifier', reason: 'A business identifier and the details that must agree with it are the same.' },
   p: { key: 'identifier', reason: 'The source knows the patient by this id.' },
 };
 
 /**
- * Which deliveries a consolidated resource was made of, and why they are one. Bring the record up to date first.
+ * The deliveries that a consolidated resource is made of, and why they were united. Call `RecordKeeper.merge` before.
  *
- * @throws NotFoundError when the record has no such resource
+ * @throws NotFoundError when the record does not contain the resource
  */
 export async function resourceOrigins(
   tx: AccountTx,

@@ -4,8 +4,8 @@ import type { AccountTx } from '../platform/database/database.ts';
 import { lockRecord } from './merge-store.ts';
 import type { Identity, RetireReason } from './rules/retirement.ts';
 
-/** Notes what a page named; the end of the attempt compares it with what was collected before. */
-export async function noteAnswered(
+/** Records which resources a page contained; the end of the attempt compares them with those collected before. */
+export async function recordPageResources(
   tx: AccountTx,
   step: SourceStepInput,
   page: number,
@@ -25,7 +25,7 @@ export async function noteAnswered(
     .execute();
 }
 
-export async function forgetAnswered(tx: AccountTx, step: SourceStepInput): Promise<void> {
+export async function deletePageResources(tx: AccountTx, step: SourceStepInput): Promise<void> {
   await tx.db
     .deleteFrom('answered_page')
     .where('query_id', '=', step.requestId)
@@ -34,22 +34,22 @@ export async function forgetAnswered(tx: AccountTx, step: SourceStepInput): Prom
     .execute();
 }
 
-export interface WholeAnswer {
-  /** Collected from this source before, and not in this answer. */
+export interface CompleteResult {
+  /** Collected from this source before and not contained in this result. */
   missing: Identity[];
-  /** One resource of each type in the answer: type to id. */
+  /** One resource of each type in the result: type to id. */
   present: Map<string, string>;
 }
 
 /**
- * What the whole answer of an attempt lacks. Undefined when the answer was not whole: the source reported errors, or some
- * page was kept by a version of ours that noted nothing.
+ * Finds the resources that a complete result no longer contains. Returns undefined when the result is not known to be
+ * complete: the source reported errors, or an older version of this service stored some page without recording it.
  */
-export async function compareWithAnswer(
+export async function findMissing(
   tx: AccountTx,
   step: SourceStepInput,
   patientId: string,
-): Promise<WholeAnswer | undefined> {
+): Promise<CompleteResult | undefined> {
   const { requestId, source, attempt } = step;
   const answered = sql`answered_page where query_id = ${requestId} and source = ${source} and attempt = ${attempt}`;
   const whole = await sql<{ isWhole: boolean }>`
@@ -75,8 +75,9 @@ export async function compareWithAnswer(
 }
 
 /**
- * Takes resources out of what a source delivered, and so out of the record at its next merge; kept with the reason. A
- * document's resources go with its DocumentReference. A version newer than the one that says so stays.
+ * Retires resources of a source: moves them to `retired_resource` with the reason, so that the next merge removes them from
+ * the record. The resources converted from a document are retired with its DocumentReference. A stored version newer than
+ * the retraction stays.
  */
 export async function retire(
   tx: AccountTx,
@@ -85,7 +86,7 @@ export async function retire(
   retired: readonly (Identity & { reason: RetireReason; revision: string })[],
 ): Promise<void> {
   if (retired.length === 0) return;
-  // Nothing is made of a document while it goes.
+  // Prevents a concurrent conversion of the document.
   if (retired.some(({ resourceType }) => resourceType === 'DocumentReference'))
     await lockRecord(tx, patientId);
   await sql`
@@ -103,7 +104,7 @@ export async function retire(
       where r.patient_id = ${patientId} and r.source = ${step.source}
         and own.resource_type = 'DocumentReference' and r.converted_from = own.source_id
       returning r.*, own.reason),
-    -- Should the document come back, it is converted again.
+    -- If the document is delivered again, it is converted again.
     conversion as (
       delete from document_conversion c using document d, own
       where d.id = c.document_id and d.patient_id = ${patientId} and d.source = ${step.source}
@@ -116,7 +117,7 @@ export async function retire(
     on conflict do nothing`.execute(tx.db);
 }
 
-/** How many of a source's own resources an attempt retired, by reason and type. */
+/** The number of resources that an attempt retired, by reason and type; without those converted from documents. */
 export async function countRetired(
   tx: AccountTx,
   { requestId, source, attempt }: SourceStepInput,

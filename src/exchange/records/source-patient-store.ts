@@ -1,7 +1,7 @@
 import type { RecordSource } from '../../contract/primitives.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 
-/** The ids under which each source knows the person. */
+/** The person's Patient ids at each source. */
 export async function readSourcePatientIds(
   tx: AccountTx,
   patientId: string,

@@ -1,7 +1,7 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { RecordSource } from '../../contract/primitives.ts';
 import type { Instant, Json } from '../platform/database/columns.ts';
-import type { AsideReason } from './rules/facts.ts';
+import type { ExclusionReason } from './rules/delivery-facts.ts';
 import type { RetireReason } from './rules/retirement.ts';
 
 export interface RecordTables {
@@ -31,7 +31,7 @@ interface RecordOriginTable {
   rules: number;
   resource_id: string | null;
   family_id: string | null;
-  aside: AsideReason | null;
+  aside: ExclusionReason | null;
   keys: string[];
   told: ColumnType<Record<string, string>, string, string>;
   rank: string;
@@ -49,11 +49,11 @@ interface RecordKeyTable {
   patient_id: string;
   resource_type: string;
   key: string;
-  /** Of the family (`record_origin.family_id`). */
+  /** Id of the family that owns the key (`record_origin.family_id`). */
   resource_id: string;
 }
 
-/** `superseded`: a newer delivery of the same document took its place before it was converted. */
+/** `superseded`: a newer version of the same document arrived before this one was converted. */
 export type ConversionOutcome = 'converted' | 'superseded' | 'not-cda' | 'skipped' | 'failed';
 
 interface DocumentConversionTable {
@@ -68,7 +68,7 @@ interface DocumentConversionTable {
   converted_at: Instant;
 }
 
-/** A resource that its source deleted or moved to another person: no part of the record any more. */
+/** A resource that its source deleted or moved to another person; no longer part of the record. */
 interface RetiredResourceTable {
   account_id: string;
   patient_id: string;
@@ -87,7 +87,7 @@ interface RetiredResourceTable {
   attempt: number;
 }
 
-/** What a page of a running attempt named. */
+/** The resources that a page of a running attempt contained, as `Type/id`. */
 interface AnsweredPageTable {
   query_id: string;
   source: RecordSource;
@@ -107,9 +107,9 @@ interface PatientResourceTable {
   document_id: string;
   sha256: Buffer;
   content: Json<Record<string, unknown>>;
-  /** When and as which version its source wrote it, in text order; empty when it does not say. */
+  /** `meta.lastUpdated` and `meta.versionId` in text order (see `revisionOf`); empty when the source gives neither. */
   revision: Generated<string>;
-  /** The source's id of the C-CDA document that it was made of. */
+  /** The source's id of the C-CDA document that it was converted from. */
   converted_from: string | null;
   collected_at: Instant;
 }

@@ -58,7 +58,7 @@ describe.each(samples.map((sample) => [sample.key, sample] as const))('the recor
         !['Organization', 'Practitioner', 'Location', 'Medication', 'Device'].includes(resourceType),
     );
     const { excluded } = mergeDeliveries(personOf(sample), [...whole, ...theirs], patientIdsOf(sample));
-    expect(excluded.every(({ aside }) => aside === 'names-another')).toBe(true);
+    expect(excluded.every(({ exclusion }) => exclusion === 'names-another')).toBe(true);
     expect(excluded).toHaveLength(theirs.length);
     expect(canonicalJson(merged([...whole, ...theirs], sample))).toBe(canonicalJson(record));
   });
@@ -275,14 +275,14 @@ describe('what is the same', () => {
       },
       'names-another',
     ],
-  ])('%s is put aside and counted', (_, resource, aside) => {
+  ])('%s is excluded and counted', (_, resource, exclusion) => {
     if (sample === undefined) throw new Error('the samples are gone');
     const { resources, excluded } = mergeDeliveries(
       personOf(sample),
       [delivery('hie', resource)],
       patientIdsOf(sample),
     );
-    expect(excluded).toMatchObject([{ aside }]);
+    expect(excluded).toMatchObject([{ exclusion }]);
     expect(resources).toHaveLength(1);
   });
 
@@ -304,7 +304,7 @@ describe('what is the same', () => {
       ),
     ],
     { numRuns: 200 },
-  )('any shape is merged or put aside, and merging goes on', (odd) => {
+  )('any shape is merged or excluded, and merging goes on', (odd) => {
     const record = merged([
       result('a'),
       delivery('hie', { ...odd, resourceType: 'Observation', id: 'b', subject }),

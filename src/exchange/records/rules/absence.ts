@@ -1,7 +1,7 @@
 import { codeSystem } from './codes.ts';
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
 
-/** What a source can state that there is none of. */
+/** The kinds of things that a source can state to be absent. */
 export type AbsenceTopic =
   | 'allergies'
   | 'problems'
@@ -10,16 +10,16 @@ export type AbsenceTopic =
   | 'procedures'
   | 'devices';
 
-/** A source's own words that there is nothing, or that it knows nothing: more than a section without entries says. */
+/** A source's explicit statement that there is none, or that it does not know. A section without entries is no such statement. */
 export interface AbsenceStatement {
   topic: AbsenceTopic;
   /** `No known allergies`, `No information on allergies` */
   text: string;
-  /** Part of the topic that it is about, where it is not about all of it: FHIR's category of an allergy. */
+  /** The part of the topic it covers, unless it covers all of it: FHIR's category of an allergy. */
   category?: string;
-  /** The source does not say that there is none; it says that it does not know. */
+  /** True when the source states that it does not know, rather than that there is none. */
   isUnknown: boolean;
-  /** What the source wrote beside it. */
+  /** Additional text by the source. */
   quote?: string;
 }
 
@@ -39,7 +39,7 @@ export const unknown = (topic: AbsenceTopic, reason?: string): AbsenceStatement 
   isUnknown: true,
 });
 
-/** Codes that stand in the place of a thing and say that there is none (SNOMED CT; the International Patient Summary). */
+/** Codes that state absence in place of a finding (SNOMED CT; International Patient Summary). */
 const CODES: Readonly<Record<string, AbsenceStatement>> = {
   [`${SNOMED}|716186003`]: none('allergies', 'No known allergies'),
   [`${SNOMED}|160244002`]: none('allergies', 'No known allergies'),
@@ -74,7 +74,7 @@ const CODES: Readonly<Record<string, AbsenceStatement>> = {
   [`${IPS}|no-device-info`]: unknown('devices'),
 };
 
-/** By type: the topic, and the element in which such a code stands. */
+/** By resource type: the topic, and the element that holds such a code. */
 const PLACES: Readonly<Record<string, readonly [AbsenceTopic, string]>> = {
   AllergyIntolerance: ['allergies', 'code'],
   Condition: ['problems', 'code'],
@@ -85,7 +85,7 @@ const PLACES: Readonly<Record<string, readonly [AbsenceTopic, string]>> = {
   Device: ['devices', 'type'],
 };
 
-/** Codes of lists and of sections, in LOINC and as FHIR's examples have them. */
+/** Codes of lists and sections: LOINC codes, and those used in FHIR's examples. */
 const LISTS: Readonly<Record<string, AbsenceTopic>> = {
   '48765-2': 'allergies',
   allergies: 'allergies',
@@ -98,7 +98,7 @@ const LISTS: Readonly<Record<string, AbsenceTopic>> = {
   '47519-4': 'procedures',
   '46264-8': 'devices',
 };
-/** The LOINC code of a section, by what it is about. */
+/** The topic of a section with this LOINC code. */
 export const topicOfSection = (code: string | undefined): AbsenceTopic | undefined => LISTS[code ?? ''];
 
 const NONE_OF: Readonly<Record<AbsenceTopic, string>> = {
@@ -110,11 +110,11 @@ const NONE_OF: Readonly<Record<AbsenceTopic, string>> = {
   devices: 'No known devices',
 };
 
-/** Words in the place of a code; the whole of them, for what only begins so may go on otherwise. */
+/** Statements of absence as text. The whole text must match: one that only begins so may continue differently. */
 const NONE_IN_WORDS =
   /^\s*(?:no (?:known|current|active|reported) (?:(?:drug|food|medication|environmental|latex) )?(?:allerg(?:y|ies)|problems?|conditions?|medications?|immunizations?|procedures?|devices?)(?: or disability)?(?: \(situation\))?|nka|nkda|nkfa|not on any medications?|none known)\s*\.?\s*$/i;
 
-/** What a resource states to be absent or unknown; empty for one that tells of something that is there. */
+/** The statements of absence in a resource; empty for a resource about something that is present. */
 export function absencesIn(resource: Json): AbsenceStatement[] {
   const type = textOf(resource.resourceType) ?? '';
   if (type === 'List') return emptyReasonOf(resource, resource.status !== 'current');
@@ -144,7 +144,7 @@ function statementOf(topic: AbsenceTopic, concept: unknown): AbsenceStatement | 
     [concept, ...codings].some(({ extension }) =>
       objectsOf(extension).some(({ url }) => DATA_ABSENT.test(String(url))),
     );
-  // With words of its own it names something, coded or not.
+  // A concept with a text names something, even without a code.
   return isSaidToBeAbsent && textOf(concept.text) === undefined ? unknown(topic) : undefined;
 }
 
@@ -176,7 +176,7 @@ function emptyReasonOf({ code, emptyReason }: Json, isTakenBack: boolean): Absen
   if (quote !== undefined && NONE_IN_WORDS.test(quote)) return [noneInWords(topic, quote)];
   if (reason === 'nilknown') return [{ ...none(topic, NONE_OF[topic]), quote }];
   if (quote === undefined) return [unknown(topic, REASONS[reason])];
-  // Words of its own say more than that there is no entry: they are quoted, not judged.
+  // Free text may say more than that there is no entry, so it is quoted without interpretation.
   return [{ topic, text: `No entries on ${topic}`, isUnknown: true, quote }];
 }
 
@@ -186,7 +186,7 @@ const sectionsOf = (of: Json): Json[] =>
 const codesOf = (concept: unknown): string[] =>
   isJson(concept) ? objectsOf(concept.coding).flatMap(({ code }) => textOf(code) ?? []) : [];
 
-/** "No known allergies" that was refuted, or is over, says nothing of the kind. */
+/** Whether the statement was refuted, entered in error, or no longer applies. */
 function isTakenBack({ status, clinicalStatus, verificationStatus }: Json): boolean {
   const codes = [...codesOf(clinicalStatus), ...codesOf(verificationStatus)];
   return (

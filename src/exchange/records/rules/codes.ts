@@ -1,5 +1,5 @@
 import { moment } from './dates.ts';
-import { canonicalJson, isJson, type Json, objectsOf, plainText, textOf } from './json.ts';
+import { canonicalJson, isJson, type Json, objectsOf, comparableText, textOf } from './json.ts';
 
 const SPELLINGS: Readonly<Record<string, string>> = {
   'http://nucc.org/cvx': 'http://hl7.org/fhir/sid/cvx',
@@ -13,7 +13,7 @@ const SPELLINGS: Readonly<Record<string, string>> = {
   'urn:oid:2.16.840.1.113883.6.12': 'http://www.ama-assn.org/go/cpt',
 };
 
-/** Codes of the first of these systems that a concept has stand for it; then any other system. */
+/** Code systems in order of preference: a concept is represented by its codes in the first of these; then any other. */
 const PREFERRED = [
   'http://loinc.org',
   'http://www.nlm.nih.gov/research/umls/rxnorm',
@@ -25,26 +25,26 @@ const PREFERRED = [
   'http://hl7.org/fhir/sid/icd-9-cm',
 ];
 
-/** Codes of these systems say why there is none. */
-export const saysNothing = (system: unknown): boolean =>
+/** Whether the system's codes state why a value is missing. */
+export const isNullFlavor = (system: unknown): boolean =>
   /v3-NullFlavor$|data-absent-reason$/.test(textOf(system) ?? '');
 
-/** One address for a code system, which sources name by its URL or by its OID. */
+/** The canonical URL of a code system, which sources give as a URL or an OID. */
 export function codeSystem(system: unknown): string {
   const text = textOf(system) ?? '';
   return SPELLINGS[text] ?? text;
 }
 
 /**
- * What a concept means, for comparing: the codes of its best known system, else its text. One system only, for two
- * concepts that share a coarse code (ICD) while their fine ones (SNOMED) differ are not the same. Undefined when it
- * says nothing.
+ * The meaning of a concept, for comparison: its codes in the most preferred system, otherwise its text. Only one system is
+ * used, because two concepts may share a coarse code (ICD) while their fine codes (SNOMED CT) differ. Undefined when the
+ * concept has neither code nor text.
  */
 export function meaningOf(concept: unknown): string | undefined {
   const bySystem = new Map<string, Set<string>>();
   for (const { system, code } of objectsOf(concept).flatMap(({ coding }) => objectsOf(coding))) {
     const [name, value] = [codeSystem(system), textOf(code)];
-    if (value === undefined || name === '' || saysNothing(name)) continue;
+    if (value === undefined || name === '' || isNullFlavor(name)) continue;
     bySystem.set(name, (bySystem.get(name) ?? new Set()).add(value.trim()));
   }
   const system = PREFERRED.find((name) => bySystem.has(name)) ?? [...bySystem.keys()].sort()[0];
@@ -54,18 +54,18 @@ export function meaningOf(concept: unknown): string | undefined {
 
 function textMeaning(concept: unknown): string | undefined {
   const [first] = objectsOf(concept);
-  const text = plainText(first?.text) ?? plainText(objectsOf(first?.coding)[0]?.display);
+  const text = comparableText(first?.text) ?? comparableText(objectsOf(first?.coding)[0]?.display);
   return text === undefined ? undefined : `text|${text}`;
 }
 
-/** Meanings of several concepts, in an order that is always the same. */
+/** The meanings of several concepts, sorted. */
 export function meaningsOf(concepts: unknown): string[] {
   return objectsOf(concepts)
     .flatMap((concept) => meaningOf(concept) ?? [])
     .sort();
 }
 
-/** The element `value[x]` of a resource, and what it is called there. */
+/** The `value[x]` element of a resource, with its actual name. */
 export function valueIn(resource: Json, prefix = 'value'): { name: string; value: unknown } | undefined {
   const name = Object.keys(resource)
     .sort()
@@ -73,7 +73,7 @@ export function valueIn(resource: Json, prefix = 'value'): { name: string; value
   return name === undefined ? undefined : { name, value: resource[name] };
 }
 
-/** Code, time or text of an element like `value[x]` that is no number, for comparing; signs like + and < count. */
+/** A non-numeric `value[x]` (code, time or text) for comparison; signs such as + and < are kept. */
 export function valueMeaning(value: unknown): string {
   const text = textOf(value);
   if (text !== undefined) return moment(text) ?? text.trim().toLowerCase();

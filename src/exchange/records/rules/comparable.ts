@@ -1,24 +1,24 @@
 import { moment } from './dates.ts';
 import { canonical, isJson, type Json } from './json.ts';
-import { localTarget } from './references.ts';
+import { parseLocalReference } from './references.ts';
 
-/** What a resource says, without what its source's store says about it. */
-export function bare(resource: Json): Json {
+/** A resource's content without id, meta and narrative, and with every Patient reference made equal. */
+export function withoutMetadata(resource: Json): Json {
   const { id: _id, meta: _meta, text: _text, ...rest } = resource;
   return withoutPatientIds(rest) as Json;
 }
 
-/** The same for two ways to write one resource: one instant in two zones, keys in another order. */
-export const comparable = (resource: Json): unknown => canonical(withInstants(bare(resource)));
+/** A form that is equal for two spellings of one resource: another time zone for the same instant, another key order. */
+export const comparable = (resource: Json): unknown => canonical(withInstants(withoutMetadata(resource)));
 
-/** The person has another id at each of a source's records. */
+/** A person may have several Patient ids at one source, so references to them must not differ. */
 function withoutPatientIds(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutPatientIds);
   if (!isJson(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => [
       name,
-      name === 'reference' && typeof item === 'string' && localTarget(item)?.type === 'Patient'
+      name === 'reference' && typeof item === 'string' && parseLocalReference(item)?.type === 'Patient'
         ? 'Patient'
         : withoutPatientIds(item),
     ]),

@@ -4,8 +4,8 @@ const DATE_TIME =
   /^(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T(\d{2}:\d{2}(?::\d{2})?)(?:\.\d+)?(Z|[+-]\d{2}:\d{2})?)?)?)?$/;
 
 /**
- * A FHIR date or time for comparing: an instant in UTC to the second, or the date as far as it is given. Undefined
- * when it is no date. A time without a zone, which FHIR forbids and sources send, is taken as UTC.
+ * A FHIR date or time for comparison: an instant in UTC to the second, or the date with the precision given. Undefined
+ * when the value is not a date. A time without a zone, which FHIR forbids but sources send, is read as UTC.
  */
 export function moment(value: unknown): string | undefined {
   const match = DATE_TIME.exec(textOf(value) ?? '');
@@ -15,22 +15,22 @@ export function moment(value: unknown): string | undefined {
   if (time === undefined) return whole;
   const ms = Date.parse(`${year}-${month}-${date}T${time.length === 5 ? `${time}:00` : time}${zone}`);
   const utc = Number.isNaN(ms) ? '' : new Date(ms).toISOString();
-  // A zone may push the last day of the year 9999 out of what can be written.
+  // A zone may move the last day of the year 9999 beyond four digits.
   return /^\d{4}-/.test(utc) ? `${utc.slice(0, 19)}Z` : undefined;
 }
 
-/** The day in UTC, or the date as far as it is given. */
+/** The day in UTC, or the date with the precision given. */
 export function day(value: unknown): string | undefined {
   return moment(value)?.slice(0, 10);
 }
 
-/** PostgreSQL takes no 31 February and no year 0; JavaScript does. */
+/** PostgreSQL rejects 31 February and year 0; JavaScript accepts them. */
 function isCalendarDay(text: string): boolean {
   const ms = Date.parse(text);
   return !Number.isNaN(ms) && text >= '0001' && new Date(ms).toISOString().startsWith(text);
 }
 
-/** The first of these elements that is a date, an instant or the start (else the end) of a period. */
+/** The first of these elements that holds a date, an instant, or a period (its start, otherwise its end). */
 export function firstMoment(resource: Json, elements: readonly string[]): string | undefined {
   for (const element of elements) {
     const value = valueAt(resource, element);
@@ -40,13 +40,13 @@ export function firstMoment(resource: Json, elements: readonly string[]): string
   return undefined;
 }
 
-/** Days in which something was so; both inclusive, `infinity` when it still is. */
+/** The days to which something applies, both inclusive; `to` is `infinity` while it is ongoing. */
 export interface Days {
   from: string;
   to: string;
 }
 
-/** When a resource counts for a date filter, and where it stands among others of its type. */
+/** The days by which a date filter finds a resource, and its position among others of its type. */
 export interface ClinicalTime {
   /** UTC instant or date; empty when undated. */
   sortDate: string;
@@ -56,9 +56,9 @@ export interface ClinicalTime {
 interface Rule {
   /** In order of preference: a date, an instant or a period. */
   at: readonly string[];
-  /** Where the end stands, when not in a period. */
+  /** Elements that hold the end, if it is not part of a period. */
   end?: readonly string[];
-  /** Without an end it still goes on. */
+  /** Whether a resource without an end is ongoing. */
   isOngoing?: (resource: Json) => boolean;
 }
 
@@ -72,7 +72,7 @@ const clinicallyOver = (resource: Json): boolean =>
     ['inactive', 'remission', 'resolved'].includes(textOf(code) ?? ''),
   );
 
-/** docs/merge.md has this table in words. Types that are not here have no clinical date. */
+/** Explained in docs/merge.md. Types not listed here have no clinical date. */
 const RULES: Readonly<Record<string, Rule>> = {
   AdverseEvent: { at: ['date', 'detected', 'recordedDate'] },
   AllergyIntolerance: {
@@ -138,7 +138,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   VisionPrescription: { at: ['dateWritten', 'created'] },
 };
 
-/** When a resource counts: the calendar days as its source wrote them, so that no zone moves anything to another day. */
+/** The clinical time of a resource. Calendar days are those the source wrote, so that no time zone moves them. */
 export function clinicalTime(resource: Json): ClinicalTime {
   const rule = RULES[textOf(resource.resourceType) ?? ''];
   if (rule === undefined) return { sortDate: '' };
@@ -154,19 +154,19 @@ export function clinicalTime(resource: Json): ClinicalTime {
     const end = ends.map(textOf).find((text) => moment(text) !== undefined);
     const from = firstDay(start);
     const to = end === undefined ? (rule.isOngoing?.(resource) ? 'infinity' : lastDay(start)) : lastDay(end);
-    // A period that ends before it begins still lies where it begins.
+    // A period that ends before it begins counts at its beginning.
     return { sortDate, days: { from, to: to < from ? lastDay(start) : to } };
   }
   return { sortDate: '' };
 }
 
-/** The first day of what may be a year or a month only. */
+/** The first day of a date that may be only a year or a month. */
 function firstDay(date: string): string {
   const text = date.slice(0, 10);
   return text.length === 4 ? `${text}-01-01` : text.length === 7 ? `${text}-01` : text;
 }
 
-/** The last day of what may be a year or a month only. */
+/** The last day of a date that may be only a year or a month. */
 function lastDay(date: string): string {
   const text = date.slice(0, 10);
   if (text.length === 4) return `${text}-12-31`;

@@ -1,4 +1,4 @@
-/** Elements that others may add where the leading delivery is silent. Nothing that speaks of state, value or time. */
+/** Elements taken from other deliveries of a group if the leading one lacks them. Never status, values or times. */
 export const FILLED: Readonly<Record<string, readonly string[]>> = {
   AllergyIntolerance: [
     'type',

@@ -1,28 +1,28 @@
 import { absencesIn } from './absence.ts';
-import { meaningOf, meaningsOf, saysNothing, valueIn, valueMeaning } from './codes.ts';
+import { meaningOf, meaningsOf, isNullFlavor, valueIn, valueMeaning } from './codes.ts';
 import { day, firstMoment, moment } from './dates.ts';
-import { isJson, type Json, objectsOf, plainText, textOf } from './json.ts';
+import { isJson, type Json, objectsOf, comparableText, textOf } from './json.ts';
 import { measureOf } from './measures.ts';
 
-/** What of another resource a fingerprint needs: the code of the Medication that a prescription refers to. */
+/** What a fingerprint needs from another resource: the code of the Medication that a prescription refers to. */
 export interface Related {
   medication?: string;
 }
 
-/** What makes a thing itself, or undefined when a resource tells too little to say so. */
+/** The values that identify a thing; undefined when the resource contains too little to identify it. */
 type Fingerprint = (resource: Json, related: Related) => readonly unknown[] | undefined;
 
-/** That there is none is true of a day: the statement of another day is another one. */
-export const statedOn = (resource: Json): string[] =>
+/** A statement of absence is true for one day only: one of another day is a different statement. */
+export const absenceDay = (resource: Json): string[] =>
   absencesIn(resource).length > 0 ? [day(resource.recordedDate) ?? day(resource.onsetDateTime) ?? ''] : [];
 
-/** Of an Encounter; an "unknown" that a converter writes is none. */
+/** The class of an Encounter; undefined for an "unknown" that a converter wrote. */
 export function classOf(encounter: Json): string | undefined {
   const { system, code } = isJson(encounter.class) ? encounter.class : {};
-  return saysNothing(system) ? undefined : textOf(code);
+  return isNullFlavor(system) ? undefined : textOf(code);
 }
 
-/** What a value says but for its number. */
+/** A value without its number: the unit and comparator of a measure, otherwise the value itself. */
 export function valueKind(resource: Json): string {
   const found = valueIn(resource);
   if (found === undefined) return meaningOf(resource.dataAbsentReason) ?? '';
@@ -30,11 +30,11 @@ export function valueKind(resource: Json): string {
   return measure === undefined ? valueMeaning(found.value) : `${measure.comparator}# ${measure.unit}`;
 }
 
-/** All parts are needed. */
+/** The parts, or undefined when one of them is missing. */
 const whole = (...parts: readonly unknown[]): readonly unknown[] | undefined =>
   parts.some((part) => part === undefined) ? undefined : parts;
 
-/** The drug, wherever it stands: here, in a contained Medication, or in one that was delivered by itself. */
+/** The drug: coded in the resource, in a contained Medication, or in a Medication delivered separately. */
 export const medicationOf = (resource: Json, { medication }: Related): string | undefined =>
   meaningOf(resource.medicationCodeableConcept) ?? containedMedication(resource) ?? medication;
 
@@ -49,10 +49,10 @@ export const negated = (resource: Json): boolean =>
   resource.doNotPerform === true ||
   meaningsOf(resource.verificationStatus).some((meaning) => meaning.endsWith('|refuted'));
 
-/** Of two addresses that are written differently, number and zip tell enough. */
+/** First address line and zip: enough to compare addresses that are written differently. */
 function placeOf(resource: Json): string | undefined {
   const [address] = objectsOf(resource.address);
-  const line = plainText(Array.isArray(address?.line) ? (address.line as unknown[])[0] : undefined);
+  const line = comparableText(Array.isArray(address?.line) ? (address.line as unknown[])[0] : undefined);
   const zip = textOf(address?.postalCode)?.replaceAll(/\D/g, '').slice(0, 5);
   return line === undefined || !zip ? undefined : `${line} ${zip}`;
 }
@@ -60,7 +60,7 @@ function placeOf(resource: Json): string | undefined {
 export function humanName(resource: Json): string | undefined {
   const [name] = objectsOf(resource.name);
   const given = Array.isArray(name?.given) ? (name.given as unknown[])[0] : undefined;
-  const [family, first] = [plainText(name?.family), plainText(given)];
+  const [family, first] = [comparableText(name?.family), comparableText(given)];
   return family === undefined || first === undefined ? undefined : `${first} ${family}`;
 }
 
@@ -81,27 +81,27 @@ const coded =
     whole(meaningOf(resource[code]), firstMoment(resource, dates), negated(resource));
 
 /**
- * What is the same thing, by type (docs/merge.md has it in words). Each holds what tells two things of one person
- * apart, and nothing that changes as a thing goes on (status, end, notes).
+ * What identifies a thing, by type (explained in docs/merge.md): the elements that distinguish two things of one person,
+ * and none that change over time (status, end, notes).
  */
 const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
   AllergyIntolerance: (resource) =>
     whole(
       meaningOf(resource.code) ?? meaningsOf(objectsOf(resource.reaction).map((r) => r.substance))[0],
       negated(resource),
-      ...statedOn(resource),
+      ...absenceDay(resource),
     ),
   CarePlan: (resource) =>
     whole(
-      meaningsOf(resource.category).join() || plainText(resource.title),
+      meaningsOf(resource.category).join() || comparableText(resource.title),
       firstMoment(resource, ['period', 'created']),
-      plainText(resource.description) ?? '',
+      comparableText(resource.description) ?? '',
     ),
   CareTeam: (resource) =>
     whole(
       meaningsOf(resource.reasonCode).join() ||
         meaningsOf(resource.category).join() ||
-        plainText(resource.name),
+        comparableText(resource.name),
       firstMoment(resource, ['period']),
     ),
   Condition: (resource) =>
@@ -125,7 +125,7 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
     whole(
       meaningOf(resource.code),
       firstMoment(resource, ['effectiveDateTime', 'effectivePeriod', 'issued']),
-      // Two who write notes at one moment write two notes; a report of results is one, with or without its PDF.
+      // Two notes written at the same moment differ by their files; a report of results is one with or without its PDF.
       resource.result === undefined
         ? objectsOf(resource.presentedForm).flatMap(({ hash, data }) => textOf(hash) ?? textOf(data) ?? [])
         : '',
@@ -143,7 +143,7 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
   FamilyMemberHistory: (resource) =>
     whole(
       meaningOf(resource.relationship),
-      plainText(resource.name) ?? '',
+      comparableText(resource.name) ?? '',
       meaningsOf(objectsOf(resource.condition).map(({ code }) => code)).join(),
     ),
   Goal: (resource) => whole(meaningOf(resource.description), day(resource.startDate)),
@@ -154,10 +154,10 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
   Immunization: (resource) =>
     whole(
       meaningOf(resource.vaccineCode),
-      day(resource.occurrenceDateTime) ?? plainText(resource.occurrenceString),
+      day(resource.occurrenceDateTime) ?? comparableText(resource.occurrenceString),
       negated(resource),
     ),
-  Location: (resource) => whole(plainText(resource.name), placeOf(resource)),
+  Location: (resource) => whole(comparableText(resource.name), placeOf(resource)),
   MedicationAdministration: medicationTaken('effectiveDateTime', 'effectivePeriod'),
   MedicationDispense: (resource, related) =>
     whole(
@@ -171,14 +171,14 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
     whole(
       meaningOf(resource.code),
       firstMoment(resource, ['effectiveDateTime', 'effectivePeriod', 'effectiveInstant', 'issued']),
-      // Of a number only its unit: how near another must be is for `told.ts` to say.
+      // Of a number only its unit; `assertions.ts` decides which numbers agree.
       valueKind(resource),
       objectsOf(resource.component)
         .map((part) => `${meaningOf(part.code) ?? ''}=${valueKind(part)}`)
         .sort(),
       meaningOf(resource.bodySite) ?? '',
     ),
-  Organization: (resource) => whole(plainText(resource.name), placeOf(resource)),
+  Organization: (resource) => whole(comparableText(resource.name), placeOf(resource)),
   Practitioner: (resource) => whole(humanName(resource), placeOf(resource) ?? phoneOf(resource)),
   Procedure: coded('code', 'performedDateTime', 'performedPeriod'),
   RelatedPerson: (resource) =>
@@ -192,11 +192,11 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
 };
 
 /**
- * What makes this thing itself, apart from who tells of it. Undefined when it cannot be said: then only a business
- * identifier unites it with anything.
+ * What identifies the thing that a resource describes, whichever source delivered it. Undefined when that is unknown: then
+ * only a business identifier can unite it with others.
  */
 export function fingerprintOf(resource: Json, related: Related): readonly unknown[] | undefined {
-  // Nobody else's statement is the same as one that was taken back.
+  // A retracted statement must not be united with one that stands.
   if (isEnteredInError(resource)) return undefined;
   return FINGERPRINTS[textOf(resource.resourceType) ?? '']?.(resource, related);
 }

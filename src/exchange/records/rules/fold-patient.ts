@@ -1,24 +1,25 @@
 import type { Demographics, Gender, PersonalIdentifier } from '../../patients/rules/demographics.ts';
 import { labelsOf, type Member } from './fold.ts';
-import { canonical, canonicalJson, type Json, objectsOf, plainText, textOf } from './json.ts';
-import { type Resolve, rewritten } from './rewritten.ts';
+import { canonical, canonicalJson, type Json, objectsOf, comparableText, textOf } from './json.ts';
+import { type Resolve, rewriteReferences } from './rewrite-references.ts';
 
-/** The person as our caller describes them. */
+/** The person as described by the caller. */
 export type Person = Demographics & { patientId: string; externalId?: string };
 
 const GENDERS: Record<Gender, string> = { M: 'male', F: 'female', O: 'other', U: 'unknown' };
 
-/** Taken from the first source that has it. A source's record keeping (active, link, managing organization) is not. */
+/** Taken from the first source that has them. A source's administrative elements (active, link, …) are not taken. */
 const TAKEN = ['maritalStatus', 'communication', 'contact', 'generalPractitioner'] as const;
 
 /**
- * Our Patient: who our caller says it is, then what the sources' Patients know beside that. Names, addresses, phones
- * and numbers unite; of what there can be one of, ours stands, then the best ranked source's.
+ * Builds the consolidated Patient from the caller's demographics and the sources' Patients. Names, addresses, telecoms and
+ * identifiers are united. An element that can occur only once comes from the caller, otherwise from the source with the
+ * highest rank.
  *
- * @param members the sources' Patients, the leading one first; there may be none
+ * @param members the sources' Patients, the leading one first; may be empty
  */
 export function foldPatient(person: Person, members: readonly Member[], resolve: Resolve): Json {
-  const theirs = members.map((member) => rewritten(member, member.content, person.patientId, resolve));
+  const theirs = members.map((member) => rewriteReferences(member, member.content, person.patientId, resolve));
   const first = (element: string): Json => {
     const value = theirs.map((patient) => patient[element]).find((each) => each !== undefined);
     return value === undefined ? {} : { [element]: value };
@@ -26,11 +27,11 @@ export function foldPatient(person: Person, members: readonly Member[], resolve:
   const all = (element: string) => theirs.flatMap((patient) => objectsOf(patient[element]));
   const gender = person.gender === 'U' ? textOf(first('gender').gender) : GENDERS[person.gender];
   const [name, address, telecom, identifier, extension] = [
-    united([ourName(person), ...all('name')], nameIdentity),
-    united([...ourAddresses(person), ...all('address')], addressIdentity),
-    united([...ourTelecom(person), ...all('telecom')], telecomIdentity),
-    united([...ourIdentifiers(person), ...all('identifier')], identifierIdentity),
-    united(all('extension'), ({ url }) => textOf(url)),
+    withoutDuplicates([ourName(person), ...all('name')], nameIdentity),
+    withoutDuplicates([...ourAddresses(person), ...all('address')], addressIdentity),
+    withoutDuplicates([...ourTelecom(person), ...all('telecom')], telecomIdentity),
+    withoutDuplicates([...ourIdentifiers(person), ...all('identifier')], identifierIdentity),
+    withoutDuplicates(all('extension'), ({ url }) => textOf(url)),
   ];
   return canonical({
     resourceType: 'Patient',
@@ -45,8 +46,8 @@ export function foldPatient(person: Person, members: readonly Member[], resolve:
   }) as Json;
 }
 
-/** Ours first, doubles and what says nothing left out. */
-function united(items: readonly Json[], identity: (item: Json) => string | undefined): Json[] {
+/** The items without duplicates and without empty ones; the first of equal items is kept. */
+function withoutDuplicates(items: readonly Json[], identity: (item: Json) => string | undefined): Json[] {
   const byIdentity = new Map<string, Json>();
   for (const item of items) {
     const key = identity(item);
@@ -58,7 +59,7 @@ function united(items: readonly Json[], identity: (item: Json) => string | undef
 const some = (lists: Record<string, Json[]>): Json =>
   Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));
 
-/** Of a death, a time says more than the bare fact. */
+/** A time of death is more informative than the mere fact, so it is preferred. */
 function deceased(theirs: readonly Json[]): Json {
   const at = theirs
     .map(({ deceasedDateTime }) => textOf(deceasedDateTime))
@@ -109,7 +110,7 @@ function personalIdentifier({ type, value, state }: PersonalIdentifier): Json {
   };
 }
 
-/** A social security number or licence is the same whatever its dashes and whoever's system it stands in. */
+/** Compares SSNs and driver's licences without punctuation and without their system, which sources write differently. */
 function identifierIdentity({ system, value, type }: Json): string | undefined {
   const text = textOf(value);
   if (text === undefined) return undefined;
@@ -122,17 +123,17 @@ function identifierIdentity({ system, value, type }: Json): string | undefined {
 }
 
 function nameIdentity({ family, given, text }: Json): string | undefined {
-  const words = [...(Array.isArray(given) ? (given as unknown[]) : []), family].map(plainText);
+  const words = [...(Array.isArray(given) ? (given as unknown[]) : []), family].map(comparableText);
   const known = words.filter((word) => word !== undefined);
-  return known.length > 0 ? known.join(' ') : plainText(text);
+  return known.length > 0 ? known.join(' ') : comparableText(text);
 }
 
 function addressIdentity({ line, city, postalCode, text }: Json): string | undefined {
   const lines = (Array.isArray(line) ? (line as unknown[]) : [])
-    .map(plainText)
+    .map(comparableText)
     .filter((part) => part !== undefined);
-  if (lines.length === 0 && postalCode === undefined && city === undefined) return plainText(text);
-  return canonicalJson([lines.join(' '), textOf(postalCode)?.slice(0, 5) ?? plainText(city) ?? '']);
+  if (lines.length === 0 && postalCode === undefined && city === undefined) return comparableText(text);
+  return canonicalJson([lines.join(' '), textOf(postalCode)?.slice(0, 5) ?? comparableText(city) ?? '']);
 }
 
 function telecomIdentity({ system, value }: Json): string | undefined {

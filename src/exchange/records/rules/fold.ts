@@ -1,38 +1,38 @@
 import { FILLED } from './filled-elements.ts';
 import { canonical, canonicalJson, isJson, type Json, objectsOf, textOf } from './json.ts';
 import { withPreciseValues } from './precise-values.ts';
-import { type Resolve, rewritten } from './rewritten.ts';
+import { type Resolve, rewriteReferences } from './rewrite-references.ts';
 
-/** A member of a group with all that is written of it into the record. */
+/** A delivery of a group, with all that folding needs. */
 export interface Member {
   source: string;
-  /** Name of the document it came in. */
+  /** File name of the document that contained it. */
   fileName: string;
-  /** Made from a C-CDA document. */
+  /** Whether it was converted from a C-CDA document. */
   isConverted?: boolean;
   content: Json;
 }
 
 /**
- * One resource out of the deliveries of one thing, the leading one first: what it says stands; the others add their
- * business identifiers, security labels, and what it is silent about. Keys in canonical order.
+ * Folds the deliveries of one thing, the leading one first, into one resource. The leading delivery's content stands; the
+ * others add identifiers, security labels, and elements that it lacks (`filled-elements.ts`). Keys are in canonical order.
  *
- * @param patientId of our person, to whom every reference to the person at a source leads
+ * @param patientId our id of the person; references to the person's Patients at a source become references to it
  */
 export function foldGroup(id: string, members: readonly Member[], patientId: string, resolve: Resolve): Json {
   const [leader, ...others] = members;
   if (leader === undefined) throw new Error('a group has at least one member');
   const type = textOf(leader.content.resourceType) ?? '';
   const content = type === 'Observation' ? withPreciseValues(members) : leader.content;
-  const folded: Record<string, unknown> = { ...rewritten(leader, content, patientId, resolve) };
+  const folded: Record<string, unknown> = { ...rewriteReferences(leader, content, patientId, resolve) };
   for (const other of others) {
     for (const element of FILLED[type] ?? []) {
       const value = other.content[element];
       if (value === undefined || folded[element] !== undefined || folded[`_${element}`] !== undefined)
         continue;
       if (element === 'reaction' && leader.content.code === undefined) continue;
-      // What points into the other's contained resources would point nowhere here.
-      if (!pointsInside(value)) folded[element] = rewritten(other, value, patientId, resolve);
+      // A reference to a contained resource of the other delivery could not be resolved here.
+      if (!pointsInside(value)) folded[element] = rewriteReferences(other, value, patientId, resolve);
     }
   }
   if (others.length > 0) unite(folded, members, patientId, resolve);
@@ -47,19 +47,19 @@ function unite(
   patientId: string,
   resolve: Resolve,
 ): void {
-  // Not every type's identifier is a list.
+  // In some types `identifier` is a single object, which is not united.
   if (!members.some(({ content }) => Array.isArray(content.identifier))) return;
   const identifiers = new Map<string, unknown>();
   for (const member of members) {
     for (const identifier of objectsOf(member.content.identifier)) {
       const name = canonicalJson([identifier.system, identifier.value]);
-      if (!identifiers.has(name)) identifiers.set(name, rewritten(member, identifier, patientId, resolve));
+      if (!identifiers.has(name)) identifiers.set(name, rewriteReferences(member, identifier, patientId, resolve));
     }
   }
   folded.identifier = [...identifiers.values()];
 }
 
-/** Where it comes from, the leader's profiles, and every label that any of them bears. */
+/** `meta`: the leader's lastUpdated and profiles, all members' labels, and the leader's file name as source. */
 function metaOf(members: readonly Member[]): Json {
   const leading = members[0]?.content.meta;
   const { lastUpdated, profile } = isJson(leading) ? leading : {};
@@ -71,7 +71,7 @@ function metaOf(members: readonly Member[]): Json {
   };
 }
 
-/** Security labels and tags of all members: none gets lost on the way. */
+/** The security labels and tags of all members. */
 export function labelsOf(members: readonly Member[]): Json {
   const metas = members.map(({ content }) => (isJson(content.meta) ? content.meta : {}));
   const union = (name: 'security' | 'tag') => {

@@ -1,23 +1,23 @@
 import { Cluster, type Groupable } from './cluster.ts';
-import { consolidatedId } from './facts.ts';
+import { consolidatedId } from './delivery-facts.ts';
 
-/** Deliveries of one thing. */
+/** The deliveries of one thing. */
 export interface Group<F> {
   id: string;
-  /** Shared by all groups that share keys, directly or through others: what they are depends on each other alone. */
+  /** Shared by all groups that share keys, directly or indirectly. Groups of different families do not affect each other. */
   familyId: string;
   resourceType: string;
-  /** All keys of its members, sorted. */
+  /** The keys of all members, sorted. */
   keys: string[];
   /** The leading one first. */
   members: F[];
 }
 
 /**
- * Unites deliveries that share a key as long as nothing that one of them says gets lost. Keys chain (A and B share a
- * number, B and C their content) and so does nearness of numbers; therefore each delivery, in order of rank, joins the
- * groups that it shares a key with and whose members all agree with it. The result depends on the set alone, not on its
- * order.
+ * Unites deliveries that share a key, provided that no assertion of any of them is lost. Keys form chains (A and B share an
+ * identifier, B and C their content), and so does closeness of numbers. Therefore each delivery, in order of rank, joins
+ * the groups with which it shares a key and whose members all agree with it. The result depends only on the set of
+ * deliveries, not on their order.
  */
 export function groupByKeys<F extends Groupable>(patientId: string, deliveries: readonly F[]): Group<F>[] {
   const byKey = new Map<string, Set<Cluster<F>>>();
@@ -31,9 +31,9 @@ export function groupByKeys<F extends Groupable>(patientId: string, deliveries: 
     const near = new Set([...own.keys].flatMap((key) => [...(byKey.get(key) ?? [])]));
     let home = own;
     for (const other of [...near].sort((left, right) => byRank(left.leader, right.leader))) {
-      // The one whose leader has the higher rank takes in the other.
+      // The cluster whose leader has the higher rank absorbs the other.
       const [upper, lower] = home === own ? [other, own] : [home, other];
-      if (!upper.letsIn(lower)) continue;
+      if (!upper.accepts(lower)) continue;
       upper.absorb(lower);
       clusters.delete(lower);
       for (const key of lower.keys) byKey.get(key)?.delete(lower);
@@ -62,7 +62,7 @@ function named<F extends Groupable>(patientId: string, clusters: readonly Cluste
   return clusters.map((cluster) => {
     const { resourceType } = cluster.leader;
     const [key = '', ...rest] = cluster.sortedKeys();
-    // Groups may share their first key; all but one are then named by a member too.
+    // Groups may share their first key; all but one of them then add the name of a member.
     const name = firstOf.get(key) === cluster ? key : `${key} ${cluster.smallestName()}`;
     return {
       id: consolidatedId(patientId, resourceType, [withoutType(name)]),
@@ -76,14 +76,14 @@ function named<F extends Groupable>(patientId: string, clusters: readonly Cluste
 
 const withoutType = (key: string): string => key.slice(key.indexOf(' ') + 1);
 
-/** For each key the smallest of all that it hangs together with. */
+/** Returns a function from a key to the smallest key connected to it (union-find). */
 function families(clusters: readonly { keys: ReadonlySet<string> }[]): (key: string) => string {
   const parent = new Map<string, string>();
   const rootOf = (key: string): string => {
     let root = key;
     for (let next = parent.get(root); next !== undefined && next !== root; next = parent.get(root))
       root = next;
-    // Later walks are short.
+    // Path compression: later look-ups are short.
     for (let at = key; at !== root; ) {
       const next = parent.get(at) ?? root;
       parent.set(at, root);

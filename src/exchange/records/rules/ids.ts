@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 
-/** 128 bits of SHA-256 over the parts; the same parts give the same text everywhere and always. */
+/** The first 128 bits of SHA-256 over the parts as JSON. Stored keys depend on it: it must not change. */
 export function hashOf(parts: readonly unknown[]): Buffer {
   return createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, 16);
 }
 
-/** A UUID of version 8 (RFC 9562: made by a rule of one's own) derived from the parts. */
+/** A UUID derived from the parts, version 8 (RFC 9562: custom). */
 export function derivedUuid(parts: readonly unknown[]): string {
   const bytes = Buffer.from(hashOf(parts));
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);

@@ -1,11 +1,11 @@
-/** A resource or a part of one, as it came: nothing of it is taken for granted. */
+/** A resource or a part of one, as received: no element is guaranteed. */
 export type Json = Readonly<Record<string, unknown>>;
 
 export function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The objects of a list; one object counts as a list of one, anything else as none. */
+/** The objects in a list; a single object counts as a list of one, anything else as an empty list. */
 export function objectsOf(value: unknown): Json[] {
   return (Array.isArray(value) ? (value as unknown[]) : [value]).filter(isJson);
 }
@@ -14,8 +14,8 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value : undefined;
 }
 
-/** For comparing only: one case, one kind of blank, no punctuation. */
-export function plainText(value: unknown): string | undefined {
+/** A text for comparison only: lower case, single spaces, no punctuation. */
+export function comparableText(value: unknown): string | undefined {
   const text = textOf(value)
     ?.normalize('NFKC')
     .toLowerCase()
@@ -24,12 +24,12 @@ export function plainText(value: unknown): string | undefined {
   return text === '' ? undefined : text;
 }
 
-/** JSON with its keys in order, so that the same content has the same text. */
+/** JSON with sorted keys, so that equal content gives equal text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(canonical(value));
 }
 
-/** A copy with keys in order and without what JSON cannot say. */
+/** A copy with sorted keys and without undefined values. */
 export function canonical(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(canonical);
   if (!isJson(value)) return value;

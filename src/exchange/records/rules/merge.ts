@@ -1,12 +1,12 @@
 import { meaningOf } from './codes.ts';
-import { type Delivery, type Facts, factsOf, revisionOf } from './facts.ts';
+import { type Delivery, type DeliveryFacts, deliveryFacts, revisionOf } from './delivery-facts.ts';
 import { foldGroup, type Member } from './fold.ts';
 import { foldPatient, type Person } from './fold-patient.ts';
 import { type Group, groupByKeys } from './grouping.ts';
 import type { Json } from './json.ts';
-import type { Resolve } from './rewritten.ts';
+import type { Resolve } from './rewrite-references.ts';
 
-/** A delivery and the document that it came in. */
+/** A delivery with the file name of the document that contained it. */
 export interface Delivered extends Delivery {
   fileName: string;
 }
@@ -14,14 +14,14 @@ export interface Delivered extends Delivery {
 export interface MergedRecord {
   /** The Patient first, then by type and id. */
   resources: Json[];
-  excluded: Facts[];
+  excluded: DeliveryFacts[];
 }
 
 /**
- * The whole record of a person at once: what the store brings about piece by piece (`store/record-merge.ts`), in
- * memory. Its order, doubles and split into batches change nothing.
+ * Merges a person's whole record in memory; `merge-batch.ts` reaches the same result in the database, batch by batch.
+ * Neither the order of the deliveries nor duplicates change the result.
  *
- * @param patientIds the person's ids at each source
+ * @param patientIds the person's Patient ids at each source
  */
 export function mergeDeliveries(
   person: Person,
@@ -32,9 +32,9 @@ export function mergeDeliveries(
   const facts = [...latest.values()].map((delivery) => {
     const { source, content } = delivery;
     const whom = { patientIds: patientIds.get(source) };
-    const { medicationId } = factsOf(delivery, whom);
+    const { medicationId } = deliveryFacts(delivery, whom);
     const medication = latest.get(nameOf(source, 'Medication', medicationId ?? ''))?.content;
-    return { ...factsOf(delivery, { ...whom, medication: meaningOf(medication?.code) }), delivery, content };
+    return { ...deliveryFacts(delivery, { ...whom, medication: meaningOf(medication?.code) }), delivery, content };
   });
   const groups = groupByKeys(person.patientId, facts);
   const idOf = new Map(
@@ -53,10 +53,10 @@ export function mergeDeliveries(
     .filter(({ id }) => id !== person.patientId)
     .sort((left, right) => (orderOf(left) < orderOf(right) ? -1 : 1))
     .map((group) => foldGroup(group.id, members(group), person.patientId, resolve));
-  return { resources: [patient, ...others], excluded: facts.filter(({ aside }) => aside !== undefined) };
+  return { resources: [patient, ...others], excluded: facts.filter(({ exclusion }) => exclusion !== undefined) };
 }
 
-/** Of several versions of one resource of a source the newest; where it does not say which, the greater hash. */
+/** The newest version of each resource of a source; without a revision, the one with the greater hash. */
 function latestDeliveries(deliveries: readonly Delivered[]): Map<string, Delivered> {
   const latest = new Map<string, Delivered>();
   for (const delivery of deliveries) {

@@ -4,10 +4,10 @@ import { type Json, objectsOf } from './json.ts';
 import { digitsOf, measureOf } from './measures.ts';
 
 /**
- * The leading result with its numbers as precise as any of these has them. What we made of a document counts as its
- * leader only: numbers there are often as long as a computer prints them.
+ * The leading Observation with the most precise of the group's numbers. Numbers from other, converted documents are not
+ * used: they often have more digits than were measured.
  *
- * @param members of one group, so that their numbers agree, the leading one first
+ * @param members deliveries of one group, whose numbers agree; the leading one first
  */
 export function withPreciseValues(members: readonly Member[]): Json {
   const [leader, ...others] = members;

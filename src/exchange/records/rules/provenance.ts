@@ -1,6 +1,6 @@
 import { derivedUuid } from './ids.ts';
 import { canonical, type Json } from './json.ts';
-import { sourceSystem } from './rewritten.ts';
+import { sourceSystem } from './rewrite-references.ts';
 
 export interface ProvenanceOrigin {
   source: string;
@@ -10,10 +10,10 @@ export interface ProvenanceOrigin {
   isConverted: boolean;
 }
 
-/** File names of documents, as `meta.source` gives them. */
+/** System of the identifiers that are file names of documents (`meta.source`). */
 const DOCUMENT_SYSTEM = 'urn:medical-exchange:document';
 
-/** Where a consolidated resource comes from: an entity for each delivery, an agent for each source. */
+/** The Provenance of a consolidated resource: an entity per delivery, an agent per source. */
 export function provenanceOf(
   resource: { id: string; resourceType: string; origins: readonly ProvenanceOrigin[] },
   patientId: string,

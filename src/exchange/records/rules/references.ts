@@ -1,15 +1,15 @@
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
 
-/** Elements that say about whom a resource is; Appointment says it in `participant.actor`. */
+/** Elements that refer to the patient; Appointment does so in `participant.actor`. */
 const SUBJECT_ELEMENTS = ['patient', 'subject', 'beneficiary', 'for', 'individual'];
 
-export interface Target {
+export interface LocalReference {
   type: string;
   id: string;
 }
 
-/** `Type/id`, also with a version, and only that: an address of some server names nothing here. */
-export function localTarget(reference: string): Target | undefined {
+/** Parses `Type/id`, with or without a version; undefined for anything else, including absolute URLs. */
+export function parseLocalReference(reference: string): LocalReference | undefined {
   const match = /^([A-Z][A-Za-z]+)\/([A-Za-z0-9._~-]{1,128})(?:\/_history\/[^/]+)?$/.exec(reference);
   return match?.[1] === undefined || match[2] === undefined ? undefined : { type: match[1], id: match[2] };
 }
@@ -25,7 +25,7 @@ export function referencesIn(value: unknown, found: string[] = []): string[] {
   return found;
 }
 
-/** Ids of the Patients that a resource says it is about. */
+/** The ids of the Patients that a resource is about; an unreadable Patient reference is returned as it is. */
 export function subjectIds(resource: Json): string[] {
   const participants = objectsOf(resource.participant).map(({ actor }) => actor);
   return [...SUBJECT_ELEMENTS.map((element) => resource[element]), ...participants]
@@ -33,9 +33,9 @@ export function subjectIds(resource: Json): string[] {
     .flatMap(({ reference, type }) => {
       const text = textOf(reference);
       if (text === undefined) return [];
-      const target = localTarget(text);
+      const target = parseLocalReference(text);
       if (target !== undefined) return target.type === 'Patient' ? [target.id] : [];
-      // What cannot be read as ours must not pass for it.
+      // Must not be mistaken for a reference to our person.
       return type === 'Patient' || text.includes('Patient/') ? [text] : [];
     });
 }

@@ -1,4 +1,4 @@
-/** Types that may be about nobody; every other type must name the person. */
+/** Types that need not name a patient; every other type must name the person. */
 export const SUPPORTING_TYPES: ReadonlySet<string> = new Set([
   'Device',
   'Endpoint',
@@ -12,7 +12,7 @@ export const SUPPORTING_TYPES: ReadonlySet<string> = new Set([
   'Substance',
 ]);
 
-/** What a record may hold beside the supporting types: FHIR R4 types about one patient. */
+/** The FHIR R4 types about one patient that a record may contain, besides the supporting types. */
 export const CLINICAL_TYPES: ReadonlySet<string> = new Set([
   'AdverseEvent',
   'AllergyIntolerance',
@@ -71,7 +71,7 @@ export const MEDICATION_TYPES: ReadonlySet<string> = new Set([
   'MedicationStatement',
 ]);
 
-/** Without at least one of these a resource of the type says nothing. */
+/** A resource of the type is meaningless unless it has at least one of these elements. */
 export const MINIMUM: Readonly<Record<string, readonly string[]>> = {
   AllergyIntolerance: ['code', 'reaction'],
   Condition: ['code'],

@@ -1,4 +1,4 @@
-/** Why a resource leaves the record: its source deleted it, or now says that it is about another person. */
+/** Why a resource was retired: its source deleted it, or now assigns it to another person. */
 export type RetireReason = 'deleted' | 'moved';
 
 /** A resource's identity at its source. */
@@ -7,24 +7,25 @@ export interface Identity {
   id: string;
 }
 
-/** A resource that its source names only to say that it is not this person's, or no longer. */
+/** A source's statement that a resource is deleted or belongs to another person. */
 export interface Retraction extends Identity {
   reason: RetireReason;
-  /** As `revisionOf`; empty when the source does not say. */
+  /** As returned by `revisionOf`; empty when the source gives none. */
   revision: string;
-  /** Whom a moved one is about, by their ids at the source; undefined for an address that is not the source's. */
+  /** For a moved resource: the Patient ids it names; undefined for a reference to another server. */
   patientIds: readonly (string | undefined)[];
 }
 
 /**
- * Whether a resource that names these Patients of its source is another person's. `ids` are all under which the source has
- * known ours: not every answer finds all of them. An address elsewhere (undefined) is no proof: servers move.
+ * Whether a resource that names these Patients of its source belongs to another person. `ids` are all Patient ids that the
+ * source has ever had for our person; a single query may find only some of them. A reference to another server (undefined)
+ * proves nothing, because servers move.
  */
 export const namesAnother = (
   patientIds: readonly (string | undefined)[],
   ids: ReadonlySet<string>,
 ): boolean => patientIds.some((id) => id !== undefined && !ids.has(id));
 
-/** Whether a retraction takes a resource out of a person's record. */
+/** Whether a retraction removes the resource from the person's record. */
 export const isTakenBack = ({ reason, patientIds }: Retraction, ids: ReadonlySet<string>): boolean =>
   reason === 'deleted' || namesAnother(patientIds, ids);

@@ -1,12 +1,12 @@
-import { BESIDE_NUMBER } from './beside.ts';
+import { AGREEING_WITH_IDENTIFIER } from './identifier-agreement.ts';
 import { valueIn } from './codes.ts';
-import { bare, comparable } from './comparable.ts';
+import { withoutMetadata, comparable } from './comparable.ts';
 import { fingerprintOf, isEnteredInError, negated, type Related } from './fingerprints.ts';
 import { hashOf } from './ids.ts';
 import { canonicalJson, type Json, objectsOf, textOf } from './json.ts';
 import { bucketsOf, measureOf } from './measures.ts';
 
-/** Systems whose numbers several things share: tax numbers of a company's sites. */
+/** Identifier systems whose values several things share, such as tax numbers of a company's sites. */
 const SHARED_SYSTEMS: ReadonlySet<string> = new Set([
   'urn:oid:2.16.840.1.113883.4.2',
   'urn:oid:2.16.840.1.113883.4.4',
@@ -16,9 +16,9 @@ const SHARED_SYSTEMS: ReadonlySet<string> = new Set([
 const NO_VALUE = /^(?:0+|none|null|unknown|n\/?a|unk|-+)$/i;
 
 /**
- * The keys of a resource: two that share one are the same thing, and so on from one to the next. The first in text
- * order names the thing, and content comes before identifiers, for the next source that brings the same content
- * then changes no id. `c:` content, `i:` business identifier, `o:` nothing but the source's own id.
+ * The keys of a resource: resources that share a key are candidates for being the same thing. Prefixes: `c:` content, `i:`
+ * business identifier, `o:` only the source's own id. The first key in text order gives the consolidated resource its id;
+ * content sorts before identifiers, so that another source with the same content does not change the id.
  *
  * @param identity the resource's identity at its source
  */
@@ -33,15 +33,15 @@ export function samenessKeys(
   const fingerprint = fingerprintOf(resource, related);
   if (fingerprint !== undefined) {
     for (const bucket of buckets) keys.add(keyOf('c', [type, ...fingerprint, ...bucket]));
-  } else if (type === 'Medication') keys.add(keyOf('c', [type, 'as it is', canonicalJson(bare(resource))]));
+  } else if (type === 'Medication') keys.add(keyOf('c', [type, 'as it is', canonicalJson(withoutMetadata(resource))]));
   else if (!isOwnThing(type)) {
-    keys.add(keyOf('c', [type, 'as it is', identity.source, canonicalJson(bare(resource))]));
+    keys.add(keyOf('c', [type, 'as it is', identity.source, canonicalJson(withoutMetadata(resource))]));
   }
   if (keys.size === 0) keys.add(keyOf('o', [type, identity.source, identity.sourceId]));
   return [...keys].sort();
 }
 
-/** Told apart by their ids alone: they consist of little but references, or come several at once (three boxes). */
+/** Types compared by id only: they consist mostly of references, or equal ones occur together (three boxes delivered). */
 const isOwnThing = (type: string): boolean =>
   type === 'Provenance' || type === 'List' || type === 'Task' || type === 'SupplyDelivery';
 
@@ -52,7 +52,7 @@ function identifierKeys(
   buckets: readonly (readonly string[])[],
 ): string[] {
   const { identifier: _identifier, ...unnumbered } = resource;
-  const besides = BESIDE_NUMBER[type]?.(resource, related) ?? [comparable(unnumbered)];
+  const besides = AGREEING_WITH_IDENTIFIER[type]?.(resource, related) ?? [comparable(unnumbered)];
   const beside = [isEnteredInError(resource), negated(resource), ...besides];
   return [
     ...objectsOf(resource.identifier),
@@ -66,7 +66,7 @@ function identifierKeys(
   });
 }
 
-/** Results within each other's precision share a key; which of those that do are one is for `grouping.ts` to say. */
+/** Results that agree within their precision share a bucket; `grouping.ts` decides which of them are united. */
 function bucketsIn(resource: Json): string[][] {
   if (resource.resourceType !== 'Observation') return [[]];
   const measure = measureOf(valueIn(resource)?.value);

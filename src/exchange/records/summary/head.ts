@@ -1,5 +1,5 @@
 import { completenessLines, incompleteness } from '../completeness.ts';
-import type { RecordStanding } from '../completeness-store.ts';
+import type { RecordCompleteness } from '../completeness-store.ts';
 import type { ConsolidatedFilter } from '../read-consolidated.ts';
 import { type Json, objectsOf, textOf } from '../rules/json.ts';
 import type { SummaryHead } from './parts.ts';
@@ -8,7 +8,7 @@ import { dayText, momentText, NO_NAME, nameText, statusText, unique } from './wo
 /** Who it is about, what is shown of the record, and how to read it. */
 export function headOf(
   patient: Json,
-  { filter, madeAt, standing }: { filter: ConsolidatedFilter; madeAt: Date; standing: RecordStanding },
+  { filter, madeAt, standing }: { filter: ConsolidatedFilter; madeAt: Date; standing: RecordCompleteness },
 ): Omit<SummaryHead, 'sections'> {
   const birthDate = dayText(patient.birthDate) ?? 'unknown';
   const age = ageText(textOf(patient.birthDate), patient.deceasedDateTime, madeAt);

@@ -1,5 +1,5 @@
 import type { Store } from '../../platform/database/database.ts';
-import { readRecordStanding } from '../completeness-store.ts';
+import { readRecordCompleteness } from '../completeness-store.ts';
 import {
   type ConsolidatedFilter,
   type ConsolidatedPlace,
@@ -17,7 +17,7 @@ export async function openRecordReader(
 ): Promise<RecordReader> {
   return {
     // First: what comes while it is read is announced as still to come.
-    standing: await store.asAccount(accountId, (tx) => readRecordStanding(tx, patientId)),
+    standing: await store.asAccount(accountId, (tx) => readRecordCompleteness(tx, patientId)),
     counts: await store.asAccount(accountId, (tx) => countConsolidated(tx, patientId, filter)),
     async *read(types) {
       let after: ConsolidatedPlace | undefined;

@@ -1,4 +1,4 @@
-import type { RecordStanding } from '../completeness-store.ts';
+import type { RecordCompleteness } from '../completeness-store.ts';
 import type { ConsolidatedFilter, ConsolidatedResource } from '../read-consolidated.ts';
 import { absencesIn } from '../rules/absence.ts';
 import { type Json, objectsOf, textOf } from '../rules/json.ts';
@@ -18,7 +18,7 @@ import { conceptText } from './words.ts';
 /** A record as the summary reads it: once for each table, a page at a time. */
 export interface RecordReader {
   /** How complete it is. */
-  standing: RecordStanding;
+  standing: RecordCompleteness;
   /** Resources of each type that the filter lets through. */
   counts: Readonly<Record<string, number>>;
   /** In the days of the filter, by type, newest first. */
@@ -118,7 +118,7 @@ async function* sectionParts(
     let rows = 0;
     let hasBegun = false;
     for await (const each of rowsOf(table, reader, lookup)) {
-      if (saysNothing(each, table)) continue;
+      if (isNullFlavor(each, table)) continue;
       if (!hasBegun) yield { kind: 'table', caption: table.caption, columns: table.columns };
       hasBegun = true;
       if (each.kind === 'row') rows += 1;
@@ -146,7 +146,7 @@ const CONTEXT = new Set([
   'Origin',
 ]);
 
-const saysNothing = (each: SummaryRow, { columns }: TableRule): boolean =>
+const isNullFlavor = (each: SummaryRow, { columns }: TableRule): boolean =>
   each.kind === 'row' &&
   each.cells.every(({ text }, index) => text === NOTHING || CONTEXT.has(columns[index]?.title ?? ''));
 

@@ -1,4 +1,4 @@
-import { revisionOf } from '../../records/rules/facts.ts';
+import { revisionOf } from '../../records/rules/delivery-facts.ts';
 import type { Json } from '../../records/rules/json.ts';
 import type { Identity, Retraction } from '../../records/rules/retirement.ts';
 import { isRecord } from '../http/failures.ts';

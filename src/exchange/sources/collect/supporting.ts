@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FhirResource } from 'fhir/r4.js';
 import type { SourceType } from '../../../contract/primitives.ts';
-import { localTarget, referencesIn } from '../../records/rules/references.ts';
+import { parseLocalReference, referencesIn } from '../../records/rules/references.ts';
 import { SourceFailure, type Unreachable } from '../connector.ts';
 import { isRecord } from '../http/failures.ts';
 import { FHIR_JSON, type JsonResponse } from '../http/source-http.ts';
@@ -37,7 +37,7 @@ export function withReferred(source: SourceType, before: Supporting, resources: 
   const known = new Set([...before.known, ...brought]);
   const referred = resources.flatMap((resource) =>
     referencesIn(resource).flatMap((reference) => {
-      const target = localTarget(reference);
+      const target = parseLocalReference(reference);
       return target !== undefined && isResourceId(target.id) ? [`${target.type}/${target.id}`] : [];
     }),
   );

@@ -1,4 +1,4 @@
-import type { RecordStanding } from '../../../../src/exchange/records/completeness-store.ts';
+import type { RecordCompleteness } from '../../../../src/exchange/records/completeness-store.ts';
 import type {
   ConsolidatedFilter,
   ConsolidatedResource,
@@ -11,7 +11,7 @@ import { type RecordReader, summarise } from '../../../../src/exchange/records/s
 import { deliveriesOf, patientIdsOf, personOf, samples } from '../../../support/deliveries.ts';
 
 /** A record in memory, in the order of the real reader. */
-export const ANSWERED: RecordStanding = {
+export const ANSWERED: RecordCompleteness = {
   readAt: new Date(0),
   sources: [
     {
@@ -30,7 +30,7 @@ export const ANSWERED: RecordStanding = {
 export function readerOf(
   contents: readonly object[],
   source: 'hie' | 'lab' = 'hie',
-  standing: RecordStanding = ANSWERED,
+  standing: RecordCompleteness = ANSWERED,
 ): RecordReader {
   const all = contents.map((content) => {
     const { id = 'x', resourceType } = content as { id?: string; resourceType: string };

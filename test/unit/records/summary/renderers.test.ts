@@ -130,17 +130,17 @@ describe('a record that is not complete', () => {
     unread: [{ source: 'hie' as const, fileName: 'hie-1.xml', reason: 'it is cut off' }],
   };
   const sentence =
-    'This record is not complete: the last request to HIE failed; 1 document could not be read in full.';
+    'This record is incomplete: the last request to HIE failed; 1 document could not be read in full.';
 
   test('says so at the head of both forms, with each source and document; one that is says when it was asked', async () => {
     const page = await html(partsOf(readerOf([PATIENT], 'hie', failed)));
     expect(page.slice(0, page.indexOf('<main'))).toContain(sentence);
     expect(page).toContain('Document hie-1.xml (HIE): it is cut off.');
     expect(page).toContain(
-      'its last complete answer is of 7 Mar 2026, 10:05 UTC; 7 resources and 1 document.',
+      'last completed 7 Mar 2026, 10:05 UTC; 7 resources and 1 document.',
     );
     const texts = textsOf(await pdf(partsOf(readerOf([PATIENT], 'hie', failed))));
-    expect(texts).toContain('This record is not complete');
+    expect(texts).toContain('This record is incomplete');
     const whole = await html(partsOf(readerOf([PATIENT])));
     expect(whole).not.toContain('not complete');
     expect(whole).toContain('HIE: answered 7 Mar 2026, 10:05 UTC; 7 resources and 1 document.');

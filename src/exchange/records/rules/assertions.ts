@@ -4,38 +4,39 @@ import { day, moment } from './dates.ts';
 import { FILLED } from './filled-elements.ts';
 import { classOf } from './fingerprints.ts';
 import { hashOf } from './ids.ts';
-import { canonicalJson, isJson, type Json, objectsOf, plainText, textOf } from './json.ts';
+import { canonicalJson, isJson, type Json, objectsOf, comparableText, textOf } from './json.ts';
 import { isWithinPrecision, measureOf } from './measures.ts';
 import { MEDICATION_TYPES } from './resource-types.ts';
 
 /**
- * What a delivery says that must not get lost when it is united with others, by name. Where a name starts with `+`
- * the leading delivery may be silent about it, for the others then add it (`filled-elements.ts`). Of an element
- * with parts, `*element` is all of it and `+element/part` what has to be found again; parts are added only together.
+ * What a delivery states that must not be lost when it is united with others, by name. A name that starts with `+` may be
+ * missing from the leading delivery, because folding adds it (`filled-elements.ts`). For an element with parts, `*element`
+ * is the whole element and `+element/part` a part that must be preserved; the parts are only added together. A name that
+ * starts with `=` holds a hash of the whole resource.
  */
-export type Told = Readonly<Record<string, string>>;
+export type Assertions = Readonly<Record<string, string>>;
 
-/** A long text is compared by its hash: what is told is kept for every delivery. */
+/** Shortens a long text to its hash: assertions are stored with every delivery. */
 const brief = (text: string): string => (text.length > 60 ? hashOf([text]).toString('base64url') : text);
 
 const all = (value: unknown): string => (value === undefined ? '' : canonicalJson(value));
 
 const measures = (resource: Json): Record<string, string> => {
-  const told: Record<string, string[]> = {};
+  const byName: Record<string, string[]> = {};
   const add = (name: string, from: Json) => {
     const value = valueIn(from)?.value;
     if (value === undefined) return;
     const measure = measureOf(value);
     const text =
       measure === undefined ? valueMeaning(value) : `${measure.comparator}#${measure.value} ${measure.unit}`;
-    told[name] = [...(told[name] ?? []), text];
+    byName[name] = [...(byName[name] ?? []), text];
   };
   add('value', resource);
   for (const part of objectsOf(resource.component)) add(`value ${brief(meaningOf(part.code) ?? '')}`, part);
-  return Object.fromEntries(Object.entries(told).map(([name, texts]) => [name, texts.sort().join('\n')]));
+  return Object.fromEntries(Object.entries(byName).map(([name, texts]) => [name, texts.sort().join('\n')]));
 };
 
-/** Dose, timing and route each by itself; a sentence only where it is all there is. */
+/** Dose, timing and route separately; the text only if there is nothing else. */
 function dosage(value: unknown): Record<string, string> {
   if (value === undefined) return {};
   const doses = objectsOf(value).map(readDose);
@@ -59,7 +60,7 @@ function readDose({ text, timing, doseAndRate, dose, route, asNeededBoolean, ...
   const amounts = rates.flatMap(({ doseQuantity, doseRange, rateQuantity, rateRange, rateRatio }) =>
     [doseQuantity, doseRange, rateQuantity, rateRange, rateRatio].flatMap((each) => quantity(each) ?? []),
   );
-  // What `ccda/prepare.ts` makes of an amount without a unit; one of the product is what any dose is.
+  // `ccda/prepare.ts` writes an amount without a unit so; an amount of 1 states nothing more than "a dose".
   const counted = /^dose: (\d+)$/i.exec(textOf(text) ?? '')?.[1];
   const times = [repeat.frequency, repeat.period, repeat.periodUnit, repeat.when, repeat.boundsPeriod];
   const timed = [
@@ -73,7 +74,7 @@ function readDose({ text, timing, doseAndRate, dose, route, asNeededBoolean, ...
     dose: amounts.length === 0 ? undefined : amounts.join(),
     timing: timed.length === 0 ? undefined : timed.join(),
     route: meaningOf(route),
-    text: isSentence ? plainText(text) : undefined,
+    text: isSentence ? comparableText(text) : undefined,
   };
 }
 
@@ -83,7 +84,7 @@ function quantity(value: unknown): string | undefined {
   return value === undefined ? undefined : canonicalJson(value);
 }
 
-/** An end that is the start says no more than that it was then. */
+/** The end of a period; empty if it equals the start, which adds no information. */
 function endOf(resource: Json): string {
   for (const name of ['period', 'effectivePeriod', 'performedPeriod', 'occurrencePeriod', 'onsetPeriod']) {
     const value = resource[name];
@@ -100,7 +101,7 @@ const attachments = (forms: unknown): string =>
     .sort()
     .join();
 
-/** Each by itself: a list may hold more than another and agree with it. */
+/** Each reaction is a part of its own: a list that contains more than another still agrees with it. */
 function reactions(value: unknown): Record<string, string> {
   if (value === undefined) return {};
   const each = objectsOf(value).map(({ manifestation, severity }) => [
@@ -113,7 +114,7 @@ function reactions(value: unknown): Record<string, string> {
   };
 }
 
-/** Two numbers of one register belong to two people, or to two houses. */
+/** Different NPIs mean different practitioners or organizations. */
 const npi = (identifiers: unknown): string =>
   objectsOf(identifiers)
     .filter(({ system }) => system === 'http://hl7.org/fhir/sid/us-npi')
@@ -143,7 +144,7 @@ const BY_TYPE: Readonly<Record<string, (resource: Json) => Record<string, string
     onset: day(onsetDateTime) ?? day(recordedDate) ?? '',
   }),
   DiagnosticReport: ({ conclusion, presentedForm, conclusionCode }) => ({
-    '+conclusion': plainText(conclusion) ?? '',
+    '+conclusion': comparableText(conclusion) ?? '',
     '+conclusionCode': meaningsOf(conclusionCode).join(),
     '+form': attachments(presentedForm),
   }),
@@ -159,7 +160,7 @@ const BY_TYPE: Readonly<Record<string, (resource: Json) => Record<string, string
   FamilyMemberHistory: ({ condition }) => ({ condition: all(condition) }),
   Goal: ({ target }) => ({ target: all(target) }),
   Immunization: ({ lotNumber, doseQuantity }) => ({
-    '+lot': plainText(lotNumber) ?? '',
+    '+lot': comparableText(lotNumber) ?? '',
     '+dose': quantity(doseQuantity) ?? '',
   }),
   MedicationAdministration: drug,
@@ -188,12 +189,14 @@ const BY_TYPE: Readonly<Record<string, (resource: Json) => Record<string, string
 };
 
 /**
- * @param writtenBy the source that wrote the resource itself; undefined of one that we made of a document. Two that one
- * source keeps under two ids are one only when all of it agrees (`=`).
+ * The assertions of a resource.
+ *
+ * @param writtenBy the source that wrote the resource; undefined if it was converted from a document. Two resources with
+ *   different ids at the same source are united only when their whole content agrees (`=`).
  */
-export function toldBy(resource: Json, writtenBy: string | undefined): Told {
+export function assertionsIn(resource: Json, writtenBy: string | undefined): Assertions {
   const type = textOf(resource.resourceType) ?? '';
-  const told = {
+  const assertions = {
     status: statusOf(resource, writtenBy !== undefined),
     not: resource.doNotPerform === true ? 'to be performed' : '',
     state: meaningsOf([resource.clinicalStatus, resource.verificationStatus]).join(),
@@ -206,11 +209,11 @@ export function toldBy(resource: Json, writtenBy: string | undefined): Told {
       : { [`=${writtenBy}`]: hashOf([comparable(resource)]).toString('base64url') }),
   };
   return Object.fromEntries(
-    Object.entries(told).flatMap(([name, text]) => (text === '' ? [] : [[name, brief(text)]])),
+    Object.entries(assertions).flatMap(([name, text]) => (text === '' ? [] : [[name, brief(text)]])),
   );
 }
 
-/** Of these a source keeps a copy for each of its members; they say nothing about the person. */
+/** Types of which a source often has several equal copies; they contain nothing about the person. */
 const COPIED: ReadonlySet<string> = new Set([
   'Device',
   'Location',
@@ -219,13 +222,13 @@ const COPIED: ReadonlySet<string> = new Set([
   'Practitioner',
 ]);
 
-/** A prescription in a C-CDA document is "completed" as an entry, however long it is to be taken. */
+/** The status; empty if unknown. In C-CDA, "completed" of a prescription describes the entry, not the therapy. */
 function statusOf({ resourceType, status }: Json, isNative: boolean): string {
   const isEntryOnly = !isNative && status === 'completed' && MEDICATION_TYPES.has(textOf(resourceType) ?? '');
   return status === 'unknown' || isEntryOnly ? '' : (textOf(status) ?? '');
 }
 
-/** What comes before a status in the course of one thing; any other two statuses contradict each other. */
+/** Statuses that precede a status in the life of one resource; any other two different statuses contradict each other. */
 const EARLIER: Readonly<Record<string, readonly string[]>> = {
   final: ['registered', 'preliminary'],
   amended: ['registered', 'preliminary', 'final'],
@@ -233,23 +236,23 @@ const EARLIER: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Whether a resource that stands with what `ahead` tells may take in what `behind` tells with nothing of it lost: it is
- * there, is there more precisely, has come further since, or is going to be added.
+ * Whether a resource with the assertions `leading` can absorb one with the assertions `other` without loss: each assertion
+ * of `other` is present, is present more precisely, has been superseded by a later status, or is added by folding.
  */
-export function takesIn(ahead: Told, behind: Told): boolean {
-  return Object.entries(behind).every(([name, text]) => {
-    const known = ahead[name];
-    if (known === undefined) return isAdded(name, ahead);
+export function canTakeIn(leading: Assertions, other: Assertions): boolean {
+  return Object.entries(other).every(([name, text]) => {
+    const known = leading[name];
+    if (known === undefined) return isAdded(name, leading);
     if (name.startsWith('*')) return true;
     return agrees(name, known, text) || (name === 'status' && EARLIER[known]?.includes(text) === true);
   });
 }
 
-function isAdded(name: string, ahead: Told): boolean {
+function isAdded(name: string, leading: Assertions): boolean {
   const [element = '', part] = name.slice(1).split('/');
   return (
     '*='.includes(name.charAt(0)) ||
-    (name.startsWith('+') && (part === undefined || ahead[`*${element}`] === undefined))
+    (name.startsWith('+') && (part === undefined || leading[`*${element}`] === undefined))
   );
 }
 

@@ -1,12 +1,12 @@
 import { meaningOf, meaningsOf } from './codes.ts';
 import { day, firstMoment, moment } from './dates.ts';
-import { classOf, humanName, medicationOf, type Related, statedOn, valueKind } from './fingerprints.ts';
-import { canonicalJson, isJson, type Json, objectsOf, plainText } from './json.ts';
+import { classOf, humanName, medicationOf, type Related, absenceDay, valueKind } from './fingerprints.ts';
+import { canonicalJson, isJson, type Json, objectsOf, comparableText } from './json.ts';
 
-type Facts = (resource: Json, related: Related) => readonly unknown[];
+type AgreeingParts = (resource: Json, related: Related) => readonly unknown[];
 
-/** A concept's meaning; of one that has none, all that it says, so that two unknowns are not taken for one. */
-const said = (value: unknown): string =>
+/** A key for a concept: its meaning, or its full content if it has none, so that two unknown concepts stay distinct. */
+const conceptKey = (value: unknown): string =>
   meaningOf(value) ?? (value === undefined ? '' : canonicalJson(value));
 
 const at = (resource: Json, ...elements: string[]): string => firstMoment(resource, elements) ?? '';
@@ -14,11 +14,11 @@ const at = (resource: Json, ...elements: string[]): string => firstMoment(resour
 const period = (value: unknown): unknown[] =>
   isJson(value) ? [moment(value.start) ?? '', moment(value.end) ?? ''] : ['', ''];
 
-/** What a reference says apart from an id that means something at its source alone. */
-const party = (value: unknown): string =>
+/** A key for references: display or identifier, since an id is meaningful only at its source. */
+const partyKey = (value: unknown): string =>
   objectsOf(value)
     .map(({ display, identifier, reference }) =>
-      canonicalJson(plainText(display) ?? identifier ?? reference ?? ''),
+      canonicalJson(comparableText(display) ?? identifier ?? reference ?? ''),
     )
     .sort()
     .join();
@@ -28,15 +28,15 @@ const drug = (resource: Json, related: Related): string =>
   canonicalJson([resource.medicationCodeableConcept, resource.medicationReference]);
 
 const taken =
-  (...elements: string[]): Facts =>
+  (...elements: string[]): AgreeingParts =>
   (resource, related) => [drug(resource, related), at(resource, ...elements)];
 
 const coded =
-  (...elements: string[]): Facts =>
-  (resource) => [said(resource.code), at(resource, ...elements)];
+  (...elements: string[]): AgreeingParts =>
+  (resource) => [conceptKey(resource.code), at(resource, ...elements)];
 
-const billed: Facts = ({ type, use, status, outcome, created, billablePeriod, total, item, payment }) => [
-  said(type),
+const billed: AgreeingParts = ({ type, use, status, outcome, created, billablePeriod, total, item, payment }) => [
+  conceptKey(type),
   use,
   status,
   outcome,
@@ -44,7 +44,7 @@ const billed: Facts = ({ type, use, status, outcome, created, billablePeriod, to
   period(billablePeriod),
   total,
   objectsOf(item).map(({ productOrService, servicedDate, servicedPeriod, quantity, net }) => [
-    said(productOrService),
+    conceptKey(productOrService),
     moment(servicedDate),
     period(servicedPeriod),
     quantity,
@@ -54,20 +54,21 @@ const billed: Facts = ({ type, use, status, outcome, created, billablePeriod, to
 ];
 
 /**
- * What must agree beside a business number, by type: orders, claims and members' cards give one number to several
- * things. What both leave out agrees too. Of a type that is not here everything must.
+ * What must agree, besides a shared business identifier, for two resources to be the same thing, by type: orders, claims
+ * and insurance cards give one number to several things. An element missing from both agrees. For types not listed here
+ * the whole content must agree.
  */
-export const BESIDE_NUMBER: Readonly<Record<string, Facts>> = {
+export const AGREEING_WITH_IDENTIFIER: Readonly<Record<string, AgreeingParts>> = {
   AllergyIntolerance: (resource) => [
-    said(resource.code),
+    conceptKey(resource.code),
     resource.code === undefined
       ? meaningsOf(objectsOf(resource.reaction).map(({ substance }) => substance))
       : '',
-    ...statedOn(resource),
+    ...absenceDay(resource),
   ],
   Claim: billed,
   Condition: (resource) => [
-    said(resource.code),
+    conceptKey(resource.code),
     day(firstMoment(resource, ['onsetDateTime', 'onsetPeriod', 'recordedDate'])) ?? '',
   ],
   Coverage: ({
@@ -81,17 +82,17 @@ export const BESIDE_NUMBER: Readonly<Record<string, Facts>> = {
     order,
     ...rest
   }) => [
-    said(type),
+    conceptKey(type),
     status,
     period(valid),
-    party(payor),
-    [subscriberId, dependent, said(relationship), order],
-    objectsOf(rest.class).map(({ type: kind, value }) => [said(kind), value]),
+    partyKey(payor),
+    [subscriberId, dependent, conceptKey(relationship), order],
+    objectsOf(rest.class).map(({ type: kind, value }) => [conceptKey(kind), value]),
   ],
-  Device: ({ type, serialNumber, lotNumber, status }) => [said(type), serialNumber, lotNumber, status],
+  Device: ({ type, serialNumber, lotNumber, status }) => [conceptKey(type), serialNumber, lotNumber, status],
   DiagnosticReport: coded('effectiveDateTime', 'effectivePeriod', 'issued'),
   DocumentReference: ({ type, date, content }) => [
-    said(type),
+    conceptKey(type),
     moment(date),
     objectsOf(content).map(({ attachment }) => {
       const { hash, data, title, contentType } = isJson(attachment) ? attachment : {};
@@ -106,23 +107,23 @@ export const BESIDE_NUMBER: Readonly<Record<string, Facts>> = {
     canonicalJson(modality ?? ''),
   ],
   Immunization: ({ vaccineCode, occurrenceDateTime, occurrenceString }) => [
-    said(vaccineCode),
-    day(occurrenceDateTime) ?? plainText(occurrenceString),
+    conceptKey(vaccineCode),
+    day(occurrenceDateTime) ?? comparableText(occurrenceString),
   ],
-  Location: ({ name }) => [plainText(name)],
+  Location: ({ name }) => [comparableText(name)],
   MedicationAdministration: taken('effectiveDateTime', 'effectivePeriod'),
   MedicationDispense: taken('whenHandedOver', 'whenPrepared'),
   MedicationRequest: taken('authoredOn', 'dispenseRequest.validityPeriod'),
   MedicationStatement: taken('effectiveDateTime', 'effectivePeriod', 'dateAsserted'),
   Observation: (resource) => [
-    said(resource.code),
+    conceptKey(resource.code),
     at(resource, 'effectiveDateTime', 'effectivePeriod', 'effectiveInstant', 'issued'),
     valueKind(resource),
     objectsOf(resource.component)
-      .map((part) => `${said(part.code)}=${valueKind(part)}`)
+      .map((part) => `${conceptKey(part.code)}=${valueKind(part)}`)
       .sort(),
   ],
-  Organization: ({ name }) => [plainText(name)],
+  Organization: ({ name }) => [comparableText(name)],
   Practitioner: (resource) => [humanName(resource) ?? canonicalJson(resource.name ?? '')],
   Procedure: coded('performedDateTime', 'performedPeriod'),
   RelatedPerson: (resource) => [
@@ -131,7 +132,7 @@ export const BESIDE_NUMBER: Readonly<Record<string, Facts>> = {
   ],
   ServiceRequest: coded('authoredOn', 'occurrenceDateTime', 'occurrencePeriod'),
   Specimen: (resource) => [
-    said(resource.type),
+    conceptKey(resource.type),
     at(resource, 'collection.collectedDateTime', 'collection.collectedPeriod', 'receivedTime'),
   ],
 };

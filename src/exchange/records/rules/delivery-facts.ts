@@ -1,69 +1,69 @@
 import { clinicalTime, type Days } from './dates.ts';
 import { derivedUuid } from './ids.ts';
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
-import { localTarget, subjectIds } from './references.ts';
+import { parseLocalReference, subjectIds } from './references.ts';
 import { CLINICAL_TYPES, MEDICATION_TYPES, MINIMUM, SUPPORTING_TYPES } from './resource-types.ts';
 import { samenessKeys } from './sameness.ts';
-import { type Told, toldBy } from './told.ts';
+import { type Assertions, assertionsIn } from './assertions.ts';
 
-/** A resource as one source delivered it. */
+/** A resource as delivered by one source. */
 export interface Delivery {
   source: string;
   resourceType: string;
-  /** The id that the source gave it. */
+  /** Its id at the source. */
   sourceId: string;
-  /** Hex; of the resource as it came. */
+  /** SHA-256 (hex) of the resource as received. */
   sha256: string;
-  /** Made from a C-CDA document. */
+  /** Whether it was converted from a C-CDA document. */
   isConverted: boolean;
   content: Json;
 }
 
-/** Why a delivery is kept but is no part of the record. */
-export type AsideReason =
-  /** Not a type that a record holds. */
+/** Why a delivery is stored but excluded from the record. */
+export type ExclusionReason =
+  /** A resource type that records do not contain. */
   | 'type'
-  /** Says nothing: lacks what its type needs at least. */
+  /** Lacks the elements that give a resource of its type any meaning. */
   | 'incomplete'
-  /** Clinical, and names nobody. */
+  /** A clinical resource that names no patient. */
   | 'names-nobody'
-  /** Names somebody else. */
+  /** Names another patient. */
   | 'names-another'
-  /** Nested too deep to be read. */
+  /** Nested too deeply to be read. */
   | 'unreadable';
 
-/** All that grouping needs of a delivery; its content can be let go. */
-export interface Facts {
+/** What grouping needs to know about a delivery, without its content. */
+export interface DeliveryFacts {
   source: string;
   resourceType: string;
   sourceId: string;
   sha256: string;
-  aside?: AsideReason;
-  /** Sorted; empty when put aside. */
+  exclusion?: ExclusionReason;
+  /** Sorted; empty when excluded. */
   keys: string[];
-  /** What must not get lost when it is united with others; empty when put aside. */
-  told: Told;
-  /** In text order: the delivery with the highest rank leads its group. */
+  /** What must not be lost when it is united with others; empty when excluded. */
+  assertions: Assertions;
+  /** Compared as text: the delivery with the highest rank leads its group. */
   rank: string;
-  /** Id at the source of the Medication whose code counts for the keys. */
+  /** Id, at the source, of the Medication whose code is part of the keys. */
   medicationId?: string;
   sortDate: string;
   days?: Days;
 }
 
-export interface Whom {
-  /** Ids of the person's Patients at the delivery's source; undefined when they were never recorded. */
+export interface DeliveryContext {
+  /** The person's Patient ids at the delivery's source; undefined when none were recorded. */
   patientIds?: ReadonlySet<string>;
-  /** Code of the Medication that the delivery refers to, where that was delivered. */
+  /** Code of the Medication that the delivery refers to, if it was delivered. */
   medication?: string;
 }
 
-/** Keys and rank of a delivery, or why it is put aside. Depends on the delivery alone (and its Medication's code). */
-export function factsOf(delivery: Delivery, whom: Whom): Facts {
+/** Keys, assertions and rank of a delivery, or why it is excluded. Depends on nothing but its arguments. */
+export function deliveryFacts(delivery: Delivery, whom: DeliveryContext): DeliveryFacts {
   try {
     return readFacts(delivery, whom);
   } catch (error) {
-    // One resource that no call stack is deep enough for is no reason to merge none.
+    // A resource too deeply nested for the call stack must not prevent the merge of all others.
     if (!(error instanceof RangeError)) throw error;
     const { source, resourceType, sourceId, sha256 } = delivery;
     return {
@@ -71,22 +71,22 @@ export function factsOf(delivery: Delivery, whom: Whom): Facts {
       resourceType,
       sourceId,
       sha256,
-      aside: 'unreadable',
+      exclusion: 'unreadable',
       keys: [],
-      told: {},
+      assertions: {},
       rank: '',
       sortDate: '',
     };
   }
 }
 
-function readFacts(delivery: Delivery, whom: Whom): Facts {
+function readFacts(delivery: Delivery, whom: DeliveryContext): DeliveryFacts {
   const { source, resourceType, sourceId, sha256, content } = delivery;
   const { sortDate, days } = clinicalTime(content);
   const medicationId = medicationIdOf(content);
-  const aside = asideReason(resourceType, sourceId, content, whom);
+  const exclusion = exclusionReason(resourceType, sourceId, content, whom);
   const keys =
-    aside !== undefined
+    exclusion !== undefined
       ? []
       : resourceType === 'Patient'
         ? ['p:']
@@ -96,12 +96,12 @@ function readFacts(delivery: Delivery, whom: Whom): Facts {
     resourceType,
     sourceId,
     sha256,
-    aside,
+    exclusion,
     keys,
-    told:
-      aside !== undefined || resourceType === 'Patient'
+    assertions:
+      exclusion !== undefined || resourceType === 'Patient'
         ? {}
-        : toldBy(content, delivery.isConverted ? undefined : source),
+        : assertionsIn(content, delivery.isConverted ? undefined : source),
     rank: rankOf(delivery),
     medicationId,
     sortDate,
@@ -109,12 +109,12 @@ function readFacts(delivery: Delivery, whom: Whom): Facts {
   };
 }
 
-function asideReason(
+function exclusionReason(
   type: string,
   sourceId: string,
   content: Json,
-  { patientIds }: Whom,
-): AsideReason | undefined {
+  { patientIds }: DeliveryContext,
+): ExclusionReason | undefined {
   const isSupporting = SUPPORTING_TYPES.has(type);
   if (content.resourceType !== type || (!isSupporting && !CLINICAL_TYPES.has(type))) return 'type';
   if (type === 'Patient') return patientIds?.has(sourceId) === false ? 'names-another' : undefined;
@@ -129,18 +129,18 @@ function asideReason(
 const isEmpty = (value: unknown): boolean =>
   objectsOf(value).every((object) => Object.keys(object).length === 0);
 
-/** The Medication resource that a prescription, fill or administration refers to; one inside it needs no look-up. */
+/** The id of the Medication that a prescription, fill or administration refers to; undefined for a contained one. */
 function medicationIdOf(content: Json): string | undefined {
   if (!MEDICATION_TYPES.has(textOf(content.resourceType) ?? '') || !isJson(content.medicationReference)) {
     return undefined;
   }
-  const target = localTarget(textOf(content.medicationReference.reference) ?? '');
+  const target = parseLocalReference(textOf(content.medicationReference.reference) ?? '');
   return target?.type === 'Medication' ? target.id : undefined;
 }
 
 /**
- * What its source wrote itself leads before what was made of a document; then the newer (`meta.lastUpdated`, then
- * `meta.versionId`), the fuller, and last the greater hash and name, so that there is always exactly one first.
+ * Ranks resources written by the source above those converted from documents; then the newer (`meta.lastUpdated`, then
+ * `meta.versionId`), then the larger. Hash and identity come last, so that no two deliveries have the same rank.
  */
 function rankOf({ source, sourceId, isConverted, content, sha256 }: Delivery): string {
   const { id: _id, meta: _meta, text: _text, ...rest } = content;
@@ -151,7 +151,7 @@ function rankOf({ source, sourceId, isConverted, content, sha256 }: Delivery): s
 
 const REVISION_LENGTH = 37;
 
-/** When and as which version its source last wrote a resource, in text order; empty when it does not say. */
+/** `meta.lastUpdated` and `meta.versionId` as one text that sorts by age; empty when the source gives neither. */
 export function revisionOf({ meta }: Json): string {
   if (!isJson(meta)) return '';
   const ms = Date.parse(textOf(meta.lastUpdated) ?? '');
@@ -162,7 +162,7 @@ export function revisionOf({ meta }: Json): string {
   return at === '' && version === '' ? '' : `${at.padEnd(24, ' ')}/${version.padStart(12, '0')}`;
 }
 
-/** The id of a thing in one person's record, of the first of its keys. */
+/** The id of a consolidated resource, derived from the patient, the type and the first of its keys. */
 export function consolidatedId(patientId: string, resourceType: string, keys: Iterable<string>): string {
   if (resourceType === 'Patient') return patientId;
   const [first] = [...keys].sort();

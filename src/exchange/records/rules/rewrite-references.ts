@@ -1,11 +1,11 @@
 import { isJson } from './json.ts';
-import { localTarget } from './references.ts';
+import { parseLocalReference } from './references.ts';
 
-/** The consolidated id of what a source calls `type/id`; undefined when that was not delivered or is put aside. */
+/** Returns the consolidated id of a source's `type/id`; undefined when it was not delivered or is excluded. */
 export type Resolve = (source: string, target: { type: string; id: string }) => string | undefined;
 
-/** A copy whose references lead into the record, or are logical. */
-export function rewritten<T>(member: { source: string }, value: T, patientId: string, resolve: Resolve): T {
+/** A copy whose references point to consolidated resources, or are logical references. */
+export function rewriteReferences<T>(member: { source: string }, value: T, patientId: string, resolve: Resolve): T {
   const copy = (item: unknown): unknown => {
     if (Array.isArray(item)) return item.map(copy);
     if (!isJson(item)) return item;
@@ -28,11 +28,11 @@ function referenceOf(
   resolve: Resolve,
 ): Record<string, unknown> {
   if (reference.startsWith('#')) return copied;
-  const target = localTarget(reference);
+  const target = parseLocalReference(reference);
   if (target?.type === 'Patient') {
     const id = resolve(source, target);
     if (id !== undefined) return { ...copied, reference: `Patient/${patientId}` };
-    // Somebody else's id, name and numbers are nobody's business here.
+    // Another person's id, name and identifiers must not appear in this record.
     return { type: 'Patient', display: 'Another person' };
   }
   const id = target === undefined ? undefined : resolve(source, target);
@@ -50,7 +50,7 @@ const typeNamed = (reference: string): { type?: string } => {
   return type === undefined ? {} : { type };
 };
 
-/** What was not delivered is still named: by the number that was searched for, or by its name at the source. */
+/** Identifies a resource that was not delivered: by the identifier in a conditional reference, or its id at the source. */
 function logicalTarget(source: string, reference: string): { system: string; value: string } {
   const searched = /^[A-Z][A-Za-z]+\?identifier=([^|&]+)\|([^&]+)$/.exec(reference);
   if (searched?.[1] !== undefined && searched[2] !== undefined) {
@@ -61,5 +61,5 @@ function logicalTarget(source: string, reference: string): { system: string; val
     : { system: sourceSystem(source), value: reference };
 }
 
-/** The system of names that a source gives: `urn:medical-exchange:source:hie`. */
+/** The identifier system of a source's own ids: `urn:medical-exchange:source:hie`. */
 export const sourceSystem = (source: string): string => `urn:medical-exchange:source:${source}`;
