@@ -110,7 +110,7 @@ describe('a C-CDA document', () => {
   test.each([
     ['of somebody else', document(['2'], { given: 'Other' }), 'it names another person'],
     ['with a DTD', document(['2'], { doctype: '<!DOCTYPE x>' }), 'it has a document type definition'],
-    ['that is cut off', document(['2']).subarray(0, -60), 'it is cut off'],
+    ['that is cut off', document(['2']).subarray(0, -60), 'it is truncated'],
     [
       'of 50 MB',
       Buffer.concat([document(['2']), Buffer.alloc(50_000_000, ' ')]),

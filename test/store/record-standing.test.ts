@@ -6,7 +6,10 @@ import { insertQuery } from '../../src/exchange/network-query/query-store.ts';
 import { addToTimeline } from '../../src/exchange/network-query/timeline-store.ts';
 import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
 import { incompleteness } from '../../src/exchange/records/completeness.ts';
-import { readRecordCompleteness, type SourceCompleteness } from '../../src/exchange/records/completeness-store.ts';
+import {
+  readRecordCompleteness,
+  type SourceCompleteness,
+} from '../../src/exchange/records/completeness-store.ts';
 import { consolidatedBundle } from '../../src/exchange/records/consolidated-bundle.ts';
 import { insertConversion } from '../../src/exchange/records/conversion-store.ts';
 import { insertDocuments } from '../../src/exchange/records/delivery-store.ts';

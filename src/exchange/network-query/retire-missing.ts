@@ -3,7 +3,7 @@ import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { countOf } from '../../lib/count-of.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
-import { findMissing, countRetired, retire } from '../records/retirement-store.ts';
+import { countRetired, findMissing, retire } from '../records/retirement-store.ts';
 import { type Identity, isTakenBack, type RetireReason } from '../records/rules/retirement.ts';
 import { readSourcePatientIds } from '../records/source-patient-store.ts';
 import type { Fate, SourceConnector, SourcePage } from '../sources/connector.ts';

@@ -71,7 +71,9 @@ function unreadLines(unread: RecordCompleteness['unread']): string[] {
     .slice(0, NAMED_MAX)
     .map(({ source, fileName, reason }) => `Document ${fileName} (${sourceName(source)}): ${reason}.`);
   const others = unread.length - named.length;
-  return others === 0 ? named : [...named, `${others} more could not be read; the FHIR Bundle lists them all.`];
+  return others === 0
+    ? named
+    : [...named, `${others} more could not be read; the FHIR Bundle lists them all.`];
 }
 
 const COMPLETENESS = 'urn:medical-exchange:completeness';

@@ -44,7 +44,7 @@ export async function convertDocuments(
   await convertAll(deps, of, documents);
 }
 
-/** Converts the documents again that were converted by older rules, so that the record says what today's rules read in them. */
+/** Converts documents again that were converted by older rules, so that the record reflects the current rules. */
 export async function convertAgain(
   deps: ConvertDeps,
   of: { accountId: string; patientId: string },
@@ -54,7 +54,7 @@ export async function convertAgain(
   if (documents.length > 0) await convertAll(deps, of, documents);
 }
 
-/** The newest version of each document; an older one only if none that is newer can be converted. */
+/** Converts the newest version of each document; an older version only if no newer one can be converted. */
 async function convertAll(
   deps: ConvertDeps,
   of: { accountId: string; patientId: string },

@@ -6,7 +6,10 @@ import { readResourceOrigins } from './origin-store.ts';
 /** Explains a key by its first letter (see `rules/sameness.ts`). `p:` is the key of every Patient that matched the person. */
 const KEYS: Readonly<Record<string, { key: UnitingKey; reason: string }>> = {
   c: { key: 'content', reason: 'The content that identifies a resource of this type is the same.' },
-  i: { key: 'identifier', reason: 'A business identifier and the details that must agree with it are the same.' },
+  i: {
+    key: 'identifier',
+    reason: 'A business identifier and the details that must agree with it are the same.',
+  },
   p: { key: 'identifier', reason: 'The source knows the patient by this id.' },
 };
 

@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 
-/** The source says of the whole document that it was a mistake. */
+/** Whether a DocumentReference row is marked as entered in error. */
 export const isEnteredInError = (reference: string) => sql<boolean>`
   coalesce('entered-in-error' in (${sql.raw(reference)}.content->>'status', ${sql.raw(reference)}.content->>'docStatus'), false)`;
 
-/** Its source has taken this document back: it retired the DocumentReference, or marked it as entered in error. */
+/** Whether the source has withdrawn a document: its DocumentReference is retired or marked as entered in error. */
 export const isTakenBack = (document: string) => {
   const d = sql.raw(document);
   const reference = sql`r where r.patient_id = ${d}.patient_id and r.source = ${d}.source

@@ -170,7 +170,7 @@ describe('a section of a C-CDA document without entries', () => {
     // The parser would make "There are known allergies" of it.
     const mixed = '<text>There are <content styleCode="Bold">no</content> known allergies</text>';
     expect(emptyReason(convert('allergies', mixed)).text).toBe(
-      'Written in words only, which the document has',
+      'The section has free text only; see the document',
     );
   });
 

@@ -124,12 +124,12 @@ describe('a C-CDA document', () => {
     [
       'nobody',
       HEADER.replace(/<recordTarget>[\s\S]*<\/recordTarget>/, '</ClinicalDocument>'),
-      'it names nobody',
+      'it names no patient',
     ],
     [
       'two persons',
       `${HEADER}<recordTarget><patientRole/></recordTarget></ClinicalDocument>`,
-      'it is about several persons',
+      'it is about several people',
     ],
   ])('about %s is not converted', (_, text, reason) => {
     expect(convertCcda(Buffer.from(text), NAMES)).toEqual({ kind: 'skipped', reason });
@@ -151,22 +151,22 @@ describe('XML is not parsed', () => {
     [
       'with entities that grow',
       '<!DOCTYPE a [<!ENTITY x "xxxx"><!ENTITY y "&x;&x;&x;">]><a>&y;</a>',
-      'a document type definition',
+      'it has a document type definition',
     ],
     [
       'with an external entity',
       '<?xml version="1.0"?>\n<!doctype a [<!entity x SYSTEM "file:///etc/passwd">]><a>&x;</a>',
-      'a document type definition',
+      'it has a document type definition',
     ],
     [
       'in UTF-16 with a DTD',
       Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('<!DOCTYPE a><a/>', 'utf16le')]),
-      'a document type definition',
+      'it has a document type definition',
     ],
-    ['nested too deep', '<a x="/>">'.repeat(300), 'elements nested too deep'],
-    ['in no known encoding', '<?xml version="1.0" encoding="x-none"?><a/>', 'an unknown encoding'],
-    ['in a wrong encoding', Buffer.from([0x3c, 0x61, 0xff, 0x3e]), 'an unknown encoding'],
-    ['when it is a PDF', '%PDF-1.7', 'nothing that is XML'],
+    ['nested too deep', '<a x="/>">'.repeat(300), 'its elements are nested too deeply'],
+    ['in no known encoding', '<?xml version="1.0" encoding="x-none"?><a/>', 'it has an unknown encoding'],
+    ['in a wrong encoding', Buffer.from([0x3c, 0x61, 0xff, 0x3e]), 'it has an unknown encoding'],
+    ['when it is a PDF', '%PDF-1.7', 'it is not XML'],
   ])('%s', (_, text, reason) => {
     expect(reasonOf(text)).toBe(reason);
   });

@@ -4,22 +4,22 @@ import type { CcdaJob } from './ccda-thread.ts';
 import type { CcdaConversion, CcdaNames } from './convert.ts';
 import { startsAsXml } from './xml-gate.ts';
 
-/** Largest C-CDA document that is converted; larger ones are kept as documents only. */
+/** Size limit for conversion, in bytes; larger documents are only stored. */
 export const CCDA_BYTES_MAX = 10_000_000;
 
-/** To be raised when the conversion says something else of the same document: every document is then converted again. */
+/** Increase when the conversion of an unchanged document gives different resources: every document is then converted again. */
 export const CONVERSION_RULES = 1;
 
 const LIMITS: JobThreadLimits = { heapMb: 192, timeoutMs: 60_000, idleMs: 30_000 };
 
 export type CcdaOutcome = CcdaConversion | { kind: 'failed'; reason: string };
 
-/** Converts documents, of one account one after another: each may need much memory for a moment. Never throws. */
+/** Converts C-CDA documents, one at a time per account because each may briefly need much memory. Never throws. */
 export interface CcdaConverter {
   convert(accountId: string, bytes: Uint8Array, names: CcdaNames): Promise<CcdaOutcome>;
 }
 
-/** How many wait is bounded where they come from: the slots of a worker, an account's requests under way. */
+/** The queue needs no limit of its own: activity slots and the limits on requests per account bound it. */
 const QUEUE = {
   atOnce: 2,
   ofOneAtOnce: 1,
@@ -28,8 +28,8 @@ const QUEUE = {
 };
 
 /**
- * Documents are converted in a thread with a heap and a time of its own, for even an honest one takes a second: the worker
- * goes on with all else, and a malicious or enormous one ends with a reason and takes nothing with it.
+ * Creates a converter that works in a thread with its own heap limit and timeout. Even a normal document takes a second of
+ * CPU time, and a malicious or enormous one fails with a reason without harming the process.
  */
 export function createCcdaConverter(limits: JobThreadLimits = LIMITS): CcdaConverter {
   const threads = createFairThreads<CcdaJob, CcdaOutcome>(
@@ -39,8 +39,8 @@ export function createCcdaConverter(limits: JobThreadLimits = LIMITS): CcdaConve
   );
   return {
     async convert(accountId, bytes, names) {
-      // What is no XML needs no thread.
-      if (!startsAsXml(bytes)) return { kind: 'not-xml', reason: 'it has nothing that is XML' };
+      // Input that is not XML needs no thread.
+      if (!startsAsXml(bytes)) return { kind: 'not-xml', reason: 'it is not XML' };
       const end = await threads.run(accountId, async () => ({ bytes, ...names }));
       return end.kind === 'answered' ? end.answer : { kind: 'failed', reason: end.reason };
     },

@@ -2,12 +2,12 @@ import { parentPort } from 'node:worker_threads';
 import type { CcdaOutcome } from './ccda-converter.ts';
 import { type CcdaNames, convertCcda } from './convert.ts';
 
-/** What the thread is asked; it answers each with one `CcdaOutcome`, in order. */
+/** A message to the thread, which answers each with one `CcdaOutcome`, in order. */
 export interface CcdaJob extends CcdaNames {
   bytes: Uint8Array;
 }
 
-// The converter names the kinds of values that it does not know; nobody reads that.
+// The converter warns about unknown value types; these warnings are of no use in our logs.
 console.warn = () => undefined;
 parentPort?.on('message', ({ bytes, ...names }: CcdaJob) => {
   parentPort?.postMessage(outcomeOf(bytes, names));

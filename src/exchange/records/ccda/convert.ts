@@ -8,41 +8,42 @@ import { isClinicalDocument, openXml } from './xml-gate.ts';
 
 export type CcdaConversion =
   | {
-      kind: 'converted' /** Of the header, without an id. */;
+      kind: 'converted' /** The Patient of the document header, without an id. */;
       patient: Json;
       resources: Json[];
       skippedSections: number;
     }
   | { kind: 'not-cda' }
-  /** Not even text, or text without markup. */
+  /** Binary, or text without markup. */
   | { kind: 'not-xml'; reason: string }
   | { kind: 'skipped'; reason: string };
 
-/** What the converted resources are called and whom they are about. */
+/** The names used in the converted resources. */
 export interface CcdaNames {
-  /** Letters and digits that stand for the document; ids are `ccda.<unit>.<number>`. */
+  /** Letters and digits that identify the document; resource ids are `ccda.<unit>.<number>`. */
   unit: string;
-  /** The person's id at the source. */
+  /** The person's Patient id at the source. */
   patientId: string;
 }
 
 /**
- * A C-CDA document as FHIR R4 resources. The same bytes give the same resources. A section that cannot be converted
- * is left out and counted. Takes about 0.2 s and 40 MB for each MB: see `ccda-converter.ts` for a thread of its own.
+ * Converts a C-CDA document to FHIR R4 resources. The same bytes always give the same resources. A section that cannot be
+ * converted is skipped and counted. Takes about 0.2 s and 40 MB of memory per MB of input, so call it in a thread
+ * (`ccda-converter.ts`).
  */
 export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion {
   const xml = openXml(bytes);
   if (xml.kind === 'refused') {
-    const isXml = xml.reason !== 'nothing that is XML' && xml.reason !== 'an unknown encoding';
-    return { kind: isXml ? 'skipped' : 'not-xml', reason: `it has ${xml.reason}` };
+    const isXml = xml.reason !== 'it is not XML' && xml.reason !== 'it has an unknown encoding';
+    return { kind: isXml ? 'skipped' : 'not-xml', reason: xml.reason };
   }
   if (!isClinicalDocument(xml.text)) return { kind: 'not-cda' };
-  // The parser would take what is there of it for all.
-  if (!isWhole(xml.text)) return { kind: 'skipped', reason: 'it is cut off' };
+  // The parser would accept a truncated document without an error.
+  if (!isWhole(xml.text)) return { kind: 'skipped', reason: 'it is truncated' };
   const ccda = convertXmlToCcda(withoutPrefix(xml.text)) as Ccda | undefined;
   const persons = ccda?.recordTarget?.length ?? 0;
   if (ccda === undefined || persons !== 1) {
-    return { kind: 'skipped', reason: persons > 1 ? 'it is about several persons' : 'it names nobody' };
+    return { kind: 'skipped', reason: persons > 1 ? 'it is about several people' : 'it names no patient' };
   }
   const document = ccda as unknown as Json;
   const day = dayOfDocument(document);
@@ -52,8 +53,8 @@ export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion
   const denied = NEGATION.test(xml.text) ? convertNegated(document, day) : NOTHING_DENIED;
   const { bundle, skippedSections } = convertSections(ccda);
   const header = bundle.find(({ resourceType }) => resourceType === 'Patient');
-  if (header === undefined) return { kind: 'skipped', reason: 'it names nobody' };
-  // The converter numbers it by chance.
+  if (header === undefined) return { kind: 'skipped', reason: 'it names no patient' };
+  // The converter gives it a random id.
   const { id: _id, ...patient } = header;
   return {
     kind: 'converted',
@@ -66,7 +67,7 @@ export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion
 const NEGATION = /negationInd\s*=\s*["'](?:true|1)["']/;
 const NOTHING_DENIED = { resources: [] as Json[], skippedSections: 0 };
 
-/** What the document says is not so, taken out of it. */
+/** Removes the negated entries from the document and converts them separately. */
 function convertNegated(document: Json, day: string | undefined): typeof NOTHING_DENIED {
   const { denied, leftOut } = takeNegated(document);
   const { bundle, skippedSections } = convertSections(denied as unknown as Ccda);
@@ -77,7 +78,7 @@ function convertNegated(document: Json, day: string | undefined): typeof NOTHING
 const isWhole = (xml: string): boolean =>
   /<\/(?:[A-Za-z][\w.-]*:)?ClinicalDocument\s*>/.test(xml.trimEnd().slice(-2_000));
 
-/** All at once; where that fails, section by section. */
+/** Converts the whole document at once; if that fails, section by section. */
 function convertSections(ccda: Ccda): { bundle: Json[]; skippedSections: number } {
   try {
     return { bundle: resourcesOf(ccda), skippedSections: 0 };
@@ -104,7 +105,7 @@ function resourcesOf(ccda: Ccda): Json[] {
   return JSON.parse(withoutTimeMarks(JSON.stringify(resources))) as Json[];
 }
 
-/** `<cda:ClinicalDocument>`: the converter knows elements by their names without a prefix. */
+/** Removes a namespace prefix (`<cda:ClinicalDocument>`): the converter expects names without one. */
 function withoutPrefix(xml: string): string {
   const prefix = /<([A-Za-z][\w.-]*):ClinicalDocument[\s>]/.exec(xml.slice(0, 20_000))?.[1];
   return prefix === undefined

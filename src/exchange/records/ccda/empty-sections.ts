@@ -2,14 +2,14 @@ import { topicOfSection } from '../rules/absence.ts';
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import { isNull, sectionsOf } from './statements.ts';
 
-/** Longer than a statement that there is nothing; what is longer is read in the document. */
+/** Longer than any statement of absence; longer texts are not quoted and must be read in the document. */
 const QUOTED_MAX = 300;
 
 const REASONS: Readonly<Record<string, string>> = { NASK: 'notasked', MSK: 'withheld' };
 
 /**
- * A List with `emptyReason` for each section of allergies, problems, medications … that has no entries: what such a section
- * says in words is not lost, and that it says nothing is no silence.
+ * Returns a List with `emptyReason` for each section (allergies, problems, medications, …) without entries but with a text
+ * or a nullFlavor, so that the statement in the text is not lost.
  */
 export function emptySections(document: Json, day: string | undefined): Json[] {
   return sectionsOf(document).flatMap((section) => {
@@ -27,7 +27,7 @@ export function emptySections(document: Json, day: string | undefined): Json[] {
         status: 'current',
         mode: 'snapshot',
         code: { coding: [{ system: 'http://loinc.org', code }] },
-        // The converter's own form of it; tidyResources puts the person's id in.
+        // The converter's notation for the patient; tidyResources inserts the person's id.
         subject: { reference: 'Patient/header' },
         date: day,
         emptyReason: { ...(reason && { coding: [{ system, code: reason }] }), text: words },
@@ -36,17 +36,17 @@ export function emptySections(document: Json, day: string | undefined): Json[] {
   });
 }
 
-/** The parser mixes up the order of texts among elements, and a "no" may be one: only a single text can be quoted. */
+/** The parser loses the order of several texts, and one of them may be a "no", so only a single text can be quoted. */
 function wordsOf(text: unknown): string | undefined {
   if (text === undefined || text === null) return undefined;
   const single = singleText(text);
   if (single === '') return undefined;
   return single !== undefined && single.length <= QUOTED_MAX
     ? single.replaceAll(/\s+/g, ' ')
-    : 'Written in words only, which the document has';
+    : 'The section has free text only; see the document';
 }
 
-/** Undefined when there is more than one. */
+/** The only text in a node; '' when it has none, undefined when it has several. */
 function singleText(node: unknown): string | undefined {
   if (typeof node === 'string' || typeof node === 'number') return String(node).trim();
   const parts = Array.isArray(node)
@@ -56,6 +56,6 @@ function singleText(node: unknown): string | undefined {
       : [];
   const texts = parts.map(singleText);
   if (texts.some((text) => text === undefined)) return undefined;
-  const said = texts.filter((text) => text !== '');
-  return said.length > 1 ? undefined : (said[0] ?? '');
+  const nonEmpty = texts.filter((text) => text !== '');
+  return nonEmpty.length > 1 ? undefined : (nonEmpty[0] ?? '');
 }

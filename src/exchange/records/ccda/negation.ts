@@ -12,13 +12,13 @@ import {
 
 type Node = Record<string, unknown>;
 
-/** Of an encounter or a supply that was none there is nothing to tell. */
+/** Kinds of entry whose negation can be expressed in FHIR; an encounter or supply that did not happen cannot. */
 const NEGATABLE = ['act', 'observation', 'organizer', 'procedure', 'substanceAdministration'];
 
-/** Marks a negated order, through the converter, in the place of a reference into the narrative. */
+/** Marks a negated order so that the mark survives the converter, in place of a reference into the narrative. */
 const NOT_TO_BE = '#not-to-be-given';
 
-/** Entries that say of themselves that they say nothing, out of a parsed document, in place: the converter would state them. */
+/** Removes, in place, entries with a nullFlavor: the converter would turn them into positive statements. */
 export function dropNullEntries(document: Json): void {
   for (const section of sectionsOf(document) as Node[])
     if (section.entry !== undefined)
@@ -26,8 +26,9 @@ export function dropNullEntries(document: Json): void {
 }
 
 /**
- * Removes negated entries (`negationInd`) from a parsed document, in place, for the converter would make positive statements
- * of them. Returns them as a document of their own; `negated` turns the resources made of it into what they say.
+ * Removes negated entries (`negationInd`) from a parsed document, in place, because the converter would turn them into
+ * positive statements. Returns them as a separate document, and the number of entries that cannot be expressed. `negated`
+ * corrects the resources converted from that document.
  */
 export function takeNegated(document: Json): { denied: Json; leftOut: number } {
   const denied = structuredClone(document);
@@ -41,10 +42,10 @@ export function takeNegated(document: Json): { denied: Json; leftOut: number } {
     const deniedEntries = objectsOf(ownSection.entry).flatMap((entry) =>
       isNegatedEntry(entry) ? [entry] : deniedPanels(entry),
     );
-    const told = deniedEntries.filter((entry) => NEGATABLE.some((kind) => entry[kind] !== undefined));
-    told.forEach(dropWhatHangsOnIt);
-    ownSection.entry = told;
-    leftOut += deniedEntries.length - told.length;
+    const negatable = deniedEntries.filter((entry) => NEGATABLE.some((kind) => entry[kind] !== undefined));
+    negatable.forEach(dropDetails);
+    ownSection.entry = negatable;
+    leftOut += deniedEntries.length - negatable.length;
   }
   return { denied, leftOut };
 }
@@ -57,7 +58,7 @@ function dropNegatedParts(node: Json): void {
     objectsOf(node[name]).forEach(dropNegatedParts);
 }
 
-/** Panels of which single results are negated, with these alone. */
+/** Panels that contain negated results, reduced to these results. */
 function deniedPanels(entry: Json): Json[] {
   const panels = objectsOf(entry.organizer).flatMap((organizer) => {
     const component = objectsOf(organizer.component).filter(({ observation }) =>
@@ -68,8 +69,8 @@ function deniedPanels(entry: Json): Json[] {
   return panels.length === 0 ? [] : [{ organizer: panels }];
 }
 
-/** Of what hangs on a negated statement it cannot be said whether it is so. */
-function dropWhatHangsOnIt(entry: Json): void {
+/** Removes the details of a negated statement: it is unclear whether the negation covers them. */
+function dropDetails(entry: Json): void {
   const observations = [
     ...objectsOf(entry.observation),
     ...objectsOf(entry.act).map(subjectOf).filter(isJson),
@@ -92,7 +93,7 @@ const status = (system: string, code: string): Json => ({
   coding: [{ system: `http://terminology.hl7.org/CodeSystem/${system}`, code }],
 });
 
-/** Kinds of allergy, drugs and problems as such: to negate one of these is to say that there is none at all. */
+/** General codes ("allergy", "problem"): negating one states that there is none at all, which has a code of its own. */
 export const NONE_AT_ALL: Readonly<Record<string, readonly [code: string, display: string]>> = {
   '419199007': ['716186003', 'No known allergy'],
   '106190000': ['716186003', 'No known allergy'],
@@ -106,14 +107,13 @@ export const NONE_AT_ALL: Readonly<Record<string, readonly [code: string, displa
   '55607006': ['160245001', 'No current problems or disability'],
   '64572001': ['160245001', 'No current problems or disability'],
 };
-const NOT_SAID = status('data-absent-reason', 'unknown');
+const UNSPECIFIED = status('data-absent-reason', 'unknown');
 const ANY_DRUG = ['410942007', '763158003', '105590001'];
 
 /**
- * What a resource of a negated statement says: none known, refuted, not done, not taken. Undefined for what says nothing
- * when it is negated.
+ * The negation of a resource: none known, refuted, not done, not taken. Undefined when the negation has no meaning.
  *
- * @param day of the document, when the statement has none of its own
+ * @param day day of the document, for statements without a date
  */
 export function negated(resource: Json, day: string | undefined): Json | undefined {
   switch (resource.resourceType) {
@@ -139,7 +139,7 @@ function refuted(resource: Json, kind: 'allergyintolerance' | 'condition', day: 
   const codes = codesOf(resource.code);
   const none = codes.map((code) => NONE_AT_ALL[code]).find((found) => found !== undefined);
   if (none !== undefined) return { ...dated, code: concept(SNOMED, ...none) };
-  if (codes.length === 0 && !hasText(resource.code)) return { ...dated, code: NOT_SAID };
+  if (codes.length === 0 && !hasText(resource.code)) return { ...dated, code: UNSPECIFIED };
   if (absencesIn(resource).length > 0) return dated;
   return {
     ...dated,
@@ -151,15 +151,20 @@ function refuted(resource: Json, kind: 'allergyintolerance' | 'condition', day: 
   };
 }
 
-/** That is: none at all, or none of which the document says what it is, or this one not. */
+/** A negated medication: no medication at all, an unspecified one, or this one is not taken. */
 function notTaken(request: Json, day: string | undefined): Json {
   const { medicationCodeableConcept, medicationReference, contained, dispenseRequest } = request;
   const codes = codesOf(medicationCodeableConcept);
   const isAny = codes.some((code) => ANY_DRUG.includes(code));
-  const isSaid = codes.length > 0 || hasText(medicationCodeableConcept) || medicationReference !== undefined;
+  const isSpecified =
+    codes.length > 0 || hasText(medicationCodeableConcept) || medicationReference !== undefined;
   const isOrder = JSON.stringify(request.extension ?? '').includes(NOT_TO_BE);
-  if (isOrder && isSaid && !isAny) return { ...request, doNotPerform: true };
-  const none = isAny ? concept(SNOMED, '787481004', 'No known medications') : isSaid ? undefined : NOT_SAID;
+  if (isOrder && isSpecified && !isAny) return { ...request, doNotPerform: true };
+  const none = isAny
+    ? concept(SNOMED, '787481004', 'No known medications')
+    : isSpecified
+      ? undefined
+      : UNSPECIFIED;
   return {
     resourceType: 'MedicationStatement',
     id: request.id,

@@ -4,13 +4,13 @@ import { isNegated, subjectOf } from './statements.ts';
 
 type Node = Record<string, unknown>;
 
-/** A date that the converter would take for midnight: `D8` says that only the first eight digits were given. */
+/** Marks a date without a time, which the converter would read as midnight: `D8` means that eight digits were given. */
 const PRECISION = 'D';
 
 /**
- * Mends, in place, what the converter gets wrong in a parsed C-CDA document: dates that it would make midnight in
- * UTC, zones without a colon, the single time of a procedure that it looks for as a period, doses whose unit it makes
- * up, observation values of kinds that it drops.
+ * Rewrites, in place, parts of a parsed C-CDA document that the converter handles wrongly: dates (read as midnight UTC),
+ * time zones without a colon, a procedure's single time (expected as a period), doses (given an invented unit),
+ * observation values of unsupported types (dropped), concerns with several subjects, allergies without a coded substance.
  */
 export function prepareCcda(node: unknown): void {
   if (Array.isArray(node)) {
@@ -30,7 +30,7 @@ export function prepareCcda(node: unknown): void {
   }
 }
 
-/** When the document was written, to the day; read it before `prepareCcda`. */
+/** The day on which the document was written. Call it before `prepareCcda`. */
 export function dayOfDocument({ effectiveTime }: Json): string | undefined {
   const [, year, month, day] =
     /^(\d{4})(\d{2})?(\d{2})?/.exec(textOf(objectsOf(effectiveTime)[0]?.['@_value']) ?? '') ?? [];
@@ -60,7 +60,7 @@ function preparedTime(value: string): string {
   return `${date}${hour}${minute ?? '00'}${second ?? '00'}${offset}`;
 }
 
-/** The same text without the marks of `preparedTime`: dates as far as they were given. */
+/** Removes the marks of `preparedTime`, so that dates have the precision that was given. */
 export const withoutTimeMarks = (json: string): string =>
   json.replaceAll(
     /"(\d{4})-(\d{2})-(\d{2})T00:00:00D([468])"/g,
@@ -77,7 +77,7 @@ function asPeriod(procedure: Json): void {
   }
 }
 
-/** Dosage instructions take their text from here; the converter's own dose has a unit that nobody wrote. */
+/** Writes the dose into the text, which becomes the dosage instruction; the converter's own dose has an invented unit. */
 function withDoseInWords(administration: Json): void {
   const [dose] = objectsOf(administration.doseQuantity);
   const value = textOf(dose?.['@_value']);
@@ -87,7 +87,7 @@ function withDoseInWords(administration: Json): void {
   (administration as Node).text = written === undefined ? words : `${written} (${words})`;
 }
 
-/** A concern about several problems is one of each: the converter reads the first of them only. */
+/** Splits a concern with several subjects into one concern each: the converter reads only the first subject. */
 function withOneSubjectEach(entry: Json): void {
   (entry as Node).act &&= objectsOf(entry.act).flatMap((act) => {
     const relationships = objectsOf(act.entryRelationship);
@@ -101,8 +101,8 @@ function withOneSubjectEach(entry: Json): void {
 }
 
 /**
- * The substance of an allergy where the converter looks for it. A document may name it without a code, or have no place
- * for it: "no known allergies", "allergy to penicillin".
+ * Puts an allergy's substance where the converter expects it. Documents may name it without a code, or only in the value
+ * ("no known allergies", "allergy to penicillin").
  */
 function withSubstance(act: Json): void {
   const subject = subjectOf(act) as Node | undefined;
@@ -126,7 +126,7 @@ const isAllergy = (observation: Json): boolean =>
   objectsOf(observation.templateId).some((id) => ALLERGY_OBSERVATION.includes(textOf(id['@_root']) ?? '')) ||
   objectsOf(observation.participant).some((participant) => participant['@_typeCode'] === 'CSM');
 
-/** Text of an element that has nothing but text. */
+/** The text of an element that contains only text. */
 const wordsIn = (node: unknown): string | undefined =>
   Array.isArray(node)
     ? wordsIn(node[0])
@@ -148,7 +148,7 @@ function withKnownValue(observation: Json): void {
   }
 }
 
-/** A range, time, ratio or text in words. */
+/** A range, time, ratio or text as plain text. */
 function valueText(value: Json): string | undefined {
   const quantity = (node: unknown): string | undefined => {
     const [first] = objectsOf(node);

@@ -22,17 +22,17 @@ const SYSTEMS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Resources of a converted document as valid FHIR under ids derived from `unit`: without the empty parts that the
- * converter writes, with code systems by their names, and about `Patient/<patientId>`. The header's Patient and the
- * Composition are left out (the document itself is kept), and resources that then say nothing.
+ * Turns the converter's output into valid FHIR: ids derived from `unit`, references to `Patient/<patientId>`, canonical
+ * code system URLs, no empty elements. Drops the Patient and Composition of the header (the document itself is stored)
+ * and resources without content.
  */
 export function tidyResources(converted: readonly Json[], unit: string, patientId: string): Json[] {
   const tidy = converted
     .filter(({ resourceType }) => resourceType !== 'Patient' && resourceType !== 'Composition')
-    .map((resource) => mended(withoutEmpty(resource) as Json));
+    .map((resource) => corrected(withoutEmpty(resource) as Json));
   const counts = new Map<string, number>();
   const names = new Map<string, string>();
-  const kept = tidy.filter(saysSomething).map((resource) => {
+  const kept = tidy.filter(hasContent).map((resource) => {
     const type = String(resource.resourceType);
     const number = (counts.get(type) ?? 0) + 1;
     counts.set(type, number);
@@ -46,7 +46,7 @@ export function tidyResources(converted: readonly Json[], unit: string, patientI
   return kept.map((resource) => withoutEmpty(withReferences(withOwnContainedIds(resource), resolve)) as Json);
 }
 
-/** What the document numbers by chance is numbered anew. */
+/** Replaces random ids of contained resources by numbered ones. */
 function withOwnContainedIds(resource: Json): Json {
   const contained = objectsOf(resource.contained);
   if (contained.length === 0) return resource;
@@ -59,8 +59,8 @@ function withOwnContainedIds(resource: Json): Json {
   return { ...renamed, contained: own };
 }
 
-/** A panel without a date or value of its own only says which results stood together: the document says it too. */
-function saysSomething({ resourceType, id: _id, meta: _meta, text: _text, ...rest }: Json): boolean {
+/** A panel without a date or value only groups results; it is dropped, the document still shows the grouping. */
+function hasContent({ resourceType, id: _id, meta: _meta, text: _text, ...rest }: Json): boolean {
   if (resourceType === 'Observation' && rest.hasMember !== undefined) {
     return Object.keys(rest).some((name) => /^(?:value|effective|component)/.test(name));
   }
@@ -78,7 +78,7 @@ function withReferences(value: unknown, resolve: (reference: string) => string |
   );
 }
 
-/** Without empty objects, lists, texts, numbers that are none and ids of elements; undefined when nothing is left. */
+/** A copy without empty objects, lists and texts, non-finite numbers, and element ids; undefined when nothing is left. */
 function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value)) {
     const items = value.map(withoutEmpty).filter((item) => item !== undefined);
@@ -95,28 +95,29 @@ function withoutEmpty(value: unknown): unknown {
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
-/** They point into the narrative of the Composition. */
+/** These extensions refer to the narrative of the Composition, which is dropped. */
 const withoutNarrativeReferences = (extensions: unknown): unknown =>
   objectsOf(extensions).filter(({ url }) => !NARRATIVE_REFERENCE.test(textOf(url) ?? ''));
 
-function mended(resource: Json): Json {
+/** Corrects known errors of the converter. */
+function corrected(resource: Json): Json {
   const named = withSystems(resource) as Record<string, unknown>;
   if (named.resourceType === 'Encounter' && !isEncounterClass(named.class)) {
     named.class = { system: 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor', code: 'UNK' };
   }
-  // The converter calls every allergy one to food.
+  // The converter marks every allergy as a food allergy.
   if (named.resourceType === 'AllergyIntolerance') {
     delete named.category;
     delete named.type;
   }
   if (named.resourceType === 'Condition' && named.abatementDateTime !== undefined) endCondition(named);
-  // The converter has one unit for all doses, and it is the wrong one.
+  // The converter gives every dose the same, wrong unit.
   for (const dosage of objectsOf(named.dosageInstruction) as Record<string, unknown>[])
     delete dosage.doseAndRate;
   return named;
 }
 
-/** What has an end is not active (FHIR's rule con-4); the converter calls every problem of a list active. */
+/** A condition with an abatement is not active (FHIR constraint con-4); the converter marks every listed problem active. */
 function endCondition(condition: Record<string, unknown>): void {
   const system = 'http://terminology.hl7.org/CodeSystem/condition-clinical';
   condition.clinicalStatus = { coding: [{ system, code: 'resolved' }] };

@@ -1,18 +1,18 @@
-/** Why bytes are not given to the XML parser. */
+/** Why bytes are not passed to the XML parser. */
 export type XmlRefusal =
-  | 'a document type definition'
-  | 'an unknown encoding'
-  | 'elements nested too deep'
-  | 'nothing that is XML';
+  | 'it has a document type definition'
+  | 'it has an unknown encoding'
+  | 'its elements are nested too deeply'
+  | 'it is not XML';
 
-/** The parser's time grows with the square of the depth; documents have some tens. */
+/** The parser's time grows with the square of the depth; real documents are a few dozen levels deep. */
 const DEPTH_MAX = 200;
 
 export type OpenedXml = { kind: 'xml'; text: string } | { kind: 'refused'; reason: XmlRefusal };
 
 /**
- * Bytes as XML text that is safe to parse: no DTD and so no entity but the five that XML itself has, nothing external,
- * no expansion. Decodes by byte order mark, else as the XML declaration says, else as UTF-8.
+ * Decodes bytes to XML text that is safe to parse: without a DTD there are no entities except XML's own five, no external
+ * references and no expansion. The encoding is that of the byte order mark, else of the XML declaration, else UTF-8.
  */
 export function openXml(bytes: Uint8Array): OpenedXml {
   const encoding = encodingOf(bytes);
@@ -20,19 +20,20 @@ export function openXml(bytes: Uint8Array): OpenedXml {
   try {
     text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
   } catch {
-    return { kind: 'refused', reason: 'an unknown encoding' };
+    return { kind: 'refused', reason: 'it has an unknown encoding' };
   }
-  if (!FIRST_TAG.test(text.slice(0, 1_000))) return { kind: 'refused', reason: 'nothing that is XML' };
-  // Anywhere: a DOCTYPE in a comment is refused too, which costs nothing.
-  if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) return { kind: 'refused', reason: 'a document type definition' };
-  if (isTooDeep(text)) return { kind: 'refused', reason: 'elements nested too deep' };
+  if (!FIRST_TAG.test(text.slice(0, 1_000))) return { kind: 'refused', reason: 'it is not XML' };
+  // Searched everywhere: a DOCTYPE in a comment is refused too, which does no harm.
+  if (/<!(?:DOCTYPE|ENTITY)/i.test(text))
+    return { kind: 'refused', reason: 'it has a document type definition' };
+  if (isTooDeep(text)) return { kind: 'refused', reason: 'its elements are nested too deeply' };
   return { kind: 'xml', text: withPlainCharacters(text) };
 }
 
 const FIRST_TAG = /^\s*<[?!A-Za-z]/;
 const LONGEST_CHARACTER_BYTES = 4;
 
-/** Whether bytes begin as XML does, by their first kilobytes: what does not is nothing that `openXml` gives a text of. */
+/** Whether bytes begin like XML, judged by their first kilobytes. If not, `openXml` refuses them. */
 export function startsAsXml(bytes: Uint8Array): boolean {
   try {
     const start = bytes.subarray(0, 1_000 * LONGEST_CHARACTER_BYTES);
@@ -64,7 +65,7 @@ function endOf(text: string, mark: string, from: number): number {
   return end < 0 ? text.length : end + mark.length;
 }
 
-/** After the `>` that ends the tag; one in an attribute's value ends none. */
+/** The index after the `>` that closes the tag; a `>` in an attribute value does not close it. */
 function endOfTag(text: string, from: number): number {
   let quote = '';
   for (let at = from; at < text.length; at += 1) {
@@ -76,7 +77,7 @@ function endOfTag(text: string, from: number): number {
   return text.length;
 }
 
-/** Whether a document is a CDA document, by its root element. */
+/** Whether the root element is that of a CDA document. */
 export const isClinicalDocument = (text: string): boolean =>
   /<(?:[A-Za-z][\w.-]*:)?ClinicalDocument[\s>]/.test(text.slice(0, 20_000));
 
@@ -88,7 +89,7 @@ function encodingOf(bytes: Uint8Array): string {
   return /^[^<]{0,3}<\?xml[^>]*encoding\s*=\s*["']([\w.:-]+)["']/i.exec(start)?.[1] ?? 'utf-8';
 }
 
-/** Numeric character references as characters; those of XML's own five stay, for they would become markup. */
+/** Replaces numeric character references by characters, except those that would become markup. */
 const withPlainCharacters = (text: string): string =>
   text.includes('&#')
     ? text.replaceAll(/&#(?:x([0-9a-f]{1,6})|(\d{1,7}));/gi, (whole, hex?: string, decimal?: string) => {

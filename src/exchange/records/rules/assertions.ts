@@ -4,7 +4,7 @@ import { day, moment } from './dates.ts';
 import { FILLED } from './filled-elements.ts';
 import { classOf } from './fingerprints.ts';
 import { hashOf } from './ids.ts';
-import { canonicalJson, isJson, type Json, objectsOf, comparableText, textOf } from './json.ts';
+import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
 import { isWithinPrecision, measureOf } from './measures.ts';
 import { MEDICATION_TYPES } from './resource-types.ts';
 

@@ -1,8 +1,11 @@
-import type { DeliveryFacts } from './delivery-facts.ts';
 import { agrees, canTakeIn } from './assertions.ts';
+import type { DeliveryFacts } from './delivery-facts.ts';
 
 /** The part of a delivery's facts that grouping needs. */
-export type Groupable = Pick<DeliveryFacts, 'resourceType' | 'source' | 'sourceId' | 'keys' | 'rank' | 'assertions'>;
+export type Groupable = Pick<
+  DeliveryFacts,
+  'resourceType' | 'source' | 'sourceId' | 'keys' | 'rank' | 'assertions'
+>;
 
 /** A growing set of deliveries that describe the same thing. */
 export class Cluster<F extends Groupable> {
@@ -18,7 +21,9 @@ export class Cluster<F extends Groupable> {
     this.leader = delivery;
     this.members = [delivery];
     this.keys = new Set(delivery.keys.map((key) => `${delivery.resourceType} ${key}`));
-    this.assertions = new Map(Object.entries(delivery.assertions).map(([name, text]) => [name, new Set([text])]));
+    this.assertions = new Map(
+      Object.entries(delivery.assertions).map(([name, text]) => [name, new Set([text])]),
+    );
     this.name = `${delivery.source} ${delivery.sourceId}`;
   }
 

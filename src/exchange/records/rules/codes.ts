@@ -1,5 +1,5 @@
 import { moment } from './dates.ts';
-import { canonicalJson, isJson, type Json, objectsOf, comparableText, textOf } from './json.ts';
+import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
 
 const SPELLINGS: Readonly<Record<string, string>> = {
   'http://nucc.org/cvx': 'http://hl7.org/fhir/sid/cvx',

@@ -1,10 +1,10 @@
+import { type Assertions, assertionsIn } from './assertions.ts';
 import { clinicalTime, type Days } from './dates.ts';
 import { derivedUuid } from './ids.ts';
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
 import { parseLocalReference, subjectIds } from './references.ts';
 import { CLINICAL_TYPES, MEDICATION_TYPES, MINIMUM, SUPPORTING_TYPES } from './resource-types.ts';
 import { samenessKeys } from './sameness.ts';
-import { type Assertions, assertionsIn } from './assertions.ts';
 
 /** A resource as delivered by one source. */
 export interface Delivery {

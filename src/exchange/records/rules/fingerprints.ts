@@ -1,7 +1,7 @@
 import { absencesIn } from './absence.ts';
-import { meaningOf, meaningsOf, isNullFlavor, valueIn, valueMeaning } from './codes.ts';
+import { isNullFlavor, meaningOf, meaningsOf, valueIn, valueMeaning } from './codes.ts';
 import { day, firstMoment, moment } from './dates.ts';
-import { isJson, type Json, objectsOf, comparableText, textOf } from './json.ts';
+import { comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
 import { measureOf } from './measures.ts';
 
 /** What a fingerprint needs from another resource: the code of the Medication that a prescription refers to. */

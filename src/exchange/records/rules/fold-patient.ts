@@ -1,6 +1,6 @@
 import type { Demographics, Gender, PersonalIdentifier } from '../../patients/rules/demographics.ts';
 import { labelsOf, type Member } from './fold.ts';
-import { canonical, canonicalJson, type Json, objectsOf, comparableText, textOf } from './json.ts';
+import { canonical, canonicalJson, comparableText, type Json, objectsOf, textOf } from './json.ts';
 import { type Resolve, rewriteReferences } from './rewrite-references.ts';
 
 /** The person as described by the caller. */
@@ -19,7 +19,9 @@ const TAKEN = ['maritalStatus', 'communication', 'contact', 'generalPractitioner
  * @param members the sources' Patients, the leading one first; may be empty
  */
 export function foldPatient(person: Person, members: readonly Member[], resolve: Resolve): Json {
-  const theirs = members.map((member) => rewriteReferences(member, member.content, person.patientId, resolve));
+  const theirs = members.map((member) =>
+    rewriteReferences(member, member.content, person.patientId, resolve),
+  );
   const first = (element: string): Json => {
     const value = theirs.map((patient) => patient[element]).find((each) => each !== undefined);
     return value === undefined ? {} : { [element]: value };

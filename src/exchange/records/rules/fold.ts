@@ -53,7 +53,8 @@ function unite(
   for (const member of members) {
     for (const identifier of objectsOf(member.content.identifier)) {
       const name = canonicalJson([identifier.system, identifier.value]);
-      if (!identifiers.has(name)) identifiers.set(name, rewriteReferences(member, identifier, patientId, resolve));
+      if (!identifiers.has(name))
+        identifiers.set(name, rewriteReferences(member, identifier, patientId, resolve));
     }
   }
   folded.identifier = [...identifiers.values()];

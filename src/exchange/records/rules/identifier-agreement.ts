@@ -1,7 +1,7 @@
 import { meaningOf, meaningsOf } from './codes.ts';
 import { day, firstMoment, moment } from './dates.ts';
-import { classOf, humanName, medicationOf, type Related, absenceDay, valueKind } from './fingerprints.ts';
-import { canonicalJson, isJson, type Json, objectsOf, comparableText } from './json.ts';
+import { absenceDay, classOf, humanName, medicationOf, type Related, valueKind } from './fingerprints.ts';
+import { canonicalJson, comparableText, isJson, type Json, objectsOf } from './json.ts';
 
 type AgreeingParts = (resource: Json, related: Related) => readonly unknown[];
 
@@ -35,7 +35,17 @@ const coded =
   (...elements: string[]): AgreeingParts =>
   (resource) => [conceptKey(resource.code), at(resource, ...elements)];
 
-const billed: AgreeingParts = ({ type, use, status, outcome, created, billablePeriod, total, item, payment }) => [
+const billed: AgreeingParts = ({
+  type,
+  use,
+  status,
+  outcome,
+  created,
+  billablePeriod,
+  total,
+  item,
+  payment,
+}) => [
   conceptKey(type),
   use,
   status,

@@ -34,7 +34,11 @@ export function mergeDeliveries(
     const whom = { patientIds: patientIds.get(source) };
     const { medicationId } = deliveryFacts(delivery, whom);
     const medication = latest.get(nameOf(source, 'Medication', medicationId ?? ''))?.content;
-    return { ...deliveryFacts(delivery, { ...whom, medication: meaningOf(medication?.code) }), delivery, content };
+    return {
+      ...deliveryFacts(delivery, { ...whom, medication: meaningOf(medication?.code) }),
+      delivery,
+      content,
+    };
   });
   const groups = groupByKeys(person.patientId, facts);
   const idOf = new Map(
@@ -53,7 +57,10 @@ export function mergeDeliveries(
     .filter(({ id }) => id !== person.patientId)
     .sort((left, right) => (orderOf(left) < orderOf(right) ? -1 : 1))
     .map((group) => foldGroup(group.id, members(group), person.patientId, resolve));
-  return { resources: [patient, ...others], excluded: facts.filter(({ exclusion }) => exclusion !== undefined) };
+  return {
+    resources: [patient, ...others],
+    excluded: facts.filter(({ exclusion }) => exclusion !== undefined),
+  };
 }
 
 /** The newest version of each resource of a source; without a revision, the one with the greater hash. */

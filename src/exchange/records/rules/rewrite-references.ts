@@ -5,7 +5,12 @@ import { parseLocalReference } from './references.ts';
 export type Resolve = (source: string, target: { type: string; id: string }) => string | undefined;
 
 /** A copy whose references point to consolidated resources, or are logical references. */
-export function rewriteReferences<T>(member: { source: string }, value: T, patientId: string, resolve: Resolve): T {
+export function rewriteReferences<T>(
+  member: { source: string },
+  value: T,
+  patientId: string,
+  resolve: Resolve,
+): T {
   const copy = (item: unknown): unknown => {
     if (Array.isArray(item)) return item.map(copy);
     if (!isJson(item)) return item;

@@ -1,7 +1,7 @@
-import { AGREEING_WITH_IDENTIFIER } from './identifier-agreement.ts';
 import { valueIn } from './codes.ts';
-import { withoutMetadata, comparable } from './comparable.ts';
+import { comparable, withoutMetadata } from './comparable.ts';
 import { fingerprintOf, isEnteredInError, negated, type Related } from './fingerprints.ts';
+import { AGREEING_WITH_IDENTIFIER } from './identifier-agreement.ts';
 import { hashOf } from './ids.ts';
 import { canonicalJson, type Json, objectsOf, textOf } from './json.ts';
 import { bucketsOf, measureOf } from './measures.ts';
@@ -33,7 +33,8 @@ export function samenessKeys(
   const fingerprint = fingerprintOf(resource, related);
   if (fingerprint !== undefined) {
     for (const bucket of buckets) keys.add(keyOf('c', [type, ...fingerprint, ...bucket]));
-  } else if (type === 'Medication') keys.add(keyOf('c', [type, 'as it is', canonicalJson(withoutMetadata(resource))]));
+  } else if (type === 'Medication')
+    keys.add(keyOf('c', [type, 'as it is', canonicalJson(withoutMetadata(resource))]));
   else if (!isOwnThing(type)) {
     keys.add(keyOf('c', [type, 'as it is', identity.source, canonicalJson(withoutMetadata(resource))]));
   }

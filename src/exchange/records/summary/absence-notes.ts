@@ -1,18 +1,18 @@
 import { type AbsenceStatement, absencesIn } from '../rules/absence.ts';
 import type { SummaryBodyPart } from './parts.ts';
-import { type Entry, entryOf, type SectionRule } from './section.ts';
+import { entryOf, type SectionRule, type SummaryEntry } from './section.ts';
 import type { RecordReader } from './summarise.ts';
 import { dayText, firstDay } from './words.ts';
 
-/** Which of a section's things contradict a statement that there is none. */
-export type Denial = (entry: Entry, statement: AbsenceStatement) => boolean;
+/** Whether a resource of a section contradicts a statement of absence. */
+export type Denial = (entry: SummaryEntry, statement: AbsenceStatement) => boolean;
 
-/** Types that state of others that there are none. */
+/** Types that can state the absence of other types' resources. */
 export const STATING_TYPES = ['Composition', 'List'];
 
 /**
- * What sources state to be absent or unknown under a section, each with its source and day. One that the record itself
- * contradicts says so: both stand, for which is right is for people to find out.
+ * Notes for the statements of absence that sources made about a section's topic, each with its source and day. A statement
+ * that the record contradicts is marked: both are shown, and the reader must find out which is right.
  */
 export async function absenceNotes(
   { tables, statements }: SectionRule,
@@ -48,11 +48,11 @@ export async function absenceNotes(
   );
 }
 
-function textOf({ text, quote }: AbsenceStatement, { content, origin }: Entry): string {
+function textOf({ text, quote }: AbsenceStatement, { content, origin }: SummaryEntry): string {
   const day =
     firstDay(content, 'recordedDate', 'dateAsserted', 'date', 'onsetDateTime', 'effectiveDateTime') ??
     firstDay(content, 'effectivePeriod', 'onsetPeriod', 'authoredOn', 'performedDateTime') ??
     dayText(content.occurrenceDateTime);
-  const words = quote === undefined ? '' : ` In its own words: “${quote.replace(/\.$/, '')}.”`;
+  const words = quote === undefined ? '' : ` The source wrote: “${quote.replace(/\.$/, '')}.”`;
   return `${text} (stated by ${origin}, ${day ?? 'undated'}).${words}`;
 }

@@ -165,11 +165,11 @@ export const reports: SectionRule = {
       row: ({ content, origin }) => {
         if (isEmpty(content)) return undefined;
         const count = objectsOf(content.result).length;
-        const told = textOf(content.conclusion) ?? conceptTexts(content.conclusionCode);
+        const conclusion = textOf(content.conclusion) ?? conceptTexts(content.conclusionCode);
         const parts = [
-          told,
+          conclusion,
           count === 0 ? '' : `${count} result${count === 1 ? '' : 's'}`,
-          objectsOf(content.presentedForm).length === 0 ? '' : 'Text in the FHIR form',
+          objectsOf(content.presentedForm).length === 0 ? '' : 'Text in the FHIR Bundle',
         ];
         return row(
           momentText(content.effectiveDateTime) ?? firstDay(content, 'effectivePeriod', 'issued'),

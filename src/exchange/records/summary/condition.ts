@@ -1,19 +1,18 @@
-import type { Entry } from './section.ts';
+import type { SummaryEntry } from './section.ts';
 import { codesOf, conceptText, firstDay, statusText, unique } from './words.ts';
 
-/** How a Condition or an AllergyIntolerance stands. */
-
 const OVER = ['inactive', 'remission', 'resolved'];
-const NOT_SO = ['refuted', 'entered-in-error'];
+const NOT_TRUE = ['refuted', 'entered-in-error'];
 
-/** Without a word to the contrary a condition goes on. */
-export function isActive({ content }: Entry): boolean {
+/** Whether a Condition or AllergyIntolerance is active: it is, unless its statuses or an abatement say otherwise. */
+export function isActive({ content }: SummaryEntry): boolean {
   const codes = [...codesOf(content.clinicalStatus), ...codesOf(content.verificationStatus)];
   const hasEnded = Object.keys(content).some((element) => element.startsWith('abatement'));
-  return !hasEnded && !codes.some((code) => OVER.includes(code) || NOT_SO.includes(code));
+  return !hasEnded && !codes.some((code) => OVER.includes(code) || NOT_TRUE.includes(code));
 }
 
-export function stateOf({ content }: Entry): string {
+/** Clinical status and, unless it is `confirmed`, verification status: `Active, Provisional`. */
+export function stateOf({ content }: SummaryEntry): string {
   const verification = codesOf(content.verificationStatus).find((code) => code !== 'confirmed');
   return unique([
     conceptText(content.clinicalStatus),
@@ -23,5 +22,5 @@ export function stateOf({ content }: Entry): string {
     .join(', ');
 }
 
-export const onset = ({ content }: Entry) =>
+export const onset = ({ content }: SummaryEntry) =>
   firstDay(content, 'onsetDateTime', 'onsetPeriod', 'recordedDate');

@@ -5,7 +5,7 @@ import { type Json, objectsOf, textOf } from '../rules/json.ts';
 import type { SummaryHead } from './parts.ts';
 import { dayText, momentText, NO_NAME, nameText, statusText, unique } from './words.ts';
 
-/** Who it is about, what is shown of the record, and how to read it. */
+/** The head of a summary: the patient, which part of the record is shown, and how to read it. */
 export function headOf(
   patient: Json,
   { filter, madeAt, standing }: { filter: ConsolidatedFilter; madeAt: Date; standing: RecordCompleteness },
@@ -20,7 +20,7 @@ export function headOf(
     ['Address', addresses(patient)],
     ['Contact', unique(objectsOf(patient.telecom).map(({ value }) => textOf(value))).join(', ')],
     ['Patient id', textOf(patient.id)],
-    ['Made', momentText(madeAt.toISOString())],
+    ['Created', momentText(madeAt.toISOString())],
   ];
   return {
     title: 'Medical record summary',
@@ -35,10 +35,10 @@ function notesOf({ types, dateFrom, dateTo }: ConsolidatedFilter): string[] {
   const [from, to] = [dayText(dateFrom), dayText(dateTo)];
   const period = [from && `from ${from}`, to && `to ${to}`].filter(Boolean).join(' ');
   return [
-    ...(types === undefined ? [] : [`Only these types were asked for: ${types.join(', ')}.`]),
-    ...(period === '' ? [] : [`Only what counts ${period}, and what has no date.`]),
-    'Put together from what the sources have delivered; each line names its origin. What no source has delivered is not here.',
-    'Dates and times are as the sources wrote them. Values are shown to five significant digits. Flags in [brackets] follow from the reference range; all others are the source’s own.',
+    ...(types === undefined ? [] : [`Contains only these resource types: ${types.join(', ')}.`]),
+    ...(period === '' ? [] : [`Contains only entries dated ${period}, and undated entries.`]),
+    'This summary contains only what the sources have delivered; each line names its origin.',
+    'Dates and times are as the sources wrote them. Values are shown to five significant digits. Flags in [brackets] were derived from the reference range; all others were given by the source.',
   ];
 }
 

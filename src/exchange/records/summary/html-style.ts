@@ -1,4 +1,4 @@
-/** Dark on white throughout, at least 7:1; nothing is told by colour alone. */
+/** Contrast is at least 7:1 throughout; no information is given by colour alone. */
 export const HTML_STYLE = `
 :root { --ink: #16202a; --soft: #45525f; --line: #cdd5dd; --band: #eef2f6; --alert: #9b1c1c; --accent: #0b4a78; }
 * { box-sizing: border-box; }

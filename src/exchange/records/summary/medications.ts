@@ -1,7 +1,7 @@
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import type { Denial } from './absence-notes.ts';
 import { row } from './parts.ts';
-import { type Entry, idOf, type Lookup, ORIGIN, type SectionRule, type TableRule } from './section.ts';
+import { idOf, type Lookup, ORIGIN, type SectionRule, type SummaryEntry, type TableRule } from './section.ts';
 import {
   amountText,
   conceptText,
@@ -15,7 +15,7 @@ import {
 
 const CURRENT = ['active', 'on-hold', 'intended', 'draft', 'unknown'];
 
-function medicationName({ content }: Entry, { medications }: Lookup): string | undefined {
+function medicationName({ content }: SummaryEntry, { medications }: Lookup): string | undefined {
   const id = idOf(content.medicationReference);
   const name =
     conceptText(content.medicationCodeableConcept) ??
@@ -24,7 +24,7 @@ function medicationName({ content }: Entry, { medications }: Lookup): string | u
   return content.doNotPerform === true ? `Not to be given: ${name ?? 'unnamed'}` : name;
 }
 
-/** The source's own words, else dose, route and timing put together. */
+/** The directions as the source wrote them, otherwise composed of dose, route and timing. */
 function directions(dosages: unknown): string {
   return unique(
     objectsOf(dosages).map((dosage) => plainName(textOf(dosage.text)) ?? structuredDirections(dosage)),
@@ -61,7 +61,8 @@ function timesText(repeat: unknown): string | undefined {
   return `${times} every ${period === 1 ? unit.slice(0, -1) : `${String(period)} ${unit}`}`;
 }
 
-const isCurrent = ({ content }: Entry): boolean => CURRENT.includes(textOf(content.status) ?? 'unknown');
+const isCurrent = ({ content }: SummaryEntry): boolean =>
+  CURRENT.includes(textOf(content.status) ?? 'unknown');
 const prescription =
   (current: boolean): TableRule['row'] =>
   (entry, lookup) => {

@@ -1,7 +1,7 @@
 import { type Json, objectsOf } from '../rules/json.ts';
 import { codesOf } from './words.ts';
 
-/** Columns of the flow sheet, by the LOINC codes of what stands in them, with the unit that goes without saying. */
+/** Columns of the flow sheet: LOINC codes of their values, and the unit given in the column title. */
 export const VITAL_SIGNS: readonly { title: string; codes: readonly string[]; unit: string }[] = [
   { title: 'Heart rate', codes: ['8867-4'], unit: '/min' },
   { title: 'Breaths', codes: ['9279-1'], unit: '/min' },
@@ -22,20 +22,20 @@ const vitalCodes = new Set([
 
 const OBSERVED = /^_?(?:value|component|dataAbsentReason|interpretation|note)/;
 const REPORTED = /^_?(?:result|conclusion|presentedForm|imagingStudy|media)/;
-/** Why there is nothing (yet), which a reader must know. */
-const EXPLAINS = ['registered', 'cancelled'];
+/** Statuses that explain why there is no value (yet); such resources are shown. */
+const EXPLANATORY_STATUSES = ['registered', 'cancelled'];
 
 /**
- * An Observation without value, or a DiagnosticReport without result: a panel whose members stand for themselves, an
- * appointment that was filed as an observation. It stays in the record; a line of it would say nothing, first of all.
+ * Whether an Observation has no value, or a DiagnosticReport no result: a panel whose members are listed themselves, or an
+ * appointment filed as an observation. It stays in the record, but the summary does not list it.
  */
 export const isEmpty = (content: Json): boolean =>
-  !EXPLAINS.includes(String(content.status)) &&
+  !EXPLANATORY_STATUSES.includes(String(content.status)) &&
   !Object.keys(content).some((name) =>
     (content.resourceType === 'DiagnosticReport' ? REPORTED : OBSERVED).test(name),
   );
 
-/** Which section an Observation belongs to: by its category, else by its code. */
+/** The section an Observation belongs to, by its category, otherwise by its code. */
 export function categoryOf({ category, code }: Json): 'laboratory' | 'vital-signs' | 'other' {
   const categories = objectsOf(category).flatMap(codesOf);
   if (categories.includes('vital-signs')) return 'vital-signs';

@@ -13,7 +13,7 @@ import {
   unitText,
 } from './words.ts';
 
-/** Value and unit of an Observation or of one of its components; the unit is empty where there is none. */
+/** Value and unit of an Observation or one of its components; the unit is '' if there is none. */
 export function valueIn(of: Json): { value: string; unit: string } | undefined {
   const quantity = quantityText(of.valueQuantity);
   if (quantity !== undefined) return quantity;
@@ -27,7 +27,7 @@ export function valueIn(of: Json): { value: string; unit: string } | undefined {
     momentText(of.valueDateTime) ??
     textOf(of.valueTime) ??
     (isJson(of.valuePeriod) ? periodText(of.valuePeriod) : undefined) ??
-    (isJson(of.valueSampledData) ? 'A recorded curve; see the FHIR form' : undefined) ??
+    (isJson(of.valueSampledData) ? 'A recorded curve; see the FHIR Bundle' : undefined) ??
     absence(of.dataAbsentReason);
   return text === undefined ? undefined : { value: text, unit: '' };
 }
@@ -84,7 +84,7 @@ const NORMAL: Readonly<Record<string, string>> = {
   S: 'Susceptible',
 };
 
-/** The source's own flag; where it gave none, one that its reference range tells, in brackets. */
+/** The source's flag; if it gave none, a flag derived from the reference range, in brackets. */
 export function flagOf(of: Json): { text: string; isAlert: boolean } | undefined {
   const concepts = objectsOf(of.interpretation);
   const codes = concepts.flatMap(codesOf);
@@ -92,12 +92,12 @@ export function flagOf(of: Json): { text: string; isAlert: boolean } | undefined
   if (alert !== undefined) return { text: alert, isAlert: true };
   const normal = codes.map((code) => NORMAL[code]).find((text) => text !== undefined);
   if (normal !== undefined) return { text: normal, isAlert: false };
-  const told = concepts.map(conceptText).find((text) => text !== undefined);
-  if (told !== undefined) return { text: statusText(told) ?? told, isAlert: false };
+  const other = concepts.map(conceptText).find((text) => text !== undefined);
+  if (other !== undefined) return { text: statusText(other) ?? other, isAlert: false };
   return flagByRange(of);
 }
 
-/** Only by one plain range in the value's own unit: anything else needs somebody who knows. */
+/** Uses only a single range in the unit of the value: anything else needs clinical judgement. */
 function flagByRange(of: Json): { text: string; isAlert: boolean } | undefined {
   const ranges = objectsOf(of.referenceRange);
   const [range] = ranges;
@@ -115,7 +115,7 @@ function flagByRange(of: Json): { text: string; isAlert: boolean } | undefined {
   return undefined;
 }
 
-/** An Observation's name; with its status, unless it is final: a value that was taken back must not look like one. */
+/** An Observation's name, with its status unless it is final: a retracted value must not look like a valid one. */
 export function observationName({ code, status }: Json): string {
   const name = conceptText(code) ?? NOTHING;
   const isPlain = status === undefined || status === 'final';

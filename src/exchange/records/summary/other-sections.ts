@@ -137,7 +137,7 @@ export const carePlans: SectionRule = {
 export const background: SectionRule = {
   id: 'background',
   title: 'Family history, devices and coverage',
-  empty: 'The sources have delivered nothing of this.',
+  empty: 'The sources have delivered no family history, devices or coverage.',
   statements: { topic: 'devices', denies: ({ content }) => content.resourceType === 'Device' },
   tables: [
     {
@@ -156,7 +156,7 @@ export const background: SectionRule = {
       types: ['Device'],
       columns: [
         { title: 'Device', width: 44 },
-        { title: 'Made', width: 14 },
+        { title: 'Manufactured', width: 14 },
         { title: 'Status', width: 14 },
         { title: 'Serial number', width: 16 },
         ORIGIN,

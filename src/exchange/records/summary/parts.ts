@@ -1,53 +1,53 @@
 /**
- * A medical record summary as a stream of parts, in reading order: what every renderer turns into its form. A table's
- * rows stand between `table` and `tableEnd`, sections do not nest, so a renderer holds no more than one row.
+ * A medical record summary as a stream of parts, in reading order; renderers turn it into html or pdf. The rows of a table
+ * come between `table` and `tableEnd`, and sections do not nest, so a renderer needs to hold only one row.
  */
 export type SummaryPart = { kind: 'head'; head: SummaryHead } | SummaryBodyPart;
 
-/** What follows the one head. */
+/** The parts after the head. */
 export type SummaryBodyPart =
   | { kind: 'section'; id: string; title: string }
-  /** `stated`: by a source, not by us; `alert`: what the reader must not miss. */
+  /** `stated`: a statement by a source; `alert`: the reader must not miss it. */
   | { kind: 'note'; text: string; tone?: 'stated' | 'alert' }
   | { kind: 'table'; caption: string; columns: readonly Column[] }
   | SummaryRow
-  /** How many rows there were. */
+  /** `rows`: the number of rows. */
   | { kind: 'tableEnd'; rows: number };
 
 export type SummaryRow =
-  /** Heads the rows that follow, within a table. */
-  { kind: 'group'; title: string } | { kind: 'row'; cells: readonly Cell[] };
+  /** A heading for the following rows of the table. */
+  { kind: 'group'; title: string } | { kind: 'row'; cells: readonly SummaryCell[] };
 
 export interface SummaryHead {
   title: string;
   patient: { name: string; birthDate: string };
   /** Label and value, in order. */
   facts: readonly (readonly [label: string, value: string])[];
-  /** Why the record is not complete. */
+  /** Why the record is incomplete. */
   alert?: string;
-  /** What the reader should know of what is shown, one sentence each. */
+  /** Remarks for the reader, one sentence each. */
   notes: readonly string[];
-  /** What follows. */
+  /** The sections that follow, for the table of contents. */
   sections: readonly { id: string; title: string }[];
 }
 
 export interface Column {
   title: string;
-  /** Share of the table's width. */
+  /** Relative width: its share of the sum of all columns. */
   width: number;
   isNumeric?: boolean;
 }
 
-export interface Cell {
+export interface SummaryCell {
   text: string;
-  /** `alert`: outside of what is normal; the text says so too. */
+  /** `alert`: abnormal; the text must say so too. */
   tone?: 'alert' | 'muted';
 }
 
-/** What is written where a source says nothing. */
+/** Shown where the source gives no value. */
 export const NOTHING = '–';
 
-export const row = (...cells: (string | undefined | Cell)[]): SummaryRow => ({
+export const row = (...cells: (string | undefined | SummaryCell)[]): SummaryRow => ({
   kind: 'row',
   cells: cells.map((cell) => (typeof cell === 'object' ? cell : { text: cell || NOTHING })),
 });

@@ -11,7 +11,7 @@ export const ALERT = '#9b1c1c';
 export const BAND = '#eef2f6';
 const RULE = '#cdd5dd';
 
-/** About 5,000 rows. */
+/** Enough for about 5,000 rows. */
 const CELL_TAGS_MAX = 40_000;
 
 export type Font = 'Helvetica' | 'Helvetica-Bold';
@@ -25,15 +25,15 @@ export interface TextStyle {
 }
 
 /**
- * The pages of a summary: name and date of birth on each, their number of how many, tags for those who hear it. What is
- * written goes out at once: only what tags refer to is kept.
+ * The pages of a PDF summary, each with the patient's name, date of birth and the page number, and with tags for screen
+ * readers. Finished content can be taken at once (`takePieces`); only the tag structure stays in memory.
  */
 export class PdfPages {
   readonly left = PAGE.left;
   readonly width = PAGE.right - PAGE.left;
-  /** Where the next thing goes. */
+  /** Vertical position of the next content, in points from the top. */
   y: number = PAGE.top;
-  /** False once a letter could not be shown. */
+  /** False once a character could not be shown. */
   isWhole = true;
   readonly #doc: Doc;
   readonly #pieces: Uint8Array[] = [];
@@ -64,7 +64,7 @@ export class PdfPages {
       Encoding: 'WinAnsiEncoding',
     });
     font.end(undefined);
-    // How many pages there are is known at the end: each page refers to this one thing that is drawn then.
+    // The number of pages is known only at the end: each page refers to this form, which is drawn then.
     this.#total = this.#doc.ref({
       Type: 'XObject',
       Subtype: 'Form',
@@ -76,7 +76,7 @@ export class PdfPages {
     this.newPage();
   }
 
-  /** What has been written since the last time. */
+  /** Returns and removes the bytes written since the last call. */
   takePieces(): Uint8Array[] {
     return this.#pieces.splice(0);
   }
@@ -96,12 +96,12 @@ export class PdfPages {
     this.artifact('Pagination', () => this.#pageFrame());
   }
 
-  /** Tags are kept in memory to the end: in a very large record, rows further back are tagged as a whole. */
+  /** Tags stay in memory to the end, so in a very large record later rows are tagged as a whole, not cell by cell. */
   get canTagCells(): boolean {
     return this.#elements < CELL_TAGS_MAX;
   }
 
-  /** An element of the tags, under `parent` or the document; to be ended by `end()`. */
+  /** Adds a tag element to `parent` or to the document. The caller must call its `end()`. */
   element(type: string, parent?: Element, options: { scope?: 'Row' | 'Column' } = {}): Element {
     this.#elements += 1;
     const element = this.#doc.struct(type, options as PDFKit.Mixins.StructureElementOptions);
@@ -109,14 +109,14 @@ export class PdfPages {
     return element;
   }
 
-  /** Draws what an element of its own stands for. */
+  /** Draws content within a tag element of its own. */
   tagged(type: string, parent: Element, draw: () => void, options?: { scope?: 'Row' | 'Column' }): void {
     const element = this.element(type, parent, options);
     element.add(draw);
     element.end();
   }
 
-  /** Draws what is no content: lines, repeated heads. */
+  /** Draws something that screen readers skip: lines, repeated table heads. */
   artifact(type: 'Pagination' | 'Layout', draw: () => void): void {
     this.#doc.markContent('Artifact', { type });
     draw();
@@ -128,7 +128,7 @@ export class PdfPages {
     return text.split('\n').flatMap((line) => breaker.lines(this.#show(line), width));
   }
 
-  /** One line, as `lines` gave it. */
+  /** Draws one line, as returned by `lines`. */
   line(text: string, x: number, y: number, style: TextStyle & { rightEdge?: number } = {}): void {
     const { font = 'Helvetica', size = 8.5, color = INK, rightEdge } = style;
     const at = rightEdge === undefined ? x : rightEdge - this.#measure(text, font, size);
@@ -147,7 +147,7 @@ export class PdfPages {
     this.#doc.outline.addItem(this.#show(title));
   }
 
-  /** Everything left goes out; the pieces are whole once this resolves. */
+  /** Writes the rest of the document; afterwards `takePieces` returns its last bytes. */
   async end(): Promise<void> {
     const ended = new Promise<void>((resolve, reject) => {
       this.#doc.once('end', resolve).once('error', reject);
@@ -191,7 +191,7 @@ export class PdfPages {
     this.line(number, x, 762, { size: 7.5, color: SOFT });
     const { page } = this.#doc as Doc & { page: { xobjects: Record<string, unknown> } };
     page.xobjects.Total = this.#total;
-    // The page's own coordinates run downwards; the form's do not.
+    // The y axis of the page points down, that of the form up.
     const after = x + this.#measure(`${number} `, 'Helvetica', 7.5);
     this.#doc.addContent(`q 1 0 0 -1 ${after.toFixed(2)} 767.39 cm /Total Do Q`);
   }

@@ -1,10 +1,10 @@
-import type { Cell, Column } from './parts.ts';
+import type { Column, SummaryCell } from './parts.ts';
 import { ACCENT, ALERT, type Element, INK, type PdfPages, SOFT, type TextStyle } from './pdf-document.ts';
 
 const SIZE = 8;
 const LINE = 10;
 const PADDING = 3;
-/** From a row's upper edge to its first line: the letters stand in the middle. */
+/** From a row's upper edge to its first line, so that the text is vertically centred. */
 const TOP = PADDING + 1;
 const HEAD: TextStyle = { font: 'Helvetica-Bold', size: SIZE };
 const GROUP: TextStyle = { ...HEAD, color: ACCENT };
@@ -14,14 +14,14 @@ interface PlacedColumn extends Column {
   textWidth: number;
 }
 
-/** A table over as many pages as it needs: its head again on each, no row torn that a page can hold. */
+/** A table over as many pages as needed; its head is repeated on each, and a row is split only if it exceeds a page. */
 export class PdfTable {
   readonly #pages: PdfPages;
   readonly #parent: Element;
   readonly #element: Element;
   readonly #columns: readonly PlacedColumn[];
   readonly #caption: string;
-  /** What the rows belong to: said again on each page. */
+  /** The current group heading, repeated on each page. */
   #group: string | undefined;
 
   constructor(pages: PdfPages, parent: Element, caption: string, columns: readonly Column[]) {
@@ -50,7 +50,7 @@ export class PdfTable {
   group(title: string): void {
     this.#group = undefined;
     const lines = this.#groupLines(title);
-    // With its first row.
+    // A group heading stays on one page with its first row.
     this.#makeRoom(lines.length * LINE + 2 * PADDING + 24);
     this.#group = title;
     const tr = this.#pages.element('TR', this.#element);
@@ -59,11 +59,11 @@ export class PdfTable {
     this.#close(lines.length);
   }
 
-  row(cells: readonly Cell[]): void {
+  row(cells: readonly SummaryCell[]): void {
     const lines = this.#columns.map(({ textWidth }, index) =>
       this.#pages.lines(cells[index]?.text ?? '', textWidth, styleOf(cells[index])),
     );
-    // A row that is higher than a page goes on on the next ones.
+    // A row that is higher than a page continues on the next pages.
     const most = Math.max(1, Math.floor((this.#pages.pageHeight - 60) / LINE));
     const height = Math.max(...lines.map(({ length }) => length));
     for (let from = 0; from < height; from += most)
@@ -78,7 +78,7 @@ export class PdfTable {
     this.#pages.y += 4;
   }
 
-  #part(cells: readonly Cell[], lines: readonly (readonly string[])[]): void {
+  #part(cells: readonly SummaryCell[], lines: readonly (readonly string[])[]): void {
     const height = Math.max(1, ...lines.map(({ length }) => length));
     this.#makeRoom(height * LINE + 2 * PADDING);
     const top = this.#pages.y + TOP;
@@ -125,7 +125,7 @@ export class PdfTable {
   #makeRoom(height: number): void {
     if (this.#pages.room >= height) return;
     this.#pages.newPage();
-    // Heard once, seen on every page.
+    // Repeated on every page, but read only once by screen readers.
     this.#pages.artifact('Pagination', () => this.#drawCaption(`${this.#caption} (continued)`));
     this.#head((draw) =>
       this.#pages.artifact('Pagination', () => {
@@ -166,7 +166,7 @@ export class PdfTable {
   }
 }
 
-const styleOf = (cell: Cell | undefined): TextStyle => {
+const styleOf = (cell: SummaryCell | undefined): TextStyle => {
   switch (cell?.tone) {
     case 'alert':
       return { font: 'Helvetica-Bold', size: SIZE, color: ALERT };

@@ -1,4 +1,4 @@
-/** What Windows-1252 has beyond Latin-1: the letters that a PDF's built-in fonts can show. */
+/** The characters of Windows-1252 beyond Latin-1, which a PDF's built-in fonts can show. */
 const FURTHER = new Set('€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ');
 
 const WRITTEN_AS: Readonly<Record<string, string>> = {
@@ -33,9 +33,12 @@ const isShown = (character: string): boolean => {
   return (code >= 0x20 && code < 0x7f) || (code >= 0xa0 && code <= 0xff) || FURTHER.has(character);
 };
 
-/** A text in the letters that the built-in fonts have: accents go where need be; what is left is a question mark. */
+/**
+ * Replaces characters that the built-in fonts lack: by a similar one, by the letter without its accent, otherwise by a
+ * question mark (`isWhole` is then false).
+ */
 export function showable(text: string): { text: string; isWhole: boolean } {
-  // Nearly every text is plain.
+  // Fast path: nearly all texts are ASCII.
   if (/^[ -~]*$/.test(text)) return { text, isWhole: true };
   let isWhole = true;
   const shown = [...text.normalize('NFC').replaceAll(/\s+/gu, ' ')].map((character) => {
@@ -51,7 +54,7 @@ export function showable(text: string): { text: string; isWhole: boolean } {
   return { text: shown.join(''), isWhole };
 }
 
-/** Breaks texts into lines by the widths of their words, which are measured once. */
+/** Breaks text into lines; word widths are cached. */
 export class LineBreaker {
   readonly #widths = new Map<string, number>();
 
@@ -77,7 +80,7 @@ export class LineBreaker {
     return [...lines, line];
   }
 
-  /** A word that is wider than a line is cut. */
+  /** Cuts a word that is wider than a line. */
   #pieces(word: string, width: number): string[] {
     const pieces: string[] = [];
     let rest = word;

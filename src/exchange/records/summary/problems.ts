@@ -9,7 +9,7 @@ import { conceptText, conceptTexts, firstDay, statusText, unique } from './words
 const hasProblem: Denial = (entry) =>
   entry.content.resourceType === 'Condition' && isActive(entry) && !isSocial(entry.content);
 
-/** Of an allergy without a category it is not known that it is another one than those that are denied. */
+/** An allergy without a category may be one of those that are denied, so it contradicts the statement. */
 const hasAllergy: Denial = (entry, { category }) => {
   const categories = Array.isArray(entry.content.category) ? entry.content.category : [];
   const isOfAnother = categories.length > 0 && !categories.includes(category);

@@ -10,13 +10,17 @@ import type { RecordReader } from './summarise.ts';
 
 const RESOURCES_PER_PAGE = 200;
 
-/** A patient's consolidated record, read page by page; bring it up to date first. Throws NotFoundError. */
+/**
+ * Opens a patient's consolidated record for reading page by page. Call `RecordKeeper.merge` before.
+ *
+ * @throws NotFoundError when the patient does not exist
+ */
 export async function openRecordReader(
   store: Pick<Store, 'asAccount'>,
   { accountId, patientId, filter }: { accountId: string; patientId: string; filter: ConsolidatedFilter },
 ): Promise<RecordReader> {
   return {
-    // First: what comes while it is read is announced as still to come.
+    // Read first, so that data which arrives while we read is reported as still missing.
     standing: await store.asAccount(accountId, (tx) => readRecordCompleteness(tx, patientId)),
     counts: await store.asAccount(accountId, (tx) => countConsolidated(tx, patientId, filter)),
     async *read(types) {

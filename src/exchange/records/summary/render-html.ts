@@ -1,9 +1,9 @@
 import { HTML_STYLE } from './html-style.ts';
-import type { Cell, Column, SummaryHead, SummaryPart } from './parts.ts';
+import type { Column, SummaryCell, SummaryHead, SummaryPart } from './parts.ts';
 
 /**
- * A summary as one HTML page, piece by piece: no script, nothing loaded, every text of a source escaped. Headings,
- * captions and scopes for those who hear it; repeated table heads and page numbers when it is printed.
+ * Renders a summary as one HTML page, piece by piece: no scripts, no external resources, all text escaped. Headings,
+ * captions and scopes for screen readers; repeated table heads and page numbers in print.
  */
 export async function* renderHtml(parts: AsyncIterable<SummaryPart>): AsyncGenerator<string> {
   let columns: readonly Column[] = [];
@@ -75,7 +75,7 @@ function tableHtml(caption: string, columns: readonly Column[]): string {
     (column) =>
       `<th scope="col"${column.isNumeric ? ' class="number"' : ''}>${escapeHtml(column.title)}</th>`,
   );
-  // Whoever has no mouse scrolls it by keyboard, and hears where they are.
+  // Focusable and labelled, so that it can be scrolled by keyboard and is announced by screen readers.
   return `<div class="scroll" role="group" aria-label="${escapeHtml(caption)}" tabindex="0"><table>
 <caption>${escapeHtml(caption)}</caption>
 <colgroup>${columns.map((column) => `<col style="width:${share(column)}">`).join('')}</colgroup>
@@ -84,7 +84,7 @@ function tableHtml(caption: string, columns: readonly Column[]): string {
 `;
 }
 
-function cellHtml({ text, tone }: Cell, column: Column | undefined, isFirst: boolean): string {
+function cellHtml({ text, tone }: SummaryCell, column: Column | undefined, isFirst: boolean): string {
   const classes = [...(column?.isNumeric ? ['number'] : []), ...(tone === undefined ? [] : [tone])];
   const attributes = classes.length === 0 ? '' : ` class="${classes.join(' ')}"`;
   return isFirst
@@ -100,9 +100,9 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** For text and for quoted attributes; characters that HTML knows no meaning of are left out. */
+/** Escapes text for elements and quoted attributes; removes control characters that HTML does not allow. */
 export const escapeHtml = (text: string): string =>
   text
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are to go
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are removed
     .replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, '')
     .replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');

@@ -3,11 +3,11 @@ import { ACCENT, ALERT, type Element, PdfPages, SOFT } from './pdf-document.ts';
 import { PdfTable } from './pdf-table.ts';
 
 export const NOT_WHOLE =
-  'This form has Western letters only: a question mark may stand for another one. The html form has them all.';
+  'This PDF can show Western European letters only; a question mark may replace another character. The html format shows all characters.';
 
 /**
- * A summary as a tagged PDF, piece by piece: name and date of birth and page number on each page, table heads repeated,
- * bookmarks. It draws no faster than it is read.
+ * Renders a summary as a tagged PDF, piece by piece: name, date of birth and page number on each page, repeated table
+ * heads, bookmarks. Draws no faster than the caller reads.
  */
 export async function* renderPdf(parts: AsyncIterable<SummaryPart>): AsyncGenerator<Uint8Array> {
   let writer: SummaryWriter | undefined;
@@ -100,7 +100,7 @@ class SummaryWriter {
     const { pages } = this;
     this.#section.end();
     this.#section = pages.element('Sect');
-    // A heading alone at the end of a page helps nobody.
+    // Avoids a heading alone at the end of a page.
     if (pages.room < 90) pages.newPage();
     pages.y += 8;
     pages.bookmark(title);

@@ -2,49 +2,52 @@ import { type Json, objectsOf, textOf } from '../rules/json.ts';
 import { categoryOf, isEmpty } from './observation-kind.ts';
 import { flagOf, observationName, referenceRanges, valueIn } from './observation-value.ts';
 import { NOTHING, row, type SummaryRow } from './parts.ts';
-import { type Entry, type Lookup, ORIGIN, type SectionRule } from './section.ts';
+import { type Lookup, ORIGIN, type SectionRule, type SummaryEntry } from './section.ts';
 import { conceptText, momentText } from './words.ts';
 
 const time = ({ effectiveDateTime, effectivePeriod, effectiveInstant, issued }: Json): unknown =>
   effectiveDateTime ?? (effectivePeriod as Json | undefined)?.start ?? effectiveInstant ?? issued;
 
-interface Held {
+interface PendingResult {
   report: string;
   place: number;
   rows: SummaryRow[];
 }
 
-/** Results of one moment, by the report that they came with, in its order; a moment is held at once, not more. */
-async function* byMomentAndReport(entries: AsyncIterable<Entry>, lookup: Lookup): AsyncGenerator<SummaryRow> {
+/** Laboratory results grouped by time and report, in the order of the report; holds the results of one time only. */
+async function* byMomentAndReport(
+  entries: AsyncIterable<SummaryEntry>,
+  lookup: Lookup,
+): AsyncGenerator<SummaryRow> {
   let moment: string | undefined;
-  let held: Held[] = [];
+  let pending: PendingResult[] = [];
   for await (const entry of entries) {
     if (categoryOf(entry.content) !== 'laboratory' || isEmpty(entry.content)) continue;
     const at = momentText(time(entry.content)) ?? 'Undated';
     if (at !== moment) {
-      yield* grouped(moment, held);
-      held = [];
+      yield* grouped(moment, pending);
+      pending = [];
     }
     moment = at;
     const { name, place } = lookup.reports.get(textOf(entry.content.id) ?? '') ?? { name: '', place: 0 };
-    held.push({ report: name, place, rows: resultRows(entry) });
+    pending.push({ report: name, place, rows: resultRows(entry) });
   }
-  yield* grouped(moment, held);
+  yield* grouped(moment, pending);
 }
 
-function* grouped(moment = '', held: readonly Held[]): Generator<SummaryRow> {
-  // What came with no report stands last.
-  const reports = [...new Set(held.map(({ report }) => report))].sort((left, right) =>
+function* grouped(moment = '', pending: readonly PendingResult[]): Generator<SummaryRow> {
+  // Results without a report come last.
+  const reports = [...new Set(pending.map(({ report }) => report))].sort((left, right) =>
     left === '' ? 1 : right === '' ? -1 : 0,
   );
   for (const report of reports) {
     yield { kind: 'group', title: report === '' ? moment : `${moment} · ${report}` };
-    const own = held.filter((each) => each.report === report);
+    const own = pending.filter((each) => each.report === report);
     for (const { rows } of own.sort((left, right) => left.place - right.place)) yield* rows;
   }
 }
 
-function resultRows({ content, origin }: Entry): SummaryRow[] {
+function resultRows({ content, origin }: SummaryEntry): SummaryRow[] {
   const name = observationName(content);
   const components = objectsOf(content.component);
   const isWhole = valueIn(content) !== undefined || components.length === 0;

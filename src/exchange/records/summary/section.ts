@@ -5,18 +5,18 @@ import type { Denial } from './absence-notes.ts';
 import type { Column, SummaryRow } from './parts.ts';
 import { unique } from './words.ts';
 
-/** A consolidated resource as the sections read it. */
-export interface Entry {
+/** A consolidated resource as the sections use it. */
+export interface SummaryEntry {
   content: Json;
-  /** `HIE, Laboratory`: which sources told it. */
+  /** The sources that delivered it: `HIE, Laboratory`. */
   origin: string;
 }
 
-/** What rows need of other resources than their own. */
+/** Data of other resources that rows need. */
 export interface Lookup {
   /** Names of Medications by id. */
   medications: ReadonlyMap<string, string>;
-  /** By an Observation's id: the report that it belongs to, and its place there. */
+  /** By Observation id: the report that contains it, and its position in that report. */
   reports: ReadonlyMap<string, { name: string; place: number }>;
 }
 
@@ -25,19 +25,19 @@ export interface TableRule {
   caption: string;
   columns: readonly Column[];
   types: readonly string[];
-  /** Undefined for a resource that is not of this table. */
-  row?: (entry: Entry, lookup: Lookup) => SummaryRow | undefined;
-  /** Instead of `row`, where rows are not made of one resource each. */
-  rows?: (entries: AsyncIterable<Entry>, lookup: Lookup) => AsyncIterable<SummaryRow>;
+  /** Undefined for a resource that does not belong in this table. */
+  row?: (entry: SummaryEntry, lookup: Lookup) => SummaryRow | undefined;
+  /** Instead of `row`, if rows do not correspond to single resources. */
+  rows?: (entries: AsyncIterable<SummaryEntry>, lookup: Lookup) => AsyncIterable<SummaryRow>;
 }
 
 export interface SectionRule {
   id: string;
   title: string;
-  /** Said when there is nothing; not that there is nothing in the world. */
+  /** Shown when there are no rows. Must not claim that the patient has none: only that none was delivered. */
   empty: string;
   tables: readonly TableRule[];
-  /** What sources may state that there is none of, and which things contradict that. */
+  /** The topic of which sources may state absence, and which resources contradict such a statement. */
   statements?: { topic: AbsenceTopic; denies: Denial };
 }
 
@@ -49,14 +49,14 @@ const SOURCE_NAMES: Readonly<Record<string, string>> = {
 };
 export const sourceName = (source: string): string => SOURCE_NAMES[source] ?? source;
 
-export const entryOf = ({ content, origins }: ConsolidatedResource): Entry => ({
+export const entryOf = ({ content, origins }: ConsolidatedResource): SummaryEntry => ({
   content: content as unknown as Json,
   origin: unique(
     origins.map(({ source, isConverted }) => `${sourceName(source)}${isConverted ? ' (document)' : ''}`),
   ).join(', '),
 });
 
-/** Id of what a local reference leads to. */
+/** The id in a local reference `Type/id`. */
 export const idOf = (reference: unknown): string | undefined =>
   isJson(reference) && typeof reference.reference === 'string'
     ? reference.reference.slice(reference.reference.lastIndexOf('/') + 1)

@@ -1,20 +1,20 @@
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import { isActive, onset, stateOf } from './condition.ts';
 import { row } from './parts.ts';
-import { type Entry, ORIGIN, type SectionRule } from './section.ts';
+import { ORIGIN, type SectionRule, type SummaryEntry } from './section.ts';
 import { codesOf, conceptText, firstDay } from './words.ts';
 
-/** Categories that say it themselves. */
+/** Condition categories for social findings. */
 const SOCIAL_CATEGORIES = ['sdoh', 'social-history'];
-/** Circumstances that ICD-10 counts as no illness: education, work, housing, family, law. */
+/** ICD-10 codes for circumstances, not illnesses: education, work, housing, family, law. */
 const SOCIAL_ICD = /^Z(?:5[5-9]|6[0-5])/;
 const CLINICAL_TAG = /\((?:disorder|morphologic abnormality)\)\s*$/;
-/** Of findings and situations only those that are about a person's circumstances: "Chronic pain (finding)" is an illness's. */
+/** SNOMED CT tags that may denote circumstances; the name must match too, since "Chronic pain (finding)" is clinical. */
 const TAG = /\((?:finding|situation|person|social concept|occupation|event)\)\s*$/;
 const CIRCUMSTANCES =
   /\b(?:employ(?:ed|ment)|unemploy\w*|labor force|retired|job|education|school|literacy|housing|homeless\w*|shelter|criminal|prison\w*|legal|armed forces|military|veteran|refugee|migrant|asylum|immigra\w*|transport\w*|social (?:contact|isolation|support|exclusion)|isolation|lives alone|income|poverty|financ\w*|food insecurity|insurance|violence|victim of|abuse by|risk activity|stress|medication review|review due|language|caregiver|carer)\b/i;
 
-/** A person's circumstances, and what is due: no disorder. In doubt it is one, for it must not be overlooked. */
+/** Whether a Condition describes a person's circumstances rather than a disorder. In doubt it is a disorder, so that none is overlooked. */
 export function isSocial({ category, code }: Json): boolean {
   const codings = isJson(code) ? objectsOf(code.coding) : [];
   const names = [
@@ -37,7 +37,7 @@ export function isSocial({ category, code }: Json): boolean {
 export const socialFindings: SectionRule = {
   id: 'social-findings',
   title: 'Social and other findings',
-  empty: 'The sources have delivered no such findings.',
+  empty: 'The sources have delivered no social findings.',
   tables: [true, false].map((active) => ({
     caption: active ? 'Present findings' : 'Past findings',
     types: ['Condition'],
@@ -48,7 +48,7 @@ export const socialFindings: SectionRule = {
       { title: 'Status', width: 16 },
       ORIGIN,
     ],
-    row: (entry: Entry) =>
+    row: (entry: SummaryEntry) =>
       isSocial(entry.content) && isActive(entry) === active
         ? row(
             conceptText(entry.content.code),

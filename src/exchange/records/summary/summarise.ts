@@ -10,18 +10,25 @@ import { background, carePlans, documents } from './other-sections.ts';
 import { NOTHING, type SummaryPart, type SummaryRow } from './parts.ts';
 import { allergies, problems } from './problems.ts';
 import { results } from './results.ts';
-import { type Entry, entryOf, idOf, type Lookup, type SectionRule, type TableRule } from './section.ts';
+import {
+  entryOf,
+  idOf,
+  type Lookup,
+  type SectionRule,
+  type SummaryEntry,
+  type TableRule,
+} from './section.ts';
 import { socialFindings } from './social-findings.ts';
 import { vitalSigns } from './vital-signs.ts';
 import { conceptText } from './words.ts';
 
-/** A record as the summary reads it: once for each table, a page at a time. */
+/** Access to a record for the summary, which reads it once for each table, page by page. */
 export interface RecordReader {
   /** How complete it is. */
   standing: RecordCompleteness;
-  /** Resources of each type that the filter lets through. */
+  /** Number of resources per type that match the filter. */
   counts: Readonly<Record<string, number>>;
-  /** In the days of the filter, by type, newest first. */
+  /** Resources of these types that match the filter, by type, newest first. */
   read(types: readonly string[]): AsyncIterable<ConsolidatedResource>;
 }
 
@@ -42,7 +49,7 @@ const SECTIONS: readonly SectionRule[] = [
   background,
 ];
 
-/** Shown through what refers to them. */
+/** Types without a section: they are shown with the resources that refer to them. */
 const SUPPORTING = [
   'Medication',
   'Patient',
@@ -54,8 +61,8 @@ const SUPPORTING = [
 ];
 
 /**
- * The summary of a consolidated record, part by part, in bounded memory: of what it reads it keeps the names of
- * medications and of reports. Whatever it has no section for is told at its end, with counts; nothing is cut.
+ * Summarises a consolidated record, part by part, in bounded memory: it keeps only the names of medications and reports.
+ * Types without a section are listed at the end with their counts.
  */
 export async function* summarise(
   reader: RecordReader,
@@ -87,7 +94,7 @@ export async function* summarise(
   yield { kind: 'section', id: 'rest', title: REST_TITLE };
   yield {
     kind: 'note',
-    text: `The FHIR form of this record (json) also holds: ${rest.map(([type, count]) => `${type} (${count})`).join(', ')}.`,
+    text: `The FHIR Bundle of this record (json) also contains: ${rest.map(([type, count]) => `${type} (${count})`).join(', ')}.`,
   };
 }
 
@@ -118,7 +125,7 @@ async function* sectionParts(
     let rows = 0;
     let hasBegun = false;
     for await (const each of rowsOf(table, reader, lookup)) {
-      if (isNullFlavor(each, table)) continue;
+      if (isEmptyRow(each, table)) continue;
       if (!hasBegun) yield { kind: 'table', caption: table.caption, columns: table.columns };
       hasBegun = true;
       if (each.kind === 'row') rows += 1;
@@ -132,7 +139,7 @@ async function* sectionParts(
   yield* statements;
 }
 
-/** Columns that say when and from whom, and nothing when there is nothing else. */
+/** Columns that only give context (when, by whom): a row with nothing else is not shown. */
 const CONTEXT = new Set([
   'Date',
   'Since',
@@ -142,11 +149,11 @@ const CONTEXT = new Set([
   'Noted',
   'Period',
   'Status',
-  'Made',
+  'Manufactured',
   'Origin',
 ]);
 
-const isNullFlavor = (each: SummaryRow, { columns }: TableRule): boolean =>
+const isEmptyRow = (each: SummaryRow, { columns }: TableRule): boolean =>
   each.kind === 'row' &&
   each.cells.every(({ text }, index) => text === NOTHING || CONTEXT.has(columns[index]?.title ?? ''));
 
@@ -157,14 +164,14 @@ async function* rowsOf(table: TableRule, reader: RecordReader, lookup: Lookup): 
     return;
   }
   for await (const entry of entries) {
-    // That there is none is no row among those that there are.
+    // Statements of absence are shown as notes, not as rows.
     if (absencesIn(entry.content).length > 0) continue;
     const each = table.row?.(entry, lookup);
     if (each !== undefined) yield each;
   }
 }
 
-async function* entriesOf(resources: AsyncIterable<ConsolidatedResource>): AsyncGenerator<Entry> {
+async function* entriesOf(resources: AsyncIterable<ConsolidatedResource>): AsyncGenerator<SummaryEntry> {
   for await (const resource of resources) yield entryOf(resource);
 }
 

@@ -1,11 +1,11 @@
 import { type Json, objectsOf } from '../rules/json.ts';
 import { BLOOD_PRESSURE, categoryOf, isEmpty, VITAL_SIGNS } from './observation-kind.ts';
 import { flagOf, observationName, valueIn } from './observation-value.ts';
-import { type Cell, NOTHING, row, type SummaryRow } from './parts.ts';
-import type { Entry, SectionRule } from './section.ts';
+import { NOTHING, row, type SummaryCell, type SummaryRow } from './parts.ts';
+import type { SectionRule, SummaryEntry } from './section.ts';
 import { codesOf, momentText, unique } from './words.ts';
 
-/** One moment's measurements: a line of the flow sheet. */
+/** The measurements of one time: a line of the flow sheet. */
 class Line {
   readonly #cells = new Map<string, string[]>();
   readonly #others: string[] = [];
@@ -14,9 +14,9 @@ class Line {
 
   constructor(readonly moment: string | undefined) {}
 
-  take({ content, origin }: Entry): void {
+  take({ content, origin }: SummaryEntry): void {
     this.#origins.push(origin);
-    // What was taken back, or never came about, stands in no column.
+    // Retracted or cancelled measurements get no column of their own.
     if (content.status === 'entered-in-error' || content.status === 'cancelled') {
       this.#others.push(textOf(content));
       return;
@@ -51,7 +51,7 @@ class Line {
   }
 
   toRow(): SummaryRow {
-    const cell = (name: string): Cell => ({
+    const cell = (name: string): SummaryCell => ({
       text: this.#cells.get(name)?.join('; ') ?? NOTHING,
       ...(this.#isAlert.has(name) && { tone: 'alert' }),
     });
@@ -70,7 +70,7 @@ const componentOf = (content: Json, code: string): Json | undefined =>
 
 const isAlert = (of: Json | undefined): boolean => of !== undefined && flagOf(of)?.isAlert === true;
 
-/** A measurement without a column of its own, with all that it is made of. */
+/** A measurement without a column, as text, including its components. */
 function textOf(content: Json): string {
   const parts = objectsOf(content.component);
   const { value = '', unit = '' } = valueIn(content) ?? {};
@@ -79,7 +79,7 @@ function textOf(content: Json): string {
   return [flag?.isAlert ? `${own} (${flag.text})` : own.trim(), ...parts.map(textOf)].join(' ');
 }
 
-async function* flowSheet(entries: AsyncIterable<Entry>): AsyncGenerator<SummaryRow> {
+async function* flowSheet(entries: AsyncIterable<SummaryEntry>): AsyncGenerator<SummaryRow> {
   let line: Line | undefined;
   for await (const entry of entries) {
     const { content } = entry;

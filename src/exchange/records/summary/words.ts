@@ -1,16 +1,16 @@
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 
-/** What FHIR elements say, in words. Sources deliver all kinds of content: whatever is not as expected says nothing. */
+// FHIR elements as text for readers. Sources deliver all kinds of content; an element of an unexpected shape gives no text.
 
-/** SNOMED CT names end in their hierarchy, which tells a reader nothing. */
+/** The hierarchy tag at the end of SNOMED CT names, which is of no use to readers. */
 const SEMANTIC_TAG =
   / \((?:disorder|finding|procedure|situation|person|occupation|physical object|substance|observable entity|regime\/therapy|record artifact|event|qualifier value|morphologic abnormality|medicinal product|product|clinical drug|environment|body structure|assessment scale|navigational concept|context-dependent category)\)$/;
 
-/** Without the hierarchy at its end. */
+/** A name without its SNOMED CT hierarchy tag. */
 export const plainName = (name: string | undefined): string | undefined =>
   name?.trim().replace(SEMANTIC_TAG, '');
 
-/** A CodeableConcept: its text, else the first name of a code, else the code. */
+/** A CodeableConcept as text: its text, otherwise the first display, otherwise the first code. */
 export function conceptText(concept: unknown): string | undefined {
   if (!isJson(concept)) return undefined;
   const codings = objectsOf(concept.coding);
@@ -27,7 +27,7 @@ export const conceptTexts = (concepts: unknown): string =>
 export const codesOf = (concept: unknown): string[] =>
   isJson(concept) ? objectsOf(concept.coding).flatMap(({ code }) => textOf(code) ?? []) : [];
 
-/** How a reference calls what it leads to. */
+/** The display of a reference. */
 export const referenceText = (reference: unknown): string | undefined =>
   isJson(reference) ? plainName(textOf(reference.display)) : undefined;
 
@@ -44,7 +44,7 @@ export function statusText(status: unknown): string | undefined {
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const DATE = /^(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T(\d{2}:\d{2})(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?)?)?/;
 
-/** The day as its source wrote it, as far as it is given: `7 Mar 2024`, `Mar 2024`, `2024`. */
+/** The day as the source wrote it, with the precision given: `7 Mar 2024`, `Mar 2024`, `2024`. */
 export function dayText(value: unknown): string | undefined {
   const [, year, month, date] = DATE.exec(textOf(value) ?? '') ?? [];
   if (year === undefined) return undefined;
@@ -52,7 +52,7 @@ export function dayText(value: unknown): string | undefined {
   return [date === undefined ? undefined : String(Number(date)), name, year].filter(Boolean).join(' ');
 }
 
-/** Day and time as the source wrote them, with its zone: no clock is moved. */
+/** Day and time as the source wrote them, with its time zone; nothing is converted. */
 export function momentText(value: unknown): string | undefined {
   const [, , , , time, zone] = DATE.exec(textOf(value) ?? '') ?? [];
   const day = dayText(value);
@@ -70,7 +70,7 @@ export function periodText(value: unknown, isOngoing = false): string | undefine
   return start === end ? start : `${start} to ${end}`;
 }
 
-/** The first of these elements that is a date or a period. */
+/** The first of these elements that holds a date or a period, as text. */
 export function firstDay(resource: Json, ...elements: string[]): string | undefined {
   return elements.map((element) => periodText(resource[element])).find((text) => text !== undefined);
 }
@@ -87,7 +87,7 @@ const UNITS: Readonly<Record<string, string>> = {
   d: 'days',
 };
 
-/** A unit of UCUM as people write it; annotations in braces say nothing that the name does not. */
+/** A UCUM unit as people write it, without annotations in braces. */
 export function unitText(unit: unknown): string {
   const text = textOf(unit) ?? '';
   return UNITS[text] ?? text.replaceAll(/\{[^}]*\}/g, '').replace(/^1$/, '');
@@ -95,7 +95,7 @@ export function unitText(unit: unknown): string {
 
 const DIGITS = 5;
 
-/** To five significant digits; whole numbers in full. */
+/** A number with five significant digits; whole numbers in full. */
 export function numberText(value: unknown): string | undefined {
   if (typeof value !== 'number' || !Number.isFinite(value)) return textOf(value);
   return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(DIGITS)));
@@ -117,7 +117,7 @@ export function amountText(quantity: unknown): string | undefined {
   return amount && `${amount.value} ${amount.unit}`.trim();
 }
 
-/** The official name, else the first one. */
+/** The official name, otherwise the first one. */
 export function nameText(names: unknown): string | undefined {
   const all = objectsOf(names);
   const name = all.find(({ use }) => use === 'official') ?? all[0];

@@ -171,7 +171,7 @@ test('a section without anything says so, and not that there is nothing', async 
 test('what has no section is told at the end with its count', async () => {
   const claim = { resourceType: 'Claim', id: 'c' };
   expect(await rowsOf([claim, claim], 'rest')).toEqual([
-    ['The FHIR form of this record (json) also holds: Claim (2).'],
+    ['The FHIR Bundle of this record (json) also contains: Claim (2).'],
   ]);
 });
 
@@ -187,8 +187,8 @@ test('a filter shows its sections only, and says what was asked for', async () =
     head: {
       patient: { name: 'Ann Marie Sample', birthDate: '5 Apr 1980' },
       notes: expect.arrayContaining([
-        'Only these types were asked for: Condition.',
-        'Only what counts from 1 Jan 2024 to 30 Jun 2024, and what has no date.',
+        'Contains only these resource types: Condition.',
+        'Contains only entries dated from 1 Jan 2024 to 30 Jun 2024, and undated entries.',
       ]),
     },
   });
@@ -271,7 +271,7 @@ describe('that there is none', () => {
       ['No information on allergies: not asked (stated by HIE, 1 May 2024).'],
     ]);
     expect(await rowsOf([list('48765-2', { text: 'None seen' })], 'allergies')).toEqual([
-      ['No entries on allergies (stated by HIE, 1 May 2024). In its own words: “None seen.”'],
+      ['No entries on allergies (stated by HIE, 1 May 2024). The source wrote: “None seen.”'],
     ]);
     const composition = {
       resourceType: 'Composition',
