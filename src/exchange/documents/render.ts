@@ -15,9 +15,7 @@ export type Rendering =
 export async function renderDocument(bytes: Uint8Array, format: DocumentFormat): Promise<Rendering> {
   const xml = openXml(bytes);
   if (xml.kind === 'refused') {
-    return xml.reason === 'it is not XML'
-      ? { kind: 'not-xml' }
-      : { kind: 'refused', reason: xml.reason };
+    return xml.reason === 'it is not XML' ? { kind: 'not-xml' } : { kind: 'refused', reason: xml.reason };
   }
   if (!isClinicalDocument(xml.text)) return { kind: 'refused', reason: 'it is XML, but no C-CDA document' };
   const root = parseXml(xml.text);
