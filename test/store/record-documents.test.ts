@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
-import { readRecordStanding } from '../../src/exchange/records/completeness-store.ts';
+import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
 import { type ConsolidatedFilter, readConsolidated } from '../../src/exchange/records/read-consolidated.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { Attachment } from '../../src/exchange/sources/connector.ts';
@@ -218,7 +218,9 @@ describe('a document that older rules converted', () => {
     });
     await merge(patientId, gone);
     expect(await statuses(patientId)).toEqual(['1 completed']);
-    const standing = await environment.store.asAccount(accountId, (tx) => readRecordStanding(tx, patientId));
+    const standing = await environment.store.asAccount(accountId, (tx) =>
+      readRecordCompleteness(tx, patientId),
+    );
     expect(standing.unread).toMatchObject([{ source: 'hie', reason: 'its content is gone' }]);
     await merge(patientId);
     expect(await statuses(patientId)).toEqual(['1 completed', '2 not-done']);
