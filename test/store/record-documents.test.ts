@@ -221,7 +221,7 @@ describe('a document that older rules converted', () => {
     const standing = await environment.store.asAccount(accountId, (tx) =>
       readRecordCompleteness(tx, patientId),
     );
-    expect(standing.unread).toMatchObject([{ source: 'hie', reason: 'its content is gone' }]);
+    expect(standing.unread).toMatchObject([{ source: 'hie', reason: 'its content is no longer stored' }]);
     await merge(patientId);
     expect(await statuses(patientId)).toEqual(['1 completed', '2 not-done']);
   });
