@@ -248,7 +248,7 @@ describe('E14', () => {
     const other = await deliver({ bytes: '<note/>' });
     expect((await urlOf(other, 'pdf')).json()).toMatchObject({
       status: 422,
-      detail: expect.stringContaining('it is XML, but no C-CDA document'),
+      detail: expect.stringContaining('it is XML but not a C-CDA document'),
     });
     expect((await urlOf(pdf, 'docx')).statusCode).toBe(400);
   });
@@ -289,7 +289,7 @@ describe('E14', () => {
       await open(converted),
     ];
     expect(answers.map(({ statusCode }) => statusCode)).toEqual([410, 410, 410, 410, 410]);
-    expect(answers[0]?.json()).toMatchObject({ detail: 'The source of this document has taken it back' });
+    expect(answers[0]?.json()).toMatchObject({ detail: 'The source has withdrawn this document' });
     expect((await urlOf(other)).statusCode).toBe(200);
     const listed: { fileName: string }[] = await list(patientId, '&output=dto');
     const titles = listed.map(({ fileName }) => fileName);

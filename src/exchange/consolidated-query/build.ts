@@ -11,11 +11,11 @@ import { readConsolidatedQuery, type StoredConsolidatedQuery } from './query-sto
 import { RESULT_FORMATS } from './result-link.ts';
 import { completeConsolidated, failConsolidated } from './transitions.ts';
 
-/** Puts results of consolidated queries together. */
+/** Builds the results of consolidated queries. */
 export interface ConsolidatedBuilder {
-  /** Writes the result and ends the query, in bounded memory; a query that has ended stays as it is. */
+  /** Writes the result in bounded memory and ends the query. A query that has already ended is left unchanged. */
   build(of: { accountId: string; requestId: string }, signal?: AbortSignal): Promise<ConsolidatedEnd>;
-  /** Ends the query as failed, unless it has ended. @param reason shown to the caller */
+  /** Ends the query as failed, unless it has already ended. @param reason shown to the caller */
   fail(of: { accountId: string; requestId: string }, reason: string): Promise<ConsolidatedEnd>;
 }
 
@@ -42,7 +42,7 @@ export function createConsolidatedBuilder(deps: BuilderDeps): ConsolidatedBuilde
         RESULT_FORMATS[query.conversionType].contentType,
       );
       const ended = await store.asAccount(accountId, (tx) => completeConsolidated(tx, requestId, result));
-      // Somebody else has ended it meanwhile: nobody knows of this one.
+      // Another execution has ended the query in the meantime, so no row refers to this result.
       if (ended === undefined) await blobs.delete(result.ref);
       return endOf(ended ?? (await read(accountId, requestId)));
     },
@@ -54,7 +54,7 @@ export function createConsolidatedBuilder(deps: BuilderDeps): ConsolidatedBuilde
   };
 }
 
-/** @throws NotFoundError when the patient is gone */
+/** @throws NotFoundError when the patient no longer exists */
 async function* contentOf(
   { store, publicBaseUrl }: BuilderDeps,
   accountId: string,
@@ -70,7 +70,7 @@ async function* contentOf(
   yield* conversionType === 'html' ? renderHtml(summary) : renderPdf(summary);
 }
 
-/** Gathered to pieces of some size, for a blob is not written resource by resource. Stops when the signal is raised. */
+/** Joins the content to larger pieces, so that a blob is not written resource by resource. Throws when the signal aborts. */
 async function* bytesOf(
   content: AsyncIterable<string | Uint8Array>,
   signal?: AbortSignal,

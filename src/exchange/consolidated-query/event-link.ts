@@ -6,7 +6,7 @@ interface DocumentReference {
   content: { attachment: object }[];
 }
 
-/** Puts the link to the result into the one DocumentReference of a completed query's event. */
+/** Adds the result's URL to the DocumentReference in the event of a completed query. */
 export function withConsolidatedResult(
   links: LinkMaker,
   accountId: string,

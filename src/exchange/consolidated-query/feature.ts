@@ -8,7 +8,7 @@ import { createConsolidatedBuilder } from './build.ts';
 import { type ConsolidatedLauncher, createConsolidatedLauncher } from './launcher.ts';
 import { addConsolidatedResultRoute, addConsolidatedRoutes } from './routes.ts';
 
-/** Consolidated data queries: E13, their start, and their results as FHIR, html or pdf. */
+/** Consolidated data queries: start, status (E13), and results as FHIR, html or pdf. */
 export const consolidatedQueryFeature = {
   open(platform: Platform): OpenFeature<{ consolidatedQueries: ConsolidatedLauncher }> {
     const consolidatedQueries = createConsolidatedLauncher(platform);

@@ -17,17 +17,17 @@ import {
 } from './query-store.ts';
 import { failConsolidated } from './transitions.ts';
 
-/** The workflows of consolidated queries. */
+/** Starts the workflows of consolidated queries. */
 export interface ConsolidatedLauncher {
-  /** Starts the workflow of a committed query, soon and in the background; what fails here `reconcile` starts. */
+  /** Starts the workflow of a committed query in the background. If that fails, `reconcile` starts it later. */
   launch(accountId: string, requestId: string): void;
   recoveries: Recovery[];
   drain(): Promise<void>;
 }
 
-/** What the process that committed it has this long to do itself. */
+/** How long `reconcile` leaves a new query to the process that committed it. */
 const GRACE_MS = 5_000;
-/** Longer than the deliveries of its webhook and the links in them last together. */
+/** Longer than webhook delivery attempts and the validity of their links together. */
 const RESULT_RETENTION_DAYS = 7;
 
 export function createConsolidatedLauncher(deps: {
@@ -49,7 +49,7 @@ export function createConsolidatedLauncher(deps: {
       requestId,
       priority: PRIORITY.interactive,
       summary: 'Consolidated query',
-      details: STORY,
+      details: WORKFLOW_DETAILS,
     });
     await store.asAccount(accountId, async (tx) => {
       await markConsolidatedStarted(tx, requestId);
@@ -93,9 +93,9 @@ export function createConsolidatedLauncher(deps: {
 }
 
 /** Shown on the workflow's page in the Temporal UI. */
-const STORY = [
-  'Puts a patient’s merged record together, once, and announces it.',
+const WORKFLOW_DETAILS = [
+  'Builds the result of one consolidated data query from a patient’s merged record and announces it by webhook.',
   '',
-  '1. **buildConsolidated** brings the record up to date, streams it into the blob store (as FHIR, html or pdf), and writes result and webhook in one transaction. It asks no source.',
-  '2. When that fails for good, **failConsolidated** says so, by webhook too.',
+  '1. **buildConsolidated** brings the record up to date, streams it into the blob store (as FHIR, html or pdf), and commits the result and its webhook event in one transaction. It queries no source.',
+  '2. If that fails permanently, **failConsolidated** ends the query as failed and announces that by webhook.',
 ].join('\n');

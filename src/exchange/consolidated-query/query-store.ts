@@ -5,10 +5,10 @@ import type { BlobRef } from '../../shared/blobs/blob-store.ts';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 import type { Database } from '../platform/database/schema.ts';
 
-/** What a consolidated query is to give. */
+/** What a consolidated query must return. */
 export interface ConsolidatedParameters {
   conversionType: ConversionType;
-  /** Sorted; undefined: all. */
+  /** Resource types, sorted; undefined means all. */
   resources?: string[];
   /** YYYY-MM-DD, inclusive. */
   dateFrom?: string;
@@ -27,7 +27,7 @@ export interface StoredConsolidatedQuery extends ConsolidatedParameters {
   endedAt?: Date;
 }
 
-/** Opens a query, or gives the one with the same parameters that is in progress. */
+/** Creates a query, or returns the one with the same parameters that is already in progress. */
 export async function openConsolidatedQuery(
   tx: AccountTx,
   id: string,
@@ -63,7 +63,7 @@ export async function openConsolidatedQuery(
       .where('parameters', '=', canonical)
       .where('status', '=', 'processing')
       .executeTakeFirst();
-    // None when it ended a moment ago: then there is room for this one.
+    // Undefined when that query has just ended: the next insert then succeeds.
     if (running !== undefined) return { query: toQuery(running), isNew: false };
   }
 }
@@ -80,7 +80,7 @@ export async function readConsolidatedQuery(
   return row && toQuery(row);
 }
 
-/** Those of a patient that are in progress, newest first; there are as many as there are different parameters. */
+/** A patient's queries in progress, newest first; at most one for each set of parameters. */
 export async function listRunningQueries(
   tx: AccountTx,
   patientId: string,
@@ -98,7 +98,7 @@ export async function listRunningQueries(
   return rows.map(toQuery);
 }
 
-/** Undefined when the patient never had one. */
+/** The status of the patient's newest query; undefined without any. */
 export async function latestStatus(
   tx: AccountTx,
   patientId: string,
@@ -114,7 +114,7 @@ export async function latestStatus(
   return row?.status;
 }
 
-/** Processing → completed or failed. Undefined when it has ended before, or is gone with its patient. */
+/** Ends a query in progress. Returns undefined when it has already ended or was deleted with its patient. */
 export async function endConsolidatedQuery(
   tx: AccountTx,
   requestId: string,
@@ -148,10 +148,10 @@ export interface OwnedRequest {
   requestId: string;
 }
 
-/** How long a started workflow is trusted to be there before it is looked for again. */
+/** How long a workflow is assumed to be running after its start before this is checked again. */
 const LOOK_AGAIN = sql`interval '15 minutes'`;
 
-/** Queries in progress whose workflow nobody started, or was started long ago; over all accounts, oldest first. */
+/** Queries in progress, in all accounts, whose workflow has not been started or was started long ago; oldest first. */
 export async function consolidatedToEnsure(
   tx: SystemTx,
   { olderThanMs, limit }: { olderThanMs: number; limit: number },
@@ -174,7 +174,7 @@ export async function consolidatedToEnsure(
     .execute();
 }
 
-/** Results of queries that ended so long ago. */
+/** Results of queries that ended more than `endedBeforeDays` days ago. */
 export async function resultsToDelete(
   tx: SystemTx,
   { endedBeforeDays, limit }: { endedBeforeDays: number; limit: number },
@@ -210,7 +210,7 @@ function toQuery(row: Selectable<Database['consolidated_query']>): StoredConsoli
     dateTo: row.date_to ?? undefined,
     metadata: row.metadata ?? undefined,
     reason: row.reason ?? undefined,
-    // What is past its retention is as good as not there.
+    // A deleted result is not returned.
     result: row.result_deleted_at === null ? (row.result ?? undefined) : undefined,
     createdAt: row.created_at,
     endedAt: row.ended_at ?? undefined,

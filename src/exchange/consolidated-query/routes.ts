@@ -24,7 +24,7 @@ import {
 import { consolidatedResultUrl, RESULT_FORMATS } from './result-link.ts';
 import { serializeConsolidatedQuery } from './serializers.ts';
 
-/** Starts of an account in a minute (interface-decisions.md, Limits). */
+/** Default limit of starts per account and minute (docs/interface.md, "Limits"). */
 export const CONSOLIDATED_STARTS_PER_MINUTE = 120;
 const LISTED_MAX = 500;
 const HINT =
@@ -41,7 +41,7 @@ const filterOf = ({ resources, dateFrom, dateTo }: FilterQuery): ConsolidatedFil
   dateTo,
 });
 
-/** E13 and the operations around it. */
+/** The operations on consolidated data, such as "E13. Get consolidated data query status". */
 export function addConsolidatedRoutes(
   operations: Operations,
   deps: Pick<GatewayPlatform, 'store' | 'publicBaseUrl' | 'links'> & {
@@ -87,7 +87,7 @@ export function addConsolidatedRoutes(
     });
   });
 
-  // Not in one transaction: the record is brought up to date first, and a slow reader holds no connection.
+  // Not in one transaction: the record is merged first, and a slow reader must not hold a connection.
   operations.act('getConsolidated', async ({ params, query, caller }) => {
     const { id: accountId } = caller.account;
     const { id: patientId } = await deps.store.asAccount(accountId, (tx) => patientOf(tx, params.id));
@@ -101,7 +101,7 @@ export function addConsolidatedRoutes(
     });
     return {
       status: 200 as const,
-      // The schema says what the text is; it goes out as it is made, unread.
+      // The schema documents the JSON; the text is streamed without being parsed.
       body: Readable.from(bundle) as unknown as { resourceType: 'Bundle'; type: string },
       headers: { 'content-type': 'application/fhir+json; charset=utf-8', 'cache-control': 'no-store' },
       patientId,
@@ -147,10 +147,10 @@ const limitOf = ({ account }: Caller): StartLimit => ({
 });
 
 const OPERATION = 'readConsolidatedResult';
-/** A summary is shown by itself: nothing runs in it, and nothing is loaded. */
+/** For summaries shown in a browser: no scripts, no external resources, no framing. */
 const SUMMARY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox";
 
-/** What `medical.consolidated-data` points to: the signed link is the permission. */
+/** The route behind the result URLs in `medical.consolidated-data`: the signed link authorizes the request. */
 export function addConsolidatedResultRoute(
   app: FastifyInstance,
   deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'linkSigningKey'>,
@@ -168,7 +168,7 @@ export function addConsolidatedResultRoute(
     return (
       reply
         .type(result.contentType)
-        // A name of our own making: nothing of a source's can get into the header.
+        // A generated name, so that no text of a source gets into the header.
         .header('content-disposition', `inline; filename="medical-record-${targetId}.${extension}"`)
         .header('content-length', result.sizeBytes)
         .send(await deps.blobs.get(result.ref))

@@ -1,7 +1,7 @@
 import type { ConsolidatedQuery } from '../../contract/consolidated-query.ts';
 import type { StoredConsolidatedQuery } from './query-store.ts';
 
-/** interface.md, ConsolidatedQuery. */
+/** docs/interface.md, "E13. Get consolidated data query status". */
 export function serializeConsolidatedQuery(query: StoredConsolidatedQuery): ConsolidatedQuery {
   const { requestId, status, conversionType, resources, dateFrom, dateTo, reason, createdAt } = query;
   return {

@@ -8,7 +8,7 @@ import type { AccountTx } from '../platform/database/database.ts';
 import { insertEvent } from '../platform/outbox/event-store.ts';
 import { endConsolidatedQuery, type StoredConsolidatedQuery } from './query-store.ts';
 
-/** Ends a query and announces it in the same transaction. Resolves to undefined when it had ended before. */
+/** Ends a query and writes its webhook event in the same transaction. Resolves to undefined if it had already ended. */
 export const completeConsolidated = (
   tx: AccountTx,
   requestId: string,
@@ -32,7 +32,7 @@ async function end(
   const { patientId, endedAt = new Date(), metadata } = query;
   const patient = await findPatient(tx, patientId);
   const type = CONSOLIDATED_DATA_EVENT_TYPE;
-  const told: ConsolidatedDataEvent['patients'][number] = {
+  const announced: ConsolidatedDataEvent['patients'][number] = {
     patientId,
     externalId: patient?.externalId ?? undefined,
     ...(Object.keys(patient?.additionalIdentifiers ?? {}).length === 0
@@ -50,13 +50,13 @@ async function end(
     occurredAt: endedAt,
     body: {
       meta: { requestId, when: endedAt.toISOString(), type, ...(metadata && { data: metadata }) },
-      patients: [told],
+      patients: [announced],
     },
   });
   return query;
 }
 
-/** The attachment's url is put in when the webhook is sent (decision 3). */
+/** The Bundle of the event. The attachment's url is added when the webhook is sent (decision 3). */
 function bundleOf({ requestId, patientId }: StoredConsolidatedQuery, result: BlobRef, at: Date) {
   return {
     resourceType: 'Bundle' as const,

@@ -3,16 +3,16 @@ import { HTML_STYLE } from '../records/summary/html-style.ts';
 import { escapeHtml } from '../records/summary/render-html.ts';
 import {
   type Block,
-  type Cell,
-  plainText,
+  type DocumentCell,
   type ReadableDocument,
   type Run,
+  runsText,
   type Section,
 } from './readable-document.ts';
 
 /**
- * One page that needs nothing else: no script, no image, no address but those within it. It is made of text only and
- * escaped as it is made; that the result has none but these elements is checked once more by sanitize-html.
+ * Renders one self-contained HTML page: no scripts, no images, links only within the page. All content is plain text and
+ * is escaped here; as a second safeguard, sanitize-html removes any element that is not in the list below.
  */
 export function* ccdaHtml(document: ReadableDocument): Generator<string> {
   const { title, facts, sections } = document;
@@ -40,8 +40,7 @@ function sectionHtml({ title, blocks, sections }: Section, id: string, level: nu
     ...blocks.map((block) => blockHtml(block, title)),
     ...sections.map((section, index) => sectionHtml(section, `${id}-${index + 1}`, level + 1)),
   ];
-  const body =
-    inner.length === 0 ? '<p class="muted">Nothing is written in this section.</p>' : inner.join('\n');
+  const body = inner.length === 0 ? '<p class="muted">This section is empty.</p>' : inner.join('\n');
   return `<section id="${id}"><${heading}>${escapeHtml(title)}</${heading}>\n${body}</section>\n`;
 }
 
@@ -62,7 +61,7 @@ function blockHtml(block: Block, label: string): string {
   }
 }
 
-/** An item of one paragraph is that paragraph's text. */
+/** A list item with a single paragraph is rendered as its text, without a `p` element. */
 function itemHtml(item: readonly Block[], label: string): string {
   const [only] = item;
   return item.length === 1 && only?.kind === 'paragraph'
@@ -70,15 +69,15 @@ function itemHtml(item: readonly Block[], label: string): string {
     : item.map((block) => blockHtml(block, label)).join('');
 }
 
-/** Dates and times are not broken into lines. */
+/** Dates and times, which must not be wrapped. */
 const TIME = /^[\d\s:.,/TZ+-]{1,30}$/;
 
-const rowHtml = (cells: readonly Cell[]): string =>
+const rowHtml = (cells: readonly DocumentCell[]): string =>
   `<tr>${cells
     .map(({ runs, isHeading, columns, rows }) => {
       const tag = isHeading ? 'th' : 'td';
       const spans = `${columns > 1 ? ` colspan="${columns}"` : ''}${rows > 1 ? ` rowspan="${rows}"` : ''}`;
-      const time = TIME.test(plainText(runs)) ? ' class="time"' : '';
+      const time = TIME.test(runsText(runs)) ? ' class="time"' : '';
       return `<${tag}${spans}${time}>${runsHtml(runs)}</${tag}>`;
     })
     .join('')}</tr>`;
@@ -109,11 +108,11 @@ const clean = (html: string): string =>
       th: ['class', 'colspan', 'rowspan'],
     },
     allowedSchemes: [],
-    // Within the page only.
+    // Links may only point within the page.
     exclusiveFilter: ({ tag, attribs }) => tag === 'a' && !/^#[\w-]+$/.test(attribs.href ?? ''),
   });
 
-/** Beyond the style of the medical record summary. */
+/** Extends the style of the medical record summary. */
 const STYLE = `${HTML_STYLE}
 h1 { font-size: 1.5rem; overflow-wrap: anywhere; }
 h3, h4, h5, h6 { margin: 1.2rem 0 .4rem; font-size: 1rem; color: var(--accent); }

@@ -2,12 +2,12 @@ import { ACCENT, type Element, PdfPages, SOFT, type TextStyle } from '../records
 import { PdfTable } from '../records/summary/pdf-table.ts';
 import { NOT_WHOLE } from '../records/summary/render-pdf.ts';
 import { pdfColumns } from './pdf-columns.ts';
-import { type Block, plainText, type ReadableDocument, type Section } from './readable-document.ts';
+import { type Block, type ReadableDocument, runsText, type Section } from './readable-document.ts';
 
 const TEXT = { size: 9 } as const;
 const INDENT = 14;
 
-/** A tagged PDF: title, patient and page number on each page, table heads repeated, bookmarks. */
+/** Renders a tagged PDF: title, patient and page number on each page, repeated table heads, bookmarks. */
 export async function ccdaPdf(document: ReadableDocument): Promise<Uint8Array> {
   const writer = new DocumentWriter(document);
   for (const section of document.sections) writer.section(section, 2);
@@ -37,7 +37,7 @@ class DocumentWriter {
     const pages = this.#pages;
     const outer = this.#parent;
     this.#parent = pages.element('Sect');
-    // A heading alone at the end of a page helps nobody.
+    // Avoids a heading alone at the end of a page.
     if (pages.room < 90) pages.newPage();
     pages.y += 8;
     if (level === 2) pages.bookmark(title);
@@ -49,7 +49,7 @@ class DocumentWriter {
     if (level === 2) pages.artifact('Layout', () => pages.rule(pages.y));
     pages.y += 5;
     if (blocks.length + sections.length === 0)
-      this.#lines('P', 'Nothing is written in this section.', { ...TEXT, color: SOFT });
+      this.#lines('P', 'This section is empty.', { ...TEXT, color: SOFT });
     for (const block of blocks) this.#block(block, title, 0);
     for (const section of sections) this.section(section, level + 1);
     this.#parent.end();
@@ -69,7 +69,7 @@ class DocumentWriter {
       case 'paragraph': {
         const isBold = block.runs.every(({ style }) => style === 'bold');
         const style = isBold ? ({ ...TEXT, font: 'Helvetica-Bold' } as const) : TEXT;
-        this.#lines('P', plainText(block.runs), style, indent);
+        this.#lines('P', runsText(block.runs), style, indent);
         this.#pages.y += 3;
         return;
       }
@@ -86,7 +86,7 @@ class DocumentWriter {
 
   #item([first, ...rest]: readonly Block[], mark: string, caption: string, indent: number): void {
     const isText = first?.kind === 'paragraph';
-    this.#lines('P', isText ? `${mark} ${plainText(first.runs)}` : mark, TEXT, indent + INDENT);
+    this.#lines('P', isText ? `${mark} ${runsText(first.runs)}` : mark, TEXT, indent + INDENT);
     const blocks = isText || first === undefined ? rest : [first, ...rest];
     for (const block of blocks) this.#block(block, caption, indent + 2 * INDENT);
   }
@@ -115,7 +115,7 @@ class DocumentWriter {
     });
   }
 
-  /** Lines that go on on the next page where there is no room. */
+  /** Draws lines of text; they continue on the next page when the current one is full. */
   #lines(type: string, text: string, style: TextStyle & { size: number }, indent = 0): void {
     const pages = this.#pages;
     const height = style.size * 1.25;

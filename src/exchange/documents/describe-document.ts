@@ -2,19 +2,19 @@ import { clinicalTime } from '../records/rules/dates.ts';
 import { type Json, objectsOf, textOf } from '../records/rules/json.ts';
 import type { ListedDocument } from './document-store.ts';
 
-/** What is wanted of a patient's documents. */
+/** Selects documents of a patient; all conditions must match. */
 export interface DocumentFilter {
-  /** YYYY-MM-DD, inclusive; of the document's own date. What has none is kept. */
+  /** YYYY-MM-DD, inclusive; compared with the document's own date. Undated documents always match. */
   dateFrom?: string;
   /** YYYY-MM-DD, inclusive. */
   dateTo?: string;
-  /** To be found in title, description, type or category; case does not count. */
+  /** Text to search in title, description, type and category, ignoring case. */
   content?: string;
-  /** The newest so many. */
+  /** Returns only this many of the newest documents. Default: all. */
   count?: number;
 }
 
-/** Those that the filter lets through, newest first, undated last. The dates are those of the consolidated record. */
+/** The documents that match the filter, newest first, undated last. Dates are determined as in the consolidated record. */
 export function selectDocuments(
   documents: readonly ListedDocument[],
   { dateFrom, dateTo, content, count }: DocumentFilter,
@@ -54,14 +54,14 @@ function wordsOf(document: ListedDocument): string {
     .toLowerCase();
 }
 
-/** What the source calls the file. */
+/** The file's title at the source. */
 export function titleOf({ reference, contentType }: ListedDocument): string | undefined {
   const attachments = objectsOf(reference?.content).flatMap(({ attachment }) => objectsOf(attachment));
   const own = attachments.find((attachment) => attachment.contentType === contentType) ?? attachments[0];
   return textOf(own?.title)?.trim() || undefined;
 }
 
-/** What a person would call the document: its description, title, or kind. */
+/** A description for readers: the document's description, otherwise its title, otherwise its type. */
 export function descriptionOf(document: ListedDocument): string | undefined {
   const [type] = objectsOf(document.reference?.type);
   return (

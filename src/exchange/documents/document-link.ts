@@ -1,12 +1,12 @@
 import type { DocumentUrlsEvent } from '../../contract/documents.ts';
 import type { LinkMaker } from '../platform/links/signed-link.ts';
 
-/** interface.md, E14 */
+/** docs/interface.md, "E14. Get document URL" */
 export const DOWNLOAD_LINK_MS = 60_000;
-/** A receiver has many documents to fetch one after another (decision 34). */
+/** Longer, because the receiver of the webhook fetches many documents one after another (decision 34). */
 export const WEBHOOK_LINK_MS = 3_600_000;
 
-/** @param targetId id of a document, or of its rendition */
+/** A signed download URL. @param targetId id of a document or of a rendition */
 export const documentUrl = (
   links: LinkMaker,
   accountId: string,
@@ -14,7 +14,7 @@ export const documentUrl = (
   lifetimeMs = DOWNLOAD_LINK_MS,
 ): string => links.url('document', { accountId, targetId }, lifetimeMs);
 
-/** Puts a link to each document into the event. */
+/** Adds a download URL to each document of the event. */
 export function withDocumentUrls(
   links: LinkMaker,
   accountId: string,

@@ -4,10 +4,10 @@ import type { RecordSource } from '../../contract/primitives.ts';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 import { isTakenBack } from '../records/taken-back.ts';
 
-/** A file as it came: an attachment of a source or of a message, or an answer that resources came in. */
+/** A stored file: an attachment from a source or a message, or a source's response that contained resources. */
 export interface StoredDocument {
   id: string;
-  /** Null: of a message about somebody whom the account does not know. */
+  /** Null for a message that could not be assigned to a patient. */
   patientId: string | null;
   source: RecordSource;
   fileName: string;
@@ -16,24 +16,23 @@ export interface StoredDocument {
   blobRef: string;
 }
 
-/** One that was looked up, whether it is listed or not. */
+/** A document found by name or id, whether or not it is listed. */
 export interface FoundDocument extends StoredDocument {
-  /** Its source took it back: its content must not be handed out any more. */
+  /** Whether its source has withdrawn it; its content must then not be returned. */
   isTakenBack: boolean;
 }
 
-/** A document and what its source says of it. */
+/** A document with its source's DocumentReference. */
 export interface ListedDocument extends StoredDocument {
   patientId: string;
   collectedAt: Date;
-  /** The DocumentReference as it was delivered; null when there is none. */
+  /** The DocumentReference as delivered; null when there is none. */
   reference: Record<string, unknown> | null;
 }
 
 /**
- * A patient's documents, each as the newest query that brought it did, files of the same content once; and what came with
- * messages. Answers of sources are not among them, nor are documents that their source took back or entered in
- * error.
+ * A patient's documents from sources and messages: of each document the files delivered by the newest query, equal files
+ * once. Stored responses of sources are not included, nor are documents that their source has withdrawn.
  */
 export async function listDocuments(tx: AccountTx, patientId: string): Promise<ListedDocument[]> {
   const { rows } = await sql<ListedDocument>`
@@ -70,7 +69,7 @@ const DOCUMENT = [
 export const findDocumentByName = (tx: AccountTx, fileName: string): Promise<FoundDocument | undefined> =>
   documents(tx).where('file_name', '=', fileName).executeTakeFirst();
 
-/** An attachment by its id, which messages name. */
+/** Finds an attachment by its id, which messages refer to. */
 export const findAttachment = (tx: AccountTx, id: string): Promise<FoundDocument | undefined> =>
   documents(tx).where('id', '=', id).where('kind', '=', 'attachment').executeTakeFirst();
 
@@ -80,7 +79,7 @@ export const findDocument = (tx: AccountTx, id: string): Promise<FoundDocument |
 const documents = (tx: AccountTx) =>
   tx.db.selectFrom('document').select(DOCUMENT).select(isTakenBack('document').as('isTakenBack'));
 
-/** A document converted for people. */
+/** A document converted to html or pdf. */
 export interface Rendition {
   id: string;
   format: DocumentFormat;
@@ -90,7 +89,7 @@ export interface Rendition {
 
 const RENDITION = ['id', 'format', 'size_bytes as sizeBytes', 'blob_ref as blobRef'] as const;
 
-/** One that is not about to be deleted. */
+/** The newest rendition that will not be deleted soon. */
 export async function findRendition(
   tx: AccountTx,
   documentId: string,
@@ -107,7 +106,7 @@ export async function findRendition(
     .executeTakeFirst();
 }
 
-/** False when the document has been deleted meanwhile. */
+/** Returns false when the document has been deleted in the meantime. */
 export async function insertRendition(
   tx: AccountTx,
   documentId: string,
@@ -121,7 +120,7 @@ export async function insertRendition(
   return rows.length > 0;
 }
 
-/** A rendition and the document it was made of. */
+/** A rendition with the document it was made from. */
 export async function findRenditionById(
   tx: AccountTx,
   id: string,
@@ -138,8 +137,9 @@ export async function findRenditionById(
 }
 
 /**
- * Deletes renditions that were made more than a day ago, over all accounts; their blobs are noted for erasure as they
- * go. Returns how many.
+ * Deletes renditions older than a day, in all accounts; a trigger records their blobs for erasure.
+ *
+ * @returns number of deleted renditions
  */
 export async function deleteOldRenditions(tx: SystemTx, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`

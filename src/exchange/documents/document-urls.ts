@@ -6,8 +6,8 @@ import { insertEvent } from '../platform/outbox/event-store.ts';
 import { listDocuments } from './document-store.ts';
 
 /**
- * Announces links to all documents of a patient. What they lead to is known at once, so there is nothing to run: the
- * webhook is the whole work (decision 34). Links are put in when it is sent.
+ * Announces download URLs for all documents of a patient by webhook. The documents are known at once, so no workflow is
+ * needed: the event is all (decision 34). The URLs are added when the webhook is sent.
  */
 export async function announceDocumentUrls(
   tx: AccountTx,
@@ -17,7 +17,7 @@ export async function announceDocumentUrls(
   const type = DOCUMENT_URLS_EVENT_TYPE;
   const documents = await listDocuments(tx, patientId);
   const occurredAt = new Date();
-  const told: Omit<DocumentUrlsEvent['patients'][number], 'documents'> = {
+  const announced: Omit<DocumentUrlsEvent['patients'][number], 'documents'> = {
     patientId,
     externalId: externalId ?? undefined,
     ...(Object.keys(additionalIdentifiers ?? {}).length === 0
@@ -35,7 +35,7 @@ export async function announceDocumentUrls(
       meta: { requestId, when: occurredAt.toISOString(), type },
       patients: [
         {
-          ...told,
+          ...announced,
           documents: documents.map(({ id, fileName, contentType, sizeBytes }) => ({
             id,
             fileName,

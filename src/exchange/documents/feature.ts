@@ -9,7 +9,7 @@ import type { Platform } from '../platform/platform.ts';
 import { createDocumentRenditions, type DocumentRenditions } from './renditions.ts';
 import { addDocumentLinkRoute, addDocumentRoutes } from './routes.ts';
 
-/** The sources' documents: E14, their list, and C-CDA documents as html or pdf. */
+/** The sources' documents: list, download URLs ("E14. Get document URL"), C-CDA documents as html or pdf. */
 export const documentsFeature = {
   open({ store, blobs }: Platform): OpenFeature<{ documentRenditions: DocumentRenditions }> {
     const documentRenditions = createDocumentRenditions({ store, blobs });

@@ -1,4 +1,4 @@
-/** Ending of the name of a file that is kept under its content type. */
+/** The file name extension for a content type. */
 export function extensionOf(contentType: string): string {
   if (contentType.includes('ndjson')) return 'ndjson';
   if (contentType.includes('json')) return 'json';

@@ -1,14 +1,14 @@
 import type { Column } from '../records/summary/parts.ts';
-import { type Block, type Cell, plainText } from './readable-document.ts';
+import { type Block, type DocumentCell, runsText } from './readable-document.ts';
 
 type Table = Extract<Block, { kind: 'table' }>;
 
-/** Rows that say how wide the columns are; more of them say the same. */
+/** Number of rows used to determine column widths; more would hardly change them. */
 const MEASURED_ROWS = 200;
-/** Characters: narrower than the first no column gets, longer than the second counts no more. */
+/** Text lengths, in characters, are clamped to this range when widths are determined. */
 const [SHORTEST, LONGEST] = [5, 60];
 
-/** The table as rows of one text for each column, and columns as wide as what stands in them asks for. */
+/** Converts a table to rows with one text per column, and to columns whose widths fit their content. */
 export function pdfColumns(table: Table): { columns: Column[]; rows: string[][] } {
   const count = Math.max(...[...table.head, ...table.rows].map(columnsOf));
   const [head, body] = [grid(table.head, count), grid(table.rows, count)];
@@ -20,11 +20,12 @@ export function pdfColumns(table: Table): { columns: Column[]; rows: string[][] 
   return { columns, rows: body };
 }
 
-const columnsOf = (cells: readonly Cell[]): number => cells.reduce((sum, { columns }) => sum + columns, 0);
+const columnsOf = (cells: readonly DocumentCell[]): number =>
+  cells.reduce((sum, { columns }) => sum + columns, 0);
 const unique = (texts: readonly (string | undefined)[]): string =>
   [...new Set(texts.filter(Boolean))].join(' ');
 
-/** Between its longest word, which is not to be broken, and its longest text. */
+/** A width between the longest word, which should not be broken, and the longest text. */
 function widthOf(texts: readonly string[]): number {
   const longestOf = (parts: readonly string[]) => Math.max(SHORTEST, ...parts.map(({ length }) => length));
   const word = Math.min(longestOf(texts.flatMap((text) => text.split(/\s+/))), LONGEST / 2);
@@ -32,9 +33,9 @@ function widthOf(texts: readonly string[]): number {
   return word + (whole - word) / 2;
 }
 
-/** Cells in their places; what spans several is written in the first. */
-function grid(rows: readonly (readonly Cell[])[], count: number): string[][] {
-  // How many further rows each column is taken for by a cell above.
+/** Puts cells into their grid positions; the text of a spanning cell is in its first position. */
+function grid(rows: readonly (readonly DocumentCell[])[], count: number): string[][] {
+  // For each column, the number of further rows that a cell above still covers.
   const taken: number[] = Array.from({ length: count }, () => 0);
   return rows.map((cells) => {
     const texts: string[] = Array.from({ length: count }, () => '');
@@ -43,8 +44,8 @@ function grid(rows: readonly (readonly Cell[])[], count: number): string[][] {
     let column = 0;
     for (const cell of cells) {
       while (isTaken[column]) column += 1;
-      const text = plainText(cell.runs);
-      // Beyond the last column there is none when spans overlap: with the last one it is still read.
+      const text = runsText(cell.runs);
+      // Overlapping spans may push a cell beyond the last column; its text is appended to the last column.
       const at = Math.min(column, count - 1);
       texts[at] = [texts[at], text].filter(Boolean).join(' ');
       for (let next = column; next < Math.min(count, column + cell.columns); next += 1)

@@ -1,16 +1,16 @@
 import { dayText, momentText, periodText } from '../records/summary/words.ts';
 import { readNarrative } from './read-narrative.ts';
-import type { Block, Fact, ReadableDocument, Section } from './readable-document.ts';
+import type { Block, HeaderField, ReadableDocument, Section } from './readable-document.ts';
 import { elementAt, elementsAt, textWithin, type XmlElement } from './xml-tree.ts';
 
-/** A CDA document (root `ClinicalDocument`) as a person reads it: its header and the narrative of its sections. */
+/** Reads what people see of a CDA document (root `ClinicalDocument`): header and section narratives. */
 export function readCcda(root: XmlElement): ReadableDocument {
   const patients = elementsAt(root, 'recordTarget', 'patientRole');
   const names = patients.flatMap((role) => namesOf(elementAt(role, 'patient')));
   const births = patients.flatMap((role) => dayText(isoTime(elementAt(role, 'patient', 'birthTime'))) ?? []);
   return {
     title: textWithin(elementAt(root, 'title')) || codeText(elementAt(root, 'code')) || 'Clinical document',
-    patient: names.join(', ') || 'Nobody named',
+    patient: names.join(', ') || 'No patient named',
     birthDate: births[0] ?? 'not given',
     facts: [...patients.flatMap(patientFacts), ...documentFacts(root)],
     sections: [
@@ -28,7 +28,7 @@ function toSection(section: XmlElement): Section {
   };
 }
 
-/** A body that is no C-CDA: text is shown, anything else is named. */
+/** A `nonXMLBody`: plain text is shown; for other types a note says that the content is not shown. */
 function otherBody(text: XmlElement): Section {
   const type = text.attributes.mediaType ?? 'text/plain';
   const isText = type.startsWith('text/plain');
@@ -37,12 +37,12 @@ function otherBody(text: XmlElement): Section {
     isText && text.attributes.representation === 'B64'
       ? Buffer.from(content, 'base64').toString('utf8')
       : content;
-  const note = `The content of this document is a file of the type ${type}, which is not shown here; the document itself holds it.`;
+  const note = `The content of this document is a file of type ${type}, which cannot be shown here. Download the original document to read it.`;
   const paragraph: Block = { kind: 'paragraph', runs: [{ text: isText ? shown : note }] };
   return { title: 'Content', blocks: [paragraph], sections: [] };
 }
 
-function patientFacts(role: XmlElement): Fact[] {
+function patientFacts(role: XmlElement): HeaderField[] {
   const patient = elementAt(role, 'patient');
   return facts([
     ['Patient', namesOf(patient).join(', ')],
@@ -59,7 +59,7 @@ function patientFacts(role: XmlElement): Fact[] {
   ]);
 }
 
-function documentFacts(root: XmlElement): Fact[] {
+function documentFacts(root: XmlElement): HeaderField[] {
   const custodian = elementAt(root, 'custodian', 'assignedCustodian', 'representedCustodianOrganization');
   const care = elementAt(root, 'documentationOf', 'serviceEvent', 'effectiveTime');
   const visit = elementAt(root, 'componentOf', 'encompassingEncounter', 'effectiveTime');
@@ -78,7 +78,7 @@ function documentFacts(root: XmlElement): Fact[] {
   ]);
 }
 
-const facts = (pairs: readonly (readonly [string, string])[]): Fact[] =>
+const facts = (pairs: readonly (readonly [string, string])[]): HeaderField[] =>
   pairs.flatMap(([label, value]) => (value === '' ? [] : [{ label, value }]));
 const isThere = (text: string): boolean => text !== '';
 
@@ -116,7 +116,7 @@ function periodOf(time: XmlElement | undefined): string {
   return periodText({ start, end }) ?? dayText(isoTime(time)) ?? '';
 }
 
-/** An HL7 time (`YYYYMMDDHHMMSS[.s][±ZZZZ]`) as FHIR writes it, as far as it is given; what is none says nothing. */
+/** Converts an HL7 time (`YYYYMMDDHHMMSS[.s][±ZZZZ]`) to FHIR's format with the precision given; undefined if invalid. */
 function isoTime(time: XmlElement | undefined): string | undefined {
   const match = /^(\d{4})(\d{2})?(\d{2})?(?:(\d{2})(\d{2})?[\d.]*)?(?:([+-]\d{2})(\d{2}))?$/.exec(
     time?.attributes.value?.trim() ?? '',

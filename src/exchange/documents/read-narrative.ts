@@ -1,13 +1,13 @@
-import type { Block, Cell, Run } from './readable-document.ts';
+import type { Block, DocumentCell, Run } from './readable-document.ts';
 import { elementsOf, isElement, type XmlElement, type XmlNode } from './xml-tree.ts';
 
-/** More columns than any page has room for. */
+/** Limit for colspan and rowspan; more than fits on any page. */
 const SPAN_MAX = 50;
 const NOT_SHOWN = 'Image or other media, not shown here';
 
 /**
- * The narrative of a section (CDA R2, StrucDoc.Text) as blocks. Addresses, styles and media are left behind; of an
- * element that nobody knows the text is kept, for nothing that was written may get lost.
+ * Converts the narrative of a section (CDA R2, StrucDoc.Text) to blocks. Links, style sheets and media are dropped; the
+ * text of unknown elements is kept, so that no text is lost.
  */
 export function readNarrative(text: XmlElement): Block[] {
   return blocksOf(text.children);
@@ -33,7 +33,7 @@ function blocksOf(nodes: readonly XmlNode[]): Block[] {
   return blocks;
 }
 
-/** Undefined for what stands within a line. */
+/** Undefined for inline elements. */
 function blockOf(element: XmlElement): Block[] | undefined {
   switch (element.name) {
     case 'paragraph':
@@ -65,8 +65,8 @@ function listOf(list: XmlElement): Block[] {
 }
 
 function tableOf(table: XmlElement): Block[] {
-  const head: Cell[][] = [];
-  const rows: Cell[][] = [];
+  const head: DocumentCell[][] = [];
+  const rows: DocumentCell[][] = [];
   const rest: XmlNode[] = [];
   for (const part of table.children) {
     if (!isElement(part)) rest.push(part);
@@ -75,13 +75,13 @@ function tableOf(table: XmlElement): Block[] {
     else if (part.name === 'tbody' || part.name === 'tfoot') rows.push(...elementsOf(part).map(cellsOf));
     else if (part.name !== 'col' && part.name !== 'colgroup') rest.push(part);
   }
-  const isFilled = (cells: Cell[]) => cells.some(hasText);
-  // A head without a row says nothing, but it was written.
+  const isFilled = (cells: DocumentCell[]) => cells.some(hasText);
+  // A table with a head but no rows is kept: no text may be lost.
   const block: Block = { kind: 'table', head: head.filter(isFilled), rows: rows.filter(isFilled) };
   return [...blocksOf(rest), ...(block.head.length + block.rows.length === 0 ? [] : [block])];
 }
 
-function cellsOf(row: XmlElement): Cell[] {
+function cellsOf(row: XmlElement): DocumentCell[] {
   return elementsOf(row)
     .filter(({ name }) => name === 'td' || name === 'th')
     .map((cell) => ({
@@ -97,7 +97,7 @@ function span(text: string | undefined): number {
   return Number.isInteger(value) && value >= 1 ? Math.min(value, SPAN_MAX) : 1;
 }
 
-/** Blocks as lines, for there are no blocks within a cell. */
+/** Flattens blocks to lines, because a cell cannot contain blocks. */
 const linesOf = (blocks: readonly Block[]): Run[] => blocks.flatMap(linesOfBlock);
 
 function linesOfBlock(block: Block): Run[] {
@@ -139,7 +139,7 @@ function runsOf(node: XmlNode, style?: Run['style']): Run[] {
 const runsWithin = (element: XmlElement, style?: Run['style']): Run[] =>
   element.children.flatMap((child) => runsOf(child, style));
 
-/** HL7's own codes; those of a sender's style sheet say nothing without it. */
+/** Only HL7's own style codes; those of a sender's style sheet are unknown to us. */
 function styleOf(codes: string | undefined): Run['style'] | undefined {
   const known = { Bold: 'bold', Italics: 'italic', Underline: 'underline' } as const;
   for (const code of codes?.split(/\s+/) ?? []) {
@@ -148,7 +148,7 @@ function styleOf(codes: string | undefined): Run['style'] | undefined {
   return undefined;
 }
 
-/** Runs of one style joined, blanks only between words, no empty lines at the ends. */
+/** Joins runs of the same style, collapses spaces, and removes empty lines at both ends. */
 function tidy(runs: readonly Run[]): Run[] {
   const joined: Run[] = [];
   let before = '\n';

@@ -1,15 +1,15 @@
-/** A clinical document as a person reads it: what html and pdf are both made of. Plain text only, no markup. */
+/** The readable content of a clinical document, rendered as html or pdf. Plain text only, no markup. */
 export interface ReadableDocument {
   title: string;
-  /** Whom it is about, for the head of each page. */
+  /** The patient's name, for the head of each page. */
   patient: string;
   birthDate: string;
-  /** What its header says, in the order it is shown. */
-  facts: Fact[];
+  /** The fields of the document header, in display order. */
+  facts: HeaderField[];
   sections: Section[];
 }
 
-export interface Fact {
+export interface HeaderField {
   label: string;
   value: string;
 }
@@ -23,7 +23,7 @@ export interface Section {
 export type Block =
   | { kind: 'paragraph'; runs: Run[] }
   | { kind: 'list'; ordered: boolean; items: Block[][] }
-  | { kind: 'table'; head: Cell[][]; rows: Cell[][] };
+  | { kind: 'table'; head: DocumentCell[][]; rows: DocumentCell[][] };
 
 /** Text in one style; a line break is `\n`. */
 export interface Run {
@@ -31,12 +31,13 @@ export interface Run {
   style?: 'bold' | 'italic' | 'underline';
 }
 
-export interface Cell {
-  /** A list or table within a cell is lines of it. */
+export interface DocumentCell {
+  /** Lists and tables within a cell are flattened to lines. */
   runs: Run[];
   isHeading: boolean;
   columns: number;
   rows: number;
 }
 
-export const plainText = (runs: readonly Run[]): string => runs.map(({ text }) => text).join('');
+/** The text of runs, without their styles. */
+export const runsText = (runs: readonly Run[]): string => runs.map(({ text }) => text).join('');

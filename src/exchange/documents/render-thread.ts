@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import type { DocumentFormat } from '../../contract/documents.ts';
 import { type Rendering, renderDocument } from './render.ts';
 
-/** What the thread is asked; it answers each with one `Rendering`, in order. */
+/** A message to the thread, which answers each with one `Rendering`, in order. */
 export interface RenderJob {
   bytes: Uint8Array;
   format: DocumentFormat;
@@ -10,6 +10,8 @@ export interface RenderJob {
 
 parentPort?.on('message', ({ bytes, format }: RenderJob) => {
   void renderDocument(bytes, format)
-    .catch((): Rendering => ({ kind: 'refused', reason: 'it is not as C-CDA documents are' }))
+    .catch(
+      (): Rendering => ({ kind: 'refused', reason: 'it does not have the structure of a C-CDA document' }),
+    )
     .then((rendering) => parentPort?.postMessage(rendering));
 });

@@ -5,19 +5,19 @@ import { ccdaPdf } from './ccda-pdf.ts';
 import { readCcda } from './read-ccda.ts';
 import { parseXml } from './xml-tree.ts';
 
-/** A document as a file for people, or why there is none; a reason goes on after "This document cannot be converted: ". */
+/** A rendered document, or why it could not be rendered; the reason completes "This document cannot be converted: ". */
 export type Rendering =
   | { kind: 'rendered'; bytes: Uint8Array }
   | { kind: 'not-xml' }
   | { kind: 'refused'; reason: string };
 
-/** Bytes of a C-CDA document as html or pdf. Trusts nothing in them; takes about 0.3 s and 100 MB for each MB. */
+/** Renders a C-CDA document as html or pdf. The input is not trusted. Takes about 0.3 s and 100 MB of memory per MB. */
 export async function renderDocument(bytes: Uint8Array, format: DocumentFormat): Promise<Rendering> {
   const xml = openXml(bytes);
   if (xml.kind === 'refused') {
     return xml.reason === 'it is not XML' ? { kind: 'not-xml' } : { kind: 'refused', reason: xml.reason };
   }
-  if (!isClinicalDocument(xml.text)) return { kind: 'refused', reason: 'it is XML, but no C-CDA document' };
+  if (!isClinicalDocument(xml.text)) return { kind: 'refused', reason: 'it is XML but not a C-CDA document' };
   const root = parseXml(xml.text);
   if (root?.name !== 'ClinicalDocument') return { kind: 'refused', reason: 'it is not well-formed XML' };
   const document = readCcda(root);

@@ -9,7 +9,7 @@ export interface RenderLimits extends JobThreadLimits {
   queue: FairQueueLimits;
 }
 
-/** Two threads, of which one account gets one: a document that takes all its time keeps its own account waiting only. */
+/** Two threads, at most one per account: a slow document delays only its own account. */
 const LIMITS: RenderLimits = {
   heapMb: 384,
   timeoutMs: 30_000,
@@ -17,11 +17,11 @@ const LIMITS: RenderLimits = {
   queue: { atOnce: 2, ofOneAtOnce: 1, waiting: 64, ofOneWaiting: 8 },
 };
 
-/** Makes html and pdf of documents, a few at a time, for one account after the other. */
+/** Renders documents as html or pdf, a few at a time, taking accounts in turn. */
 export interface DocumentRenderer {
   /**
-   * `busy`: too many are waiting, of this account or of all. The content is read when its turn comes. Throws what reading it
-   * throws, and nothing else, whatever the bytes are.
+   * Renders a document; `busy` when too many are waiting, of this account or in total. `read` is called when its turn comes.
+   * Throws only the errors of `read`, whatever the content.
    */
   render(
     accountId: string,
@@ -32,8 +32,8 @@ export interface DocumentRenderer {
 }
 
 /**
- * Documents are rendered in threads of their own with a bounded heap and time (decision 33): a gateway goes on
- * answering while it renders, and a document that is made to hurt ends with a reason and takes nothing with it.
+ * Creates a renderer that works in threads with limited heap and time (decision 33): the gateway keeps responding
+ * meanwhile, and a malicious document fails with a reason without harming the process.
  */
 export function createDocumentRenderer(limits: RenderLimits = LIMITS): DocumentRenderer {
   const threads = createFairThreads<RenderJob, Rendering>(

@@ -14,7 +14,7 @@ import {
 import type { Rendering } from './render.ts';
 import { createDocumentRenderer, type DocumentRenderer } from './renderer.ts';
 
-/** Largest document that is converted; a source's files are collected up to the same size. */
+/** Size limit for conversion, in bytes; the same as for collecting files from sources. */
 export const CONVERTED_BYTES_MAX = 20_000_000;
 
 export const RENDITION_TYPES: Readonly<Record<DocumentFormat, string>> = {
@@ -23,20 +23,23 @@ export const RENDITION_TYPES: Readonly<Record<DocumentFormat, string>> = {
 };
 
 /**
- * What a document was refused for holds until the next version of the renderer, which is another process. A thread that was
- * ended may also have had a bad moment, so that is forgotten some time.
+ * Failures are cached, because the same renderer would fail again. They expire after an hour, because a thread may also have
+ * been ended by a temporary overload.
  */
 const FAILURES = { ttl: 60 * 60_000, max: 10_000 };
 const BUSY_RETRY_SECONDS = 5;
 
-/** Documents converted for people. */
+/** Creates and stores renditions: documents converted to html or pdf. */
 export interface DocumentRenditions {
   /**
-   * The id of a rendition to link to: made now, or within the last hours. Throws 400 for what is no XML, 422 with the
-   * reason for what cannot be converted, 503 when too many are being converted. What failed is not tried again for an hour.
+   * Returns the id of a rendition, created now or in the last hours. A failed conversion is not repeated for an hour.
+   *
+   * @throws InvalidRequestError (400) when the document is not XML
+   * @throws ExchangeError 422, with the reason, when it cannot be converted
+   * @throws OverloadError (503) when too many documents are being converted
    */
   render(accountId: string, document: StoredDocument, format: DocumentFormat): Promise<string>;
-  /** Old renditions. */
+  /** Deletes old renditions. */
   recovery: Recovery;
   close(): Promise<void>;
 }
@@ -100,7 +103,7 @@ export function createDocumentRenditions({
       const [size, max] = [document.sizeBytes, CONVERTED_BYTES_MAX].map((bytes) =>
         Math.round(bytes / 1_000_000),
       );
-      throw unconvertible(`it has ${size} MB, and at most ${max} MB are converted`);
+      throw unconvertible(`it has ${size} MB; at most ${max} MB are converted`);
     }
     const rendering =
       failures.get(key) ?? (await renderer.render(accountId, () => contentOf(document), format));
@@ -123,7 +126,7 @@ export function createDocumentRenditions({
   }
 }
 
-/** Sources label C-CDA documents in several ways; the bytes decide where the label leaves it open. */
+/** Sources label C-CDA documents with various content types; if the type leaves it open, the bytes decide. */
 const mayBeXml = (contentType: string): boolean =>
   /xml/i.test(contentType) || /^(?:application\/octet-stream|text\/plain)\b/i.test(contentType);
 
@@ -131,12 +134,12 @@ const notXml = (contentType: string) =>
   new InvalidRequestError([
     {
       path: 'conversionType',
-      message: `is for XML/CDA files only, and this file is ${contentType}; leave it out to get the file as it is`,
+      message: `is for XML/CDA files only, and this file is ${contentType}; omit it to get the original file`,
     },
   ]);
 
 const unconvertible = (reason: string) =>
   new ExchangeError(
     422,
-    `This document cannot be converted: ${reason}. Leave conversionType out to get the file as it is`,
+    `This document cannot be converted: ${reason}. Omit conversionType to get the original file`,
   );

@@ -24,7 +24,7 @@ import type { DocumentRenditions } from './renditions.ts';
 import { RENDITION_TYPES } from './renditions.ts';
 import { documentDto, documentReference } from './serializers.ts';
 
-/** E14 and the operations around it. */
+/** The document operations, such as "E14. Get document URL". */
 export function addDocumentRoutes(
   operations: Operations,
   deps: Pick<GatewayPlatform, 'store' | 'links'> & {
@@ -41,12 +41,12 @@ export function addDocumentRoutes(
     });
   });
 
-  // Not in one transaction: a conversion takes its time.
+  // Not in one transaction, because a conversion may take seconds.
   operations.act(
     'getDocumentUrl',
     async ({ query, caller }) => {
       const { id: accountId } = caller.account;
-      const document = notTakenBack(
+      const document = notWithdrawn(
         await deps.store.asAccount(
           accountId,
           async (tx) =>
@@ -83,20 +83,20 @@ export function addDocumentRoutes(
   });
 }
 
-/** Throws 404 for none, and 410 for one that its source took back: it may be about another person, or plainly wrong. */
-function notTakenBack(document: FoundDocument | undefined): FoundDocument {
+/** @throws 404 without a document, 410 if its source has withdrawn it: it may be wrong or about another person. */
+function notWithdrawn(document: FoundDocument | undefined): FoundDocument {
   const found = orNotFound('Document', document);
-  if (found.isTakenBack) throw new ExchangeError(410, 'The source of this document has taken it back');
+  if (found.isTakenBack) throw new ExchangeError(410, 'The source has withdrawn this document');
   return found;
 }
 
 const OPERATION = 'readDocument';
-/** Nothing runs in a document, whoever wrote it, and nothing is loaded. */
+/** No scripts run in a document, and nothing is loaded by it. */
 const DOCUMENT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox";
-/** Anything else that a source calls a type is none. */
+/** Valid content types; any other text from a source is replaced by octet-stream. */
 const MEDIA_TYPE = /^[\w.+-]{1,100}\/[\w.+-]{1,100}(?:;\s*charset=[\w.-]{1,40})?$/;
 
-/** What links of E14 and of `medical.document-bulk-download-urls` lead to: the signed link is the permission. */
+/** The route behind signed document URLs (E14 and `medical.document-bulk-download-urls`): the link authorizes the request. */
 export function addDocumentLinkRoute(
   app: FastifyInstance,
   deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'linkSigningKey'>,
@@ -104,20 +104,20 @@ export function addDocumentLinkRoute(
   addSignedLinkRoute(app, deps, 'document', OPERATION, async ({ accountId, targetId }, request, reply) => {
     const file = await deps.store.asAccount(accountId, async (tx) => {
       const document = await findDocument(tx, targetId);
-      const made = document === undefined ? await findRenditionById(tx, targetId) : undefined;
-      const { id, patientId } = notTakenBack(document ?? made?.document);
+      const rendered = document === undefined ? await findRenditionById(tx, targetId) : undefined;
+      const { id, patientId } = notWithdrawn(document ?? rendered?.document);
       await auditLink(tx, request, {
         operation: OPERATION,
         patientId: patientId ?? undefined,
         targetId: id,
       });
-      return document ?? made;
+      return document ?? rendered;
     });
     if (file === undefined) throw new NotFoundError('Document');
     if ('rendition' in file) {
       const { rendition, document } = file;
       const name = `${document.fileName.replace(/\.\w+$/, '')}.${rendition.format}`;
-      // Browsers show no pdf in a sandbox; ours has nothing that runs.
+      // Browsers do not show PDFs in a sandbox, and ours contain no scripts.
       if (rendition.format === 'html') reply.header('content-security-policy', DOCUMENT_POLICY);
       reply
         .type(RENDITION_TYPES[rendition.format])

@@ -18,15 +18,15 @@ export function documentDto(document: ListedDocument): DocumentDto {
   };
 }
 
-/** What its source says of it, without what leads to other resources of the source. */
-const TOLD = ['status', 'docStatus', 'type', 'category', 'date', 'securityLabel'] as const;
+/** Elements copied from the source's DocumentReference; without those that refer to other resources of the source. */
+const COPIED_ELEMENTS = ['status', 'docStatus', 'type', 'category', 'date', 'securityLabel'] as const;
 
-/** One file as a FHIR R4 DocumentReference of ours; its attachment's title is the name that E14 takes. */
+/** A file as our own FHIR R4 DocumentReference; the attachment's title is the file name that E14 accepts. */
 export function documentReference(document: ListedDocument) {
   const { id, patientId, fileName, contentType, sizeBytes, collectedAt } = document;
   const reference: Json = document.reference ?? {};
-  const told = Object.fromEntries(
-    TOLD.flatMap((name) => (reference[name] === undefined ? [] : [[name, reference[name]]])),
+  const copied = Object.fromEntries(
+    COPIED_ELEMENTS.flatMap((name) => (reference[name] === undefined ? [] : [[name, reference[name]]])),
   );
   const authors = objectsOf(reference.author).flatMap(nameOnly);
   const [custodian] = objectsOf(reference.custodian).flatMap(nameOnly);
@@ -37,7 +37,7 @@ export function documentReference(document: ListedDocument) {
   )?.format;
   return {
     status: 'current',
-    ...told,
+    ...copied,
     resourceType: 'DocumentReference' as const,
     id,
     meta: { lastUpdated: collectedAt.toISOString(), source: metaSource(reference) ?? fileName },

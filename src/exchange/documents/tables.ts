@@ -21,9 +21,9 @@ interface DocumentRenditionTable {
 interface DocumentTable {
   id: string;
   account_id: string;
-  /** Null: of a message about somebody whom the account does not know. */
+  /** Null for a message that could not be assigned to a patient. */
   patient_id: string | null;
-  /** What brought it: a query, or a message. */
+  /** The query that delivered it; null if it came with a message. */
   query_id: string | null;
   message_id: ColumnType<string | null, string | null | undefined, never>;
   source: RecordSource;

@@ -1,6 +1,6 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 
-/** An element and what is in it, in order. */
+/** An element with its children in document order. */
 export interface XmlElement {
   name: string;
   attributes: Readonly<Record<string, string>>;
@@ -15,7 +15,7 @@ const ATTRIBUTES = ':@';
 const TEXT = '#text';
 
 /**
- * Entries say for machines what the narrative says for people; they are most of a document and are passed over unread.
+ * Skips `entry` elements: they repeat the narrative for machines and make up most of a document.
  */
 const parser = new XMLParser({
   preserveOrder: true,
@@ -28,7 +28,7 @@ const parser = new XMLParser({
   stopNodes: ['..entry'],
 });
 
-/** The root element; undefined when it is not well-formed. The text has passed `openXml`: no DTD, bounded depth. */
+/** Parses XML to its root element; undefined if not well-formed. The text must have passed `openXml` (no DTD, limited depth). */
 export function parseXml(text: string): XmlElement | undefined {
   if (XMLValidator.validate(text) !== true) return undefined;
   const nodes = (parser.parse(text) as Parsed[]).map(toNode);
@@ -52,7 +52,7 @@ export const isElement = (node: XmlNode): node is XmlElement => typeof node !== 
 export const elementsOf = (parent: XmlElement | undefined): XmlElement[] =>
   parent?.children.filter(isElement) ?? [];
 
-/** The elements at the end of a path of names. */
+/** The descendants reached by a path of element names. */
 export function elementsAt(parent: XmlElement | undefined, ...path: readonly string[]): XmlElement[] {
   let found = parent === undefined ? [] : [parent];
   for (const name of path)
@@ -65,7 +65,7 @@ export const elementAt = (
   ...path: readonly string[]
 ): XmlElement | undefined => elementsAt(parent, ...path)[0];
 
-/** All text within, with white space as single blanks. */
+/** All text in a node, with white space collapsed to single spaces. */
 export function textWithin(node: XmlNode | undefined): string {
   const whole = (each: XmlNode): string => (isElement(each) ? each.children.map(whole).join(' ') : each);
   return node === undefined ? '' : whole(node).replaceAll(/\s+/g, ' ').trim();

@@ -47,7 +47,7 @@ describe('the narrative of a section', () => {
     ['links, as their text', '<linkHtml href="https://evil.example/">see</linkHtml>', '<p>see</p>'],
     ['CDATA, as text', '<![CDATA[<script>x</script>]]>', '<p>&lt;script&gt;x&lt;/script&gt;</p>'],
     ['entities of nobody, unexpanded', '&xxe;', '<p>&amp;xxe;</p>'],
-    ['nothing', '', '<p class="muted">Nothing is written in this section.</p>'],
+    ['nothing', '', '<p class="muted">This section is empty.</p>'],
   ])('shows %s', async (_what, text, shown) => {
     expect(await body(text)).toBe(shown);
   });

@@ -96,7 +96,7 @@ export const documentCases: Record<keyof typeof documentEndpoints, OperationCase
         what: 'a document that its source has taken back',
         status: 410,
         send: async (world) => ({ query: { fileName: (await takenBackDocumentOf(world)).fileName } }),
-        message: 'The source of this document has taken it back',
+        message: 'The source has withdrawn this document',
       },
       {
         what: 'a conversion of XML that is no C-CDA',
