@@ -7,7 +7,7 @@ const SRC = fileURLToPath(new URL('../src/', import.meta.url));
 const IMPORT =
   /^(?:import|export) (?:type )?(?:(?:\w+|\*(?: as \w+)?|\{[^}]*\}) from )?'([^']+)';|\bimport\('([^']+)'\)/gm;
 
-/** Every import of `src` against scripts/import-rules.ts: one line for each that is refused. */
+/** Checks all imports in `src` against scripts/import-rules.ts. Returns one line for each violation. */
 export function refusedImports(folder = SRC): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))

@@ -1,7 +1,7 @@
 /**
- * Which room of `src` may import which. A file falls under the first row whose `from` fits it; it may import its own room
- * and what `may` names. `packages`, where given, are the only packages it may import. Entry points (`src/*.ts`), the
- * starter and the embedded stack put the rooms together and are free.
+ * Which folder of `src` may import which. The first rule whose `from` matches a file applies to it: the file may import
+ * whatever matches `from` or `may`, and, if `packages` is given, only these packages. Entry points (`src/*.ts`), the starter
+ * and the embedded stack assemble everything and have no rule.
  */
 export interface ImportRule {
   from: RegExp;
@@ -15,7 +15,7 @@ const SHARED = /^shared\//;
 const LIB = /^lib\//;
 const CONFIG = /^config\.ts$/;
 const TEMPORAL = /^temporal\//;
-/** Keys without code: workflow code may name them. */
+/** Contains only keys, so workflow code may import it. */
 const SEARCH_ATTRIBUTES = /^temporal\/search-attributes\.ts$/;
 /** Pure rules of the exchange's features. */
 const RULES = /^exchange\/(?:[\w-]+\/)+rules\//;
@@ -30,14 +30,18 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     from: CONTRACT,
     may: [],
     packages: [/^zod$/],
-    why: 'contract is what crosses the interface; it imports nothing of ours but itself.',
+    why: 'contract describes what crosses the interface; it imports nothing else of this repository.',
   },
-  { from: LIB, may: [CONFIG], why: 'lib holds small neutral helpers that know nothing of ours.' },
-  { from: TEMPORAL, may: [CONTRACT, LIB, CONFIG], why: 'temporal knows contract and lib, neither half.' },
+  { from: LIB, may: [CONFIG], why: 'lib contains general helpers; they must not depend on the product.' },
+  {
+    from: TEMPORAL,
+    may: [CONTRACT, LIB, CONFIG],
+    why: 'temporal may depend on contract and lib, but on neither half.',
+  },
   {
     from: SHARED,
     may: [CONTRACT, LIB, CONFIG, SEARCH_ATTRIBUTES],
-    why: 'shared is what both halves apply; it knows neither of them.',
+    why: 'shared is used by both halves, so it may depend on neither of them.',
   },
   {
     from: RULES,
@@ -88,7 +92,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
 ];
 
 /**
- * Why a file may not import something; undefined when it may.
+ * Returns why a file may not import something, or undefined if it may.
  *
  * @param file path below `src`: `exchange/patients/routes.ts`
  * @param imported path below `src`, or the name of a package

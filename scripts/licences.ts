@@ -1,6 +1,6 @@
 /**
- * Licences of packages that may be shipped beside code under Apache-2.0: permissive ones, and CC-BY-4.0 for data. Whether
- * another one may be added here is a question for a lawyer, not for the build.
+ * Licences that may be shipped together with code under Apache-2.0: permissive ones, and CC-BY-4.0 for data. Ask a lawyer
+ * before adding another one.
  */
 const ALLOWED: ReadonlySet<string> = new Set([
   '0BSD',
@@ -16,7 +16,10 @@ const ALLOWED: ReadonlySet<string> = new Set([
   'Zlib',
 ]);
 
-/** They name no licence in their package.json; what the LICENSE file of this version says. Look again at another one. */
+/**
+ * Packages whose package.json has no licence, with the licence in the LICENSE file of this version. Check again for every
+ * other version.
+ */
 const READ_BY_HAND: Readonly<Record<string, string>> = {
   'png-js@2.0.0': 'MIT',
   'unionfs@4.6.0': 'Unlicense',
@@ -29,7 +32,7 @@ export interface LockedPackage {
   dev?: boolean;
 }
 
-/** Each production dependency whose licence is missing or not allowed: `name@version: licence`. */
+/** Lists the production dependencies whose licence is missing or not allowed, as `name@version: licence`. */
 export function refusedLicences(packages: Readonly<Record<string, LockedPackage>>): string[] {
   const refused = Object.entries(packages)
     .filter(([path, { dev }]) => path !== '' && dev !== true)
@@ -38,11 +41,11 @@ export function refusedLicences(packages: Readonly<Record<string, LockedPackage>
       return { name, licence: license ?? READ_BY_HAND[name] };
     })
     .filter(({ licence }) => licence === undefined || !isAllowed(licence))
-    .map(({ name, licence }) => `${name}: ${licence ?? 'names no licence'}`);
+    .map(({ name, licence }) => `${name}: ${licence ?? 'no licence'}`);
   return [...new Set(refused)].sort();
 }
 
-/** An SPDX expression: one side of OR is enough, of AND every one must be allowed. */
+/** Evaluates an SPDX expression: one allowed side of OR is enough; with AND, all must be allowed. */
 function isAllowed(expression: string): boolean {
   const choices = expression.replace(/^\((.*)\)$/, '$1').split(/ OR /);
   return choices.some((choice) => choice.split(/ AND /).every((licence) => ALLOWED.has(licence)));

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * In how many folders of the product a field lives: `npm run structure`, or `npm run structure -- externalId`. The measure
- * of decision 0068: at most four for a field of one feature. The starter, the simulator and the embedded stack do not count.
+ * Counts the folders that mention a field: `npm run structure`, or `npm run structure -- externalId`. By decision 0068, a
+ * field of one feature should be in at most four. The starter, the simulator and the embedded stack are not counted.
  */
 const ROOMS = ['contract', 'exchange', 'workflows', 'activities', 'orchestrator', 'shared'];
 const FIELDS = ['intendedRecipientNpi', 'conversionType', 'dryRun'];

@@ -11,9 +11,9 @@ import { openAuditHeads } from './exchange/platform/audit/heads.ts';
 import { createStore } from './exchange/platform/database/database.ts';
 import { renderTable } from './starter/table.ts';
 
-/** `npm run admin`: accounts, facilities, API keys, audit; on DATABASE_URL, or on the running embedded stack. */
+/** `npm run admin`: manages accounts, facilities, API keys and the audit, in DATABASE_URL or the running embedded stack. */
 process.exitCode = await runAdmin(process.argv.slice(2), {
-  // A reader that is slower than the database must not fill our memory.
+  // Wait for a slow reader, so that output does not pile up in memory.
   write: async (text) => {
     if (!process.stdout.write(text)) await once(process.stdout, 'drain');
   },
@@ -23,7 +23,7 @@ process.exitCode = await runAdmin(process.argv.slice(2), {
 });
 
 async function open({ dataDir }: CommonOptions): Promise<AdminTarget> {
-  // A data folder that is named counts more than a database that happens to be in the environment.
+  // A data folder given on the command line takes precedence over DATABASE_URL in the environment.
   const { DATABASE_URL } = dataDir === undefined ? givenVariables(['DATABASE_URL']) : {};
   if (DATABASE_URL !== undefined)
     return {
@@ -41,7 +41,7 @@ async function open({ dataDir }: CommonOptions): Promise<AdminTarget> {
   };
 }
 
-/** Hoisted: `runAdmin` above is awaited before the end of this file is reached. */
+/** A function declaration, so that it is hoisted: `runAdmin` above is awaited before this line is reached. */
 async function openAudit(keys: readonly string[], headsAddress: string | undefined) {
   return {
     chain: createAuditChain(keys),

@@ -4,7 +4,7 @@ import { parseKeyRing } from './lib/key-ring.ts';
 import { runProcess } from './lib/process.ts';
 import { createCodecServer } from './temporal/codec-server.ts';
 
-/** Decodes payloads for the Temporal UI and CLI. In a deployment it belongs behind the operators' login. */
+/** Decodes payloads for the Temporal UI and CLI. In a deployment, put it behind the operators' login. */
 await runProcess('codec-server', async (logger) => {
   exitWithParent();
   const config = readConfig([

@@ -24,7 +24,7 @@ const VARIABLES = [
   'MESSAGE_PARTNER_SECRET',
 ] as const;
 
-/** Serves the interface. Starts and answers while Temporal is down; accepted work then starts when it is back. */
+/** Serves the interface. Also starts and responds while Temporal is down; accepted work starts when Temporal is back. */
 await runProcess('gateway', async (logger) => {
   exitWithParent();
   const config = readConfig(VARIABLES);

@@ -5,16 +5,16 @@ import { generateApiKey } from './exchange/accounts/rules/api-key.ts';
 import { generateWebhookKey } from './exchange/platform/outbox/webhook-key.ts';
 
 /**
- * `npm run secrets [-- <folder>]`: makes the secret files that docker-compose.yml mounts; those that are there stay.
- * The folder is its owner's only; the files themselves can be read by all, for in the containers other users read them.
+ * `npm run secrets [-- <folder>]`: creates the secret files that docker-compose.yml mounts, and keeps existing ones. Only
+ * the owner may open the folder. The files in it are world-readable, because containers read them as other users.
  */
 const folder = process.argv[2] ?? 'deploy/secrets';
 
 const token = () => randomBytes(32).toString('base64url');
-/** Not used until an operator writes something into it. */
+/** Unused until an operator writes a value into the file. */
 const empty = () => '';
 
-/** Each by its file's name; a later one may be made from what the earlier files hold. */
+/** Generators by file name, in order; a generator may use the values of earlier files. */
 const SECRETS: Readonly<Record<string, (earlier: ReadonlyMap<string, string>) => string>> = {
   'postgres-password': token,
   'temporal-db-password': token,
@@ -58,4 +58,4 @@ for (const [name, generate] of Object.entries(SECRETS)) {
   await chmod(path, 0o444);
   made++;
 }
-process.stdout.write(`${folder}: ${made} secrets made, ${values.size - made} were there.\n`);
+process.stdout.write(`${folder}: ${made} secrets created, ${values.size - made} already existed.\n`);

@@ -2,7 +2,7 @@ import { readConfig } from './config.ts';
 import { createStore } from './exchange/platform/database/database.ts';
 import { runProcess } from './lib/process.ts';
 
-/** Brings the database's schema up to date and ends. Safe to run from several places at once. */
+/** Migrates the database schema to the current version and exits. Safe to run several times in parallel. */
 await runProcess('migrate', async (logger) => {
   const { DATABASE_URL } = readConfig(['DATABASE_URL']);
   const store = createStore({ databaseUrl: DATABASE_URL, poolMax: 2 });

@@ -21,8 +21,8 @@ const VARIABLES = [
 ] as const;
 
 /**
- * Webhooks and intake come in, signals and starts go to Temporal. While Temporal is down it answers 503, and senders
- * try again.
+ * Receives webhooks and intake, and signals or starts workflows. Responds 503 while Temporal is down, so that senders
+ * retry.
  */
 await runProcess('receiver', async (logger) => {
   exitWithParent();

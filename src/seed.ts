@@ -5,18 +5,18 @@ import { createStore } from './exchange/platform/database/database.ts';
 import { runProcess } from './lib/process.ts';
 
 /**
- * Makes the first account of a deployment (one facility, all three sources, the given API key), or makes sure of it,
- * and ends. The schema must be up to date. Logs ids, never the key.
+ * Creates the first account of a deployment, unless it exists, and exits: one facility, all three sources, the given API
+ * key. The schema must be up to date. Logs ids, never the key.
  */
 await runProcess('seed', async (logger) => {
   const config = readConfig(['DATABASE_URL', 'SEED_API_KEY', 'SEED_WEBHOOK_URL', 'WEBHOOK_KEY']);
   if (parseApiKey(config.SEED_API_KEY) === undefined)
-    throw new ConfigError('SEED_API_KEY is not an API key (mdx_…); make one with: npm run secrets');
+    throw new ConfigError('SEED_API_KEY is not an API key (mdx_…); create one with: npm run secrets');
   const store = createStore({ databaseUrl: config.DATABASE_URL, poolMax: 2 });
   const seeded = seedDemoAccount(store, {
     apiKey: config.SEED_API_KEY,
     webhookUrl: config.SEED_WEBHOOK_URL,
-    // Of several keys the receiver takes while one is changed, the first is the newest.
+    // During a rotation WEBHOOK_KEY lists several keys, the newest first.
     webhookKey: config.WEBHOOK_KEY?.split(/\s+/)[0],
   }).then(({ accountId, facilityId }) =>
     logger.info({ accountId, facilityId }, 'the first account is there'),

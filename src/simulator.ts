@@ -6,8 +6,8 @@ import type { SourceAccess } from './simulator/auth.ts';
 import type { NotifyTarget } from './simulator/notifications/notifier.ts';
 import { createSimulator } from './simulator/server.ts';
 
-// The stand-in source networks as a process of their own. They ask for the very credentials that the connectors
-// are given, so one set of variables serves both.
+// Runs the simulated source networks as a separate process. They expect the credentials that the connectors send, so both
+// read the same variables.
 
 exitWithParent();
 const config = readConfig([
@@ -54,7 +54,7 @@ const simulator = await createSimulator({
   },
 });
 logger.info({ url: simulator.url }, 'simulator listens');
-// The only place where it can be had; not a log line, so that it stays out of what collects logs by their fields.
+// Printed here and nowhere else. Not a log line, so that log collectors do not store it.
 if (config.SIMULATOR_ADMIN_TOKEN === undefined)
   process.stdout.write(`Token of /admin (set SIMULATOR_ADMIN_TOKEN to choose it): ${adminToken}\n`);
 reportReady({ url: simulator.url });
@@ -62,12 +62,12 @@ reportReady({ url: simulator.url });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
     logger.info({ signal }, 'simulator stops');
-    // Nothing is left to do after it: the process ends when its server has closed.
+    // The process ends by itself once the server has closed.
     void simulator.close();
   });
 }
 
-/** The exchange, as the first of its senders. */
+/** Where to send notifications: to the exchange, as the first of its configured senders. */
 function notifyTarget(): NotifyTarget | undefined {
   const [sender] = config.NOTIFICATION_SENDERS;
   const url = config.SIMULATOR_NOTIFY_URL;

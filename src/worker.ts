@@ -29,14 +29,14 @@ const VARIABLES = [
   'LAB_RATE_PER_SECOND',
 ] as const;
 
-/** Runs workflows and activities of the queues in WORKER_QUEUES; start as many such processes as the load needs. */
+/** Runs the workflows and activities of the task queues in WORKER_QUEUES. Start as many of these as the load requires. */
 await runProcess('worker', async (logger) => {
   exitWithParent();
   const config = readConfig(VARIABLES);
   const queues = parseWorkerQueues(config.WORKER_QUEUES);
   const keyRing = parseKeyRing(config.DATA_KEYS);
   installTemporalRuntime(logger, config.WORKER_TEMPORAL_METRICS);
-  // Lazy, so that faults of the halves' configuration are told first, and without a server.
+  // Lazy, so that configuration errors of the halves are reported first, even without a Temporal server.
   const temporal = await createTemporalClient(config, { lazy: true });
   const deps = { logger, temporal };
   const halves = [

@@ -1,6 +1,6 @@
 /**
- * As AbortSignal.any, which refers to its signals only weakly: on Node.js 24 an aborted one is sometimes not passed on
- * once garbage was collected. Aborts with the first of the signals, for that one's reason.
+ * Combines signals: aborts with the first of them, with its reason. Replaces AbortSignal.any, which holds its signals only
+ * weakly: on Node.js 24, an abort is sometimes lost after a garbage collection.
  */
 export function anySignal(signals: readonly AbortSignal[]): AbortSignal {
   const controller = new AbortController();
@@ -9,7 +9,7 @@ export function anySignal(signals: readonly AbortSignal[]): AbortSignal {
       controller.abort(signal.reason);
       break;
     }
-    // Once one has aborted, nothing stays behind at the others, which may live long.
+    // After the first abort, remove the listeners from the other signals, which may live long.
     signal.addEventListener('abort', () => controller.abort(signal.reason), {
       once: true,
       signal: controller.signal,

@@ -1,27 +1,26 @@
-/** Thrown instead of waiting when too many keys wait already. */
+/** Thrown when too many keys are already waiting. */
 export class LookUpsFullError extends Error {
   override readonly name = 'LookUpsFullError';
 }
 
 /**
- * Looks keys up many at a time: while one look-up runs, whoever comes waits for the next one, which takes as many as it may.
- * Nothing is remembered and nobody joins a look-up that began before they came, so an answer is never older than the
- * question.
+ * Looks up keys in batches: while one look-up runs, further keys wait for the next one. Results are not cached, and a key
+ * never joins a look-up that is already running, so a result is never older than its request.
  */
 export class BatchedLookUp<V> {
   readonly #waiting = new Map<string, Asking<V>>();
   #running = false;
 
   /**
-   * `find` answers what it found by key.
-   * @param max keys of one look-up, and keys that may wait
+   * @param find looks up a batch; keys missing from the returned map count as not found
+   * @param max maximum number of keys per look-up, and of waiting keys
    */
   constructor(
     private readonly find: (keys: string[]) => Promise<ReadonlyMap<string, V>>,
     private readonly max: { atOnce: number; waiting: number } = { atOnce: 500, waiting: 10_000 },
   ) {}
 
-  /** Rejects when the look-up fails, with LookUpsFullError when too many keys wait. */
+  /** Rejects when the look-up fails, and with LookUpsFullError when too many keys are waiting. */
   get(key: string): Promise<V | undefined> {
     const answer = new Promise<V | undefined>((resolve, reject) => {
       const asking = this.#waiting.get(key) ?? [];
@@ -47,7 +46,7 @@ export class BatchedLookUp<V> {
     this.#running = false;
   }
 
-  /** Those that wait longest. */
+  /** Removes the keys that have waited longest. */
   #takeBatch(): [string, Asking<V>][] {
     const batch = [...this.#waiting].slice(0, this.max.atOnce);
     for (const [key] of batch) this.#waiting.delete(key);

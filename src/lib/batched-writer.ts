@@ -1,6 +1,6 @@
 /**
- * Writes many at a time: while one write runs, whoever comes waits for the next one, which takes all of them. Each knows
- * when its own is written. When a write of several fails, each is tried alone, so that nobody fails for another.
+ * Writes items in batches: while one write runs, further items wait for the next one. If writing a batch fails, its items
+ * are written one by one, so that a bad item does not make others fail.
  */
 export class BatchedWriter<T> {
   #waiting: Waiting<T>[] = [];
@@ -11,7 +11,7 @@ export class BatchedWriter<T> {
     private readonly itemsMax = 200,
   ) {}
 
-  /** Resolves when it is written; rejects when it is not. */
+  /** Resolves when the item has been written; rejects when it could not be. */
   write(item: T): Promise<void> {
     const written = new Promise<void>((resolve, reject) => this.#waiting.push({ item, resolve, reject }));
     if (!this.#running) void this.#run();

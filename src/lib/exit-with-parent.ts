@@ -1,16 +1,15 @@
-/** What a child tells the process that started it once it serves; `info` is for example its address. */
+/** The message a child sends to its parent process once it is ready; `info` contains, for example, its address. */
 export interface ReadyMessage {
   type: 'ready';
   info: Record<string, unknown>;
 }
 
-/** A child that hangs in its own shutdown must not outlive its parent for ever. */
+/** After this time, a child whose own shutdown hangs is ended by force. */
 const LAST_MOMENT_MS = 20_000;
 
 /**
- * Ends this process when the process that started it is gone, however it went (kill -9 included): the closing IPC
- * channel raises SIGTERM here, so the entry point's own graceful shutdown runs. Without a parent that opened an
- * IPC channel (started by hand, in a container) it does nothing.
+ * Ends this process when its parent process has ended, even by kill -9: when the IPC channel closes, raises SIGTERM here,
+ * so that the graceful shutdown of the entry point runs. Does nothing without an IPC channel, for example in a container.
  */
 export function exitWithParent(): void {
   if (process.send === undefined) return;
@@ -18,11 +17,11 @@ export function exitWithParent(): void {
     setTimeout(() => process.exit(1), LAST_MOMENT_MS).unref();
     process.kill(process.pid, 'SIGTERM');
   });
-  // Listening must not keep a process alive that has nothing else to do.
+  // The open channel must not keep an otherwise idle process alive.
   process.channel?.unref();
 }
 
-/** Tells the parent that this process serves now. Does nothing without a parent. */
+/** Notifies the parent process that this process is ready. Does nothing without a parent. */
 export function reportReady(info: Record<string, unknown> = {}): void {
   const message: ReadyMessage = { type: 'ready', info };
   if (process.connected) process.send?.(message);

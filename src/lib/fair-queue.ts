@@ -1,13 +1,13 @@
 export interface FairQueueLimits {
-  /** Pieces of work at a time, over all and of one owner. */
+  /** Maximum number of running tasks: in total, and per owner. */
   atOnce: number;
   ofOneAtOnce: number;
-  /** Pieces that may wait, over all and of one owner. */
+  /** Maximum number of waiting tasks: in total, and per owner. */
   waiting: number;
   ofOneWaiting: number;
 }
 
-/** Thrown at once when no further piece may wait. */
+/** Thrown at once when no further task may wait. */
 export class QueueFullError extends Error {
   override readonly name = 'QueueFullError';
 }
@@ -18,18 +18,18 @@ interface Owner {
 }
 
 /**
- * Work that few can do at a time, shared between those it is done for: they take turns, however much one of them has sent
- * before another one came.
+ * Runs a limited number of tasks at a time and lets their owners take turns, so that one owner's backlog does not delay the
+ * others.
  */
 export class FairQueue {
-  /** In the order of their turns; who had one goes to the end. */
+  /** In the order of their turns; an owner that had a turn moves to the end. */
   readonly #owners = new Map<string, Owner>();
   #running = 0;
   #waiting = 0;
 
   constructor(private readonly limits: FairQueueLimits) {}
 
-  /** Throws QueueFullError when `of`, or all together, have enough waiting. */
+  /** Runs `work` in the turn of owner `of`. Throws QueueFullError when too many tasks wait, of this owner or in total. */
   async run<T>(of: string, work: () => Promise<T>): Promise<T> {
     const owner = this.#owners.get(of) ?? { running: 0, waiting: [] };
     if (!this.#mayBegin(owner)) {

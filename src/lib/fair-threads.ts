@@ -1,14 +1,14 @@
 import { FairQueue, type FairQueueLimits } from './fair-queue.ts';
 import { createJobThread, type JobEnd, type JobThreadLimits } from './job-thread.ts';
 
-/** A few job threads, shared between those they work for. */
+/** A few job threads that their owners use in turns. */
 export interface FairThreads<Job, Answer> {
-  /** The job is read when its turn comes. Throws QueueFullError, and what reading it throws. */
+  /** Reads the job when it is the turn of owner `of`, and runs it. Throws QueueFullError and any error of `read`. */
   run(of: string, read: () => Promise<Job>): Promise<JobEnd<Answer>>;
   close(): Promise<void>;
 }
 
-/** @param queue `atOnce` is the number of threads; each is started when there is a job for it */
+/** @param queue `atOnce` is the number of threads; each starts with its first job */
 export function createFairThreads<Job, Answer>(
   file: URL,
   limits: JobThreadLimits,
@@ -21,11 +21,11 @@ export function createFairThreads<Job, Answer>(
     run: (of, read) =>
       turns.run(of, async () => {
         const thread = free.shift();
-        if (thread === undefined) throw new Error('more jobs are under way than there are threads');
+        if (thread === undefined) throw new Error('more jobs are running than there are threads');
         try {
           return await thread.run(await read());
         } finally {
-          // The one that is warm is taken next.
+          // Reuse the thread that is already warm.
           free.unshift(thread);
         }
       }),

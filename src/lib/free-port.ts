@@ -1,12 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-/** Below the range from which systems take the ports of outgoing connections, so that nobody takes ours meanwhile. */
+/** Below the range of ephemeral ports, so that no outgoing connection takes our port before we listen on it. */
 const LOWEST = 20_000;
 const HIGHEST = 31_999;
 const TRIES = 50;
 
-/** A TCP port of this machine's loopback address on which nobody listens; `preferred` if that one is free. */
+/** Finds a free TCP port on the loopback address; returns `preferred` if it is free. Throws when none is found. */
 export async function freePort(preferred?: number): Promise<number> {
   if (preferred !== undefined && preferred > 0 && (await isPortFree(preferred))) return preferred;
   for (let tries = 0; tries < TRIES; tries++) {

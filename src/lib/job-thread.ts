@@ -2,25 +2,25 @@ import type { Worker } from 'node:worker_threads';
 import { startSourceThread } from './source-thread.ts';
 
 export interface JobThreadLimits {
-  /** JavaScript heap of the thread. */
+  /** Maximum JavaScript heap of the thread. */
   heapMb: number;
-  /** Of one job. */
+  /** Maximum duration of one job. */
   timeoutMs: number;
-  /** The thread ends when it has had nothing to do for so long. */
+  /** The thread ends after being idle for this long. */
   idleMs: number;
 }
 
-/** `broken`: the job has ended its thread; the next one gets a new one. */
+/** `broken`: the job crashed its thread or exceeded a limit; the next job gets a new thread. */
 export type JobEnd<Answer> = { kind: 'answered'; answer: Answer } | { kind: 'broken'; reason: string };
 
-/** A thread with a bounded heap and time, started when there is a job, which answers one job after another. */
+/** A thread with limited heap and time that runs one job after another. It starts with the first job. */
 export interface JobThread<Job, Answer> {
-  /** One at a time: the caller waits for the end of the one before. Never throws. */
+  /** Runs a job. Call it for one job at a time. Never throws. */
   run(job: Job): Promise<JobEnd<Answer>>;
   close(): Promise<void>;
 }
 
-/** @param file posts one answer for each message that it gets */
+/** @param file code of the thread; it must post one answer for each message it receives */
 export function createJobThread<Job, Answer>(file: URL, limits: JobThreadLimits): JobThread<Job, Answer> {
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
@@ -56,7 +56,7 @@ function endOf<Answer>(thread: Worker, job: unknown, timeoutMs: number): Promise
     const end = (how: JobEnd<Answer>) => {
       clearTimeout(timer);
       for (const event of ['message', 'error', 'exit']) thread.removeAllListeners(event);
-      // An error after its answer is of no interest, and must not end the process.
+      // Ignore errors after the answer; without a listener they would end the process.
       thread.on('error', () => undefined);
       resolve(how);
     };

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { ConfigError } from '../config.ts';
 
-/** AES-256-GCM with a random nonce (NIST SP 800-38D: at most 2^32 messages a key, so rotate before that). */
+/** AES-256-GCM with random nonces. NIST SP 800-38D allows at most 2^32 messages per key, so rotate before that. */
 const ALGORITHM = 'aes-256-gcm';
 const KEY_SIZE_BYTES = 32;
 const NONCE_SIZE_BYTES = 12;
@@ -9,44 +9,44 @@ const TAG_SIZE_BYTES = 16;
 /** Format of `encrypt`: 1 byte version, 1 byte length of the key id, key id, then nonce | ciphertext | tag. */
 const FORMAT_VERSION = 1;
 
-/** What `seal` adds to the plain bytes: nonce and tag. */
+/** How many bytes `seal` adds to the plain bytes: nonce and tag. */
 export const SEAL_OVERHEAD_BYTES = NONCE_SIZE_BYTES + TAG_SIZE_BYTES;
 
-/** Several keys: the first one encrypts, all decrypt; so a key is rotated by putting a new one in front. */
+/** A list of keys: the first one encrypts, all of them decrypt. To rotate, put a new key in front. */
 export interface KeyRing {
   readonly primaryKeyId: string;
-  /** Self-describing ciphertext that names its key. `purpose` must be the same again at `decrypt`. */
+  /** Returns ciphertext that contains the id of its key. `decrypt` needs the same `purpose`. */
   encrypt(plain: Uint8Array, purpose?: string): Buffer;
-  /** Throws DecryptionError when the key is unknown, the bytes are damaged or meant for another purpose. */
+  /** Throws DecryptionError when the key is unknown, the bytes are damaged, or the purpose differs. */
   decrypt(encrypted: Uint8Array, purpose?: string): Buffer;
-  /** nonce | ciphertext | tag, for formats that keep the key id elsewhere. */
+  /** Returns nonce | ciphertext | tag, for formats that store the key id elsewhere. */
   seal(plain: Uint8Array, purpose?: string): { keyId: string; sealed: Buffer };
   open(keyId: string, sealed: Uint8Array, purpose?: string): Buffer;
 }
 
-/** Thrown when something cannot be decrypted; the message names the key id and the remedy, never the content. */
+/** Data cannot be decrypted. The message may contain the key id, but never the content. */
 export class DecryptionError extends Error {
   override readonly name = 'DecryptionError';
 }
 
-/** Parses DATA_KEYS: `id:base64 of 32 bytes`, separated by blanks. Throws ConfigError that quotes no key. */
+/** Parses DATA_KEYS: entries of the form `id:<base64 of 32 bytes>`, separated by blanks. Throws ConfigError without the keys. */
 export function parseKeyRing(text: string): KeyRing {
   const keys = new Map<string, Buffer>();
   for (const [index, entry] of text.trim().split(/\s+/).filter(Boolean).entries()) {
     const match = /^([A-Za-z0-9._-]{1,64}):([A-Za-z0-9+/_-]+={0,2})$/.exec(entry);
     if (match?.[1] === undefined || match[2] === undefined)
-      throw new ConfigError(`DATA_KEYS: entry ${index + 1} is not of the form id:base64`);
+      throw new ConfigError(`DATA_KEYS: entry ${index + 1} must have the form id:base64`);
     const [, id, base64] = match;
     const key = Buffer.from(base64, 'base64');
     if (key.length !== KEY_SIZE_BYTES)
-      throw new ConfigError(`DATA_KEYS: key "${id}" has ${key.length} bytes, not ${KEY_SIZE_BYTES}`);
+      throw new ConfigError(`DATA_KEYS: key "${id}" has ${key.length} bytes; ${KEY_SIZE_BYTES} are required`);
     if (key.every((byte) => byte === key[0]))
       throw new ConfigError(`DATA_KEYS: key "${id}" is not random; make one with: openssl rand -base64 32`);
     if (keys.has(id)) throw new ConfigError(`DATA_KEYS: key "${id}" appears twice`);
     keys.set(id, key);
   }
   const primary = keys.entries().next().value;
-  if (primary === undefined) throw new ConfigError('DATA_KEYS: holds no key');
+  if (primary === undefined) throw new ConfigError('DATA_KEYS contains no key');
   return new AesGcmKeyRing(primary[0], primary[1], keys);
 }
 
@@ -90,7 +90,7 @@ class AesGcmKeyRing implements KeyRing {
         `The data is encrypted with a key that DATA_KEYS does not hold${/^[A-Za-z0-9._-]{1,64}$/.test(keyId) ? `: "${keyId}"` : ''}`,
       );
     const bytes = asBuffer(sealed);
-    if (bytes.length < SEAL_OVERHEAD_BYTES) throw new DecryptionError('The encrypted data is cut short');
+    if (bytes.length < SEAL_OVERHEAD_BYTES) throw new DecryptionError('The encrypted data is truncated');
     const tagStart = bytes.length - TAG_SIZE_BYTES;
     const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_SIZE_BYTES), {
       authTagLength: TAG_SIZE_BYTES,

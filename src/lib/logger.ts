@@ -3,8 +3,8 @@ import { type Logger, pino } from 'pino';
 export type { Logger } from 'pino';
 
 /**
- * Structured logs on stdout, one JSON object a line. Log ids, counts and states; never a body, a header or a
- * person. The redaction is a second net for what should not be there in the first place.
+ * Writes structured logs to stdout, one JSON object per line. Log ids, counts and states; never bodies, headers or personal
+ * data. The redaction is only a safety net.
  */
 export function createLogger(processName: string, level = 'info'): Logger {
   return pino({
@@ -32,10 +32,10 @@ export function createLogger(processName: string, level = 'info'): Logger {
   });
 }
 
-/** SQLSTATE: a digit is in each of them, which tells them from `EPIPE`. */
+/** An SQLSTATE. Each of them contains a digit, unlike system codes such as `EPIPE`. */
 const DATABASE_CODE = /^(?=.*\d)[0-9A-Z]{5}$/;
 
-/** Name, code and message, with the causes; no own members (a PostgreSQL error carries the row in `detail`). */
+/** Logs name, code and message of an error and its causes, and no other members: PostgreSQL puts rows into `detail`. */
 function errorForLog(error: unknown): unknown {
   if (!(error instanceof Error)) return { type: typeof error };
   const code = 'code' in error ? String(error.code) : undefined;
@@ -48,13 +48,13 @@ function errorForLog(error: unknown): unknown {
   };
 }
 
-/** Some errors quote what they choked on: the database its values, the JSON parser its text. */
+/** Replaces messages that quote the input: those of the database contain values, those of the JSON parser its text. */
 function messageForLog(error: Error, code: string | undefined): string {
   if (DATABASE_CODE.test(code ?? '')) return `database error ${code}`;
-  return error instanceof SyntaxError ? 'text that cannot be read' : error.message;
+  return error instanceof SyntaxError ? 'text that cannot be parsed' : error.message;
 }
 
-/** A stack begins by repeating the message, which may have several lines; only where it was thrown is kept. */
+/** Keeps only the frames of a stack, because it begins with the message. */
 const framesOf = (error: Error): string | undefined =>
   error.stack
     ?.replace(error.message, '')

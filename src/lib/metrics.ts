@@ -1,8 +1,8 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 
 /**
- * A process's own Prometheus registry with Node's default metrics. Labels are few and closed (states, types,
- * queues): never an id, never anything of a person.
+ * Creates the Prometheus registry of a process, with Node's default metrics. Labels must have few, fixed values (states,
+ * types, queues), and never ids or personal data.
  */
 export function createMetrics(processName: string): Registry {
   const registry = new Registry();

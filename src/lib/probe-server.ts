@@ -3,14 +3,14 @@ import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 
 export interface ProbeServer {
-  /** http://host:port, with the port that was taken. */
+  /** http://host:port, with the actual port. */
   url: string;
   close(): Promise<void>;
 }
 
 /**
- * For processes without an HTTP interface of their own: `/health` (the process lives), `/ready` (it takes work;
- * 503 otherwise) and `/metrics`.
+ * Serves probes for a process without an HTTP interface: `/health` (the process is alive), `/ready` (503 while it does not
+ * accept work) and `/metrics`.
  */
 export async function startProbeServer(options: {
   host: string;
@@ -21,7 +21,7 @@ export async function startProbeServer(options: {
   const { host, port, metrics, isReady } = options;
   const server = createServer((request, response) => {
     const path = request.url?.split('?')[0];
-    if (request.method !== 'GET') return answer(response, 405, 'only GET\n');
+    if (request.method !== 'GET') return answer(response, 405, 'only GET is allowed\n');
     if (path === '/health') return answer(response, 200, 'ok\n');
     if (path === '/ready')
       return isReady() ? answer(response, 200, 'ready\n') : answer(response, 503, 'not ready\n');
@@ -30,7 +30,7 @@ export async function startProbeServer(options: {
         (text) => answer(response, 200, text, metrics.contentType),
         () => answer(response, 500, 'metrics could not be collected\n'),
       );
-    answer(response, 404, 'no such page\n');
+    answer(response, 404, 'not found: use /health, /ready or /metrics\n');
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host, resolve);

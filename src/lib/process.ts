@@ -2,19 +2,18 @@ import { ConfigError, readConfig } from '../config.ts';
 import { createLogger, type Logger } from './logger.ts';
 
 export interface RunningProcess {
-  /** Takes no new work, finishes what is in hand, closes connections. Called once. */
+  /** Stops accepting work, finishes running work and closes connections. Called once. */
   stop(): Promise<void>;
-  /** Settles when the process ends without having been asked; a rejection is a crash. */
+  /** Settles when the process ends without a request to stop; a rejection is a crash. */
   ended?: Promise<void>;
 }
 
-/** Longer than any drain inside (a worker's grace time is 20 s), shorter than an orchestrator's patience (30 s). */
+/** Longer than any drain (a worker's grace time is 20 s), and shorter than a container platform's usual limit (30 s). */
 const STOP_TIMEOUT_MS = 28_000;
 
 /**
- * The frame of an entry point: starts it, stops it on SIGTERM and SIGINT, and ends with exit code 0 after a drain
- * and 1 after a failure. A second signal ends at once. Faults of the configuration are printed as plain lines for
- * the person who mends them; everything else goes to the log.
+ * Runs an entry point: starts it, stops it on SIGTERM and SIGINT, and exits with code 0 after a drain and 1 after a failure.
+ * A second signal exits at once. Configuration errors are printed as plain lines; everything else is logged.
  */
 export async function runProcess(
   name: string,
@@ -26,7 +25,7 @@ export async function runProcess(
   const stop = (reason: string) => {
     if (stopping) process.exit(1);
     stopping = true;
-    // Still starting: nothing has been promised to anyone yet.
+    // Still starting: there is no work to finish.
     if (running === undefined) process.exit(0);
     void stopAndExit(logger, running, reason);
   };

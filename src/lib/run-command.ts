@@ -7,10 +7,10 @@ export interface CommandOptions {
   gid?: number;
 }
 
-/** Thrown when a program cannot be started, ends with a code other than 0, or takes longer than it may. */
+/** Thrown when a program cannot be started, exits with a code other than 0, or exceeds its timeout. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
-  /** System error code when it could not be started: ENOENT, EACCES, … */
+  /** System error code if the program could not be started: ENOENT, EACCES, … */
   readonly code: string | undefined;
 
   constructor(message: string, code?: string) {
@@ -19,7 +19,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Runs a program to its end (no shell) and gives its standard output. Throws CommandError. */
+/** Runs a program without a shell and returns its standard output. Throws CommandError. */
 export function runCommand(file: string, args: readonly string[], options: CommandOptions): Promise<string> {
   return new Promise((resolve, reject) => {
     const { timeoutMs, ...rest } = options;

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
-/** A thread knows no TypeScript of its own, whatever its process was started with: it registers tsx first. */
+/** A thread does not inherit its process's TypeScript loader, so it registers tsx itself. */
 const TSX = pathToFileURL(
   createRequire(import.meta.url)
     .resolve('tsx/esm/api')
@@ -10,8 +10,8 @@ const TSX = pathToFileURL(
 );
 
 /**
- * Starts a thread on one of our own source files, with a JavaScript heap of its own: what outgrows it ends the thread
- * with ERR_WORKER_OUT_OF_MEMORY and not the process.
+ * Starts a thread that runs one of our own source files, with a limited JavaScript heap: exceeding it ends the thread with
+ * ERR_WORKER_OUT_OF_MEMORY, not the process.
  */
 export const startSourceThread = (file: URL, options: { heapMb: number; workerData?: unknown }): Worker =>
   new Worker(

@@ -11,9 +11,9 @@ export interface WebhookHeaders {
 const AGE_MAX_SECONDS = 300;
 
 /**
- * Reads the headers without the body, so that a message that nobody can have signed is refused before its body is read.
+ * Reads the headers of a message, so that a message without a possible signature is refused before its body is read.
  *
- * @returns a text that says what is wrong, if they are incomplete, malformed, or not of the last 5 minutes
+ * @returns a description of the problem if the headers are incomplete, malformed, or more than 5 minutes off
  */
 export function readWebhookHeaders(
   headers: Readonly<Record<string, string | string[] | undefined>>,
@@ -34,7 +34,7 @@ export function readWebhookHeaders(
 }
 
 /**
- * Whether this secret signed the message: HMAC-SHA256 over id, timestamp and body. By node:crypto, for the package
+ * Whether this secret signed the message: HMAC-SHA256 over id, timestamp and body. Uses node:crypto, because the package
  * `standardwebhooks` computes it in JavaScript, which takes seconds for tens of megabytes.
  *
  * @throws TypeError when the secret is not base64 (after an optional `whsec_`)

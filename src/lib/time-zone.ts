@@ -1,4 +1,4 @@
-/** Whether this is the name of a time zone that the platform knows: `America/New_York`. */
+/** Whether the platform knows this IANA time zone, for example `America/New_York`. */
 export function isTimeZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat('en-US', { timeZone: name });

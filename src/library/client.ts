@@ -1,4 +1,4 @@
-/** The interface over HTTP, typed by the contract: one call, one answer that was checked, no retries. */
+/** The HTTP client of the interface, typed by the contract. It validates responses and does not retry. */
 
 export type { AnswerOf } from '../orchestrator/client/answers.ts';
 export type { CredentialHeader } from '../orchestrator/client/credentials.ts';

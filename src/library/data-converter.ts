@@ -1,6 +1,6 @@
 /**
- * What keeps people out of Temporal: the data converter that encrypts every payload and failure, and opaque ids for what
- * stays in clear text (workflow ids, search attributes). Clients and workers of a namespace need the same keys.
+ * Keeps personal data out of Temporal: the data converter encrypts every payload and failure, and opaque ids replace values
+ * that stay in clear text (workflow ids, search attributes). All clients and workers of a namespace need the same keys.
  */
 
 export { DecryptionError, type KeyRing, parseKeyRing } from '../lib/key-ring.ts';

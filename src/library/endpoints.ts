@@ -1,6 +1,6 @@
 /**
- * An activity for each operation of the interface. Workers made by `./worker` host them already; here they are for a worker
- * that is put together by hand.
+ * An activity for each operation of the interface. Workers created with `./worker` host them already; import them only for
+ * a worker that you assemble yourself.
  */
 
 export type { EndpointActivityDeps, EndpointInput } from '../activities/orchestrator/call-exchange.ts';

@@ -1,5 +1,5 @@
 /**
- * What the orchestrator's workflows are called and understand: types, ids, task queues, signals, queries, updates, search
+ * Names and types of the orchestrator's workflows: workflow types, ids, task queues, signals, queries, updates, search
  * attributes, inputs and results. Safe to import in workflow code.
  */
 

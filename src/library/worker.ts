@@ -1,4 +1,4 @@
-/** A worker for workflows of your own, which call the interface by its endpoint activities. */
+/** A worker for your own workflows, which call the interface through the endpoint activities. */
 
 export {
   createOrchestratorWorker,

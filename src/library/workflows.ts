@@ -1,7 +1,7 @@
 /**
- * For workflow code: the calls of the interface (`proxyEndpoints`), why one failed (`callFailure`), and our own workflows.
- * `patientOnboarding` may be exported again from your workflows, to run on your worker. The others need more than the
- * interface: run them as child workflows on `TASK_QUEUES.orchestrator`, where our worker serves them.
+ * For workflow code: calls of the interface (`proxyEndpoints`), the reason of a failed call (`callFailure`), and our own
+ * workflows. Re-export `patientOnboarding` from your workflows file to run it on your worker. The other workflows need more
+ * than the interface: run them as child workflows on `TASK_QUEUES.orchestrator`, which our worker serves.
  */
 
 export type { bulkOnboarding } from '../workflows/orchestrator/bulk-onboarding/workflow.ts';

@@ -12,10 +12,10 @@ import { createConnectors } from '../exchange/sources/fhir-connector.ts';
 import type { Half, HalfDeps } from './half.ts';
 import { SOURCE_VARIABLES, sourceConfigs } from './source-configs.ts';
 
-/** Not of the gateways: who takes one over cannot seal. */
+/** Only workers have these: an attacker who controls a gateway must not be able to seal audit entries. */
 const AUDIT_VARIABLES = ['AUDIT_KEY', 'AUDIT_HEADS'] as const;
 
-/** Activities of the exchange's own queue and of each source's. Throws ConfigError. */
+/** Builds the activities of the exchange's own task queue and of the sources' queues. Throws ConfigError. */
 export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<Half> {
   const config = readConfig([
     ...EXCHANGE_VARIABLES,

@@ -8,7 +8,10 @@ import { EXCHANGE_ACCESS_VARIABLES, openExchange } from '../orchestrator/exchang
 import { openBlobStore } from '../shared/blobs/open-blob-store.ts';
 import type { Half } from './half.ts';
 
-/** Throws ConfigError. For a foreign exchange (EXCHANGE_API_KEY) our own token key is not needed. */
+/**
+ * Builds the activities of the orchestrator's task queue. With EXCHANGE_API_KEY, INTERNAL_TOKEN_KEY is not needed. Throws
+ * ConfigError.
+ */
 export async function openOrchestratorHalf(): Promise<Half> {
   const config = readConfig([...EXCHANGE_ACCESS_VARIABLES, 'ID_HMAC_KEY', 'ORCHESTRATOR_FILES', 'DATA_KEYS']);
   const own = config.EXCHANGE_API_KEY === undefined ? readConfig(['INTERNAL_TOKEN_KEY']) : {};

@@ -10,40 +10,40 @@ const ID_HMAC_KEY_LENGTH_MIN = 16;
 
 export interface OrchestratorWorkerOptions {
   temporal: { address: string; namespace: string; apiKey?: string; tls?: boolean };
-  /** Your own. Our worker serves `TASK_QUEUES.orchestrator`. */
+  /** Your own task queue. `TASK_QUEUES.orchestrator` is served by our worker. */
   taskQueue: string;
-  /** The file whose exported functions are the workflows; add `patientOnboarding` there to run ours beside yours. */
+  /** The file that exports your workflows. Re-export `patientOnboarding` there to run it too. */
   workflowsPath: string;
-  /** Yours, beside the endpoint activities. */
+  /** Your own activities, in addition to the endpoint activities. */
   activities?: object;
   exchange: {
     baseUrl: string;
     apiKey: string;
-    /** Whether the exchange honours `Idempotency-Key`. Default true; with false an ambiguous write is not repeated. */
+    /** Whether the exchange supports `Idempotency-Key`. Default true. With false, ambiguous writes are not retried. */
     idempotency?: boolean;
   };
-  /** Encrypt what Temporal stores: `id:base64 of 32 bytes`, separated by blanks; the first encrypts, all decrypt. */
+  /** Keys that encrypt what Temporal stores: `id:<base64 of 32 bytes>`, separated by blanks; the first one encrypts. */
   dataKeys: string;
-  /** Idempotency keys are derived with it: 16 random characters or more, the same for all workers of the queue. */
+  /** Key for idempotency keys: at least 16 random characters, the same for all workers of the task queue. */
   idHmacKey: string;
 }
 
 export interface OrchestratorWorker {
-  /** Until `shutdown`, SIGINT or SIGTERM; then what is under way has 20 s to end, and the connections are closed. */
+  /** Runs until `shutdown`, SIGINT or SIGTERM. Running activities then have 20 s to finish, and connections are closed. */
   run(): Promise<void>;
   shutdown(): void;
 }
 
 /**
- * A worker for workflows that use the interface. It hosts them, an activity for each operation (`proxyEndpoints` calls
- * them) and your own activities. Throws when Temporal cannot be reached or the workflow code cannot be bundled.
+ * Creates a worker for workflows that use the interface. It hosts your workflows, the endpoint activities (called with
+ * `proxyEndpoints`) and your own activities. Throws when Temporal cannot be reached or the workflow code cannot be bundled.
  */
 export async function createOrchestratorWorker(
   options: OrchestratorWorkerOptions,
 ): Promise<OrchestratorWorker> {
   const { temporal, exchange, taskQueue, workflowsPath } = options;
   if (options.idHmacKey.length < ID_HMAC_KEY_LENGTH_MIN)
-    throw new TypeError(`idHmacKey has fewer than ${ID_HMAC_KEY_LENGTH_MIN} characters`);
+    throw new TypeError(`idHmacKey must have at least ${ID_HMAC_KEY_LENGTH_MIN} characters`);
   const dataConverter = createDataConverter(parseKeyRing(options.dataKeys));
   const access = openExchange({
     EXCHANGE_BASE_URL: exchange.baseUrl,
@@ -87,6 +87,8 @@ export async function createOrchestratorWorker(
 function withoutClash(endpointActivities: object, own: object): object {
   const taken = Object.keys(own).filter((name) => name in endpointActivities);
   if (taken.length > 0)
-    throw new TypeError(`Activities with the name of an operation need another name: ${taken.join(', ')}`);
+    throw new TypeError(
+      `Rename these activities, because operations of the interface have the same names: ${taken.join(', ')}`,
+    );
   return { ...endpointActivities, ...own };
 }

@@ -15,7 +15,7 @@ export const SOURCE_VARIABLES = [
 ] as const;
 type SourcesConfig = Config<(typeof SOURCE_VARIABLES)[number]>;
 
-/** Where and how each source is asked, from the configuration. */
+/** Reads the address and credentials of each source from the configuration. Throws ConfigError. */
 export const sourceConfigs = (config: SourcesConfig): Record<SourceType, SourceConfig> => ({
   hie: sourceConfig('hie', config),
   pharmacy: sourceConfig('pharmacy', config),
@@ -30,12 +30,12 @@ function sourceConfig(source: SourceType, config: SourcesConfig): SourceConfig {
     auth: authOf(prefix, config),
     allowedOrigins: config[`${prefix}_ALLOWED_ORIGINS`]?.split(/\s+/) ?? [],
     tokenOrigins: config[`${prefix}_TOKEN_ORIGINS`]?.split(/\s+/) ?? [],
-    // A source that cannot prove its callbacks is only polled.
+    // Without a secret, a source's callbacks cannot be verified, so the source is only polled.
     callbacks: config[`${prefix}_CALLBACK_SECRET`] !== undefined,
   };
 }
 
-/** Client credentials, else a bearer token, else nothing. Throws ConfigError for half a set of credentials. */
+/** Client credentials, or else a bearer token, or else none. Throws ConfigError for incomplete client credentials. */
 function authOf(prefix: Prefix, config: SourcesConfig): SourceAuth {
   const tokenUrl = config[`${prefix}_TOKEN_URL`];
   const clientId = config[`${prefix}_CLIENT_ID`];

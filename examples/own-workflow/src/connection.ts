@@ -12,8 +12,8 @@ export interface Connection {
 }
 
 /**
- * From the environment; what is missing there, from the data folder of a local `npm start` (DATA_DIR). Throws when
- * neither has it.
+ * Reads the settings from the environment, or else from the data folder of a local `npm start` (DATA_DIR). Throws when a
+ * setting is in neither.
  */
 export async function readConnection(): Promise<Connection> {
   const dataDir = process.env.DATA_DIR ?? join(import.meta.dirname, '../../../.data');
@@ -24,7 +24,9 @@ export async function readConnection(): Promise<Connection> {
   const setting = (variable: string, local: string | undefined): string => {
     const value = process.env[variable] ?? local;
     if (value === undefined)
-      throw new Error(`${variable} is not set, and no stack runs on ${dataDir}; start it there: npm start`);
+      throw new Error(
+        `${variable} is not set, and no local stack runs with ${dataDir}; set it, or start a stack with: npm start`,
+      );
     return value;
   };
   return {

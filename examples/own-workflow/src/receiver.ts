@@ -4,8 +4,8 @@ import { isSigned, readWebhookMessage, type WebhookMessage } from 'medical-data-
 const BODY_MAX_BYTES = 1_000_000;
 
 /**
- * Takes webhooks of the exchange on this machine. The key is awaited, for the exchange pings a new address before
- * the answer with the key is here. `take` throws when the exchange shall send the message again.
+ * Receives the exchange's webhooks. `key` is a promise, because the exchange pings a new address before it returns the key.
+ * `take` throws to make the exchange send the message again.
  */
 export function createReceiver(
   key: () => Promise<string>,
@@ -33,7 +33,7 @@ async function handle(
   return { status: 200, body: {} };
 }
 
-/** Undefined when it is too large. */
+/** Returns undefined when the body is too large. */
 async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   const parts: Buffer[] = [];
   let sizeBytes = 0;

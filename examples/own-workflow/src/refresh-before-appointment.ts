@@ -10,8 +10,8 @@ const HOUR_MS = 3_600_000;
 const POLL_MS = 15 * 60_000;
 
 /**
- * Asks the sources about a patient some hours before an appointment, so that the record is fresh when it begins. It is a
- * workflow because the appointment may be weeks away and sources answer late. One for each patient and appointment.
+ * Queries the sources for a patient some hours before an appointment, so that the record is up to date when it begins. This
+ * is a workflow because the appointment may be weeks away and sources may answer late. One per patient and appointment.
  */
 export async function refreshBeforeAppointment(input: RefreshInput): Promise<RefreshSummary> {
   const appointmentMs = Date.parse(input.appointmentAt);
@@ -29,7 +29,7 @@ export async function refreshBeforeAppointment(input: RefreshInput): Promise<Ref
     const known = webhooks;
     const waitMs = Math.min(POLL_MS, appointmentMs - Date.now());
     await condition(() => webhooks > known, waitMs, {
-      summary: 'Wait for a webhook; then look at the query',
+      summary: 'Wait for a webhook, then read the query',
     });
     query = await lookAt(requestId);
   }
@@ -39,10 +39,10 @@ export async function refreshBeforeAppointment(input: RefreshInput): Promise<Ref
 }
 
 const startQuery = ({ patientId, sources, refreshId }: RefreshInput) =>
-  writes('start-query', { summary: `Ask ${sources.join(', ')}` }).startNetworkQuery({
+  writes('start-query', { summary: `Query ${sources.join(', ')}` }).startNetworkQuery({
     exchange: API_KEY_ACCESS,
     query: { patientId },
-    // The exchange sends the metadata back in its webhooks: so they find this workflow.
+    // The exchange returns the metadata in its webhooks, so the receiver can find this workflow.
     body: { sources, metadata: { [ORCHESTRATION_METADATA_KEY]: refreshId } },
   });
 
@@ -64,5 +64,5 @@ function summaryOf(query: Query, resources: Record<string, number>): RefreshSumm
 
 async function sleepUntil(timeMs: number): Promise<void> {
   const waitMs = timeMs - Date.now();
-  if (waitMs > 0) await sleep(waitMs, { summary: 'Wait until it is time to ask the sources' });
+  if (waitMs > 0) await sleep(waitMs, { summary: 'Wait until it is time to query the sources' });
 }

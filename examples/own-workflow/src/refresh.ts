@@ -1,10 +1,10 @@
-/** What the starter, the receiver of webhooks and the workflow know of each other. */
+/** Names and types that the starter, the webhook receiver and the workflow share. */
 export const TASK_QUEUE = 'appointments';
 export const REFRESH_WORKFLOW = 'refreshBeforeAppointment';
-/** Signal: a source of the query has ended. A hint: the workflow then looks at the query itself. */
+/** Signal: a source of the query has ended. Only a hint: the workflow then reads the query itself. */
 export const SOURCE_ENDED = 'sourceEnded';
 
-/** `refreshId` is opaque, for workflow ids are in clear text: never a name, a record number or an appointment's id. */
+/** `refreshId` must be opaque, because workflow ids are in clear text: never a name, a record number or an appointment id. */
 export const refreshWorkflowId = (refreshId: string): string => `refresh-before-appointment/${refreshId}`;
 
 export interface RefreshInput {
@@ -12,17 +12,17 @@ export interface RefreshInput {
   patientId: string;
   /** ISO 8601 */
   appointmentAt: string;
-  /** The sources are asked so long before the appointment. */
+  /** How long before the appointment the sources are queried. */
   hoursBefore: number;
   sources: ('hie' | 'pharmacy' | 'lab')[];
 }
 
 export interface RefreshSummary {
   requestId: string;
-  /** Of the query when the workflow ended; `in-progress` when the appointment came first. */
+  /** The query's status when the workflow ended; `in-progress` if the appointment came first. */
   status: string;
   /** `refused`: the exchange did not start this source. */
   sources: { source: string; status: string }[];
-  /** How many resources of each type the merged record has now. */
+  /** Number of resources of each type in the merged record. */
   resources: Record<string, number>;
 }

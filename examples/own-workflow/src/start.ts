@@ -5,7 +5,7 @@ import { REFRESH_WORKFLOW, type RefreshSummary, refreshWorkflowId, TASK_QUEUE } 
 import type { refreshBeforeAppointment } from './refresh-before-appointment.ts';
 import { connectClient } from './temporal-client.ts';
 
-/** `npm run refresh -- <patientId> <appointment, ISO 8601> [hours before]`: starts it, once, and waits for its end. */
+/** `npm run refresh -- <patientId> <appointment, ISO 8601> [hours before]`: starts a refresh, once, and waits for its result. */
 const [patientId, appointment = '', hours = '24'] = process.argv.slice(2);
 const appointmentAt = new Date(appointment);
 const hoursBefore = Number(hours);
@@ -36,10 +36,10 @@ try {
     ],
   });
 } catch (error) {
-  // The same appointment again is followed, not asked about twice.
+  // This refresh was started before: wait for its result instead of starting it twice.
   if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
 }
-console.error(`${workflowId} is running; Ctrl-C leaves it to the worker.`);
+console.error(`${workflowId} is running. Ctrl-C stops waiting; the workflow continues.`);
 const summary: RefreshSummary = await temporal.workflow.getHandle(workflowId).result();
 console.log(JSON.stringify(summary, null, 2));
 await temporal.connection.close();

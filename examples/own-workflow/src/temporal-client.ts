@@ -2,7 +2,7 @@ import { Client, Connection as TemporalConnection } from '@temporalio/client';
 import { createDataConverter, parseKeyRing } from 'medical-data-exchange/data-converter';
 import type { Connection } from './connection.ts';
 
-/** A client that encrypts as the worker does. Close its `connection` at the end. */
+/** Creates a client that encrypts payloads like the worker. Close its `connection` when done. */
 export async function connectClient(settings: Connection): Promise<Client> {
   const { temporalAddress: address, temporalNamespace: namespace, dataKeys } = settings;
   const connection = await TemporalConnection.connect({ address });

@@ -1,7 +1,7 @@
 import { apiKeyCredential, createExchangeClient } from 'medical-data-exchange/client';
 import type { Connection } from './connection.ts';
 
-/** Has the exchange send the ends of sources to `url`, and returns the key that it signs with. Once for each address. */
+/** Registers `url` for webhooks about queries, unless it is registered already. Returns the key that signs them. */
 export async function webhookKeyFor(url: string, { exchangeUrl, apiKey }: Connection): Promise<string> {
   const exchange = createExchangeClient({
     baseUrl: exchangeUrl,

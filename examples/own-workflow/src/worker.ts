@@ -9,7 +9,7 @@ import { refreshWorkflowId, SOURCE_ENDED, TASK_QUEUE } from './refresh.ts';
 import { connectClient } from './temporal-client.ts';
 import { webhookKeyFor } from './webhook-destination.ts';
 
-/** Runs the workflow, and the receiver whose webhooks become its signals. Ctrl-C ends both. */
+/** Runs the workflow, and the receiver that turns webhooks into signals. Ctrl-C ends both. */
 const settings = await readConnection();
 const temporal = await connectClient(settings);
 
@@ -20,7 +20,7 @@ const receiver = createReceiver(
     try {
       await temporal.workflow.getHandle(refreshWorkflowId(orchestrationId)).signal(SOURCE_ENDED);
     } catch (error) {
-      // Of another flow, or of a refresh that has ended.
+      // The webhook belongs to another workflow, or to a refresh that has ended.
       if (!(error instanceof WorkflowNotFoundError)) throw error;
     }
   },
@@ -38,7 +38,7 @@ const worker = await createOrchestratorWorker({
   dataKeys: settings.dataKeys,
   idHmacKey: settings.idHmacKey,
 });
-console.log(`The worker serves "${TASK_QUEUE}"; webhooks come to port ${port}.`);
+console.log(`The worker serves "${TASK_QUEUE}"; webhooks are received on port ${port}.`);
 await worker.run();
 receiver.close();
 await temporal.connection.close();

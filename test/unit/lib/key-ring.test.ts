@@ -43,9 +43,9 @@ describe('key ring', () => {
   });
 
   test.each([
-    ['', /holds no key/],
-    ['only-an-id', /entry 1 is not of the form/],
-    [`a:${oldKey} b`, /entry 2 is not of the form/],
+    ['', /contains no key/],
+    ['only-an-id', /entry 1 must have the form/],
+    [`a:${oldKey} b`, /entry 2 must have the form/],
     ['a:c2hvcnQ=', /"a" has 5 bytes/],
     [`a:${oldKey} a:${oldKey}`, /"a" appears twice/],
     [`a:${Buffer.alloc(32).toString('base64')}`, /"a" is not random/],
