@@ -11,7 +11,7 @@ import {
 import { endpoint } from './endpoint.ts';
 import { byId, idempotency } from './endpoint-parts.ts';
 import { idSchema } from './primitives.ts';
-import { recordOriginsSchema } from './record-origins.ts';
+import { recordOriginsSchema, splitDeliverySchema } from './record-origins.ts';
 
 const reference = 'Operations around E1–E14';
 
@@ -108,6 +108,33 @@ export const consolidatedEndpoints = {
     description:
       'Every delivery behind a resource of the merged record: where it came from, its version at the source, which one leads, and which keys united it with the others. The id alone names the resource, as "get consolidated data" gives it.',
     params: z.object({ id: idSchema, resourceId: idSchema }),
+    responses: { 200: recordOriginsSchema },
+    errors: [404],
+  }),
+  splitRecordResource: endpoint({
+    method: 'POST',
+    path: '/medical/v1/patient/:id/record/:resourceId/split',
+    reference,
+    tag: 'consolidated data',
+    summary: 'Split a delivery from a consolidated resource',
+    description:
+      'For deliveries that were united although they are two facts: the delivery becomes a resource of its own and stays one, also when its source delivers it again. Answers the origins of that resource. 409 for a Patient, and for a resource with one delivery.',
+    params: z.object({ id: idSchema, resourceId: idSchema }),
+    headers: idempotency,
+    body: splitDeliverySchema,
+    responses: { 200: recordOriginsSchema },
+    errors: [404],
+  }),
+  joinRecordResource: endpoint({
+    method: 'POST',
+    path: '/medical/v1/patient/:id/record/:resourceId/join',
+    reference,
+    tag: 'consolidated data',
+    summary: 'Undo a split',
+    description:
+      'The resource that a split made is united again with what it agrees with. Answers the origins of the resource that it is part of now. 409 for a resource that no split made.',
+    params: z.object({ id: idSchema, resourceId: idSchema }),
+    headers: idempotency,
     responses: { 200: recordOriginsSchema },
     errors: [404],
   }),

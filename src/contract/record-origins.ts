@@ -21,6 +21,7 @@ export const recordOriginsSchema = z
           leads: z
             .boolean()
             .meta({ description: 'What it says stands; the others add what it is silent about.' }),
+          split: z.boolean().meta({ description: 'A caller split it from others; `join` undoes that.' }),
           unitedBy: z
             .array(z.object({ key: z.enum(UNITING_KEYS), reason: z.string() }))
             .meta({ description: 'The keys that it shares with others of these. Empty when it is alone.' }),
@@ -30,3 +31,13 @@ export const recordOriginsSchema = z
   })
   .meta({ id: 'RecordOrigins' });
 export type RecordOrigins = z.output<typeof recordOriginsSchema>;
+
+export const splitDeliverySchema = z.object({
+  source: recordSourceSchema,
+  sourceId: z
+    .string()
+    .min(1)
+    .max(255)
+    .meta({ description: 'The id that the source gave it, as the origins name it.' }),
+});
+export type SplitDelivery = z.output<typeof splitDeliverySchema>;

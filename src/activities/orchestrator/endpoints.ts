@@ -55,6 +55,8 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
       resourceType,
       origins: origins.length,
     })),
+    splitRecordResource: operation('splitRecordResource', ({ resourceType, id }) => ({ resourceType, id })),
+    joinRecordResource: operation('joinRecordResource', ({ resourceType, id }) => ({ resourceType, id })),
     listDocuments: operation('listDocuments', ({ documents }) => ({
       total: documents.length,
       fileNames: documents.slice(0, FILE_NAMES_MAX).map(({ fileName }) => fileName),

@@ -14,6 +14,7 @@ import { consolidatedBundle } from '../records/consolidated-bundle.ts';
 import { type ConsolidatedFilter, countConsolidated } from '../records/read-consolidated.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
 import { resourceOrigins } from '../records/resource-origins.ts';
+import { joinDelivery, splitDelivery } from '../records/splits.ts';
 import type { ConsolidatedLauncher } from './launcher.ts';
 import {
   latestStatus,
@@ -134,6 +135,18 @@ export function addConsolidatedRoutes(
       resourceOrigins(tx, patientId, params.resourceId),
     );
     return ok(origins, { patientId, targetId: params.resourceId });
+  });
+
+  operations.write('splitRecordResource', async (tx, { params, body }) => {
+    const { id: patientId } = await patientOf(tx, params.id);
+    const own = await splitDelivery(tx, patientId, params.resourceId, body);
+    return ok(own, { patientId, targetId: params.resourceId });
+  });
+
+  operations.write('joinRecordResource', async (tx, { params }) => {
+    const { id: patientId } = await patientOf(tx, params.id);
+    const joined = await joinDelivery(tx, patientId, params.resourceId);
+    return ok(joined, { patientId, targetId: params.resourceId });
   });
 }
 

@@ -63,7 +63,8 @@ export async function readDeliveries(
 ): Promise<Delivery[]> {
   const { rows } = await sql<Delivery>`
     select p.source, p.resource_type as "resourceType", p.source_id as "sourceId", encode(p.sha256, 'hex') as sha256,
-      p.converted_from is not null as "isConverted", p.content
+      p.converted_from is not null as "isConverted", p.content,
+      exists (select from record_split where ${atPlace(patientId)}) as "isSplit"
     from ${placesOf(places)}
     cross join lateral (select * from patient_resource where ${atPlace(patientId)} limit 1) p`.execute(tx.db);
   return rows;

@@ -13,6 +13,8 @@ export interface StoredOrigin {
   lastUpdated: string | null;
   leads: boolean;
   keys: string[];
+  /** A caller split it from the others it was united with. */
+  split: boolean;
 }
 
 /** The deliveries behind a consolidated resource, the leading one first. */
@@ -25,7 +27,8 @@ export async function readResourceOrigins(
     select o.resource_type as "resourceType", o.source, o.source_id as "sourceId", d.file_name as "fileName",
       p.converted_from is not null as "isConverted", p.collected_at as "collectedAt",
       p.content #>> '{meta,versionId}' as "versionId", p.content #>> '{meta,lastUpdated}' as "lastUpdated",
-      o.leads, o.keys
+      o.leads, o.keys, exists (select from record_split s where s.patient_id = o.patient_id and s.source = o.source
+        and s.resource_type = o.resource_type and s.source_id = o.source_id) as split
     from record_origin o
     join patient_resource p using (patient_id, source, resource_type, source_id)
     join document d on d.id = p.document_id

@@ -9,6 +9,7 @@ export interface RecordTables {
   patient_at_source: PatientAtSourceTable;
   record_origin: RecordOriginTable;
   record_key: RecordKeyTable;
+  record_split: RecordSplitTable;
   document_conversion: DocumentConversionTable;
   retired_resource: RetiredResourceTable;
   answered_page: AnsweredPageTable;
@@ -42,6 +43,16 @@ interface RecordOriginTable {
   date_from: string | null;
   /** YYYY-MM-DD or `infinity` */
   date_to: string | null;
+}
+
+/** A delivery that stays a resource of its own. */
+interface RecordSplitTable {
+  account_id: string;
+  patient_id: string;
+  source: RecordSource;
+  resource_type: string;
+  source_id: string;
+  split_at: Instant;
 }
 
 interface RecordKeyTable {

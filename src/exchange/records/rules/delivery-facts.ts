@@ -4,7 +4,7 @@ import { derivedUuid } from './ids.ts';
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
 import { parseLocalReference, subjectIds } from './references.ts';
 import { CLINICAL_TYPES, MEDICATION_TYPES, MINIMUM, SUPPORTING_TYPES } from './resource-types.ts';
-import { samenessKeys } from './sameness.ts';
+import { ownKey, samenessKeys } from './sameness.ts';
 
 /** A resource as delivered by one source. */
 export interface Delivery {
@@ -16,6 +16,8 @@ export interface Delivery {
   sha256: string;
   /** Whether it was converted from a C-CDA document. */
   isConverted: boolean;
+  /** A caller split it from the others: it shares no key with any. */
+  isSplit?: boolean;
   content: Json;
 }
 
@@ -90,7 +92,9 @@ function readFacts(delivery: Delivery, whom: DeliveryContext): DeliveryFacts {
       ? []
       : resourceType === 'Patient'
         ? ['p:']
-        : samenessKeys({ source, sourceId }, content, { medication: whom.medication });
+        : delivery.isSplit === true
+          ? [ownKey(resourceType, { source, sourceId })]
+          : samenessKeys({ source, sourceId }, content, { medication: whom.medication });
   return {
     source,
     resourceType,

@@ -38,9 +38,13 @@ export function samenessKeys(
   else if (!isOwnThing(type)) {
     keys.add(keyOf('c', [type, 'as it is', identity.source, canonicalJson(withoutMetadata(resource))]));
   }
-  if (keys.size === 0) keys.add(keyOf('o', [type, identity.source, identity.sourceId]));
+  if (keys.size === 0) keys.add(ownKey(type, identity));
   return [...keys].sort();
 }
+
+/** The key of a delivery that shares none with any other. */
+export const ownKey = (type: string, { source, sourceId }: { source: string; sourceId: string }): string =>
+  keyOf('o', [type, source, sourceId]);
 
 /** Types compared by id only: they consist mostly of references, or equal ones occur together (three boxes delivered). */
 const isOwnThing = (type: string): boolean =>

@@ -1,5 +1,12 @@
+import { createHash } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
 import type { consolidatedEndpoints } from '../../../../src/contract/consolidated-query-endpoints.ts';
+import { insertDocuments, upsertResources } from '../../../../src/exchange/records/delivery-store.ts';
+import { mergeBatch } from '../../../../src/exchange/records/merge-batch.ts';
+import { insertSourcePatientIds } from '../../../../src/exchange/records/source-patient-store.ts';
+import { resourceOf } from '../../../../src/exchange/records/split-store.ts';
 import { type Build, badBody, badQuery, type OperationCases, type Refused } from '../operation-cases.ts';
+import type { World } from '../world.ts';
 
 const ofPatient: Build = async ({ make }) => ({
   params: { id: await make.patient() },
@@ -81,4 +88,102 @@ export const consolidatedCases: Record<keyof typeof consolidatedEndpoints, Opera
       },
     ],
   },
+  splitRecordResource: {
+    good: async (world) => {
+      const { id, resourceId } = await unitedIn(world);
+      return { params: { id, resourceId }, body: { source: 'lab', sourceId: 'result' } };
+    },
+    refused: [
+      badBody({ source: 'hie', sourceId: '' }, 'sourceId', 'has at least 1 character'),
+      badBody({ source: 'hie', sourceId: 'other' }, 'sourceId', 'is not a delivery of this resource'),
+      badBody({ source: 'moon', sourceId: 'result' }, 'source', 'expected one of'),
+      {
+        what: 'an id that the record does not have',
+        status: 404,
+        send: async ({ make }, good) => ({
+          ...good,
+          params: { ...good.params, resourceId: await make.patient() },
+        }),
+        message: 'Resource not found',
+      },
+      {
+        what: 'a resource with one delivery',
+        status: 409,
+        send: async (world) => {
+          const { id, own } = await splitIn(world);
+          return { params: { id, resourceId: own }, body: { source: 'lab', sourceId: 'result' } };
+        },
+        message: 'The resource has no other delivery to split this one from',
+      },
+    ],
+  },
+  joinRecordResource: {
+    good: async (world) => {
+      const { id, own } = await splitIn(world);
+      return { params: { id, resourceId: own } };
+    },
+    refused: [
+      {
+        what: 'a resource that no split made',
+        status: 409,
+        send: async (world) => ({ params: await unitedIn(world) }),
+        message: 'This resource was not split from another one',
+      },
+      {
+        what: 'an id that the record does not have',
+        status: 404,
+        send: async ({ make }, good) => ({ params: { ...good.params, resourceId: await make.patient() } }),
+        message: 'Resource not found',
+      },
+    ],
+  },
 };
+
+/** A result that two sources delivered, and that the merge has united. */
+async function unitedIn({ make, inAccount }: World): Promise<{ id: string; resourceId: string }> {
+  const id: string = await make.patient();
+  const result = {
+    ...{ resourceType: 'Observation', id: 'result', status: 'final', subject: { reference: 'Patient/p' } },
+    code: { coding: [{ system: 'http://loinc.org', code: '718-7' }] },
+    ...{ effectiveDateTime: '2024-05-01T10:00:00Z', valueQuantity: { value: 13.5, unit: 'g/dL' } },
+  };
+  for (const source of ['hie', 'lab'] as const)
+    await inAccount(async (tx) => {
+      const documentId = uuidv7();
+      const sha256 = createHash('sha256').update(source);
+      await insertDocuments(tx, [
+        {
+          ...{
+            id: documentId,
+            patientId: id,
+            queryId: uuidv7(),
+            source,
+            kind: 'page',
+            sizeBytes: 1,
+            blobRef: 'x',
+          },
+          ...{ fileName: `${source}-${documentId}.json`, contentType: 'application/fhir+json' },
+          sha256: sha256.copy().digest(),
+        },
+      ]);
+      await insertSourcePatientIds(tx, id, source, ['p']);
+      await upsertResources(tx, { patientId: id, source, documentId }, [
+        {
+          ...{ resourceType: 'Observation', sourceId: 'result', revision: '' },
+          ...{ sha256: sha256.digest('hex'), json: JSON.stringify(result) },
+        },
+      ]);
+      await mergeBatch(tx, id, [{ source, resourceType: 'Observation', sourceId: 'result' }]);
+    });
+  const resourceId = await inAccount((tx) =>
+    resourceOf(tx, id, { source: 'lab', resourceType: 'Observation', sourceId: 'result' }),
+  );
+  return { id, resourceId: resourceId ?? '' };
+}
+
+async function splitIn(world: World): Promise<{ id: string; own: string }> {
+  const { id, resourceId } = await unitedIn(world);
+  const body = { source: 'lab', sourceId: 'result' };
+  const answer = await world.make.call('POST', `patient/${id}/record/${resourceId}/split`, body);
+  return { id, own: answer.id };
+}

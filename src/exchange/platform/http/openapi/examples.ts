@@ -19,6 +19,7 @@ export const REQUEST_EXAMPLES: Partial<Record<OperationName, unknown>> = {
     externalId: 'chart-20481',
     networkQuery,
   },
+  splitRecordResource: { source: 'lab', sourceId: '8f3a1c' },
   createFacility: {
     name: 'Harborview Family Medicine',
     npi: '1234567893',
