@@ -136,7 +136,11 @@ describe('a round', () => {
     expect(await rounds.look(of)).toEqual({ state: 'open', isQueryRunning: false });
     await rounds.ask({ ...of, round: 2 });
     await answer(of, { known: 'as before', summary: 'discharge summary' });
-    const end = { state: 'new-data', reason: '1 resources were new', isQueryRunning: false };
+    const end = {
+      state: 'new-data',
+      reason: 'The queries of the hie source brought 1 new resource',
+      isQueryRunning: false,
+    };
     expect(await rounds.ask({ ...of, round: 3 })).toEqual(end);
     expect(await rounds.end(of, 'no-new-data', 'too late')).toEqual(end);
     expect(await queriesOf(of)).toHaveLength(2);

@@ -82,7 +82,7 @@ const uploadOf = (
   { sha256, sizeBytes }: BlobRef,
 ): BulkUpload => ({ requestId, status, sha256, sizeBytes });
 
-/** Why a request does not accept an upload (any more). */
+/** The error for a request that does not accept an upload: unknown, already uploaded, failed or expired. */
 function refusal(request: BulkRequestView | undefined): ExchangeError {
   if (request === undefined) return new NotFoundError('Bulk create');
   const { requestId, status, upload } = request;

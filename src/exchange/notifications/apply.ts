@@ -1,20 +1,21 @@
 import { type SystemTx, withinAccount } from '../platform/database/database.ts';
-import { accountsTold, findCandidates } from './candidate-store.ts';
+import { findCandidates, notifiedAccounts } from './candidate-store.ts';
 import { readSubject, saveSubject } from './inbound-store.ts';
 import { describesEnough, matchPatients, zipsOf } from './match.ts';
+import { type AccountUpdate, notifyAccount } from './notify-account.ts';
 import { type PersonOfMessage, personOfSubject } from './person-of-subject.ts';
 import { admittedAt, subjectState } from './subject-state.ts';
 import type { InboundOutcome } from './tables.ts';
-import { type Told, tellAccount } from './tell.ts';
 
 export interface Applied {
   outcome: InboundOutcome;
-  told: Told[];
+  updates: AccountUpdate[];
 }
 
 /**
- * Makes a subject's state anew from all its messages, finds whose it is, and tells their accounts what they have not
- * been told. The subject's row is held by the caller's transaction. Doing it again changes nothing.
+ * Recomputes a subject (an encounter, fill or result) from all its messages, matches it to patients, and notifies their
+ * accounts of facts they have not received. The caller's transaction holds the lock on the subject's row. Repeating it changes
+ * nothing.
  */
 export async function applySubject(
   tx: SystemTx,
@@ -36,29 +37,33 @@ export async function applySubject(
   const patients = new Map(matches.map(({ accountId, patientId }) => [accountId, patientId]));
   const begin = state.kind === 'encounter' ? admittedAt(state, subject.events) : undefined;
 
-  const told: Told[] = [];
-  // In one order, so that two messages about the same people wait for each other instead of blocking each other.
-  const accounts = new Set([...patients.keys(), ...(await accountsTold(tx, subjectId))]);
+  const updates: AccountUpdate[] = [];
+  // Always in the same order, so that two messages about the same people never deadlock.
+  const accounts = new Set([...patients.keys(), ...(await notifiedAccounts(tx, subjectId))]);
   for (const accountId of [...accounts].sort()) {
     const patientId = patients.get(accountId);
-    told.push(
+    updates.push(
       await withinAccount(tx, accountId, (ofAccount) =>
-        tellAccount(ofAccount, { subjectId, sender: subject.sender, state, admittedAt: begin, patientId }),
+        notifyAccount(ofAccount, { subjectId, sender: subject.sender, state, admittedAt: begin, patientId }),
       ),
     );
   }
   return {
-    outcome: outcomeOf(told, { matched: matches.length > 0, isAmbiguous, isDescribed: person !== undefined }),
-    told,
+    outcome: outcomeOf(updates, {
+      matched: matches.length > 0,
+      isAmbiguous,
+      isDescribed: person !== undefined,
+    }),
+    updates,
   };
 }
 
 function outcomeOf(
-  told: readonly Told[],
-  found: { matched: boolean; isAmbiguous: boolean; isDescribed: boolean },
+  updates: readonly AccountUpdate[],
+  match: { matched: boolean; isAmbiguous: boolean; isDescribed: boolean },
 ): InboundOutcome {
-  if (told.some(({ isMonitored }) => isMonitored)) return 'matched';
-  if (found.matched) return 'not-monitored';
-  if (found.isAmbiguous) return 'ambiguous';
-  return found.isDescribed ? 'unmatched' : 'incomplete';
+  if (updates.some(({ isMonitored }) => isMonitored)) return 'matched';
+  if (match.matched) return 'not-monitored';
+  if (match.isAmbiguous) return 'ambiguous';
+  return match.isDescribed ? 'unmatched' : 'incomplete';
 }

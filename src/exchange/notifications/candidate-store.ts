@@ -5,13 +5,13 @@ import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 export interface Candidate extends Demographics {
   id: string;
   accountId: string;
-  /** An account was told of this subject as this patient's. */
+  /** The account has a notification of this subject for this patient. */
   isLinked: boolean;
 }
 
 /**
- * Patients of all accounts that a message may be about: born that day with a primary address in one of these zips (five
- * digits), and those that the subject is known to belong to. Oldest first.
+ * Patients of all accounts that a message may be about: those with this birth date and a primary address in one of these
+ * ZIP codes (five digits), and those notified of the subject before. Oldest first.
  */
 export async function findCandidates(
   tx: SystemTx,
@@ -33,8 +33,8 @@ export async function findCandidates(
   return rows;
 }
 
-/** Accounts that were told of a subject. */
-export async function accountsTold(tx: SystemTx, subjectId: string): Promise<string[]> {
+/** The accounts that have notifications of a subject. */
+export async function notifiedAccounts(tx: SystemTx, subjectId: string): Promise<string[]> {
   const rows = await tx.db
     .selectFrom('notification')
     .select('account_id')
@@ -51,7 +51,7 @@ const FEATURES = {
   laboratory: '{monitoring,laboratory,notifications}',
 } as const;
 
-/** A feature is on for a patient if any of its cohorts has it. */
+/** Whether any cohort of the patient has notifications of this kind enabled. */
 export async function isMonitored(
   tx: AccountTx,
   patientId: string,

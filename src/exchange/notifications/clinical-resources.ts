@@ -1,6 +1,6 @@
 import type { FhirResource } from 'fhir/r4.js';
 
-/** Of the sender's own making: the envelope, and its record of the person, in whose place ours stands. */
+/** Resources left out: the sender's envelope, and its Patient, which ours replaces. */
 const LEFT_OUT = new Set(['MessageHeader', 'Patient', 'Provenance']);
 
 interface Entry {
@@ -8,7 +8,7 @@ interface Entry {
   resource?: FhirResource;
 }
 
-/** The resources of a sender's Bundle, about our patient instead of the sender's. */
+/** The clinical resources of a sender's Bundle, with references to the sender's Patient replaced by ours. */
 export function clinicalResources(bytes: Buffer, patientId: string): FhirResource[] {
   const { entry: entries = [] } = JSON.parse(bytes.toString('utf8')) as { entry?: Entry[] };
   const names = new Set(

@@ -9,7 +9,7 @@ import { createFollowUpRounds } from './follow-up/rounds.ts';
 import { addInboundNotificationRoutes } from './inbound-routes.ts';
 import { addNotificationLinkRoute, addNotificationRoutes } from './routes.ts';
 
-/** What hospitals, pharmacies and labs report unasked: ADT, fills, results; and the queries after a discharge. */
+/** Notifications that hospitals, pharmacies and labs send (ADT, fills, results), and the follow-up of discharges. */
 export const notificationsFeature = {
   open({ store, temporal, logger }: Platform): OpenFeature<{ followUps: FollowUps }> {
     const followUps = createFollowUps({ store, temporal, logger });

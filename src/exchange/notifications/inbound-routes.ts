@@ -11,7 +11,7 @@ import { UnreadableMessageError } from './inbound.ts';
 import { createIntake } from './intake.ts';
 import { authenticateSender, type NotificationSender } from './senders.ts';
 
-/** A message that tells of one encounter, or of a report with its results, is far smaller. */
+/** A message about one encounter, or about a report with its results, is far smaller. */
 const BODY_BYTES_MAX = 1024 * 1024;
 
 const HL7_TYPES = ['application/hl7-v2', 'x-application/hl7-v2+er7', 'text/plain'];
@@ -21,9 +21,10 @@ const HL7_ANSWER = 'application/hl7-v2; charset=utf-8';
 type SenderRequest = FastifyRequest<{ Params: { sender: string } }>;
 
 /**
- * Where sources tell of people unasked. Each sender shows a secret of its own as a bearer token, and is answered once its
- * message is safe: in HL7 v2 by an acknowledgement with 200, also when the message cannot be taken (AE, AR); in FHIR by
- * an OperationOutcome with 200 or 400. Any other status: the message is not taken and may be sent again.
+ * Adds the routes for senders of notifications (docs/interface.md, "Senders of notifications"). Each sender authenticates with
+ * its own secret as a bearer token, and gets a response once its message is committed. HL7 v2: an acknowledgement with 200,
+ * also for a refused message (AE, AR). FHIR: an OperationOutcome with 200 or 400. After any other status the message was not
+ * accepted and may be sent again.
  */
 export function addInboundNotificationRoutes(
   app: FastifyInstance,
@@ -36,16 +37,16 @@ export function addInboundNotificationRoutes(
   const senders = new WeakMap<FastifyRequest, NotificationSender>();
   const senderOf = (request: SenderRequest): NotificationSender => {
     const sender = senders.get(request);
-    if (sender === undefined) throw new Error('a route of the senders was registered without authentication');
+    if (sender === undefined) throw new Error('A sender route was registered without authentication');
     return sender;
   };
 
-  // Before the body is read, so that a stranger's is not.
+  // Authenticate before the body is read.
   app.addHook('onRequest', async (request) => {
     const { sender: name } = (request as SenderRequest).params;
     const sender = authenticateSender(deps.notificationSenders ?? [], name, request.headers.authorization);
     if (sender === undefined)
-      throw new ExchangeError(401, 'The bearer token of this sender is required', {
+      throw new ExchangeError(401, 'The bearer token of this sender is missing or wrong', {
         headers: { 'www-authenticate': 'Bearer realm="notifications"' },
       });
     senders.set(request, sender);
@@ -64,9 +65,9 @@ export function addInboundNotificationRoutes(
     async (request: SenderRequest, reply) => {
       const bytes = bodyOf(request, HL7_TYPES);
       const sender = senderOf(request);
-      const parsed = headed(bytes);
+      const parsed = parseWithHeader(bytes);
       try {
-        await intake.take(sender, 'hl7v2', bytes, readAdt(parsed, sender.timeZone));
+        await intake.accept(sender, 'hl7v2', bytes, readAdt(parsed, sender.timeZone));
         return sendAck(reply, acknowledge(parsed, 'AA'));
       } catch (error) {
         if (!(error instanceof UnreadableMessageError)) throw error;
@@ -84,7 +85,7 @@ export function addInboundNotificationRoutes(
       const sender = senderOf(request);
       reply.type(FHIR_JSON);
       try {
-        await intake.take(sender, 'fhir', bytes, readFhirBundle(bytes));
+        await intake.accept(sender, 'fhir', bytes, readFhirBundle(bytes));
         return reply.send(JSON.stringify(accepted()));
       } catch (error) {
         if (!(error instanceof UnreadableMessageError)) throw error;
@@ -95,8 +96,8 @@ export function addInboundNotificationRoutes(
   );
 }
 
-/** Without a header there is nothing that an acknowledgement could name. */
-function headed(bytes: Buffer): Hl7Message {
+/** Parses the message. Without a header no acknowledgement is possible, so the error becomes a 400. */
+function parseWithHeader(bytes: Buffer): Hl7Message {
   try {
     return parseHl7(bytes);
   } catch (error) {
@@ -107,7 +108,8 @@ function headed(bytes: Buffer): Hl7Message {
 
 function bodyOf(request: FastifyRequest, types: readonly string[]): Buffer {
   const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
-  if (!types.includes(type)) throw new ExchangeError(415, `The body must be one of ${types.join(', ')}`);
+  if (!types.includes(type))
+    throw new ExchangeError(415, `The Content-Type must be one of ${types.join(', ')}`);
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 }
 

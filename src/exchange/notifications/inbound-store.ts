@@ -26,7 +26,7 @@ export async function isKnownMessage(tx: SystemTx, sender: string, messageKey: B
   return row !== undefined;
 }
 
-/** False when this sender has sent it before. */
+/** Inserts a message. Returns false when this sender has sent it before. */
 export async function insertInboundMessage(tx: SystemTx, message: NewInboundMessage): Promise<boolean> {
   const row = await tx.db
     .insertInto('inbound_message')
@@ -52,7 +52,7 @@ export async function setOutcome(tx: SystemTx, messageId: string, outcome: Inbou
   await tx.db.updateTable('inbound_message').set({ outcome }).where('id', '=', messageId).execute();
 }
 
-/** While records are merged, nothing else of that sender is taken; all other messages go side by side. */
+/** Locks a sender until the transaction ends: `alone` for a merge of records, `shared` for all other messages. */
 export async function lockSender(tx: SystemTx, sender: string, mode: 'shared' | 'alone'): Promise<void> {
   const id = sql`hashtextextended(${`inbound/${sender}`}, 0)`;
   await (mode === 'alone'
@@ -61,8 +61,8 @@ export async function lockSender(tx: SystemTx, sender: string, mode: 'shared' | 
   ).execute(tx.db);
 }
 
-/** The subject's id, made when it is new; its row is held until the transaction ends. */
-export async function holdSubject(
+/** Inserts the subject if it is new, and locks its row until the transaction ends. Returns its id. */
+export async function lockSubject(
   tx: SystemTx,
   subject: { sender: string; kind: 'encounter' | 'pharmacy' | 'laboratory'; sourceKey: Buffer },
 ): Promise<string> {
@@ -118,7 +118,7 @@ export interface StoredSubject {
   events: StoredInboundEvent[];
 }
 
-/** A subject with all that was told of it. */
+/** A subject with the events of all its messages. */
 export async function readSubject(tx: SystemTx, id: string): Promise<StoredSubject> {
   const subject = await tx.db
     .selectFrom('inbound_subject')
@@ -158,7 +158,7 @@ export async function saveSubject(
     .execute();
 }
 
-/** Where a message stands as it came. */
+/** The format and sender of a message, and the blob with its original bytes. */
 export async function readMessageContent(
   tx: SystemTx,
   id: string,
@@ -170,7 +170,7 @@ export async function readMessageContent(
     .executeTakeFirstOrThrow();
 }
 
-/** Messages nobody was found for, newest first, without those whose subject was recognised later. For operators. */
+/** Messages without a matching patient, newest first, except those whose subject was matched later. For operators. */
 export async function listUnmatched(tx: SystemTx, limit: number) {
   return tx.db
     .selectFrom('inbound_message as m')

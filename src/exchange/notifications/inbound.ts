@@ -1,15 +1,15 @@
 import type { Patient } from 'fhir/r4.js';
 import type { EncounterEvent } from './rules/encounter-event.ts';
 
-/** A message of a sender, understood. Times are ISO 8601 in UTC with milliseconds. */
+/** A parsed message of a sender. Times are ISO 8601 in UTC with milliseconds. */
 export interface InboundMessage {
-  /** The sender's own id of the message: MSH-10, or the Bundle's. A repeat has the same. */
+  /** The sender's id of the message: MSH-10, or the id of the Bundle. A repeated message has the same id. */
   messageId: string;
-  /** For operators: `A03`, `Encounter`, `MedicationDispense`. */
+  /** The kind of message, for operators: `A03`, `Encounter`, `MedicationDispense`. */
   trigger: string;
   recordedAt: string;
   sentAt?: string;
-  /** Whom it is about, as the sender describes them. */
+  /** The person it is about, as the sender describes them. */
   person: Patient;
   /** The sender's record number of that person. */
   sourcePatientId?: string;
@@ -27,25 +27,25 @@ export type InboundContent =
   /** The sender's record `priorPatientId` was merged into `sourcePatientId`. */
   | { kind: 'merge'; priorPatientId: string; sourcePatientId: string };
 
-/** A medication handed over, or a laboratory's result. */
+/** A medication fill or a laboratory result. */
 export interface ClinicalItem {
-  /** The sender's id of it, with its type: `MedicationDispense/123`. */
+  /** The sender's id, with the type: `MedicationDispense/123`. */
   sourceId: string;
-  /** When it was handed over, or the specimen taken. */
+  /** When the medication was handed over, or the specimen collected. */
   at?: string;
-  /** False once the sender has taken it back. */
+  /** False when the sender has withdrawn it, or it has not happened yet. */
   isTrue: boolean;
 }
 
 /**
- * A message that cannot be taken. Its text goes back to the sender and into no log: it names places and rules, never a
- * value.
+ * A message that is refused. The error message is returned to the sender and never logged. It names places and rules, never
+ * a value.
  */
 export class UnreadableMessageError extends Error {
   override readonly name = 'UnreadableMessageError';
 
   constructor(
-    /** unsupported: a kind of message that is not served here. invalid: something that it needs is missing or wrong. */
+    /** unsupported: this kind of message is not supported. invalid: a required part is missing or wrong. */
     readonly kind: 'unsupported' | 'invalid',
     message: string,
     /** `PV1-19`, `Bundle.entry[1].resource.period.start` */

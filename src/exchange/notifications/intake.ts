@@ -9,11 +9,11 @@ import { type Applied, applySubject } from './apply.ts';
 import type { FollowUps } from './follow-up/follow-ups.ts';
 import type { InboundContent, InboundMessage } from './inbound.ts';
 import {
-  holdSubject,
   insertInboundEvent,
   insertInboundMessage,
   isKnownMessage,
   lockSender,
+  lockSubject,
   readMessageContent,
   setOutcome,
 } from './inbound-store.ts';
@@ -27,17 +27,17 @@ export interface IntakeDeps {
   store: Store;
   blobs: BlobStore;
   followUps: Pick<FollowUps, 'launch' | 'wake'>;
-  /** ID_HMAC_KEY; what a sender calls its messages, visits and records is kept only as a hash under it. */
+  /** ID_HMAC_KEY. The sender's ids of messages, visits and records are stored only as hashes keyed with it. */
   idHmacKey: string;
   logger: Logger;
 }
 
 export interface Intake {
   /**
-   * Takes a message: when this resolves it is ours to see to, whatever becomes of this process. A message that the sender
-   * has sent before changes nothing.
+   * Stores a message and everything that follows from it, in one transaction; resolves after the commit. A message that the
+   * sender has sent before changes nothing.
    */
-  take(
+  accept(
     sender: NotificationSender,
     format: InboundFormat,
     bytes: Buffer,
@@ -45,7 +45,7 @@ export interface Intake {
   ): Promise<void>;
 }
 
-/** More important first: what a message about several things is listed as. */
+/** Most important first: a message about several subjects is listed with the most important of their outcomes. */
 const OUTCOMES: readonly InboundOutcome[] = [
   ...(['matched', 'ambiguous', 'unmatched', 'incomplete', 'not-monitored', 'merged'] as const),
 ];
@@ -57,7 +57,7 @@ export function createIntake(deps: IntakeDeps): Intake {
       .digest();
 
   return {
-    async take(sender, format, bytes, message) {
+    async accept(sender, format, bytes, message) {
       const messageKey = keyed(sender.name, 'message', message.messageId);
       if (await deps.store.asSystem((tx) => isKnownMessage(tx, sender.name, messageKey))) return;
       const contentType = format === 'fhir' ? 'application/fhir+json' : 'application/hl7-v2';
@@ -100,7 +100,7 @@ export function createIntake(deps: IntakeDeps): Intake {
     return applied;
   }
 
-  /** Ids of the subjects that now belong to another person. */
+  /** Stores a merge of two records, and returns the ids of the subjects that it may move to another person. */
   async function merge(
     tx: SystemTx,
     sender: string,
@@ -121,18 +121,18 @@ export function createIntake(deps: IntakeDeps): Intake {
     { person, sourcePatientId }: InboundMessage,
     content: Exclude<InboundContent, { kind: 'merge' }>,
   ): Promise<string[]> {
-    const told =
+    const items =
       content.kind === 'encounter'
         ? [{ sourceId: content.sourceId, content: content.event }]
         : content.items.map((item) => ({ sourceId: item.sourceId, content: item }));
-    const subjects = told
+    const subjects = items
       .map((each) => ({ ...each, sourceKey: keyed(sender, content.kind, each.sourceId) }))
       .sort((a, b) => Buffer.compare(a.sourceKey, b.sourceKey));
     const ids: string[] = [];
     for (const { sourceKey, content: ofSubject } of subjects) {
-      const subjectId = await holdSubject(tx, { sender, kind: content.kind, sourceKey });
+      const subjectId = await lockSubject(tx, { sender, kind: content.kind, sourceKey });
       if (ids.includes(subjectId)) continue;
-      // The sender's own id stays out of the row; it may be a record number.
+      // The sender's id is not stored in the row: it may be a record number.
       const { sourceId: _, ...rest } = ofSubject as { sourceId?: string };
       await insertInboundEvent(tx, {
         ...{ subjectId, messageId, content: rest, describesPerson: describesEnough(person) },
@@ -149,7 +149,7 @@ export function createIntake(deps: IntakeDeps): Intake {
   }
 
   function afterCommit(applied: readonly Applied[]): void {
-    for (const { accountId, opened, ended } of applied.flatMap(({ told }) => told)) {
+    for (const { accountId, opened, ended } of applied.flatMap(({ updates }) => updates)) {
       for (const notificationId of opened) deps.followUps.launch(accountId, notificationId);
       for (const notificationId of ended) deps.followUps.wake(accountId, notificationId);
     }

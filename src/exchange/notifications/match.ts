@@ -8,7 +8,7 @@ export interface Match {
   patientId: string;
 }
 
-/** What a description must have for anybody to be found by it. */
+/** Whether a description is sufficient for matching: a full name, a birth date and a ZIP code. */
 export function describesEnough(person: Patient): boolean {
   const hasName = (person.name ?? []).some(({ family, given, text }) =>
     Boolean((family && given?.length) || text),
@@ -16,16 +16,18 @@ export function describesEnough(person: Patient): boolean {
   return hasName && isDay(person.birthDate) && zipsOf(person).length > 0;
 }
 
+/** The five-digit ZIP codes of a person's addresses. */
 export function zipsOf(person: Patient): string[] {
   const zips = (person.address ?? []).map(({ postalCode }) => (postalCode ?? '').trim().slice(0, 5));
   return [...new Set(zips.filter((zip) => /^\d{5}$/.test(zip)))];
 }
 
 /**
- * Which patient of each account a message is about. A new one must be described by the rule for sources' answers
- * (domain/patient-matching.ts), with the zip of the primary address as the only thing that tells namesakes apart; of
- * several such the one at the same street. Whom an account was told of stays as long as name, birth and gender agree,
- * for people move; without a description everybody stays. Several that fit: nobody, and `isAmbiguous`.
+ * Finds the patient of each account that a message is about. A new match must meet the rule for sources' answers
+ * (patients/rules/patient-matching.ts), where the ZIP code of the primary address distinguishes namesakes; among several, the
+ * one at the same street. A patient already notified of the subject stays matched while name, birth date and gender agree,
+ * because people move; without a description it always stays. If several patients of an account fit, none is matched, and
+ * `isAmbiguous` is true.
  */
 export function matchPatients(
   candidates: readonly Candidate[],

@@ -22,7 +22,7 @@ export async function insertMerge(
     .execute();
 }
 
-/** Every merge that a record's fate hangs on, keys in hex: from it onwards, over any number of steps. */
+/** All merges that lead on from a record, over any number of steps; keys in hex. */
 export async function mergesFrom(tx: SystemTx, sender: string, recordKey: Buffer): Promise<StoredMerge[]> {
   const { rows } = await sql<{ message_id: string; prior: string; surviving: string; recorded_at: Date }>`
     with recursive reached(key) as (
@@ -41,7 +41,7 @@ export async function mergesFrom(tx: SystemTx, sender: string, recordKey: Buffer
   }));
 }
 
-/** Subjects of every record that leads to this one, in the order in which they are to be held. */
+/** Ids of the subjects of every record that was merged into this one, directly or over several steps, in locking order. */
 export async function subjectsLeadingTo(tx: SystemTx, sender: string, recordKey: Buffer): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     with recursive chain(key) as (

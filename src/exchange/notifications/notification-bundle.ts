@@ -6,7 +6,7 @@ const GENDERS = { M: 'male', F: 'female', O: 'other', U: 'unknown' } as const;
 const ACT_CODES = 'http://terminology.hl7.org/CodeSystem/v3-ActCode';
 const NULL_FLAVOR = 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor';
 
-/** What a notification's link gives: our patient, and what the source tells. */
+/** The Bundle behind a notification's link: our Patient, and the resources that the sender reported. */
 export const notificationBundle = (patient: StoredPatient, resources: readonly FhirResource[]): Bundle => ({
   resourceType: 'Bundle',
   type: 'collection',
@@ -32,7 +32,7 @@ function patientResource(patient: StoredPatient): Patient {
   };
 }
 
-/** An encounter as it stands now, whichever of its facts the link was sent with. */
+/** An encounter in its present state, also if the notification was about an earlier fact. */
 export function encounterResource(id: string, patientId: string, state: EncounterState): Encounter {
   const { status, admittedAt, dischargedAt, encounterClass, disposition } = state;
   return {

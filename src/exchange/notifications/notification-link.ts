@@ -1,9 +1,9 @@
 import type { LinkMaker } from '../platform/links/signed-link.ts';
 
-/** interface-decisions.md, Webhooks out. */
+/** Ten minutes; docs/interface.md, "Notifications". */
 const LINK_LIFETIME_MS = 600_000;
 
-/** Link to the Bundle of a notification; whoever holds it may read for ten minutes. */
+/** Makes the link to a notification's Bundle. The link is the permission, and is valid for ten minutes. */
 export const notificationUrl = (
   links: LinkMaker,
   { accountId, notificationId }: { accountId: string; notificationId: string },

@@ -14,7 +14,7 @@ export interface NewNotification {
   sentAt?: string;
 }
 
-/** Its id; undefined when the account has been told this fact of this patient before. */
+/** Inserts a notification and returns its id; undefined when the account already has this fact for this patient. */
 export async function insertNotification(
   tx: AccountTx,
   notification: NewNotification,
@@ -39,10 +39,11 @@ export async function insertNotification(
 }
 
 /**
- * Marks which of the account's notifications of a subject still hold: those of this patient (none: of nobody) with these
- * facts, at the time that they now have. Returns the ids of those that do not.
+ * Brings the account's notifications of a subject up to date: those of this patient with one of these facts are current, and
+ * get the fact's present time; all others are marked as withdrawn. Without a patient all are withdrawn. Returns the ids of the
+ * withdrawn ones.
  */
-export async function settleNotifications(
+export async function updateNotifications(
   tx: AccountTx,
   subjectId: string,
   holding: { patientId?: string; facts: readonly { key: string; at?: string }[] },
@@ -95,7 +96,7 @@ export const NOTIFICATION_ORDER: ListOrder<(typeof NOTIFICATION_SORT)[number]> =
   default: [{ column: 'toldAt', direction: 'desc' }],
 };
 
-/** A page of what the account was told; also tells how many the filter lets through in total. */
+/** A page of the account's notifications that match the filter, and how many match in total. */
 export async function listNotifications(
   tx: AccountTx,
   filter: NotificationFilter,

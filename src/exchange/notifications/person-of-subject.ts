@@ -5,13 +5,13 @@ import { mergesFrom } from './merge-store.ts';
 import { survivingRecord } from './rules/source-merges.ts';
 import { inOrder } from './subject-state.ts';
 
-/** Whom the message of this id describes. */
+/** Reads the person that the message with this id describes. */
 export type PersonOfMessage = (tx: SystemTx, messageId: string) => Promise<Patient>;
 
 /**
- * Whom a subject is about: as the newest message that describes anybody does. Where the sender has since merged that
- * person's record into another one it is as the merge does, and a record that the visit stands under no more describes
- * nobody. `person` is undefined when no message describes anybody.
+ * The person a subject is about, as the newest message with a description describes them. If the sender has since merged that
+ * person's record into another, the description is that of the merge message. Messages under a record to which the subject no
+ * longer belongs are ignored. `person` is undefined when no description remains.
  */
 export async function personOfSubject(
   tx: SystemTx,
@@ -20,17 +20,17 @@ export async function personOfSubject(
 ): Promise<{ person: Patient | undefined; recordKey: Buffer | null }> {
   const newestFirst = inOrder(subject.events).reverse();
   const recordKey = newestFirst.find((event) => event.recordKey !== null)?.recordKey ?? null;
-  const now = await whereRecordStands(tx, subject.sender, recordKey);
+  const now = await currentRecord(tx, subject.sender, recordKey);
   for (const event of newestFirst.filter(({ describesPerson }) => describesPerson)) {
-    const then = await whereRecordStands(tx, subject.sender, event.recordKey);
+    const then = await currentRecord(tx, subject.sender, event.recordKey);
     if (event.recordKey !== null && then.record !== now.record) continue;
     return { person: await personOfMessage(tx, then.mergedBy ?? event.messageId), recordKey };
   }
   return { person: undefined, recordKey };
 }
 
-/** The record (hex) that stands for this one today, and the message that merged it there. */
-async function whereRecordStands(
+/** The record (hex) that this record is part of today, and the message that merged it there. */
+async function currentRecord(
   tx: SystemTx,
   sender: string,
   recordKey: Buffer | null,

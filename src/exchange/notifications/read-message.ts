@@ -5,7 +5,7 @@ import type { InboundMessage } from './inbound.ts';
 
 export type InboundFormat = 'hl7v2' | 'fhir';
 
-/** Throws UnreadableMessageError. */
+/** Parses a stored message. Throws UnreadableMessageError. @param timeZone of the sender's times without an offset */
 export function readMessage(format: InboundFormat, bytes: Buffer, timeZone: string): InboundMessage {
   return format === 'hl7v2' ? readAdt(parseHl7(bytes), timeZone) : readFhirBundle(bytes);
 }

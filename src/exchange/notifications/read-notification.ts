@@ -10,10 +10,10 @@ import { findNotification } from './notification-store.ts';
 import { inOrder, subjectState } from './subject-state.ts';
 
 /**
- * The Patient and what the source tells today. Throws NotFoundError when the patient is gone, and 410 when it has turned
- * out that all this is about somebody else.
+ * The Patient, and what the sender reports today. Throws NotFoundError when the patient was deleted, and 410 when the sender
+ * has since reported that this is about another person.
  *
- * @param audit writes that it was read, in the transaction in which it is found
+ * @param audit writes the audit entry, in the transaction that reads the notification
  */
 export async function readNotificationBundle(
   deps: { store: Store; blobs: BlobStore },
@@ -21,20 +21,23 @@ export async function readNotificationBundle(
   audit: (tx: AccountTx, patientId: string) => Promise<void>,
 ): Promise<Bundle> {
   const { notification, factKey, patient } = await deps.store.asAccount(accountId, async (tx) => {
-    const known = await findNotification(tx, notificationId);
-    const ofPatient = known && (await findPatient(tx, known.patientId));
-    if (known === undefined || ofPatient === undefined) throw new NotFoundError('Notification');
+    const stored = await findNotification(tx, notificationId);
+    const ofPatient = stored && (await findPatient(tx, stored.patientId));
+    if (stored === undefined || ofPatient === undefined) throw new NotFoundError('Notification');
     await audit(tx, ofPatient.id);
-    return { notification: known, factKey: known.factKey, patient: ofPatient };
+    return { notification: stored, factKey: stored.factKey, patient: ofPatient };
   });
   const { state, subject, newest } = await deps.store.asSystem(async (tx) => {
-    const found = await readSubject(tx, notification.subjectId);
-    const last = inOrder(found.events).at(-1);
+    const stored = await readSubject(tx, notification.subjectId);
+    const last = inOrder(stored.events).at(-1);
     const message = last && (await readMessageContent(tx, last.messageId));
-    return { state: subjectState(found), subject: found, newest: message };
+    return { state: subjectState(stored), subject: stored, newest: message };
   });
   if (notification.withdrawnAt !== null && state.facts.some(({ key }) => key === factKey))
-    throw new ExchangeError(410, 'The source has found that this was about somebody else');
+    throw new ExchangeError(
+      410,
+      'The sender has since reported that this notification was about another person',
+    );
   const resources: FhirResource[] =
     state.kind === 'encounter'
       ? [encounterResource(subject.id, patient.id, state)]

@@ -18,6 +18,7 @@ import {
 import { readNotificationBundle } from './read-notification.ts';
 import { serializeNotification } from './serializers.ts';
 
+/** Notifications and their follow-ups (docs/interface.md, "Notifications"). */
 export function addNotificationRoutes(
   operations: Operations,
   deps: Pick<GatewayPlatform, 'publicBaseUrl' | 'linkSigningKey' | 'links'> & {
@@ -58,7 +59,7 @@ export function addNotificationRoutes(
   });
 }
 
-/** What the webhooks `patient.…` point to: the signed link is the permission. */
+/** Serves the Bundle to which the webhooks `patient.…` link; the signed link is the permission. */
 export function addNotificationLinkRoute(
   app: FastifyInstance,
   deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'linkSigningKey'>,

@@ -1,23 +1,23 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-/** Who may send us notifications. */
+/** A system that may send notifications. */
 export interface NotificationSender {
-  /** As in its address and in what accounts see. */
+  /** Part of the address it posts to, and shown to accounts. */
   name: string;
   secret: string;
-  /** IANA zone of its times that carry no offset. */
+  /** IANA time zone of its times without an offset. */
   timeZone: string;
 }
 
-/** The sender of this name, when the header carries its secret. Takes as long for an unknown name as for a wrong secret. */
+/** The sender with this name, if the header carries its secret. An unknown name takes as long as a wrong secret. */
 export function authenticateSender(
   senders: readonly NotificationSender[],
   name: string,
   authorization: string | undefined,
 ): NotificationSender | undefined {
-  const shown = /^Bearer (\S+)$/i.exec(authorization ?? '')?.[1] ?? '';
+  const given = /^Bearer (\S+)$/i.exec(authorization ?? '')?.[1] ?? '';
   const sender = senders.find((known) => known.name === name);
-  const isRight = timingSafeEqual(digest(shown), digest(sender?.secret ?? 'nobody has this secret'));
+  const isRight = timingSafeEqual(digest(given), digest(sender?.secret ?? 'no sender has this secret'));
   return isRight ? sender : undefined;
 }
 

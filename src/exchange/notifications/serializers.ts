@@ -1,7 +1,7 @@
 import type { NotificationResponse, NotificationType } from '../../contract/notifications.ts';
 import type { StoredNotification } from './notification-store.ts';
 
-/** @param url link to its Bundle */
+/** A notification as responses carry it. @param url link to its Bundle */
 export function serializeNotification(notification: StoredNotification, url: string): NotificationResponse {
   const { id, type, patientId, externalId, sender, withdrawnAt, followUp } = notification;
   return {

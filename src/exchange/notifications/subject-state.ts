@@ -3,12 +3,12 @@ import type { StoredInboundEvent, StoredSubject } from './inbound-store.ts';
 import { compareEvents, type EncounterEvent } from './rules/encounter-event.ts';
 import { type EncounterFact, type EncounterState, encounterState } from './rules/encounter-state.ts';
 
-/** Something that is true, and told to an account once for each key. */
+/** A fact about a subject, announced to an account once for each key. */
 export type Fact = Omit<EncounterFact, 'type'> & {
   type: EncounterFact['type'] | 'pharmacy' | 'laboratory';
 };
 
-/** A fill or a result as its newest message tells it. */
+/** A fill or a result according to its newest message. */
 export interface ItemState {
   at?: string;
   facts: Fact[];
@@ -18,7 +18,7 @@ export type SubjectState =
   | ({ kind: 'encounter' } & EncounterState)
   | ({ kind: 'pharmacy' | 'laboratory' } & ItemState);
 
-/** The events in the order in which the source recorded them, whatever the order in which they came. */
+/** The events in the order in which the source recorded them, whatever the order of arrival. */
 export const inOrder = (events: readonly StoredInboundEvent[]): StoredInboundEvent[] =>
   [...events].sort((a, b) => compareEvents(orderOf(a), orderOf(b)));
 
@@ -28,13 +28,14 @@ const orderOf = ({ recordedAt, messageKey, content }: StoredInboundEvent) => ({
   trigger: (content as Partial<EncounterEvent>).trigger ?? ('snapshot' as const),
 });
 
+/** Computes the present state of a subject from its events. */
 export function subjectState({ kind, events }: Pick<StoredSubject, 'kind' | 'events'>): SubjectState {
   if (kind === 'encounter') {
-    const told = events.map(({ content, recordedAt, sentAt, messageKey }) => ({
+    const encounterEvents = events.map(({ content, recordedAt, sentAt, messageKey }) => ({
       ...(content as unknown as Omit<EncounterEvent, 'recordedAt' | 'messageKey'>),
       ...{ recordedAt, sentAt, messageKey },
     }));
-    return { kind, ...encounterState(told) };
+    return { kind, ...encounterState(encounterEvents) };
   }
   const newest = inOrder(events).at(-1);
   const item = newest?.content as unknown as ClinicalItem | undefined;
@@ -43,7 +44,7 @@ export function subjectState({ kind, events }: Pick<StoredSubject, 'kind' | 'eve
   return { kind, at: item.at, facts: item.isTrue ? [fact] : [] };
 }
 
-/** When an encounter began, or the first that is known of it where no message has told. */
+/** When an encounter began; if no message contains it, the time of the first event. */
 export function admittedAt(
   state: Extract<SubjectState, { kind: 'encounter' }>,
   events: readonly StoredInboundEvent[],

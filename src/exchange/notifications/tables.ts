@@ -13,18 +13,19 @@ export interface NotificationTables {
 
 type SubjectKind = 'encounter' | 'pharmacy' | 'laboratory';
 
-/** What became of a message: whom it was about, and whether anybody was told. */
+/** The outcome of a message: whether it matched a patient, and whether an account was notified. */
 export type InboundOutcome =
-  /** At least one account was, or had been, told. */
+  /** At least one account was notified, now or before. */
   | 'matched'
-  /** Of a known patient, none of whose cohorts has the feature on. */
+  /** A patient matched, but no cohort of the patient has the feature enabled. */
   | 'not-monitored'
+  /** No patient matched. */
   | 'unmatched'
   /** Several patients of one account fit. */
   | 'ambiguous'
-  /** It does not describe the person well enough, and no earlier message did. */
+  /** Neither this message nor an earlier one describes the person sufficiently. */
   | 'incomplete'
-  /** Two records became one, of which no message had told before. */
+  /** A merge of two records about which no other message had arrived. */
   | 'merged';
 
 interface InboundSubjectTable {

@@ -120,7 +120,7 @@ describe('an ADT message', () => {
     ['segments', { PV1: `${PV1}${'\rNTE|1'.repeat(1_000)}` }, 'MSH', '1000 segments of a message'],
   ])('with too many %s is refused by name of the place, and answered', (_, changes, place, limit) => {
     const refusal = refusalOf(changes);
-    expect(refusal).toMatchObject({ kind: 'invalid', place, message: `At most ${limit} are read` });
+    expect(refusal).toMatchObject({ kind: 'invalid', place, message: `At most ${limit} are accepted` });
     expect(acknowledge(parseHl7(message(changes)), 'AE', refusal)).toContain('MSA|AE|M-1');
   });
 

@@ -6,7 +6,7 @@ import { BundleContents, nameOf, toInstant } from './contents.ts';
 import { encounterEvent } from './encounter.ts';
 import { bundleSchema, type Read, type ReadBundle, type ReadType } from './schemas.ts';
 
-/** What a Bundle may be about, the first that it holds; the focus of a message goes before. */
+/** Types that a Bundle may be about. The message's focus decides, otherwise the first of these that the Bundle contains. */
 const SUBJECT_TYPES = [
   'Encounter',
   'MedicationDispense',
@@ -17,7 +17,7 @@ const SUBJECT_TYPES = [
 type SubjectType = (typeof SUBJECT_TYPES)[number];
 
 /**
- * Reads a Bundle (R4, message or collection) with one Patient and what is told of them.
+ * Reads a FHIR R4 Bundle (message or collection) with one Patient and an Encounter, fills or results.
  * Throws UnreadableMessageError, which names the place and never a value.
  */
 export function readFhirBundle(bytes: Buffer, now = new Date()): InboundMessage {
@@ -28,7 +28,7 @@ export function readFhirBundle(bytes: Buffer, now = new Date()): InboundMessage 
   if (type === undefined)
     throw new UnreadableMessageError(
       'unsupported',
-      `Served here: a Bundle with a Patient and one of ${SUBJECT_TYPES.join(', ')}`,
+      `Not supported: send a Bundle with a Patient and one of ${SUBJECT_TYPES.join(', ')}`,
       'Bundle.entry',
     );
   const subjects = contents.all(type);
@@ -79,7 +79,11 @@ function contentOf(type: SubjectType, contents: BundleContents): InboundContent 
 function encounterContent(contents: BundleContents): InboundContent {
   const [encounter, ...others] = contents.all('Encounter');
   if (encounter === undefined || others.length > 0)
-    throw new UnreadableMessageError('invalid', 'Send one Encounter in each Bundle', 'Bundle.entry');
+    throw new UnreadableMessageError(
+      'invalid',
+      'The Bundle contains several Encounters; send one Encounter in each Bundle',
+      'Bundle.entry',
+    );
   const sourceId = nameOf(encounter);
   if (sourceId === undefined)
     throw new UnreadableMessageError(
@@ -98,13 +102,13 @@ function patientOf(contents: BundleContents, reference: string | undefined): Rea
   throw new UnreadableMessageError(
     'invalid',
     patients.length === 0
-      ? 'The Bundle holds no Patient'
-      : 'The Bundle holds several Patients, and the subject names none of them',
+      ? 'The Bundle contains no Patient; one is required'
+      : 'The Bundle contains several Patients, and the subject refers to none of them',
     'Bundle.entry',
   );
 }
 
-/** Undefined when nothing in the Bundle tells one message from another. */
+/** The id of the message; undefined when nothing in the Bundle identifies it. */
 function messageIdOf(bundle: ReadBundle, subjects: readonly Read<SubjectType>[]): string | undefined {
   if (bundle.identifier?.value !== undefined)
     return `${bundle.identifier.system ?? ''}|${bundle.identifier.value}`;
@@ -117,7 +121,7 @@ function messageIdOf(bundle: ReadBundle, subjects: readonly Read<SubjectType>[])
   return versions.includes(undefined) ? undefined : versions.sort().join(' ');
 }
 
-/** Of several identifiers the medical record number. */
+/** The person's record number at the sender: the medical record number (MR), otherwise the first identifier. */
 function recordNumber(patient: Read<'Patient'>): string | undefined {
   const identifiers = (patient.identifier ?? []).filter(({ value }) => value !== undefined);
   const record =

@@ -4,7 +4,7 @@ import type { Read, ReadResource } from './schemas.ts';
 
 const REPORTED = new Set(['final', 'amended', 'corrected', 'appended', 'preliminary', 'partial']);
 
-/** Each medication that was handed over; a request stands for its fill only where no dispense says more. */
+/** The medication fills: each MedicationDispense or, in a Bundle without any, each MedicationRequest. */
 export function fillsOf(contents: BundleContents): ClinicalItem[] {
   const dispenses = contents.all('MedicationDispense');
   if (dispenses.length > 0)
@@ -21,7 +21,7 @@ export function fillsOf(contents: BundleContents): ClinicalItem[] {
   }));
 }
 
-/** Each report; without one the observations of one specimen are one result. */
+/** The laboratory results: each DiagnosticReport or, in a Bundle without any, the Observations of each specimen together. */
 export function resultsOf(contents: BundleContents): ClinicalItem[] {
   const reports = contents.all('DiagnosticReport');
   if (reports.length > 0)

@@ -1,7 +1,7 @@
 import { messageTime } from '../message-time.ts';
 import type { Read, ReadBundle, ReadResource, ReadType } from './schemas.ts';
 
-/** The resources of a Bundle, found by type and by how they refer to each other. */
+/** The resources of a Bundle, by type and by reference. */
 export class BundleContents {
   readonly #entries: { fullUrl?: string; resource: ReadResource }[];
 
@@ -17,19 +17,19 @@ export class BundleContents {
     );
   }
 
-  /** By full URL, or by `Type/id` at the end of the reference. */
+  /** The resource of a reference, by full URL or by `Type/id` at the end of the reference. */
   resolve<T extends ReadType>(type: T, reference: string | undefined): Read<T> | undefined {
     if (reference === undefined) return undefined;
     const local = reference.split('/').slice(-2).join('/');
-    const found = this.#entries.find(
+    const entry = this.#entries.find(
       ({ fullUrl, resource }) =>
         resource.resourceType === type &&
         (fullUrl === reference || (resource.id !== undefined && `${type}/${resource.id}` === local)),
     );
-    return found?.resource as Read<T> | undefined;
+    return entry?.resource as Read<T> | undefined;
   }
 
-  /** What the header of a message names as its subject, of these types. */
+  /** The first of these types to which the focus of a MessageHeader refers. */
   focus(types: readonly ReadType[]): ReadType | undefined {
     const references = this.all('MessageHeader').flatMap(({ focus = [] }) => focus);
     return types.find((type) =>
@@ -38,13 +38,13 @@ export class BundleContents {
   }
 }
 
-/** A FHIR date or time as ISO 8601 in UTC; a date alone is its midnight. */
+/** A FHIR date or time as ISO 8601 in UTC; a date without a time is midnight UTC. Undefined for anything else. */
 export function toInstant(value: string | undefined): string | undefined {
   if (value === undefined || !/^\d{4}-\d{2}-\d{2}/.test(value)) return undefined;
   return messageTime(Date.parse(value));
 }
 
-/** How a sender names a thing, over its versions. */
+/** The sender's id of a resource, the same for all its versions: `Type/id`, otherwise its first identifier. */
 export const nameOf = ({
   resourceType,
   id,

@@ -12,7 +12,7 @@ const PHASES: Readonly<Record<string, EncounterEvent['phase']>> = {
   'entered-in-error': 'cancelled',
 };
 
-/** An Encounter as an event: it tells how the encounter stands as a whole. A planned one is only data. */
+/** An Encounter as an event that describes the whole encounter (`snapshot`). A planned Encounter is only an `update`. */
 export function encounterEvent(
   encounter: Read<'Encounter'>,
   contents: BundleContents,
@@ -42,7 +42,7 @@ interface Stay {
   from?: string;
 }
 
-/** Every place after the first, from when it is told. */
+/** A transfer for each stay after the first whose start is known. */
 const transfersOf = (stays: readonly Stay[]): Transfer[] =>
   stays.flatMap((stay, index) =>
     index === 0 || stay.from === undefined

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { boundedList } from '../../../contract/bounds.ts';
 
-/** What is read of a sender's FHIR R4 resources; everything else in them may be as it likes. */
+/** The parts of a sender's FHIR R4 resources that are read. All other members are ignored and not validated. */
 const text = z
   .string()
   .min(1)
   .max(1_000)
   .refine((value) => !value.includes('\0'), { error: 'the character U+0000 is not allowed' });
-/** A list of one resource. */
+/** A list within a resource, with at most `max` items. */
 const listOf = <T extends z.ZodType>(item: T, max = 100) => boundedList(z.array(item), max);
 const reference = z.looseObject({ reference: text.optional(), display: text.optional() });
 const period = z.looseObject({ start: text.optional(), end: text.optional() });
@@ -115,13 +115,13 @@ export type ReadResource = z.output<typeof READ>;
 export type ReadType = ReadResource['resourceType'];
 export type Read<T extends ReadType> = Extract<ReadResource, { resourceType: T }>;
 
-/** Of a resource that is not read only the type is kept. */
+/** A resource of a type that is read; undefined for any other type. */
 const resource = z.unknown().transform((value, context): ReadResource | undefined => {
   const type = (value as { resourceType?: unknown } | null | undefined)?.resourceType;
   if (typeof type !== 'string' || !READ_TYPES.has(type)) return undefined;
   const parsed = READ.safeParse(value);
   if (parsed.success) return parsed.data;
-  // The first is what a refusal names.
+  // The error response names only the first problem.
   const [issue] = parsed.error.issues;
   context.addIssue({ code: 'custom', path: [...(issue?.path ?? [])], message: issue?.message });
   return z.NEVER;
@@ -129,9 +129,9 @@ const resource = z.unknown().transform((value, context): ReadResource | undefine
 
 export const bundleSchema = z.looseObject({
   ...common,
-  resourceType: z.literal('Bundle', { error: 'a Bundle is expected' }),
+  resourceType: z.literal('Bundle', { error: 'must be Bundle' }),
   identifier: identifier.optional(),
-  type: z.enum(['message', 'collection'], { error: 'a Bundle of type message or collection is expected' }),
+  type: z.enum(['message', 'collection'], { error: 'must be message or collection' }),
   timestamp: text.optional(),
   entry: listOf(z.looseObject({ fullUrl: text.optional(), resource: resource.optional() }), 1_000),
 });

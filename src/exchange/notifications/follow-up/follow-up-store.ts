@@ -7,18 +7,18 @@ export interface StoredFollowUp {
   patientId: string;
   state: 'open' | 'new-data' | 'no-new-data' | 'cancelled';
   reason: string | null;
-  /** Rounds that were made, whether a query was started in them or not. */
+  /** Number of rounds so far, with and without a started query. */
   rounds: number;
   queryIds: string[];
   startedAt: Date;
 }
 
-/** Opens the follow-up of a discharge; one that is open for an earlier discharge of the patient ends. Returns its id. */
+/** Opens the follow-up of a discharge, and cancels an open one of the same patient. Returns the ids of those cancelled. */
 export async function openFollowUp(
   tx: AccountTx,
   of: { notificationId: string; patientId: string },
 ): Promise<string[]> {
-  // Two discharges of one patient that come at once take turns.
+  // The lock on the patient serializes two discharges that arrive at the same time.
   await tx.db.selectFrom('patient').select('id').where('id', '=', of.patientId).forNoKeyUpdate().execute();
   const ended = await tx.db
     .updateTable('discharge_follow_up')
@@ -34,7 +34,7 @@ export async function openFollowUp(
   return ended.map((row) => row.notification_id);
 }
 
-/** Held until the transaction ends. Undefined when the patient, and with it the follow-up, is gone. */
+/** Reads a follow-up and locks it until the transaction ends. Undefined when it was deleted with its patient. */
 export async function lockFollowUp(
   tx: AccountTx,
   notificationId: string,
@@ -58,7 +58,8 @@ export async function lockFollowUp(
   );
 }
 
-export async function noteRound(
+/** Records that a round was made, and the query that it started, if any. */
+export async function recordRound(
   tx: AccountTx,
   notificationId: string,
   round: number,
@@ -74,7 +75,7 @@ export async function noteRound(
     .execute();
 }
 
-/** Ends those that are open; returns their ids. */
+/** Ends those of the follow-ups that are open, and returns their ids. @param reason shown to callers */
 export async function endFollowUps(
   tx: AccountTx,
   notificationIds: readonly string[],
@@ -92,13 +93,13 @@ export async function endFollowUps(
   return rows.map((row) => row.notification_id);
 }
 
-/** Which of these queries still run, and how many resources they brought that were not known so before. */
+/** How many of these queries still run, and how many new or changed resources they brought. */
 export async function outcomeOfQueries(
   tx: AccountTx,
   queryIds: readonly string[],
 ): Promise<{ running: number; newResources: number }> {
   if (queryIds.length === 0) return { running: 0, newResources: 0 };
-  // A resource names the document of the query that brought it, or its present content, first.
+  // A resource refers to the document that first delivered its present content, and the document to its query.
   const { rows } = await sql<{ running: number; resources: number }>`
     select
       (select count(*) from network_query where id = any(${[...queryIds]}::uuid[]) and status = 'running') as running,
@@ -108,7 +109,7 @@ export async function outcomeOfQueries(
   return { running: rows[0]?.running ?? 0, newResources: rows[0]?.resources ?? 0 };
 }
 
-/** When an open follow-up began; undefined when it has ended or is gone. */
+/** When an open follow-up began; undefined when it has ended or was deleted. */
 export async function readFollowUpStart(tx: AccountTx, notificationId: string): Promise<Date | undefined> {
   const row = await tx.db
     .selectFrom('discharge_follow_up')
@@ -127,10 +128,13 @@ export async function markFollowUpStarted(tx: AccountTx, notificationId: string)
     .execute();
 }
 
-/** How long a started workflow is trusted to be there before it is looked for again. */
+/** A workflow that was started this long ago is checked again. */
 const LOOK_AGAIN_MS = 60 * 60_000;
 
-/** Open follow-ups whose workflow nobody started, or so long ago that it is worth making sure; over all accounts. */
+/**
+ * Open follow-ups of all accounts whose workflow was not started within `olderThanMs`, or was last seen over an hour ago and
+ * should be checked. Oldest first.
+ */
 export async function followUpsToEnsure(
   tx: SystemTx,
   options: { olderThanMs: number; limit: number },
@@ -155,8 +159,8 @@ export async function followUpsToEnsure(
   return rows.map((row) => ({ accountId: row.account_id, notificationId: row.notification_id }));
 }
 
-/** What decides whether a source may be asked about a patient. */
-export async function readAskable(
+/** The facts that decide whether a source may be asked about a patient (`refusal`); undefined when the patient was deleted. */
+export async function readQueryPermission(
   tx: AccountTx,
   patientId: string,
 ): Promise<

@@ -15,17 +15,17 @@ import {
   readFollowUpStart,
 } from './follow-up-store.ts';
 
-/** The workflows that ask the hie source again after a discharge. */
+/** Starts and wakes the workflows that query the hie source again after a discharge. */
 export interface FollowUps {
-  /** Starts the workflow of a committed follow-up, soon and in the background; what fails here `reconcile` starts. */
+  /** Starts the workflow of a committed follow-up in the background. When that fails, `reconcile` starts it later. */
   launch(accountId: string, notificationId: string): void;
-  /** Its row has changed: the workflow may look at once instead of at its next round. */
+  /** Signals the workflow, in the background, that the follow-up has changed, so that it checks now instead of next round. */
   wake(accountId: string, notificationId: string): void;
   recovery: Recovery;
   drain(): Promise<void>;
 }
 
-/** What the process that committed it has this long to do itself. */
+/** The process that committed a follow-up has this long to start its workflow itself. */
 const GRACE_MS = 5_000;
 
 export function createFollowUps(deps: { store: Store; temporal: Client; logger: Logger }): FollowUps {
@@ -34,7 +34,7 @@ export function createFollowUps(deps: { store: Store; temporal: Client; logger: 
 
   async function start(accountId: string, notificationId: string): Promise<void> {
     const startedAt = await store.asAccount(accountId, (tx) => readFollowUpStart(tx, notificationId));
-    // Ended, or gone with its patient, before its workflow was there.
+    // It ended, or was deleted with its patient, before its workflow was started.
     if (startedAt === undefined) return;
     const input: DischargeFollowUpInput = { accountId, notificationId, startedAt: startedAt.toISOString() };
     const state = await startOnce(temporal, {
@@ -45,25 +45,37 @@ export function createFollowUps(deps: { store: Store; temporal: Client; logger: 
       requestId: notificationId,
       priority: PRIORITY.monitoring,
       summary: 'Follow-up of a discharge',
-      details: STORY,
+      details: WORKFLOW_DETAILS,
     });
     await store.asAccount(accountId, async (tx) => {
       await markFollowUpStarted(tx, notificationId);
       if (state === 'closed')
-        await endFollowUps(tx, [notificationId], 'cancelled', 'The workflow was ended from outside');
+        await endFollowUps(
+          tx,
+          [notificationId],
+          'cancelled',
+          'The workflow was ended from outside; the follow-up stopped',
+        );
     });
   }
 
   return {
     launch(accountId, notificationId) {
-      background.run('follow-up not started yet; reconcile will', { notificationId }, () =>
-        start(accountId, notificationId),
+      background.run(
+        'the workflow of a follow-up could not be started; reconcile starts it later',
+        { notificationId },
+        () => start(accountId, notificationId),
       );
     },
     wake(_accountId, notificationId) {
       const handle = temporal.workflow.getHandle(dischargeFollowUpWorkflowId(notificationId));
-      background.run('follow-up not told; it will see at its next round', { notificationId }, () =>
-        temporal.withDeadline(Date.now() + GRACE_MS, () => handle.signal(DISCHARGE_FOLLOW_UP_MESSAGES.look)),
+      background.run(
+        'a follow-up could not be signalled; it notices the change at its next round',
+        { notificationId },
+        () =>
+          temporal.withDeadline(Date.now() + GRACE_MS, () =>
+            handle.signal(DISCHARGE_FOLLOW_UP_MESSAGES.look),
+          ),
       );
     },
     recovery: {
@@ -73,7 +85,7 @@ export function createFollowUps(deps: { store: Store; temporal: Client; logger: 
         const failures: unknown[] = [];
         for (const { accountId, notificationId } of open)
           await start(accountId, notificationId).catch((error: unknown) => failures.push(error));
-        // One that cannot be taken up keeps no other waiting.
+        // A failure does not stop the remaining follow-ups; the first one is reported at the end.
         if (failures.length > 0) throw failures[0];
         return open.length;
       },
@@ -83,11 +95,11 @@ export function createFollowUps(deps: { store: Store; temporal: Client; logger: 
 }
 
 /** Shown on the workflow's page in the Temporal UI. */
-const STORY = [
-  'After a discharge the hie source is asked again: after 5 minutes, 30 minutes, 4 hours, 1, 2 and 4 days, until a query brings something that was not known before.',
+const WORKFLOW_DETAILS = [
+  'Queries the hie source again after a discharge: after 5 and 30 minutes, 4 hours, 1, 2 and 4 days, until a query brings new data.',
   '',
-  '1. **askAfterDischarge** starts a network query of the hie source, as monitoring does; none while the last one runs.',
-  '2. **lookAfterDischarge** sees whether it brought new data.',
+  '1. **askAfterDischarge** starts a background query of the hie source, unless the last one still runs.',
+  '2. **lookAfterDischarge** checks whether it brought new data.',
   '',
-  'It ends early when the discharge is taken back, the patient opts out or is deleted, a later discharge is followed up, or by the update `cancel`.',
+  'It ends early when the sender withdraws the discharge, the patient opts out or is deleted, a later discharge is followed up, or with the update `cancel`.',
 ].join('\n');

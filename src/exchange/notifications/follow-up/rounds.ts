@@ -1,26 +1,31 @@
 import type { FollowUpStep } from '../../../contract/discharge-follow-up-workflow.ts';
+import { countOf } from '../../../lib/count-of.ts';
 import { type PreparedQuery, refusal } from '../../network-query/prepare.ts';
 import type { NetworkQueryService } from '../../network-query/service.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import {
   endFollowUps,
   lockFollowUp,
-  noteRound,
   outcomeOfQueries,
-  readAskable,
+  readQueryPermission,
+  recordRound,
   type StoredFollowUp,
 } from './follow-up-store.ts';
 
-/** The account's limit of queries leaves no room just now; nothing was written. */
+/** The account's rate limit has no room for another background query now. Nothing was written; try again later. */
 export class NoRoomError extends Error {
   override readonly name = 'NoRoomError';
 }
 
 export interface FollowUpRounds {
-  /** Makes one round: starts a query unless the follow-up has ended. Twice for one round starts one. Throws NoRoomError. */
+  /**
+   * Makes one round: starts a query, unless the follow-up has ended or its last query still runs. A repeated call for the same
+   * round starts no second query. Throws NoRoomError.
+   */
   ask(of: { accountId: string; notificationId: string; round: number }): Promise<FollowUpStep>;
-  /** How it stands; ends it when a query has brought new data. */
+  /** Returns the state of the follow-up; ends it first when a query has brought new data. */
   look(of: { accountId: string; notificationId: string }): Promise<FollowUpStep>;
+  /** Ends the follow-up, unless it has ended. @param reason shown to callers */
   end(
     of: { accountId: string; notificationId: string },
     state: 'no-new-data' | 'cancelled',
@@ -36,8 +41,8 @@ export function createFollowUpRounds(deps: {
 }): FollowUpRounds {
   const { store, networkQueries } = deps;
 
-  /** Undefined while the follow-up is open and nothing has come. */
-  async function endedBy(tx: AccountTx, followUp: StoredFollowUp): Promise<FollowUpStep | undefined> {
+  /** The end of a follow-up that has ended or must end now; undefined while it stays open. */
+  async function endIfDue(tx: AccountTx, followUp: StoredFollowUp): Promise<FollowUpStep | undefined> {
     const { notificationId, state, queryIds, patientId } = followUp;
     if (state !== 'open') return { state, reason: followUp.reason ?? undefined, isQueryRunning: false };
     const end = async (ended: 'new-data' | 'cancelled', reason: string): Promise<FollowUpStep> => {
@@ -45,9 +50,13 @@ export function createFollowUpRounds(deps: {
       return { state: ended, reason, isQueryRunning: false };
     };
     const { newResources } = await outcomeOfQueries(tx, queryIds);
-    if (newResources > 0) return end('new-data', `${newResources} resources were new`);
-    const askable = await readAskable(tx, patientId);
-    const refused = askable && refusal('hie', askable);
+    if (newResources > 0)
+      return end(
+        'new-data',
+        `The queries of the hie source brought ${countOf(newResources, 'new resource')}`,
+      );
+    const permission = await readQueryPermission(tx, patientId);
+    const refused = permission && refusal('hie', permission);
     return refused && end('cancelled', refused.message);
   }
 
@@ -55,16 +64,19 @@ export function createFollowUpRounds(deps: {
     tx: AccountTx,
     { patientId, notificationId }: StoredFollowUp,
   ): Promise<PreparedQuery> {
-    const askable = await readAskable(tx, patientId);
-    if (askable === undefined) throw new Error('the patient of a held follow-up is gone');
+    const permission = await readQueryPermission(tx, patientId);
+    if (permission === undefined) throw new Error('The patient of a locked follow-up does not exist');
     const prepared = await networkQueries.prepareQuery(tx, {
-      ...askable,
+      ...permission,
       request: { sources: [{ source: 'hie', realtime: false }], metadata: { notificationId } },
       purposeOfUse: 'treatment',
       origin: 'monitoring',
     });
-    // What refuses the source for good was asked before.
-    if (prepared.run === undefined) throw new NoRoomError('the limit of hie queries leaves no room now');
+    // A permanent refusal was ruled out before, so only the rate limit can be the cause.
+    if (prepared.run === undefined)
+      throw new NoRoomError(
+        'The share of the hie rate limit for background queries is used up; try again later',
+      );
     return prepared;
   }
 
@@ -73,15 +85,15 @@ export function createFollowUpRounds(deps: {
       const { step, query } = await store.asAccount(accountId, async (tx) => {
         const followUp = await lockFollowUp(tx, notificationId);
         if (followUp === undefined) return { step: GONE };
-        const ended = await endedBy(tx, followUp);
+        const ended = await endIfDue(tx, followUp);
         if (ended !== undefined) return { step: ended };
         const { running } = await outcomeOfQueries(tx, followUp.queryIds);
         if (running > 0 || followUp.rounds >= round) {
-          await noteRound(tx, notificationId, Math.max(round, followUp.rounds), undefined);
+          await recordRound(tx, notificationId, Math.max(round, followUp.rounds), undefined);
           return { step: { state: 'open' as const, isQueryRunning: running > 0 } };
         }
         const prepared = await startQuery(tx, followUp);
-        await noteRound(tx, notificationId, round, prepared.requestId);
+        await recordRound(tx, notificationId, round, prepared.requestId);
         return { step: { state: 'open' as const, isQueryRunning: true }, query: prepared };
       });
       if (query !== undefined) networkQueries.launchQuery(accountId, query);
@@ -92,7 +104,7 @@ export function createFollowUpRounds(deps: {
       store.asAccount(accountId, async (tx) => {
         const followUp = await lockFollowUp(tx, notificationId);
         if (followUp === undefined) return GONE;
-        const ended = await endedBy(tx, followUp);
+        const ended = await endIfDue(tx, followUp);
         if (ended !== undefined) return ended;
         const { running } = await outcomeOfQueries(tx, followUp.queryIds);
         return { state: 'open', isQueryRunning: running > 0 };
@@ -102,7 +114,7 @@ export function createFollowUpRounds(deps: {
       store.asAccount(accountId, async (tx) => {
         const followUp = await lockFollowUp(tx, notificationId);
         if (followUp === undefined) return GONE;
-        const ended = await endedBy(tx, followUp);
+        const ended = await endIfDue(tx, followUp);
         if (ended !== undefined) return ended;
         await endFollowUps(tx, [notificationId], state, reason);
         return { state, reason, isQueryRunning: false };

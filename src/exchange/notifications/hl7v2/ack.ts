@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto';
 import type { UnreadableMessageError } from '../inbound.ts';
 import type { Hl7Message } from './message.ts';
 
-/** AA: taken, it is ours to see to. AE: something in it is wrong. AR: nothing of this kind is taken. */
+/** HL7 table 0008. AA: accepted. AE: the message has an error. AR: this kind of message is not supported. */
 export type AckCode = 'AA' | 'AE' | 'AR';
 
-/** The longest control id that is repeated; the standard allows 199. */
+/** The longest control id that is echoed; the standard allows 199 characters. */
 const CONTROL_ID_MAX = 199;
 
 /**
- * The acknowledgement of a message, in its own separators, with its control id in MSA-2. Says nothing of whom the
- * message was about, nor whether anybody here knows them.
+ * The acknowledgement (ACK) of a message, with the message's separators, and its control id in MSA-2. It does not reveal
+ * whether a patient matched.
  */
 export function acknowledge(
   { header, separators }: Hl7Message,
@@ -31,7 +31,7 @@ export function acknowledge(
   if (problem !== undefined) {
     const condition = problem.kind === 'unsupported' ? '200' : '101';
     const location = (problem.place ?? '').replace('-', `${component}1${component}`);
-    // Field by field: location, HL7 code, severity, and the text for the user.
+    // ERR-2 location, ERR-3 HL7 error code, ERR-4 severity, ERR-8 user message.
     segments.push(['ERR', '', location, condition, 'E', '', '', '', problem.message].join(field));
   }
   return `${segments.join('\r')}\r`;

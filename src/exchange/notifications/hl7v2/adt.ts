@@ -4,7 +4,7 @@ import type { Hl7Message, Hl7Segment } from './message.ts';
 import { personOf } from './person.ts';
 import { offsetOf, parseHl7Time, type TimeReading } from './time.ts';
 
-/** The ADT events that are taken. */
+/** The supported ADT events. */
 const TRIGGERS: Readonly<Record<string, EncounterEvent['trigger'] | 'merge'>> = {
   A01: 'admit',
   A02: 'transfer',
@@ -29,7 +29,7 @@ const CLASSES: Readonly<Record<string, string>> = {
 /**
  * Reads an ADT message. Throws UnreadableMessageError.
  *
- * @param zone IANA zone of the sender's times that carry no offset
+ * @param zone IANA time zone for times of the sender without an offset
  */
 export function readAdt(message: Hl7Message, zone: string): InboundMessage {
   const { header } = message;
@@ -39,12 +39,12 @@ export function readAdt(message: Hl7Message, zone: string): InboundMessage {
   if (trigger === undefined)
     throw new UnreadableMessageError(
       'unsupported',
-      `Served here: ADT with ${Object.keys(TRIGGERS).join(', ')}`,
+      `Not supported: send ADT with one of ${Object.keys(TRIGGERS).join(', ')}`,
       'MSH-9',
     );
   const processing = header.value(11) ?? 'P';
   if (processing !== 'P')
-    throw new UnreadableMessageError('unsupported', 'Only production messages (P) are taken', 'MSH-11');
+    throw new UnreadableMessageError('unsupported', 'Only production messages (P) are accepted', 'MSH-11');
 
   const time: TimeReading = { zone, offset: offsetOf(header.value(7)) };
   const evn = message.segment('EVN');
@@ -72,8 +72,12 @@ function mergeOf(message: Hl7Message, survivingId: string | undefined): InboundC
   const mrg = message.segment('MRG');
   return {
     kind: 'merge',
-    priorPatientId: required(mrg && recordNumber(mrg, 1), 'MRG-1', 'the record number that was merged away'),
-    sourcePatientId: required(survivingId, 'PID-3', 'the record number that stays'),
+    priorPatientId: required(
+      mrg && recordNumber(mrg, 1),
+      'MRG-1',
+      'the record number that was merged into the other',
+    ),
+    sourcePatientId: required(survivingId, 'PID-3', 'the record number that remains'),
   };
 }
 
@@ -85,7 +89,7 @@ function encounterOf(
   time: TimeReading,
 ): InboundContent {
   const pv1 = message.segment('PV1');
-  // Without a visit number the account number tells one stay from another.
+  // Without a visit number, the account number identifies the stay.
   const sourceId = (pv1 && identifier(pv1, 19)) ?? identifier(pid, 18);
   return {
     kind: 'encounter',
@@ -103,13 +107,13 @@ function encounterOf(
   };
 }
 
-/** An identifier with the authority that assigned it, for two of them may use the same numbers. */
+/** An identifier with its assigning authority, because two authorities may use the same numbers. */
 function identifier(segment: Hl7Segment, field: number): string | undefined {
   const [read] = segment.repetitions(field);
   return read && withAuthority(read);
 }
 
-/** Of several identifiers the medical record number. */
+/** The person's record number: the medical record number (MR), otherwise the internal one (PI), otherwise the first. */
 function recordNumber(segment: Hl7Segment, field: number): string | undefined {
   const all = segment.repetitions(field);
   const read = all.find((each) => each(5) === 'MR') ?? all.find((each) => each(5) === 'PI') ?? all[0];

@@ -1,10 +1,10 @@
 import { UnreadableMessageError } from '../inbound.ts';
 import { readHl7Text } from './text.ts';
 
-/** Far more than any ADT message has; what is not read (an observation with a file in it) may be as long as it likes. */
+/** Limits far above any real ADT message. Segments that are not read (an observation with a file) may be longer. */
 export const HL7_LIMITS = { segments: 1_000, segmentCharacters: 100_000, repetitions: 100 } as const;
 
-/** The signs that take a message apart: MSH-1 and MSH-2. */
+/** The separator characters of a message: MSH-1 and MSH-2. */
 export interface Separators {
   field: string;
   component: string;
@@ -30,12 +30,12 @@ export class Hl7Segment {
     this.#separators = separators;
   }
 
-  /** As it came, escapes and all. */
+  /** The field as received, with escape sequences. */
   raw(field: number): string {
     return this.#fields[field] ?? '';
   }
 
-  /** A value of the field's first repetition; undefined when it is empty or says "no value" (`""`). */
+  /** A value of the field's first repetition; undefined when it is empty or explicitly null (`""`). */
   value(field: number, component = 1, subcomponent = 1): string | undefined {
     const [first = ''] = this.raw(field).split(this.#separators.repetition, 1);
     return this.#readerOf(first)(component, subcomponent);
@@ -55,7 +55,7 @@ export class Hl7Segment {
     const components = text.split(this.#separators.component);
     return (component, subcomponent = 1) => {
       const part = components[component - 1]?.split(this.#separators.subcomponent)[subcomponent - 1];
-      // PostgreSQL takes every character but this one, which says nothing.
+      // PostgreSQL cannot store the NUL character, which carries no meaning.
       const value = withoutEscapes(part ?? '', this.#separators)
         .replaceAll('\0', '')
         .trim();
@@ -74,8 +74,8 @@ export interface Hl7Message {
 }
 
 /**
- * Takes one message in the vertical bar encoding (ER7) apart. Segments end in CR, LF or both.
- * Throws UnreadableMessageError when there is no header to answer to.
+ * Parses one message in the vertical bar encoding (ER7). Segments end in CR, LF or both.
+ * Throws UnreadableMessageError when there is no MSH segment, without which no acknowledgement is possible.
  */
 export function parseHl7(bytes: Buffer): Hl7Message {
   const lines = readHl7Text(bytes)
@@ -84,9 +84,17 @@ export function parseHl7(bytes: Buffer): Hl7Message {
     .filter((line) => line !== '');
   const first = lines[0] ?? '';
   if (!first.startsWith('MSH') || first.length < 8)
-    throw new UnreadableMessageError('invalid', 'This is no HL7 v2 message: it must begin with MSH', 'MSH');
+    throw new UnreadableMessageError(
+      'invalid',
+      'This is not an HL7 v2 message: it must begin with MSH',
+      'MSH',
+    );
   if (lines.filter((line) => line.startsWith('MSH')).length > 1)
-    throw new UnreadableMessageError('invalid', 'Send one message for each request', 'MSH');
+    throw new UnreadableMessageError(
+      'invalid',
+      'The body contains several messages; send one message in each request',
+      'MSH',
+    );
   const separators = separatorsOf(first);
   return {
     separators,
@@ -101,7 +109,7 @@ export function parseHl7(bytes: Buffer): Hl7Message {
 }
 
 const tooMuch = (limit: string, place: string): UnreadableMessageError =>
-  new UnreadableMessageError('invalid', `At most ${limit} are read`, place);
+  new UnreadableMessageError('invalid', `At most ${limit} are accepted`, place);
 
 function separatorsOf(header: string): Separators {
   const field = header.charAt(3);
@@ -110,7 +118,7 @@ function separatorsOf(header: string): Separators {
   return { field, component, repetition, escape: escapeSign, subcomponent };
 }
 
-/** `\F\` and its like are the separators as text, `\X0D\` bytes by their numbers, `\.br\` a new line. */
+/** Replaces escape sequences: `\F\` and the like are separators as text, `\X0D\` is bytes in hex, `\.br\` a line break. */
 function withoutEscapes(text: string, separators: Separators): string {
   const sign = separators.escape;
   if (!text.includes(sign)) return text;
@@ -118,7 +126,7 @@ function withoutEscapes(text: string, separators: Separators): string {
   let result = first;
   for (let at = 0; at < rest.length; at += 2) {
     const closed = at + 1 < rest.length;
-    // An escape sign that nothing closes is one that was not escaped.
+    // An escape character without a closing one is taken literally.
     result += closed ? meaning(rest[at] ?? '', separators) : `${sign}${rest[at]}`;
     result += rest[at + 1] ?? '';
   }
@@ -141,6 +149,6 @@ function meaning(sequence: string, separators: Separators): string {
       return '\n';
   }
   if (/^X([0-9A-Fa-f]{2})+$/.test(sequence)) return Buffer.from(sequence.slice(1), 'hex').toString('utf8');
-  // Highlighting, and what only one sender knows.
+  // Highlighting and sender-specific sequences are dropped.
   return '';
 }

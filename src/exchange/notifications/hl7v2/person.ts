@@ -9,7 +9,7 @@ const GENDERS: Readonly<Record<string, Patient['gender']>> = {
   A: 'other',
 };
 
-/** Whom a PID describes: what the matching rule looks at and nothing else. */
+/** The person that a PID segment describes, reduced to what the matching rule uses. */
 export function personOf(pid: Hl7Segment): Patient {
   return {
     resourceType: 'Patient',
@@ -28,7 +28,7 @@ function nameOf(read: Reader): HumanName {
 }
 
 function addressOf(read: Reader): Address[] {
-  // The sender knows that mail does not arrive there.
+  // BA: the sender marked the address as bad.
   if (read(7) === 'BA') return [];
   const line = [read(1), read(2)].filter((text) => text !== undefined);
   return [{ line, city: read(3), state: read(4), postalCode: read(5), country: read(6) }];

@@ -2,8 +2,8 @@ const START_BLOCK = 0x0b;
 const END_BLOCK = 0x1c;
 
 /**
- * The text of an HL7 v2 message as it came over HTTP: without the frame of MLLP, if a gateway left it on, and by the
- * character set that MSH-18 names. Without a name it is UTF-8 where that is possible, else Latin-1.
+ * Decodes an HL7 v2 message received over HTTP: removes the MLLP frame if an interface engine left it on, and uses the
+ * character set of MSH-18. Without one, the text is UTF-8 if valid, otherwise Latin-1.
  */
 export function readHl7Text(bytes: Buffer): string {
   const start = bytes[0] === START_BLOCK ? 1 : 0;
@@ -22,7 +22,7 @@ function decode(bytes: Buffer): string {
   }
 }
 
-/** MSH-18, read before the text is: the header's own signs are the same in every character set we know. */
+/** MSH-18, read before decoding: the header's separators are the same bytes in every supported character set. */
 function charsetOf(latin: string): string {
   const header = latin.split(/[\r\n]/, 1)[0] ?? '';
   const separator = /^(?:\u00EF\u00BB\u00BF)?MSH(.)/.exec(header)?.[1];

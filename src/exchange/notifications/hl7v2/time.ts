@@ -2,9 +2,9 @@ import { messageTime } from '../message-time.ts';
 
 /** How the times of one message are read. */
 export interface TimeReading {
-  /** IANA zone of the sender, for times that carry no offset of their own. */
+  /** IANA time zone of the sender, for times without an offset. */
   zone: string;
-  /** `+0500`, of MSH-7: it then holds for the whole message. */
+  /** Offset of MSH-7, such as `+0500`; it applies to all times of the message without their own offset. */
   offset?: string;
 }
 
@@ -18,7 +18,7 @@ export function parseHl7Time(text: string | undefined, reading: TimeReading): st
   const milliseconds = fraction.padEnd(3, '0').slice(0, 3);
   const wall = `${year}-${month}-${day}T${hour}:${minute}:${second}.${milliseconds}`;
   const asUtcMs = Date.parse(`${wall}Z`);
-  // Date.parse takes the 31st of February for a day in March.
+  // Date.parse accepts 31 February and returns a day in March.
   if (Number.isNaN(asUtcMs) || !new Date(asUtcMs).toISOString().startsWith(wall)) return undefined;
   const given = offset ?? reading.offset;
   const offsetMs = given === undefined ? zoneOffsetMs(reading.zone, asUtcMs) : parseOffset(given);
@@ -27,7 +27,7 @@ export function parseHl7Time(text: string | undefined, reading: TimeReading): st
 
 export const offsetOf = (text: string | undefined): string | undefined => TIME.exec(text ?? '')?.[8];
 
-/** `YYYYMMDD…` as a date without time. */
+/** `YYYYMMDD…` as a date `YYYY-MM-DD`; undefined for anything else. */
 export function parseHl7Date(text: string | undefined): string | undefined {
   const match = /^(\d{4})(\d{2})(\d{2})/.exec(text ?? '');
   return match === null ? undefined : `${match[1]}-${match[2]}-${match[3]}`;
@@ -39,8 +39,8 @@ function parseOffset(offset: string): number {
 }
 
 /**
- * How far a zone's clock is ahead of UTC when it shows this wall time. In the hour that autumn repeats it is the
- * first one that is meant, in the one that spring leaves out the clock that would have gone on.
+ * The offset of a zone from UTC, in milliseconds, at this local time. A local time that occurs twice in autumn is taken as the
+ * first; one skipped in spring is read with the offset before the change.
  */
 function zoneOffsetMs(zone: string, wallAsUtcMs: number): number {
   const before = offsetAt(zone, wallAsUtcMs - 86_400_000);

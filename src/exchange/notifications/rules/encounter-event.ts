@@ -1,4 +1,4 @@
-/** What one message tells of an encounter, without whom it is about. Times are ISO 8601 in UTC with milliseconds. */
+/** What one message reports about an encounter, without the person. Times are ISO 8601 in UTC with milliseconds. */
 export interface EncounterEvent {
   trigger:
     | 'admit'
@@ -8,14 +8,14 @@ export interface EncounterEvent {
     | 'cancel-admit'
     | 'cancel-transfer'
     | 'cancel-discharge'
-    /** The encounter as a whole, as FHIR tells it. */
+    /** Describes the whole encounter, as a FHIR Encounter does. */
     | 'snapshot';
-  /** When the source recorded it: events follow each other in this order, however they arrive. */
+  /** When the source recorded it. Events are applied in this order, however they arrive. */
   recordedAt: string;
   sentAt?: string;
-  /** Of the message: the same key is the same message. */
+  /** Identifies the message; repeated messages have the same key. */
   messageKey: string;
-  /** When it happened, where the message tells. */
+  /** When it happened, if the message contains it. */
   occurredAt?: string;
   admittedAt?: string;
   dischargedAt?: string;
@@ -24,7 +24,7 @@ export interface EncounterEvent {
   /** Code of HL7's ActEncounterCode: IMP, EMER, AMB, … */
   encounterClass?: string;
   disposition?: string;
-  /** Of a snapshot. */
+  /** Only in a snapshot. */
   phase?: 'open' | 'ended' | 'cancelled';
   transfers?: Transfer[];
 }
@@ -35,7 +35,7 @@ export interface Transfer {
   to?: string;
 }
 
-/** Several events of one minute, for many sources tell no seconds. */
+/** Order of events with the same time: many sources record no seconds. */
 const RANK: Record<EncounterEvent['trigger'], number> = {
   admit: 0,
   transfer: 1,
@@ -47,7 +47,7 @@ const RANK: Record<EncounterEvent['trigger'], number> = {
   'cancel-admit': 7,
 };
 
-/** Which of two events the source recorded first; negative: `a`. */
+/** Sorts events in the order in which the source recorded them. */
 export function compareEvents(a: OrderedEvent, b: OrderedEvent): number {
   if (a.recordedAt !== b.recordedAt) return a.recordedAt < b.recordedAt ? -1 : 1;
   if (a.trigger !== b.trigger) return RANK[a.trigger] - RANK[b.trigger];

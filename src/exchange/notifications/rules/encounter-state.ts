@@ -1,11 +1,11 @@
 import { compareEvents, type EncounterEvent, type Transfer } from './encounter-event.ts';
 
-/** Something that is true of an encounter, and is told once for each key. */
+/** A fact about an encounter, announced once for each key. */
 export interface EncounterFact {
   type: 'admit' | 'transfer' | 'discharge';
-  /** The same however late or corrected; a new one only after the fact was taken back and happened anew. */
+  /** Stays the same when the fact is late or corrected; changes only after it was withdrawn and happened again. */
   key: string;
-  /** Its own time; undefined where no message has told it. */
+  /** When it happened; undefined when no message contains it. */
   at?: string;
   sentAt?: string;
 }
@@ -22,8 +22,8 @@ export interface EncounterState {
 }
 
 /**
- * An encounter as its events make it. They are put into the order of their recording first, and a message counts
- * once, so the result is the same in whatever order and however often the messages come.
+ * Computes an encounter from its events. Events are sorted by recording time, and a repeated message counts once, so the
+ * result does not depend on the order or number of deliveries.
  */
 export function encounterState(events: readonly EncounterEvent[]): EncounterState {
   const once = new Map(events.map((event) => [identityOf(event), event]));
@@ -32,15 +32,15 @@ export function encounterState(events: readonly EncounterEvent[]): EncounterStat
   return fold.result();
 }
 
-/** Taking back the last transfer twice is another thing than sending that message twice under two ids. */
+/** A cancelled transfer sent twice under two message ids must cancel only one transfer, so its recording time identifies it. */
 const identityOf = (event: EncounterEvent): string =>
   event.trigger === 'cancel-transfer' ? `cancel-transfer/${event.recordedAt}` : event.messageKey;
 
-/** A fact that can be taken back and happen again: its key counts how often it was taken back before. */
+/** A fact that can be withdrawn and happen again; its key counts the withdrawals before it. */
 class Reversible {
   readonly #type: 'admit' | 'discharge';
-  #takenBack = 0;
-  #lastWasTakingBack = false;
+  #withdrawals = 0;
+  #lastWasWithdrawal = false;
   #sentAt: string | undefined;
   #holds = false;
 
@@ -55,19 +55,19 @@ class Reversible {
   happen(sentAt: string | undefined): void {
     if (!this.#holds) this.#sentAt = sentAt;
     this.#holds = true;
-    this.#lastWasTakingBack = false;
+    this.#lastWasWithdrawal = false;
   }
 
-  /** Counted once for each run of such messages, also when what it takes back has not come (yet). */
-  takeBack(): void {
-    if (!this.#lastWasTakingBack) this.#takenBack += 1;
-    this.#lastWasTakingBack = true;
+  /** Withdraws the fact, also before it was reported. Consecutive withdrawals count once. */
+  withdraw(): void {
+    if (!this.#lastWasWithdrawal) this.#withdrawals += 1;
+    this.#lastWasWithdrawal = true;
     this.#holds = false;
   }
 
   facts(at: string | undefined): EncounterFact[] {
     if (!this.#holds) return [];
-    return [{ type: this.#type, key: `${this.#type}/${this.#takenBack}`, at, sentAt: this.#sentAt }];
+    return [{ type: this.#type, key: `${this.#type}/${this.#withdrawals}`, at, sentAt: this.#sentAt }];
   }
 }
 
@@ -103,7 +103,7 @@ class Fold {
         break;
       case 'cancel-discharge':
         this.#exists();
-        this.#discharge.takeBack();
+        this.#discharge.withdraw();
         this.#data.dischargedAt = undefined;
         break;
       case 'snapshot':
@@ -145,7 +145,7 @@ class Fold {
     if (location !== undefined) this.#data.location = location;
     if (encounterClass !== undefined) this.#data.encounterClass = encounterClass;
     if (disposition !== undefined) this.#data.disposition = disposition;
-    // A correction of a discharge; without one it says when the stay is expected to end.
+    // After a discharge this is its correction; before, it is only the expected end of the stay.
     if (dischargedAt !== undefined && this.#discharge.holds) this.#data.dischargedAt = dischargedAt;
   }
 
@@ -176,8 +176,8 @@ class Fold {
 
   #cancelled(): void {
     this.#isCancelled = true;
-    this.#admit.takeBack();
-    if (this.#discharge.holds) this.#discharge.takeBack();
+    this.#admit.withdraw();
+    if (this.#discharge.holds) this.#discharge.withdraw();
     this.#data.dischargedAt = undefined;
     this.#transfers = [];
   }
@@ -189,19 +189,19 @@ class Fold {
     }
     this.#admitted(event);
     if (event.transfers !== undefined) {
-      // One that is not named any more was taken back; one that still is was told by whoever told it first.
+      // A transfer missing from the snapshot was withdrawn. One that remains keeps the time of the message that first reported it.
       const { transfers } = event;
-      const told = this.#transfers.filter(({ at }) => transfers.some((transfer) => transfer.at === at));
+      const reported = this.#transfers.filter(({ at }) => transfers.some((transfer) => transfer.at === at));
       this.#transfers = [];
       for (const transfer of transfers) {
-        const first = told.find(({ at }) => at === transfer.at);
+        const first = reported.find(({ at }) => at === transfer.at);
         this.#moved(transfer, { sentAt: first?.sentAt ?? event.sentAt });
       }
     }
     if (event.phase === 'ended') {
       this.#discharged(event);
     } else if (this.#discharge.holds) {
-      this.#discharge.takeBack();
+      this.#discharge.withdraw();
       this.#data.dischargedAt = undefined;
     }
   }

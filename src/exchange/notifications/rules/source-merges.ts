@@ -1,4 +1,4 @@
-/** A source has found that two of its records are one person: what stood under `prior` belongs to `surviving`. */
+/** A source merged two of its records of one person: everything of `prior` now belongs to `surviving`. */
 export interface SourceMerge {
   prior: string;
   surviving: string;
@@ -6,9 +6,8 @@ export interface SourceMerge {
 }
 
 /**
- * The record under which a source's person stands now, and the merge that led there; undefined where there was none.
- * The newest merge of a record counts; where merges go round in a circle, the newest of the circle. So the result
- * does not depend on the order in which the merges came.
+ * The merge that leads from a record to the record it is part of now; undefined when it was never merged. The newest merge of
+ * a record counts and, in a cycle of merges, the newest of the cycle, so the result does not depend on the order of arrival.
  */
 export function survivingRecord<M extends SourceMerge>(record: string, merges: readonly M[]): M | undefined {
   const path: M[] = [];
