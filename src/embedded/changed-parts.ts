@@ -2,7 +2,7 @@ import type { ProcessName } from './stack-options.ts';
 
 const ALL: readonly ProcessName[] = ['simulator', 'gateway', 'receiver', 'worker'];
 
-/** Where a folder or file of src is not used by all processes, those that use it. */
+/** The processes that use a folder or file of src. What is not listed is used by all. */
 const USERS: Readonly<Record<string, readonly ProcessName[]>> = {
   activities: ['worker'],
   embedded: [],
@@ -19,7 +19,7 @@ const USERS: Readonly<Record<string, readonly ProcessName[]>> = {
   workflows: ['worker'],
 };
 
-/** The processes that have to start again when these files, named from src, have changed. In the order of starting. */
+/** Returns the processes to restart after changes of these files (paths relative to src), in start order. */
 export function changedParts(files: Iterable<string>): ProcessName[] {
   const users = new Set([...files].flatMap((file) => USERS[file.split(/[\\/]/)[0] ?? ''] ?? ALL));
   return ALL.filter((name) => users.has(name));

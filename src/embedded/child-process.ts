@@ -8,10 +8,10 @@ import type { ExitStatus, RunningPart, StopStep } from './running-part.ts';
 export interface ChildOptions {
   file: string;
   args: readonly string[];
-  /** Its standard output and errors are appended here (0600). */
+  /** File to which standard output and standard error are appended (mode 0600). */
   logFile: string;
   stopSteps: readonly StopStep[];
-  /** The whole environment of the child; by default the operating system's variables only. */
+  /** The child's whole environment; default: only the variables of the operating system. */
   env?: Record<string, string>;
   cwd?: string;
   uid?: number | undefined;
@@ -24,27 +24,27 @@ export interface RunningChild extends RunningPart {
   readonly process: ChildProcess;
 }
 
-/** Starts a process of the stack. Rejects when it cannot be started at all (no such program, no permission). */
+/** Starts a process of the stack. Throws when it cannot be started at all (no such program, no permission). */
 export async function startChild(options: ChildOptions): Promise<RunningChild> {
   const { file, args, logFile, stopSteps, ipc = false, env = systemEnvironment(), ...rest } = options;
   mkdirSync(dirname(logFile), { recursive: true, mode: 0o700 });
   const log = openSync(logFile, 'a', 0o600);
   const stdio: StdioOptions = ipc ? ['ignore', log, log, 'ipc'] : ['ignore', log, log];
-  // In a process group of its own: Ctrl-C in the terminal reaches the supervisor only, which stops its parts in order.
+  // In its own process group: Ctrl-C in the terminal reaches only the supervisor, which stops the parts in order.
   const child = withUmask(() => spawn(file, [...args], { ...rest, env, stdio, detached: true }));
   closeSync(log);
   const exited = new Promise<ExitStatus>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));
   });
   await once(child, 'spawn');
-  // What can go wrong with it from now on shows as its exit.
+  // From now on, every failure shows as the exit of the process.
   child.on('error', () => undefined);
   const pid = child.pid;
   if (pid === undefined) throw new Error(`${file} did not start`);
   return { process: child, pid, exited, stop: () => stopProcess(pid, stopSteps, exited) };
 }
 
-/** What the process writes is its owner's only, whatever modes it asks for. */
+/** Files that the process creates are readable by the owner only, whatever mode it requests. */
 function withUmask<T>(start: () => T): T {
   const before = process.umask(0o077);
   try {
@@ -54,7 +54,7 @@ function withUmask<T>(start: () => T): T {
   }
 }
 
-/** Sends the signals one after the other until the process is gone. */
+/** Sends the signals of the steps one after the other until the process has ended. */
 export async function stopProcess(
   pid: number,
   steps: readonly StopStep[],
@@ -66,7 +66,7 @@ export async function stopProcess(
   }
 }
 
-/** False when there is no such process any more. */
+/** Returns false when the process no longer exists. */
 function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);

@@ -1,20 +1,20 @@
 import { chmod, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Of the group and of all others. */
+/** Permission bits of the group and of all other users. */
 const OTHERS = 0o077;
-/** A folder where everybody writes, such as /tmp, is not ours to close. */
+/** Marks a folder that all users write to, such as /tmp; its permissions are not changed. */
 const STICKY = 0o1000;
-/** Deep enough for the single files we write; a closed folder hid what lies deeper. */
+/** Deep enough for the single files that we write; deeper files were protected by a closed folder above them. */
 const SHALLOW = 2;
 
-/** What the stack keeps; a data folder chosen by hand may hold other people's files too. */
+/** The stack's own files; a data folder that the user chose may contain other files too. */
 const OURS =
   /^(postgres|temporal|blobs|simulator|logs|run|audit-heads|orchestrator-files|stack\.lock|.+\.json)$/;
 
 /**
- * Takes the rights of everybody but the owner from the data folder and from what the stack keeps in it. A folder that
- * was open is gone through to the bottom. `passage`: another user's PostgreSQL must pass through the folder.
+ * Removes the permissions of other users from the data folder and from the stack's files in it. If the folder was open,
+ * all levels below it are changed. `passage`: PostgreSQL runs as another user, who must be able to traverse the folder.
  */
 export async function closeToOthers(folder: string, passage: boolean): Promise<void> {
   const { mode } = await lstat(folder);
@@ -26,7 +26,7 @@ export async function closeToOthers(folder: string, passage: boolean): Promise<v
 
 async function tighten(path: string, levels: number): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
-  // A link leads out of the folder; a file of PostgreSQL's may be another user's, which keeps it closed itself.
+  // A symbolic link may lead out of the folder. Files of PostgreSQL may belong to another user, who protects them.
   if (found === undefined || found.isSymbolicLink()) return;
   if ((found.mode & OTHERS) !== 0) await chmod(path, found.mode & 0o700).catch(unlessForeign(found.uid));
   if (!found.isDirectory() || levels === 1) return;
@@ -34,7 +34,7 @@ async function tighten(path: string, levels: number): Promise<void> {
   for (const name of names) await tighten(join(path, name), levels - 1);
 }
 
-/** Throws only for what is our own: files may also be gone by now. */
+/** Rethrows errors only for our own files, and not for files that no longer exist. */
 const unlessForeign = (uid: number) => (error: NodeJS.ErrnoException) => {
   if (uid === process.getuid?.() && error.code !== 'ENOENT') throw error;
 };

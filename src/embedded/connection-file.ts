@@ -4,27 +4,27 @@ import { z } from 'zod';
 import { readJsonFile, writeJsonFile } from './json-file.ts';
 import { lockHolder } from './stack-lock.ts';
 
-/** How to reach a running stack; holds secrets (the key, the database's password), so it is its owner's only. */
+/** How to reach a running stack. It contains secrets (API key, database password), so only its owner may read it. */
 export const connectionSchema = z.object({
   pid: z.number().int().positive(),
-  /** Of the gateway. */
+  /** Base address of the gateway. */
   baseUrl: z.url(),
   apiKey: z.string(),
   accountId: z.uuid(),
   facilityId: z.uuid(),
   temporalAddress: z.string(),
   temporalNamespace: z.string(),
-  /** Absent for a cluster whose UI we do not know. */
+  /** Absent for a Temporal outside the stack whose UI address is not configured. */
   temporalUiUrl: z.url().optional(),
-  /** Opens the UI of our own Temporal in one browser, once; the next link takes its place here. */
+  /** Opens the stack's Temporal UI in one browser, once; after its use, the next link is stored here. */
   temporalUiLink: z.url().optional(),
   databaseUrl: z.string(),
   simulatorUrl: z.url(),
-  /** Of the webhook receiver: `/webhooks` and `/intake` are below it. */
+  /** Base address of the webhook receiver, which serves `/webhooks` and `/intake`. */
   receiverUrl: z.url(),
   /** Bearer token of the simulator's `/admin`. */
   simulatorAdminToken: z.string().optional(),
-  /** For the Temporal CLI, which needs the token too: TEMPORAL_CODEC_ENDPOINT and TEMPORAL_CODEC_AUTH (`Bearer …`). */
+  /** For the Temporal CLI: the values of TEMPORAL_CODEC_ENDPOINT and TEMPORAL_CODEC_AUTH (`Bearer <codecToken>`). */
   codecUrl: z.url().optional(),
   codecToken: z.string().optional(),
 });
@@ -42,14 +42,16 @@ export const writeConnection = (dataDir: string, connection: StackConnection): P
 
 export const removeConnection = (dataDir: string): Promise<void> => rm(fileOf(dataDir), { force: true });
 
-/** Reads where the running stack is. Throws NoStackError when there is none, or the one that wrote it is gone. */
+/** Reads the connection of the running stack. Throws NoStackError when no stack runs on the data folder. */
 export async function readConnection(dataDir: string): Promise<StackConnection> {
   const connection = await readJsonFile(fileOf(dataDir), connectionSchema);
   if (connection === undefined)
-    throw new NoStackError(`No stack runs on ${dataDir}; start it with: npm start`);
+    throw new NoStackError(
+      `No stack is running on the data folder ${dataDir}. Start one with "npm start", or pass --data-dir or --base-url.`,
+    );
   if ((await lockHolder(dataDir)) !== connection.pid)
     throw new NoStackError(
-      `The stack that wrote ${fileOf(dataDir)} is not running; start it with: npm start`,
+      `The stack on the data folder ${dataDir} is not running any more. Start it again with: npm start`,
     );
   return connection;
 }

@@ -1,7 +1,7 @@
 import colors from 'picocolors';
 import type { StackConnection } from './connection-file.ts';
 
-/** What a person needs to begin: addresses and the key. */
+/** The text that `npm start` prints: addresses, API key, and the next command. */
 export function describeStack(connection: StackConnection, dataDir: string): string {
   const rows: [string, string][] = [
     ['Gateway', connection.baseUrl],
@@ -9,17 +9,22 @@ export function describeStack(connection: StackConnection, dataDir: string): str
     ['Temporal UI', temporalUi(connection)],
     ['API key', connection.apiKey],
     ['Facility', connection.facilityId],
-    ['Webhooks go to', `${connection.receiverUrl}/webhooks`],
+    ['Webhook receiver', `${connection.receiverUrl}/webhooks`],
     ['Sources', `${connection.simulatorUrl} (simulated)`],
     ['Data and logs', dataDir],
   ];
   const width = Math.max(...rows.map(([label]) => label.length)) + 2;
   const lines = rows.map(([label, value]) => `  ${colors.bold(label.padEnd(width))}${value}`);
-  return ['', ...lines, '', 'Everything runs. Ctrl-C stops it.'].join('\n');
+  return [
+    '',
+    ...lines,
+    '',
+    'Everything is running; Ctrl-C stops it. In another terminal, try: npm run starter -- onboard --sample keith-kiehn',
+  ].join('\n');
 }
 
-/** The link lets in the first browser that opens it. */
+/** The link opens the UI in the first browser that uses it. */
 function temporalUi({ temporalUiLink, temporalUiUrl, temporalAddress }: StackConnection): string {
   if (temporalUiLink !== undefined) return `${temporalUiLink} (works once)`;
-  return temporalUiUrl ?? `(of ${temporalAddress})`;
+  return temporalUiUrl ?? `not configured (Temporal is at ${temporalAddress}; set TEMPORAL_UI_URL)`;
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import type { z } from 'zod';
 
-/** Reads and checks a small JSON file; undefined when it is not there. Throws, naming the file, when it is damaged. */
+/** Reads and validates a small JSON file. Returns undefined when it does not exist; throws with its path when it is invalid. */
 export async function readJsonFile<S extends z.ZodType>(
   path: string,
   schema: S,
@@ -15,12 +15,13 @@ export async function readJsonFile<S extends z.ZodType>(
     throw error;
   }
   const parsed = schema.safeParse(jsonOrUndefined(text));
-  // The reasons are left out: they could quote what the file holds.
-  if (!parsed.success) throw new Error(`${path} is damaged or of another version.`);
+  // Without the reasons: they could quote the content of the file.
+  if (!parsed.success)
+    throw new Error(`${path} is damaged, or was written by another version. Restore it from a backup.`);
   return parsed.data;
 }
 
-/** Writes the file whole or not at all, readable by its owner only. */
+/** Writes the file completely or not at all, readable by the owner only. */
 export async function writeJsonFile(path: string, content: unknown): Promise<void> {
   const incoming = `${path}.${randomBytes(4).toString('hex')}`;
   await writeFile(incoming, `${JSON.stringify(content, undefined, 2)}\n`, { mode: 0o600, flush: true });

@@ -2,14 +2,14 @@ import { open, stat } from 'node:fs/promises';
 
 const TAIL_BYTES = 16_384;
 
-/** 0 for a file that is not there. */
+/** Size in bytes; 0 when the file does not exist. */
 export const fileSize = (path: string): Promise<number> =>
   stat(path).then(
     ({ size }) => size,
     () => 0,
   );
 
-/** The last line that matches, among what was written since `start` (in bytes; the last 16 KB of it at most). */
+/** Returns the last matching line among those written since `start` (a position in bytes). At most the last 16 KB are read. */
 export async function findLogLine(path: string, start: number, pattern: RegExp): Promise<string | undefined> {
   const file = await open(path, 'r').catch(() => undefined);
   if (file === undefined) return undefined;

@@ -3,27 +3,19 @@ import { describeStack } from './describe-stack.ts';
 import { outsideParts } from './outside-parts.ts';
 import { restartOnChange } from './restart-on-change.ts';
 import { type Stack, startStack } from './stack.ts';
+import { onStopSignal } from './stop-signals.ts';
 
-/** `npm start`: the whole system on this machine, in the foreground, until Ctrl-C. `npm run dev`: the same, with --watch. */
-const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-
-/** One Ctrl-C may arrive several times: from the terminal, and passed on by npm and tsx. */
-const SAME_SIGNAL_MS = 1_000;
-
+/** `npm start`: runs the whole system on this machine in the foreground until Ctrl-C. `npm run dev` adds --watch. */
 const stopping = new AbortController();
-let stoppingSince = 0;
 let stack: Stack | undefined;
 
-// A closed terminal takes our output away, which must not take the orderly stop away.
+// When the terminal or the reader of the output closes it, the stack must keep running or stop in order.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 const print = (line: string) => void process.stdout.write(`${line}\n`);
-for (const signal of STOP_SIGNALS)
-  process.on(signal, () => {
-    if (stopping.signal.aborted) return Date.now() - stoppingSince > SAME_SIGNAL_MS ? endAtOnce() : undefined;
-    stoppingSince = Date.now();
-    print('Stopping (once more ends everything at once) …');
-    stopping.abort();
-  });
+onStopSignal(() => {
+  print('Stopping … (press Ctrl-C again to kill all processes at once)');
+  stopping.abort();
+}, endAtOnce);
 
 try {
   const config = readConfig([
@@ -61,12 +53,12 @@ try {
   await stack.stop();
   print('Stopped.');
 } catch (error) {
-  // Ctrl-C while it starts is no failure.
+  // Ctrl-C during the start is not a failure.
   if (stopping.signal.aborted) print('Stopped.');
   else {
     process.exitCode = 1;
     const message = error instanceof Error ? error.message : String(error);
-    process.stderr.write(`${error instanceof ConfigError ? '' : 'The stack did not start. '}${message}\n`);
+    process.stderr.write(`${error instanceof ConfigError ? '' : 'The stack did not start: '}${message}\n`);
   }
 }
 
@@ -77,13 +69,13 @@ function untilAborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Both servers recover from this at the next start. */
+/** Kills all parts. PostgreSQL and Temporal recover from this at the next start. */
 function endAtOnce(): never {
   for (const pid of Object.values(stack?.pids() ?? {})) {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // Gone already.
+      // It has already ended.
     }
   }
   process.exit(1);

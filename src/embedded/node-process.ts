@@ -9,13 +9,13 @@ import { writePidFile } from './pid-files.ts';
 import { describeExit, type RunningPart, type StopStep } from './running-part.ts';
 
 export interface NodeProcessOptions {
-  /** For its command line, pid file and log file: `gateway`. */
+  /** Such as `gateway`; used for the command line, the pid file and the log file. */
   name: string;
-  /** The stack's data folder: stands in its command line, so that a later run knows whose process it is. */
+  /** The stack's data folder. It is part of the command line, so that a later run recognizes its own processes. */
   dataDir: string;
-  /** Entry point below `src`, such as `gateway.ts` (or a file: address). It calls exitWithParent() and, when it serves, reportReady(). */
+  /** Entry point below `src`, such as `gateway.ts`, or a file: URL. It must call exitWithParent(), and reportReady() once it serves. */
   entry: string;
-  /** Its whole environment, next to the operating system's variables. */
+  /** Its whole environment, in addition to the operating system's variables. */
   env: Readonly<Record<string, string>>;
   /** Arguments for Node.js itself, such as `--max-old-space-size=512`. */
   nodeArgs?: readonly string[];
@@ -30,17 +30,17 @@ export interface RunningNodeProcess extends RunningPart {
 
 const SOURCES = new URL('../', import.meta.url);
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
-/** Bundling the workflows on a busy machine is the longest of it. */
+/** Long enough to bundle the workflows on a busy machine. */
 const READY_TIMEOUT_MS = 90_000;
-/** glibc keeps freed memory for each thread apart; with two such places a worker takes some 40 MiB less. */
+/** glibc keeps freed memory in one arena per thread; with two arenas a worker uses some 40 MiB less. */
 const FEW_ARENAS = { MALLOC_ARENA_MAX: '2' };
-/** Longer than runProcess gives itself. */
+/** Longer than the graceful shutdown of runProcess. */
 const STOP_STEPS: readonly StopStep[] = [
   { signal: 'SIGTERM', waitMs: 32_000 },
   { signal: 'SIGKILL', waitMs: 5_000 },
 ];
 
-/** Starts one of our entry points; resolves when it reports that it serves, throws when it ends before that. */
+/** Starts one of our entry points. Resolves when it reports that it is ready; throws with the reason when it ends before. */
 export async function startNodeProcess(options: NodeProcessOptions): Promise<RunningNodeProcess> {
   const { name, entry, env, dataDir, nodeArgs = [], readyTimeoutMs = READY_TIMEOUT_MS, signal } = options;
   const logFile = join(dataDir, 'logs', `${name}.log`);
@@ -93,7 +93,7 @@ function readyInfo(
   });
 }
 
-/** The message of the last error that it logged, or what it printed for the person who mends its configuration. */
+/** The last error that the process logged, or the configuration error that it printed. */
 async function loggedReason(logFile: string, start: number): Promise<string | undefined> {
   const line = await findLogLine(logFile, start, /"level":(50|60)|^\w*Error\b|^ {2}[A-Z_]+: |configuration/);
   if (line === undefined || !line.startsWith('{')) return line;

@@ -7,9 +7,9 @@ import type { StopStep } from './running-part.ts';
 const POLL_MS = 20;
 
 /**
- * Stops a process that an earlier run left behind (its supervisor was killed). A pid alone proves nothing, for
- * systems use them again: it is stopped only when its command line holds every one of `marks`, such as our data
- * folder. Gives what the pid turned out to be.
+ * Stops a process that an earlier, killed run left behind. Operating systems reuse pids, so the process is stopped only
+ * if its command line contains all `marks`, such as our data folder. Returns what the pid turned out to be: `gone`, a
+ * `stranger` (another process), or `stopped`. Throws when the process cannot be stopped.
  */
 export async function stopOrphan(
   pid: number,
@@ -19,25 +19,25 @@ export async function stopOrphan(
   const commandLine = await commandLineOf(pid);
   if (commandLine === undefined) return 'gone';
   if (!marks.every((mark) => commandLine.includes(mark))) return 'stranger';
-  let given = false;
+  let isDone = false;
   const gone = (async () => {
-    while (!given && (await commandLineOf(pid)) !== undefined) await sleep(POLL_MS);
+    while (!isDone && (await commandLineOf(pid)) !== undefined) await sleep(POLL_MS);
   })();
   await stopProcess(pid, steps, gone);
-  given = true;
+  isDone = true;
   if ((await commandLineOf(pid)) !== undefined)
     throw new Error(
-      `The process ${pid} of an earlier run could not be stopped; end it by hand, then try again.`,
+      `Process ${pid} of an earlier run could not be stopped. End it by hand (kill -9 ${pid}), then try again.`,
     );
   return 'stopped';
 }
 
-/** The command line of a living process, its arguments joined by blanks; undefined when there is none. */
+/** Returns the command line of a running process, its arguments joined by spaces; undefined when it is not running. */
 export async function commandLineOf(pid: number): Promise<string | undefined> {
   if (!Number.isInteger(pid) || pid <= 0) return undefined;
   if (process.platform === 'linux') {
     const raw = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-    // Empty for a zombie: ended, only not yet collected by its parent.
+    // Empty for a zombie: it has ended, but its parent has not collected its exit status yet.
     return raw === '' ? undefined : raw.split('\0').join(' ').trimEnd();
   }
   const listed = await runCommand('ps', ['-ww', '-o', 'command=', '-p', String(pid)], {

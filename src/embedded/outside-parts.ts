@@ -2,8 +2,8 @@ import { type givenVariables, sourceVariableNames } from '../config.ts';
 import type { StackOptions } from './stack-options.ts';
 
 /**
- * What the environment offers in place of the stack's own parts: DATABASE_URL, TEMPORAL_ADDRESS, and for each source
- * its `…_BASE_URL` with everything that belongs to it. Throws ConfigError.
+ * Reads which external services replace parts of the stack: DATABASE_URL, TEMPORAL_ADDRESS, and for each source its
+ * `…_BASE_URL` with its other variables. Throws ConfigError.
  */
 export function outsideParts(given: typeof givenVariables): NonNullable<StackOptions['outside']> {
   const { DATABASE_URL: databaseUrl } = given(['DATABASE_URL']);

@@ -5,7 +5,7 @@ import type { StopStep } from './running-part.ts';
 
 const folderOf = (dataDir: string): string => join(dataDir, 'run');
 
-/** They end by themselves when their supervisor is gone; a second signal would cut their clean-up short. */
+/** The processes end by themselves when their supervisor is gone; an early signal would cut their shutdown short. */
 const STEPS: readonly StopStep[] = [
   { signal: 0, waitMs: 10_000 },
   { signal: 'SIGTERM', waitMs: 5_000 },
@@ -17,7 +17,7 @@ export async function writePidFile(dataDir: string, name: string, pid: number): 
   await writeFile(join(folderOf(dataDir), `${name}.pid`), `${pid}\n`, { mode: 0o600 });
 }
 
-/** Ends the Node.js processes that a killed supervisor left behind on this data folder. */
+/** Stops the Node.js processes that a killed supervisor left behind on this data folder. */
 export async function stopLeftOverNodeProcesses(dataDir: string): Promise<void> {
   const files = await readdir(folderOf(dataDir)).catch(() => []);
   await Promise.all(

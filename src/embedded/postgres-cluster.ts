@@ -11,8 +11,8 @@ const UNFINISHED = 'init-';
 export const clusterFolder = (dataDir: string): string => join(dataDir, 'cluster');
 
 /**
- * Makes sure that there is an initialised database folder. initdb works in a folder of another name, which gets its
- * final one when it is complete; what a killed run left unfinished is thrown away.
+ * Initializes the database folder if there is none. initdb works in a temporary folder, which is renamed once it is
+ * complete; temporary folders of killed runs are removed.
  */
 export async function ensureCluster(
   launcher: PostgresLauncher,
@@ -48,7 +48,7 @@ export async function ensureCluster(
   await rm(work, { recursive: true, force: true });
 }
 
-/** The superuser's password, made once and kept beside the data, readable by its owner only. */
+/** Returns the superuser's password. It is generated once and stored beside the data, readable by the owner only. */
 export async function ensurePassword(dataDir: string): Promise<string> {
   const path = join(dataDir, 'password');
   const known = await readFile(path, 'utf8').catch(() => '');

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { CommandError, runCommand } from '../lib/run-command.ts';
 import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
 
-/** How PostgreSQL's programs are run on this machine; PostgreSQL refuses to run as root. */
+/** How PostgreSQL's programs are run on this machine: PostgreSQL does not run as root. */
 export interface PostgresLauncher {
   readonly binaries: PostgresBinaries;
-  /** Put before a program and its arguments. */
+  /** Arguments that precede the program and its own arguments. */
   readonly prefix: readonly string[];
-  /** Another user to run as; undefined is ourselves. */
+  /** The user to run as; undefined: the current user. */
   readonly user?: SystemUser;
 }
 
@@ -21,9 +21,10 @@ export interface SystemUser {
 const PROBE_TIMEOUT_MS = 10_000;
 
 /**
- * Not root: as we are. Root: inside a user namespace in which we are called by another number, which reaches every
- * folder that root reaches. Where namespaces are refused: as another user, with the binaries copied to a place that
- * user can reach. Throws an error that offers DATABASE_URL when that user cannot reach the data folder either.
+ * Chooses how to run PostgreSQL. A normal user runs it directly. Root runs it in a user namespace under another uid,
+ * which still has access to root's folders. Where namespaces are not allowed, it runs as another user, with the binaries
+ * copied to a folder that this user can read. Throws an error that suggests DATABASE_URL when that user cannot access the
+ * data folder either.
  */
 export async function chooseLauncher(binaries: PostgresBinaries, dataDir: string): Promise<PostgresLauncher> {
   if (process.getuid?.() !== 0) return { binaries, prefix: [] };
@@ -31,7 +32,7 @@ export async function chooseLauncher(binaries: PostgresBinaries, dataDir: string
   return (await inUserNamespace(binaries, user)) ?? asOtherUser(binaries, user, dataDir);
 }
 
-/** Whether `chooseLauncher` will have to run PostgreSQL as another user, who must then reach the data folder. */
+/** Whether PostgreSQL will run as another user, who then needs access to the data folder. */
 export async function runsAsOtherUser(): Promise<boolean> {
   if (process.getuid?.() !== 0) return false;
   return (await inUserNamespace(await findPostgresBinaries(), await otherUser())) === undefined;
@@ -49,7 +50,7 @@ async function inUserNamespace(
   );
 }
 
-/** The way without user namespaces; exported for its test. */
+/** The launcher for machines without user namespaces. Exported for its test. */
 export async function asOtherUser(
   original: PostgresBinaries,
   user: SystemUser,
@@ -69,7 +70,7 @@ export async function asOtherUser(
     const reason = error instanceof CommandError ? `user ${user.uid} cannot use ${dataDir}` : String(error);
     throw new Error(
       `PostgreSQL does not run as root, and this machine allows no user namespaces (${reason}). ` +
-        'Start as a normal user, set DATA_DIR to a folder that every user can reach, ' +
+        'Start as a normal user, set DATA_DIR to a folder that every user can access, ' +
         'or set DATABASE_URL to a PostgreSQL of your own.',
     );
   }
@@ -88,13 +89,13 @@ async function copyBinaries(original: PostgresBinaries): Promise<PostgresBinarie
     await cp(original.folder, incoming, { recursive: true, verbatimSymlinks: true });
     await rename(incoming, folder).catch(() => rm(incoming, { recursive: true, force: true }));
   } else if (!found.isDirectory() || found.uid !== 0) {
-    // The temporary folder is everybody's: programs that another user put there are not run.
-    throw new Error(`${folder} does not belong to root; remove it and try again.`);
+    // All users can write to the temporary folder: programs of another user must not be run.
+    throw new Error(`${folder} does not belong to root. Remove it and try again.`);
   }
   return { folder, initdb: join(folder, 'bin', 'initdb'), postgres: join(folder, 'bin', 'postgres') };
 }
 
-/** A user other than root that this machine knows by name, for initdb asks for the name of its own. */
+/** Returns a user other than root that has a name on this machine, because initdb looks up its own user name. */
 async function otherUser(): Promise<SystemUser> {
   const users = (await readFile('/etc/passwd', 'utf8').catch(() => ''))
     .split('\n')
@@ -103,6 +104,8 @@ async function otherUser(): Promise<SystemUser> {
     .filter(({ uid, gid }) => uid > 0 && gid > 0);
   const chosen = users.find(({ name }) => name === 'nobody') ?? users[0];
   if (chosen === undefined)
-    throw new Error('PostgreSQL does not run as root, and there is no other user. Set DATABASE_URL instead.');
+    throw new Error(
+      'PostgreSQL does not run as root, and this machine has no other user. Start as a normal user, or set DATABASE_URL to a PostgreSQL of your own.',
+    );
   return { uid: chosen.uid, gid: chosen.gid };
 }

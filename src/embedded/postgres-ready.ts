@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { describeExit, type ExitStatus } from './running-part.ts';
 
-/** Recovery after a kill reads the write-ahead log again, at most max_wal_size of it. */
+/** Long enough for the recovery after a kill, which replays up to max_wal_size of the write-ahead log. */
 const READY_TIMEOUT_MS = 120_000;
 const POLL_MS = 40;
 const DUPLICATE_DATABASE = '42P04';
 const WRONG_PASSWORD = '28P01';
 
-/** Resolves when the server takes sessions; throws when it ends, refuses our password or takes too long. */
+/** Resolves when the server accepts sessions. Throws when it ends, rejects our password, or takes too long. */
 export async function waitUntilAnswering(
   url: string,
   exited: Promise<ExitStatus>,
@@ -32,7 +32,7 @@ export async function waitUntilAnswering(
   }
 }
 
-/** Creates the database unless it is there. */
+/** Creates the database unless it exists. */
 export async function ensureDatabase(url: string, name: string): Promise<void> {
   await withClient(url, async (client) => {
     const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
@@ -45,7 +45,7 @@ export async function ensureDatabase(url: string, name: string): Promise<void> {
 
 async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
-  // A session cut off while idle reports here; the next query fails anyhow.
+  // Raised when an idle session is cut off; the next query fails anyway.
   client.on('error', () => undefined);
   try {
     await client.connect();

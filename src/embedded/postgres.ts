@@ -13,17 +13,17 @@ import { POSTGRES_SETTINGS, settingArguments } from './postgres-settings.ts';
 import type { RunningPart, StopStep } from './running-part.ts';
 
 export interface PostgresOptions {
-  /** Folder for the data files and the password; made when it is not there. */
+  /** Folder of the data files and the password; created if needed. */
   dataDir: string;
-  /** Taken when it is free, else another one. */
+  /** Preferred port; another one is used when it is taken. */
   port?: number;
   /** Default: `postgres.log` in the data folder. */
   logFile?: string;
-  /** Server settings beside and over ours, for tests. */
+  /** Server settings that extend or override ours, for tests. */
   settings?: Readonly<Record<string, string>>;
-  /** How the programs are run; found out when absent. */
+  /** How the programs are run; default: chosen for this machine. */
   launcher?: PostgresLauncher;
-  /** Gives the start up. */
+  /** Aborts the start. */
   signal?: AbortSignal;
 }
 
@@ -34,12 +34,12 @@ export interface RunningPostgres extends RunningPart {
 }
 
 const DATABASE = 'exchange';
-/** An init process collects what it inherited within milliseconds, unless the machine is busy; some never do. */
+/** An init process collects orphaned processes within milliseconds unless the machine is busy; some never do. */
 const COLLECTED_TIMEOUT_MS = 5_000;
-/** Sessions that came too early are not the reason. */
+/** Log lines that explain why the server did not start; rejected early sessions are not among them. */
 const REASON = /\b(?:FATAL|PANIC):(?!.*the database system is)|error while loading/;
 
-/** PostgreSQL's own meanings: INT ends sessions and writes a checkpoint (fast), QUIT leaves a recovery to the next start. */
+/** PostgreSQL's signals: INT ends all sessions and writes a checkpoint (fast); QUIT requires a recovery at the next start. */
 const STOP_STEPS: readonly StopStep[] = [
   { signal: 'SIGINT', waitMs: 20_000 },
   { signal: 'SIGQUIT', waitMs: 5_000 },
@@ -47,8 +47,8 @@ const STOP_STEPS: readonly StopStep[] = [
 ];
 
 /**
- * Starts PostgreSQL on loopback as a direct child, initialising the folder on first use, and stopping the server
- * that a killed supervisor left on it. Resolves when it answers and the database is there, throws with the server's
+ * Starts PostgreSQL on loopback as a direct child process. Initializes the folder on first use, and first stops a server
+ * that a killed supervisor left on it. Resolves when the server answers and the database exists; throws with the server's
  * own reason when it does not start. Only one caller may use a data folder (see stack-lock.ts).
  */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
@@ -99,7 +99,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
 async function checkAccess(dataDir: string): Promise<void> {
   await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK).catch(() => {
     throw new Error(
-      `${dataDir} cannot be written. Give this user the right to, or set DATA_DIR to another folder.`,
+      `Cannot write to ${dataDir}. Grant this user write access, or set DATA_DIR to another folder.`,
     );
   });
 }
@@ -111,12 +111,12 @@ export async function stopLeftOverPostgres(dataDir: string): Promise<void> {
   const pid = Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0]);
   if (!Number.isInteger(pid) || pid <= 0) return;
   const found = await stopOrphan(pid, [`-D ${cluster} `], STOP_STEPS);
-  // PostgreSQL itself takes any process of that number for a running server, even one that has ended and that nobody
-  // has collected yet; so the file must go then. The wait also lets sessions of a killed server notice that it is gone.
+  // PostgreSQL takes any process with that pid for a running server, even a zombie, so the file must be removed then.
+  // The wait also gives sessions of a killed server time to notice that it is gone.
   if (found === 'stranger' || !(await isCollected(pid))) await rm(pidFile, { force: true });
 }
 
-/** False when the number is still taken after a while, by a process that has ended. */
+/** Returns false when the pid is still in use after the timeout, by a zombie. */
 async function isCollected(pid: number): Promise<boolean> {
   for (const deadline = Date.now() + COLLECTED_TIMEOUT_MS; Date.now() < deadline; await sleep(20)) {
     try {

@@ -3,23 +3,23 @@ import { describeExit, type RunningPart } from './running-part.ts';
 
 /** One process of the stack. */
 export interface Part<R extends RunningPart = RunningPart> {
-  /** For log lines: `gateway`. */
+  /** Name for log lines, such as `gateway`. */
   readonly name: string;
-  /** Starts it and resolves when it serves. When `signal` fires it leaves nothing running and rejects. */
+  /** Starts the part and resolves when it serves. When `signal` is aborted, leaves nothing running and rejects. */
   start(signal: AbortSignal): Promise<R>;
 }
 
 export interface ProcessGroupOptions {
-  /** Takes one line a happening: a part died, came back, would not start. */
+  /** Receives one line for each event: a part died, is running again, did not start. */
   log(line: string): void;
-  /** First wait before a part that died is started again; doubles up to `backOffMaxMs`. */
+  /** First wait before a part that died is restarted; doubles up to `backOffMaxMs`. */
   backOffMs?: number;
   backOffMaxMs?: number;
-  /** A part that ran this long is taken for sound again: its next wait is the first one. */
+  /** A part that ran this long is considered healthy again: its next wait is the first one. */
   soundAfterMs?: number;
 }
 
-/** Thrown by `start` when the group is being stopped. */
+/** Thrown by `start` while the group is being stopped. */
 export class StoppedError extends Error {
   override readonly name = 'StoppedError';
 
@@ -30,13 +30,13 @@ export class StoppedError extends Error {
 
 interface Member {
   readonly name: string;
-  /** Undefined while it starts for the first time. */
+  /** Undefined during the first start. */
   running: RunningPart | undefined;
-  /** Ends when the group has stopped, or the first start failed. */
+  /** Resolves when the group has stopped, or when the first start has failed. */
   watch: Promise<unknown>;
-  /** Ends the wait before the next start; undefined while there is none. */
+  /** Ends the wait before the next start; undefined when there is no such wait. */
   wake: (() => void) | undefined;
-  /** It was ended to be started again: no fault, so no longer wait. */
+  /** Set during a requested restart: that is not a failure, so there is no wait. */
   isRestarting: boolean;
 }
 
@@ -45,8 +45,8 @@ const BACK_OFF_MAX_MS = 30_000;
 const SOUND_AFTER_MS = 60_000;
 
 /**
- * Starts parts in order, starts a part again that dies alone (for ever, ever more slowly), and stops all of them in
- * reverse order, so that each still has what it depends on while it finishes.
+ * Starts parts in order, restarts a part that dies (without limit, after growing waits), and stops all parts in reverse
+ * order, so that the dependencies of a part are still there while it shuts down.
  */
 export class ProcessGroup {
   readonly #options: Required<ProcessGroupOptions>;
@@ -64,8 +64,8 @@ export class ProcessGroup {
   }
 
   /**
-   * Several may start at once; the order of the calls is the one that counts for stopping. Throws what the part's
-   * first start throws: only a part that has once served is started again.
+   * Starts a part. Several calls may run at the same time; their order determines the order of stopping. Throws the error
+   * of the part's first start: only a part that has served once is restarted.
    */
   async start<R extends RunningPart>(part: Part<R>): Promise<R> {
     if (this.#stopping.signal.aborted) throw new StoppedError();
@@ -93,14 +93,14 @@ export class ProcessGroup {
     throw new StoppedError();
   }
 
-  /** Pids by the name of the part. */
+  /** Pids by part name. */
   pids(): Record<string, number> {
     return Object.fromEntries(
       this.#members.flatMap(({ name, running }) => (running === undefined ? [] : [[name, running.pid]])),
     );
   }
 
-  /** Ends a part, which is then started again at once; a part that waits for its next start does not wait longer. */
+  /** Stops a part, which is then started again at once. If it is waiting for its next start, the wait ends. */
   async restart(name: string): Promise<void> {
     const member = this.#members.find((known) => known.name === name);
     if (member === undefined || this.#stopping.signal.aborted) return;
@@ -109,7 +109,7 @@ export class ProcessGroup {
     else member.wake();
   }
 
-  /** Stops all parts, the last one first; each by force when it takes too long. Never rejects. */
+  /** Stops all parts in reverse order; a part that takes too long is killed. Never rejects. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stopAll();
     return this.#stopped;
@@ -136,7 +136,7 @@ export class ProcessGroup {
       const status = await running.exited;
       if (signal.aborted) return;
       if (Date.now() - startedAt > this.#options.soundAfterMs) waitMs = this.#options.backOffMs;
-      if (!member.isRestarting) this.#options.log(`${part.name} ${describeExit(status)}; starting it again`);
+      if (!member.isRestarting) this.#options.log(`${part.name} ${describeExit(status)}; restarting it`);
       for (;;) {
         if (!member.isRestarting) await this.#pause(member, waitMs);
         if (signal.aborted) return;
@@ -149,9 +149,9 @@ export class ProcessGroup {
         member.running = running = again;
         break;
       }
-      // Its code has changed while it started.
+      // A restart was requested while it was starting.
       if (signal.aborted || member.isRestarting) await running.stop();
-      else this.#options.log(`${part.name} runs again`);
+      else this.#options.log(`${part.name} is running again`);
     }
   }
 
@@ -171,7 +171,7 @@ export class ProcessGroup {
     try {
       return await part.start(signal);
     } catch (error) {
-      if (!signal.aborted) this.#options.log(`${part.name} does not start: ${messageOf(error)}`);
+      if (!signal.aborted) this.#options.log(`${part.name} did not start: ${messageOf(error)}`);
       return undefined;
     }
   }

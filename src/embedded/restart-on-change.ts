@@ -5,10 +5,10 @@ import { changedParts } from './changed-parts.ts';
 import type { ProcessName } from './stack-options.ts';
 
 const SOURCES = fileURLToPath(new URL('../', import.meta.url));
-/** An editor writes several times, and a checkout many files. */
+/** An editor writes a file several times, and a checkout writes many files. */
 const SETTLED_MS = 200;
 
-/** Restarts the processes whose code has changed, until `signal` fires. */
+/** Restarts the processes whose code changes, until `signal` is aborted. */
 export async function restartOnChange(
   restart: (name: ProcessName) => Promise<void>,
   { signal, log }: { signal: AbortSignal; log: (line: string) => void },
@@ -22,7 +22,7 @@ export async function restartOnChange(
     const names = changedParts(files);
     if (names.length > 0) log(`${files.join(', ')} changed; restarting ${names.join(', ')}`);
     if (files.some((file) => file.startsWith('embedded') || file.endsWith('.sql')))
-      log('Migrations and the stack itself: start npm run dev again.');
+      log('To apply changes of migrations or of src/embedded, restart "npm run dev".');
     await Promise.all(names.map(restart));
   };
   try {

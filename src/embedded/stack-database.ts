@@ -4,8 +4,8 @@ import type { WebhookKeys } from '../exchange/platform/outbox/webhook-key.ts';
 import { findDestination } from '../exchange/webhooks/settings-store.ts';
 
 /**
- * Brings the schema up to date and makes sure of the demo account. Its webhooks go to the stack's own receiver, unless
- * somebody has set another destination, which stays.
+ * Migrates the schema and seeds the demo account. The account's webhooks go to the stack's own receiver, unless another
+ * destination has been configured.
  */
 export async function prepareDatabase(
   databaseUrl: string,
@@ -23,6 +23,6 @@ export async function prepareDatabase(
   }
 }
 
-/** A receiver of this stack, perhaps on the port of an earlier run. */
+/** Whether this is the stack's own receiver, possibly on the port of an earlier run. */
 const isStackReceiver = (url: string | null): boolean =>
   url !== null && /^http:\/\/127\.0\.0\.1:\d+\/webhooks$/.test(url);

@@ -6,22 +6,22 @@ import type { StackSecrets } from './stack-secrets.ts';
 export type Environment = Readonly<Record<string, string>>;
 export type SourcePrefix = 'HIE' | 'PHARMACY' | 'LAB';
 
-/** What the processes' environments are made of. */
+/** The values from which the environments of all processes are built. */
 export interface StackFacts {
   readonly dataDir: string;
   readonly logLevel: string;
   readonly secrets: StackSecrets;
   readonly ports: StackPorts;
   readonly databaseUrl: string;
-  /** TEMPORAL_ADDRESS and what else the connection needs. */
+  /** TEMPORAL_ADDRESS and the other variables of the connection. */
   readonly temporal: Environment;
   readonly accountId: string;
   readonly webhookKey: string;
-  /** Variables of sources outside; they take the place of all of the simulator's for that source. */
+  /** Variables of external sources. For such a source they replace all variables of the simulator. */
   readonly sources: Partial<Record<SourcePrefix, Environment>>;
 }
 
-/** Left-over work is looked for more often than in a deployment: who tries the stack out kills things. */
+/** Shorter than in a deployment: unfinished work is found soon after a process of the stack was killed. */
 const RECONCILE_INTERVAL_SECONDS = '15';
 
 const loopback = (port: number): string => `http://127.0.0.1:${port}`;
@@ -106,11 +106,11 @@ const exchangeEnvironment = (facts: StackFacts): Environment => ({
   ...(facts.sources.LAB ?? simulatedSource('LAB', facts.ports, facts.secrets)),
 });
 
-/** The only sender there is. */
+/** The simulator is the only sender. */
 const notificationSenders = ({ notificationSecret }: StackSecrets): string =>
   `simulator=${notificationSecret}`;
 
-/** The simulator and the connectors get the same variables. The HIE wants OAuth, the others a bearer token. */
+/** Variables for both the simulator and the connectors. The hie source uses OAuth, the others a bearer token. */
 function simulatedSource(prefix: SourcePrefix, ports: StackPorts, secrets: StackSecrets): Environment {
   const base = `${simulatorUrl(ports)}/${prefix.toLowerCase()}`;
   switch (prefix) {

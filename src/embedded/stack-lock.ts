@@ -8,16 +8,16 @@ import { commandLineOf } from './orphan.ts';
 const FILE = 'stack.lock';
 const TRIES = 5;
 
-/** The command line stands beside the pid because systems use pids again. */
+/** The command line is stored with the pid because operating systems reuse pids. */
 const holderSchema = z.object({ pid: z.number().int(), commandLine: z.string() });
 
-/** Thrown when another stack that still runs uses the data folder. */
+/** Thrown when another running stack uses the data folder. */
 export class DataFolderInUseError extends Error {
   override readonly name = 'DataFolderInUseError';
 }
 
 /**
- * Takes the data folder for this process; what it gives releases it. The lock of a process that was killed is taken
+ * Locks the data folder for this process and returns a function that releases it. The lock of a killed process is taken
  * over. Throws DataFolderInUseError.
  */
 export async function lockDataFolder(dataDir: string): Promise<() => Promise<void>> {
@@ -30,7 +30,7 @@ export async function lockDataFolder(dataDir: string): Promise<() => Promise<voi
       const pid = await lockHolder(dataDir);
       if (pid !== undefined)
         throw new DataFolderInUseError(
-          `${dataDir} is in use by the stack with the pid ${pid}. Stop that one (Ctrl-C, or kill ${pid}), ` +
+          `The data folder ${dataDir} is in use by another stack (pid ${pid}). Stop that stack (Ctrl-C, or kill ${pid}), ` +
             'or set DATA_DIR to another folder.',
         );
       await removeStale(path);
@@ -38,24 +38,26 @@ export async function lockDataFolder(dataDir: string): Promise<() => Promise<voi
   } finally {
     await rm(mine, { force: true });
   }
-  throw new DataFolderInUseError(`${dataDir} is being taken by another stack at this moment.`);
+  throw new DataFolderInUseError(
+    `Another stack is just starting on the data folder ${dataDir}. Stop it, or set DATA_DIR to another folder.`,
+  );
 }
 
-/** Pid of the living process that holds the folder. */
+/** Returns the pid of the running process that holds the lock; undefined when there is none. */
 export async function lockHolder(dataDir: string): Promise<number | undefined> {
   const holder = await readJsonFile(join(dataDir, FILE), holderSchema).catch(() => undefined);
   if (holder === undefined) return undefined;
   return (await commandLineOf(holder.pid)) === holder.commandLine ? holder.pid : undefined;
 }
 
-/** Only one of several starters can move a file away, and it looks again at what it got. */
+/** Removes a stale lock. Only one of several processes can rename the file, and it checks what it renamed. */
 async function removeStale(path: string): Promise<void> {
   const seen = await readFile(path, 'utf8').catch(() => undefined);
   if (seen === undefined) return;
   const aside = `${path}.${randomBytes(6).toString('hex')}`;
   await rename(path, aside).catch(() => undefined);
   const got = await readFile(aside, 'utf8').catch(() => undefined);
-  // Another starter took the lock between our look and our move: give it back.
+  // Another process took the lock between our read and our rename: restore it.
   if (got !== undefined && got !== seen) await link(aside, path).catch(() => undefined);
   await rm(aside, { force: true });
 }

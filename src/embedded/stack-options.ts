@@ -4,15 +4,15 @@ import type { PortName } from './stack-ports.ts';
 export type ProcessName = 'simulator' | 'gateway' | 'receiver' | 'worker';
 
 export interface StackOptions {
-  /** Folder of everything the stack keeps; made when it is not there. */
+  /** Folder of the stack's whole state; created if needed. */
   dataDir: string;
-  /** Takes one line a happening (a part died, came back); default: nowhere but the stack's log file. */
+  /** Receives one line for each event (a part died, is running again); default: only the stack's log file. */
   log?: (line: string) => void;
   /** Log level of our processes. */
   logLevel?: string;
-  /** Wanted ports; 0 and absent: those of the last run on this folder, else free ones. */
+  /** Required ports; 0 or absent: the port of the last run on this folder, else a free one. */
   ports?: Partial<Record<PortName, number>>;
-  /** What is used instead of a part of the stack's own. */
+  /** External services that replace parts of the stack. */
   outside?: {
     databaseUrl?: string | undefined;
     temporal?: {
@@ -25,10 +25,10 @@ export interface StackOptions {
     };
     sources?: Partial<Record<SourcePrefix, Environment>>;
   };
-  /** Variables of single processes, over the stack's own. */
+  /** Environment variables of single processes; they override the stack's own. */
   environment?: Partial<Record<ProcessName, Environment>>;
-  /** Arguments for the Node.js of single processes, such as a heap limit. */
+  /** Node.js arguments of single processes, such as a heap limit. */
   nodeArgs?: Partial<Record<ProcessName, readonly string[]>>;
-  /** Gives up the start, or stops the running stack. */
+  /** Aborts the start, or stops the running stack. */
   signal?: AbortSignal;
 }

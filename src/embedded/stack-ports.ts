@@ -7,7 +7,7 @@ export const PORT_NAMES = [
   'postgres',
   'temporal',
   'temporalUi',
-  // Temporal's own web server, which asks for no login; `temporalUi` is the operator's way in.
+  // Temporal's own web server, which has no login; `temporalUi` is the login in front of it.
   'temporalWeb',
   'simulator',
   'gateway',
@@ -17,12 +17,12 @@ export const PORT_NAMES = [
 export type PortName = (typeof PORT_NAMES)[number];
 export type StackPorts = Readonly<Record<PortName, number>>;
 
-// Another version may have named further ports.
+// Another version may have stored further ports.
 const storedSchema = z.record(z.string(), z.number().int());
 
 /**
- * The port of each part: the wanted one, else that of the last run on this folder (webhook addresses and callbacks
- * under way refer to it), else a free one. Throws when a wanted port (0 and absent want none) is taken.
+ * Chooses the port of each part: the required one, else that of the last run on this folder (stored webhook addresses and
+ * pending callbacks refer to it), else a free one. Throws when a required port is taken; 0 and absent require none.
  */
 export async function ensurePorts(
   dataDir: string,
@@ -34,7 +34,10 @@ export async function ensurePorts(
   for (const name of PORT_NAMES) {
     const wish = wanted[name];
     if (wish !== undefined && wish !== 0) {
-      if (!(await isPortFree(wish))) throw new Error(`Port ${wish}, wanted for ${name}, is taken.`);
+      if (!(await isPortFree(wish)))
+        throw new Error(
+          `Port ${wish} for ${name} is in use by another process. Stop that process or configure another port.`,
+        );
       ports.set(name, wish);
       continue;
     }

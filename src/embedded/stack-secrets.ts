@@ -5,7 +5,7 @@ import { generateApiKey } from '../exchange/accounts/rules/api-key.ts';
 import { generateWebhookKey } from '../exchange/platform/outbox/webhook-key.ts';
 import { readJsonFile, writeJsonFile } from './json-file.ts';
 
-/** How each secret is made. A secret added later is made at the next start. */
+/** How each secret is generated. A secret that is added later is generated at the next start. */
 const GENERATORS = {
   dataKeys: () => `k1:${randomBytes(32).toString('base64')}`,
   idHmacKey: token,
@@ -30,12 +30,12 @@ const GENERATORS = {
 
 export type StackSecrets = Readonly<Record<keyof typeof GENERATORS, string>>;
 
-/** Another version may have named further secrets, which are kept for it. */
+/** Another version may have stored further secrets; they are kept. */
 const storedSchema = z.record(z.string(), z.string());
 
 /**
- * The stack's keys, made once for each data folder. Whoever loses the file loses what is encrypted with it, so it
- * lives and is copied with the data.
+ * Returns the stack's secrets, which are generated once for each data folder. Without this file the encrypted data is
+ * lost, so it is stored, and must be backed up, together with the data.
  */
 export async function ensureSecrets(dataDir: string): Promise<StackSecrets> {
   const path = join(dataDir, 'secrets.json');

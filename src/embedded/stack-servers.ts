@@ -15,21 +15,21 @@ export interface ServerContext {
   readonly ports: StackPorts;
   readonly secrets: StackSecrets;
   readonly outside: NonNullable<StackOptions['outside']>;
-  /** Called when the stack has stopped. */
+  /** Functions that are called after the stack has stopped. */
   readonly closers: (() => Promise<void>)[];
 }
 
-/** How the stack's Temporal is reached, its own or one outside. */
+/** How to reach Temporal: the stack's own, or an external one. */
 export interface StackTemporal {
   readonly address: string;
   readonly namespace: string;
   readonly uiUrl?: string | undefined;
-  /** Of our own server: the operator's way into its UI. */
+  /** The login in front of the UI; only for the stack's own server. */
   readonly ui?: TemporalUi;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Address of the database: the one outside, or our own server, started. */
+/** Returns the address of the external database, else starts the stack's own PostgreSQL. */
 export async function startDatabase({ group, dataDir, ports, outside }: ServerContext): Promise<string> {
   if (outside.databaseUrl !== undefined) return outside.databaseUrl;
   const port = ports.postgres;
@@ -42,7 +42,7 @@ export async function startDatabase({ group, dataDir, ports, outside }: ServerCo
   return databaseUrl;
 }
 
-/** The Temporal outside, or our own server, started, with the operator's way into its UI. */
+/** Returns the external Temporal, else starts the stack's own server with the login in front of its UI. */
 export async function startTemporal(context: ServerContext): Promise<StackTemporal> {
   const { group, dataDir, ports, secrets, outside, closers } = context;
   if (outside.temporal !== undefined) return outside.temporal;
@@ -71,7 +71,7 @@ export async function startTemporal(context: ServerContext): Promise<StackTempor
   return { address, namespace, uiUrl: ui.url, ui };
 }
 
-/** The other parts know these ports; on others it would serve none of them. */
+/** Stops a server that is not on the expected ports, because the other parts would not reach it, and throws. */
 async function onSamePorts<P extends Readonly<Record<string, number>>, R extends RunningPart & P>(
   ports: P,
   start: Promise<R>,
@@ -80,5 +80,5 @@ async function onSamePorts<P extends Readonly<Record<string, number>>, R extends
   const taken = Object.keys(ports).find((name) => running[name as keyof P] !== ports[name]);
   if (taken === undefined) return running;
   await running.stop();
-  throw new Error(`port ${ports[taken]} is taken`);
+  throw new Error(`Port ${ports[taken]} is in use by another process`);
 }

@@ -32,18 +32,21 @@ import type { TemporalUi } from './temporal-ui.ts';
 
 export interface Stack {
   readonly connection: StackConnection;
-  /** Pids of the parts as they run now. */
+  /** Current pids by part name. */
   pids(): Record<string, number>;
-  /** Ends one of our processes, which is then started again with the code as it is now. */
+  /** Restarts one of our processes with the current code. */
   restart(name: ProcessName): Promise<void>;
   /** Stops all parts in reverse order. Never rejects; may be called again. */
   stop(): Promise<void>;
 }
 
+/** Longer than stopping all parts takes, each of which is killed when it takes too long. */
+export const STOP_TIMEOUT_MS = 180_000;
+
 /**
- * Starts the whole system on one machine, its state in one folder: PostgreSQL, Temporal, the simulated sources, the
- * gateway, the receiver and a worker. Resolves when all of them serve; when one does not start, stops what runs and
- * throws its reason. From then on a part that dies is started again on the same port.
+ * Starts the whole system on one machine, with its state in one folder: PostgreSQL, Temporal, the simulated sources, the
+ * gateway, the receiver and a worker. Resolves when all of them serve. If one does not start, stops the others and throws
+ * its reason. Later, a part that dies is restarted on the same port. Throws DataFolderInUseError.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
@@ -84,8 +87,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 }
 
 /**
- * With a heap that may grow to 4 GB, Node.js lets garbage lie while a CSV is imported: 300 MB more for nothing. The images'
- * worker has the same limit (docker-compose.yml).
+ * Limits the worker's heap: with the default limit of 4 GB, Node.js collects garbage so late that importing a CSV takes
+ * 300 MB more. The worker's image has the same limit (docker-compose.yml).
  */
 const NODE_ARGS: Partial<Record<ProcessName, readonly string[]>> = { worker: ['--max-old-space-size=1536'] };
 
@@ -144,7 +147,7 @@ async function startParts(
   await allOrThrow([
     startNode('gateway', gatewayEnvironment(facts)),
     startNode('receiver', receiverEnvironment(facts)),
-    // Last, so that it is the first to stop: what it has in hand still needs all the others.
+    // Last, so that it stops first: the work that it finishes needs all the other parts.
     startNode('worker', workerEnvironment(facts)),
   ]);
   const connection: StackConnection = {
@@ -167,7 +170,7 @@ async function startParts(
   return { connection, ui: temporal.ui };
 }
 
-/** Waits for all of them even when one fails, so that whoever stops the rest finds them started. */
+/** Waits for all promises even when one rejects, so that all parts have started before they are stopped. */
 async function allOrThrow<T extends readonly unknown[]>(
   promises: readonly [...{ [K in keyof T]: Promise<T[K]> }],
 ): Promise<T> {

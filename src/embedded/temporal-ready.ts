@@ -4,7 +4,7 @@ import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { describeExit, type ExitStatus } from './running-part.ts';
 
-/** As the server's command line names them. */
+/** Types of search attributes, as in the server's command line. */
 export type SearchAttributeTypeName =
   | 'Text'
   | 'Keyword'
@@ -27,8 +27,8 @@ const POLL_MS = 50;
 const DAY_MS = 86_400_000;
 
 /**
- * Resolves when the server takes work: the namespace exists with the wanted retention, and the search attributes are
- * registered (a workflow that sets an unknown one is refused). Throws when the process ends or it takes too long.
+ * Resolves when the server accepts work: the namespace exists with the expected retention, and the search attributes are
+ * registered (the server rejects a workflow that sets an unknown one). Throws when the process ends or takes too long.
  */
 export async function waitUntilServing(
   expectation: ServingExpectation,
@@ -46,7 +46,7 @@ export async function waitUntilServing(
   failed.catch(() => undefined);
   for (;;) {
     try {
-      // The client waits a second before it tries a refused connection again.
+      // Checked first because the client waits a second before it retries a refused connection.
       await checkListening(expectation.address);
       return await Promise.race([checkServing(expectation), failed]);
     } catch (error) {

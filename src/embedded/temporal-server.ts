@@ -9,9 +9,9 @@ import type { RunningPart, StopStep } from './running-part.ts';
 import { type SearchAttributeTypeName, waitUntilServing } from './temporal-ready.ts';
 
 export interface TemporalServerOptions {
-  /** Folder for the database file; made when it is not there. */
+  /** Folder of the database file; created if needed. */
   dataDir: string;
-  /** Ports are taken when they are free, else other ones. */
+  /** Preferred ports; others are used when they are taken. */
   port?: number;
   uiPort?: number;
   namespace?: string;
@@ -20,7 +20,7 @@ export interface TemporalServerOptions {
   retentionDays?: number;
   /** Default: `temporal.log` in the data folder. */
   logFile?: string;
-  /** Gives the start up. */
+  /** Aborts the start. */
   signal?: AbortSignal;
 }
 
@@ -42,9 +42,10 @@ const STOP_STEPS: readonly StopStep[] = [
 ];
 
 /**
- * Starts the development server (with its UI) on loopback, its state in a file, stopping first the server that a
- * killed supervisor left on it. Resolves when it serves, with namespace, search attributes and retention in place.
- * Only one caller may use a data folder (see stack-lock.ts).
+ * Starts Temporal's development server (with its UI) on loopback, with its state in a file. First stops a server that a
+ * killed supervisor left on that file. Resolves when the server accepts work, with namespace, search attributes and
+ * retention set; throws with the server's own reason when it does not start. Only one caller may use a data folder (see
+ * stack-lock.ts).
  */
 export async function startTemporalServer(options: TemporalServerOptions): Promise<RunningTemporalServer> {
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
@@ -62,9 +63,9 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
   const args = [
     ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--ui-port', String(uiPort)],
     ...['--db-filename', database, '--namespace', namespace, '--log-level', 'warn', '--log-format', 'json'],
-    // The defaults of the file database allow a fifth of this rate; see docs on measured rates.
+    // With the defaults of the file database, the server reaches a fifth of this rate.
     ...['--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal'],
-    // Fairness between accounts shows with one partition only.
+    // Fairness between accounts works only within one partition of a task queue.
     ...['--dynamic-config-value', 'matching.enableFairness=true'],
     ...['--dynamic-config-value', 'matching.numTaskqueueReadPartitions=1'],
     ...['--dynamic-config-value', 'matching.numTaskqueueWritePartitions=1'],

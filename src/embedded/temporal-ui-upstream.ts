@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage 
 import { json } from 'node:stream/consumers';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** They belong to one connection, not to the message (RFC 9110, 7.6.1). */
+/** Headers that belong to one connection, not to the message (RFC 9110, 7.6.1). */
 const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -13,7 +13,7 @@ const HOP_BY_HOP = [
   'upgrade',
 ];
 
-/** Hands a request on to Temporal's own web server, without our cookie, and its answer back. */
+/** Forwards a request, without our cookie, to Temporal's own web server, and returns its response. */
 export async function forward(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -34,7 +34,7 @@ export async function forward(
     .send(answer);
 }
 
-/** The UI's settings, with the address at which it has payloads decoded. */
+/** Returns the UI's settings, with the address of the codec endpoint that decodes payloads. */
 export async function settingsWithCodec(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -55,7 +55,7 @@ export async function settingsWithCodec(
 }
 
 const unavailable = (reply: FastifyReply): FastifyReply =>
-  reply.code(502).send('Temporal does not answer; it may be starting.\n');
+  reply.code(502).send('The Temporal UI does not answer. It may still be starting; try again in a moment.\n');
 
 function ask(
   request: FastifyRequest,

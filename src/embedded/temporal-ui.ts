@@ -6,20 +6,20 @@ import { forward, settingsWithCodec } from './temporal-ui-upstream.ts';
 
 export interface TemporalUiOptions {
   dataKeys: string;
-  /** Bearer token with which the Temporal CLI has payloads decoded. */
+  /** Bearer token that the Temporal CLI uses to have payloads decoded. */
   codecToken: string;
   port: number;
-  /** Temporal's own web server, which asks for no login and decodes nothing. */
+  /** Temporal's own web server, which has no login and decodes nothing. */
   upstream: string;
 }
 
-/** The UI of the stack's Temporal, for its operator only. */
+/** The UI of the stack's Temporal, with a login for its operator. */
 export interface TemporalUi {
   readonly url: string;
   readonly codecUrl: string;
-  /** Opens the UI in one browser, once: the address of a page stands in the arguments of a browser that it starts. */
+  /** A link that opens the UI once, because other users can see the address in the arguments of a browser process. */
   link(): string;
-  /** Called when a link was used, with the one that takes its place. */
+  /** Sets the listener that receives the next link after a link was used. */
   onNextLink(listener: (link: string) => Promise<void>): void;
   close(): Promise<void>;
 }
@@ -28,15 +28,15 @@ const HOST = '127.0.0.1';
 const newSecret = (): string => randomBytes(32).toString('base64url');
 
 /**
- * Every user of this machine reaches a port on loopback, and Temporal's own UI asks for no login. So payloads are
- * decoded here, on a port in front of it: for a browser that has opened the link which only the operator can read
- * (terminal, connection.json), and under the same origin, so that the browser sends its cookie along.
+ * Starts a login in front of Temporal's own UI, which has none although every user of this machine can reach a port on
+ * loopback. A browser signs in with a link that only the operator can read (terminal, connection.json). Payloads are
+ * decoded here, under the same origin, so that the browser sends its cookie with the request.
  */
 export async function startTemporalUi(options: TemporalUiOptions): Promise<TemporalUi> {
   const { port, upstream, codecToken } = options;
   const decode = createDecoder(parseKeyRing(options.dataKeys));
   const hosts = [`${HOST}:${port}`, `localhost:${port}`];
-  // Browsers share cookies between the ports of a host; two stacks must not sign each other out.
+  // Browsers share cookies between the ports of a host; the sessions of two stacks must not overwrite each other.
   const cookie = `temporal-ui-${port}`;
   const session = newSecret();
   let code = newSecret();
@@ -47,17 +47,17 @@ export async function startTemporalUi(options: TemporalUiOptions): Promise<Tempo
   const app = fastify({ logger: false, bodyLimit: CODEC_BODY_BYTES_MAX, exposeHeadRoutes: false });
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-frame-options', 'DENY');
-    // Another name for this address would be a page that has its name resolved to us (DNS rebinding).
-    if (!hosts.includes(request.host)) return reply.code(421).send(`Open ${url}\n`);
+    // Any other host name may be that of a foreign page that resolves to this address (DNS rebinding).
+    if (!hosts.includes(request.host)) return reply.code(421).send(`Use this address instead: ${url}\n`);
     const { origin } = request.headers;
     if (origin !== undefined && origin !== `http://${request.host}`)
-      return reply.code(403).send('Another page may not ask here.\n');
+      return reply.code(403).send('Requests from pages of another origin are not allowed.\n');
     if (isOpening(request) || isSame(cookieOf(request, cookie), session)) return;
     if (isDecoding(request) && isSame(bearerOf(request), codecToken)) return;
     return reply
       .code(401)
       .send(
-        'This is its operator’s: open the link that `npm start` printed, or temporalUiLink of connection.json.\n',
+        'Please sign in: open the link that "npm start" printed, or temporalUiLink of connection.json in the data folder.\n',
       );
   });
 
@@ -65,7 +65,9 @@ export async function startTemporalUi(options: TemporalUiOptions): Promise<Tempo
     if (!isSame(request.params.code, code))
       return reply
         .code(403)
-        .send('A link works once. The next one is temporalUiLink of connection.json in the data folder.\n');
+        .send(
+          'This link has already been used. The next link is temporalUiLink of connection.json in the data folder.\n',
+        );
     code = newSecret();
     await announce(link());
     return reply
@@ -84,7 +86,7 @@ export async function startTemporalUi(options: TemporalUiOptions): Promise<Tempo
   );
 
   await app.register(async (scope) => {
-    // Bodies go on as they come.
+    // Bodies are forwarded unparsed.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', (_request, body, done) => done(null, body));
     scope.all('/*', (request, reply) => forward(request, reply, upstream, cookie));

@@ -11,10 +11,10 @@ const LAST_MOMENT_MS = 20_000;
  * Ends this process when its parent process has ended, even by kill -9: when the IPC channel closes, raises SIGTERM here,
  * so that the graceful shutdown of the entry point runs. Does nothing without an IPC channel, for example in a container.
  */
-export function exitWithParent(): void {
+export function exitWithParent({ withinMs = LAST_MOMENT_MS }: { withinMs?: number } = {}): void {
   if (process.send === undefined) return;
   process.once('disconnect', () => {
-    setTimeout(() => process.exit(1), LAST_MOMENT_MS).unref();
+    setTimeout(() => process.exit(1), withinMs).unref();
     process.kill(process.pid, 'SIGTERM');
   });
   // The open channel must not keep an otherwise idle process alive.

@@ -61,7 +61,7 @@ describe('the data folder', () => {
     const dataDir = await testFolder();
     await writeFile(join(dataDir, 'secrets.json'), '{"dataKeys": "k1:secret');
     await expect(ensureSecrets(dataDir)).rejects.toThrow(
-      /^\S+secrets\.json is damaged or of another version\.$/,
+      /^\S+secrets\.json is damaged, or was written by another version\. Restore it from a backup\.$/,
     );
   });
 
@@ -76,11 +76,11 @@ describe('the data folder', () => {
     expect(second).toEqual({ ...first, gateway: second.gateway });
     expect(second.gateway).not.toBe(first.gateway);
     await expect(ensurePorts(dataDir, { gateway: first.gateway })).rejects.toThrow(
-      `Port ${first.gateway}, wanted for gateway, is taken.`,
+      `Port ${first.gateway} for gateway is in use by another process.`,
     );
   });
 
   test('of no stack tells how to start one', async () => {
-    await expect(readConnection(await testFolder())).rejects.toThrow(/start it with: npm start/);
+    await expect(readConnection(await testFolder())).rejects.toThrow(/Start one with "npm start"/);
   });
 });

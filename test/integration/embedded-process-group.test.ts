@@ -69,9 +69,9 @@ describe('a group of processes', () => {
       },
     });
     process.kill(first.pid, 'SIGKILL');
-    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker runs again'), 10_000);
-    expect(lines[0]).toBe('worker was ended by SIGKILL; starting it again');
-    expect(lines.filter((line) => line === 'worker does not start: not yet')).toHaveLength(4);
+    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker is running again'), 10_000);
+    expect(lines[0]).toBe('worker was ended by SIGKILL; restarting it');
+    expect(lines.filter((line) => line === 'worker did not start: not yet')).toHaveLength(4);
     const { worker: pid } = group.pids();
     expect(pid).not.toBe(first.pid);
     process.kill(Number(pid), 'SIGKILL');
@@ -93,14 +93,14 @@ describe('a group of processes', () => {
       },
     });
     await group.restart('worker');
-    await vi.waitFor(() => expect(lines).toEqual(['worker runs again']), 10_000);
+    await vi.waitFor(() => expect(lines).toEqual(['worker is running again']), 10_000);
     expect(group.pids().worker).not.toBe(first.pid);
     broken = true;
     await group.restart('worker');
-    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker does not start: a syntax error'), 10_000);
+    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker did not start: a syntax error'), 10_000);
     broken = false;
     await group.restart('worker');
-    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker runs again'), 10_000);
+    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker is running again'), 10_000);
   });
 
   test('can be stopped while a dead part waits to be started again', async () => {

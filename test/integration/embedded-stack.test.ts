@@ -58,13 +58,13 @@ describe('the embedded stack', { timeout: TIMEOUT_MS }, () => {
     onTestFinished(() => stack.stop());
     expect(await webhookUrl(stack.connection)).toBe(`${stack.connection.receiverUrl}/webhooks`);
     expect(await readConnection(dataDir)).toEqual(stack.connection);
-    await expect(startStack({ dataDir })).rejects.toThrow(`in use by the stack with the pid ${process.pid}`);
+    await expect(startStack({ dataDir })).rejects.toThrow(`in use by another stack (pid ${process.pid})`);
 
     const before = stack.pids();
     const killed = ['gateway', 'PostgreSQL', 'worker'] as const;
     for (const name of killed) process.kill(before[name] ?? 0, 'SIGKILL');
     for (const name of killed)
-      await vi.waitFor(() => expect(lines).toContain(`${name} runs again`), { timeout: 60_000 });
+      await vi.waitFor(() => expect(lines).toContain(`${name} is running again`), { timeout: 60_000 });
     expect(await webhookUrl(stack.connection)).toBe(`${stack.connection.receiverUrl}/webhooks`);
 
     await stack.stop();
@@ -77,7 +77,7 @@ describe('the embedded stack', { timeout: TIMEOUT_MS }, () => {
     const { main, connection } = await startMain(dataDir);
     await querySql(connection.databaseUrl, 'CREATE TABLE kept AS SELECT 1 AS value');
     await killAndWait(main);
-    await expect(readConnection(dataDir)).rejects.toThrow(/is not running; start it with: npm start/);
+    await expect(readConnection(dataDir)).rejects.toThrow(/is not running any more. Start it again with: npm start/);
 
     const next = await startMain(dataDir);
     const { temporalUiLink } = next.connection;

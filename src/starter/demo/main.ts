@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
 import color from 'picocolors';
+import { onStopSignal } from '../../embedded/stop-signals.ts';
+import { onClosedOutput } from '../../lib/closed-output.ts';
 import { runDemo } from './run.ts';
 
 /** `npm run demo`: onboards patients on a whole stack, in a temporary folder that is removed at the end. */
@@ -26,7 +28,11 @@ const print = (text = ''): void => void out.write(`${text}\n`);
 
 const dataDir = await mkdtemp(join(tmpdir(), 'medical-data-exchange-'));
 const interrupted = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
+onStopSignal(
+  () => interrupted.abort(),
+  () => print('Still stopping: a process that takes too long is killed.'),
+);
+onClosedOutput(() => interrupted.abort());
 
 try {
   const summary = await runDemo({

@@ -1,0 +1,26 @@
+import { exitWithParent } from '../lib/exit-with-parent.ts';
+import { watchNpm } from './npm-ancestors.ts';
+import { STOP_TIMEOUT_MS } from './stack.ts';
+
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** One Ctrl-C may arrive several times: from the terminal, and forwarded by npm and tsx. */
+const SAME_SIGNAL_MS = 1_000;
+
+/**
+ * Calls `onFirst` at the first signal that asks this process to stop, and `onAgain` at each later one. Signals within a
+ * second of the first are repeats of it and are ignored; without a listener they would end the process before its parts.
+ * The end of the process that started this one (tsx, npm) counts as a signal too.
+ */
+export function onStopSignal(onFirst: () => void, onAgain: () => void): void {
+  let firstAtMs: number | undefined;
+  for (const signal of STOP_SIGNALS)
+    process.on(signal, () => {
+      if (firstAtMs === undefined) {
+        firstAtMs = Date.now();
+        onFirst();
+      } else if (Date.now() - firstAtMs > SAME_SIGNAL_MS) onAgain();
+    });
+  exitWithParent({ withinMs: STOP_TIMEOUT_MS });
+  void watchNpm(() => process.kill(process.pid, 'SIGTERM'));
+}
