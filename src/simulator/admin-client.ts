@@ -8,28 +8,37 @@ import type { PartnerSettingsChange } from './partners/settings.ts';
 import { type LogFilter, type RequestLogEntry, requestLogEntry } from './request-log.ts';
 import type { SettingsChange } from './settings.ts';
 
-/** Steers a running simulator over HTTP. Every call throws an Error with the simulator's words when refused. */
+/** Controls a running simulator over HTTP. Every call throws an Error with the simulator's message when it is rejected. */
 export interface SimulatorAdmin {
-  /** Puts these rules in place of all others. */
+  /** Replaces all rules. */
   setRules(rules: readonly FaultRuleInput[]): Promise<void>;
   clearRules(): Promise<void>;
   changeSettings(change: SettingsChange): Promise<void>;
-  /** Back to the settings the simulator was started with. */
+  /** Restores the settings with which the simulator was started. */
   resetSettings(): Promise<void>;
-  /** A source deletes a resource, or moves it to another sample person. */
+  /** Deletes a resource at a source, or moves it to another sample patient. */
   correct(correction: Correction): Promise<void>;
-  /** Everything is again as the samples have it. */
+  /** Restores the records of the samples. */
   undoCorrections(): Promise<void>;
-  /** How the identity and the transport partner behave from now on. */
+  /** Changes the behaviour of the identity partner and the transport partner. */
   changePartners(change: PartnerSettingsChange): Promise<void>;
-  /** Brings a message to the exchange, as its transport partner; the status that it answered. */
+  /** Delivers a message to the exchange as its transport partner; returns the HTTP status, 0 for no response. */
   deliverMessage(message: { messageId: string; [member: string]: unknown }): Promise<number>;
-  /** What the transport partner was handed over under this id of the exchange's. */
+  /** Returns the message that the transport partner accepted under this id of the exchange. */
   carriedMessage(id: string): Promise<Carried>;
-  /** What the sources were asked, in the order of the answers. */
+  /** Returns the requests to the sources, in the order of their responses. */
   requests(filter?: LogFilter): Promise<RequestLogEntry[]>;
-  /** Tells the exchange of a sample person; how each message was answered, in the order of sending. */
+  /** Sends notifications about a sample patient to the exchange; returns the response to each, in the order of sending. */
   notify(notification: NotifyInput): Promise<SentMessage[]>;
+}
+
+/** The `error` member of a rejection, else its text. */
+function reasonIn(text: string): string {
+  try {
+    return z.object({ error: z.string() }).parse(JSON.parse(text)).error;
+  } catch {
+    return text;
+  }
 }
 
 export function createSimulatorAdmin(simulatorUrl: string, token?: string): SimulatorAdmin {
@@ -47,7 +56,8 @@ export function createSimulatorAdmin(simulatorUrl: string, token?: string): Simu
       body: body === undefined ? null : JSON.stringify(body),
     });
     const text = await response.body.text();
-    if (response.statusCode >= 400) throw new Error(`The simulator refused ${method} ${path}: ${text}`);
+    if (response.statusCode >= 400)
+      throw new Error(`The simulator rejected ${method} /admin/${path}: ${reasonIn(text)}`);
     return text;
   };
   return {

@@ -20,15 +20,15 @@ export interface AdminOptions {
   log: RequestLog;
   notifier: Notifier;
   partners: PartnerSettings;
-  /** What the transport partner was handed over. */
+  /** The messages that the transport partner accepted. */
   carried: ReadonlyMap<string, Carried>;
-  /** Brings a message to the exchange; none without an exchange. */
+  /** Delivers a message to the exchange; absent when no exchange is configured. */
   deliver?: Deliver;
-  /** Bearer token the admin routes ask for; without it they are open to this machine. */
+  /** Bearer token that the admin routes require; without it they are open to all users of this machine. */
   token?: string;
 }
 
-/** More than the exchange takes, so that its refusal can be seen. */
+/** More than the exchange accepts, so that its rejection can be tested. */
 const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
@@ -40,7 +40,7 @@ const logFilter = z.object({
   after: z.coerce.number().int().optional(),
 });
 
-/** Routes by which tests and the demo steer the sources and read what they saw. Only for this machine. */
+/** Routes with which tests and the demo control the sources and read their request log. Served to this machine only. */
 export async function adminRoutes(app: FastifyInstance, options: AdminOptions): Promise<void> {
   const { faults, settings, data, log, notifier, partners, carried, deliver, token } = options;
   app.addHook('onRequest', async (request, reply) => {
@@ -77,7 +77,7 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
     if (!asked.success) return invalid(reply, asked.error);
     const { source, resource, to } = asked.data;
     if (data[source].correct(resource, to)) return reply.code(204).send();
-    return reply.code(404).send({ error: 'this source has no such resource, or there is no such sample' });
+    return reply.code(404).send({ error: 'This source has no such resource, or there is no such sample.' });
   });
   app.delete('/corrections', (_, reply) => {
     for (const name of SOURCE_NAMES) data[name].undoCorrections();
@@ -95,13 +95,17 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
     const message = z.looseObject({ messageId: z.string() }).safeParse(request.body);
     if (!message.success) return invalid(reply, message.error);
     if (deliver === undefined)
-      return reply.code(409).send({ error: 'Set SIMULATOR_NOTIFY_URL and MESSAGE_PARTNER_SECRET' });
+      return reply
+        .code(409)
+        .send({ error: 'To deliver messages, set SIMULATOR_NOTIFY_URL and MESSAGE_PARTNER_SECRET.' });
     return { status: await deliver(message.data) };
   });
 
   app.get<{ Params: { id: string } }>(
     '/messages/:id',
-    (request, reply) => carried.get(request.params.id) ?? reply.code(404).send({ error: 'not handed over' }),
+    (request, reply) =>
+      carried.get(request.params.id) ??
+      reply.code(404).send({ error: 'The transport partner has no message with this id.' }),
   );
 
   app.post('/notifications', async (request, reply) => {
@@ -122,11 +126,11 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
 }
 
 function refusalOf(request: FastifyRequest, token: string | undefined) {
-  // The socket's own address: a proxy's word about it must not count here.
+  // The address of the socket itself: forwarding headers must not be trusted here.
   if (!LOOPBACK.has(request.socket.remoteAddress ?? ''))
-    return { status: 403, error: 'only from this machine' };
+    return { status: 403, error: 'The admin routes are served to this machine only.' };
   if (token && !sameText(bearerToken(request) ?? '', token))
-    return { status: 401, error: 'admin token needed' };
+    return { status: 401, error: 'Send the admin token (SIMULATOR_ADMIN_TOKEN) as a bearer token.' };
   return undefined;
 }
 

@@ -2,7 +2,7 @@ import type { FhirResource, OperationOutcome, OperationOutcomeIssue } from 'fhir
 
 export const FHIR_JSON = 'application/fhir+json; charset=utf-8';
 
-/** What a handler wants to be sent; faults may still change it. */
+/** The response of a handler, before faults are applied. */
 export interface Answer {
   status: number;
   headers?: Record<string, string>;
@@ -18,7 +18,7 @@ export function ok(resource: FhirResource): Answer {
   return { status: 200, body: resource };
 }
 
-/** An OperationOutcome with one error. `diagnostics` must not carry anything of a patient. */
+/** An OperationOutcome with one error. `diagnostics` must not contain data of a patient. */
 export function refusal(status: number, code: IssueCode, diagnostics: string): Answer {
   return { status, body: operationOutcome(code, diagnostics) };
 }

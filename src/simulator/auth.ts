@@ -1,12 +1,12 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 
-/** How a source lets callers in. */
+/** How a source authenticates its callers. */
 export type SourceAccess =
   | { kind: 'bearer'; token: string }
   | { kind: 'client-credentials'; clientId: string; clientSecret: string };
 
-/** Lifetime of an access token, as the token endpoint tells it. */
+/** Lifetime of an access token, as the token endpoint reports it. */
 export const TOKEN_LIFETIME_SECONDS = 300;
 
 /** Whether a request carries a token that this source accepts. */
@@ -23,14 +23,14 @@ export function bearerToken(request: FastifyRequest): string | undefined {
   return /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
 }
 
-/** Compares without telling by its time how much agreed. */
+/** Compares in constant time, so that the duration does not reveal how much of a secret was right. */
 export function sameText(a: string, b: string): boolean {
   const digest = (text: string) => createHmac('sha256', 'compare').update(text).digest();
   return timingSafeEqual(digest(a), digest(b));
 }
 
 /**
- * A token that carries its own expiry under a signature, so that tokens outlive a restart of the simulator.
+ * Issues a token that contains its expiry and a signature, so that tokens stay valid after a restart of the simulator.
  */
 export function issueToken(clientSecret: string, nowMs = Date.now()): string {
   const content = `${nowMs + TOKEN_LIFETIME_SECONDS * 1000}.${randomBytes(9).toString('base64url')}`;

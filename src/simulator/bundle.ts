@@ -19,7 +19,7 @@ export function searchset(entry: BundleEntry[], { total, selfUrl, nextUrl }: Bun
   };
 }
 
-/** The answer of an asynchronous request as a batch-response that holds it. */
+/** Wraps the result of an asynchronous request in a batch-response Bundle. */
 export function batchResponse(resource: FhirResource): Bundle {
   return {
     resourceType: 'Bundle',

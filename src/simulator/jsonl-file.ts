@@ -2,8 +2,8 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * A file of JSON lines that only grows. Each line is handed to the operating system at once, so that a killed
- * process loses nothing; a last line that was cut short is passed over when the file is read again.
+ * An append-only file of JSON lines. Each line is written synchronously, so that a killed process loses nothing; an
+ * incomplete last line is skipped when the file is read again.
  */
 export class JsonlFile {
   readonly #path: string;

@@ -7,12 +7,12 @@ import type { Call } from './source.ts';
 
 const selection = z.object({
   patientId: z.string(),
-  /** Only these types; all of them where left out. */
+  /** Only these resource types; default: all. */
   types: z.array(z.string()).optional(),
   /** Only resources with one of these category codes. */
   categories: z.array(z.string()).optional(),
 });
-/** Which resources of a patient an answer is about. */
+/** Selects resources of a patient. */
 export type Selection = z.infer<typeof selection>;
 
 const pageToken = selection.extend({ count: z.int().min(1), offset: z.int().min(0) });
@@ -24,27 +24,27 @@ export function select(view: PatientView, { types, categories }: Selection): Fhi
   return categories ? typed.filter((resource) => hasCategory(resource, categories)) : typed;
 }
 
-/** First page of a selection. `_count` of the request makes pages smaller than the source's own size, not larger. */
+/** First page of a selection. `_count` of the request can only reduce the source's page size. */
 export function firstPage(call: Call, wanted: Selection, requestedCount?: number): Answer {
   const count = Math.min(requestedCount ?? Number.POSITIVE_INFINITY, call.source.settings().pageSize);
   return page(call, { ...wanted, count, offset: 0 });
 }
 
-/** The page that a `next` link of ours points to. */
+/** The page of a `next` link. */
 export function nextPage(call: Call): Answer {
   const token = readToken(call.params.get('_getpages'));
-  if (!token) return refusal(410, 'not-found', 'This page is not known.');
+  if (!token) return refusal(410, 'not-found', 'There is no such page.');
   return page(call, token);
 }
 
-/** Patient that a page is about, for rules and the log. */
+/** Id of the Patient that a page belongs to, for rules and the log. */
 export function patientOfPage(call: Call): string | undefined {
   return readToken(call.params.get('_getpages'))?.patientId;
 }
 
 function page(call: Call, token: PageToken): Answer {
   const view = call.source.data.view(token.patientId);
-  if (!view) return refusal(404, 'not-found', 'This Patient is not known here.');
+  if (!view) return refusal(404, 'not-found', 'There is no Patient with this id.');
   const resources = select(view, token);
   const end = token.offset + token.count;
   const entries: BundleEntry[] = resources.slice(token.offset, end).map((resource) => ({

@@ -12,11 +12,11 @@ import type { Call, Source } from './source.ts';
 export interface PipelineOptions {
   access: SourceAccess;
   log: RequestLog;
-  /** Origin under which callers reach the simulator; default: the one they used. */
+  /** Origin at which callers reach the simulator; default: that of the request. */
   publicUrl?: string;
 }
 
-/** What every request to a source goes through: access, limit, faults, the handler, faults again, the log. */
+/** Serves the routes of a source. Every request passes access check, rate limit, faults, handler, faults again, and log. */
 export function serveSource(
   app: FastifyInstance,
   source: Source,
@@ -123,15 +123,15 @@ async function delay(source: Source, fault: Fault | undefined): Promise<void> {
   if (ms > 0) await sleep(ms, undefined, { ref: false });
 }
 
-/** The answer of a request that fails at once; undefined where it gets none at all. */
+/** The response to a request that fails at once; undefined when it gets no response. */
 function failedRequest(fault: Fault): Answer | undefined {
   if (fault.type === 'rate-limit') return tooManyRequests(fault.retryAfterSeconds);
   if (fault.type !== 'status') return undefined;
   if (fault.body !== undefined) return { status: fault.status, contentType: 'text/plain', body: fault.body };
-  return refusal(fault.status, 'exception', 'The network is in trouble.');
+  return refusal(fault.status, 'exception', 'The network has a temporary problem.');
 }
 
-/** Leaves the caller without an answer: at once (`reset`), or until it gives up (`hang`). */
+/** Sends no response: resets the connection (`reset`), or leaves it open (`hang`). */
 function breakOff(fault: Fault, request: FastifyRequest, reply: FastifyReply): void {
   reply.hijack();
   if (fault.type === 'reset') request.raw.socket.resetAndDestroy();
@@ -146,7 +146,7 @@ function send(reply: FastifyReply, { status, headers, contentType, body }: SentA
 }
 
 function unauthorized(): Answer {
-  const answer = refusal(401, 'login', 'A valid access token is needed.');
+  const answer = refusal(401, 'login', 'A valid access token is required.');
   return { ...answer, headers: { 'www-authenticate': 'Bearer' } };
 }
 

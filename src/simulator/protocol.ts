@@ -3,13 +3,13 @@ export const SOURCE_NAMES = ['hie', 'pharmacy', 'lab'] as const;
 export type SourceName = (typeof SOURCE_NAMES)[number];
 
 /**
- * What a request is for, as rules and the request log name it.
+ * Purpose of a request, for rules and the request log.
  * - `match`: `Patient/$match` and `Patient` searches by demographics
  * - `everything`: `$everything`, also when it only starts a job
- * - `job`: asking for, or cancelling, a job; the answer of a finished job too
+ * - `job`: polling or cancelling a job, including the result of a finished job
  * - `page`: following a `next` link, or reading one NDJSON file of a manifest
  * - `document`: DocumentReference searches; `search`: searches of the other types; `read`: one resource by id
- * - `callback`: the simulator's own call to the party that asked
+ * - `callback`: the simulator's own request to the client
  */
 export const OPERATIONS = [
   'token',

@@ -1,4 +1,4 @@
-/** Requests within the last second; `admit` tells whether one more is within the limit. */
+/** Counts the requests of the last second; `admit` returns whether one more is within the limit. */
 export class RateLimit {
   #admittedAtMs: number[] = [];
 

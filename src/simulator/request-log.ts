@@ -2,20 +2,20 @@ import { z } from 'zod';
 import { JsonlFile } from './jsonl-file.ts';
 import { OPERATIONS, SOURCE_NAMES, type SourceName } from './protocol.ts';
 
-/** One request to a source (or one callback of it). Carries ids of the source only, never demographics. */
+/** One request to a source, or one callback from it. Contains ids of the source only, never demographics. */
 export const requestLogEntry = z.object({
-  /** Counts the entries in the order they ended; goes on after a restart. */
+  /** Sequence number in the order of completion; continues after a restart. */
   seq: z.int(),
-  /** When the request came, ISO 8601. */
+  /** Time of the request, ISO 8601. */
   at: z.string(),
   source: z.enum(SOURCE_NAMES),
   operation: z.enum(OPERATIONS),
   method: z.string(),
-  /** Without its query. */
+  /** Without the query string. */
   path: z.string(),
-  /** Key of the sample patient it was about, where that is known. */
+  /** Key of the sample patient, if it is known. */
   sample: z.string().optional(),
-  /** 0: no answer was sent. */
+  /** HTTP status; 0: no response was sent. */
   status: z.int(),
   /** The fault that was applied. */
   fault: z.string().optional(),
@@ -31,14 +31,14 @@ export interface LogFilter {
   after?: number;
 }
 
-/** Every request the sources saw: the independent witness for demo and tests. */
+/** The log of all requests to the sources. Demo and tests use it as evidence independent of the exchange. */
 export class RequestLog {
   readonly #file: JsonlFile | undefined;
   readonly #entriesMax: number;
   #entries: RequestLogEntry[] = [];
   #seq = 0;
 
-  /** @param path where the log is kept over restarts; without it, in memory only */
+  /** @param path file that keeps the log across restarts; default: in memory only */
   constructor(path: string | undefined, entriesMax = 200_000) {
     this.#file = path ? new JsonlFile(path) : undefined;
     this.#entriesMax = entriesMax;

@@ -30,30 +30,30 @@ export interface SimulatorOptions {
   host?: string;
   /** Default 0: any free port. */
   port?: number;
-  /** Origin under which the sources are reached, for links; default: the one each caller used. */
+  /** Origin for links to the sources; default: that of each request. */
   publicUrl?: string;
   access: Record<SourceName, SourceAccess>;
-  /** What each source signs its callbacks with. */
+  /** Secrets with which the sources sign their callbacks. */
   callbackSecrets: CallbackSecrets;
-  /** Bearer token of the admin routes; they answer this machine only, with or without it. */
+  /** Bearer token of the admin routes, which are served to this machine only in any case. */
   adminToken?: string;
-  /** Folder where jobs are kept over a restart; without it a restart forgets them, and they answer 404. */
+  /** Folder that keeps jobs across restarts; without it, a restart loses them and they return 404. */
   dataDir?: string;
-  /** File where the request log is kept over a restart. */
+  /** File that keeps the request log across restarts. */
   requestLogPath?: string;
   /** Deviations from the default behaviour of the sources. */
   settings?: SettingsChange;
   rules?: readonly FaultRuleInput[];
-  /** Whom the simulator tells of people unasked (`POST /admin/notifications`). */
+  /** The exchange that receives notifications (`POST /admin/notifications`). */
   notify?: NotifyTarget;
-  /** Keys that each partner and the exchange sign with; a partner without one is not there. */
+  /** Keys with which each partner and the exchange sign; a partner without a key is not served. */
   partnerSecrets?: { identity?: string; messages?: string };
-  /** Exchange to which the transport partner brings messages and receipts. */
+  /** The exchange to which the transport partner delivers messages and receipts. */
   exchangeUrl?: string;
 }
 
 export interface Simulator {
-  /** Origin, without a slash at the end. The sources are at `{url}/hie/fhir`, `/pharmacy/fhir`, `/lab/fhir`. */
+  /** Origin without a trailing slash. The sources are at `{url}/hie/fhir`, `/pharmacy/fhir`, `/lab/fhir`. */
   url: string;
   close(): Promise<void>;
 }
@@ -140,7 +140,7 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
 }
 
 function createApp(): FastifyInstance {
-  // Requests left hanging on purpose must not keep the server from stopping.
+  // Requests that a `hang` fault left open must not keep the server from stopping.
   const app = Fastify({
     forceCloseConnections: true,
     exposeHeadRoutes: false,
@@ -151,13 +151,13 @@ function createApp(): FastifyInstance {
   );
   const parseJson = app.getDefaultJsonParser('error', 'error');
   app.addContentTypeParser('application/fhir+json', { parseAs: 'string' }, parseJson);
-  // Neither answer repeats what was sent, for that may name a person.
+  // Neither response quotes the request, which may name a person.
   app.setNotFoundHandler((_, reply) =>
-    reply.code(404).send(operationOutcome('not-supported', 'This is not served.')),
+    reply.code(404).send(operationOutcome('not-supported', 'There is no such endpoint.')),
   );
   app.setErrorHandler((error, _, reply) => {
     const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
-    return reply.code(status).send(operationOutcome('invalid', 'This request cannot be read.'));
+    return reply.code(status).send(operationOutcome('invalid', 'The request is malformed.'));
   });
   return app;
 }

@@ -4,37 +4,37 @@ import { SOURCE_NAMES, type SourceName } from './protocol.ts';
 const sourceSettings = z.strictObject({
   /** Serves a CapabilityStatement at `metadata`. */
   metadata: z.boolean(),
-  /** Knows `Patient/$match`. */
+  /** Supports `Patient/$match`. */
   match: z.boolean(),
-  /** Knows `Patient/{id}/$everything`. */
+  /** Supports `Patient/{id}/$everything`. */
   everything: z.boolean(),
-  /** Honours `Prefer: respond-async`; else it answers at once, as the standard allows. */
+  /** Honours `Prefer: respond-async`; otherwise responds synchronously, as the standard allows. */
   async: z.boolean(),
-  /** What a finished job answers: the first page, that page wrapped in a batch-response, or a list of files. */
+  /** Result of a finished job: the first page, that page in a batch-response, or a manifest of files. */
   asyncResult: z.enum(['bundle', 'batch-response', 'manifest']),
-  /** Whether the files of a manifest need the access token. */
+  /** Whether the files of a manifest require the access token. */
   manifestRequiresAccessToken: z.boolean(),
-  /** Whether a manifest also names a file of errors. */
+  /** Whether a manifest also lists a file of errors. */
   manifestWithErrors: z.boolean(),
-  /** Announces finished jobs to the `x-callback-url` of the request that started them. */
+  /** Reports finished jobs to the `x-callback-url` of the request that started them. */
   callback: z.boolean(),
   pageSize: z.int().min(1),
-  /** Added to every answer. */
+  /** Delay of every response. */
   latencyMs: z.int().min(0),
-  /** How long a job takes; the value within the range follows from the job's id. */
+  /** Duration of a job; the value within the range is derived from the job's id. */
   jobLatencyMs: z.strictObject({ min: z.int().min(0), max: z.int().min(0) }),
-  /** Told to those who ask for an unfinished job. */
+  /** `Retry-After` of an unfinished job. */
   retryAfterSeconds: z.int().min(0),
-  /** Requests above it are answered 429; null means no limit. */
+  /** Requests above this limit get 429; null: no limit. */
   requestsPerSecond: z.int().min(1).nullable(),
-  /** Ignores what it is asked in `Patient/_search` and answers everybody, as some servers do. */
+  /** Ignores the parameters of `Patient/_search` and returns all patients, as some servers do. */
   searchAnswersEverybody: z.boolean(),
   /** Honours `_type` of `$everything`. */
   honoursTypeFilter: z.boolean(),
 });
 export type SourceSettings = z.infer<typeof sourceSettings>;
 
-/** Body of `PUT /admin/settings`: what is not named stays as it is. */
+/** Body of `PUT /admin/settings`: absent members keep their values. */
 export const settingsChange = z.partialRecord(z.enum(SOURCE_NAMES), sourceSettings.partial());
 export type SettingsChange = z.infer<typeof settingsChange>;
 export type AllSettings = Record<SourceName, SourceSettings>;
@@ -57,14 +57,14 @@ const synchronous: SourceSettings = {
   honoursTypeFilter: true,
 };
 
-/** Together the three defaults show every shape a connector has to know. */
+/** Together, the three defaults cover every behaviour that a connector must support. */
 const DEFAULTS: AllSettings = {
   hie: { ...synchronous, async: true, callback: true },
   pharmacy: { ...synchronous, pageSize: 1000 },
   lab: { ...synchronous, match: false, everything: false, pageSize: 100 },
 };
 
-/** The settings in force; `change` and `reset` take effect with the next request. */
+/** The current settings; `change` and `reset` apply from the next request. */
 export class Settings {
   #current: AllSettings;
   readonly #initial: AllSettings;

@@ -3,7 +3,7 @@ import { request } from 'undici';
 
 const TIMEOUT_MS = 10_000;
 
-/** One POST, signed by the rules of Standard Webhooks. Status of the receiver's answer, or 0 where there was none. */
+/** Sends one POST, signed according to Standard Webhooks. Returns the HTTP status, 0 for no response. */
 export async function signedPost(
   url: string,
   signer: Webhook,

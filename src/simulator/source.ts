@@ -6,27 +6,27 @@ import type { Jobs } from './jobs/jobs.ts';
 import type { SourceName } from './protocol.ts';
 import type { SourceSettings } from './settings.ts';
 
-/** One source network: what it holds and how it is set to behave right now. */
+/** One source network: its records and its current settings. */
 export interface Source {
   name: SourceName;
   settings: () => SourceSettings;
   data: SourceData;
   faults: FaultBook;
   jobs: Jobs;
-  /** Where access tokens are issued; undefined where a fixed bearer token is used. */
+  /** The token endpoint; undefined for a source with a fixed bearer token. */
   tokenPath?: string;
 }
 
-/** One request to a source, as its handlers see it. */
+/** One request to a source, as passed to its handlers. */
 export interface Call {
   source: Source;
   request: FastifyRequest;
-  /** Absolute base address of the source, as the caller reaches it, without a slash at the end. */
+  /** Absolute base address of the source for the caller, without a trailing slash. */
   baseUrl: string;
-  /** Parameters of the address and, for `_search`, of the form. */
+  /** Parameters of the URL and, for `_search`, of the form. */
   params: URLSearchParams;
-  /** For a look-up of a patient that is about to be answered: what a rule wants to go wrong with it. */
+  /** Takes the fault to apply to a patient match, if a rule requests one. */
   takeMatchFault(): Fault | undefined;
-  /** Writes a fault that was applied into the request log. */
+  /** Records an applied fault in the request log. */
   note(fault: Fault): void;
 }

@@ -6,7 +6,7 @@ export interface StoredBinary {
   bytes: Buffer;
 }
 
-/** The DocumentReference by which an information exchange offers a C-CDA document; its content is a Binary. */
+/** The DocumentReference with which an information exchange offers a C-CDA document; the content is a Binary. */
 export function ccdaDocumentReference(
   id: string,
   binaryId: string,

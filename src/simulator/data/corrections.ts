@@ -4,22 +4,22 @@ import { SOURCE_NAMES } from '../protocol.ts';
 import type { PatientView } from './patient-view.ts';
 import { withReferences } from './references.ts';
 
-/** What a source puts right: it deletes a resource, or moves it to another sample person. */
+/** A correction at a source: a resource is deleted, or moved to another sample patient. */
 export const correction = z.strictObject({
   source: z.enum(SOURCE_NAMES),
   /** `Observation/<id at the source>` */
   resource: z.string().regex(/^[A-Z][A-Za-z]+\/[^/]+$/),
-  /** Key of the sample person whose it is; without it the resource is deleted. */
+  /** Key of the sample patient that the resource belongs to; without it, the resource is deleted. */
   to: z.string().optional(),
 });
 export type Correction = z.infer<typeof correction>;
 
-/** Where a resource is now; undefined when it was deleted. */
+/** Corrected resources by name; undefined: deleted. */
 export type Corrections = ReadonlyMap<string, { resource: FhirResource; to: string } | undefined>;
 
 export const nameOf = ({ resourceType, id }: FhirResource): string => `${resourceType}/${id}`;
 
-/** A view as it is after the corrections: without what went, with what came. */
+/** A view after the corrections: without the resources that were removed, with those that were moved here. */
 export function corrected(view: PatientView, corrections: Corrections): PatientView {
   if (corrections.size === 0) return view;
   const kept = view.resources.filter((resource) => !corrections.has(nameOf(resource)));
@@ -29,7 +29,7 @@ export function corrected(view: PatientView, corrections: Corrections): PatientV
   return { ...view, resources: [...came.map((resource) => about(resource, view.patient.id ?? '')), ...kept] };
 }
 
-/** The resource, about this Patient. */
+/** A copy of the resource that refers to this Patient. */
 const about = (resource: FhirResource, patientId: string): FhirResource =>
   withReferences(resource, (reference) =>
     reference.startsWith('Patient/') ? `Patient/${patientId}` : reference,

@@ -2,12 +2,12 @@ import type { MedicationDispense, MedicationRequest } from 'fhir/r4.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const SUPPLY_DAYS = 30;
-/** Nothing is dispensed after the day the samples were made for. */
+/** No dispenses after the date for which the samples were generated. */
 const SAMPLES_END_MS = Date.parse('2026-01-01T00:00:00Z');
 
 /**
- * The fills a pharmacy would have on a prescription: three for one that is still active, one otherwise, the first
- * a day after it was written. Synthea writes none; these follow from the request alone, so they are always the same.
+ * The fills of a prescription: three for an active one, otherwise one, beginning a day after it was written. Synthea
+ * generates no dispenses; these are derived from the prescription alone, so they are always the same.
  */
 export function dispensesOf(request: MedicationRequest): MedicationDispense[] {
   const authoredMs = Date.parse(request.authoredOn ?? '');

@@ -3,7 +3,7 @@ import type { SourceName } from '../protocol.ts';
 
 type ResourceType = FhirResource['resourceType'];
 
-/** Resource types that are about one patient, and that a source would therefore find by patient. */
+/** Resource types about one patient, which a source finds by patient. */
 export const PATIENT_TYPES: Record<SourceName, readonly ResourceType[]> = {
   hie: [
     'AllergyIntolerance',
@@ -26,14 +26,14 @@ export const PATIENT_TYPES: Record<SourceName, readonly ResourceType[]> = {
   lab: ['DiagnosticReport', 'Observation'],
 };
 
-/** Types that others refer to and that carry no patient. */
+/** Resource types that other resources refer to and that belong to no patient. */
 export const SHARED_TYPES: Record<SourceName, readonly ResourceType[]> = {
   hie: ['Location', 'Medication', 'Organization', 'Practitioner'],
   pharmacy: ['Medication', 'Organization', 'Practitioner'],
   lab: ['Organization', 'Practitioner'],
 };
 
-/** Cuts a patient's record to what the source would know of it. */
+/** Reduces a patient's record to the resources that the source would have. */
 export function knownTo(source: SourceName, resources: readonly FhirResource[]): FhirResource[] {
   const known = resources.filter(
     (resource) =>

@@ -7,7 +7,7 @@ import { idAtSource } from './source-ids.ts';
 export const LINK_TYPES = ['replaced-by', 'seealso'] as const;
 export type LinkType = (typeof LINK_TYPES)[number];
 
-/** One person under two Patients that are linked. Which id is asked for tells which of the two is meant. */
+/** The ids of two linked Patients that are the same person. */
 export interface LinkedIds {
   first: string;
   second: string;
@@ -21,8 +21,8 @@ export function linkedIds(source: SourceName, samplePatientId: string, link: Lin
 }
 
 /**
- * Splits a view over two linked Patients: a replaced Patient has lost all its data to the other one; two that see
- * each other have half of it each.
+ * Splits a view between two linked Patients. With `replaced-by`, all data is at the second one; with `seealso`, each has
+ * half of it.
  */
 export function splitView(view: PatientView, ids: LinkedIds, link: LinkType): [PatientView, PatientView] {
   const atFirst = (index: number) => link === 'seealso' && index % 2 === 0;

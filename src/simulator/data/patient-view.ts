@@ -7,19 +7,19 @@ import { knownTo, SHARED_TYPES } from './knowledge.ts';
 import { withReferences } from './references.ts';
 import { idAtSource } from './source-ids.ts';
 
-/** One Patient of one source with all that the source holds about it. */
+/** One Patient of one source with all its resources there. */
 export interface PatientView {
   sample: string;
   patient: Patient;
-  /** What is about the patient, then the shared resources (practitioners and so on) that it refers to. */
+  /** The patient's resources, then the shared resources (practitioners and so on) that they refer to. */
   resources: FhirResource[];
   binaries: Map<string, StoredBinary>;
 }
 
-/** Providers by the conditional reference that Synthea uses for them, `Practitioner?identifier=…`. */
+/** Providers by Synthea's conditional reference, such as `Practitioner?identifier=…`. */
 export type ProvidersByReference = ReadonlyMap<string, FhirResource>;
 
-/** Cuts a sample to what the source knows, under the source's own ids. */
+/** Reduces a sample to the resources of the source, under the source's own ids. */
 export function buildPatientView(
   source: SourceName,
   sample: SamplePatient,
@@ -65,10 +65,10 @@ function addDocuments(source: SourceName, sample: SamplePatient, view: PatientVi
   return { ...view, resources: [reference, ...view.resources], binaries: new Map([[binaryId, document]]) };
 }
 
-/** Each source has a record number of its own; only the information exchange knows official identifiers. */
+/** Each source has its own record number; only the information exchange has official identifiers. */
 function localPatient(source: SourceName, original: readonly FhirResource[], patientId: string): Patient {
   const patient = original.find((resource): resource is Patient => resource.resourceType === 'Patient');
-  if (!patient) throw new Error('a sample bundle holds no Patient');
+  if (!patient) throw new Error('A sample bundle contains no Patient');
   const official = (patient.identifier ?? []).filter((identifier) =>
     identifier.type?.coding?.some(({ code }) => code === 'SS' || code === 'DL'),
   );

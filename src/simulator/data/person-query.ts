@@ -1,6 +1,6 @@
 import type { Patient } from 'fhir/r4.js';
 
-/** What is asked about a person; an empty list means not asked. */
+/** Search criteria for a patient; an empty list means no criterion. */
 export interface PersonQuery {
   families: string[];
   givens: string[];
@@ -26,7 +26,7 @@ export function queryOfPatient(patient: Patient): PersonQuery {
   };
 }
 
-/** Reads the parameters of a `Patient` search; those it does not know are ignored, as FHIR allows. */
+/** Reads the parameters of a `Patient` search; unknown ones are ignored, as FHIR allows. */
 export function queryOfSearch(params: URLSearchParams): PersonQuery {
   const list = (name: string) =>
     params.getAll(name).flatMap((value) => value.split(/[,\s]+/).filter(Boolean));
@@ -41,13 +41,13 @@ export function queryOfSearch(params: URLSearchParams): PersonQuery {
 }
 
 export interface Agreement {
-  /** Share of what was asked that agrees, weighted, 0 to 1. */
+  /** Weighted share of the criteria that match, 0 to 1. */
   score: number;
-  /** Everything that was asked agrees. */
+  /** Whether all criteria match. */
   complete: boolean;
 }
 
-/** Compares a Patient with what is asked. Asking nothing agrees with everybody, at score 0. */
+/** Compares a Patient with the criteria. Without criteria every Patient matches, with score 0. */
 export function agreement(query: PersonQuery, patient: Patient): Agreement {
   const known = queryOfPatient(patient);
   const zip = (value: string) => value.slice(0, 5);
@@ -58,7 +58,7 @@ export function agreement(query: PersonQuery, patient: Patient): Agreement {
     [5, query.gender !== undefined, query.gender === known.gender],
     [15, query.zips.length > 0, query.zips.some((asked) => known.zips.map(zip).includes(zip(asked)))],
   ];
-  // Identifiers of systems that this source does not know say nothing against a person.
+  // Identifiers of systems that this source does not use do not count against a match.
   const identifierAgrees = query.identifiers.some((asked) =>
     known.identifiers.some((own) => own === asked || own.endsWith(`|${asked}`)),
   );

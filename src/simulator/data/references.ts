@@ -1,9 +1,9 @@
-/** What becomes of a reference; undefined where the source does not know its target. */
+/** Maps a reference to the source's own; undefined when the source does not have the target. */
 export type Resolve = (reference: string) => string | undefined;
 
 /**
- * A copy of a resource with its references resolved. A reference whose target is unknown keeps its display text,
- * if it has one, and vanishes otherwise, so that an answer never points to what nobody can read.
+ * Copies a resource with its references resolved. A reference to an unknown target keeps only its display text, or is
+ * removed if it has none, so that a response never refers to a resource that cannot be read.
  */
 export function withReferences<T extends object>(resource: T, resolve: Resolve): T {
   return copyObject(resource as Record<string, unknown>, resolve) as T;

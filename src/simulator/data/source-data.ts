@@ -7,7 +7,7 @@ import { LINK_TYPES, type LinkType, linkedIds, splitView } from './linked-view.t
 import { buildPatientView, type PatientView, type ProvidersByReference } from './patient-view.ts';
 import { idAtSource } from './source-ids.ts';
 
-/** What one source holds. Records are read and cut when they are first asked for, then kept. */
+/** The records of one source. A record is built when it is first used, then cached. */
 export class SourceData {
   readonly #source: SourceName;
   readonly #providers: () => ProvidersByReference;
@@ -30,12 +30,12 @@ export class SourceData {
     }
   }
 
-  /** Key of the sample behind one of this source's Patient ids. */
+  /** Key of the sample patient with this id at the source. */
   sampleOf(patientId: string): string | undefined {
     return this.#samplesByPatientId.get(patientId)?.key;
   }
 
-  /** The record of a Patient of this source; undefined where the id is unknown. */
+  /** The record of a Patient of this source; undefined when the id is unknown. */
   view(patientId: string): PatientView | undefined {
     const sample = this.#samplesByPatientId.get(patientId);
     if (!sample) return undefined;
@@ -44,18 +44,18 @@ export class SourceData {
     return view && corrected(view, this.#corrections);
   }
 
-  /** Everybody this source knows, once each. */
+  /** The records of all patients of this source, each once. */
   views(): PatientView[] {
     return this.#samples.flatMap((sample) => this.view(idAtSource(this.#source, sample.patientId)) ?? []);
   }
 
-  /** Id of the Patient that stands first when this person has two linked ones. */
+  /** Id of the first of a sample patient's two linked Patients. */
   linkedPatientId(sampleKey: string, link: LinkType): string | undefined {
     const sample = this.#samples.find(({ key }) => key === sampleKey);
     return sample && linkedIds(this.#source, sample.patientId, link).first;
   }
 
-  /** One resource by type and id, and whose record it is in. */
+  /** One resource by type and id, with the sample patient whose record contains it. */
   read(type: string, id: string): { resource: FhirResource; sample: string } | undefined {
     if (type === 'Patient') {
       const view = this.view(id);
@@ -68,7 +68,7 @@ export class SourceData {
     return undefined;
   }
 
-  /** Deletes a resource, or moves it to another sample person; false when the source has no such resource or person. */
+  /** Deletes a resource, or moves it to another sample patient. Returns false when there is no such resource or patient. */
   correct(name: string, to?: string): boolean {
     const [type = '', id = ''] = name.split('/');
     const found = this.read(type, id);
@@ -78,7 +78,7 @@ export class SourceData {
     return true;
   }
 
-  /** Everything is again as the samples have it. */
+  /** Restores the records of the samples. */
   undoCorrections(): void {
     this.#corrections.clear();
   }
@@ -105,7 +105,7 @@ export class SourceData {
   }
 }
 
-/** The data of all sources, over one reading of the samples. */
+/** Creates the data of all sources; the samples are read once. */
 export function createSourceData(): Record<SourceName, SourceData> {
   const samples = loadSamplePatients();
   let providers: ProvidersByReference | undefined;

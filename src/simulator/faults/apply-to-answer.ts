@@ -4,12 +4,12 @@ import type { Answer } from '../answer.ts';
 import type { Call } from '../source.ts';
 import type { Fault } from './rules.ts';
 
-/** An answer that may also be an endless-looking stream. */
+/** A response whose body may also be a stream. */
 export interface SentAnswer extends Omit<Answer, 'body'> {
   body?: Answer['body'] | Readable;
 }
 
-/** Whether a fault could show on this answer; one that could not is kept for the next one. */
+/** Whether a fault can be applied to this response; otherwise it is kept for the next one. */
 export function canShow(fault: Fault, answer: Answer): boolean {
   if (answer.status !== 200 || answer.body === undefined) return false;
   switch (fault.type) {
@@ -23,7 +23,7 @@ export function canShow(fault: Fault, answer: Answer): boolean {
   }
 }
 
-/** Spoils an answer that was right. */
+/** Applies a fault to a correct response. */
 export function applyToAnswer(
   fault: Fault,
   answer: Answer,
@@ -107,7 +107,7 @@ function textOf({ body }: Answer): string {
   return Buffer.isBuffer(body) ? body.toString('utf8') : JSON.stringify(body);
 }
 
-/** A Bundle that is right in every respect but its size. */
+/** A Bundle that is valid except for its size. */
 function* giantBundle(bytes: number): Generator<Buffer> {
   const resource = { resourceType: 'Basic', id: 'filler', language: 'x'.repeat(60_000) };
   const entry = Buffer.from(JSON.stringify({ resource }));

@@ -8,11 +8,11 @@ export interface Occasion {
 }
 
 export interface CountedRule extends FaultRule {
-  /** How often it has been applied. */
+  /** How many times it has been applied. */
   applied: number;
 }
 
-/** The rules in force, in order: the first one that fits an occasion is applied. */
+/** The active rules, in order: the first one that matches is applied. */
 export class FaultBook {
   #rules: CountedRule[] = [];
 
@@ -24,7 +24,10 @@ export class FaultBook {
     return this.#rules;
   }
 
-  /** The fault due now, counted as applied; undefined where all is to go well. What cannot show is not used up. */
+  /**
+   * Returns the fault to apply and counts it; undefined when no rule matches. A fault that `canShow` excludes is not
+   * counted.
+   */
   take(phase: Phase, occasion: Occasion, canShow: (fault: Fault) => boolean = () => true): Fault | undefined {
     const rule = this.#rules.find(
       (candidate) => fits(candidate, phase, occasion) && canShow(candidate.fault),
@@ -41,7 +44,7 @@ function fits(rule: CountedRule, phase: Phase, occasion: Occasion): boolean {
   if (rule.times !== undefined && rule.applied >= rule.times) return false;
   if (rule.source && rule.source !== occasion.source) return false;
   if (rule.sample && rule.sample !== occasion.sample) return false;
-  // What becomes of a job or callback is decided in one place, whatever operation the rule named.
+  // Faults of jobs and callbacks are taken in one place only, whatever operation the rule names.
   if (phase === 'job' || phase === 'callback') return true;
   return rule.operation
     ? rule.operation === occasion.operation

@@ -3,36 +3,36 @@ import { OPERATIONS, type Operation, SOURCE_NAMES } from '../protocol.ts';
 
 const milliseconds = z.int().min(0);
 
-/** What may go wrong at a source. */
+/** The faults that can be injected at a source. */
 export const fault = z.discriminatedUnion('type', [
-  /** Answers with this status and an OperationOutcome, or with `body` as it stands. */
+  /** Responds with this status and an OperationOutcome, or with `body` unchanged. */
   z.strictObject({
     type: z.literal('status'),
     status: z.int().min(400).max(599),
     body: z.string().optional(),
   }),
   z.strictObject({ type: z.literal('rate-limit'), retryAfterSeconds: z.int().min(0) }),
-  /** Takes the request and never answers. */
+  /** Accepts the request and never responds. */
   z.strictObject({ type: z.literal('hang') }),
-  /** Cuts the connection. */
+  /** Resets the connection. */
   z.strictObject({ type: z.literal('reset') }),
   z.strictObject({ type: z.literal('latency'), ms: milliseconds }),
-  /** The answer, cut in half. */
+  /** The first half of the response. */
   z.strictObject({ type: z.literal('broken-json') }),
-  /** A page of HTML with status 200. */
+  /** An HTML page with status 200. */
   z.strictObject({ type: z.literal('wrong-content-type') }),
   /** A Bundle of about this size, streamed. */
   z.strictObject({ type: z.literal('giant-page'), bytes: z.int().min(1) }),
-  /** Mixes resources of another patient into an answer. */
+  /** Adds resources of another patient to a response. */
   z.strictObject({ type: z.literal('stray'), count: z.int().min(1).default(1) }),
-  /** The `next` link points to somebody else's server. */
+  /** The `next` link points to a server of another origin. */
   z.strictObject({ type: z.literal('foreign-link'), url: z.url() }),
   /** The `next` link points to the page itself. */
   z.strictObject({ type: z.literal('endless-pages') }),
-  /** Answers somebody else, as a certain match. */
+  /** Returns another patient as a certain match. */
   z.strictObject({ type: z.literal('wrong-patient') }),
   z.strictObject({ type: z.literal('unknown-patient') }),
-  /** The match is one of two linked Patients. `replaced-by`: all data is at the other one; `seealso`: half of it. */
+  /** Returns one of two linked Patients. `replaced-by`: the other one has all data; `seealso`: each has half of it. */
   z.strictObject({
     type: z.literal('linked-patient'),
     link: z.enum(['replaced-by', 'seealso']).default('seealso'),
@@ -47,15 +47,15 @@ export type Fault = z.infer<typeof fault>;
 export type FaultType = Fault['type'];
 
 /**
- * When a fault is looked for, so that it is used up only where it can show:
- * before the request is handled, while a patient is looked up, on an answer that carries content, or when a job
- * starts (what becomes of a job and its callback is decided then, once).
+ * The moment at which a fault is taken: before the request is handled, while a patient is matched, on a response with
+ * content, or when a job starts (the faults of a job and of its callback are decided then, once). A fault is thus counted
+ * only where it has an effect.
  */
 export type Phase = 'delay' | 'request' | 'match' | 'answer' | 'job' | 'callback';
 
 interface Place {
   phase: Phase;
-  /** Operations it may be asked for. The first list is used where the rule names none. */
+  /** Operations that a rule may name, and those that apply when it names none. */
   byDefault: readonly Operation[];
   allowed: readonly Operation[];
 }
@@ -93,14 +93,14 @@ export const FAULT_PLACES: Record<FaultType, Place> = {
   'no-callback': onCallback,
 };
 
-/** One line of `PUT /admin/rules`. A member that is left out matches everything. */
+/** One rule of `PUT /admin/rules`. An absent member matches everything. */
 export const faultRule = z
   .strictObject({
     source: z.enum(SOURCE_NAMES).optional(),
-    /** Key of a sample patient; such a rule leaves requests alone that name no patient. */
+    /** Key of a sample patient; such a rule does not apply to requests that name no patient. */
     sample: z.string().optional(),
     operation: z.enum(OPERATIONS).optional(),
-    /** How often it is applied; without it, always. */
+    /** How many times it is applied; default: without limit. */
     times: z.int().min(1).optional(),
     fault,
   })
@@ -109,5 +109,5 @@ export const faultRule = z
     path: ['operation'],
   });
 export type FaultRule = z.infer<typeof faultRule>;
-/** A rule as it may be written: members with a default may be left out. */
+/** A rule as input: members with a default are optional. */
 export type FaultRuleInput = z.input<typeof faultRule>;

@@ -4,15 +4,15 @@ import type { RequestLog } from '../request-log.ts';
 import { signedPost } from '../signed-post.ts';
 import type { CallBack } from './jobs.ts';
 
-/** Standard Webhooks secrets: base64, with or without `whsec_`. A source without one makes no callbacks. */
+/** Standard Webhooks secrets: base64, with or without `whsec_`. A source without a secret sends no callbacks. */
 export type CallbackSecrets = Partial<Record<SourceName, string>>;
 
 /**
- * Tells the party that asked that its job has ended: one POST, signed by the rules of Standard Webhooks. It is not
- * repeated when it fails; whoever asked can still ask for the job's state. Repeats of one job carry one message id.
+ * Creates the function that reports the end of a job to the client: one POST, signed according to Standard Webhooks. A
+ * failed callback is not repeated, because the client can poll the job. All callbacks of one job have the same message id.
  */
 export function createCallBack(secrets: CallbackSecrets, log: RequestLog): CallBack {
-  // Made at once, so that a secret that is none stops the start and not the first callback.
+  // Created now, so that an invalid secret fails the start and not the first callback.
   const signers = new Map(
     Object.entries(secrets).flatMap(([source, secret]) =>
       secret ? [[source, new Webhook(secret)] as const] : [],
@@ -29,7 +29,7 @@ export function createCallBack(secrets: CallbackSecrets, log: RequestLog): CallB
       source: job.source,
       operation: 'callback',
       method: 'POST',
-      // The path may hold a secret of the receiver.
+      // The path may contain a secret of the receiver.
       path: '',
       sample: job.sample,
       status,

@@ -8,17 +8,17 @@ export const job = z.object({
   patientId: z.string(),
   types: z.array(z.string()).optional(),
   count: z.int().optional(),
-  /** Address of the request that started it, which a manifest has to repeat. */
+  /** URL of the request that started the job; a manifest must contain it. */
   requestUrl: z.string(),
   createdAtMs: z.number(),
   readyAtMs: z.number(),
   outcome: z.enum(['completes', 'fails', 'never-ends']),
-  /** HTTP status that a failed job answers. */
+  /** HTTP status of a failed job. */
   failureStatus: z.int().optional(),
   callback: z
     .object({
       url: z.string(),
-      /** When to call, counted from the moment the job is ready; one call for each. */
+      /** Delays of the callbacks after the job is ready; one callback for each entry. */
       delaysMs: z.array(z.number()),
     })
     .optional(),
@@ -32,13 +32,13 @@ export function jobState({ outcome, readyAtMs }: Job, nowMs: number): JobState {
   return outcome === 'fails' ? 'failed' : 'completed';
 }
 
-/** How far a running job says it is, 0 to 99 percent. */
+/** Reported progress of a running job, 0 to 99 percent. */
 export function jobProgress({ createdAtMs, readyAtMs }: Job, nowMs: number): number {
   const total = Math.max(1, readyAtMs - createdAtMs);
   return Math.max(0, Math.min(99, Math.floor(((nowMs - createdAtMs) / total) * 100)));
 }
 
-/** What the jobs file holds, one per line. */
+/** One line of the jobs file. */
 export const jobEvent = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('started'), job }),
   z.object({ kind: z.literal('called-back'), jobId: z.string() }),

@@ -1,12 +1,12 @@
 import { JsonlFile } from '../jsonl-file.ts';
 import { type Job, type JobEvent, jobEvent } from './job.ts';
 
-/** Makes one callback of a job. Never rejects. */
+/** Sends one callback of a job. Never rejects. */
 export type CallBack = (job: Job) => Promise<void>;
 
 const KEPT_MS = 60 * 60 * 1000;
 
-/** The asynchronous requests the sources have taken. With a file they survive a restart, their callbacks too. */
+/** The asynchronous requests that the sources have accepted. With a file, they and their callbacks survive a restart. */
 export class Jobs {
   readonly #jobs = new Map<string, Job>();
   readonly #timers = new Map<string, NodeJS.Timeout[]>();
@@ -79,7 +79,7 @@ export class Jobs {
   }
 
   #forgetOld(): void {
-    // Jobs are kept in the order they came, so the first young one ends the search.
+    // Jobs are in the order of their creation, so the first recent one ends the loop.
     for (const job of this.#jobs.values()) {
       if (job.createdAtMs > Date.now() - KEPT_MS) return;
       this.#forget(job.id);

@@ -7,7 +7,7 @@ import type { Job } from './job.ts';
 
 const DOUBLED_AFTER_MS = 250;
 
-/** Takes an asynchronous `$everything`. What will become of it and of its callback is decided here, once. */
+/** Accepts an asynchronous `$everything`. The faults of the job and of its callback are decided here, once. */
 export function startJob(
   call: Call,
   request: Pick<Job, 'sample' | 'patientId' | 'types' | 'count' | 'requestUrl'>,

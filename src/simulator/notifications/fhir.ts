@@ -12,7 +12,7 @@ export interface BundleFacts {
   visit: Visit;
 }
 
-/** A Bundle that tells of the encounter as it stands, of a fill, or of a result. */
+/** A Bundle with the current state of the encounter, with a fill, or with a result. */
 export function notificationBundle(facts: BundleFacts): Bundle {
   const patient = patientOf(facts);
   const subject = { reference: `Patient/${patient.id}` };

@@ -25,7 +25,7 @@ export interface AdtFacts {
 /** An ADT message (HL7 v2.5.1, ER7) as a hospital would send it. */
 export function adtMessage({ id, event, sample, record, visitNumber, visit }: AdtFacts): string {
   const trigger = TRIGGERS[event.event];
-  if (trigger === undefined) throw new Error(`there is no ADT message for ${event.event}`);
+  if (trigger === undefined) throw new Error(`There is no ADT message for ${event.event}`);
   const { firstName, lastName, dob, genderAtBirth, address, contact } = sample.createBody;
   const time = hl7Time(event.at);
   const home = address[0];
@@ -57,7 +57,7 @@ export function adtMessage({ id, event, sample, record, visitNumber, visit }: Ad
   return `${segments.join('\r')}\r`;
 }
 
-/** Fields by their numbers (of MSH one less, for its first field is the separator itself). */
+/** Builds a segment from fields by number. For MSH the numbers are one lower: its first field is the separator itself. */
 function segment(name: string, fields: Record<number, string>): string {
   const last = Math.max(...Object.keys(fields).map(Number));
   return [name, ...Array.from({ length: last }, (_, index) => fields[index + 1] ?? '')].join('|');

@@ -8,7 +8,7 @@ import { adtMessage } from './hl7v2.ts';
 import type { NotifiedEvent, NotifyRequest, SentMessage } from './request.ts';
 import { Visits } from './visits.ts';
 
-/** Whom the simulator tells of people unasked, and as whom. */
+/** The exchange that notifications are sent to, and the sender's name and secret. */
 export interface NotifyTarget {
   /** Base address of the exchange. */
   url: string;
@@ -22,14 +22,14 @@ interface Message {
   body: string;
 }
 
-/** Nobody to tell, or nothing that can be told so; the text is for whoever asked. */
+/** Thrown when notifications cannot be sent: no exchange is configured, or the request makes no sense. */
 export class CannotNotifyError extends Error {
   override readonly name = 'CannotNotifyError';
 }
 
 const TIMEOUT_MS = 10_000;
 
-/** A hospital, a pharmacy and a laboratory that tell of the sample people. */
+/** The senders of notifications about sample patients: a hospital, a pharmacy and a laboratory. */
 export class Notifier {
   readonly #target: NotifyTarget | undefined;
   readonly #visits = new Visits();
@@ -38,12 +38,12 @@ export class Notifier {
     this.#target = target;
   }
 
-  /** Makes the messages in the order of what happened and sends them in the order asked for. Throws CannotNotifyError. */
+  /** Creates the messages in the order of the events, and sends them in the requested order. Throws CannotNotifyError. */
   async notify(asked: NotifyRequest): Promise<SentMessage[]> {
     const target = this.#target;
     if (target === undefined)
       throw new CannotNotifyError(
-        'Set SIMULATOR_NOTIFY_URL and NOTIFICATION_SENDERS to have somebody to tell',
+        'To send notifications, set SIMULATOR_NOTIFY_URL and NOTIFICATION_SENDERS.',
       );
     const { order, times, delayMs } = asked.arrival;
     const messages = arranged(this.#messages(asked), order);

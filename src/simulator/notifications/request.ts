@@ -12,31 +12,31 @@ export const ENCOUNTER_EVENTS = [
 
 const event = z.strictObject({
   event: z.enum([...ENCOUNTER_EVENTS, 'merge', 'fill', 'result']),
-  /** When it happened; default: now, each event of a request a second after the one before. */
+  /** Time of the event; default: the last event is now, the others each a second earlier. */
   at: z.iso.datetime({ offset: true }).optional(),
   /** Ward of an admission or a transfer. */
   location: z.string().max(50).optional(),
-  /** Of a merge: the record number that is merged into the person's own. */
+  /** For `merge`: the record number that is merged into the patient's own. */
   priorRecord: z.string().max(50).optional(),
 });
 
-/** Body of `POST /admin/notifications`: what befalls a person, and how the messages about it arrive. */
+/** Body of `POST /admin/notifications`: events about a patient, and how their messages arrive. */
 export const notifyRequest = z.strictObject({
   sample: z.string(),
-  /** Fills and results are FHIR in any case, merges HL7 v2. */
+  /** Fills and results are always FHIR, merges always HL7 v2. */
   format: z.enum(['hl7v2', 'fhir']).default('hl7v2'),
-  /** The same visit is the same encounter, over several requests. */
+  /** Name of the encounter; requests with the same name are about the same encounter. */
   visit: z.string().max(50).default('visit-1'),
-  /** Record number of the person at this sender; default: one of its own. */
+  /** The patient's record number at this sender; default: derived from the sample. */
   record: z.string().max(50).optional(),
-  /** In the order in which they happened. */
+  /** In chronological order. */
   events: z.array(event).min(1).max(50),
   arrival: z
     .strictObject({
       order: z.enum(['as-happened', 'reversed', 'shuffled']).default('as-happened'),
-      /** How often each message is sent, in turn. */
+      /** How many times each message is sent, in succession. */
       times: z.int().min(1).max(5).default(1),
-      /** Before each message. */
+      /** Delay before each message. */
       delayMs: z.int().min(0).max(10_000).default(0),
     })
     .prefault({}),
@@ -48,9 +48,9 @@ export type NotifiedEvent = NotifyRequest['events'][number] & { at: string };
 export const sentMessage = z.object({
   event: z.string(),
   format: z.enum(['hl7v2', 'fhir']),
-  /** Of the answer; 0 where there was none. */
+  /** HTTP status of the response; 0 when there was none. */
   status: z.int(),
-  /** AA, AE or AR of the acknowledgement, or the code of the OperationOutcome. */
+  /** Acknowledgement code (AA, AE, AR), or the issue code of the OperationOutcome. */
   answer: z.string().optional(),
 });
 export type SentMessage = z.output<typeof sentMessage>;

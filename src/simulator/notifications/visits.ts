@@ -1,19 +1,19 @@
 import type { NotifiedEvent } from './request.ts';
 
-/** A stay as the sender knows it. */
+/** An encounter in the sender's system. */
 export interface Visit {
   admittedAt?: string;
   dischargedAt?: string;
   isCancelled: boolean;
-  /** Wards, each from when. */
+  /** Wards with the time of arrival. */
   stays: { location: string; from: string }[];
 }
 
-/** The encounters of the simulated hospital, in memory: a restart forgets them. */
+/** The encounters of the simulated hospital, kept in memory only. */
 export class Visits {
   readonly #visits = new Map<string, Visit>();
 
-  /** How the visit stands after an event; a copy. */
+  /** Applies an event to a visit and returns a copy of its new state. */
   after(key: string, { event, at, location }: NotifiedEvent): Visit {
     const visit: Visit = structuredClone(this.#visits.get(key) ?? { isCancelled: false, stays: [] });
     const ward = location ?? `Ward ${visit.stays.length + 1}`;

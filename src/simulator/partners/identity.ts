@@ -27,8 +27,8 @@ interface Verification {
 }
 
 /**
- * The stand-in identity partner: whoever presses the button is the person. Knows sessions until it is restarted. Nothing
- * here is a real verification.
+ * The stand-in identity partner. It verifies nothing: pressing the button counts as proof of identity. Sessions are kept
+ * in memory only.
  */
 export async function identityRoutes(
   app: FastifyInstance,
@@ -43,26 +43,27 @@ export async function identityRoutes(
     app.post(`/${kind}s`, (request, reply) => {
       const text = String(request.body ?? '');
       if (options.settings.identity.down) return reply.code(503).send({ error: 'down' });
-      if (!calls.isGenuine(request.headers, text)) return reply.code(401).send({ error: 'not signed' });
+      if (!calls.isGenuine(request.headers, text))
+        return reply.code(401).send({ error: 'missing or invalid signature' });
       const parsed = schema.safeParse(JSON.parse(text));
       if (!parsed.success) return reply.code(400).send({ error: z.prettifyError(parsed.error) });
       const id = randomUUID();
       const { person } = parsed.data as Partial<z.output<typeof sessionOpening>>;
       const verification = { kind, opened: parsed.data, person };
       verifications.set(id, verification);
-      if (options.settings.identity.verifies === 'at-once') void tellLater(verification);
+      if (options.settings.identity.verifies === 'at-once') void reportLater(verification);
       const origin = options.publicUrl ?? `http://${request.headers.host}`;
       return { url: `${origin}/identity/verify/${id}`, ...(kind === 'challenge' && { method: 'otp' }) };
     });
   open('session', sessionOpening);
   open('challenge', challengeOpening);
 
-  async function tellLater(verification: Verification): Promise<void> {
+  async function reportLater(verification: Verification): Promise<void> {
     await sleep(options.settings.identity.delayMs, undefined, { ref: false });
-    await tell(verification, options.settings.identity.outcome);
+    await report(verification, options.settings.identity.outcome);
   }
 
-  async function tell({ kind, opened, person }: Verification, outcome: string): Promise<void> {
+  async function report({ kind, opened, person }: Verification, outcome: string): Promise<void> {
     const { reference, callbackUrl } = opened;
     const isVerified = outcome !== 'failed';
     const shown = outcome === 'somebody-else' ? ELSE : { ...person, dob: person?.dob };
@@ -91,7 +92,7 @@ export async function identityRoutes(
     const verification = verifications.get(request.params.id);
     if (verification === undefined) return page(reply.code(404), '<p>There is no such verification.</p>');
     const what =
-      verification.kind === 'session' ? 'I am the person who was asked for' : 'Here are my two factors';
+      verification.kind === 'session' ? 'Confirm that I am this patient' : 'Sign in with two factors';
     return page(
       reply,
       `<form method="post"><button name="outcome" value="verified">${what}</button> <button name="outcome" value="failed">Fail</button></form>`,
@@ -102,7 +103,7 @@ export async function identityRoutes(
     const verification = verifications.get(request.params.id);
     if (verification === undefined) return page(reply.code(404), '<p>There is no such verification.</p>');
     const chosen = new URLSearchParams(String(request.body ?? '')).get('outcome');
-    await tell(verification, chosen === 'failed' ? 'failed' : options.settings.identity.outcome);
+    await report(verification, chosen === 'failed' ? 'failed' : options.settings.identity.outcome);
     return reply.redirect(verification.opened.returnUrl, 303);
   });
 }

@@ -11,7 +11,7 @@ const sentMessage = z.looseObject({
   attachments: z.array(z.looseObject({ id: z.string(), content: z.base64() })),
 });
 
-/** A message that was taken: what became of it, and what was attached. */
+/** A message that the partner accepted: its outcome and its attachments. */
 export interface Carried {
   end: { status: 'accepted' | 'delivered' | 'failed'; reason?: 'undelivered' };
   attachments: { id: string; sizeBytes: number; sha256: string }[];
@@ -19,13 +19,13 @@ export interface Carried {
 
 const BODY_BYTES_MAX = 40 * 1024 * 1024;
 
-/** Brings a message of somebody's to the exchange; answers the exchange's status, 0 for none. */
+/** Delivers an inbound message to the exchange. Returns the HTTP status, 0 for no response. */
 export type Deliver = (message: object) => Promise<number>;
 
 /**
- * The stand-in transport partner of messages (XDR and Direct): takes them, confirms or fails them as its settings say.
- * Knows messages until it is restarted.
- * @param callbackUrl of the exchange; without one it tells nothing unasked
+ * The stand-in transport partner for messages (XDR and Direct): accepts messages, and confirms or fails them according to
+ * its settings. Messages are kept in memory only.
+ * @param callbackUrl callback of the exchange; without it no receipts are sent
  */
 export async function messageRoutes(
   app: FastifyInstance,
@@ -33,7 +33,7 @@ export async function messageRoutes(
     secret: string;
     settings: PartnerSettings;
     callbackUrl?: string;
-    /** By the exchange's id of the message. */
+    /** Accepted messages by the exchange's id. */
     carried: Map<string, Carried>;
   },
 ): Promise<void> {
@@ -51,7 +51,8 @@ export async function messageRoutes(
       return reply.code(503).send({ error: 'down' });
     }
     const text = String(request.body ?? '');
-    if (!calls.isGenuine(request.headers, text)) return reply.code(401).send({ error: 'not signed' });
+    if (!calls.isGenuine(request.headers, text))
+      return reply.code(401).send({ error: 'missing or invalid signature' });
     const message = sentMessage.safeParse(JSON.parse(text));
     if (!message.success) return reply.code(400).send({ error: z.prettifyError(message.error) });
     if (settings.outcome === 'refused') return reply.code(422).send({ error: 'refused' });
@@ -67,7 +68,8 @@ export async function messageRoutes(
   });
 
   app.get<{ Params: { id: string } }>('/messages/:id', (request, reply) => {
-    if (!calls.isGenuine(request.headers, '')) return reply.code(401).send({ error: 'not signed' });
+    if (!calls.isGenuine(request.headers, ''))
+      return reply.code(401).send({ error: 'missing or invalid signature' });
     return carried.get(request.params.id)?.end ?? reply.code(404).send({ error: 'unknown' });
   });
 
@@ -86,7 +88,7 @@ function seenOf({ id, content }: { id: string; content: string }): Carried['atta
   return { id, sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** Undefined without an exchange to bring messages to. */
+/** Returns undefined when no exchange is configured. */
 export function createDeliver(options: { secret?: string; callbackUrl?: string }): Deliver | undefined {
   const { secret, callbackUrl } = options;
   if (secret === undefined || callbackUrl === undefined) return undefined;

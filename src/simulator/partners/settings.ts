@@ -1,38 +1,38 @@
 import { z } from 'zod';
 
 const identitySettings = z.strictObject({
-  /** by-page: the person presses a button. at-once: told by itself, `delayMs` after it was opened. */
+  /** `by-page`: the patient presses a button. `at-once`: the outcome is reported `delayMs` after the session was opened. */
   verifies: z.enum(['by-page', 'at-once']),
   delayMs: z.int().min(0),
-  /** What comes of it; on the page the person may choose to fail. */
+  /** Outcome of the verification; on the page, the patient can also choose to fail. */
   outcome: z.enum(['verified', 'failed', 'somebody-else']),
-  /** How often each outcome is told; 0 loses it. */
+  /** How many times each outcome is reported; 0: the callback is lost. */
   callbacks: z.int().min(0).max(5),
-  /** Answers every request 503. */
+  /** Responds to every request with 503. */
   down: z.boolean(),
 });
 
 const messageSettings = z.strictObject({
-  /** at-once: the answer says so. later: a callback tells. silently: only who asks learns it. */
+  /** Where the outcome is reported: `at-once` in the response, `later` by a callback, `silently` only when polled. */
   delivers: z.enum(['at-once', 'later', 'silently']),
   delayMs: z.int().min(0),
   outcome: z.enum(['delivered', 'failed', 'refused']),
   callbacks: z.int().min(0).max(5),
-  /** Answers the next so many requests 503. */
+  /** Responds with 503 to this many further requests. */
   downTimes: z.int().min(0),
 });
 
 export type IdentitySettings = z.output<typeof identitySettings>;
 export type MessageSettings = z.output<typeof messageSettings>;
 
-/** Body of `PUT /admin/partners`: what is not named stays as it is. */
+/** Body of `PUT /admin/partners`: absent members keep their values. */
 export const partnerSettingsChange = z.strictObject({
   identity: identitySettings.partial().optional(),
   messages: messageSettings.partial().optional(),
 });
 export type PartnerSettingsChange = z.output<typeof partnerSettingsChange>;
 
-/** How the identity partner and the transport partner behave; changes count from the next request on. */
+/** Behaviour of the identity partner and the transport partner; changes apply from the next request. */
 export class PartnerSettings {
   identity: IdentitySettings = {
     verifies: 'by-page',

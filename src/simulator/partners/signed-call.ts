@@ -4,16 +4,16 @@ import { signedPost } from '../signed-post.ts';
 
 const TRIES = 3;
 
-/** Both sides of a partner's protocol sign what they send, by the rules of Standard Webhooks. */
+/** Signs and verifies the requests of a partner's protocol; both sides use Standard Webhooks. */
 export class SignedCalls {
   readonly #signer: Webhook;
 
-  /** Throws when the secret is no key. */
+  /** Throws when the secret is not a valid key. */
   constructor(secret: string) {
     this.#signer = new Webhook(secret);
   }
 
-  /** Whether it was the exchange that sent this. */
+  /** Whether the exchange signed this request. */
   isGenuine(headers: Record<string, unknown>, body: string): boolean {
     try {
       this.#signer.verify(body, headers as Record<string, string>, { jsonParse: false });
@@ -23,7 +23,10 @@ export class SignedCalls {
     }
   }
 
-  /** Tells the exchange something; again when it does not answer or has a fault. Returns the last status, 0 for none. */
+  /**
+   * Sends a signed request to the exchange, repeated when there is no response or a 5xx status. Returns the last HTTP
+   * status, 0 for no response.
+   */
   async post(url: string, messageId: string, content: object): Promise<number> {
     const body = JSON.stringify(content);
     let status = 0;

@@ -26,7 +26,7 @@ function everything(call: Call): Answer {
   if (!settings.everything) return refusal(404, 'not-supported', 'Patient/$everything is not supported.');
   const patientId = pathPart(call, 'id');
   const sample = call.source.data.sampleOf(patientId);
-  if (!sample) return refusal(404, 'not-found', 'This Patient is not known here.');
+  if (!sample) return refusal(404, 'not-found', 'There is no Patient with this id.');
 
   const types = settings.honoursTypeFilter ? typesOf(call) : undefined;
   const count = requestedCount(call);

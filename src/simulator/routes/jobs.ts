@@ -8,7 +8,7 @@ import { pathPart, type Route } from './route.ts';
 
 const NDJSON = 'application/fhir+ndjson';
 const ERROR_FILE = 'errors';
-const unknownJob = () => refusal(404, 'not-found', 'This job is not known.');
+const unknownJob = () => refusal(404, 'not-found', 'There is no such job.');
 
 export const jobRoutes: Route[] = [
   {
@@ -34,7 +34,7 @@ export const jobRoutes: Route[] = [
     method: 'GET',
     path: '/$files/:jobId/:file',
     operation: 'page',
-    // Without a token it is the job's id, which cannot be guessed, that protects the files.
+    // Without a token, the files are protected by the job's id, which cannot be guessed.
     open: (call) => !call.source.settings().manifestRequiresAccessToken,
     sample: (call) => jobOf(call)?.sample,
     answer: file,
@@ -91,7 +91,7 @@ function file(call: Call): Answer {
     name === ERROR_FILE
       ? [operationOutcome('incomplete', 'One member of the network did not answer.')]
       : resourcesOf(call, job).filter(({ resourceType }) => resourceType === name);
-  if (resources.length === 0) return refusal(404, 'not-found', 'This file is not known.');
+  if (resources.length === 0) return refusal(404, 'not-found', 'There is no such file.');
   const body = resources.map((resource) => `${JSON.stringify(resource)}\n`).join('');
   return { status: 200, contentType: NDJSON, body };
 }

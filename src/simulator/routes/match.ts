@@ -9,7 +9,7 @@ interface Candidate {
   patient: Patient;
   sample: string;
   score: number;
-  /** All that was asked agrees. */
+  /** All requested criteria match. */
   complete: boolean;
 }
 
@@ -46,7 +46,8 @@ export const matchRoutes: Route[] = [
 function match(call: Call): Answer {
   if (!call.source.settings().match) return refusal(404, 'not-supported', 'Patient/$match is not supported.');
   const query = matchQuery(call);
-  if (!query) return refusal(400, 'invalid', 'A Parameters resource with a Patient as "resource" is needed.');
+  if (!query)
+    return refusal(400, 'invalid', 'Send a Parameters resource with a Patient as the parameter "resource".');
   const parameter = (parametersOf(call)?.parameter ?? []).find(({ name }) => name === 'onlyCertainMatches');
   const found = candidates(call, query).filter(({ score }) => gradeOf(score) !== undefined);
   const wanted = parameter?.valueBoolean ? found.filter(({ score }) => gradeOf(score) === 'certain') : found;
@@ -62,13 +63,13 @@ function search(call: Call): Answer {
   return bundleOf(call, applyFault(call, wanted));
 }
 
-/** Whom the question is most likely about, for rules and the log; undefined where nobody comes near. */
+/** The sample patient that a request is most likely about, for rules and the log; undefined when none is close. */
 function likelySample(call: Call, query: PersonQuery | undefined): string | undefined {
   const best = candidates(call, query)[0];
   return best && gradeOf(best.score) ? best.sample : undefined;
 }
 
-/** Everybody the source knows, the best agreement first. */
+/** All patients of the source, best match first. */
 function candidates(call: Call, query: PersonQuery | undefined): Candidate[] {
   if (!query) return [];
   const everybody = call.source.data

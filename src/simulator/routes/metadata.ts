@@ -6,7 +6,7 @@ import type { Route } from './route.ts';
 
 type Interaction = NonNullable<CapabilityStatementRestResource['interaction']>[number]['code'];
 
-/** Open, so that a client can learn where to get its token. */
+/** Served without authentication, so that a client can find the token endpoint. */
 export const metadataRoutes: Route[] = [
   {
     method: 'GET',

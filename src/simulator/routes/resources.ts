@@ -7,7 +7,7 @@ import type { Operation } from '../protocol.ts';
 import type { Call } from '../source.ts';
 import { pathPart, patientParam, type Route, requestedCount } from './route.ts';
 
-/** Searches by type and reads by id. DocumentReference has a name of its own in rules and log. */
+/** Searches by type and reads by id. Searches for DocumentReference are a separate operation in rules and log. */
 export const resourceRoutes: Route[] = [
   ...searchRoutes('/DocumentReference', 'document', () => 'DocumentReference'),
   ...searchRoutes('/:type', 'search', (call) => pathPart(call, 'type')),
@@ -25,7 +25,7 @@ export const resourceRoutes: Route[] = [
     sample: (call) => read(call)?.sample,
     answer: (call) => {
       const found = read(call);
-      return found ? ok(found.resource) : refusal(404, 'not-found', 'This resource is not known.');
+      return found ? ok(found.resource) : refusal(404, 'not-found', 'There is no such resource.');
     },
   },
 ];
@@ -44,7 +44,7 @@ function searchRoutes(path: string, operation: Operation, typeOf: (call: Call) =
 
 function search(call: Call, type: string): Answer {
   const types: readonly string[] = [...PATIENT_TYPES[call.source.name], ...SHARED_TYPES[call.source.name]];
-  if (!types.includes(type)) return refusal(404, 'not-supported', 'This resource type is not served.');
+  if (!types.includes(type)) return refusal(404, 'not-supported', 'This resource type is not supported.');
   const id = call.params.get('_id');
   if (id) {
     const found = call.source.data.read(type, id)?.resource;
@@ -56,9 +56,9 @@ function search(call: Call, type: string): Answer {
     return ok(searchset(found ? [entry] : []));
   }
   const patientId = patientParam(call);
-  if (!patientId) return refusal(400, 'too-costly', 'A search has to name a patient.');
+  if (!patientId) return refusal(400, 'too-costly', 'A search must name a patient.');
   if (!call.source.data.sampleOf(patientId)) return ok(searchset([]));
-  // A category is asked for as `code` or `system|code`.
+  // A category is given as `code` or `system|code`.
   const categories = call.params.getAll('category').flatMap((value) => value.split(','));
   const codes = categories.map((value) => value.split('|').at(-1) ?? '');
   const wanted = { patientId, types: [type], ...(codes.length > 0 ? { categories: codes } : {}) };
@@ -67,7 +67,7 @@ function search(call: Call, type: string): Answer {
 
 function binary(call: Call): Answer {
   const found = call.source.data.binary(pathPart(call, 'id'));
-  if (!found) return refusal(404, 'not-found', 'This Binary is not known.');
+  if (!found) return refusal(404, 'not-found', 'There is no such Binary.');
   if (!call.request.headers.accept?.includes('application/fhir+json')) {
     return { status: 200, contentType: found.contentType, body: found.bytes };
   }

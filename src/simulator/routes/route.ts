@@ -2,15 +2,15 @@ import type { Answer } from '../answer.ts';
 import type { Operation } from '../protocol.ts';
 import type { Call } from '../source.ts';
 
-/** One route of a source; the pipeline does everything around it (access, limits, faults, log). */
+/** One route of a source; the pipeline adds access check, rate limit, faults and log. */
 export interface Route {
   method: 'GET' | 'POST' | 'DELETE';
-  /** Below the base address of the source. */
+  /** Path below the base address of the source. */
   path: string;
   operation: Operation;
   /** Served without an access token. */
   open?: (call: Call) => boolean;
-  /** Key of the sample patient the request is about, where it names one. */
+  /** Key of the sample patient that the request is about, if it names one. */
   sample?: (call: Call) => string | undefined;
   answer: (call: Call) => Answer;
 }
@@ -21,7 +21,7 @@ export function pathPart(call: Call, name: string): string {
   return params[name] ?? '';
 }
 
-/** `_count` as a number; undefined where it is absent or not a positive number. */
+/** `_count` as a number; undefined when it is absent or not a positive number. */
 export function requestedCount(call: Call): number | undefined {
   const count = Number(call.params.get('_count'));
   return Number.isInteger(count) && count > 0 ? count : undefined;

@@ -8,7 +8,7 @@ interface Client {
   clientSecret: string;
 }
 
-/** OAuth 2 client credentials (RFC 6749, 4.4); the client shows itself by HTTP Basic or in the form. */
+/** OAuth 2 client credentials (RFC 6749, 4.4); the client authenticates by HTTP Basic or in the form. */
 export function tokenRoute(client: Client): Route {
   return {
     method: 'POST',
@@ -48,7 +48,7 @@ function credentialsOf(call: Call): Client {
   }
   const text = Buffer.from(basic, 'base64').toString('utf8');
   const colon = text.indexOf(':');
-  // RFC 6749 has both parts form-encoded before they are joined.
+  // RFC 6749 requires both parts to be form-encoded before they are joined.
   return { clientId: formDecode(text.slice(0, colon)), clientSecret: formDecode(text.slice(colon + 1)) };
 }
 
