@@ -77,7 +77,9 @@ describe('the embedded stack', { timeout: TIMEOUT_MS }, () => {
     const { main, connection } = await startMain(dataDir);
     await querySql(connection.databaseUrl, 'CREATE TABLE kept AS SELECT 1 AS value');
     await killAndWait(main);
-    await expect(readConnection(dataDir)).rejects.toThrow(/is not running any more. Start it again with: npm start/);
+    await expect(readConnection(dataDir)).rejects.toThrow(
+      /is not running any more. Start it again with: npm start/,
+    );
 
     const next = await startMain(dataDir);
     const { temporalUiLink } = next.connection;

@@ -116,7 +116,7 @@ describe('the simulated hospital, pharmacy and laboratory', () => {
 
   test('say why they cannot tell', async () => {
     await expect(notify({ sample: 'nobody' })).rejects.toThrow('There is no sample nobody');
-    await expect(notify({ events: [] })).rejects.toThrow('refused POST notifications');
+    await expect(notify({ events: [] })).rejects.toThrow('rejected POST /admin/notifications');
     const lonely = await startTestSimulator();
     await expect(lonely.admin.notify({ sample: sample().key, events: [{ event: 'admit' }] })).rejects.toThrow(
       'SIMULATOR_NOTIFY_URL',
