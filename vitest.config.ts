@@ -8,8 +8,10 @@ const common = {
   pool: 'forks',
   // Files of a worker share a process: importing the same modules anew for each took a fifth of a run.
   isolate: false,
-  testTimeout: 60_000,
-  hookTimeout: 60_000,
+  // Far above what a busy machine needs: only a test that hangs meets them.
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
+  expect: { poll: { timeout: 30_000, interval: 50 } },
 } as const;
 
 export default defineConfig({

@@ -67,7 +67,7 @@ test('the demo does what it promises, can be looked at in the Temporal UI, and l
   expect(shown).toContain('askSource • hie, attempt 1');
   expect(shown).toContain('hie: wait before attempt 2');
   expect(shown).toContain('"resources"');
-}, 180_000);
+}, 400_000);
 
 test('the demo says so, and fails, when something is not as it must be', async () => {
   const demo = startDemo('--break', 'fault', '--json');
@@ -75,7 +75,7 @@ test('the demo says so, and fails, when something is not as it must be', async (
   const summary = JSON.parse(demo.stdout().trimEnd().split('\n').at(-1) ?? '') as { faults: string[] };
   expect(summary.faults).toHaveLength(1);
   expect(summary.faults[0]).toContain('expected 503, 503, 200; got 200');
-}, 180_000);
+}, 400_000);
 
 /** What the page says once it shows `awaited`, to the operator who opened the link. */
 async function textOf(link: string, url: string, awaited: string): Promise<string> {
@@ -93,6 +93,7 @@ async function textOf(link: string, url: string, awaited: string): Promise<strin
   });
   try {
     const page = await browser.newPage({ viewport: { width: 1400, height: 1400 } });
+    page.setDefaultTimeout(120_000);
     await page.goto(link);
     await page.goto(url);
     await page.getByText(awaited).first().waitFor();

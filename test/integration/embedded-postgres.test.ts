@@ -99,7 +99,9 @@ describe('embedded PostgreSQL', () => {
     const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 600']);
     onTestFinished(() => void parent.kill());
     const [line] = await once(parent.stdout, 'data');
-    await vi.waitFor(async () => expect(await commandLineOf(Number(line))).toBeUndefined());
+    await vi.waitFor(async () => expect(await commandLineOf(Number(line))).toBeUndefined(), {
+      timeout: 30_000,
+    });
     await writeFile(
       join(dataDir, 'cluster', 'postmaster.pid'),
       `${Number(line)}\n${dataDir}/cluster\n0\n1\n\n\n0 0\n`,

@@ -139,11 +139,14 @@ describe('the callback of a finished job', () => {
     expect(call?.body).toBe('{"status":"completed"}');
     const webhook = new Webhook(SIMULATOR_CREDENTIALS.callbackSecret);
     expect(() => webhook.verify(call?.body ?? '', call?.headers ?? {})).not.toThrow();
-    const entries = await vi.waitFor(async () => {
-      const log = await simulator.admin.requests({ operation: 'callback' });
-      expect(log.at(-1)).toMatchObject({ source: 'hie', sample: sample().key, status: 204, path: '' });
-      return log;
-    });
+    const entries = await vi.waitFor(
+      async () => {
+        const log = await simulator.admin.requests({ operation: 'callback' });
+        expect(log.at(-1)).toMatchObject({ source: 'hie', sample: sample().key, status: 204, path: '' });
+        return log;
+      },
+      { timeout: 30_000 },
+    );
     expect(JSON.stringify(entries)).not.toContain('secret-path');
   });
 

@@ -46,8 +46,9 @@ describe('each source, as it comes', () => {
     const attachments = pages.flatMap((page) => page.attachments);
     expect(attachments.length).toBeGreaterThan(0);
     expect(attachments.every(({ bytes }) => bytes.length > 0)).toBe(true);
-    await vi.waitFor(async () =>
-      expect(await simulator.admin.requests({ operation: 'callback' })).not.toEqual([]),
+    await vi.waitFor(
+      async () => expect(await simulator.admin.requests({ operation: 'callback' })).not.toEqual([]),
+      { timeout: 30_000 },
     );
   });
 

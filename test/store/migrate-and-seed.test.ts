@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
@@ -6,6 +7,8 @@ import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/a
 import { seedDemoAccount } from '../../src/exchange/accounts/seed.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+
+const MIGRATIONS = new URL('../../src/exchange/platform/database/migrations/', import.meta.url);
 
 let database: TestDatabase;
 let store: Store;
@@ -29,6 +32,11 @@ describe('migrating', () => {
     const stores = Array.from({ length: 3 }, () => createStore({ databaseUrl: url.href, poolMax: 2 }));
     await Promise.all(stores.map((each) => each.migrate()));
     await stores[0]?.migrate();
+    const migrated = new pg.Client({ connectionString: url.href });
+    await migrated.connect();
+    const { rows } = await migrated.query('select name from kysely_migration');
+    await migrated.end();
+    expect(rows.length).toBe(readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql')).length);
     await Promise.all(stores.map((each) => each.close()));
     await admin.query(`drop database ${name} with (force)`);
     await admin.end();

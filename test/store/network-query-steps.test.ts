@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { fc, test as property } from '@fast-check/vitest';
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -11,6 +10,7 @@ import {
   type SourceFailureKind,
   type SourcePage,
 } from '../../src/exchange/sources/connector.ts';
+import { closedGate } from '../support/gate.ts';
 import {
   createQueryEnvironment,
   observation,
@@ -120,20 +120,22 @@ describe('the end of an attempt', () => {
 describe('two steps on one attempt (one timed out and is still at it)', () => {
   /** A source that waits before the page of this number until the test lets it go on. */
   function heldPages(pages: SourcePage[], before = 0) {
-    let release: () => void = () => undefined;
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const asked = closedGate();
+    const held = closedGate();
     const scripted = sourceOf(pages);
     async function* slowly() {
       let number = 0;
       for await (const each of scripted.pagesFrom(0)) {
-        if (number++ === before) await held;
+        if (number++ === before) {
+          asked.open();
+          await held.passed;
+        }
         yield each;
       }
     }
     return {
-      release,
+      asked: asked.passed,
+      release: held.open,
       connector: { ...scripted, begin: async () => ({ kind: 'ready' as const, pages: slowly() }) },
     };
   }
@@ -143,6 +145,7 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
     const { step } = await begin();
     const late = heldPages(pages);
     const twin = runActivity(environment.activities(late.connector).askSource, step);
+    await late.asked;
     await runActivity(environment.activities(sourceOf(pages)).askSource, step);
     late.release();
     const failure = await failureOf(twin);
@@ -159,9 +162,11 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
     const { step } = await begin();
     const [slow, slower] = [heldPages(pages, 1), heldPages(pages, 0)];
     const other = runActivity(environment.activities(slower.connector).askSource, step);
-    await delay(50);
+    await slower.asked;
     const first = runActivity(environment.activities(slow.connector).askSource, step);
-    await vi.waitFor(async () => expect(await outcome(step.requestId)).toMatchObject({ documents: [{}] }));
+    await vi.waitFor(async () => expect(await outcome(step.requestId)).toMatchObject({ documents: [{}] }), {
+      timeout: 30_000,
+    });
     slower.release();
     expect(await failureOf(other)).toMatchObject({ type: SOURCE_FAILURE_TYPES.superseded });
     slow.release();
@@ -176,7 +181,7 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
     const late = heldPages(pages);
     const { askSource, recordFailedAttempt } = environment.activities(late.connector);
     const twin = runActivity(askSource, step);
-    await delay(50);
+    await late.asked;
     await runActivity(recordFailedAttempt, { ...step, reason: 'Given up on request', abandoned: false });
     late.release();
     await failureOf(twin);

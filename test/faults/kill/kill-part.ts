@@ -2,7 +2,7 @@ import type { TestStack } from '../../support/stack.ts';
 import type { Killable } from './holds.ts';
 import { until } from './until.ts';
 
-const RESTART_TIMEOUT_MS = 60_000;
+const RESTART_TIMEOUT_MS = 180_000;
 
 /** SIGKILL; resolves when the supervisor has the part running again. */
 export async function killPart(

@@ -23,7 +23,7 @@ import {
 } from './workload.ts';
 
 /** From the kill on: everything must have ended by then. */
-const END_TIMEOUT_MS = 120_000;
+const END_TIMEOUT_MS = 240_000;
 
 export interface RoundReport {
   account: StackAccount;

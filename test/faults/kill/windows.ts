@@ -20,7 +20,7 @@ export interface KillWindow {
   reached(scene: Scene): Promise<boolean>;
 }
 
-const REACHED_TIMEOUT_MS = 20_000;
+const REACHED_TIMEOUT_MS = 60_000;
 const soon = (check: () => Promise<boolean>) => until(check, { timeoutMs: REACHED_TIMEOUT_MS });
 
 /** Whether at least `least` rows of the account's queries are so. */
