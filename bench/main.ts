@@ -10,19 +10,20 @@ import { benchRecords, type RecordsBenchOptions } from './records/run.ts';
 
 const whole = (text: string): number => {
   const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('a whole number above 0');
+  if (!Number.isInteger(value) || value < 1)
+    throw new InvalidArgumentError('Expected a whole number above 0.');
   return value;
 };
 
 const program = new Command('npm run bench --').description(
-  'Measure side by side in one run; read the ratios, not the rates.',
+  'Measure two variants side by side in one run. Compare the ratios, not the absolute rates.',
 );
 program
   .command('query', { isDefault: true })
   .description('our three-source query against a bare workflow with the same source calls and the same SQL')
-  .option('--queries <n>', 'of each kind in a round', whole, 200)
+  .option('--queries <n>', 'queries of each variant per round', whole, 200)
   .option('--rounds <n>', 'rounds', whole, 3)
-  .option('--in-flight <n>', 'queries at once', whole, 40)
+  .option('--in-flight <n>', 'queries in flight', whole, 40)
   .option(
     '--sample <key>',
     `patient: ${loadSamplePatients()
@@ -73,7 +74,7 @@ program
     'bulk creates through the public interface of a whole stack against the bare floor: parse, COPY, stringify',
   )
   .option('--rows <n>', 'rows of the file', whole, 100_000)
-  .option('--rounds <n>', 'rounds, each with other people', whole, 2)
+  .option('--rounds <n>', 'rounds, each with other patients', whole, 2)
   .option('--profile <folder>', 'write a CPU profile of the worker')
   .option('--json', 'print the result as one JSON line')
   .action(async ({ json, ...options }: PublicBulkOptions & { json?: true }) => {
@@ -100,7 +101,7 @@ program
   .command('bulk-engine')
   .description('the steps of a bulk create alone, in one process, against the same floor')
   .option('--rows <n>', 'rows of the file', whole, 20_000)
-  .option('--rounds <n>', 'rounds, each with other people', whole, 3)
+  .option('--rounds <n>', 'rounds, each with other patients', whole, 3)
   .option('--json', 'print the result as one JSON line')
   .action(async ({ json, ...options }: { rows: number; rounds: number; json?: true }) => {
     const result = await benchBulk(options, (line) => process.stderr.write(`${line}\n`));
@@ -130,7 +131,12 @@ program
   .command('merge')
   .description('merging and reading a record against reading its deliveries; C-CDA against the bare library')
   .option('--sample <key>', 'patient', 'dannie-bogisich')
-  .option('--copies <n>', 'how many times over, each time as other things', whole, 10)
+  .option(
+    '--copies <n>',
+    'how many times the record is repeated, each time as different resources',
+    whole,
+    10,
+  )
   .option('--rounds <n>', 'rounds', whole, 3)
   .option('--bundle <file>', 'a Synthea bundle (.json.gz) instead of the sample')
   .option('--json', 'print the result as one JSON line')
@@ -191,10 +197,10 @@ program
   });
 program
   .command('gateway')
-  .description('GETs at gateways with and without the look-up of the key and the audit of reads')
+  .description('GETs at gateways with and without key look-up and read audit')
   .option('--rounds <n>', 'rounds', whole, 5)
-  .option('--seconds <n>', 'of each kind of request at each gateway in a round', whole, 3)
-  .option('--in-flight <n>', 'requests at once', whole, 32)
+  .option('--seconds <n>', 'duration per kind of request, gateway and round', whole, 3)
+  .option('--in-flight <n>', 'requests in flight', whole, 32)
   .option('--json', 'print the result as one JSON line')
   .action(async ({ json, ...options }: GatewayBenchOptions & { json?: true }) => {
     const result = await benchGateway(options, (line) => process.stderr.write(`${line}\n`));
@@ -206,7 +212,7 @@ program
     process.stdout.write(
       `${options.inFlight} in flight, median of ${options.rounds} rounds; load of the machine ${load.map((each) => each.toFixed(1)).join(' to ')}\n`,
     );
-    // Ratios are taken within a round, for what else the machine does changes from one to the next.
+    // Ratios are taken within a round, because other load on the machine varies between rounds.
     const barest = ({ request, round }: Measured) =>
       measured.find((each) => each.gateway === 'neither' && each.request === request && each.round === round);
     for (const { request, gateway } of measured.filter(({ round }) => round === 1)) {

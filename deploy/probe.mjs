@@ -1,11 +1,11 @@
-// Health check of a container: `node deploy/probe.mjs http://127.0.0.1:8080/ready` wants a 2xx answer,
-// `tcp://127.0.0.1:8083` wants somebody who listens. Plain JavaScript, because it runs every few seconds.
+// Health check of a container: `node deploy/probe.mjs http://127.0.0.1:8080/ready` expects a 2xx response,
+// `tcp://127.0.0.1:8083` expects an open port. Plain JavaScript, because it runs every few seconds.
 import { get } from 'node:http';
 import { connect } from 'node:net';
 
 const TIMEOUT_MS = 4_000;
 const target = new URL(process.argv[2] ?? '');
-setTimeout(() => fail('no answer in time'), TIMEOUT_MS).unref();
+setTimeout(() => fail('no response in time'), TIMEOUT_MS).unref();
 
 if (target.protocol === 'tcp:') {
   connect(Number(target.port), target.hostname)

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** CPU seconds by process; empty where /proc does not tell. */
+/** CPU seconds by process; empty without /proc. */
 export interface CpuSeconds {
   worker: number;
   gateway: number;
-  /** The server with all its backends, also those that have ended. */
+  /** The server with all its backends, including those that have ended. */
   postgres: number;
 }
 
@@ -41,7 +41,7 @@ function withChildren(pid: number | undefined): number {
 
 function statOf(pid: number | undefined) {
   try {
-    // After the name, which may hold blanks: state, parent, …; fields 14 to 17 are the times.
+    // After the name, which may contain spaces: state, parent, …; fields 14 to 17 are the times.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ').map(Number) ?? [];
     const [parent, user = 0, system = 0] = [fields[1], fields[11], fields[12]];
     return { parent, user, system, endedChildren: (fields[13] ?? 0) + (fields[14] ?? 0) };

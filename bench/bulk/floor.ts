@@ -9,9 +9,9 @@ import { RESULT_COLUMNS } from '../../src/shared/bulk-csv/result.ts';
 import { GENERATED_COLUMNS } from './generate.ts';
 
 /**
- * The least that any import does, in one pass: csv-parse to arrays, COPY of the same fields into one table with a
+ * The minimum work of any import, in one pass: csv-parse to arrays, COPY of the same fields into one table with a
  * primary key, csv-stringify of the same rows with a status. No rules, no matching, no checkpoints, no encryption.
- * Answers how long it took.
+ * Returns the duration in milliseconds.
  */
 export async function runFloor(client: pg.Client, csvFile: string, resultFile: string): Promise<number> {
   const columns = GENERATED_COLUMNS.map((_, index) => `c${index} text`).join(', ');

@@ -1,4 +1,4 @@
-/** Small, fast, the same on every machine (mulberry32). */
+/** A small and fast random generator with the same sequence on every machine (mulberry32). */
 function randomNumbers(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {
@@ -31,7 +31,7 @@ const CITIES: [city: string, state: string, zip: number][] = [
 
 export interface GenerateOptions {
   rows: number;
-  /** The same seed gives the same file; another one other people. Default 1. */
+  /** The same seed gives the same file, another seed other patients. Default 1. */
   seed?: number;
 }
 
@@ -44,7 +44,7 @@ export const GENERATED_COLUMNS = [
 ]; // biome-ignore format: as they belong together
 
 /**
- * A CSV file of made-up people in blocks of some 64 KiB: all rows valid, each another person, a few cells quoted.
+ * Generates a CSV file of fictitious patients in blocks of some 64 KiB: all rows valid, no patient twice, a few cells quoted.
  */
 export function* generateCsv({ rows, seed = 1 }: GenerateOptions): Generator<Buffer> {
   const random = randomNumbers(seed);

@@ -6,7 +6,7 @@ export interface HistoryTimes {
   events: number;
 }
 
-/** Where the time of a workflow went, as its history tells. */
+/** Time that a workflow spent in each activity type, from its history. */
 export async function readHistoryTimes(temporal: TemporalClient, workflowId: string): Promise<HistoryTimes> {
   const history = await temporal.workflow.getHandle(workflowId).fetchHistory();
   const events = history.events ?? [];

@@ -34,7 +34,7 @@ export interface ImportTimes {
 export interface BulkRound {
   floorMs: number;
   first: ImportTimes;
-  /** The same file again: everybody is known. */
+  /** The same file again: all patients exist. */
   again: ImportTimes;
   dryRun: ImportTimes;
 }
@@ -46,7 +46,7 @@ export interface BulkBenchResult {
   peakMemoryBytes: number;
 }
 
-/** The engine against the bare floor, alternately on one server; each round imports other people. */
+/** Measures the engine against the floor, alternating on one server; each round imports other patients. */
 export async function benchBulk(
   options: BulkBenchOptions,
   tell: (line: string) => void,
@@ -132,7 +132,7 @@ const seconds = (ms: number): string => `${(ms / 1000).toFixed(2)} s`;
 const phases = ({ uploadMs, checkMs, rowsMs, joinMs, totalMs }: ImportTimes): string =>
   `${seconds(totalMs)} (upload ${seconds(uploadMs)}, check ${seconds(checkMs)}, rows ${seconds(rowsMs)}, join ${seconds(joinMs)})`;
 
-/** Each call answers the milliseconds since the last one. */
+/** Returns a function; each call returns the milliseconds since the previous one. */
 function stopwatch(): () => number {
   let last = performance.now();
   return () => {

@@ -25,17 +25,17 @@ export interface PublicBulkOptions {
 
 /** Milliseconds by phase, from the first byte of the upload to the last one of the result at the caller. */
 export interface PublicImport {
-  /** The PUT, until its answer. */
+  /** The PUT, until its response. */
   uploadMs: number;
   checkMs: number;
   rowsMs: number;
   joinMs: number;
   downloadMs: number;
-  /** What is left of the total: between the steps, and until the caller asks the next time. */
+  /** The rest of the total: between the steps, and until the client's next poll. */
   betweenMs: number;
   totalMs: number;
   historyEvents: number;
-  /** Less moved by other work on the machine than times are. */
+  /** Less affected by other load on the machine than times are. */
   cpu: CpuSeconds;
   created: number;
   updated: number;
@@ -50,7 +50,7 @@ export interface PublicRound {
 export interface PublicBulkResult {
   options: PublicBulkOptions;
   rounds: PublicRound[];
-  /** Highest resident memory of each process after the warm-up began; undefined where /proc does not tell. */
+  /** Highest resident memory of each process after the warm-up began; undefined without /proc. */
   peakBytes: { worker?: number; gateway?: number };
 }
 
@@ -59,7 +59,7 @@ const END_TIMEOUT_MS = 600_000;
 
 /**
  * Bulk creates through the public interface of a whole stack (gateway, worker, PostgreSQL, Temporal as processes),
- * against the bare floor on the same PostgreSQL, by turns; each round imports other people, then the same again.
+ * against the floor on the same PostgreSQL, alternating; each round imports other patients, then the same file again.
  */
 export async function benchPublicBulk(
   options: PublicBulkOptions,
@@ -135,7 +135,7 @@ async function importFile(stack: TestStack, account: StackAccount, csvFile: stri
   };
 }
 
-/** The queries that follow are another matter, and would take time from the next import. */
+/** Cancels the post-import queries: they are not measured, and would slow down the next import. */
 async function stopSweep(stack: TestStack, account: StackAccount, requestId: string): Promise<void> {
   const hasBegun = ({ sweep }: { sweep?: unknown }) => sweep !== undefined;
   await untilStatus(stack, account, requestId, hasBegun, { timeoutMs: 60_000, everyMs: ASK_EVERY_MS });
@@ -146,7 +146,7 @@ async function stopSweep(stack: TestStack, account: StackAccount, requestId: str
     await new Promise((resolve) => setTimeout(resolve, 500));
 }
 
-/** A start may have made the bundle of the workflow code, which takes more memory than any work. */
+/** The start may have built the workflow bundle, which takes more memory than the work itself. */
 const forgetPeakOf = (pid: number | undefined): Promise<void> =>
   writeFile(`/proc/${pid}/clear_refs`, '5').catch(() => undefined);
 

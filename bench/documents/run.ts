@@ -11,7 +11,7 @@ export interface DocumentTimes {
   pdf: { oursMs: number; bareMs: number };
 }
 
-/** The samples' C-CDA documents, converted in this thread; the bare calls leave out all that makes them readable. */
+/** The samples' C-CDA documents, converted in this thread; the bare calls omit all formatting. */
 export async function benchDocuments(
   { rounds }: { rounds: number },
   say: (line: string) => void,
@@ -26,7 +26,7 @@ export async function benchDocuments(
       barePdf: () => barePdf(parsed(bytes)),
     };
     const times: Record<keyof typeof ways, number[]> = { html: [], bareHtml: [], pdf: [], barePdf: [] };
-    // The first round is for the compiler.
+    // The first round is a warm-up.
     for (let round = 0; round <= rounds; round += 1) {
       for (const name of Object.keys(ways) as (keyof typeof ways)[]) {
         const start = performance.now();

@@ -21,19 +21,19 @@ import { parseKeyRing } from '../../src/lib/key-ring.ts';
 
 const ID_HMAC_KEY = 'id-hmac-key-of-the-bench-only-000';
 
-/** What one gateway of the bench goes without. */
+/** The parts that one gateway of the benchmark runs without. */
 export interface Without {
   keyLookUp?: boolean;
   readAudit?: boolean;
 }
 
-/** The gateway's own parts with the two that are measured; only here can either be left out. */
+/** Assembles a gateway; only here can either of the two measured parts be left out. */
 export async function createBenchGateway(
   store: Store,
   dataKeys: string,
   without: Without,
 ): Promise<FastifyInstance> {
-  // As in production, but for where the lines go.
+  // As in production, except for the destination of the log.
   const logger = pino({ level: 'info' }, pino.destination({ dest: '/dev/null', sync: false }));
   const app = Fastify({ requestTimeout: 0, routerOptions: { ignoreTrailingSlash: true }, logger: false });
   app.decorateRequest('caller', null);
@@ -65,7 +65,7 @@ export async function createBenchGateway(
   return app;
 }
 
-/** As it was before decision 35: a key is asked for once in five seconds. */
+/** As before decision 35: a key is looked up once in five seconds. */
 function remembering(keys: KeyCheck): KeyCheck {
   const known = new Map<string, { holder: ReturnType<KeyCheck['byHash']>; untilMs: number }>();
   return {

@@ -20,21 +20,21 @@ export interface GatewayBenchOptions {
   inFlight: number;
 }
 
-/** Of one kind of request at one gateway in one round. */
+/** Results of one kind of request at one gateway in one round. */
 export interface Measured {
   request: string;
   gateway: string;
   round: number;
   requestsPerSecond: number;
-  /** Of the gateway's process, in milliseconds a request. */
+  /** CPU time of the gateway's process, in milliseconds per request. */
   gatewayCpuMs: number;
-  /** Of all processes of PostgreSQL, in milliseconds a request; NaN where /proc does not tell. */
+  /** CPU time of all PostgreSQL processes, in milliseconds per request; NaN without /proc. */
   postgresCpuMs: number;
 }
 
 export interface GatewayBenchResult {
   measured: Measured[];
-  /** Of the machine, when it began and ended. */
+  /** Load average of the machine at the beginning and the end. */
   load: [number, number];
 }
 
@@ -45,7 +45,7 @@ export const VARIANTS: Record<string, Without> = {
   neither: { keyLookUp: true, readAudit: true },
 };
 
-/** A cheap GET and one of a patient, at gateways with and without the look-up of the key and the audit of reads. */
+/** Measures a cheap GET and a GET of a patient at gateways with and without key look-up and read audit. */
 export async function benchGateway(
   { rounds, seconds, inFlight }: GatewayBenchOptions,
   tell: (line: string) => void,
@@ -81,7 +81,7 @@ export async function benchGateway(
       gateway: await ask<NodeJS.CpuUsage>(child, 'cpu'),
       postgresMs: await cpuOfPostgres(postgres.pid),
     });
-    // The first round is to warm up.
+    // The first round is a warm-up.
     for (let round = 0; round <= rounds; round += 1)
       for (const [name, path] of Object.entries(paths))
         for (const [variant, url] of Object.entries(urls)) {
@@ -117,7 +117,7 @@ export async function benchGateway(
   }
 }
 
-/** The account that sends, without a limit that it could reach. */
+/** Creates the client's account, with limits that it cannot reach. */
 async function prepare(store: Store, apiKey: string): Promise<{ facilityId: string }> {
   const { accountId, facilityId } = await seedDemoAccount(store, { apiKey });
   const settings = JSON.stringify({ limits: { requestsPerMinute: 10_000_000 } });
@@ -129,14 +129,14 @@ async function prepare(store: Store, apiKey: string): Promise<{ facilityId: stri
 
 async function addPatient(url: string, apiKey: string, facilityId: string): Promise<string> {
   const [sample] = loadSamplePatients();
-  if (sample === undefined) throw new Error('there are no sample patients');
+  if (sample === undefined) throw new Error('There are no sample patients');
   const { body } = await request(`${url}/medical/v1/patient?facilityId=${facilityId}`, {
     method: 'POST',
     headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
     body: JSON.stringify(sample.createBody),
   });
   const { id } = (await body.json()) as { id?: string };
-  if (id === undefined) throw new Error('the patient was not created');
+  if (id === undefined) throw new Error('The patient was not created');
   return id;
 }
 
@@ -147,7 +147,7 @@ async function ask<T>(child: ChildProcess, message: ServeOrder | 'cpu'): Promise
   return value as T;
 }
 
-/** Keeps so many requests going, and answers how many were answered. Throws at the first that is not 200. */
+/** Keeps this many requests in flight and returns how many were completed. Throws at the first response other than 200. */
 async function send(of: {
   url: string;
   path: string;

@@ -1,15 +1,15 @@
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createBenchGateway, type Without } from './assembly.ts';
 
-/** What the parent sends first. */
+/** The first message of the parent. */
 export interface ServeOrder {
   databaseUrl: string;
   dataKeys: string;
-  /** One gateway for each, all in this process: the parent loads one after the other. */
+  /** One gateway for each entry, all in this process; the parent puts load on one after the other. */
   variants: Record<string, Without>;
 }
 
-/** A process of the bench: gateways, and the CPU time of the process whenever the parent asks. */
+/** A process of the benchmark: runs the gateways, and reports its CPU time when the parent requests it. */
 process.on('message', (message: ServeOrder | 'cpu') => {
   if (message === 'cpu') process.send?.(process.cpuUsage());
   else void serve(message).then((urls) => process.send?.(urls));

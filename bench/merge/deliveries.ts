@@ -14,7 +14,7 @@ export interface SourceDelivery {
   resources: FhirResource[];
 }
 
-/** What the simulated sources hold of a sample. */
+/** The resources of a sample patient at the simulated sources. */
 export function deliveriesOfSample(sample: SamplePatient): SourceDelivery[] {
   const data = createSourceData();
   return (['hie', 'pharmacy', 'lab'] as const).map((source) => {
@@ -49,7 +49,7 @@ export function deliveriesOfBundle(file: string): SourceDelivery[] {
 const entriesOf = (bundle: Bundle<FhirResource>): FhirResource[] =>
   (bundle.entry ?? []).flatMap(({ resource }) => (resource === undefined ? [] : [resource]));
 
-/** The `copy`-th time over: other ids, and everything as many years earlier, so that nothing is the same thing. */
+/** The `copy`-th repetition: other ids, and all dates that many years earlier, so that no two resources are merged. */
 export function copyOf(resources: readonly FhirResource[], copy: number): CollectedResource[] {
   return resources.map((resource) => {
     const shifted = JSON.stringify(resource)

@@ -22,7 +22,7 @@ import { copyOf, deliveriesOfBundle, deliveriesOfSample, type SourceDelivery } f
 
 export interface MergeBenchOptions {
   sample: string;
-  /** How many times over, each time as other things. */
+  /** How many times the record is repeated, each time as different resources. */
   copies: number;
   rounds: number;
   /** A Synthea bundle (.json.gz) instead of the sample. */
@@ -32,19 +32,19 @@ export interface MergeBenchOptions {
 export interface MergeRound {
   deliveries: number;
   sizeBytes: number;
-  /** Every delivery read from the database, to text and back. */
+  /** Time to read every delivery from the database, to text and back. */
   floorMs: number;
   mergeMs: number;
-  /** Merged again with nothing new. */
+  /** Time to merge again without new deliveries. */
   againMs: number;
-  /** The whole record as a Bundle. */
+  /** Time to write the whole record as a Bundle. */
   bundleMs: number;
 }
 
 export interface MergeBenchResult {
   options: MergeBenchOptions;
   rounds: MergeRound[];
-  /** Of one document, by sample: the bare library's two calls, and ours. */
+  /** Times for one document of each sample: the bare library's two calls, and ours. */
   ccda: { sizeBytes: number; bareMs: number; oursMs: number }[];
   /** Highest resident memory of this process while it merged and wrote bundles. */
   peakMemoryBytes: number;
@@ -52,7 +52,7 @@ export interface MergeBenchResult {
 
 const PAGE = 500;
 
-/** Merging and reading a record against reading its deliveries and nothing else, on one server. */
+/** Measures merging and reading a record against only reading its deliveries, on one server. */
 export async function benchMerge(
   options: MergeBenchOptions,
   tell: (line: string) => void,
@@ -106,7 +106,7 @@ export async function benchMerge(
 
 function sampleOf(key: string) {
   const sample = loadSamplePatients().find((each) => each.key === key);
-  if (sample === undefined) throw new Error(`there is no sample ${key}`);
+  if (sample === undefined) throw new Error(`There is no sample patient ${key}`);
   return sample;
 }
 
@@ -168,7 +168,7 @@ async function deliver(
   }
 }
 
-/** The floor: every delivery once through the driver, to text and back. */
+/** The floor: reads every delivery once through the driver, to text and back. */
 async function readAll(store: Store, accountId: string, patientId: string) {
   let [deliveries, sizeBytes] = [0, 0];
   let after = { source: '', resource_type: '', source_id: '' };
@@ -214,7 +214,7 @@ async function writeBundle(store: Store, accountId: string, patientId: string): 
   return length;
 }
 
-/** The median of five, the library and ours by turns. */
+/** The median of five, alternating between the library and ours. */
 function convertBoth(bytes: Buffer) {
   const xml = bytes.toString('utf8');
   const [bare, ours]: [number[], number[]] = [[], []];

@@ -17,7 +17,7 @@ export interface SampleRecording {
 
 export type BareActivities = ReturnType<typeof createBareActivities>;
 
-/** The same source calls and the same SQL as our sources make, with nothing around them. */
+/** The same source calls and SQL statements as our source steps, without anything else. */
 export function createBareActivities(deps: {
   pool: pg.Pool;
   recordings: ReadonlyMap<string, SampleRecording>;
@@ -26,7 +26,7 @@ export function createBareActivities(deps: {
   return {
     async askBare(input: BareInput & { source: SourceType }): Promise<void> {
       const recorded = deps.recordings.get(input.sample);
-      if (recorded === undefined) throw new Error('nothing was recorded');
+      if (recorded === undefined) throw new Error('Nothing was recorded');
       const { calls, statements } = recorded.bySource[input.source];
       await replayCalls(calls, dispatcher);
       const ids = new Map([

@@ -58,7 +58,7 @@ export async function startEnvironment() {
     },
   });
   const simulatorUrl = `http://127.0.0.1:${port}`;
-  // Sources that answer at once.
+  // The sources respond synchronously.
   await createSimulatorAdmin(simulatorUrl).changeSettings({ hie: { async: false, callback: false } });
 
   const dataKeys = `bench:${randomBytes(32).toString('base64')}`;

@@ -16,7 +16,7 @@ export interface RecordedStatement {
   values: unknown[];
 }
 
-/** What one source of one query asked of the source and of PostgreSQL, in order. */
+/** The requests and SQL statements of one source of one query, in order. */
 export interface Recording {
   calls: RecordedCall[];
   statements: RecordedStatement[];
@@ -24,14 +24,14 @@ export interface Recording {
 
 const current = new AsyncLocalStorage<Recording>();
 
-/** Notes the source calls and the SQL of `work`. */
+/** Records the source calls and the SQL of `work`. */
 export async function record(work: () => Promise<unknown>): Promise<Recording> {
   const recording: Recording = { calls: [], statements: [] };
   await current.run(recording, work);
   return recording;
 }
 
-/** For an undici dispatcher: notes each request. */
+/** For an undici dispatcher: records each request. */
 export const callRecorder: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
   const { origin, path, method, headers, body } = options;
   const text = typeof body === 'string' || Buffer.isBuffer(body) ? body.toString() : undefined;
@@ -39,7 +39,7 @@ export const callRecorder: Dispatcher.DispatcherComposeInterceptor = (dispatch) 
   return dispatch(options, handler);
 };
 
-/** Notes each statement of every pg client of this process from now on. */
+/** From now on, records each statement of every pg client of this process. */
 export function recordStatements(): void {
   const prototype = pg.Client.prototype as unknown as { query: (...args: unknown[]) => unknown };
   const { query } = prototype;
@@ -51,7 +51,7 @@ export function recordStatements(): void {
   };
 }
 
-/** Makes the recorded source calls again and parses what comes. */
+/** Repeats the recorded source calls and parses the responses. */
 export async function replayCalls(calls: readonly RecordedCall[], dispatcher: Dispatcher): Promise<void> {
   for (const { origin, path, method, headers, body } of calls) {
     const answer = await request(new URL(path, origin), {
@@ -60,14 +60,14 @@ export async function replayCalls(calls: readonly RecordedCall[], dispatcher: Di
       body,
       dispatcher,
     });
-    if (answer.statusCode >= 300) throw new Error(`the source answered ${answer.statusCode}`);
+    if (answer.statusCode >= 300) throw new Error(`The source answered ${answer.statusCode}`);
     JSON.parse(await answer.body.text());
   }
 }
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
-/** Runs the recorded statements again with other ids: the given ones, and new ones for what was made on the way. */
+/** Repeats the recorded statements with other ids: the given ones, and new ones for rows that the statements created. */
 export async function replayStatements(
   statements: readonly RecordedStatement[],
   pool: pg.Pool,

@@ -12,7 +12,7 @@ import { type Environment, startEnvironment } from './environment.ts';
 import { type Recording, record, recordStatements } from './recording.ts';
 
 export interface QueryBenchOptions {
-  /** Queries of each kind in a round. */
+  /** Queries of each variant per round. */
   queries: number;
   rounds: number;
   inFlight: number;
@@ -21,7 +21,7 @@ export interface QueryBenchOptions {
 
 export interface Measured {
   queriesPerSecond: number;
-  /** User and system CPU of the process with client and worker, per query. */
+  /** User and system CPU time per query, of the process with client and worker. */
   cpuSecondsPerQuery: number;
 }
 
@@ -29,12 +29,12 @@ export interface QueryBenchResult {
   options: QueryBenchOptions;
   ours: Measured[];
   bare: Measured[];
-  /** History events of one query and of one bare workflow. */
+  /** Number of history events of one query and of one bare workflow. */
   events: { ours: number; bare: number };
   resources: number;
 }
 
-/** Our query against a bare workflow with the same source calls and the same SQL, round by round on one server. */
+/** Measures our query against a bare workflow with the same source calls and SQL, alternating on one server. */
 export async function benchQueries(
   options: QueryBenchOptions,
   tell: (line: string) => void,
@@ -42,7 +42,7 @@ export async function benchQueries(
   recordStatements();
   const env = await startEnvironment();
   try {
-    // Twice: the first fetches what later ones find in memory (capabilities).
+    // Twice: the first query fetches what is cached later (capabilities).
     await recordSample(env, options.sample);
     const resources = await recordSample(env, options.sample);
     await ours(env, options.sample, 20, options.inFlight);
@@ -65,10 +65,10 @@ export async function benchQueries(
 const describe = ({ queriesPerSecond, cpuSecondsPerQuery }: Measured): string =>
   `${queriesPerSecond.toFixed(1)} queries/s, ${(cpuSecondsPerQuery * 1000).toFixed(0)} ms CPU`;
 
-/** Patients without matching keys, so that one person may stand for many. */
+/** Creates patients without matching keys, so that one sample can be used for all of them. */
 async function preparePatients(env: Environment, key: string, count: number): Promise<string[]> {
   const sample = loadSamplePatients().find((patient) => patient.key === key);
-  if (sample === undefined) throw new Error(`there is no sample patient ${key}`);
+  if (sample === undefined) throw new Error(`There is no sample patient ${key}`);
   const { accountId, facilityId } = env.account;
   const content = {
     ...normaliseDemographics(patientDemographicsSchema.parse(sample.createBody)),
@@ -108,10 +108,10 @@ async function prepareQuery(env: Environment, patientId: string) {
   );
 }
 
-/** Runs the three source steps of one query outside Temporal and notes their calls and SQL. */
+/** Runs the three source steps of one query outside Temporal and records their calls and SQL. */
 async function recordSample(env: Environment, sample: string): Promise<number> {
   const [patientId] = await preparePatients(env, sample, 1);
-  if (patientId === undefined) throw new Error('no patient');
+  if (patientId === undefined) throw new Error('No patient was created');
   const { requestId } = await prepareQuery(env, patientId);
   const bySource = {} as Record<SourceType, Recording>;
   let resources = 0;
@@ -161,7 +161,7 @@ async function countEvents(handle: {
   return (await handle.fetchHistory()).events?.length ?? 0;
 }
 
-/** Keeps `inFlight` pieces of work going until all are done. */
+/** Keeps `inFlight` calls of the work running until all are done. */
 async function measure<T>(
   items: readonly T[],
   inFlight: number,

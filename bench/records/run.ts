@@ -13,21 +13,21 @@ export interface RecordsBenchOptions {
   rounds: number;
 }
 
-/** Of one sample's summary; medians in milliseconds. */
+/** Times of one sample's summary; medians in milliseconds. */
 export interface RecordsBenchResult {
   sample: string;
   resources: number;
   rows: number;
-  /** Making the parts of the resources; the floor: the same resources to text. */
+  /** Building the parts from the resources; floor: the same resources to text. */
   partsMs: number;
   partsFloorMs: number;
   htmlMs: number;
   pdfMs: number;
-  /** The bare library: the same texts, one below the other, with no table, tag or heading. */
+  /** The bare library: the same texts one below the other, without tables, tags or headings. */
   pdfFloorMs: number;
 }
 
-/** Each sample's record as html and pdf, against the bare calls that any conversion has to make. */
+/** Measures each sample's record as html and pdf against the bare calls that any conversion needs. */
 export async function benchRecords(
   { rounds }: RecordsBenchOptions,
   tell: (line: string) => void,
@@ -38,7 +38,7 @@ export async function benchRecords(
     const parts = await gather(partsOf(resources));
     const taken = async (work: () => Promise<unknown>): Promise<number> => {
       const times: number[] = [];
-      // The first is to warm up.
+      // The first round is a warm-up.
       for (let round = 0; round <= rounds; round += 1) {
         const startedMs = performance.now();
         await work();
@@ -64,7 +64,7 @@ export async function benchRecords(
 const partsOf = (resources: readonly ConsolidatedResource[]): AsyncIterable<SummaryPart> =>
   summarise(readerOf(resources), { filter: {}, madeAt: new Date() });
 
-/** What the sources hold, as the record would give it; nothing is merged. */
+/** The resources of the sources in the form of the record, unmerged. */
 function resourcesOf(sample: SamplePatient): ConsolidatedResource[] {
   const all = deliveriesOfSample(sample).flatMap(({ source, resources }) =>
     resources.map((content) => ({

@@ -12,7 +12,7 @@ export interface BulkSoakOptions {
   keep?: true;
 }
 
-/** `npm run soak -- bulk`: one file undisturbed, and with the worker and PostgreSQL killed; how it went, on stdout. */
+/** `npm run soak -- bulk`: imports one file undisturbed, then with the worker and PostgreSQL killed, and prints the outcome. */
 export async function soakBulk(options: BulkSoakOptions): Promise<void> {
   const print = (line: string): void => void process.stdout.write(`${line}\n`);
   const rows = Number(options.rows);
@@ -32,7 +32,8 @@ export async function soakBulk(options: BulkSoakOptions): Promise<void> {
         `after ${killedAt.worker} rows and PostgreSQL after ${killedAt.postgres}.`,
     );
     for (const fault of faults) print(color.red(`✗ ${fault}`));
-    if (faults.length === 0) print(color.green('✓ The same result, the same patients, each queried once.'));
+    if (faults.length === 0)
+      print(color.green('✓ Same result and same patients, and each patient was queried once.'));
     process.exitCode = faults.length === 0 ? 0 : 1;
   } finally {
     await stack.stop();

@@ -17,7 +17,7 @@ export interface KillSoakOptions {
   keep?: true;
 }
 
-/** `npm run soak`: kills parts of a working stack at seeded moments and judges what comes of the work. */
+/** `npm run soak`: kills parts of a working stack at seeded moments and checks the outcome of the work. */
 export async function soakKills(options: KillSoakOptions, refuse: (why: string) => never): Promise<void> {
   const parts = KILLABLE.filter((part) => options.part === 'all' || options.part === part);
   const windows = KILL_WINDOWS.filter(({ name }) => name.includes(options.window ?? ''));
@@ -38,7 +38,7 @@ export async function soakKills(options: KillSoakOptions, refuse: (why: string) 
   const reports: RoundReport[] = [];
   try {
     const undisturbed = await runUndisturbed(stack);
-    print(`Undisturbed: all ended after ${undisturbed.seconds} s`);
+    print(`Without kills, all queries ended after ${undisturbed.seconds} s`);
     for (const [index, kill] of kills.entries()) {
       if (interrupted.signal.aborted) break;
       const report = await runRound(stack, kill, undisturbed);

@@ -10,12 +10,14 @@ const program = new Command('npm run soak --').description(
 
 program
   .command('kills', { isDefault: true })
-  .description('SIGKILL parts of a running stack at seeded moments; every query must end as it would have.')
+  .description(
+    'SIGKILL parts of a running stack at seeded moments; every query must end as it would have ended otherwise.',
+  )
   .option('--rounds <n>', 'kills of each part', '20')
   .option('--part <name>', `${KILLABLE.join(', ')} or all`, 'all')
-  .option('--seed <n>', 'the same seed plans the same kills', '1')
+  .option('--seed <n>', 'seed; the same seed gives the same kills', '1')
   .option('--window <text>', 'only moments whose name contains this')
-  .option('--keep', 'leave the data folder, with all logs, behind')
+  .option('--keep', 'keep the data folder with all logs')
   .action((options: KillSoakOptions) => soakKills(options, (why) => program.error(why)));
 
 program
@@ -25,10 +27,10 @@ program
   )
   .option('--patients <n>', 'patients of the larger cohort', '10000')
   .option('--per-minute <n>', 'limit of queries per minute; monitoring may use 80 % of it', '12000')
-  .option('--kills <n>', 'of the worker', '2')
-  .option('--accepted-only', 'the queries are accepted but not carried out: only the runs are looked at')
-  .option('--minutes <n>', 'give up after', '60')
-  .option('--keep', 'leave the data folder, with all logs, behind')
+  .option('--kills <n>', 'how often the worker is killed', '2')
+  .option('--accepted-only', 'accept the queries without running them: only the monitoring runs are checked')
+  .option('--minutes <n>', 'time limit in minutes', '60')
+  .option('--keep', 'keep the data folder with all logs')
   .action((options: MonitoringSoakOptions) => soakMonitoring(options));
 
 program
@@ -37,9 +39,9 @@ program
     'One CSV twice: undisturbed, and while the worker and PostgreSQL are killed; the same must come of it.',
   )
   .option('--rows <n>', 'rows of the file', '100000')
-  .option('--to-query <n>', 'patients of it who have not opted out of queries', '500')
-  .option('--minutes <n>', 'give up a step after', '20')
-  .option('--keep', 'leave the data folder, with all logs, behind')
+  .option('--to-query <n>', 'patients in the file who have not opted out of queries', '500')
+  .option('--minutes <n>', 'time limit of each step in minutes', '20')
+  .option('--keep', 'keep the data folder with all logs')
   .action((options: BulkSoakOptions) => soakBulk(options));
 
 await program.parseAsync();

@@ -14,7 +14,7 @@ export interface MonitoringSoakOptions {
   keep?: true;
 }
 
-/** `npm run soak -- monitoring`: two cohorts monitored while the worker is killed; how it went, on stdout. */
+/** `npm run soak -- monitoring`: monitors two cohorts while the worker is killed, and prints the outcome. */
 export async function soakMonitoring(options: MonitoringSoakOptions): Promise<void> {
   const print = (line: string): void => void process.stdout.write(`${line}\n`);
   const dataDir = await mkdtemp(join(tmpdir(), 'exchange-soak-'));
@@ -45,7 +45,7 @@ export async function soakMonitoring(options: MonitoringSoakOptions): Promise<vo
         `at most ${inOneMinute} in one minute, ${allowedInOneMinute} allowed.`,
     );
     for (const fault of faults) print(color.red(`✗ ${fault}`));
-    if (faults.length === 0) print(color.green('✓ Each patient once.'));
+    if (faults.length === 0) print(color.green('✓ Each patient was queried once.'));
     process.exitCode = faults.length === 0 ? 0 : 1;
   } finally {
     await stack.stop();

@@ -3,7 +3,7 @@ import type { Killable } from '../../test/faults/kill/holds.ts';
 import type { RoundReport } from '../../test/faults/kill/round.ts';
 import type { KillWindow } from '../../test/faults/kill/windows.ts';
 
-/** One line for one kill. */
+/** Renders one kill as a line. */
 export function renderRound(number: number, of: number, report: RoundReport): string {
   const mark = report.faults.length > 0 ? color.red('✗') : report.hit ? color.green('✓') : color.yellow('–');
   const { part = '', window = '', seconds, unanswered, repeats } = report;
@@ -14,7 +14,7 @@ export function renderRound(number: number, of: number, report: RoundReport): st
   ].join('');
 }
 
-/** How often each part was killed in each moment. */
+/** Renders a table of how often each part was killed at each moment. */
 export function renderCoverage(
   reports: readonly RoundReport[],
   parts: readonly Killable[],
@@ -22,7 +22,7 @@ export function renderCoverage(
 ): string {
   const hits = (part: Killable, window: string) =>
     reports.filter((report) => report.part === part && report.window === window && report.hit).length;
-  const header = `${'Killed in this moment'.padEnd(60)}${parts.map((part) => part.padStart(11)).join('')}`;
+  const header = `${'Killed at this moment'.padEnd(60)}${parts.map((part) => part.padStart(11)).join('')}`;
   const lines = windows.map(
     ({ name }) =>
       `${name.padEnd(60)}${parts.map((part) => String(hits(part, name) || '–').padStart(11)).join('')}`,
@@ -37,11 +37,11 @@ export function renderSummary(reports: readonly RoundReport[]): string {
   const seconds = reports.map((report) => report.seconds).sort((left, right) => left - right);
   const median = seconds[Math.floor(seconds.length / 2)] ?? 0;
   const text =
-    `${reports.length} kills, ${sum(({ hit }) => (hit ? 1 : 0))} of them in the planned moment; ` +
-    `${sum(({ unanswered }) => unanswered)} calls left unanswered and made again, ` +
+    `${reports.length} kills, ${sum(({ hit }) => (hit ? 1 : 0))} of them at the planned moment; ` +
+    `${sum(({ unanswered }) => unanswered)} calls got no response and were repeated, ` +
     `${sum(({ repeats }) => repeats)} webhooks repeated under their id; ` +
     `all ended ${median} s after the kill (median), ${seconds.at(-1) ?? 0} s at most. `;
   return faulty === 0
-    ? color.green(`✓ ${text}Everything as it must be.`)
-    : color.red(`✗ ${text}${faulty} rounds are not as they must be.`);
+    ? color.green(`✓ ${text}All checks passed.`)
+    : color.red(`✗ ${text}Checks failed in ${faulty} rounds.`);
 }

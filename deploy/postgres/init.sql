@@ -1,9 +1,9 @@
--- Runs once, by psql, when the database folder is empty: a role and databases for us, a role and databases for
--- Temporal, neither able to read the other's. Passwords come from the secret files.
+-- Run once by psql, when the database folder is empty. Creates a role and a database for the exchange, and a role and
+-- databases for Temporal; neither role can read the other's databases. Passwords come from the secret files.
 \set exchange_password `cat /run/secrets/exchange-db-password`
 \set temporal_password `cat /run/secrets/temporal-db-password`
 
--- The roles of row-level security; made here, so that our own login need not be able to make roles.
+-- The roles of row-level security, created here so that our own login does not need the right to create roles.
 CREATE ROLE exchange_app NOLOGIN;
 CREATE ROLE exchange_system NOLOGIN;
 CREATE ROLE exchange LOGIN PASSWORD :'exchange_password';

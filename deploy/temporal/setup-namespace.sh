@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the namespace, sets how long closed workflows are kept, and registers the search attributes. Safe to run again.
-# TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE are read by the CLI too.
+# Creates the namespace, sets the retention of closed workflows, and registers the search attributes. Safe to run again.
+# The CLI reads TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE too.
 set -eu
 
 tries=0
@@ -19,7 +19,7 @@ else
   temporal operator namespace create --namespace "$TEMPORAL_NAMESPACE" --retention "$RETENTION"
 fi
 
-# A new namespace is known to all parts of the server within seconds; those that exist stay as they are.
+# Repeated, because a new namespace takes some seconds to reach all parts of the server. Existing attributes are kept.
 attributes="AccountId=Keyword RequestId=Keyword QueryStatus=Keyword Sources=KeywordList"
 tries=0
 for attribute in $attributes; do

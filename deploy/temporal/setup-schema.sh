@@ -1,5 +1,5 @@
 #!/bin/sh
-# Brings Temporal's two databases to the schema of this image's version. Safe to run again.
+# Migrates Temporal's two databases to the schema of this image's version. Safe to run again.
 set -eu
 
 SQL_PASSWORD="$(cat /run/secrets/temporal-db-password)"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The server reads its password from the environment only.
+# The server can read its password only from the environment.
 set -eu
 
 POSTGRES_PWD="$(cat /run/secrets/temporal-db-password)"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The codec server's path is a secret, so the address by which the browser asks it is put together here.
+# The codec server's path is a secret, so the address that the browser uses is composed here.
 set -eu
 
 TEMPORAL_CODEC_ENDPOINT="$CODEC_ORIGIN/$(cat /run/secrets/codec-path-secret)"
