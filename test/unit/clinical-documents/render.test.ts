@@ -147,7 +147,7 @@ describe('odd documents', () => {
         `<ClinicalDocument><component><nonXMLBody><text ${attributes}>${content}</text></nonXMLBody></component></ClinicalDocument>`,
       );
     expect(await other('mediaType="application/pdf" representation="B64"', 'JVBERi0=')).toContain(
-      'file of the type application/pdf',
+      'file of type application/pdf',
     );
     expect(await other('mediaType="text/plain" representation="B64"', 'SGVsbG8=')).toContain('<p>Hello</p>');
   });
