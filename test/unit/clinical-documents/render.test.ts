@@ -99,7 +99,7 @@ describe('odd documents', () => {
   test.each<[string, string | Uint8Array, Rendering]>([
     ['empty', '', { kind: 'not-xml' }],
     ['a PDF', '%PDF-1.7 …', { kind: 'not-xml' }],
-    ['other XML', '<note/>', refused('no C-CDA')],
+    ['other XML', '<note/>', refused('not a C-CDA document')],
     ['not well-formed', ccda('<paragraph>'), refused('not well-formed')],
     ['cut short', ccda('x').slice(0, -20), refused('not well-formed')],
     ['a DTD', ccda('x', { declaration: '<!DOCTYPE x [<!ENTITY a "b">]>' }), refused('document type')],
