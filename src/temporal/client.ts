@@ -18,9 +18,9 @@ export type TemporalClient = Client & { readonly connection: Connection };
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
- * A client whose payloads are encrypted with the key ring. With `lazy` it connects at the first call, so that a
- * process can start and answer while Temporal is down; without, it throws when the server cannot be reached.
- * Close it by `client.connection.close()`.
+ * Creates a client that encrypts payloads with the key ring. With `lazy`, it connects at the first call, so that a process
+ * can start and respond while Temporal is down; otherwise this throws when the server cannot be reached. Close it with
+ * `client.connection.close()`.
  */
 export async function createTemporalClient(
   config: TemporalConfig,
@@ -33,7 +33,7 @@ export async function createTemporalClient(
   return Object.assign(client, { connection });
 }
 
-/** What the client's and the workers' connection have in common. */
+/** Connection options shared by clients and workers. */
 export const temporalConnectionOptions = (config: TemporalConfig) => ({
   address: config.TEMPORAL_ADDRESS,
   tls: config.TEMPORAL_TLS || config.TEMPORAL_API_KEY !== undefined,

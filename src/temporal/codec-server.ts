@@ -7,24 +7,24 @@ import { createEncryptionCodec } from './codec.ts';
 
 export interface CodecServerOptions {
   keyRing: KeyRing;
-  /** Origins of the Temporal UI. Asked at each request, for the UI may get its port later than this server. */
+  /** Origins of the Temporal UI. Read for each request, because the UI may get its port after this server has started. */
   allowedOrigins: () => readonly string[];
-  /** Unguessable first segment of the path: who knows the address may decode. */
+  /** Unguessable first segment of the path; anyone who knows the address can decode payloads. */
   pathSecret: string;
   host: string;
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   port: number;
 }
 
 export interface CodecServer {
-  /** For the UI's `--ui-codec-endpoint` and the CLI's `--codec-endpoint`; holds the secret, so never log it. */
+  /** Value for the UI's `--ui-codec-endpoint` and the CLI's `--codec-endpoint`. Contains the secret, so never log it. */
   endpoint: string;
   close(): Promise<void>;
 }
 
-/** Of the UI 2.54; Authorization-Extras carries the id token when the UI is told to pass its login on. */
+/** Headers that UI 2.54 sends. Authorization-Extras contains the id token if the UI is configured to pass its login on. */
 const UI_HEADERS = 'content-type, x-namespace, authorization, authorization-extras';
-/** Temporal's largest message is 4 MB; base64 makes 4/3 of it. */
+/** Temporal's largest message is 4 MB; base64 makes it a third larger. */
 export const CODEC_BODY_BYTES_MAX = 6 * 1024 * 1024;
 
 export const NO_PAYLOADS = { error: 'The body is not {"payloads": [...]}' };
@@ -36,9 +36,9 @@ const payloadsSchema = z.object({
 });
 
 /**
- * Lets the Temporal UI show what workers encrypted: `POST /<secret>/decode` (the UI appends
- * `?preserveStorageRefs=true`; there are no such references here). There is no `/encode`: nobody has a reason to
- * write into workflows by hand. A payload that cannot be decrypted comes back as it is. Nothing is logged.
+ * Decodes payloads for the Temporal UI: `POST /<secret>/decode`. (The UI appends `?preserveStorageRefs=true`; we have no
+ * such references.) There is no `/encode`, because input to workflows is never entered by hand. A payload that cannot be
+ * decrypted is returned unchanged. Nothing is logged.
  */
 export async function createCodecServer(options: CodecServerOptions): Promise<CodecServer> {
   const decode = createDecoder(options.keyRing);
@@ -51,7 +51,9 @@ export async function createCodecServer(options: CodecServerOptions): Promise<Co
     reply.headers({ 'cache-control': 'no-store', vary: 'Origin' });
     if (origin === undefined) return; // not a browser
     if (!options.allowedOrigins().includes(origin))
-      return reply.code(403).send({ error: 'This page may not have payloads decoded' });
+      return reply
+        .code(403)
+        .send({ error: 'This origin is not allowed to decode payloads; see CODEC_ALLOWED_ORIGIN' });
     reply.headers({ 'access-control-allow-origin': origin, 'access-control-allow-credentials': 'true' });
   });
 
@@ -80,7 +82,10 @@ export async function createCodecServer(options: CodecServerOptions): Promise<Co
   return { endpoint: `${address}/${options.pathSecret}`, close: () => app.close() };
 }
 
-/** Answers the body of a decode request; undefined when it is not one. A payload that does not decrypt stays as it is. */
+/**
+ * Creates a function that decodes the body of a decode request. It returns undefined for any other body, and leaves
+ * payloads unchanged that cannot be decrypted.
+ */
 export function createDecoder(keyRing: KeyRing): (body: unknown) => Promise<unknown> {
   const codec = createEncryptionCodec(keyRing);
   return async (body) => {
@@ -94,7 +99,7 @@ export function createDecoder(keyRing: KeyRing): (body: unknown) => Promise<unkn
   };
 }
 
-/** Compares in constant time, whatever the lengths. */
+/** Compares two strings of any length in constant time. */
 export function isSame(given: string, wanted: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(wanted));
@@ -102,7 +107,7 @@ export function isSame(given: string, wanted: string): boolean {
 
 type PayloadJson = z.infer<typeof payloadsSchema>['payloads'][number];
 
-/** Protobuf's JSON form: bytes are base64. */
+/** Converts from Protobuf's JSON form, in which bytes are base64. */
 const fromJson = ({ metadata, data }: PayloadJson): Payload => ({
   metadata: Object.fromEntries(
     Object.entries(metadata ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64')]),

@@ -6,12 +6,12 @@ import { Payload as PayloadMessage } from './proto.ts';
 const ENCODING = 'binary/encrypted';
 const ENCODING_KEY = 'encoding';
 const KEY_ID_KEY = 'encryption-key-id';
-/** Binds the ciphertext to its use: an encrypted blob put into a payload does not decrypt. */
+/** Binds the ciphertext to its use, so that an encrypted blob does not decrypt as a payload. */
 const PURPOSE = 'temporal-payload';
 
 /**
- * Encrypts every payload, with its metadata, before it leaves the process. The key id stands in the metadata, so
- * that histories written before a rotation stay readable. Payloads in another encoding pass through unchanged.
+ * Encrypts every payload, including its metadata, before it leaves the process. The metadata of the result contains the key
+ * id, so that histories written before a key rotation stay readable. Payloads in another encoding are not changed.
  */
 export function createEncryptionCodec(keyRing: KeyRing): PayloadCodec {
   return {
@@ -25,7 +25,7 @@ function encrypt(payload: Payload, keyRing: KeyRing): Payload {
   return { metadata: { [ENCODING_KEY]: encode(ENCODING), [KEY_ID_KEY]: encode(keyId) }, data: sealed };
 }
 
-/** Throws DecryptionError when the key ring lacks the key or the data was changed. */
+/** Throws DecryptionError when the key is not in the key ring or the data was changed. */
 function decrypt(payload: Payload, keyRing: KeyRing): Payload {
   if (textOf(payload, ENCODING_KEY) !== ENCODING) return payload;
   const plain = keyRing.open(textOf(payload, KEY_ID_KEY), payload.data ?? new Uint8Array(), PURPOSE);

@@ -6,7 +6,7 @@ import { createEncryptionCodec } from './codec.ts';
 /** Also given to the workflow bundler, so that failures raised inside a workflow are encoded too. */
 export const FAILURE_CONVERTER_PATH = fileURLToPath(new URL('./failure-converter.cjs', import.meta.url));
 
-/** One data converter for clients, workers, replay and tools: payloads and failures are unreadable in Temporal. */
+/** Creates the data converter for clients, workers, replay and tools. It encrypts payloads and failures. */
 export function createDataConverter(keyRing: KeyRing): DataConverter {
   return { failureConverterPath: FAILURE_CONVERTER_PATH, payloadCodecs: [createEncryptionCodec(keyRing)] };
 }

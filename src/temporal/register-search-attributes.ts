@@ -9,9 +9,9 @@ const INDEXED_TYPES = {
 } as const;
 
 /**
- * Registers the search attributes with the namespace; those that exist stay. A start that names an attribute
- * which is not registered fails, so run this before workers and gateways start.
- * Throws when one exists with another type: the namespace belongs to something else.
+ * Registers the missing search attributes in the namespace. Run it before workers and gateways start, because starting a
+ * workflow with an unregistered attribute fails. Throws when an attribute exists with another type, which means that
+ * another application uses the namespace.
  */
 export async function registerSearchAttributes(connection: Connection, namespace: string): Promise<void> {
   const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });

@@ -3,9 +3,9 @@ import type { Logger } from '../lib/logger.ts';
 import { createSdkLogger } from './sdk-logger.ts';
 
 /**
- * Once per process that runs workers, before anything else of the SDK: its logs, those of the native core included,
- * go through ours; signals are left to our own shutdown, which also closes what the SDK does not know of.
- * With `metricsAddress` (host:port) the SDK serves its own metrics there (slots, pollers, latencies by task queue).
+ * Configures the SDK's runtime. Call it once in each process that runs workers, before using the SDK. All logs, including
+ * those of the native core, go to our logger. Our own shutdown handles process signals, because it also closes resources
+ * that the SDK does not know. With `metricsAddress` (host:port), the SDK serves its metrics there (slots, pollers, latencies).
  */
 export function installTemporalRuntime(logger: Logger, metricsAddress?: string): Runtime {
   return Runtime.install({

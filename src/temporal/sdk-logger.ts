@@ -8,14 +8,13 @@ import type { Logger } from '../lib/logger.ts';
 
 const PINO_LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
 
-/** Ids, states, codes: one word. Anything that could be a sentence, and so a name, is left out. */
+/** Matches single words, such as ids, states and codes. Sentences may contain names, so they do not match. */
 const TOKEN = /^[\w./:@+-]{1,200}$/;
 
 /**
- * Sends the Temporal SDK's logs, and those of workflows and activities, through ours. Nothing passes but single
- * words, numbers and flags: the SDK logs thrown errors with message and stack, and a message may quote what it
- * choked on (`JSON.parse` does). The full failure stands in the workflow's history, encrypted, for those who may
- * read it.
+ * Forwards the logs of the Temporal SDK, workflows and activities to our logger. Keeps only single words, numbers and
+ * booleans of the metadata: the SDK logs errors with message and stack, and messages may quote input (`JSON.parse` does).
+ * The full failure is in the workflow's history, encrypted.
  */
 export function createSdkLogger(logger: Logger): SdkLogger {
   const log = (level: LogLevel, message: string, meta: LogMetadata = {}) =>
@@ -33,7 +32,7 @@ export function createSdkLogger(logger: Logger): SdkLogger {
   };
 }
 
-/** Each worker tells its states one by one, and that it hosts only workflows or only activities, which is meant. */
+/** Each worker logs its state changes, and a warning when it hosts only workflows or only activities, which is intended. */
 const isHousekeeping = (level: LogLevel, message: string): boolean =>
   (level === 'INFO' && message === 'Worker state changed') ||
   /^No (Nexus services|workflows|activities) registered/.test(message);
@@ -52,7 +51,7 @@ function safeMetadata(meta: LogMetadata): Record<string, unknown> {
   return safe;
 }
 
-/** Class, type, code, and where it was thrown; no message. */
+/** Returns class, type, code and stack frames of an error, without its message. */
 function describeFailure(error: Error): Record<string, unknown> {
   const type = error instanceof ApplicationFailure ? error.type : undefined;
   const code = 'code' in error ? error.code : undefined;
@@ -65,7 +64,7 @@ function describeFailure(error: Error): Record<string, unknown> {
   };
 }
 
-/** A stack begins by repeating the message, however many lines it has and whatever they look like. */
+/** Keeps only the frames of a stack, because it begins with the message, which may have any number of lines. */
 function framesOf(error: Error): string | undefined {
   return error.stack
     ?.replace(error.message, '')

@@ -6,12 +6,12 @@ export const SEARCH_ATTRIBUTE_TYPES = {
   KeywordList: SearchAttributeType.KEYWORD_LIST,
 } as const;
 
-// Named, so that declarations of the package need no path into the SDK.
+// A named type, so that the package's declarations do not refer to internal paths of the SDK.
 type Key<T extends SearchAttributeType> = ReturnType<typeof defineSearchAttributeKey<T>>;
 
 /**
- * Typed keys of the search attributes, for clients and workflows alike (this file is safe in the workflow bundle).
- * Their values are never encrypted: opaque ids and states only.
+ * Typed keys of the search attributes, for clients and workflows (this file is safe in the workflow bundle). Temporal does
+ * not encrypt their values, so they may contain only opaque ids and states.
  */
 export const searchAttribute: {
   readonly accountId: Key<'KEYWORD'>;

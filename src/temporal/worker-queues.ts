@@ -10,7 +10,7 @@ export const WORKER_QUEUES = [
 ] as const;
 export type WorkerQueue = (typeof WORKER_QUEUES)[number];
 
-/** Parses the variable WORKER_QUEUES: "all" or names separated by blanks. Throws ConfigError that lists the names. */
+/** Parses WORKER_QUEUES: "all", or names separated by blanks or commas. Throws ConfigError with the list of valid names. */
 export function parseWorkerQueues(text: string): WorkerQueue[] {
   if (text.trim() === 'all') return [...WORKER_QUEUES];
   const names = text

@@ -5,9 +5,9 @@ import { TASK_QUEUES } from '../contract/temporal.ts';
 import { WORKER_QUEUES, type WorkerQueue } from './worker-queues.ts';
 
 /**
- * Slots for two cores. Workflow tasks and the exchange's activities cost CPU here; a source's activities mostly wait
- * for the network. The SDK's defaults (40 workflow tasks, 100 activities for each worker) would only queue up inside
- * the process, where the server can no longer give the work to another one.
+ * Slots for two cores. Workflow tasks and the exchange's activities use CPU; the sources' activities mostly wait for the
+ * network. With the SDK's defaults (40 workflow tasks and 100 activities per worker), tasks would queue inside the process,
+ * where the server can no longer assign them to another worker.
  */
 const WORKFLOW_WORKERS = {
   exchange: {
@@ -25,13 +25,13 @@ const SOURCE_ACTIVITY_SLOTS = 20;
 
 const COMMON: Partial<WorkerOptions> = {
   shutdownGraceTime: '20 s',
-  // A killed worker's activity is taken up from its last heartbeat that was sent: at most half a second is lost.
+  // A retry resumes from the last heartbeat that was sent, so at most half a second of work is lost.
   maxHeartbeatThrottleInterval: '500 ms',
   workflowTaskPollerBehavior: { type: 'autoscaling', minimum: 1, initial: 2, maximum: 10 },
   activityTaskPollerBehavior: { type: 'autoscaling', minimum: 1, initial: 2, maximum: 10 },
 };
 
-/** Of a worker that runs workflows of the caller's side. */
+/** Options of a worker that runs orchestrator workflows. */
 export const ORCHESTRATOR_WORKER_OPTIONS: Partial<WorkerOptions> = {
   ...COMMON,
   ...WORKFLOW_WORKERS.orchestrator,
@@ -42,13 +42,13 @@ export interface WorkersOptions {
   namespace: string;
   dataConverter: DataConverter;
   workflowBundle: { code: string };
-  /** The queues to serve, each with its activities by name. */
+  /** The task queues to serve, each with its activities by name. */
   activities: Partial<Record<WorkerQueue, object>>;
   /** Activities per second that each source allows; Temporal enforces it for all workers of the queue together. */
   sourceRatePerSecond: Record<SourceType, number>;
 }
 
-/** One Temporal worker for each queue of `activities`. Run them with `worker.run()`. */
+/** Creates a Temporal worker for each task queue in `activities`. Run them with `worker.run()`. */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
   const { connection, namespace, dataConverter } = options;
   const queues = WORKER_QUEUES.filter((queue) => options.activities[queue] !== undefined);

@@ -11,10 +11,10 @@ const CACHE_DIR = join(root, '.cache/workflow-bundles');
 const KEPT_MS = 2 * 24 * 60 * 60 * 1000;
 
 /**
- * The workflow code as one script for the sandbox. Bundling takes about 1.5 s, so the result is kept under a hash of
- * all that could be in it: a later start of any process or test with the same sources only reads a file.
- * Where the cache cannot be written (a read-only image) the bundle is made each time. Throws an Error that says what
- * is wrong with the code: it imports something that cannot run in the sandbox, or does not parse.
+ * Bundles the workflow code into one script for the sandbox. Bundling takes about 1.5 s, so the result is cached under a
+ * hash of all sources; later starts of any process or test with the same sources read it from a file. If the cache cannot be
+ * written (a read-only image), bundles each time. Throws an Error that describes why the code cannot be bundled: it does not
+ * parse, or imports something that cannot run in the sandbox.
  */
 export async function loadWorkflowBundle(workflowsPath = WORKFLOWS_PATH): Promise<{ code: string }> {
   const cached = join(CACHE_DIR, `${await hashOfSources(workflowsPath)}.js`);
@@ -40,7 +40,7 @@ async function bundle(workflowsPath: string): Promise<string> {
   }
 }
 
-/** Written aside and renamed, so that a process that starts meanwhile never reads half a bundle; old ones go. */
+/** Writes a temporary file and renames it, so that other processes never read an incomplete bundle. Deletes old bundles. */
 async function keep(path: string, code: string): Promise<void> {
   await mkdir(CACHE_DIR, { recursive: true });
   const aside = `${path}.${process.pid}.tmp`;

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** What a blob is, and so how long it is kept. Stands in its name; says nothing of whom it is about. */
+/** The kinds of blobs, which determine how long they are kept. The kind is part of a blob's name. */
 export const BLOB_KINDS = [
   'source-answer',
   'document',
@@ -11,43 +11,43 @@ export const BLOB_KINDS = [
 ] as const;
 export type BlobKind = (typeof BLOB_KINDS)[number];
 
-/** What PostgreSQL and Temporal hold instead of the bytes. */
+/** What PostgreSQL and Temporal store instead of the content. */
 export interface BlobRef {
-  /** `<kind>/<32 hex digits>`; random, so it tells nothing and cannot be guessed. */
+  /** `<kind>/<32 hex digits>`; random, so it reveals nothing and cannot be guessed. */
   ref: string;
-  /** Hex, of the plain bytes. */
+  /** Hex digest of the plain content. */
   sha256: string;
-  /** Of the plain bytes. */
+  /** Size of the plain content. */
   sizeBytes: number;
   contentType: string;
 }
 
 export type BlobContent = Uint8Array | AsyncIterable<Uint8Array>;
 
-/** Keeps large content, encrypted. A blob is whole or not there at all, and never changes once written. */
+/** Stores large content, encrypted. A blob is either complete or absent, and never changes. */
 export interface BlobStore {
-  /** Resolves when the blob is safe on disk. When `content` fails, so does this, and nothing is left behind. */
+  /** Resolves when the blob is durably stored. Rejects when `content` fails, and leaves no blob behind. */
   put(kind: BlobKind, content: BlobContent, contentType: string): Promise<BlobRef>;
-  /** The content in bounded memory. Throws BlobNotFoundError; the stream fails when the blob is damaged. */
+  /** Streams the content in bounded memory. Throws BlobNotFoundError; the stream fails if the blob is damaged. */
   get(ref: string): Promise<Readable>;
-  /** The whole content, for blobs known to be small. Errors as `get`. */
+  /** Returns the whole content, for blobs known to be small. Fails like `get`. */
   read(ref: string): Promise<Buffer>;
   /**
-   * The bytes `[start, end)` of the plain content, without reading the rest; fewer where the content ends before. For
-   * ranges known to be small. Errors as `get`.
+   * Returns the bytes `[start, end)` of the plain content without reading the rest; fewer if the content ends before. For
+   * ranges known to be small. Fails like `get`.
    */
   getRange(ref: string, start: number, end: number): Promise<Buffer>;
-  /** No error when it is gone already. */
+  /** Deletes a blob. Does nothing if it does not exist. */
   delete(ref: string): Promise<void>;
-  /** Deletes all blobs of a kind that were written before then; answers how many. For stores with a retention only. */
+  /** Deletes all blobs of a kind written before the given time, and returns how many. Only for stores with a retention. */
   deleteWrittenBefore(kind: BlobKind, before: Date): Promise<number>;
-  /** Blobs of all kinds, in no order: those whose names begin with these two hex digits, some 256th of all. */
+  /** Lists the blobs whose names begin with two hex digits (about 1/256 of all), of all kinds, in no particular order. */
   list(digits: string): AsyncIterable<ListedBlob>;
 }
 
 export interface ListedBlob {
   ref: string;
-  /** When its last byte was written. */
+  /** When the last byte was written. */
   writtenAt: Date;
 }
 
@@ -62,7 +62,7 @@ const REF = /^([a-z-]{1,32})\/([0-9a-f]{32})$/;
 
 export const isBlobRef = (ref: string): boolean => REF.test(ref);
 
-/** Throws BlobNotFoundError for anything that is not exactly a reference, so no path can be smuggled in. */
+/** Splits a reference. Throws BlobNotFoundError for anything else, which prevents path traversal. */
 export function parseBlobRef(ref: string): { kind: string; name: string } {
   const match = REF.exec(ref);
   if (match?.[1] === undefined || match[2] === undefined) throw new BlobNotFoundError(ref);

@@ -1,10 +1,10 @@
 import { DecryptionError, type KeyRing, SEAL_OVERHEAD_BYTES } from '../../lib/key-ring.ts';
 
 /**
- * Encrypts a stream in bounded memory. Format: 1 byte version, 1 byte length of the key id, key id, then chunks of
- * 64 KiB plain text, each sealed on its own (a blob of n bytes has max(1, ceil(n / 64 KiB)) chunks, so any byte can
- * be found by its offset). Each seal covers the blob's name, the chunk's place and whether it is the last: chunks
- * moved, left out, cut off or taken from another blob do not decrypt.
+ * Encrypts a stream in bounded memory. Format: 1 byte version, 1 byte length of the key id, key id, then chunks of 64 KiB
+ * plain text, each sealed separately. A blob of n bytes has max(1, ceil(n / 64 KiB)) chunks, so any byte can be found by its
+ * offset. Each seal covers the blob's name, the chunk's index and whether it is the last one: chunks that were moved,
+ * removed, truncated or taken from another blob do not decrypt.
  */
 const FORMAT_VERSION = 1;
 const CHUNK_SIZE_BYTES = 64 * 1024;
@@ -24,7 +24,7 @@ export async function* encryptChunks(
   }
 }
 
-/** Throws DecryptionError when a key is missing or the bytes are not exactly those that were written under `name`. */
+/** Throws DecryptionError when the key is missing, or the bytes differ from those written under `name`. */
 export async function* decryptChunks(
   encrypted: AsyncIterable<Uint8Array>,
   keyRing: KeyRing,
@@ -40,15 +40,15 @@ export async function* decryptChunks(
   }
 }
 
-/** Where the bytes of a written blob can be read; `read` gives fewer bytes only where the blob ends. */
+/** Random access to the encrypted bytes of a blob. `read` returns fewer bytes only at the end of the blob. */
 export interface EncryptedSource {
   sizeBytes: number;
   read(start: number, sizeBytes: number): Promise<Buffer>;
 }
 
 /**
- * The plain bytes `[start, end)`, of which nothing but the chunks they lie in is read; `end` beyond the blob's means
- * its end. Errors as `decryptChunks`: each chunk proves its place, so a range of other bytes never passes for it.
+ * Returns the plain bytes `[start, end)`, reading only the chunks that contain them. `end` may lie beyond the blob's end.
+ * Fails like `decryptChunks`; each chunk is authenticated with its index, so other bytes are never returned.
  */
 export async function decryptRange(
   source: EncryptedSource,
@@ -80,7 +80,7 @@ export async function decryptRange(
 
 const LONGEST_HEADER_BYTES = 2 + 255;
 
-/** Undefined while more bytes are needed. Throws DecryptionError for what is no blob. */
+/** Reads the header; returns undefined while more bytes are needed. Throws DecryptionError for files in another format. */
 function readHeader(head: Buffer): { keyId: string; sizeBytes: number } | undefined {
   if (head.length < 2) return undefined;
   if (head[0] !== FORMAT_VERSION) throw new DecryptionError('The file is not a blob of this system');
@@ -116,7 +116,7 @@ async function* prepend(first: Uint8Array, rest: AsyncIterable<Uint8Array>): Asy
   yield* rest;
 }
 
-/** Cuts a stream into pieces of exactly `sizeBytes`, but for the last; an empty stream is one empty piece. */
+/** Splits a stream into chunks of exactly `sizeBytes`, except for the last. An empty stream becomes one empty chunk. */
 async function* inChunks(
   content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   sizeBytes: number,
@@ -126,7 +126,7 @@ async function* inChunks(
   for await (const part of content) {
     parts.push(part);
     held += part.length;
-    // One byte more than a piece must be there before it is known not to be the last.
+    // A chunk is known not to be the last one only when at least one more byte has arrived.
     if (held <= sizeBytes) continue;
     const joined = Buffer.concat(parts);
     let start = 0;

@@ -19,10 +19,10 @@ import {
 import { decryptChunks, decryptRange, encryptChunks } from './chunked-encryption.ts';
 
 /**
- * Opens (and makes, if need be) the folder. Several processes of one machine may share it.
+ * Opens the folder, and creates it if necessary. Several processes on one machine may share it.
  *
- * A blob is written under its final, random name: nobody knows that name until `put` has told it, so a file that a
- * crash cut short is never read.
+ * A blob is written under its final, random name. `put` returns the name only when the file is complete, so a file that a
+ * crash has truncated is never read.
  */
 export async function openFileBlobStore(folder: string, keyRing: KeyRing): Promise<BlobStore> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -39,7 +39,7 @@ export async function openFileBlobStore(folder: string, keyRing: KeyRing): Promi
     const file = await openKnown(ref);
     const sealed = file.createReadStream();
     const content = Readable.from(decryptChunks(sealed, keyRing, ref), { objectMode: false });
-    // A generator that never started does not close what it reads from.
+    // A generator that was never started does not close its input, so close it here.
     return content.once('close', () => sealed.destroy());
   };
   const getRange = async (ref: string, start: number, end: number): Promise<Buffer> => {
@@ -96,7 +96,7 @@ export async function openFileBlobStore(folder: string, keyRing: KeyRing): Promi
   }
 }
 
-/** Fewer bytes only where the file ends. */
+/** Returns fewer bytes only at the end of the file. */
 async function readAt(file: FileHandle, position: number, sizeBytes: number): Promise<Buffer> {
   const target = Buffer.allocUnsafe(sizeBytes);
   let filled = 0;
@@ -108,7 +108,7 @@ async function readAt(file: FileHandle, position: number, sizeBytes: number): Pr
   return target.subarray(0, filled);
 }
 
-/** A small blob is one write. */
+/** Chunks are collected up to this size, so that a small blob takes a single write. */
 const WRITE_SIZE_BYTES = 1024 * 1024;
 
 async function writeAll(file: FileHandle, chunks: AsyncIterable<Buffer>): Promise<void> {
@@ -146,7 +146,7 @@ async function deleteWrittenBefore(folder: string, before: Date): Promise<number
   for (const entry of entries) {
     if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
-    // Another process may be at the same work.
+    // Another process may have deleted it already.
     const written = await stat(path).catch(() => undefined);
     if (written === undefined || written.mtime >= before) continue;
     await rm(path, { force: true });
@@ -163,14 +163,14 @@ async function* list(folder: string, digits: string): AsyncGenerator<ListedBlob>
     });
     for await (const { name } of names) {
       const ref = `${kind}/${name}`;
-      // Deleted since, perhaps.
+      // It may have been deleted since the folder was listed.
       const written = await stat(join(folder, kind, digits, name)).catch(() => undefined);
       if (written !== undefined && isBlobRef(ref)) yield { ref, writtenAt: written.mtime };
     }
   }
 }
 
-/** A new file is safe only when its folder has reached the disk. */
+/** Flushes the folder to disk: without this, a new file may be lost in a crash. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder);
   try {

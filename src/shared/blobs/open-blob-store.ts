@@ -5,8 +5,8 @@ import type { BlobStore } from './blob-store.ts';
 import { openFileBlobStore } from './file-blob-store.ts';
 
 /**
- * Opens what BLOB_STORE (or another `variable`) names: `file:///a/folder`. Throws ConfigError for any other kind of
- * address.
+ * Opens the store at the address in BLOB_STORE (or another `variable`): `file:///a/folder`. Throws ConfigError for any other
+ * kind of address.
  */
 export async function openBlobStore(
   address: string,

@@ -9,17 +9,17 @@ import {
 } from '../../contract/patients.ts';
 import { dobSchema, idSchema, namesSchema, splitNames, usStateSchema } from '../../contract/primitives.ts';
 
-/** What breaks a rule, in words. A value of its own kind, for most cells are right and need no wrapping. */
+/** Describes how a cell violates a rule. A class of its own, so that valid cells need no wrapper object. */
 export class Wrong {
   constructor(readonly message: string) {}
 }
 
-/** Judges the text of a cell that is not empty and has no blanks at its ends. */
+/** Validates the text of a cell, which is trimmed and not empty. Returns its value, or Wrong. */
 export type CellRule<T = string> = (text: string) => T | Wrong;
 
 /**
- * The rules of E4's fields, for cells. Most cells of 100,000 rows are plain, so each rule first tries an expression
- * that accepts only what the schema accepts unchanged; whatever it does not know goes to the schema itself.
+ * Applies the schema of an E4 field to a cell. For speed, first tries `quick`, which may accept only values that the schema
+ * accepts unchanged; all other values go through the schema.
  */
 const bySchema =
   <T>(schema: z.ZodType<T>, quick?: (text: string) => T | undefined): CellRule<T> =>
@@ -27,11 +27,11 @@ const bySchema =
     const value = quick?.(text);
     if (value !== undefined) return value;
     const parsed = schema.safeParse(text);
-    return parsed.success ? parsed.data : new Wrong(tell(parsed.error));
+    return parsed.success ? parsed.data : new Wrong(firstMessage(parsed.error));
   };
 
-/** The first rule that the cell breaks; what it says of the others would confuse. */
-const tell = (error: z.ZodError): string => error.issues[0]?.message ?? 'is not valid';
+/** Only the first violation is reported; further ones of the same cell would confuse. */
+const firstMessage = (error: z.ZodError): string => error.issues[0]?.message ?? 'is not valid';
 
 const plain = (expression: RegExp) => (text: string) => (expression.test(text) ? text : undefined);
 
@@ -43,7 +43,7 @@ export const cityRule = bySchema(city, shortText);
 export const externalIdRule = line1Rule;
 
 const judgeState = bySchema(usStateSchema);
-/** State codes as they were found, so that each spelling is judged once; a valid one has two letters, so they are few. */
+/** Caches valid state codes by spelling; there are few, because a valid one has two letters. */
 const knownStates = new Map<string, string>();
 export const stateRule: CellRule = (text) => {
   const known = knownStates.get(text);
@@ -53,7 +53,7 @@ export const stateRule: CellRule = (text) => {
   return judged;
 };
 
-/** Exactly 5 digits, more narrow than E4 (interface.md, E5). */
+/** Exactly 5 digits, which is stricter than E4 (docs/interface.md, "Bulk CSV"). */
 export const zipRule: CellRule = (text) => {
   if (/^\d{5}$/.test(text)) return text;
   const digits = text.replaceAll(/\D/g, '').length;
@@ -70,7 +70,7 @@ export const emailRule = bySchema(
 );
 
 const EARLIEST_YEAR_TO_LOOK_UP = new Date().getUTCFullYear() - 1;
-/** Within days that every month has, and long before now: neither the calendar nor the clock matters. */
+/** Quickly accepts days 1 to 28 of past years, which are valid dates in the past whatever the calendar and the clock. */
 export const dobRule = bySchema(dobSchema, (text) =>
   /^(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])$/.test(text) &&
   Number(text.slice(0, 4)) < EARLIEST_YEAR_TO_LOOK_UP

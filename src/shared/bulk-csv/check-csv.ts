@@ -4,20 +4,20 @@ import { type CsvCheck, type CsvChunk, DEFAULT_CHUNK_ROWS, MAX_BULK_ROWS } from 
 import { parseRecords } from './records.ts';
 
 export interface CheckCsvOptions {
-  /** Rows of a chunk; default DEFAULT_CHUNK_ROWS. */
+  /** Rows per chunk. Default DEFAULT_CHUNK_ROWS. */
   chunkRows?: number;
   /** Default MAX_BULK_ROWS. */
   maxRows?: number;
 }
 
-/** A chunk of long records ends earlier, so that its memory is bounded too. */
+/** A chunk also ends at this size, so that its memory is bounded. */
 const MAX_CHUNK_BYTES = 4 * 1024 * 1024;
 
 class RefusedError extends Error {}
 
 /**
- * The first pass over a file: encoding, quoting, header, number of rows, and where its chunks begin. Judges no row.
- * Bounded memory. Fails only when `content` does.
+ * Makes the first pass over a file: checks encoding, quoting, header and number of rows, and finds its chunks. Does not
+ * validate rows. Uses bounded memory. Throws only errors of `content`.
  */
 export async function checkCsv(
   content: AsyncIterable<Uint8Array>,
@@ -27,7 +27,7 @@ export async function checkCsv(
   const index = createChunkIndex(options.chunkRows ?? DEFAULT_CHUNK_ROWS);
   let rows = 0;
   let columns: string[] | undefined;
-  /** The file's bytes until its header is complete. */
+  /** The first bytes of the file, until its header is complete. */
   let head = new Uint8Array();
 
   const takeHeader = (start: number, end: number): string[] => {
@@ -97,7 +97,7 @@ function createChunkIndex(chunkRows: number) {
 
 const START_BYTES = 4;
 
-/** The same bytes; the first block holds at least the file's first four, if it has them. */
+/** Passes the blocks on, but makes sure that the first one has at least four bytes, if the file has them. */
 async function* startingWhole(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let start: Uint8Array | undefined = new Uint8Array();
   for await (const block of content) {
@@ -113,7 +113,7 @@ async function* startingWhole(content: AsyncIterable<Uint8Array>): AsyncGenerato
   if (start !== undefined && start.length > 0) yield start;
 }
 
-/** Throws RefusedError for a file that tells by its first bytes that it is something else. */
+/** Checks the first bytes. Throws RefusedError for UTF-16 and zip archives. */
 function startOf(bytes: Uint8Array): 'bom' | 'text' {
   const begins = (...expected: number[]) => expected.every((byte, place) => bytes[place] === byte);
   if (begins(0xef, 0xbb, 0xbf)) return 'bom';

@@ -1,4 +1,4 @@
-/** What a cell means. Fields with an index come up to ten times (`zip-2`); no suffix means 1. */
+/** The fields of a row. Indexed fields may occur up to ten times (`zip-2`); no suffix means 1. */
 export type SingleField =
   | 'externalId'
   | 'firstName'
@@ -24,7 +24,7 @@ export const ADDRESS_FIELDS: readonly AddressField[] = [
 ];
 const INDEXED: ReadonlySet<string> = new Set<IndexedField>([...ADDRESS_FIELDS, 'phone', 'email', 'cohort']);
 
-/** Spelled as `plainName` leaves it; interface-decisions.md, Bulk CSV, Columns. */
+/** Spelled like the result of `plainName` (docs/interface.md, "Bulk CSV"). */
 const FIELD_BY_STEM: Readonly<Record<string, SingleField | IndexedField>> = {
   id: 'externalId',
   externalid: 'externalId',
@@ -53,15 +53,15 @@ const FIELD_BY_STEM: Readonly<Record<string, SingleField | IndexedField>> = {
   hieoptout: 'hieOptOut',
 };
 
-/** The column a header cell names. */
+/** The meaning of a header cell. */
 export type NamedColumn =
   | { kind: 'single'; field: SingleField }
   | { kind: 'indexed'; field: IndexedField; index: number }
-  /** A field of ours with a number that it cannot have. */
+  /** A known field with a number that is not allowed. */
   | { kind: 'bad-number'; takesNumbers: boolean }
   | { kind: 'unknown' };
 
-/** Case, blanks and punctuation other than the hyphen make no difference. */
+/** Normalises a header cell for comparison: ignores case, blanks and all punctuation except hyphens. */
 export const plainName = (headerCell: string): string =>
   headerCell
     .normalize('NFKC')
@@ -75,14 +75,14 @@ export function columnOf(headerCell: string): NamedColumn {
   const takesNumbers = isIndexed(field);
   if (suffix === undefined)
     return takesNumbers ? { kind: 'indexed', field, index: 1 } : { kind: 'single', field };
-  // `phone-type` is somebody's own column; `phone-11`, `phone-0`, `phone-` and `phone--1` are meant for us.
+  // `phone-type` is a column of the caller's own; `phone-11`, `phone-0`, `phone-` and `phone--1` are mistakes.
   if (!/^-?\d*$/.test(suffix)) return { kind: 'unknown' };
   const index = /^(?:[1-9]|10)$/.test(suffix) ? Number(suffix) : undefined;
   if (!takesNumbers || index === undefined) return { kind: 'bad-number', takesNumbers };
   return { kind: 'indexed', field, index };
 }
 
-/** How a column is usually written: `firstName`, `zip-2`. */
+/** The usual spelling of a column: `firstName`, `zip-2`. */
 export const usualName = (field: SingleField | IndexedField, index = 1): string =>
   isIndexed(field) ? `${field}-${index}` : field;
 

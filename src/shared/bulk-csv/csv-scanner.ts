@@ -8,10 +8,10 @@ const COMMA = 0x2c;
 const BLANK = 0x20;
 const TAB = 0x09;
 
-/** A longer record is taken for a quotation mark that nobody closed; it also bounds the memory of a chunk. */
+/** A longer record probably has an unclosed quotation mark. The limit also bounds the memory of a chunk. */
 export const MAX_RECORD_BYTES = 1024 * 1024;
 
-/** Where a file breaks the format; the message is for the caller and quotes nothing. */
+/** The file is not valid CSV. The message is for the caller and quotes nothing of the file. */
 export class CsvFormatError extends Error {
   override readonly name = 'CsvFormatError';
   /** `record`: rows count from 1, the header is 0. */
@@ -20,28 +20,27 @@ export class CsvFormatError extends Error {
   }
 }
 
-/** Nothing but blanks so far in this line. */
+/** Only blanks so far in this line. */
 const LINE_START = 0;
 const CELL_START = 1;
 const PLAIN = 2;
 const QUOTED = 3;
-/** After a quotation mark inside a quoted cell: its end, or the first of two. */
+/** After a quotation mark inside a quoted cell: the cell's end, or the first of a doubled mark. */
 const CLOSED = 4;
 
 export interface CsvScanner {
-  /** Throws CsvFormatError at the first byte that no CSV file has there. */
+  /** Throws CsvFormatError at the first invalid byte. */
   push(bytes: Uint8Array): void;
-  /** The file ends here. Throws like `push`. */
+  /** Call it at the end of the file. Throws like `push`. */
   end(): void;
-  /** The file's first line end; LF while there was none. */
+  /** The first line ending of the file; LF if there was none yet. */
   recordDelimiter(): RecordDelimiter;
 }
 
 /**
- * Finds the records of a CSV file (RFC 4180; CRLF, LF and CR all end a record) by their bytes alone, several times
- * faster than parsing them. Lines without anything but blanks are no records. Checks quoting, UTF-8, NUL bytes.
- * `onRecord` gets each record's place in the file, `[start, end)`, its line end not counted. The first byte pushed
- * stands at `firstByte`.
+ * Finds the records of a CSV file (RFC 4180; CRLF, LF and CR all end a record) by scanning bytes, which is several times
+ * faster than parsing. Blank lines are not records. Checks quoting, UTF-8 and NUL bytes. Calls `onRecord` with the byte
+ * range `[start, end)` of each record, without its line ending. `firstByte` is the offset of the first byte pushed.
  */
 export function createCsvScanner(onRecord: (start: number, end: number) => void, firstByte = 0): CsvScanner {
   const utf8 = createUtf8Checker();
@@ -63,7 +62,7 @@ export function createCsvScanner(onRecord: (start: number, end: number) => void,
           else if (state === CLOSED) throw textAfterQuote();
           continue;
         }
-        // Most bytes stand inside a cell and mean nothing else.
+        // Most bytes are ordinary content of a cell, so skip them quickly.
         if (byte > COMMA && (state === PLAIN || state === QUOTED)) {
           index = endOfOrdinary(bytes, index + 1) - 1;
           continue;
@@ -121,7 +120,7 @@ export function createCsvScanner(onRecord: (start: number, end: number) => void,
   }
 }
 
-/** The first place from `start` on of a byte that may mean something: a comma or below, or part of a longer character. */
+/** Returns the first index from `start` of a byte that is not ordinary content: a comma or below, or a non-ASCII byte. */
 function endOfOrdinary(bytes: Uint8Array, start: number): number {
   let place = start;
   while (place < bytes.length) {

@@ -11,12 +11,12 @@ const REQUIRED = [
   usualName('state'),
   usualName('zip'),
 ];
-/** A result CSV that was corrected and sent again has these; so they may stand in a file, and more than once. */
+/** A result CSV may be corrected and uploaded again, so a file may contain its columns, even several times. */
 const OF_RESULT = new Set(RESULT_COLUMNS.map(plainName));
 
 /**
- * What is wrong with a header, in words for the caller; undefined when nothing is. Only names of known columns are
- * quoted: in a file without a header the first line is a person's.
+ * Describes the problems of a header for the caller; returns undefined for a valid one. Quotes only names of known columns,
+ * because in a file without a header, the first line contains personal data.
  */
 export function headerProblem(cells: readonly string[]): string | undefined {
   const problems: string[] = [];
@@ -46,16 +46,16 @@ export function headerProblem(cells: readonly string[]): string | undefined {
       );
   }
   const missing = REQUIRED.filter((name) => !positions.has(name));
-  if (missing.length > 0) problems.push(tellMissing(missing, cells));
+  if (missing.length > 0) problems.push(describeMissing(missing, cells));
   return problems.length === 0 ? undefined : problems.join('; ');
 }
 
-function tellMissing(missing: readonly string[], cells: readonly string[]): string {
-  const sentence = `the first line does not name the required column${missing.length > 1 ? 's' : ''} ${missing.join(', ')}`;
+function describeMissing(missing: readonly string[], cells: readonly string[]): string {
+  const sentence = `the first line lacks the required column${missing.length > 1 ? 's' : ''} ${missing.join(', ')}`;
   const [only = ''] = cells;
   if (cells.length === 1 && /[;\t|]/.test(only)) return `${sentence}; columns are separated by commas`;
   const hyphenated = cells.find(
     (cell) => columnOf(cell).kind === 'unknown' && columnOf(cell.replaceAll('-', '')).kind === 'single',
   );
-  return hyphenated === undefined ? sentence : `${sentence}; "${hyphenated.trim()}" has a hyphen too many`;
+  return hyphenated === undefined ? sentence : `${sentence}; write "${hyphenated.trim()}" without the hyphen`;
 }

@@ -1,29 +1,29 @@
 export type RecordDelimiter = '\r\n' | '\n' | '\r';
 
-/** How an uploaded file is written, as the format check found it; plain data, kept with the request. */
+/** The format of an uploaded file, as the format check found it. Plain data, stored with the request. */
 export interface CsvLayout {
-  /** The first one of the file; the result is written with it. Reading takes any of the three. */
+  /** The file's first line ending; the result is written with it. All three are accepted when reading. */
   recordDelimiter: RecordDelimiter;
   /** The file begins with a UTF-8 byte order mark. */
   bom: boolean;
-  /** The header's cells as they stand in the file. */
+  /** The cells of the header, unchanged. */
   columns: string[];
 }
 
-/** A run of records that is handled as one: `[byteStart, byteEnd)` of the file holds exactly these rows. */
+/** A range of records that is processed together: the bytes `[byteStart, byteEnd)` contain exactly these rows. */
 export interface CsvChunk {
   byteStart: number;
   byteEnd: number;
-  /** Number of its first row in the file; rows count from 1, empty lines do not count. */
+  /** The number of its first row; rows are counted from 1, without blank lines. */
   firstRow: number;
   rows: number;
 }
 
 export type CsvCheck =
   | { kind: 'ok'; layout: CsvLayout; rows: number; chunks: CsvChunk[] }
-  /** One sentence for the caller: which column or row, what is right. Quotes no cell of a row. */
+  /** One sentence for the caller: which column or row is wrong, and what is expected. Quotes no cell of a row. */
   | { kind: 'refused'; reason: string };
 
-/** interface.md, E5: patients in one file. */
+/** Maximum number of patients in one file (docs/interface.md, E5). */
 export const MAX_BULK_ROWS = 100_000;
 export const DEFAULT_CHUNK_ROWS = 2_000;

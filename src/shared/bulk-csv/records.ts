@@ -1,11 +1,11 @@
-/** The content is not CSV; after the format check this is a bug, or the bytes are not a whole number of records. */
+/** The content is not valid CSV. After the format check, this is a bug, or the bytes do not contain whole records. */
 export class BrokenRecordError extends Error {
   override readonly name = 'BrokenRecordError';
 }
 
 /**
- * The records of a byte range that the format check gave (a chunk), each as its cells; lines of blanks are left out.
- * The reading is that of the scanner, RFC 4180. Throws BrokenRecordError where the format check would refuse.
+ * Parses the records of a chunk found by the format check, each to its cells; skips blank lines. Follows the same rules as
+ * the scanner (RFC 4180). Throws BrokenRecordError for content that the format check would refuse.
  */
 export function parseRecords(bytes: Uint8Array): string[][] {
   const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -20,7 +20,7 @@ const isBlank = (line: string): boolean => /^[ \t]*$/.test(line);
 
 const LINE_END = /[\r\n]/g;
 
-/** Line by line; only lines that hold a quotation mark are read cell by cell. */
+/** Splits lines without quotation marks at once, and reads the others cell by cell. */
 function parseQuoted(text: string): string[][] {
   const records: string[][] = [];
   let place = 0;
@@ -41,7 +41,7 @@ function parseQuoted(text: string): string[][] {
   return records;
 }
 
-/** Adds the cells of the record that begins at `start`; answers where its line end stands. */
+/** Adds the cells of the record that begins at `start`. Returns the index of its line ending. */
 function readRecord(text: string, start: number, cells: string[]): number {
   let place = start;
   for (;;) {
@@ -68,7 +68,7 @@ function readRecord(text: string, start: number, cells: string[]): number {
 
 const isCellEnd = (code: number): boolean => code === 0x2c || code === 0x0a || code === 0x0d;
 
-/** Where the quotation mark stands that ends a cell; two of them are one of the text. */
+/** Returns the index of the quotation mark that ends a cell; a doubled one is part of the text. */
 function closingQuote(text: string, from: number): number {
   for (let place = from; ; place += 2) {
     place = text.indexOf('"', place);

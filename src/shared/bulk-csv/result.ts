@@ -1,4 +1,4 @@
-/** What the result CSV has after the input's columns. `metriportId` repeats `patientId` for existing readers. */
+/** The columns that the result CSV appends to the input's. `metriportId` repeats `patientId` for existing clients. */
 export const RESULT_COLUMNS = ['patientId', 'metriportId', 'status', 'reason'] as const;
 
 export const ROW_STATUSES = ['created', 'updated', 'failed', 'would-create', 'would-update'] as const;

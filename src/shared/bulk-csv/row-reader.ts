@@ -13,14 +13,14 @@ import { unescapeFormula } from './formula.ts';
 import type { CsvLayout } from './layout.ts';
 import type { CellId, ReadRow, RowError, RowReader } from './row.ts';
 
-/** Where a field stands in a row, and what its column is called in messages. */
+/** The position of a field in a row, and the name of its column for messages. */
 interface Place {
-  /** -1: the file has no such column. */
+  /** -1 if the file has no such column. */
   position: number;
   column: string;
 }
 
-/** Reads the rows of a file of this layout by the rules of E5 (interface-decisions.md, Bulk CSV). */
+/** Creates a reader for the rows of a file with this layout, by the rules of E5 (docs/interface.md, "Bulk CSV"). */
 export function createRowReader({ columns }: CsvLayout): RowReader {
   const plan = planOf(columns);
   return (cells) => {
@@ -61,7 +61,7 @@ function planOf(columns: readonly string[]) {
       facilityId: place('facilityId'),
       hieOptOut: place('hieOptOut'),
     },
-    /** Indexes that the file has any column of; always 1. */
+    /** The indexes for which the file has any column, and always index 1. */
     addresses: indexes
       .map((index) => ({
         index,
@@ -119,7 +119,7 @@ function readRow({ single, addresses, contacts, cohorts }: Plan, cells: readonly
   return { value, errors, facility, cohorts: cohortIds };
 }
 
-/** The cells of one row, by the rules asked for; keeps what broke them. */
+/** Reads the cells of one row by the given rules, and collects the errors. */
 class Cells {
   readonly errors: RowError[] = [];
   readonly #cells: readonly string[];
@@ -129,15 +129,15 @@ class Cells {
   }
 
   /**
-   * Blanks at the ends of a cell do not count, nor does the apostrophe by which a result CSV (or a spreadsheet) keeps a
-   * cell from being run as a formula: rows of a result may come back corrected.
+   * Returns the trimmed text of a cell. Also removes the apostrophe with which a result CSV or a spreadsheet escapes a
+   * formula, because rows of a result may be corrected and uploaded again.
    */
   text({ position }: Place): string {
     const cell = this.#cells[position];
     return cell === undefined ? '' : unescapeFormula(cell.trim()).trim();
   }
 
-  /** Undefined when the cell is empty or wrong; what is wrong is kept. */
+  /** Returns undefined when the cell is empty or invalid; collects the error. */
   optional<T>(place: Place, rule: rules.CellRule<T>): T | undefined {
     const text = this.text(place);
     return text === '' ? undefined : this.#take(place, rule(text));
@@ -155,7 +155,7 @@ class Cells {
   }
 }
 
-/** Any field of an index asks for all of it but line 2; index 1 is always asked for. */
+/** If any field of an address is given, all but line 2 are required. Address 1 is always required. */
 function readAddress(
   row: Cells,
   places: { index: number } & Record<AddressField, Place>,
@@ -181,7 +181,7 @@ function readAddress(
   };
 }
 
-/** Phone and e-mail of one number are one contact. */
+/** Phone and e-mail with the same index form one contact. */
 function readContact(row: Cells, places: { phone: Place; email: Place }) {
   const phone = row.optional(places.phone, rules.phoneRule);
   const email = row.optional(places.email, rules.emailRule);
@@ -189,7 +189,7 @@ function readContact(row: Cells, places: { phone: Place; email: Place }) {
   return { ...(phone === undefined ? {} : { phone }), ...(email === undefined ? {} : { email }) };
 }
 
-/** A licence number asks for its state; a state alone says nothing. */
+/** A licence number requires its state; a state without a number is ignored. */
 function readIdentifiers(row: Cells, { ssn, licence, licenceState }: Plan['single']) {
   const identifiers: NonNullable<PatientDemographics['personalIdentifiers']> = [];
   const ssnValue = row.optional(ssn, rules.ssnRule);
@@ -205,7 +205,7 @@ function readIdentifiers(row: Cells, { ssn, licence, licenceState }: Plan['singl
   return identifiers;
 }
 
-/** Each cohort once. */
+/** Reads the cohort ids, without duplicates. */
 function readCohorts(row: Cells, places: readonly Place[]): CellId[] {
   const found: CellId[] = [];
   for (const place of places) {

@@ -1,33 +1,33 @@
 import type { PatientDemographics } from '../../contract/patients.ts';
 
-/** A valid row: what E4's body would be, and where the patient belongs. */
+/** A valid row: the patient as in an E4 body, with facility and cohorts. */
 export interface BulkRow {
   patient: PatientDemographics;
-  /** Lower case; undefined: the request's facility. */
+  /** In lower case; undefined means the request's facility. */
   facilityId?: string;
-  /** Lower case, each once. */
+  /** In lower case, without duplicates. */
   cohorts: string[];
 }
 
 export interface RowError {
-  /** As in the file's header; for a column that the file lacks, its usual name. Empty: the row as a whole. */
+  /** The name in the file's header, or the usual name if the file lacks the column. Empty for an error of the whole row. */
   column: string;
-  /** Names the rule; may quote what was found. */
+  /** Describes the rule; may quote the cell. */
   message: string;
 }
 
-/** An id in a cell, for what only the exchange can judge: whether there is such a facility or cohort. */
+/** A facility or cohort id in a cell; only the exchange can check whether it exists. */
 export interface CellId {
   column: string;
   id: string;
 }
 
 export interface ReadRow {
-  /** Set when there is no error. */
+  /** Present if the row has no errors. */
   value?: BulkRow;
-  /** All of the row at once, in the order of the rules. */
+  /** All errors of the row, in the order of the rules. */
   errors: RowError[];
-  /** Well-formed ids, also of a row with errors. */
+  /** Well-formed ids, even if the row has errors. */
   facility?: CellId;
   cohorts: CellId[];
 }

@@ -1,14 +1,14 @@
 export interface Utf8Checker {
-  /** Inside a character: the next byte must be told too, whatever it is. */
+  /** True inside a multi-byte character: the next byte must be passed to `step`, whatever it is. */
   readonly isOpen: boolean;
-  /** False when `byte` cannot stand here (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF). */
+  /** Returns false when `byte` is invalid here (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF). */
   step(byte: number): boolean;
 }
 
-/** Checks UTF-8 byte by byte; bytes below 0x80 outside of a character need not be told. */
+/** Validates UTF-8 byte by byte. Bytes below 0x80 need not be passed while `isOpen` is false. */
 export function createUtf8Checker(): Utf8Checker {
   let missing = 0;
-  // The first continuation byte is bound more closely after some lead bytes.
+  // After some lead bytes, the first continuation byte has a narrower range.
   let lowest = 0x80;
   let highest = 0xbf;
   return {

@@ -1,20 +1,20 @@
-/** A change of a time zone's clocks, in the terms of its local calendar. */
+/** A clock change of a time zone, in local time. */
 export interface ClockChange {
   /** 0 is Sunday. */
   weekday: number;
   dayOfMonth: number;
-  /** An hour of which some minutes do not exist that day or exist twice, or one beside it. */
+  /** An hour that is partly skipped or repeated on that day, or an adjacent one. */
   hour: number;
 }
 
 export interface ZoneClock {
-  /** Differences to UTC in milliseconds that the zone has in the years looked at, each once. */
+  /** The zone's distinct offsets from UTC in the years examined, in milliseconds. */
   offsetsMs: readonly number[];
-  /** One entry for each hour that a change touches, and for the one before and after. */
+  /** One entry for each hour affected by a change, and for the hours before and after it. */
   changes: readonly ClockChange[];
 }
 
-/** Fixed years, so that the same zone leads to the same schedule whenever it is asked. */
+/** Fixed years, so that a zone always leads to the same schedule. */
 const FROM = Date.UTC(2026, 0, 1);
 const TO = Date.UTC(2056, 0, 1);
 /** Shorter than the time between any two changes of a zone (Morocco's, around Ramadan, are five weeks apart). */
@@ -24,7 +24,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 
 const clocks = new Map<string, ZoneClock>();
 
-/** How a time zone's clocks go in the years 2026 to 2055. Throws RangeError when it is not an IANA time zone. */
+/** Finds the offsets and clock changes of a time zone from 2026 to 2055. Throws RangeError for an unknown time zone. */
 export function zoneClock(timeZone: string): ZoneClock {
   const known = clocks.get(timeZone);
   if (known !== undefined) return known;
@@ -42,7 +42,7 @@ export function zoneClock(timeZone: string): ZoneClock {
   return clock;
 }
 
-/** The time of the change, to the minute. */
+/** Finds the time of a change by bisection, to the minute. */
 function changeBetween(from: number, to: number, offsetAt: (at: number) => number): number {
   let [low, high] = [from, to];
   while (high - low > MINUTE_MS) {
@@ -54,8 +54,8 @@ function changeBetween(from: number, to: number, offsetAt: (at: number) => numbe
 }
 
 /**
- * With an hour on either side, for the Temporal server's list of time zones need not agree with ours: to the server
- * (1.32) Cairo's clocks go back on 2027-10-28 an hour earlier than they do.
+ * Lists the local hours affected by a change, with an hour on either side, because the Temporal server's time zone data may
+ * differ from ours: in server 1.32, Cairo's clocks go back an hour too early on 2027-10-28.
  */
 function hoursTouched(changeAt: number, before: number, after: number): ClockChange[] {
   const start = changeAt + Math.min(before, after) - HOUR_MS;

@@ -10,15 +10,15 @@ import type { MonitoringKind } from '../../contract/cohort-monitoring.ts';
 import { cohortMonitoringWorkflowId } from '../../contract/temporal.ts';
 import { type MonitoringPlan, monitoringSchedule } from './monitoring-schedule.ts';
 
-/** Milliseconds after which a Temporal that does not answer one call is given up. */
+/** Timeout of a single call to Temporal. */
 const CALL_TIMEOUT_MS = 5_000;
 
-/** The note of a schedule that is paused because its setting is off. Any other pause is an operator's. */
+/** The note of a Schedule that is paused because monitoring is switched off. Any other pause was made by an operator. */
 export const OFF_NOTE = 'Switched off in the cohort’s settings';
 
 /**
- * Creates the schedule, or changes it in place: a run that is on goes on, and an operator's pause stays. Throws when
- * Temporal does not answer within 5 s.
+ * Creates the Schedule, or updates it in place. Running workflows continue, and an operator's pause is kept. Throws when
+ * Temporal does not respond within 5 s.
  */
 export async function putMonitoringSchedule(
   client: Client,
@@ -41,7 +41,7 @@ export async function putMonitoringSchedule(
   return 'changed';
 }
 
-/** Pauses the schedule because its setting is off; a pause that is there stays. False when there is no schedule. */
+/** Pauses the Schedule because monitoring is switched off; keeps an existing pause. Returns false if there is no Schedule. */
 export async function switchOffMonitoringSchedule(
   client: Client,
   cohortId: string,
@@ -53,7 +53,7 @@ export async function switchOffMonitoringSchedule(
   return true;
 }
 
-/** Runs that are on go on. False when there was none. */
+/** Deletes the Schedule; running workflows continue. Returns false if there was none. */
 export async function deleteMonitoringSchedule(
   client: Client,
   cohortId: string,
@@ -64,7 +64,7 @@ export async function deleteMonitoringSchedule(
   ).then((deleted) => deleted ?? false);
 }
 
-/** Undefined when there is none. */
+/** Describes the Schedule; returns undefined if there is none. */
 export const describeMonitoringSchedule = (
   client: Client,
   cohortId: string,
@@ -72,7 +72,7 @@ export const describeMonitoringSchedule = (
 ): Promise<ScheduleDescription | undefined> =>
   ifThere(() => soon(client, () => monitoringHandle(client, cohortId, kind).describe()));
 
-/** Changes with whatever we set: times, action, policies; not with its pauses and runs. */
+/** A hash of everything that we set (times, action, policies), which does not change with pauses and runs. */
 export function monitoringFingerprint({ spec, action, policies }: ScheduleDescription): Buffer {
   const { typedSearchAttributes: _sameAsSearchAttributes, ...rest } = action;
   return createHash('sha256')
@@ -80,7 +80,7 @@ export function monitoringFingerprint({ spec, action, policies }: ScheduleDescri
     .digest();
 }
 
-/** It need not exist. */
+/** A handle of the Schedule, which need not exist. */
 export const monitoringHandle = (client: Client, cohortId: string, kind: MonitoringKind): ScheduleHandle =>
   client.schedule.getHandle(cohortMonitoringWorkflowId(cohortId, kind));
 

@@ -21,29 +21,29 @@ import {
   monitoringSlot,
 } from './monitoring-slot.ts';
 
-/** What a cohort's monitoring schedule is made from. */
+/** The settings that determine a cohort's monitoring Schedule. */
 export interface MonitoringPlan {
   cohortId: string;
   kind: MonitoringKind;
   frequency: MonitoringFrequency;
   hours: MonitoringHours;
-  /** Of the account, per source; monitoring takes at most 80 % of it. */
+  /** The account's limit per source; monitoring uses at most 80 % of it. */
   networkQueriesPerMinute: number;
   /** Name of the credential that the worker uses (`account/<id>`, `api-key`). */
   credentialRef: string;
-  /** The account at our own exchange; absent at a foreign one. */
+  /** The account at our own exchange; absent for another exchange. */
   accountId?: string;
 }
 
-/** Raise it when the same plan is to lead to another schedule: all that are there are then written anew. */
+/** Increase it when the same plan should lead to a different Schedule: all existing ones are then updated. */
 export const SCHEDULE_RULES = 1;
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 /**
- * The Temporal Schedule of one monitoring of a cohort, but for its state: what create and update take. Its id and
- * that of its runs are `cohortMonitoringWorkflowId`. Throws RangeError when the time zone is not known.
+ * Builds the Temporal Schedule for one kind of monitoring of a cohort, without its state: the options for create and update.
+ * The id of the Schedule and its runs is `cohortMonitoringWorkflowId`. Throws RangeError for an unknown time zone.
  */
 export function monitoringSchedule(plan: MonitoringPlan) {
   const { cohortId, kind, frequency, accountId } = plan;
@@ -67,22 +67,22 @@ export function monitoringSchedule(plan: MonitoringPlan) {
     taskQueue: TASK_QUEUES.orchestrator,
     args: [input],
     typedSearchAttributes,
-    // The SDK sends it, though the type of its options leaves it out.
+    // Missing in the type of the options, but sent by the SDK.
     priority,
     staticSummary: `Monitoring of a cohort: ${kind}, ${frequency}`,
-    staticDetails: story(plan),
+    staticDetails: describePlan(plan),
   };
   const policies = {
-    // The run that is on asks about everybody anyway.
+    // A run that is still active covers the whole cohort, so no second one is needed.
     overlap: ScheduleOverlapPolicy.SKIP,
-    // A run missed in an outage of up to two days is made up for, once, outside the hours if need be.
+    // A run missed during an outage of up to two days is started afterwards, once, even outside the configured hours.
     catchupWindow: 2 * DAY_MS,
     pauseOnFailure: false,
   };
   return { spec: monitoringSpec(plan), action, policies, typedSearchAttributes };
 }
 
-/** When it runs. `jitter` is added to each time. */
+/** Builds the times of the Schedule. Temporal adds a random part of `jitter` to each time. */
 export function monitoringSpec(
   plan: Pick<MonitoringPlan, 'cohortId' | 'kind' | 'frequency' | 'hours'>,
 ): ScheduleSpec {
@@ -100,12 +100,12 @@ export function monitoringSpec(
 }
 
 /**
- * Temporal has no calendar for every second week, and its intervals count from the epoch in UTC, so that their local
- * hour moves with the clocks. Hence one interval of so many days for each difference to UTC that the zone has, each
- * right while that difference holds; `skip`, read in local time, takes away what the others give.
+ * Temporal has no calendar for every second week, and its intervals count from the epoch in UTC, so that their local time
+ * shifts with clock changes. Therefore we use one interval for each UTC offset of the zone; each is right while its offset
+ * applies, and `skip`, which is in local time, removes the times of the others.
  *
- * Weekly ones are made the same way: calendars by day of the week go wrong on a day without midnight (the server
- * takes it for the day before; Santiago, Cairo, Beirut).
+ * Weekly schedules work the same way, because calendars by day of the week fail on days without midnight (Santiago, Cairo,
+ * Beirut): the server takes them for the day before.
  */
 function everyDays(
   days: 7 | 14,
@@ -122,8 +122,8 @@ function everyDays(
 }
 
 /**
- * Those of the zone, and an hour around them: where a parliament abolishes or prolongs summer time, the server's list
- * of time zones may know it before ours does, and the schedule must not fall silent.
+ * The zone's UTC offsets, and those an hour more and less: if summer time is abolished or extended, the server's time zone
+ * data may know it before ours, and the Schedule must still run.
  */
 function offsetsToExpect(timeZone: string): number[] {
   const around = zoneClock(timeZone).offsetsMs.flatMap((offsetMs) => [
@@ -134,26 +134,26 @@ function offsetsToExpect(timeZone: string): number[] {
   return [...new Set(around)].sort((a, b) => a - b);
 }
 
-/** Two calendars that together match every minute of the day but one. */
+/** Two calendars that together match every minute of the day except one. */
 const allTimesBut = (hour: number, minute: number): CalendarSpec[] => [
-  { hour: othersOf(hour, 23), minute: '*', second: '*' },
-  { hour: '*', minute: othersOf(minute, 59), second: '*' },
+  { hour: allExcept(hour, 23), minute: '*', second: '*' },
+  { hour: '*', minute: allExcept(minute, 59), second: '*' },
 ];
 
-const othersOf = (value: number, max: number) => [
+const allExcept = (value: number, max: number) => [
   ...(value > 0 ? [{ start: 0, end: value - 1 }] : []),
   ...(value < max ? [{ start: value + 1, end: max }] : []),
 ];
 
-/** Shown on the page of each run in the Temporal UI. */
-const story = ({ kind, frequency, hours }: MonitoringPlan): string =>
+/** Static details, shown on the page of each run in the Temporal UI. */
+const describePlan = ({ kind, frequency, hours }: MonitoringPlan): string =>
   [
-    `Asks the ${kind} source about every patient of one cohort, ${frequency}.`,
+    `Queries the ${kind} source for every patient of one cohort, ${frequency}.`,
     '',
     '1. Reads the cohort page by page.',
-    '2. Starts a network query for each patient who was not asked about in this period and has not opted out.',
+    '2. Starts a network query for each patient who was not queried in this period and has not opted out.',
     '3. Keeps to at most 80 % of the account’s limit of queries per minute.',
     '',
-    `Starts between ${hours.fromHour} and ${hours.toHour} o’clock, ${hours.timeZone}. Steer it with`,
+    `Starts between ${hours.fromHour} and ${hours.toHour} o’clock, ${hours.timeZone}. Control it with`,
     '`npm run starter -- monitor`, or with the signals `pause` and `resume` to a run.',
   ].join('\n');

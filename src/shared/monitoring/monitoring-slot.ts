@@ -4,13 +4,13 @@ import type { MonitoringFrequency, MonitoringKind } from '../../contract/cohort-
 import { isTimeZone } from '../../lib/time-zone.ts';
 import { type ClockChange, zoneClock } from './clock-changes.ts';
 
-/** When scheduled monitoring may start: whole hours of the day in a time zone. */
+/** The hours in which scheduled monitoring may start, in a time zone. */
 export interface MonitoringHours {
   /** IANA name. */
   timeZone: string;
   /** 0–23. */
   fromHour: number;
-  /** 0–24, not included. Not above `fromHour` means on the next day: 22 to 4 is the night, 0 to 0 the whole day. */
+  /** 0–24, exclusive. If not above `fromHour`, it is on the next day: 22 to 4 is the night, 0 to 0 the whole day. */
   toHour: number;
 }
 
@@ -20,21 +20,21 @@ export const DEFAULT_MONITORING_HOURS: MonitoringHours = {
   toHour: 5,
 };
 
-/** Of an account's settings; a member that is missing or makes no sense has its default. */
+/** Parses the hours in an account's settings; missing or invalid members get their default. */
 export const monitoringHoursSchema = z.object({
   timeZone: z.string().refine(isTimeZone).catch(DEFAULT_MONITORING_HOURS.timeZone),
   fromHour: z.number().int().min(0).max(23).catch(DEFAULT_MONITORING_HOURS.fromHour),
   toHour: z.number().int().min(0).max(24).catch(DEFAULT_MONITORING_HOURS.toHour),
 });
 
-/** A run starts up to that much after its minute, so that the minutes of the hour before the next one stay free. */
+/** A run starts up to this long after its minute, so minutes are chosen early enough to stay within the hour. */
 export const JITTER_MINUTES = 10;
 
 /** When one monitoring of a cohort runs, in local time. */
 export interface MonitoringSlot {
   /**
-   * weekly and biweekly: local days since 1970-01-01, modulo 7 or 14; monthly: day of the month, 1–28, so that every
-   * month has it.
+   * Weekly and biweekly: local days since 1970-01-01, modulo 7 or 14. Monthly: day of the month, 1–28, which every month
+   * has.
    */
   day: number;
   hour: number;
@@ -42,9 +42,9 @@ export interface MonitoringSlot {
 }
 
 /**
- * The slot of a cohort's monitoring: always the same one for the same cohort and hours, and spread over all days and
- * hours that are allowed. Left out are hours that the zone's clocks skip or repeat on such a day, because Temporal
- * would leave a run out or run it twice there; only if the hours allow nothing else are they taken all the same.
+ * Chooses the slot of a cohort's monitoring: deterministic for the cohort and the hours, and spread over all allowed days
+ * and hours. Avoids hours that a clock change skips or repeats on such a day, because Temporal would skip or repeat the run;
+ * uses them only if no other hours are allowed.
  */
 export function monitoringSlot(
   cohortId: string,

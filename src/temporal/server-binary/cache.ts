@@ -8,12 +8,12 @@ const PROJECT_CACHE = fileURLToPath(new URL('../../../.cache/temporal', import.m
 const userId = (): number => process.getuid?.() ?? 0;
 const userCache = (): string => join(tmpdir(), `medical-data-exchange-${userId()}`);
 
-/** An executable that an earlier run put into a cache, or undefined. */
+/** Returns the path of an executable that an earlier run has cached, or undefined. */
 export async function findCached(fileName: string): Promise<string | undefined> {
   for (const folder of [PROJECT_CACHE, userCache()]) {
     const path = join(folder, fileName);
     const file = await lstat(path).catch(() => undefined);
-    // The temporary folder is everybody's: what another user put there under our name is not run.
+    // Anyone can write to the temporary folder, so never run a file there that belongs to another user.
     const trusted = file?.isFile() === true && (file.uid === userId() || folder === PROJECT_CACHE);
     if (trusted && (file.mode & 0o111) !== 0) return path;
   }
@@ -21,9 +21,8 @@ export async function findCached(fileName: string): Promise<string | undefined> 
 }
 
 /**
- * Lets `fetch` put an executable into a fresh folder, then moves it into the cache in one step: a second process
- * that does the same meanwhile, or one that is killed in the middle, leaves nothing half-written behind.
- * `fetch` returns the path of the executable inside the folder it was given.
+ * Lets `fetch` write an executable into a new folder, and then moves it into the cache atomically, so that parallel or
+ * killed processes never leave an incomplete file. `fetch` returns the path of the executable inside the given folder.
  */
 export async function fillCache(
   fileName: string,
@@ -52,7 +51,9 @@ async function writableCache(): Promise<string> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const found = await lstat(folder);
     if (!found.isDirectory() || found.uid !== userId() || (found.mode & 0o022) !== 0)
-      throw new Error(`the cache folder ${folder} belongs to somebody else`);
+      throw new Error(
+        `the cache folder ${folder} is not a private folder of this user; delete it or change its owner`,
+      );
     return folder;
   }
 }

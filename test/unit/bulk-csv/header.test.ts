@@ -54,14 +54,12 @@ describe('what is wrong with a header is told in one sentence', () => {
   });
 
   test('required columns that are missing, with the likely cause', () => {
-    expect(headerProblem(REQUIRED.slice(1))).toBe(
-      'the first line does not name the required column firstName',
-    );
+    expect(headerProblem(REQUIRED.slice(1))).toBe('the first line lacks the required column firstName');
     expect(headerProblem([REQUIRED.join(';')])).toBe(
-      `the first line does not name the required columns ${REQUIRED.join(', ')}; columns are separated by commas`,
+      `the first line lacks the required columns ${REQUIRED.join(', ')}; columns are separated by commas`,
     );
     expect(spelled('firstName', 'first-name')).toBe(
-      'the first line does not name the required column firstName; "first-name" has a hyphen too many',
+      'the first line lacks the required column firstName; write "first-name" without the hyphen',
     );
   });
 
