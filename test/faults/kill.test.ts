@@ -37,13 +37,16 @@ describe('work in progress', { timeout: 600_000 }, () => {
     await rm(dataDir, { recursive: true, force: true });
   }, 60_000);
 
-  test.each(KILLABLE)('ends as it would have, once each, when the %s is killed', async (part) => {
-    const windows = KILL_WINDOWS.filter(({ name }) => name === MOMENTS[part]);
-    const [kill] = planKills(seededRandom(1), { parts: [part], rounds: 1, windows });
-    const { hit, faults } = await runRound(stack, kill, undisturbed);
-    expect(faults).toEqual([]);
-    expect(hit).toBe(true);
-  });
+  test.each(KILLABLE)(
+    'ends with the same result as undisturbed, each step once, when the %s is killed',
+    async (part) => {
+      const windows = KILL_WINDOWS.filter(({ name }) => name === MOMENTS[part]);
+      const [kill] = planKills(seededRandom(1), { parts: [part], rounds: 1, windows });
+      const { hit, faults } = await runRound(stack, kill, undisturbed);
+      expect(faults).toEqual([]);
+      expect(hit).toBe(true);
+    },
+  );
 
   test('asks about each patient of two monitored cohorts once when the worker is killed', async () => {
     const round = { patients: 100, queriesPerMinute: 12_000, kills: 1, timeoutMs: 180_000 };
@@ -52,11 +55,11 @@ describe('work in progress', { timeout: 600_000 }, () => {
     expect(queries).toBe(100);
   });
 
-  test('makes one patient a person of two CSVs with the same people at once, and creates beside them', async () => {
+  test('creates one patient per person when two CSVs with the same people are imported at once', async () => {
     expect(await runOverlap(stack, 180_000)).toEqual([]);
   });
 
-  test('makes the same of a CSV, row for row, when the worker and PostgreSQL are killed in the middle of a chunk', async () => {
+  test('gives the same result for a CSV, row by row, when the worker and PostgreSQL are killed in the middle of a chunk', async () => {
     const round = { rows: 3_000, toQuery: 30, workerAfterRows: 0, postgresAfterRows: 2_000 };
     const { faults, killedAt } = await runBulkRound(stack, { ...round, timeoutMs: 300_000 });
     expect(faults).toEqual([]);
@@ -64,7 +67,7 @@ describe('work in progress', { timeout: 600_000 }, () => {
     expect(killedAt.postgres).toBeLessThan(3_000);
   });
 
-  test('is judged by what would show a fault: planted ones are seen', async () => {
+  test('the checks of these tests find planted faults', async () => {
     const { account, outcome } = undisturbed;
     const values = [account.accountId];
     await stack.rows(

@@ -22,7 +22,7 @@ afterAll(() => gateway.close());
 const call = (headers: Record<string, string>, url = '/medical/v1/facility') =>
   gateway.app.inject({ method: 'GET', url, headers });
 
-describe('who shows no valid key', () => {
+describe('a request without a valid key', () => {
   test('gets 401 with a challenge from every operation, before its request is looked at', async () => {
     for (const { method, path } of Object.values(endpoints)) {
       const url = path.replaceAll(/:\w+/g, 'x');
@@ -32,7 +32,7 @@ describe('who shows no valid key', () => {
     }
   });
 
-  test('is told whether the key is missing or wrong, and nothing else', async () => {
+  test('learns whether the key is missing or wrong, and nothing else', async () => {
     expect((await call({})).json().detail).toContain('x-api-key');
     expect((await call({ 'x-api-key': 'mdx_nonsense' })).json().detail).toBe('The API key is not valid');
     expect((await call({ 'x-api-key': `${account.apiKey}x` })).statusCode).toBe(401);
@@ -73,7 +73,7 @@ describe('an internal token', () => {
 });
 
 describe('the limit of requests per minute', () => {
-  test('is counted over all gateways, told in headers, and answered with 429 and Retry-After', async () => {
+  test('is counted over all gateways, shown in headers, and enforced with 429 and Retry-After', async () => {
     const limited = await gateway.addAccount({ settings: { limits: { requestsPerMinute: 3 } } });
     const statuses: number[] = [];
     for (let request = 0; request < 4; request += 1) {

@@ -46,7 +46,7 @@ const origins = () =>
     ),
   );
 
-describe('a query that nobody waits for', () => {
+describe('a background query', () => {
   test('whose transaction began in the minute before does not make the minute forget its uses', async () => {
     await startMany(1, undefined);
     await gateway.store.asAccount(account.accountId, (tx) =>
@@ -56,7 +56,7 @@ describe('a query that nobody waits for', () => {
     expect((await start(BACKGROUND_PRIORITY)).json().errors).toMatchObject([{ httpStatus: 429 }]);
   });
 
-  test('starts while less than 80 % of the minute is used, whoever used it', async () => {
+  test('starts while less than 80 % of the minute is used, by any kind of query', async () => {
     await startMany(3, undefined);
     const answers = await startMany(6, BACKGROUND_PRIORITY);
     const started = answers.filter((answer) => answer.json().status === 'processing');
@@ -64,7 +64,7 @@ describe('a query that nobody waits for', () => {
     expect(await origins()).toEqual([...Array(3).fill('interactive'), ...Array(5).fill('monitoring')]);
   });
 
-  test('that finds no room is 2XX with a 429 among the errors, tells when to come again, and leaves nothing', async () => {
+  test('above that share is 2XX with a 429 among the errors, says when to retry, and stores nothing', async () => {
     await startMany(8, 'u=7');
     const answer = await start('u=5, i');
     expect(answer.statusCode).toBe(200);

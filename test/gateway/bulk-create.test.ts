@@ -157,7 +157,7 @@ describe('the start of a bulk create', () => {
 });
 
 describe('an upload', () => {
-  test('moves the request to processing, tells its hash, and writes the webhook with it', async () => {
+  test('moves the request to processing, returns the hash, and records the webhook in the same transaction', async () => {
     const { requestId, path } = await start();
     const answer = await put(path, CSV, { 'content-type': 'Text/CSV; charset=utf-8' });
     expect(answer).toEqual({
@@ -169,7 +169,7 @@ describe('an upload', () => {
     expect(gateway.launched.filter((id) => id === requestId)).toHaveLength(2);
   });
 
-  test('whose answer was lost is told by its repeat what is there, also after the tenth minute', async () => {
+  test('whose response was lost learns from a repeat what was stored, also after the tenth minute', async () => {
     const { requestId, path } = await start();
     await put(path, CSV);
     for (const late of [false, true]) {
@@ -215,7 +215,7 @@ describe('an upload', () => {
     socket.destroy();
   });
 
-  test('is read to its end when it is refused, so that whoever is sending gets the answer', async () => {
+  test('is read to its end when it is refused, so that the sender gets the response', async () => {
     const { path } = await start();
     await put(path, CSV);
     const large = Readable.from(Array.from({ length: 200 }, () => 'x'.repeat(64 * 1024)));

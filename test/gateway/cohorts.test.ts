@@ -172,7 +172,7 @@ describe('a cohort', () => {
 });
 
 describe('patients of a cohort', () => {
-  test('are added by id, once each, and told with their cohorts', async () => {
+  test('are added by id, once each, and returned with their cohorts', async () => {
     const { id } = await addCohort();
     const [a, b] = [await addPatient(), await addPatient()];
     const first = await account.call('POST', `cohort/${id}/patient`, { patientIds: [a] });

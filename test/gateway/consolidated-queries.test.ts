@@ -134,7 +134,7 @@ describe('consolidated queries', () => {
 });
 
 describe('the record at once', () => {
-  test('is a searchset, also of a patient of whom no source has told', async () => {
+  test('is a searchset, also for a patient without any collected data', async () => {
     const answer = await account.call('GET', path('consolidated'));
     expect(answer.headers['content-type']).toBe('application/fhir+json; charset=utf-8');
     expect(answer.json()).toMatchObject({

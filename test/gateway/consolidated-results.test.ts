@@ -179,7 +179,7 @@ describe('a completed consolidated query', () => {
     expect(text).toMatch(/%%EOF\s*$/);
   });
 
-  test('is built and told once, however often its step runs', async () => {
+  test('is built and announced once, however often its step runs', async () => {
     const requestId = await open({ conversionType: 'json', resources: ['Goal'] });
     const ends = await Promise.all([1, 2].map(() => builder.build({ accountId, requestId })));
     expect(await builder.build({ accountId, requestId })).toEqual(ends[0]);

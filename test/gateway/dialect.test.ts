@@ -89,7 +89,7 @@ describe.each<[Dialect, { first: unknown; last: unknown }]>([
     }
   });
 
-  test('tells running states and attempts its way in every answer that carries a query', async () => {
+  test('shows running states and attempts in its own form in every response that carries a query', async () => {
     const { E4, E2, E3, list } = await queryAnswers(await gateway.addAccount({ dialect }));
     // A start says processing in both (interface.md, E2).
     for (const started of [E4, E2]) {

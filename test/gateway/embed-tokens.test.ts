@@ -103,7 +103,7 @@ describe('create embed token (E1)', () => {
     expect((await withToken(internal, '/medical/v1/token/embed', 'POST')).statusCode).toBe(403);
   });
 
-  test('is audited by the id of the token, which is never told itself', async () => {
+  test('is audited by the id of the token; the token itself is never shown', async () => {
     const token = await tokenOf();
     const { jti = '' } = decodeJwt(token);
     const entry = await gateway.store.asAccount(account.accountId, (tx) =>

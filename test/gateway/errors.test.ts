@@ -97,7 +97,7 @@ describe('an error', () => {
     expect(csv.statusCode).toBe(415);
   });
 
-  test('of ours tells nothing of the inside, and is logged under the request id', async () => {
+  test('of ours reveals no internals, and is logged under the request id', async () => {
     const broken = await createTestGateway({
       networkQueries: {
         readQuery: async () => {

@@ -193,7 +193,7 @@ describe('the audit', () => {
     expect(rows.every(({ actor }) => actor.startsWith('key:'))).toBe(true);
   });
 
-  test('that cannot be written keeps a patient unshown, and tells of the failure when it can', async () => {
+  test('that cannot be written keeps a patient unshown, and reports the failure when it can', async () => {
     const { store } = gateway;
     const failing = await createTestGateway({
       store: {

@@ -132,7 +132,7 @@ const queryAs = (
   );
 
 describe('identity session', () => {
-  test('a verified person comes back to the caller, who is told by webhook', async () => {
+  test('a verified person is sent back to the caller, which gets a webhook', async () => {
     const patientId = await addPatient();
     const session = await openSession(patientId, { metadata: { job: '7' } });
     expect(session).toMatchObject({ sessionId: expect.any(String), status: 'pending' });
@@ -156,7 +156,7 @@ describe('identity session', () => {
     });
   });
 
-  test('whoever is verified as somebody else, or not at all, is not the patient', async () => {
+  test('a person verified as another one, or not verified, is not the patient', async () => {
     for (const outcome of ['somebody-else', 'failed'] as const) {
       await simulator.admin.changePartners({ identity: { outcome } });
       const patientId = await addPatient();
@@ -166,7 +166,7 @@ describe('identity session', () => {
     }
   });
 
-  test('an outcome that is told again is told to the caller once', async () => {
+  test('an outcome that the partner repeats is announced to the caller once', async () => {
     await simulator.admin.changePartners({ identity: { callbacks: 3 } });
     const { patientId } = await verified();
     expect(await eventsOf(patientId)).toHaveLength(1);
@@ -325,7 +325,7 @@ describe('AAL2 challenge', () => {
     expect(Object.fromEntries(landed.searchParams)).toEqual({ tab: 'records', status: 'failed' });
   });
 
-  test('an identity that nobody has verified, or another account has, is unknown', async () => {
+  test('an identity that was never verified, or belongs to another account, is unknown', async () => {
     const { proofedIdentityId } = await verified();
     const other = await gateway.addAccount();
     for (const [of, id] of [
@@ -358,7 +358,7 @@ describe('network query with purpose ias', () => {
     expect(await paths({ patientId: shown.patientId })).toEqual(['proofedIdentityId', 'x-aal2-session']);
   });
 
-  test('a session that is unknown, somebody else’s or another account’s is refused', async () => {
+  test('a session that is unknown, another person’s or another account’s is refused', async () => {
     const [shown, others] = [await activeSession(), await activeSession()];
     const stranger = await gateway.addAccount();
     const refused = [

@@ -171,7 +171,7 @@ test('become documents of a known patient: listed, downloaded, converted, in the
   expect(await gateway.blobCount()).toBe(0);
 });
 
-test('of a message about nobody known stay with the message, and are nobody’s documents', async () => {
+test('of a message without a known patient stay with the message and become no patient’s documents', async () => {
   const { status, told } = await bring({ attachments: [letter], patient: { ...person, dob: '1911-01-01' } });
   const [id = ''] = told[0]?.attachments ?? [];
   expect([status, await rowsOf([id])]).toEqual([200, [{ id, patient_id: null }]]);

@@ -176,7 +176,7 @@ describe('transmission', () => {
   const sent = async (changes: object = {}) =>
     (await send(await addPatient(), { ...note, ...changes })).json();
 
-  test('a message that is delivered at once is completed and told, with its attachments', async () => {
+  test('a message that is delivered at once is completed and announced, with its attachments', async () => {
     const patientId = await addPatient();
     const attachments = [await addDocument(patientId)];
     const { id } = (await send(patientId, { ...note, attachments })).json();
@@ -228,7 +228,7 @@ describe('transmission', () => {
   });
   const stepOfGone = () => ({ ...stepOf(uuidv7()), reason: 'none' });
 
-  test('what nobody started is left over for reconcile', async () => {
+  test('a message whose workflow was not started is left for reconcile', async () => {
     const { id } = await sent();
     const open = await gateway.store.asSystem((tx) => messagesToEnsure(tx, { olderThanMs: 0, limit: 500 }));
     expect(open).toContainEqual(stepOf(id));
@@ -242,7 +242,7 @@ describe('inbound messages', () => {
     ...changes,
   });
 
-  test('come to whoever has the Direct address or the facility’s OID, are told, and belong to a known patient', async () => {
+  test('go to the account with the Direct address or the facility’s OID, are announced, and belong to a known patient', async () => {
     const person = newPerson();
     const patientId = await addPatient(account, person);
     const patient = {
@@ -281,7 +281,7 @@ describe('inbound messages', () => {
     ]);
   });
 
-  test('are told once, however often the partner sends them', async () => {
+  test('are announced once, however often the partner sends them', async () => {
     const message = inbound({ subject: 'Only once' });
     for (let times = 0; times < 3; times++) expect(await simulator.admin.deliverMessage(message)).toBe(200);
     const told = (await eventsOf('message.received')).filter(

@@ -135,7 +135,7 @@ describe('create patient', () => {
     expect((await create(person)).statusCode).toBe(201);
   });
 
-  test('starts a network query and tells which sources could not start', async () => {
+  test('starts a network query and reports which sources could not start', async () => {
     const limited = await gateway.addAccount({ settings: { sources: { hie: { enabled: true } } } });
     const answer = await limited.call(
       'POST',
@@ -153,7 +153,7 @@ describe('create patient', () => {
     expect(gateway.launched).toContain(networkQuery.requestId);
   });
 
-  test('does not query hie for somebody who opted out', async () => {
+  test('does not query hie for a patient who opted out', async () => {
     const body = newPerson({ status: { hieOptOut: true }, networkQuery: { sources: ['hie', 'pharmacy'] } });
     const { networkQuery } = (await create(body)).json();
     expect(networkQuery.sources.map(({ type }: { type: string }) => type)).toEqual(['pharmacy']);
@@ -220,7 +220,7 @@ describe('list patients with filters', () => {
     return answer.json();
   };
 
-  test('finds those in whom all words occur, wherever, in any case', async () => {
+  test('finds the patients in whose data all words occur, anywhere and in any case', async () => {
     const make = async (changes: object) =>
       (await create(newPerson({ firstName: 'Élodie', lastName: 'Searched', ...changes }))).json().id;
     const address = [{ addressLine1: '7 Maple_Court', city: 'Worcester', state: 'MA', zip: '01608' }];

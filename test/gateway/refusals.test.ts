@@ -121,7 +121,7 @@ describe('a refusal is in the audit', () => {
   });
 });
 
-test('a key that nobody knows is counted and logged with its address, and is in no audit', async () => {
+test('an unknown key is counted and logged with its address, and is in no audit', async () => {
   const before = gateway.logLines.length;
   await get('/medical/v1/facility', { 'x-api-key': generateApiKey() });
   await get('/medical/v1/facility');

@@ -51,7 +51,7 @@ describe('settings', () => {
     expect([answer.statusCode, answer.json().errors[0].path]).toEqual([400, 'webhookUrl']);
   });
 
-  test('tell what is undelivered, and send it again on request', async () => {
+  test('show what is undelivered, and send it again on request', async () => {
     const owner = await gateway.addAccount();
     const eventId = await gateway.store.asAccount(owner.accountId, (tx) =>
       insertEvent(tx, {

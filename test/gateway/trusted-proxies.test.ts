@@ -24,13 +24,13 @@ async function addressInAudit(
   return entry?.remote_address;
 }
 
-test('the audit names the caller behind trusted proxies, and not whom the caller claims to be', async () => {
+test('the audit names the caller behind trusted proxies, not the address that the caller claims', async () => {
   expect(await addressInAudit(behindProxy, '198.51.100.7')).toBe('198.51.100.7');
   expect(await addressInAudit(behindProxy, '203.0.113.9, 198.51.100.7, 10.1.2.3')).toBe('198.51.100.7');
   expect(await addressInAudit(behindProxy, 'Jane Sample')).toBeNull();
 });
 
-test('nobody is believed who is no trusted proxy', async () => {
+test('a forwarded address is ignored unless a trusted proxy sends it', async () => {
   expect(await addressInAudit(open, '198.51.100.7')).toBe('127.0.0.1');
 });
 

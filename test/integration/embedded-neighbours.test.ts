@@ -132,7 +132,7 @@ describe('the embedded stack keeps its neighbours out', { timeout: 120_000 }, ()
     await answer.body.dump();
   });
 
-  test('PostgreSQL lets nobody in without its password', async () => {
+  test('PostgreSQL refuses connections without its password', async () => {
     const address = new URL(stack.connection.databaseUrl);
     for (const password of ['', 'postgres']) {
       address.password = password;

@@ -90,7 +90,7 @@ describe('embedded PostgreSQL', () => {
     expect(stranger.signalCode).toBeNull();
   });
 
-  test('starts where the killed server has ended, and nobody has collected it', async () => {
+  test('starts when the killed server has ended and is still a zombie process', async () => {
     const dataDir = await testFolder();
     const first = await start({ dataDir });
     await querySql(first.databaseUrl, ADD_ROW);

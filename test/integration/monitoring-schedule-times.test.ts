@@ -183,7 +183,7 @@ describe('at the edges of the calendar', () => {
     expect((await dates(3)).filter((date) => ['2027-03-14', '2027-11-07'].includes(date))).toHaveLength(2);
   });
 
-  test('describe tells the same times as the list, so the Temporal UI does too', async () => {
+  test('describe shows the same times as the list, so the Temporal UI does too', async () => {
     const handle = await createPaused(monitoringSchedule(plan('biweekly', night)));
     const { info } = await handle.describe();
     const coming = info.nextActionTimes

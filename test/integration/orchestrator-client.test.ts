@@ -97,7 +97,7 @@ describe.each([
     for (const value of ['1990', '617', 'Jane', 'Smith']) expect(failure.message).not.toContain(value);
   });
 
-  test('what is not there, what has ended, and who may not are told apart', async () => {
+  test('missing, ended and forbidden are different errors', async () => {
     const params = { requestId: '00000000-0000-4000-8000-000000000000' };
     expect(await failureOf(client.call('getNetworkQuery', { params }))).toMatchObject({ kind: 'not-found' });
     const stranger = clientOf({ ...account, accountId: params.requestId, apiKey: 'wrong' }, how);

@@ -170,7 +170,7 @@ describe('what a whole run leaves behind', { timeout: 180_000 }, () => {
     };
   }
 
-  test('shows every kind of trouble, so that it is worth looking through', async () => {
+  test('contains every kind of failure, so that the search is worth something', async () => {
     for (const id of [
       'patient-onboarding/',
       'network-query/',
@@ -191,7 +191,7 @@ describe('what a whole run leaves behind', { timeout: 180_000 }, () => {
     for (const text of Object.values(left)) expect(text.length).toBeGreaterThan(100);
   });
 
-  test('names nobody: no name, birth date, number, address or id of a person, and no secret', () => {
+  test('contains no name, birth date, number, address or id of a person, and no secret', () => {
     const found = Object.entries(left).flatMap(([where, text]) =>
       findWords(text, words).map((word) => `${word} in ${where}`),
     );
@@ -207,7 +207,7 @@ describe('what a whole run leaves behind', { timeout: 180_000 }, () => {
     );
   }
 
-  test('holds no token of a call: no bearer, no signed link, no address for callbacks', async () => {
+  test('contains no token of a call: no bearer token, no signed link, no callback address', async () => {
     const tokens = await callbackTokens();
     expect(tokens.length).toBeGreaterThan(10);
     for (const [where, text] of Object.entries(left)) {
@@ -217,7 +217,7 @@ describe('what a whole run leaves behind', { timeout: 180_000 }, () => {
     }
   });
 
-  test('would show a word that got anywhere: the search is seen to find planted ones', async () => {
+  test('the search finds words and tokens that are planted in each place', async () => {
     const planted = sample('keith-kiehn').createBody.lastName;
     const [token = 'none'] = await callbackTokens();
     const claims = Buffer.from('{"sub":"somebody"}').toString('base64url');

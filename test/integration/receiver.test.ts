@@ -258,7 +258,7 @@ describe('an intake', () => {
     return post('/intake', text, standardHeaders(text, key));
   };
 
-  test('starts the onboarding of its job once, tells it of a repeat, and hides the job id', async () => {
+  test('starts the onboarding of its job once, signals a repeat to it, and hides the job id', async () => {
     const body = intake();
     const answers = [await postIntake(body), await postIntake(body)];
     expect(answers).toMatchObject([{ status: 202 }, { status: 202 }]);
@@ -331,7 +331,7 @@ test('a Temporal server that is really away is a 503, not a wait without end', a
   await away.connection.close();
 });
 
-test('health and readiness tell whether the process lives and Temporal can be reached', async () => {
+test('health and readiness show whether the process lives and Temporal can be reached', async () => {
   const get = async (path: string) => (await request(`${url}${path}`)).statusCode;
   expect(await get('/health')).toBe(200);
   expect(await get('/ready')).toBe(200);

@@ -70,7 +70,7 @@ describe('a rule', () => {
 });
 
 describe('faults of a request', () => {
-  test('rate-limit answers 429 and tells when to come back', async () => {
+  test('rate-limit responds 429 with Retry-After', async () => {
     await rules({ operation: 'match', fault: { type: 'rate-limit', retryAfterSeconds: 3 } });
     expect(await match()).toMatchObject({ status: 429, headers: { 'retry-after': '3' } });
   });
@@ -158,7 +158,7 @@ describe('faults of an answer', () => {
 });
 
 describe('faults of a match', () => {
-  test('wrong-patient answers somebody else as certain', async () => {
+  test('wrong-patient returns another person as a certain match', async () => {
     await rules({ fault: { type: 'wrong-patient' } });
     const { json } = await match();
     expect(json.entry[0].search.score).toBe(1);

@@ -19,7 +19,7 @@ function start(environment: Record<string, string>) {
 }
 
 describe('the simulator as a process', () => {
-  test('tells where it listens, and ends on SIGTERM', async () => {
+  test('prints where it listens, and ends on SIGTERM', async () => {
     const child = start(credentials);
     const [line] = await once(createInterface(child.stdout), 'line');
     const { url } = JSON.parse(line);

@@ -83,7 +83,7 @@ describe('the starter on a running stack', () => {
     expect(found).toMatchObject({ workflowId: first?.workflowId, status: 'completed' });
   });
 
-  test('a file with a mistake starts nothing and tells each mistake', async () => {
+  test('a file with mistakes starts nothing and lists each mistake', async () => {
     const file = join(stack.dataDir, 'patient.json');
     await writeFile(file, JSON.stringify({ ...sample?.createBody, dob: '2190-01-01', firstName: undefined }));
     const result = await run('onboard', '--file', file, '--job', 'wrong-patient');

@@ -66,7 +66,7 @@ describe('the worker as a process', () => {
   const readyInfo = async (child: ChildProcess): Promise<{ probes: string }> =>
     ((await once(child, 'message')) as [{ info: { probes: string } }])[0].info;
 
-  test('it serves every queue, keeps the reconcile schedule, tells that it is ready and ends cleanly', async () => {
+  test('it serves every queue, keeps the reconcile schedule, reports ready and ends cleanly', async () => {
     const { child, output } = start();
     const { probes } = await readyInfo(child);
     await expect.poll(async () => (await request(`${probes}/ready`)).statusCode).toBe(200);

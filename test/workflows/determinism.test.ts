@@ -9,12 +9,12 @@ import { workflowBundle } from '../support/workflow-bundle.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-test('the workflows go into the sandbox: nothing of Node, no activity code', async () => {
+test('the workflows can be bundled for the sandbox: no Node modules, no activity code', async () => {
   const { code } = await workflowBundle();
   expect(code).toContain('networkQuery');
 });
 
-test('the workflows carry no schemas: they would be built anew for every workflow that starts', async () => {
+test('the workflow bundle holds no schemas: they would be built again for every workflow that starts', async () => {
   const { code } = await workflowBundle();
   // The bundle names the packages that it holds.
   expect(code.includes('node_modules/@temporalio/workflow/')).toBe(true);

@@ -40,7 +40,7 @@ const withHeaders = (sent: Sent, headers: Record<string, string>): Sent => ({
 });
 
 describe.each(names)('%s', (name) => {
-  test('answers as its row says', async () => {
+  test('responds as its row in the endpoint table says', async () => {
     const { good, more = [] } = casesOf(name);
     expectGood(name, await call(name, await good(world)));
     for (const { status, send: build, has = {} } of more) {
@@ -50,7 +50,7 @@ describe.each(names)('%s', (name) => {
     }
   });
 
-  test('takes ids in upper case, a slash at the end, and no body where none is needed', async () => {
+  test('accepts ids in upper case, a trailing slash, and no body where none is needed', async () => {
     const { good } = casesOf(name);
     const { params = {}, ...sent } = await good(world);
     const shouted = Object.entries(params).map(([key, value]) => [
@@ -63,7 +63,7 @@ describe.each(names)('%s', (name) => {
     expectGood(name, answer);
   });
 
-  test('refuses who may not ask, before anything else is looked at', async () => {
+  test('refuses a caller without the right to ask, before anything else is checked', async () => {
     const { path } = rowOf(name);
     const ids = [...path.matchAll(/:(\w+)/g)].map(([, param]) => [param ?? '', 'x']);
     const asked: Sent = { params: Object.fromEntries(ids) };
@@ -84,7 +84,7 @@ describe.each(names)('%s', (name) => {
     expect(limited.headers.ratelimit).toMatch(/^"requests";r=0;t=\d+$/);
   });
 
-  test('refuses what breaks a rule, says which, and leaves nothing', async () => {
+  test('refuses a request that breaks a rule, names the rule, and stores nothing', async () => {
     const { good, refused = [] } = casesOf(name);
     const sent = await good(world);
     const cases = await Promise.all(
@@ -108,7 +108,7 @@ describe.each(names)('%s', (name) => {
   });
 
   if (rowOf(name).method === 'POST')
-    test('keeps its answer under an Idempotency-Key', async () => {
+    test('repeats its response for the same Idempotency-Key', async () => {
       const key = { 'idempotency-key': `key of ${name}` };
       const sent = withHeaders(await casesOf(name).good(world), key);
       const first = await call(name, sent);
@@ -126,7 +126,7 @@ describe.each(names)('%s', (name) => {
       }
     });
 
-  test('tells nothing of the inside when the database fails', async () => {
+  test('reveals no internals when the database fails', async () => {
     const sent = await casesOf(name).good(world);
     try {
       world.faults.database = new Error('select dob from patient where last_name = Doe');
@@ -142,7 +142,7 @@ describe.each(names)('%s', (name) => {
   });
 
   if (STEERING.test(name))
-    test('is 503 while the workflow service is away, and may be repeated', async () => {
+    test('is 503 while the workflow service is unavailable, and can be repeated', async () => {
       const sent = await casesOf(name).good(world);
       world.faults.temporal = new Error('connect temporal.internal:7233');
       const away = await call(name, sent).finally(() => {
@@ -154,7 +154,7 @@ describe.each(names)('%s', (name) => {
       expectGood(name, await call(name, sent));
     });
 
-  test('has a documented answer to whatever odd is in its request', async () => {
+  test('has a documented response to any odd value in its request', async () => {
     const row = rowOf(name);
     const documented = [...Object.keys(row.responses).map(Number), ...errorStatusesOf(row)];
     const parameters = Object.keys((row.query as z.ZodObject | undefined)?.shape ?? {});

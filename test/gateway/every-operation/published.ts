@@ -5,7 +5,7 @@ import type { World } from './world.ts';
 /** The rest of the dialect: ../dialect.test.ts. */
 export function describeSteeringInPublished(world: () => World): void {
   describe('in the dialect "published"', () => {
-    test('steering a query tells its states as reading it does', async () => {
+    test('steering a query returns the same states as reading it', async () => {
       const account = await world().addAccount({ dialect: 'published' });
       const headers = { 'x-api-key': account.apiKey };
       const { id } = (

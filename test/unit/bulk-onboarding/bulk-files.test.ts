@@ -129,7 +129,7 @@ describe('taking the result', () => {
     expect(await failureOf(take(undefined))).toMatchObject({ type: 'unavailable', nonRetryable: false });
   });
 
-  test('that is no CSV is told once, and quotes nothing', async () => {
+  test('that is no CSV is reported once, without quoting its content', async () => {
     other = { status: 200, body: 'a,b\n"Jane' };
     const failure = await failureOf(take(`${stub.url}/links/first`));
     expect(failure).toMatchObject({ type: 'bad-answer', nonRetryable: true });

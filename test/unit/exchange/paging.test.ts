@@ -85,7 +85,7 @@ describe('the query of a list', () => {
     { sort: ['id', 'createdAt'], countMax: 100 },
   );
 
-  test('has 50 items on a page unless told', () => {
+  test('has 50 items on a page by default', () => {
     expect(schema.parse({})).toEqual({ count: 50 });
     expect(schema.parse({ count: '100', sort: 'id=asc,createdAt=desc', patientId: 'p' })).toEqual({
       count: 100,

@@ -223,7 +223,7 @@ describe('which failures may be tried again is decided here', () => {
     });
   });
 
-  test('nothing was sent when nobody listens, so it may be repeated in any case', async () => {
+  test('a refused connection means that nothing was sent, so any request may be repeated', async () => {
     const gone = await startStub();
     await gone.close();
     const failure = await failureOf(start({ baseUrl: gone.url, idempotency: false }));

@@ -135,7 +135,7 @@ describe('a C-CDA document', () => {
     expect(convertCcda(Buffer.from(text), NAMES)).toEqual({ kind: 'skipped', reason });
   });
 
-  test('is told from other XML', () => {
+  test('is distinguished from other XML', () => {
     expect(convertCcda(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'), NAMES)).toEqual({
       kind: 'not-cda',
     });

@@ -31,7 +31,7 @@ afterEach(() => exchange.close());
 const embed = (...options: string[]) =>
   starter(['embed', ...options, '--base-url', exchange.url, '--api-key', 'key']);
 
-test('the address of the page is told, its token in the fragment', async () => {
+test('the address of the page is printed, with its token in the fragment', async () => {
   const { exitCode, stdout } = await embed(PATIENT, '--seconds', '600');
   expect(exitCode).toBe(0);
   expect(stdout).toContain(

@@ -81,7 +81,7 @@ describe('what Temporal holds of a workflow that is full of a name', () => {
     for (const word of UNREADABLE) expect(dump).not.toContain(word);
   });
 
-  test('the logs tell what failed and where, and nothing of the name', () => {
+  test('the logs say what failed and where, and nothing of the name', () => {
     const failed = logLines.map((line) => JSON.parse(line)).filter((line) => /failed/.test(line.msg));
     expect(failed).toContainEqual(
       expect.objectContaining({
@@ -99,7 +99,7 @@ describe('what Temporal holds of a workflow that is full of a name', () => {
     for (const word of WORDS) expect(logLines.join('')).not.toContain(word);
   });
 
-  test('those who hold the key read it all, failures included', async () => {
+  test('a client that holds the key reads everything, failures included', async () => {
     expect(failure).toMatchObject({ cause: { message: `workflow failed for ${NAME}`, type: 'Leaky' } });
     const { memo } = await client.workflow.getHandle(workflowId).describe();
     expect(memo).toEqual({ name: NAME });
