@@ -28,7 +28,10 @@ export async function completeAttempt(tx: AccountTx, step: SourceStepInput, note
   const misattributed =
     ended.strays > 0 ? `; ${countOf(ended.strays, 'resource')} of other patients discarded` : '';
   const collected = `${countOf(ended.resources, 'resource')} and ${countOf(ended.documents, 'document')}`;
-  const message = `The ${source} source completed: ${note ?? `${collected} collected${misattributed}`}`;
+  const message =
+    note === undefined
+      ? `The ${source} source completed: ${collected} collected${misattributed}`
+      : `The ${source} source completed without data: ${note}`;
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'completed', message });
   await settleAndAnnounce(tx, step, query, { status: 'completed', ...ended, retired });
 }

@@ -22,7 +22,7 @@ export async function recordOmissions(tx: AccountTx, step: SourceStepInput, page
     page.reportedErrors > 0 ? `the source reports errors of its own: ${page.reportedErrors}` : undefined,
   ].filter((omission) => omission !== undefined);
   if (omissions.length === 0) return;
-  // What is about other patients is missing in no record.
+  // Discarded resources of other patients leave no gap in this patient's record.
   const isGap = page.skippedAttachments > 0 || page.unreachable !== undefined || page.reportedErrors > 0;
   const message = omissions.join('; ');
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, isGap });

@@ -46,7 +46,7 @@ export interface QueryView {
   errors: SourceError[];
 }
 
-/** Writes a query, its first run and the first attempt of each source that starts; returns the query as readers see it. */
+/** Inserts a query, its first run and the first attempt of each source that starts. Returns the query as `readQuery` does. */
 export async function insertQuery(tx: AccountTx, query: NewQuery): Promise<QueryView> {
   const startable = query.starting.length > 0;
   const row = await tx.db

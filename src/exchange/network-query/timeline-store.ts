@@ -11,7 +11,7 @@ export interface NewTimelineEntry {
   message: string;
   /** Entries of a query with the same key are written once, however often their step runs. */
   onceKey?: string;
-  /** The patient's record lacks something because of it. */
+  /** True when the patient's record is incomplete because of it. */
   isGap?: boolean;
 }
 
