@@ -58,7 +58,7 @@ test('a source whose answer ends the process each time fails its attempt after s
   }
   const { code, output } = await askInAProcess(step);
   expect(code).toBe(0);
-  const message = `hie is not asked again: The exchange stopped unexpectedly ${STARTS_MAX} times at this point`;
+  const message = `hie is not queried again: The exchange stopped unexpectedly ${STARTS_MAX} times at this point`;
   expect(JSON.parse(output)).toEqual({ type: 'SourceRefused', nonRetryable: true, message });
   expect(await startsOf(`source/${requestId}/hie/1`)).toBe(0);
   const told = (await environment.timeline(accountId, requestId)).map(({ message }) => message);

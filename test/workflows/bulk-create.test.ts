@@ -121,7 +121,7 @@ describe('a bulk create', () => {
     };
     const requestId = await exchange.start();
     await exchange.upload(requestId, 'lost');
-    expect((await resultOf(requestId)).reason).toContain('send it again');
+    expect((await resultOf(requestId)).reason).toContain('upload it again');
     expect((await exchange.row(requestId)).status).toBe('failed');
   });
 

@@ -361,7 +361,7 @@ describe('while Temporal cannot be reached', () => {
     expect(await view(requestId)).toMatchObject({
       status: 'partial',
       attempts: [
-        { status: 'failed', reason: 'The workflow was ended from outside' },
+        { status: 'failed', reason: 'The workflow of this query ended unexpectedly' },
         { status: 'completed' },
       ],
     });

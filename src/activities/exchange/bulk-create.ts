@@ -1,4 +1,4 @@
-import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/activity';
 import {
   BULK_FAILURE_TYPES,
   type BulkEnd,
@@ -19,17 +19,18 @@ import { bulkPace } from '../../exchange/bulk-create/rules/bulk-pace.ts';
 import { bulkFinish, completeBulkCreate, failBulkCreate } from '../../exchange/bulk-create/transitions.ts';
 import { expireUpload, uploadWaitMs } from '../../exchange/bulk-create/upload-store.ts';
 import type { AccountTx, Store } from '../../exchange/platform/database/database.ts';
-import { ProcessEndedTooOften, type StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
+import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import { DecryptionError } from '../../lib/key-ring.ts';
 import { BlobNotFoundError } from '../../shared/blobs/blob-store.ts';
+import { type HeartbeatOptions, withHeartbeat } from './heartbeat.ts';
 
 export type BulkActivities = ReturnType<typeof createBulkActivities>;
 
-const HEARTBEAT_EVERY_MS = 1_000;
+const HEARTBEAT: HeartbeatOptions = { everyMs: 1_000, toFailure: describeFailure };
 
 /**
- * The steps of a bulk create. What is true stands in the request's row: each step goes by it, may run twice, and writes
- * a change of state together with its webhook.
+ * The steps of a bulk create. The request's row is the source of truth: each step reads it first, may run twice, and
+ * writes a change of state together with its webhook event.
  */
 export function createBulkActivities(deps: { store: Store; engine: BulkEngine; startGuard: StartGuard }) {
   const { store, engine } = deps;
@@ -46,7 +47,9 @@ export function createBulkActivities(deps: { store: Store; engine: BulkEngine; s
     store.asAccount(accountId, (tx) => readBulkRequest(tx, requestId));
 
   return {
-    /** Has the file come? Ends the request as expired when its time is over and no upload is under way. */
+    /**
+     * Checks whether the file was uploaded. Ends the request as expired when its time is over and no upload is in progress.
+     */
     async lookForUpload({ accountId, requestId }: BulkStepInput): Promise<UploadLook> {
       return store.asAccount(accountId, async (tx) => {
         if (await expireUpload(tx, requestId)) return { state: 'expired' };
@@ -64,9 +67,9 @@ export function createBulkActivities(deps: { store: Store; engine: BulkEngine; s
       });
     },
 
-    /** Reads the whole file once; one that is not in the expected format ends the request. */
+    /** Reads the whole file once. If its format is wrong, ends the request as failed. */
     async checkUpload(step: BulkStepInput): Promise<UploadCheck> {
-      return alive(async (signal, heartbeat) => {
+      return withHeartbeat(HEARTBEAT, async (signal, heartbeat) => {
         if ((await read(step))?.status !== 'processing') return { kind: 'ended' };
         const checked = await guarded(step, 'check', signal, () =>
           engine.check(step.accountId, step.requestId, { signal, heartbeat }),
@@ -77,9 +80,9 @@ export function createBulkActivities(deps: { store: Store; engine: BulkEngine; s
       });
     },
 
-    /** Handles rows for about `stretchMs`, from the first that is not committed; fewer when told to stop. */
+    /** Processes rows for about `stretchMs`, starting with the first uncommitted one; stops early on pause or cancel. */
     async handleRows(step: BulkStepInput & { stretchMs: number }): Promise<RowsHandled> {
-      return alive(async (signal, heartbeat) => {
+      return withHeartbeat(HEARTBEAT, async (signal, heartbeat) => {
         const untilMs = Date.now() + step.stretchMs;
         const { accountId, requestId } = step;
         await store.asAccount(accountId, (tx) => startClock(tx, requestId));
@@ -92,11 +95,11 @@ export function createBulkActivities(deps: { store: Store; engine: BulkEngine; s
       });
     },
 
-    /** Joins the result CSV and ends the request as completed. */
+    /** Joins the parts of the result CSV and ends the request as completed. */
     async finishBulkCreate(step: BulkStepInput): Promise<BulkFinish> {
-      return alive(async (signal, heartbeat) => {
+      return withHeartbeat(HEARTBEAT, async (signal, heartbeat) => {
         const before = await read(step);
-        // A run of this step before has done it, and its answer was lost.
+        // An earlier execution of this step completed the request, but its result was lost.
         if (before?.status === 'completed') return bulkFinish(before);
         if (before?.status !== 'processing') return { kind: 'ended' };
         await guarded(step, 'join', signal, () =>
@@ -107,7 +110,7 @@ export function createBulkActivities(deps: { store: Store; engine: BulkEngine; s
       });
     },
 
-    /** Rows stop after the chunk in hand, or go on. */
+    /** Pauses processing after the current chunk, or resumes it. */
     async setBulkPaused({
       accountId,
       requestId,
@@ -116,7 +119,7 @@ export function createBulkActivities(deps: { store: Store; engine: BulkEngine; s
       await store.asAccount(accountId, (tx) => setPaused(tx, requestId, paused));
     },
 
-    /** Ends the request as failed, whatever it was doing; one that has ended stays as it is. */
+    /** Ends the request as failed, whatever its current step. A request that has already ended is not changed. */
     async endBulkCreate(step: BulkStepInput & { reason: string }): Promise<BulkEnd> {
       await change(step, (tx) => failBulkCreate(tx, step.requestId, step.reason));
       const request = await read(step);
@@ -125,27 +128,13 @@ export function createBulkActivities(deps: { store: Store; engine: BulkEngine; s
   };
 }
 
-/** Heartbeats while `work` runs and gives its failures their type. */
-async function alive<T>(work: (signal: AbortSignal, heartbeat: () => void) => Promise<T>): Promise<T> {
-  const context = Context.current();
-  const heartbeat = () => context.heartbeat();
-  const timer = setInterval(heartbeat, HEARTBEAT_EVERY_MS);
-  try {
-    return await work(context.cancellationSignal, heartbeat);
-  } catch (error) {
-    if (context.cancellationSignal.aborted) throw new CancelledFailure('Stopped on request');
-    if (error instanceof ProcessEndedTooOften)
-      throw ApplicationFailure.nonRetryable(error.message, error.name);
-    // No repetition makes a damaged file whole.
-    if (error instanceof DecryptionError || error instanceof BlobNotFoundError)
-      throw ApplicationFailure.create({
-        message: 'The uploaded file cannot be read any more; send it again',
-        type: BULK_FAILURE_TYPES.unreadableUpload,
-        nonRetryable: true,
-        cause: error,
-      });
-    throw error;
-  } finally {
-    clearInterval(timer);
-  }
+/** A damaged or missing file fails without retries, because no retry can repair it. */
+function describeFailure(error: unknown): unknown {
+  if (!(error instanceof DecryptionError || error instanceof BlobNotFoundError)) return error;
+  return ApplicationFailure.create({
+    message: 'The uploaded file can no longer be read; start a new bulk create and upload it again',
+    type: BULK_FAILURE_TYPES.unreadableUpload,
+    nonRetryable: true,
+    cause: error,
+  });
 }

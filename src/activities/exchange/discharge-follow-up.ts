@@ -4,10 +4,10 @@ import { type FollowUpRounds, NoRoomError } from '../../exchange/notifications/f
 
 export type FollowUpActivities = ReturnType<typeof createFollowUpActivities>;
 
-/** Limits are counted by the minute. */
+/** The source's rate limit counts per minute. */
 const NO_ROOM_RETRY = '1 minute';
 
-/** The steps of a `dischargeFollowUp`. Each reads where it stands from PostgreSQL, so each may run twice. */
+/** The steps of a `dischargeFollowUp`. Each reads the follow-up's state from PostgreSQL, so each may run twice. */
 export function createFollowUpActivities({ rounds }: { rounds: FollowUpRounds }) {
   return {
     async askAfterDischarge(of: {

@@ -10,10 +10,10 @@ import type { SourceConnector } from '../../exchange/sources/connector.ts';
 
 export type RecordActivities = ReturnType<typeof createRecordActivities>;
 
-/** Milliseconds that a source has to take a cancellation; it is only a courtesy. */
+/** How long to wait for a source to acknowledge a cancellation, which is only a courtesy to it. */
 const CANCEL_TIMEOUT_MS = 5_000;
 
-/** What the workflow itself has to write. Each may run twice and writes once. */
+/** What the workflow itself records. Each activity may run twice and takes effect once. */
 export function createRecordActivities(deps: {
   store: Store;
   connectors: Record<SourceType, SourceConnector>;
@@ -27,28 +27,28 @@ export function createRecordActivities(deps: {
     try {
       await deps.connectors[failed.source].cancel(work.job, AbortSignal.timeout(CANCEL_TIMEOUT_MS));
     } catch {
-      log.info('the source did not take the cancellation', { source: failed.source });
+      log.info('the source did not accept the cancellation', { source: failed.source });
     }
   }
 
   return {
-    /** Ends an attempt as failed; without `retryAfterMs` it is the source's end and is announced. */
+    /** Ends an attempt as failed. Without `retryAfterMs`, this is the end of the source, and a webhook announces it. */
     async recordFailedAttempt(failed: FailedAttempt): Promise<void> {
       if (failed.abandoned) await stopSource(failed);
       await store.asAccount(failed.accountId, (tx) => failAttempt(tx, failed, failed));
     },
 
-    /** Writes the attempt that follows the source's newest one, so that readers see it at once. */
+    /** Opens the next attempt at a source, so that readers see it at once. */
     async openNextAttempt(of: SourceStepInput): Promise<{ attempt: number }> {
       const opened = store.asAccount(of.accountId, async (tx) => {
         const newest = await newestAttempt(tx, of.requestId, of.source);
-        // One that runs was opened by an earlier call of this step.
+        // A running attempt was opened by an earlier execution of this step.
         const attempt = newest?.status === 'running' ? newest.attempt : (newest?.attempt ?? 0) + 1;
         const token = callbackToken(deps.callbackKey, of.requestId, of.source, attempt);
         await openAttempt(tx, { ...of, attempt }, callbackHash(token));
         return { attempt };
       });
-      // The attempt's first step finds the query gone too, and ends the source.
+      // The query was deleted: the first step of the attempt will find that too, and end the source.
       return opened.catch((error: unknown) => {
         if (error instanceof QueryGone) return { attempt: of.attempt };
         throw error;

@@ -1,4 +1,4 @@
-import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
+import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import {
   SOURCE_CALLS_MAX,
   SOURCE_FAILURE_TYPES,
@@ -17,17 +17,18 @@ import { ProcessEndedTooOften, type StartGuard } from '../../exchange/platform/r
 import type { RecordKeeper } from '../../exchange/records/record-keeper.ts';
 import { type SourceConnector, SourceFailure, type SourcePage } from '../../exchange/sources/connector.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
+import { withHeartbeat } from './heartbeat.ts';
 
 export interface SourceActivityDeps {
   store: Store;
   blobs: BlobStore;
   records: RecordKeeper;
   connectors: Record<SourceType, SourceConnector>;
-  /** Where sources may call back, without the token; undefined for a source that we only poll. */
+  /** Base URL for a source's callbacks, without the token; undefined for a source that is only polled. */
   callbackBaseUrl: (source: SourceType) => string | undefined;
   callbackKey: string;
   startGuard: StartGuard;
-  /** Of tests; default the machine's. */
+  /** For tests. Default: the system clock. */
   clock?: () => Date;
 }
 
@@ -37,8 +38,8 @@ const HEARTBEAT_EVERY_MS = 2_000;
 const UNKNOWN_PATIENT = 'The source does not know this patient';
 
 /**
- * The steps on a source. Each reads from PostgreSQL how far the attempt is and goes on from there, so each may run
- * twice. Failures are `SOURCE_FAILURE_TYPES`; each failed call is told in the query's timeline.
+ * The steps on a source. Each reads from PostgreSQL how far the attempt has progressed and continues from there, so each
+ * may run twice. Failures have one of the `SOURCE_FAILURE_TYPES`. Each failed call is recorded in the query's timeline.
  */
 export function createSourceActivities(deps: SourceActivityDeps) {
   const { store } = deps;
@@ -102,12 +103,14 @@ export function createSourceActivities(deps: SourceActivityDeps) {
       const resources = await collectPages(deps, step, work.patientId, pages, signal, work);
       return { state: 'completed', resources };
     } catch (error) {
-      if (!cannotBeKept(error)) throw error;
-      throw new SourceFailure('bad-answer', `${step.source} sent data that cannot be kept`, { cause: error });
+      if (!cannotBeStored(error)) throw error;
+      throw new SourceFailure('bad-answer', `${step.source} sent data that cannot be stored`, {
+        cause: error,
+      });
     }
   }
 
-  /** What a step that died after the last page left to do. */
+  /** Finishes an attempt whose earlier step was killed after it had stored the last page. */
   async function complete(
     step: SourceStepInput,
     work: AttemptWork,
@@ -117,7 +120,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     return { state: 'completed', resources: work.resources };
   }
 
-  /** Where the attempt stands, then `work` on it, unless that has ended its process too often. */
+  /** Opens the attempt and runs `work` on it, unless this work has killed its process too often. */
   async function openAndWork(step: SourceStepInput, work: Work, signal: AbortSignal): Promise<SourceStep> {
     const { accountId, requestId, source, attempt } = step;
     const opened = await store.asAccount(accountId, (tx) =>
@@ -133,34 +136,32 @@ export function createSourceActivities(deps: SourceActivityDeps) {
       .run(counted, signal, () => work(step, opened, signal))
       .catch((error: unknown) => {
         if (!(error instanceof ProcessEndedTooOften)) throw error;
-        throw new SourceFailure('refused', `${source} is not asked again: ${error.message}`, {
+        throw new SourceFailure('refused', `${source} is not queried again: ${error.message}`, {
           cause: error,
         });
       });
   }
 
-  /** Heartbeats while `work` runs, tells a failed call in the timeline and gives it its type. */
-  async function asStep(step: SourceStepInput, work: Work): Promise<SourceStep> {
-    const context = Context.current();
-    const beat = setInterval(() => context.heartbeat(), HEARTBEAT_EVERY_MS);
-    try {
-      return await openAndWork(step, work, context.cancellationSignal);
-    } catch (error) {
-      if (context.cancellationSignal.aborted) throw new CancelledFailure('Stopped on request');
-      if (error instanceof QueryGone)
-        throw ApplicationFailure.nonRetryable(error.message, SOURCE_FAILURE_TYPES.superseded);
-      // The next call finds in PostgreSQL where the attempt stands now.
-      if (error instanceof AttemptSuperseded)
-        throw ApplicationFailure.retryable(error.message, SOURCE_FAILURE_TYPES.superseded);
-      if (!(error instanceof SourceFailure)) throw error;
-      await tellFailedCall(step, error, context.info.attempt);
-      throw toApplicationFailure(error, context.info.attempt >= SOURCE_CALLS_MAX);
-    } finally {
-      clearInterval(beat);
-    }
+  const asStep = (step: SourceStepInput, work: Work): Promise<SourceStep> =>
+    withHeartbeat(
+      { everyMs: HEARTBEAT_EVERY_MS, toFailure: (error) => describeFailure(step, error) },
+      (signal) => openAndWork(step, work, signal),
+    );
+
+  /** Returns the failure with the type that the workflow expects. Records a failed call in the timeline. */
+  async function describeFailure(step: SourceStepInput, error: unknown): Promise<unknown> {
+    if (error instanceof QueryGone)
+      return ApplicationFailure.nonRetryable(error.message, SOURCE_FAILURE_TYPES.superseded);
+    // The retry reads the attempt's new state from PostgreSQL.
+    if (error instanceof AttemptSuperseded)
+      return ApplicationFailure.retryable(error.message, SOURCE_FAILURE_TYPES.superseded);
+    if (!(error instanceof SourceFailure)) return error;
+    const call = activityInfo().attempt;
+    await recordFailedCall(step, error, call);
+    return toApplicationFailure(error, call >= SOURCE_CALLS_MAX);
   }
 
-  async function tellFailedCall(step: SourceStepInput, error: SourceFailure, call: number): Promise<void> {
+  async function recordFailedCall(step: SourceStepInput, error: SourceFailure, call: number): Promise<void> {
     const { source, attempt } = step;
     const wait = error.options.retryAfterMs;
     const message =
@@ -176,16 +177,16 @@ export function createSourceActivities(deps: SourceActivityDeps) {
   }
 
   return {
-    /** Finds the patient at the source and asks for the data; collects it when it comes at once. */
+    /** Finds the patient at the source and requests the data. Collects it if it is available at once. */
     askSource: (step: SourceStepInput): Promise<SourceStep> => asStep(step, ask),
-    /** Asks for the state of an accepted request; collects the data when it is ready. */
+    /** Polls an accepted request. Collects the data if it is ready. */
     collectSource: (step: SourceStepInput): Promise<SourceStep> => asStep(step, collectAccepted),
   };
 }
 
 /**
- * Individual access lasts as long as the session that the query was started under: it is looked at again before each call,
- * which may come days later. What a source took up in time is still collected.
+ * Individual access is valid only as long as the session that the query was started with. Checked before each request to a
+ * source, which may be days later. The result of a request that a source accepted in time is still collected.
  */
 function checkAccess({ accessEndsAt }: AttemptWork, now: Date): void {
   if (accessEndsAt === undefined || (accessEndsAt !== null && accessEndsAt > now)) return;
@@ -196,29 +197,29 @@ function checkAccess({ accessEndsAt }: AttemptWork, now: Date): void {
 }
 
 /**
- * Data that no repetition gets in: nested too deep for JavaScript (RangeError), or refused by PostgreSQL with class
- * 22 (data exception) or 54 (a limit).
+ * Whether data cannot be stored, however often it is tried: nested too deeply for JavaScript (RangeError), or refused by
+ * PostgreSQL with an error of class 22 (data exception) or 54 (program limit exceeded).
  */
-function cannotBeKept(error: unknown): boolean {
+function cannotBeStored(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return error instanceof RangeError || (typeof code === 'string' && /^(22|54)[0-9A-Z]{3}$/.test(code));
 }
 
-/** What a step finds that somebody has ended before: a twin of it, or whoever gave the attempt up. */
+/** The result for an attempt that was already ended, by another execution of this step or by giving up the source. */
 function ended({ status, resources, reason }: AttemptWork): SourceStep {
   if (status === 'failed')
     throw ApplicationFailure.nonRetryable(reason ?? 'The attempt has ended', SOURCE_FAILURE_TYPES.superseded);
   return { state: 'completed', resources, note: reason ?? undefined };
 }
 
-/** The one place that decides what is retried within an attempt. */
+/** Decides which failures are retried within an attempt. */
 function toApplicationFailure(failure: SourceFailure, isLastCall: boolean): ApplicationFailure {
   const { message } = failure;
   switch (failure.kind) {
     case 'transport':
-      return sameCallAgain(SOURCE_FAILURE_TYPES.transport, failure, isLastCall);
+      return retrySameCall(SOURCE_FAILURE_TYPES.transport, failure, isLastCall);
     case 'rate-limited':
-      return sameCallAgain(SOURCE_FAILURE_TYPES.rateLimited, failure, isLastCall);
+      return retrySameCall(SOURCE_FAILURE_TYPES.rateLimited, failure, isLastCall);
     case 'refused':
       return ApplicationFailure.nonRetryable(message, SOURCE_FAILURE_TYPES.refused);
     case 'bad-answer':
@@ -228,7 +229,7 @@ function toApplicationFailure(failure: SourceFailure, isLastCall: boolean): Appl
   }
 }
 
-const sameCallAgain = (
+const retrySameCall = (
   type: string,
   { message, options }: SourceFailure,
   isLastCall: boolean,

@@ -8,7 +8,7 @@ import { openSweep, readSweepCounts, setSweepState } from '../../exchange/query-
 
 export type SweepActivities = ReturnType<typeof createSweepActivities>;
 
-/** Workflows that are started at the same time after a page. */
+/** How many workflows are started in parallel after a page. */
 const STARTS_AT_ONCE = 8;
 
 export interface SweepOf {
@@ -16,7 +16,7 @@ export interface SweepOf {
   requestId: string;
 }
 
-/** The steps of a sweep. Each may run twice: PostgreSQL knows which patient's query has been started. */
+/** The steps of a sweep. Each may run twice: PostgreSQL records which patients' queries have been started. */
 export function createSweepActivities(deps: {
   store: Store;
   launcher: Pick<Launcher, 'start'>;
@@ -25,13 +25,13 @@ export function createSweepActivities(deps: {
 }) {
   const { store } = deps;
 
-  /** What cannot be started now is found by `reconcile`: the query is committed. */
+  /** Starts the workflows of committed queries. `reconcile` starts those that cannot be started now. */
   async function startWorkflows(accountId: string, queryIds: readonly string[]): Promise<void> {
     const waiting = [...queryIds];
     const starter = async () => {
       for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
         await deps.launcher.start(accountId, id, 0).catch((err: unknown) => {
-          log.warn('query of a sweep not started yet; reconcile will', { err, requestId: id });
+          log.warn('could not start a query of a sweep; reconcile will start it', { err, requestId: id });
         });
         heartbeat();
       }
@@ -40,7 +40,10 @@ export function createSweepActivities(deps: {
   }
 
   return {
-    /** Undefined when this bulk create has no patients to query for: not completed, a dry run, unknown. */
+    /**
+     * Opens the sweep and counts its patients. Returns undefined when this bulk create has no patients to query: it is
+     * unknown, not completed, or a dry run.
+     */
     async beginSweep({ accountId, requestId }: SweepOf): Promise<QuerySweepProgress | undefined> {
       return store.asAccount(accountId, async (tx) => {
         await openSweep(tx, requestId);
@@ -48,7 +51,7 @@ export function createSweepActivities(deps: {
       });
     },
 
-    /** Starts the queries of the next patients, as many as there is room for. */
+    /** Starts queries for the next patients, as many as the window and the rate limits allow. */
     async startSweepPage({
       accountId,
       requestId,
@@ -62,14 +65,14 @@ export function createSweepActivities(deps: {
       return { progress: page.progress, waitFor: page.waitFor };
     },
 
-    /** For readers of the exchange; the state that the sweep has then. */
+    /** Writes the state for readers of the interface, and returns the sweep's progress. */
     async recordSweepState({
       accountId,
       requestId,
       state,
     }: SweepOf & { state: 'running' | 'paused' | 'cancelled' }): Promise<QuerySweepProgress | undefined> {
       return store.asAccount(accountId, async (tx) => {
-        // A command may come before the first step.
+        // A command may arrive before the first step has opened the sweep.
         await openSweep(tx, requestId);
         await setSweepState(tx, requestId, state);
         return readSweepCounts(tx, requestId);

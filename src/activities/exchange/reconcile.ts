@@ -10,23 +10,23 @@ import type { Recovery } from '../../exchange/platform/recovery/recovery.ts';
 
 export type ReconcileActivities = ReturnType<typeof createReconcileActivities>;
 
-/** What the process that committed it has this long to do itself. */
+/** How long the process that committed the work has to start it itself. */
 const RUN_GRACE_MS = 5_000;
 const EVENT_GRACE_MS = 30_000;
-/** At a time; the next run takes the rest. */
+/** Maximum of each kind per run; the next run continues. */
 const BATCH = 500;
 
 export interface Reconciled {
   runsEnsured: number;
   attemptsEnded: number;
   eventsHandedOver: number;
-  /** Idempotency keys older than they are honoured. */
+  /** Deleted idempotency keys that had expired. */
   keysForgotten: number;
-  /** By `Recovery.name`, where there was any. */
+  /** Counts by `Recovery.name`, without zeros. */
   others: Record<string, number>;
 }
 
-/** Takes up what a crash or an outage left behind. Running it twice at once is harmless. */
+/** Completes what a crash or an outage left unfinished. Running it twice in parallel is harmless. */
 export function createReconcileActivities(deps: {
   store: Store;
   launcher: Launcher;
@@ -35,11 +35,14 @@ export function createReconcileActivities(deps: {
 }) {
   const { store, launcher, webhookDispatcher } = deps;
 
-  /** Starts a run's workflow; what a terminated one left behind, which nobody would end any more, is ended. */
+  /**
+   * Starts the workflow of a run. If it was terminated instead of completing, nothing would end its open attempts, so they
+   * are ended here. Returns how many.
+   */
   async function ensureRun(accountId: string, requestId: string, run: number): Promise<number> {
     const state = await launcher.start(accountId, requestId, run);
     if (state === 'open') return 0;
-    const reason = 'The workflow was ended from outside';
+    const reason = 'The workflow of this query ended unexpectedly';
     return store.asAccount(accountId, (tx) => failOpenAttempts(tx, { requestId, run }, reason));
   }
 
@@ -85,8 +88,8 @@ export function createReconcileActivities(deps: {
       }
       result.keysForgotten = await store.asSystem(deleteOldIdempotencyKeys);
       if (runs.length + events.length > 0 || Object.keys(result.others).length > 0)
-        log.info('took up left-over work', { ...result });
-      // One that cannot be taken up keeps no other waiting, but the round is shown as failed.
+        log.info('completed unfinished work', { ...result });
+      // A failure does not keep the other work waiting, but makes this run visible as failed.
       if (failures.length > 0) throw failures[0];
       return result;
     },

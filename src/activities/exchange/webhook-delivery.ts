@@ -12,7 +12,7 @@ export function createWebhookActivities(deps: {
   temporal: Client;
 }) {
   return {
-    /** One attempt on an event. After a success the patient's next event is told that its turn has come. */
+    /** Makes one attempt to deliver an event. After its end, signals the patient's next event that it may be sent. */
     async deliverEvent(event: { accountId: string; eventId: string }): Promise<DeliveryOutcome> {
       const outcome = await deps.delivery.attempt(event.accountId, event.eventId);
       const next =
@@ -21,7 +21,7 @@ export function createWebhookActivities(deps: {
         await deps.temporal.workflow
           .getHandle(webhookDeliveryWorkflowId(next))
           .signal(WEBHOOK_DELIVERY_MESSAGES.deliverNow)
-          // It has no workflow that waits for its turn.
+          // The next event has no workflow waiting; send it directly.
           .catch(() => deps.webhookDispatcher.resume(event.accountId, [next]));
       }
       return outcome;

@@ -10,7 +10,7 @@ import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { FileTransfer, UploadOutcome } from '../../orchestrator/client/file-transfer.ts';
 import { asApplicationFailure } from './call-exchange.ts';
 
-/** As long as Temporal keeps a closed workflow (TEMPORAL_RETENTION): with it goes the way to its files. */
+/** As long as Temporal keeps closed workflows (TEMPORAL_RETENTION): after that, nothing refers to their files. */
 const FILES_KEPT_DAYS = 30;
 
 export interface BulkFileActivityDeps {
@@ -29,20 +29,20 @@ export interface UploadBulkFileInput {
 export interface TakeBulkResultInput {
   exchange: ExchangeAccess;
   requestId: string;
-  /** What was sent, still in the store. */
+  /** The uploaded file, still in the store. */
   file: FileRef;
-  /** As a webhook gave it; when it has expired, or there is none, the exchange is asked for another. */
+  /** The link to the result from a webhook. If absent or expired, the exchange is asked for a new one. */
   link?: string;
 }
 
-/** What moves files between the exchange and the orchestrator's own store. Failures have the type of a `FailureKind`. */
+/** Transfers files between the exchange and the orchestrator's own store. The type of a failure is its `FailureKind`. */
 export function createBulkFileActivities({ clientFor, transferFor, files }: BulkFileActivityDeps) {
   return {
-    /** May run twice: the exchange takes the first upload, and the same bytes again are no error. */
+    /** May run twice: the exchange accepts the first upload, and the same bytes again are not an error. */
     uploadBulkFile: (input: UploadBulkFileInput): Promise<UploadOutcome> =>
-      told(async () => {
+      asActivity(async () => {
         const { exchange, requestId, uploadUrl, file } = input;
-        // The answer to an upload may have got lost, and a second one may be cut off before its answer can be read.
+        // The response to an earlier upload may have been lost, and a second upload may be cut off before its response.
         const known =
           activityInfo().attempt > 1 ? (await stateOf(clientFor(exchange), requestId))?.status : undefined;
         if (known === 'expired') return 'gone';
@@ -54,11 +54,11 @@ export function createBulkFileActivities({ clientFor, transferFor, files }: Bulk
         });
       }),
 
-    /** A repeat takes the result anew; what an attempt that was killed had stored is nobody's. */
+    /** A retry starts over; files that a killed attempt stored are deleted later with other unused files. */
     takeBulkResult: (input: TakeBulkResultInput): Promise<BulkResult> =>
-      told(async () => {
+      asActivity(async () => {
         const { exchange } = input;
-        // The link of a webhook serves once; later it may have expired.
+        // Use a webhook's link only for the first attempt; later it may have expired.
         const isFirst = activityInfo().attempt === 1;
         const url = (isFirst ? input.link : undefined) ?? (await freshLink(clientFor(exchange), input));
         const signal = cancellationSignal();
@@ -66,9 +66,9 @@ export function createBulkFileActivities({ clientFor, transferFor, files }: Bulk
         return takeResult(files, content, input.file, { signal, onProgress: () => heartbeat() });
       }),
 
-    /** No error when they are gone already. Takes the files of jobs that nobody can find any more along. */
+    /** Deletes the given files, if they still exist, and all files of jobs that Temporal no longer keeps. */
     discardFiles: (input: { refs: string[] }): Promise<void> =>
-      told(async () => {
+      asActivity(async () => {
         for (const ref of input.refs) await files.delete(ref);
         const before = new Date(Date.now() - FILES_KEPT_DAYS * 24 * 3_600_000);
         for (const kind of FILE_KINDS) await files.deleteWrittenBefore(kind, before);
@@ -78,7 +78,7 @@ export function createBulkFileActivities({ clientFor, transferFor, files }: Bulk
 
 export type BulkFileActivities = ReturnType<typeof createBulkFileActivities>;
 
-/** Undefined when the exchange does not say: interface.md has no operation for it. */
+/** Reads the state of a bulk create. Returns undefined on 404: another exchange may not have this operation. */
 async function stateOf(client: ExchangeClient, requestId: string) {
   try {
     const signal = cancellationSignal();
@@ -92,10 +92,11 @@ async function stateOf(client: ExchangeClient, requestId: string) {
 async function freshLink(client: ExchangeClient, { requestId, link }: TakeBulkResultInput): Promise<string> {
   const url = (await stateOf(client, requestId))?.result ?? link;
   if (url !== undefined) return url;
-  throw ApplicationFailure.retryable('The exchange gives no link to the result', 'unavailable');
+  throw ApplicationFailure.retryable('The exchange returned no link to the result', 'unavailable');
 }
 
-async function told<R>(work: () => Promise<R>): Promise<R> {
+/** Converts errors to failures whose type workflows decide by. */
+async function asActivity<R>(work: () => Promise<R>): Promise<R> {
   try {
     return await work();
   } catch (error) {
@@ -103,7 +104,7 @@ async function told<R>(work: () => Promise<R>): Promise<R> {
     if (error instanceof UnreadableCsvError)
       throw ApplicationFailure.nonRetryable(error.message, 'bad-answer');
     if (error instanceof Error && error.name === 'BlobNotFoundError')
-      throw ApplicationFailure.nonRetryable('The file is not in the store any more', 'file-lost');
+      throw ApplicationFailure.nonRetryable('The file is no longer in ORCHESTRATOR_FILES', 'file-lost');
     throw error;
   }
 }

@@ -9,23 +9,23 @@ import { opaqueId } from '../../temporal/opaque-id.ts';
 
 export interface EndpointActivityDeps {
   clientFor(access: ExchangeAccess): ExchangeClient;
-  /** ID_HMAC_KEY: idempotency keys are derived with it, for a workflow id may come from a caller's job id. */
+  /** ID_HMAC_KEY: idempotency keys are hashed with it, because a workflow id may contain a caller's job id. */
   idHmacKey: string;
 }
 
 /** `{exchange, params?, query?, body?}` */
 export type EndpointInput<N extends EndpointName> = {
   exchange: ExchangeAccess;
-  /** Of a query with purpose ias. */
+  /** For a query with the purpose of use `ias`. */
   aal2Session?: string;
 } & RequestOf<N>;
 
-/** A larger result has no place in a history (warnings start at 256 KB; ours stay far below). */
+/** Temporal warns about payloads above 256 KB; ours stay far below. */
 const RESULT_SIZE_MAX_BYTES = 50_000;
 
 /**
- * One call inside an activity. The idempotency key comes from workflow id and activity id, so every attempt of the
- * activity, and of a workflow run that was reset, is one and the same call to the exchange.
+ * Makes one call from inside an activity. The idempotency key is derived from workflow id and activity id, so all attempts
+ * of the activity, also those after a reset of the workflow, count as the same call to the exchange.
  * Throws ApplicationFailure whose type is the `FailureKind`.
  */
 export async function callExchange<N extends EndpointName, R>(
@@ -36,7 +36,7 @@ export async function callExchange<N extends EndpointName, R>(
 ): Promise<R> {
   const { workflowExecution, activityId } = activityInfo();
   try {
-    // The rest of the input is the request of this operation; TypeScript does not see that through the generic.
+    // `request` is the operation's request; TypeScript cannot infer that from the generic type.
     const { status, answer } = await clientFor(exchange).call(name, request as never, {
       idempotencyKey: opaqueId(
         idHmacKey,
@@ -44,7 +44,7 @@ export async function callExchange<N extends EndpointName, R>(
         `${workflowExecution?.workflowId ?? ''} ${activityId}`,
       ),
       aal2Session,
-      // A POST is let finish: aborted, nobody would know whether it was carried out. The time limit bounds it.
+      // A POST is not aborted, because its outcome would be unknown. The client's timeout limits it.
       signal: endpoints[name].method === 'POST' ? undefined : cancellationSignal(),
     });
     const result = pick(answer, status);
@@ -56,7 +56,7 @@ export async function callExchange<N extends EndpointName, R>(
   }
 }
 
-/** As workflows see it: its type is the `FailureKind`. */
+/** Converts the error for workflows: the failure's type is the `FailureKind`. */
 export function asApplicationFailure(error: ExchangeCallError): ApplicationFailure {
   return ApplicationFailure.create({
     type: error.kind,
@@ -70,7 +70,7 @@ function assertFits(name: EndpointName, result: unknown): void {
   const sizeBytes = Buffer.byteLength(JSON.stringify(result) ?? '');
   if (sizeBytes <= RESULT_SIZE_MAX_BYTES) return;
   throw ApplicationFailure.nonRetryable(
-    `${name}: the result has ${sizeBytes} bytes, at most ${RESULT_SIZE_MAX_BYTES} fit into a workflow's history`,
+    `${name}: the result has ${sizeBytes} bytes; activity results may have at most ${RESULT_SIZE_MAX_BYTES}`,
     'bad-answer',
   );
 }

@@ -8,15 +8,15 @@ import { asApplicationFailure } from './call-exchange.ts';
 export type MonitoringActivities = ReturnType<typeof createMonitoringActivities>;
 export type { MonitoredPage, PageInput };
 
-/** Also while one patient takes long: a killed worker is noticed by missing it. */
+/** Sent also while one patient takes long, so that Temporal notices a killed worker. */
 const HEARTBEAT_EVERY_MS = 2_000;
 
-/** What `cohortMonitoring` does at the exchange. */
+/** The activity of `cohortMonitoring`. */
 export function createMonitoringActivities({ clientFor, idHmacKey }: EndpointActivityDeps) {
   return {
     /**
-     * Starts the queries of a page of a cohort. One that is cut off goes on after the last patient of whom a
-     * heartbeat told; a cancelled one ends with what it has done. Fails with the `FailureKind` as its type.
+     * Starts queries for one page of a cohort. A retry continues after the last patient that a heartbeat recorded; a
+     * cancelled page returns what it has done so far. The type of a failure is its `FailureKind`.
      */
     async monitorPage(input: PageInput): Promise<MonitoredPage> {
       const details: unknown = activityInfo().heartbeatDetails;
@@ -29,7 +29,7 @@ export function createMonitoringActivities({ clientFor, idHmacKey }: EndpointAct
             client: clientFor(input.exchange),
             hmacKey: idHmacKey,
             note: (page) => {
-              // It is encoded later, when the page may have gone on.
+              // Clone it: Temporal encodes the details later, when the page may have changed.
               noted = structuredClone(page);
               heartbeat(noted);
             },
@@ -48,6 +48,6 @@ export function createMonitoringActivities({ clientFor, idHmacKey }: EndpointAct
   };
 }
 
-/** Heartbeat details come from an earlier attempt of the same activity. */
+/** Heartbeat details of an earlier attempt of this activity are untyped. */
 const isPage = (details: unknown): details is MonitoredPage =>
   typeof details === 'object' && details !== null && 'canList' in details && 'skipped' in details;

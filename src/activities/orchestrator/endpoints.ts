@@ -2,15 +2,15 @@ import type { EndpointName } from '../../contract/endpoints.ts';
 import type { AnswerOf } from '../../orchestrator/client/answers.ts';
 import { callExchange, type EndpointActivityDeps, type EndpointInput } from './call-exchange.ts';
 
-/** A history names no more documents than this; the list itself has them all. */
+/** At most this many file names are returned; `total` counts all documents. */
 const FILE_NAMES_MAX = 100;
 
 /**
- * One activity for each operation of the contract. Each returns what a workflow decides by, not all that came:
- * results stay in the history, so lists are cut to what names them and secrets are left out.
+ * One activity for each operation of the contract. Results stay in the workflow's history, so each activity returns only
+ * what workflows need: lists are reduced to ids and names, and secrets are left out.
  */
 export function createEndpointActivities(deps: EndpointActivityDeps) {
-  /** The activity of an operation; `pick` makes its result of the answer and its status. */
+  /** Creates the activity of an operation; `pick` reduces the answer to the activity's result. */
   const operation =
     <N extends EndpointName, R>(name: N, pick: (answer: AnswerOf<N>, status: number) => R) =>
     (input: EndpointInput<N>): Promise<R> =>
@@ -61,7 +61,7 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
       total: documents.length,
       fileNames: documents.slice(0, FILE_NAMES_MAX).map(({ fileName }) => fileName),
     })),
-    // The link itself is left out: whoever holds it may read, and it lives a minute.
+    // The link is left out: it grants access to the document, and expires after a minute.
     getDocumentUrl: operation('getDocumentUrl', () => undefined),
     startBulkDocumentUrls: operation('startBulkDocumentUrls', whole),
     startNetworkQuery: operation('startNetworkQuery', whole),
@@ -108,7 +108,7 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     deleteFacility: operation('deleteFacility', () => undefined),
     getPatientFacilities: operation('getPatientFacilities', namesOf),
     setPatientFacilities: operation('setPatientFacilities', namesOf),
-    // The token is a secret of whoever has a page to embed; only API keys make one.
+    // The token is a secret, so it is left out.
     createEmbedToken: operation('createEmbedToken', () => undefined),
     getSettings: operation('getSettings', withoutKey),
     updateSettings: operation('updateSettings', withoutKey),
@@ -130,22 +130,22 @@ export type EndpointActivities = ReturnType<typeof createEndpointActivities>;
 const nameOf = ({ id, name }: { id: string; name: string }) => ({ id, name });
 const namesOf = ({ facilities }: AnswerOf<'listFacilities'>) => ({ facilities: facilities.map(nameOf) });
 const stateOf = ({ id, name, size, eTag }: AnswerOf<'getCohort'>) => ({ id, name, size, eTag });
-/** Of a page of patients: whom it names, who is opted out, and where it goes on. */
+/** Reduces a page of patients to ids, opt-outs and the position of the next page. */
 const pageOf = ({ patients, meta }: AnswerOf<'listCohortPatients'>) => ({
   patients: patients.map(({ id, status }) => ({ id, hieOptOut: status?.hieOptOut ?? false })),
   itemsInTotal: meta.itemsInTotal ?? undefined,
   nextPage: meta.nextPage ?? undefined,
 });
-/** What was written to whom is no matter of a history. */
+/** The content and recipient of a message must not enter the history. */
 const withoutContent = ({ id, patientId, status, reason }: AnswerOf<'getMessage'>) => ({
   id,
   patientId,
   status,
   reason,
 });
-/** Whoever holds the link may read. */
+/** The link grants access to the notification, so it is left out. */
 const withoutLink = ({ url: _, ...rest }: AnswerOf<'getNotification'>) => rest;
 const withoutSecret = ({ webhookKey: _, ...rest }: AnswerOf<'getWebhook'>) => rest;
-/** The key itself stays out of the history: read it from the settings. */
+/** The key is a secret and is left out; callers read it from the settings. */
 const validUntil = ({ previousKeyUntil }: AnswerOf<'rotateWebhookKey'>) => ({ previousKeyUntil });
 const withoutKey = ({ id, webhookUrl }: AnswerOf<'getSettings'>) => ({ id, webhookUrl });
