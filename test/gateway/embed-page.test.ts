@@ -159,7 +159,7 @@ describe.skipIf(!hasChromium)('the embedded page in a browser', () => {
     await expect.poll(() => text('#status')).toContain('Pharmacies: completed');
     await environment.progress(requestId, 'lab', { status: 'failed', reason: 'The source did not answer' });
     await environment.progress(requestId, 'hie', { status: 'completed', resources: 90 });
-    await page.getByText('Completed in part', { exact: true }).waitFor();
+    await page.getByText('Partly completed', { exact: true }).waitFor();
     await page.locator('#queries').getByText('The source did not answer').waitFor();
     await page.getByRole('button', { name: 'Show it' }).click();
     await page.locator('#record details').first().waitFor();
@@ -196,8 +196,8 @@ describe.skipIf(!hasChromium)('the embedded page in a browser', () => {
     await page.goto(
       `${environment.origin}/embed/${other.accountId}/patient/${theirs.id}#access_token=${token}`,
     );
-    await page.getByText('Nothing has been collected').waitFor();
-    await page.getByText('No source has been asked').waitFor();
+    await page.getByText('No data has been collected').waitFor();
+    await page.getByText('No source has been queried').waitFor();
     await page.getByText('delivered no documents').waitFor();
     await environment.gateway.store.asSystem(async (tx) => {
       const [key] = await findApiKeys(tx, other.apiKey.split('_').slice(0, 2).join('_'));

@@ -27,8 +27,8 @@ const NEWEST_FIRST = { sort: QUERY_ORDER.default, count: QUERIES_SHOWN };
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * What the embedded page asks for beside operations of the interface: the summary of a record, and how queries go on while
- * they do. For the page alone, and free to change with it.
+ * Routes that only the embedded page uses, in addition to operations of the interface: the summary of a record, and the
+ * progress of queries as an event stream. They are not public and may change with the page.
  */
 export function addEmbedDataRoutes(app: FastifyInstance, deps: DataDeps): void {
   const places = new Places();
@@ -42,7 +42,7 @@ export function addEmbedDataRoutes(app: FastifyInstance, deps: DataDeps): void {
     async (request, reply) => {
       const { accountId, patientId } = await openPatient(deps, request, 'getEmbedSummary');
       await deps.records.merge(accountId, patientId);
-      letGoOfStuckReader(reply);
+      closeStalledConnection(reply);
       return reply
         .type('application/x-ndjson; charset=utf-8')
         .header('cache-control', 'no-store')
@@ -59,9 +59,9 @@ export function addEmbedDataRoutes(app: FastifyInstance, deps: DataDeps): void {
       const place = places.take(accountId, actor);
       leaveRequestShare(request);
       reply.raw.once('close', place.leave);
-      // Gone before the place was taken, and nobody will tell so again.
+      // The client had already disconnected, so no further `close` event will come.
       if (reply.raw.destroyed) place.leave();
-      letGoOfStuckReader(reply);
+      closeStalledConnection(reply);
       const events = watchQueries({
         read: () =>
           deps.store.asAccount(accountId, async (tx) => {
@@ -84,15 +84,19 @@ export function addEmbedDataRoutes(app: FastifyInstance, deps: DataDeps): void {
   );
 }
 
-/** Whoever takes nothing of an answer for so long is cut off: the stream says something more often. */
-const STUCK_MS = 60_000;
+/** A connection without traffic for this long is closed; the event stream sends something more often than that. */
+const STALLED_MS = 60_000;
 
-/** What is made for a slow reader waits with it (streams are pulled); one that has gone still would hold it for good. */
-function letGoOfStuckReader(reply: FastifyReply): void {
-  reply.raw.setTimeout(STUCK_MS, () => void reply.raw.destroy());
+/** Streams wait for a slow reader; without this timeout one that stopped reading would hold its resources forever. */
+function closeStalledConnection(reply: FastifyReply): void {
+  reply.raw.setTimeout(STALLED_MS, () => void reply.raw.destroy());
 }
 
-/** The patient of the address, which names the caller's own account; the look at it is audited. Throws NotFoundError. */
+/**
+ * Finds the patient in the URL and audits the access.
+ *
+ * @throws NotFoundError when the URL names another account, or the patient does not exist
+ */
 async function openPatient(
   { store }: DataDeps,
   request: FastifyRequest,

@@ -1,4 +1,4 @@
-/** What an embed token may do: what the page does, and nothing that lists people. */
+/** The operations an embed token permits: those that the page uses; none that lists patients. */
 export const EMBED_OPERATIONS: ReadonlySet<string> = new Set([
   'getPatient',
   'getPatientCohorts',

@@ -7,14 +7,14 @@ import { findRevokedEmbedTokens } from './token-store.ts';
 
 export type KnownEmbedToken =
   | { state: 'good'; token: EmbedToken; holder: KeyHolder }
-  /** Ours, and good no more: it has expired, or was revoked, or its key was, or that may not read any more. */
+  /** Our token, but no longer valid: it has expired; it or its key was revoked; or its key lost the scope `read`. */
   | { state: 'expired' | 'revoked'; token: EmbedToken };
 
-/** Tells what embed tokens are at this moment; nothing is cached, as with keys. */
+/** Checks embed tokens against the current state; like API keys, they are not cached. */
 export interface EmbedTokenCheck {
-  /** None when the token is none of ours. */
+  /** Undefined when the token was not issued by us. */
   byToken(token: string): Promise<KnownEmbedToken | undefined>;
-  /** Of a token that was verified before: whether neither it nor its key was revoked since. */
+  /** Whether a token that was verified before is still valid: neither it nor its key has been revoked. */
   isGood(token: EmbedToken): Promise<boolean>;
 }
 

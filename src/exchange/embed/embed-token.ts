@@ -1,24 +1,24 @@
 import { createHmac } from 'node:crypto';
 import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 
-/** Audience of the tokens of E1. */
+/** JWT audience of embed tokens. */
 export const EMBED_AUDIENCE = 'embed';
 
-/** What an embed token says. */
+/** The claims of an embed token. */
 export interface EmbedToken {
-  /** `jti`: what the audit names, and what a single token is revoked by. */
+  /** `jti`: identifies the token in the audit log and when it is revoked. */
   tokenId: string;
   accountId: string;
-  /** The API key that made it, and with which it dies. */
+  /** The API key that created it; revoking the key revokes the token. */
   keyId: string;
   expiresAt: Date;
 }
 
-/** Of the key of internal tokens, yet neither is good for the other. */
+/** Derived from the internal token key; tokens signed with one of the keys are not valid for the other. */
 const signingKey = (internalTokenKey: string): Uint8Array =>
   createHmac('sha256', internalTokenKey).update('embed tokens').digest();
 
-/** A JWT (HS256): opaque ids and times, nothing of a person. */
+/** Signs a JWT (HS256) that contains only opaque ids and times, no personal data. */
 export const signEmbedToken = (
   internalTokenKey: string,
   { tokenId, accountId, keyId, expiresAt }: EmbedToken,
@@ -32,7 +32,7 @@ export const signEmbedToken = (
     .setExpirationTime(Math.floor(expiresAt.getTime() / 1000))
     .sign(signingKey(internalTokenKey));
 
-/** None when it was not made by us, or was changed. Whether its key is still good is asked elsewhere. */
+/** Verifies signature and claims; undefined for a foreign or altered token. Revocation is checked in `embed-token-check.ts`. */
 export async function verifyEmbedToken(
   internalTokenKey: string,
   token: string,
@@ -48,7 +48,7 @@ export async function verifyEmbedToken(
   }
 }
 
-/** The expiry is judged last: a token that has only expired is known to be ours. */
+/** jose checks the expiry last, so a token that fails only that check was issued by us. */
 async function claimsOf(
   internalTokenKey: string,
   token: string,

@@ -9,7 +9,7 @@ import { addEmbedDataRoutes } from './data-routes.ts';
 import { addEmbedPageRoutes } from './page-routes.ts';
 import { addEmbedTokenRoutes } from './token-routes.ts';
 
-/** Embedding: E1, and the page that shows one patient inside somebody else's application. */
+/** Embedding: embed tokens (E1), and the page that shows one patient inside a customer's application. */
 export const embedFeature = {
   open: NOTHING_OPEN,
   routes(

@@ -1,9 +1,9 @@
-/** As the admin CLI writes them; anything else would not be one source of the policy, but more of the policy. */
+/** A valid origin, as stored by the admin CLI; any other text could inject further directives into the policy. */
 const ORIGIN = /^https?:\/\/[\w.:[\]-]+$/;
 
 /**
- * The content security policy of the embedded page: its own script, style and calls, no HTML made from strings, and frames
- * only in pages of the account's origins.
+ * The Content-Security-Policy of the embedded page: only its own scripts, styles and requests, no HTML from strings, and
+ * framing only by pages of the account's origins.
  */
 export function pagePolicy(frameAncestors: readonly string[]): string {
   const ancestors = frameAncestors.filter((origin) => ORIGIN.test(origin));

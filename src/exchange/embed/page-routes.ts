@@ -22,8 +22,8 @@ interface Asset {
 }
 
 /**
- * The embedded patient page: one document for everybody, without a word about anybody. Who is shown comes by calls that the
- * page's script makes with the token of the address's fragment, which browsers send nowhere.
+ * The embedded patient page: the same document for all patients, without personal data. Its script loads the patient's data
+ * with the token in the URL's fragment, which browsers do not send to servers.
  */
 export function addEmbedPageRoutes(
   app: FastifyInstance,
@@ -31,7 +31,7 @@ export function addEmbedPageRoutes(
 ): void {
   const assets = readAssets();
   const base = new URL(deps.publicBaseUrl).pathname.replace(/\/$/, '');
-  // All at once, rather than each when another one has asked for it.
+  // Loads all modules at once, instead of one after another as imports are discovered.
   const modules = [...assets.keys()]
     .filter((name) => name.endsWith('.js'))
     .map((name) => `<link rel="modulepreload" href="{base}/embed/assets/${name}">`);
@@ -48,7 +48,7 @@ export function addEmbedPageRoutes(
         ? await deps.store.asSystem((tx) => findAccount(tx, accountId.toLowerCase()))
         : undefined;
       if (account === undefined) throw new NotFoundError('Account');
-      // The policy's frame-ancestors says it better; what this header could say would forbid what that allows.
+      // frame-ancestors replaces this header, which cannot allow specific origins.
       reply.raw.removeHeader('x-frame-options');
       return reply
         .headers({
@@ -74,7 +74,7 @@ export function addEmbedPageRoutes(
   );
 }
 
-/** All of them are a few kilobytes together, and stay in memory. */
+/** Reads all assets into memory; together they are only some kilobytes. */
 function readAssets(): Map<string, Asset> {
   return new Map(
     readdirSync(FOLDER).flatMap((name): [string, Asset][] => {

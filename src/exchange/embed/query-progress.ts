@@ -6,20 +6,20 @@ import { lastAttempts } from '../network-query/rules/query-status.ts';
 /** One source of a query, as the embedded page shows it. */
 export interface SourceProgress {
   source: SourceType;
-  /** `waiting`: an attempt failed, and another is due. `cancelled`: it was given up on request. */
+  /** `waiting`: an attempt failed and another one is due. `cancelled`: it was cancelled on request. */
   status: 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';
   attempt: number;
   /** Resources collected by this attempt so far. */
   resources: number;
   startedAt?: string;
   completedAt?: string;
-  /** Why it failed, or completed with nothing. */
+  /** Why it failed, or completed without data. */
   reason?: string;
 }
 
 export interface QueryProgress {
   requestId: string;
-  /** `cancelled`: all of its sources were. */
+  /** `cancelled`: all of its sources were cancelled. */
   status: QueryView['status'] | 'cancelled';
   startedAt: string;
   sources: SourceProgress[];
@@ -28,14 +28,14 @@ export interface QueryProgress {
 /** The latest queries of a patient, newest first. */
 export interface PatientQueries {
   queries: QueryProgress[];
-  /** With those that are older than the ones here. */
+  /** Number of all queries, including older ones that are not in the list. */
   total: number;
 }
 
-/** As the workflow gives the reason of a source (workflows/exchange/network-query). */
+/** Reasons with which the workflow networkQuery ends cancelled sources (workflows/exchange/network-query). */
 const CANCELLED = new Set(['Given up on request', 'Cancelled on request', 'Cancelled by an operator']);
 
-/** By source its last attempt; sources that could not start are failed. The page has no dialects. */
+/** The progress of a query: the last attempt of each source. Sources that could not start are failed. */
 export function queryProgress(query: QueryView): QueryProgress {
   const attempts = lastAttempts(query.attempts).map(
     (attempt): SourceProgress => ({

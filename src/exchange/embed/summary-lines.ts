@@ -2,12 +2,12 @@ import type { Store } from '../platform/database/database.ts';
 import { openRecordReader } from '../records/summary/record-reader.ts';
 import { summarise } from '../records/summary/summarise.ts';
 
-/** Of every record, collected or not. */
+/** Types that every record has, even without collected data. */
 const NOT_COUNTED = new Set(['Patient', 'Provenance']);
 
 /**
- * The parts of a record's summary as JSON, one a line, for a page that draws them itself: text stays text on the way. Before
- * them a line `{kind: 'total', resources}`, by which an empty record is known.
+ * The parts of a record's summary as JSON lines, which the page renders itself. The first line is `{kind: 'total',
+ * resources}`; with 0 resources no further lines follow.
  */
 export async function* summaryLines(
   store: Pick<Store, 'asAccount'>,

@@ -5,14 +5,14 @@ import { ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { signEmbedToken } from './embed-token.ts';
 
-/** E1. */
+/** "E1. Create embed token". */
 export function addEmbedTokenRoutes(
   operations: Operations,
   deps: Pick<GatewayPlatform, 'internalTokenKey'>,
 ): void {
   operations.write('createEmbedToken', async (tx, { body, caller }) => {
     const { keyId } = caller;
-    if (keyId === undefined) throw new ForbiddenError('An embed token is made with an API key');
+    if (keyId === undefined) throw new ForbiddenError('Embed tokens can be created only with an API key');
     const tokenId = uuidv7();
     const token = await signEmbedToken(deps.internalTokenKey, {
       tokenId,

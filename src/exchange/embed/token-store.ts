@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { SystemTx } from '../platform/database/database.ts';
 
-/** Which of these embed tokens were revoked. */
+/** The revoked ones of these embed tokens. */
 export async function findRevokedEmbedTokens(
   tx: SystemTx,
   tokenIds: readonly string[],
@@ -15,8 +15,8 @@ export async function findRevokedEmbedTokens(
 }
 
 /**
- * In force for every request that comes after the commit. False when it was revoked before. Revocations of tokens that have
- * expired since are forgotten on the way.
+ * Revokes a token for all requests that arrive after the commit. Returns false when it was already revoked. Also deletes the
+ * revocations of expired tokens.
  */
 export async function revokeEmbedToken(
   tx: SystemTx,

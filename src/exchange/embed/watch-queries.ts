@@ -1,50 +1,50 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PatientQueries } from './query-progress.ts';
 
-/** Why a stream ended: its token is past its time or good no more, the patient is gone, or it has lasted long enough. */
+/** Why a stream ended: the token expired or was revoked, the patient no longer exists, or the client must reconnect. */
 export type WatchEnd = 'expired' | 'revoked' | 'gone' | 'renew';
 
 export interface WatchOptions {
-  /** Reads how things stand; undefined when the patient is gone. */
+  /** Reads the current state; undefined when the patient no longer exists. */
   read(): Promise<PatientQueries | undefined>;
-  /** Whether whoever watches still may. */
+  /** Whether the caller's credentials are still valid. */
   isGood(): Promise<boolean>;
-  /** Of the token; none for an API key. */
+  /** Expiry of the token; undefined for an API key. */
   expiresAt?: Date;
-  /** Aborted when nobody listens any more. */
+  /** Aborted when the client disconnects or the gateway closes. */
   signal: AbortSignal;
-  /** Between two looks while a query runs, and while none does. */
+  /** Polling intervals while a query runs, and while none does. */
   pollMs?: { running: number; idle: number };
   lifetimeMs?: number;
 }
 
 const POLL_MS = { running: 1_000, idle: 4_000 };
-/** A client that lost its way is let go; one that is there comes again. */
+/** A stream ends after this time, which frees abandoned ones; a live client reconnects. */
 const LIFETIME_MS = 15 * 60_000;
-/** Before proxies think that the line is dead. */
+/** Sends a comment after this much silence, so that proxies do not close the connection. */
 const SILENCE_MS = 15_000;
 
 /**
- * The queries of a patient as server-sent events: `session` (for how long), `queries` (all that is shown, whenever it has
- * changed), and `end` (why). It looks at PostgreSQL itself rather than being told: any gateway can serve it, and nothing is
- * lost when one of them restarts.
+ * Streams the queries of a patient as server-sent events: `session` (seconds to expiry), `queries` (the full state, whenever
+ * it has changed), and `end` (the reason). It polls PostgreSQL, so any gateway can serve it and nothing is lost when a
+ * gateway restarts.
  */
 export async function* watchQueries(options: WatchOptions): AsyncGenerator<string> {
   const { signal, expiresAt, pollMs = POLL_MS, lifetimeMs = LIFETIME_MS } = options;
   const endsAt = Date.now() + lifetimeMs;
   yield sse('session', { expiresInSeconds: expiresAt && Math.max(0, secondsUntil(expiresAt)) });
   let shown = '';
-  let saidAt = Date.now();
+  let sentAt = Date.now();
   while (!signal.aborted) {
     if (expiresAt !== undefined && expiresAt.getTime() <= Date.now()) return yield end('expired');
     if (!(await options.isGood())) return yield end('revoked');
     const read = await options.read();
     if (read === undefined) return yield end('gone');
     const next = sse('queries', read);
-    if (next !== shown || Date.now() - saidAt > SILENCE_MS) {
+    if (next !== shown || Date.now() - sentAt > SILENCE_MS) {
       yield next === shown ? ': still here\n\n' : next;
       shown = next;
-      saidAt = Date.now();
+      sentAt = Date.now();
     }
     if (Date.now() >= endsAt) return yield end('renew');
     const isRunning = read.queries.some(({ status }) => status === 'running');

@@ -117,7 +117,7 @@ export async function deleteConverted(
 }
 
 /** Adds an entry to the timeline of the query that delivered the document, if that query still exists. */
-export async function tellOfDocument(
+export async function addDocumentToTimeline(
   tx: AccountTx,
   document: Pick<UnconvertedDocument, 'source' | 'queryId'>,
   message: string,

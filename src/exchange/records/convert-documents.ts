@@ -7,12 +7,12 @@ import { agreesWithPerson } from '../patients/rules/patient-matching.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
 import { CCDA_BYTES_MAX, type CcdaConverter, type CcdaOutcome } from './ccda/ccda-converter.ts';
 import {
+  addDocumentToTimeline,
   deleteConverted,
   deleteMadeInError,
   insertConversion,
   insertOutcomes,
   isConvertedAlready,
-  tellOfDocument,
   type UnconvertedDocument,
   unconvertedDocuments,
 } from './conversion-store.ts';
@@ -276,7 +276,7 @@ async function noteConverted(
     reason,
   });
   if (isNew && reason !== undefined && reason !== document.formerReason)
-    await tellOfDocument(tx, document, `A document was converted, but ${reason}`);
+    await addDocumentToTimeline(tx, document, `A document was converted, but ${reason}`);
 }
 
 async function noteUnconverted(
@@ -287,5 +287,5 @@ async function noteUnconverted(
 ): Promise<void> {
   const isNew = await insertConversion(tx, patientId, document.id, { outcome: kind, ...rest });
   if (isNew && rest.reason !== document.formerReason)
-    await tellOfDocument(tx, document, `A document is kept but was not converted: ${rest.reason}`);
+    await addDocumentToTimeline(tx, document, `A document is kept but was not converted: ${rest.reason}`);
 }

@@ -1,4 +1,4 @@
-/** What an answer other than success says. */
+/** An error response, with its status. */
 export class CallError extends Error {
   /** @param {number} status @param {string} message */
   constructor(status, message) {
@@ -8,7 +8,7 @@ export class CallError extends Error {
 }
 
 /**
- * Calls of the gateway that served this page. The token goes in a header, never in an address. An answer 401 ends the session.
+ * Calls to the gateway that served this page. The token is sent in a header, never in a URL. A 401 ends the session.
  * @param {import('./session.js').Session} session
  */
 export function createApi(session) {
@@ -26,33 +26,33 @@ export function createApi(session) {
     });
     if (answer.ok) return answer;
     if (answer.status === 401) {
-      // Asked with a token that another one has followed meanwhile.
+      // The request used a token that has been replaced in the meantime.
       if (!signal.aborted && authorization !== session.authorization) return open(path, signal);
       session.end('refused');
     }
     const problem = await answer.json().catch(() => ({}));
-    throw new CallError(answer.status, typeof problem.detail === 'string' ? problem.detail : 'No answer');
+    throw new CallError(answer.status, typeof problem.detail === 'string' ? problem.detail : 'No response');
   }
 
   return {
     patient,
     /** An operation of the interface. @param {string} path */
     read: async (path) => (await open(`${base}/medical/v1/${path}`)).json(),
-    /** What there is for this page only. @param {string} name @param {AbortSignal} [signal] */
+    /** A route that only this page uses. @param {string} name @param {AbortSignal} [signal] */
     open: (name, signal) => open(`${base}/embed/${account}/patient/${patient}/${name}`, signal),
   };
 }
 
 /** @typedef {ReturnType<typeof createApi>} Api */
 
-/** What to tell of it. @param {unknown} error @param {string} what */
+/** An error message for the reader. @param {unknown} error @param {string} what */
 export function messageOf(error, what) {
   if (!(error instanceof CallError)) return `${what} could not be loaded: the connection failed.`;
   if (error.status === 404) return `${what} could not be found.`;
-  if (error.status === 429) return `${what} could not be loaded: too many requests just now.`;
-  if (error.status >= 500) return `${what} could not be loaded: the service is not available just now.`;
+  if (error.status === 429) return `${what} could not be loaded: too many requests. Try again shortly.`;
+  if (error.status >= 500) return `${what} could not be loaded: the service is currently unavailable.`;
   return `${what} could not be loaded (${error.message}).`;
 }
 
-/** Left over by a session that ended; nobody need hear of it. @param {unknown} error */
+/** Whether a request was aborted because its session ended; this is not reported. @param {unknown} error */
 export const isAborted = (error) => error instanceof DOMException && error.name === 'AbortError';

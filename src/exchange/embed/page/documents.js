@@ -70,10 +70,10 @@ function line({ fileName, description, type, indexed, mimeType, size, source }, 
   );
 }
 
-/** Of a FHIR CodeableConcept. @param {any} type @returns {string | undefined} */
+/** The name of a FHIR CodeableConcept. @param {any} type @returns {string | undefined} */
 const nameOf = (type) => type?.text ?? type?.coding?.[0]?.display;
 
-/** A link for a minute that names no person; in a tab of its own, which knows nothing of this one. @param {string} url */
+/** Opens a URL (valid for a minute, without personal data) in a new tab that has no access to this one. @param {string} url */
 function follow(url) {
   el('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }).click();
 }

@@ -1,8 +1,8 @@
-// The only place where elements are made: what comes from anywhere becomes text, never markup.
+// The only place that creates elements. All content is inserted as text, never as markup.
 
 /**
  * @param {string} tag with classes, as in `p.note.quiet`
- * @param {Record<string, unknown>} [properties] attributes; `on…` listeners; false and undefined leave it out
+ * @param {Record<string, unknown>} [properties] attributes; `on…` listeners; false and undefined omit it
  * @param {...(Node | string | null | undefined | false)} children
  * @returns {HTMLElement}
  */
@@ -35,7 +35,7 @@ export function byId(id) {
 /** @param {string} id of a section @returns {HTMLElement} */
 export const contentOf = (id) => /** @type {HTMLElement} */ (byId(id).querySelector('.content'));
 
-/** Shows that something is on its way, in the shape of what will be there. @param {HTMLElement} content @param {string} what */
+/** Shows a loading state with a placeholder. @param {HTMLElement} content @param {string} what */
 export function showLoading(content, what) {
   content.setAttribute('aria-busy', 'true');
   content.replaceChildren(
@@ -51,7 +51,7 @@ export function show(content, ...children) {
 }
 
 /**
- * Says what went wrong and offers to try again.
+ * Shows an error message with a button to try again.
  * @param {HTMLElement} content @param {string} message @param {() => void} again
  */
 export function showError(content, message, again) {
@@ -67,7 +67,7 @@ export function showError(content, message, again) {
 }
 
 /**
- * Changes a text only where it has changed: what somebody reads or marks stays where it is.
+ * Sets a text only if it has changed, so that the reader's selection is kept. Hides the element if the text is empty.
  * @param {HTMLElement} element @param {string} text
  */
 export function setText(element, text) {
@@ -77,7 +77,7 @@ export function setText(element, text) {
 
 let clearing = 0;
 
-/** Tells those who hear the page, once what they hear is over. @param {string} message */
+/** Announces a message to screen readers (a polite live region). @param {string} message */
 export function announce(message) {
   const status = byId('status');
   status.textContent = message;

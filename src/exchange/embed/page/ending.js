@@ -1,33 +1,33 @@
 import { announce, byId, contentOf, el, SECTIONS, show } from './dom.js';
 
 /**
- * Why there is nothing to see: no token came with the address, its time is over, it or its key was revoked, it was refused
- * from the start, or there is no such patient for it.
+ * Why the page shows no patient: no token in the URL; the token expired; it or its key was revoked; it was not accepted; or
+ * the patient does not exist.
  * @typedef {'none' | 'expired' | 'revoked' | 'refused' | 'gone'} Ending
  */
 
-/** Only for a session. */
+/** Elements that are shown only during a session. */
 const PARTS = ['skip', 'nav', 'main'];
-const AGAIN = 'Open it again from your application.';
+const REOPEN = 'Open it again from your application.';
 /** @type {Record<Ending, {title: string, text: string}>} */
 const WORDS = {
   none: {
     title: 'Nothing to show',
-    text: 'Open this page from your application: it comes with a key that is good for a while.',
+    text: 'Open this page from your application. The link contains an access token that is valid for a limited time.',
   },
-  expired: { title: 'This view is closed', text: `Its time is over. ${AGAIN}` },
-  revoked: { title: 'This view is closed', text: `Its access was ended. ${AGAIN}` },
+  expired: { title: 'This view is closed', text: `The session has expired. ${REOPEN}` },
+  revoked: { title: 'This view is closed', text: `Access to it was revoked. ${REOPEN}` },
   refused: {
     title: 'This view is closed',
-    text: `The key that it was opened with is not good, or not any more. ${AGAIN}`,
+    text: `The access token is not valid or no longer valid. ${REOPEN}`,
   },
   gone: {
     title: 'Patient not found',
-    text: 'There is no such patient here, or not any more. Ask whoever looks after your application.',
+    text: 'This patient does not exist or was deleted. Contact the support team of your application.',
   },
 };
 
-/** Nothing of the person stays on the page. @param {Ending} reason */
+/** Removes all personal data from the page and shows why the session ended. @param {Ending} reason */
 export function showEnding(reason) {
   for (const id of SECTIONS) show(contentOf(id));
   document.querySelector('.news')?.remove();
@@ -39,12 +39,12 @@ export function showEnding(reason) {
   document.getElementById('end')?.remove();
   byId('head').after(el('main.end', { id: 'end' }, el('p', {}, text)));
   if (reason === 'none') return;
-  // In a frame that somebody is not in, it would take the focus from where they are.
+  // In a frame without focus, moving the focus here would take it from the host page.
   if (document.hasFocus()) byId('name').focus();
   announce(`${title}. ${text}`);
 }
 
-/** Makes room for the next session. */
+/** Shows the parts of a session again. */
 export function clearEnding() {
   document.getElementById('end')?.remove();
   for (const id of PARTS) byId(id).hidden = false;

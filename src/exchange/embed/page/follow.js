@@ -3,11 +3,11 @@ import { announce, byId, contentOf, el, setText, show } from './dom.js';
 import { eventsOf } from './lines.js';
 import { clockText } from './words.js';
 
-/** Between attempts to come back to the events, in milliseconds; the last one for good. */
-const COME_BACK_MS = [1_000, 2_000, 5_000, 15_000, 30_000];
+/** Delays before reconnecting to the event stream, in milliseconds; the last one repeats. */
+const RECONNECT_MS = [1_000, 2_000, 5_000, 15_000, 30_000];
 
 /**
- * Stays with the events until the session is over or has another token. While they cannot be had the page says since when.
+ * Follows the event stream until the session ends or gets another token. While the stream is down, the page shows since when.
  * @param {import('./session.js').Session} session @param {import('./api.js').Api} api
  * @param {{onQueries: (data: any) => void, onBack: () => void}} options
  */
@@ -20,7 +20,7 @@ export async function follow(session, api, { onQueries, onBack }) {
         if (event === 'queries') {
           onQueries(data);
           failures = 0;
-          // Also what was lost before this token followed another.
+          // The connection may also have been lost with the previous token.
           if (!byId('connection').hidden) {
             setText(byId('connection'), '');
             announce('Live updates are back.');
@@ -33,28 +33,28 @@ export async function follow(session, api, { onQueries, onBack }) {
       if (signal.aborted) return;
       if (error instanceof CallError && error.status === 404) return session.end('gone');
     }
-    // A stream that ended is no trouble yet; one that does not come again at once is.
-    if (failures > 0) tellLoss();
-    await backSoon(COME_BACK_MS[Math.min(failures, COME_BACK_MS.length - 1)] ?? 0, signal);
+    // The end of a stream is normal; only if reconnecting fails at once is the loss shown.
+    if (failures > 0) showConnectionLoss();
+    await reconnectDelay(RECONNECT_MS[Math.min(failures, RECONNECT_MS.length - 1)] ?? 0, signal);
   }
 }
 
-/** Once for each loss, with its time. */
-function tellLoss() {
+/** Shows the loss of the connection with its time, once per loss. */
+function showConnectionLoss() {
   if (!byId('connection').hidden) return;
   const isEmpty = contentOf('queries').hasAttribute('aria-busy');
-  if (isEmpty) show(contentOf('queries'), el('p.quiet', {}, 'Not known at the moment.'));
+  if (isEmpty) show(contentOf('queries'), el('p.quiet', {}, 'Currently unknown.'));
   setText(
     byId('connection'),
     isEmpty
       ? 'The service cannot be reached. Trying again…'
-      : `Live updates stopped at ${clockText(new Date())}; what is shown here may be older than what is known. Trying to come back…`,
+      : `Live updates stopped at ${clockText(new Date())}; this page may be out of date. Reconnecting…`,
   );
-  announce('Live updates have stopped; trying to come back.');
+  announce('Live updates have stopped. Reconnecting.');
 }
 
-/** After that time, or as soon as the machine says that it is connected again. @param {number} delayMs @param {AbortSignal} signal */
-const backSoon = (delayMs, signal) =>
+/** Resolves after the delay, or as soon as the browser is online again. @param {number} delayMs @param {AbortSignal} signal */
+const reconnectDelay = (delayMs, signal) =>
   new Promise((wake) => {
     setTimeout(wake, delayMs);
     addEventListener('online', wake, { once: true, signal });

@@ -1,8 +1,8 @@
-/** Longer than the gateway is ever silent while it streams; a line that is cut somewhere says nothing of it. */
+/** Longer than the gateway is ever silent during a stream; some broken connections can only be noticed by silence. */
 const SILENCE_MS = 45_000;
 
 /**
- * The lines of an answer, as they come. Throws when nothing comes for too long.
+ * The lines of a response, as they arrive. Throws when nothing arrives for too long.
  * @param {Response} answer @returns {AsyncGenerator<string>}
  */
 export async function* linesOf(answer) {
@@ -30,13 +30,13 @@ export async function* linesOf(answer) {
 function soon(coming) {
   let timer = 0;
   const silence = new Promise((_, fail) => {
-    timer = setTimeout(() => fail(new TypeError('the line is silent')), SILENCE_MS);
+    timer = setTimeout(() => fail(new TypeError('no data received')), SILENCE_MS);
   });
   return Promise.race([coming, silence]).finally(() => clearTimeout(timer));
 }
 
 /**
- * Server-sent events, read by fetch: an EventSource could not send the token but in its address.
+ * Server-sent events, read with fetch: an EventSource could send the token only in its URL.
  * @param {Response} answer @returns {AsyncGenerator<{event: string, data: any}>}
  */
 export async function* eventsOf(answer) {

@@ -9,11 +9,11 @@ import { showRecord } from './record.js';
 import { Session } from './session.js';
 
 const session = new Session(showEnding);
-/** Goes on with a token that follows another. @type {() => void} */
+/** Reconnects with a renewed token. @type {() => void} */
 let goOn = () => undefined;
 
 addEventListener('hashchange', takeToken);
-// What can be unfolded is printed unfolded, and each list as far as one more asking brings it.
+// Expands all sections for printing, and loads one more part of each list.
 addEventListener('beforeprint', () => {
   const { activeElement } = document;
   for (const part of document.querySelectorAll('details')) part.open = true;
@@ -24,7 +24,7 @@ addEventListener('beforeprint', () => {
 takeToken();
 if (session.authorization === 'Bearer ') showEnding('none');
 
-/** A host that has a new token gives it in the same way, without loading the page anew. */
+/** A host application passes a new token in the same way, without reloading the page. */
 function takeToken() {
   const taken = session.takeToken();
   if (taken === 'new') start();
@@ -35,7 +35,7 @@ function start() {
   clearEnding();
   const api = createApi(session);
   let hasRecord = false;
-  /** What could not be loaded, by section. @type {Map<string, () => Promise<void>>} */
+  /** Sections that could not be loaded, with a function to try again. @type {Map<string, () => Promise<void>>} */
   const missing = new Map();
 
   /** @param {string} id of the section @param {string} what @param {() => Promise<unknown>} work */
@@ -64,8 +64,8 @@ function start() {
   const refresh = () => Promise.all([loadRecord(), loadDocuments()]);
 
   const queries = createQueries({
-    onBrought: () => {
-      // Nobody's reading is broken into: what is new comes when it is asked for, unless there was nothing to read.
+    onNewData: () => {
+      // Does not replace what the reader is reading: new data is shown on request, unless the record was empty.
       if (hasRecord) offerRefresh(refresh);
       else void refresh();
     },
@@ -95,7 +95,7 @@ function offerRefresh(refresh) {
   const news = el(
     'div.news',
     {},
-    el('p', {}, 'A query has ended; it may have brought something new.'),
+    el('p', {}, 'A query has ended and may have delivered new data.'),
     el(
       'button',
       {

@@ -1,13 +1,13 @@
 import { el } from './dom.js';
 
 /**
- * Puts elements into a list or a table, the first of them at once and the others on demand, a few hundred at a time, so that
- * a long record opens as fast as a short one. What is not there yet is told, on paper too.
+ * Adds elements to a list or a table: the first ones at once, the others on demand, so that a long record opens as fast as a
+ * short one. The number of elements not shown is displayed, in print too.
  * @template T
  * @param {HTMLElement} list @param {readonly T[]} items @param {(item: T) => HTMLElement} draw
  * @param {{first: number, next: number, what: string, counts?: (item: T) => boolean, focus?: (drawn: HTMLElement) => HTMLElement | null}} options
- * `what`: for those who hear a button alone; `counts`: false for what is only a heading among the items
- * @returns {HTMLElement | undefined} what asks for more, to be put after the list
+ * `what`: completes the button's label for screen readers; `counts`: false for headings among the items
+ * @returns {HTMLElement | undefined} the button for more, to be placed after the list; undefined if all are shown
  */
 export function drawSome(
   list,
@@ -31,7 +31,7 @@ export function drawSome(
   const more = el('p.more', {}, button, rest);
   /** @param {number} begin @param {number} [end] */
   const count = (begin, end) => items.slice(begin, end).filter(counts).length.toLocaleString('en-US');
-  const tell = () => {
+  const updateButton = () => {
     if (shown >= items.length) return more.remove();
     button.textContent = `Show ${count(shown, shown + next)} more`;
     button.setAttribute('aria-label', `${button.textContent}: ${what}`);
@@ -39,12 +39,12 @@ export function drawSome(
   };
   button.addEventListener('click', () => {
     const [begin] = add(next);
-    tell();
+    updateButton();
     const target = begin && focus(begin);
     if (!target) return;
     if (target.tabIndex < 0) target.tabIndex = -1;
     target.focus();
   });
-  tell();
+  updateButton();
   return more;
 }

@@ -2,11 +2,11 @@ import { byId, contentOf, el, show } from './dom.js';
 import { ageText, dayText } from './words.js';
 
 /** @type {Record<string, string>} */
-const GENDERS = { M: 'Male', F: 'Female', O: 'Other', U: 'Gender not known' };
+const GENDERS = { M: 'Male', F: 'Female', O: 'Other', U: 'Gender unknown' };
 
 /**
- * Who it is: the head of the page, and the section with everything.
- * @param {any} patient as the interface answers it @param {any[]} cohorts
+ * Shows the patient in the head of the page and in the section with all details.
+ * @param {any} patient as returned by the interface @param {any[]} cohorts
  */
 export function showPerson(patient, cohorts) {
   const name = [patient.firstName, patient.lastName].flat().join(' ');
@@ -33,7 +33,7 @@ export function showPerson(patient, cohorts) {
     el('dl.facts', {}, ...facts.flatMap(([label, values]) => fact(label, values))),
     el('h3', {}, 'Cohorts'),
     cohorts.length === 0
-      ? el('p.quiet', {}, 'In no cohort.')
+      ? el('p.quiet', {}, 'Not in any cohort.')
       : el(
           'ul.cohorts',
           {},

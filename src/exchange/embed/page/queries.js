@@ -1,5 +1,5 @@
 import { announce, contentOf, el, setText, show } from './dom.js';
-import { QUERY_WORDS, SOURCE_WORDS, tellOf } from './query-words.js';
+import { describeChanges, QUERY_WORDS, SOURCE_WORDS } from './query-words.js';
 import { counted, sourceName, timeAfter, timeText } from './words.js';
 
 /** @typedef {{source: string, status: string, attempt: number, resources: number, startedAt?: string, completedAt?: string, reason?: string}} Source */
@@ -7,11 +7,11 @@ import { counted, sourceName, timeAfter, timeText } from './words.js';
 /** @typedef {{element: HTMLElement, update: (query: Query) => void}} Card */
 
 /**
- * The queries of the patient: the newest, the others on demand. With every event only what has changed is drawn, so that
- * nobody loses the place or what is marked; and what changed is told to those who hear the page.
- * @param {{onBrought: () => void}} options called when a query has ended that brought something
+ * The queries of the patient: the newest, and the others on demand. Each event redraws only what has changed, so that
+ * scroll position and selection are kept; changes are announced to screen readers.
+ * @param {{onNewData: () => void}} options called when a query has ended and delivered resources
  */
-export function createQueries({ onBrought }) {
+export function createQueries({ onNewData }) {
   /** @type {Map<string, Query>} */
   let known = new Map();
   let isFirst = true;
@@ -27,9 +27,9 @@ export function createQueries({ onBrought }) {
     /** @param {{queries: Query[], total: number}} data newest first */
     update({ queries, total }) {
       if (!isFirst) {
-        const news = tellOf(queries, known);
+        const news = describeChanges(queries, known);
         if (news !== '') announce(news);
-        if (queries.some((query) => hasBrought(query, known.get(query.requestId)))) onBrought();
+        if (queries.some((query) => hasNewData(query, known.get(query.requestId)))) onNewData();
       }
       known = new Map(queries.map((query) => [query.requestId, query]));
       isFirst = false;
@@ -42,7 +42,7 @@ export function createQueries({ onBrought }) {
     const content = contentOf('queries');
     const [first, ...others] = queries;
     if (first === undefined)
-      return show(content, el('p.quiet', {}, 'No source has been asked about this patient yet.'));
+      return show(content, el('p.quiet', {}, 'No source has been queried for this patient yet.'));
     for (const id of cards.keys()) if (!known.has(id)) cards.delete(id);
     place(newest, [elementOf(first)]);
     place(olderList, others.map(elementOf));
@@ -62,13 +62,13 @@ export function createQueries({ onBrought }) {
   }
 }
 
-/** Whether it ended since, and not with nothing. @param {Query} query @param {Query | undefined} before */
-const hasBrought = (query, before) =>
+/** Whether the query has ended since the last event and delivered resources. @param {Query} query @param {Query | undefined} before */
+const hasNewData = (query, before) =>
   query.status !== 'running' &&
   (before === undefined || before.status === 'running') &&
   query.sources.some(({ resources }) => resources > 0);
 
-/** Puts the elements there, moving none that is in its place. @param {HTMLElement} parent @param {HTMLElement[]} elements */
+/** Makes these elements the parent's children, without moving any that is already in place. @param {HTMLElement} parent @param {HTMLElement[]} elements */
 function place(parent, elements) {
   for (const [index, element] of elements.entries())
     if (parent.children[index] !== element) parent.insertBefore(element, parent.children[index] ?? null);
@@ -84,7 +84,7 @@ function createCard({ startedAt }) {
   const element = el(
     'article.query',
     { 'aria-label': `Query of ${timeText(startedAt)}` },
-    el('p.line', {}, state, el('time.quiet', { datetime: startedAt }, `Asked ${timeText(startedAt)}`)),
+    el('p.line', {}, state, el('time.quiet', { datetime: startedAt }, `Started ${timeText(startedAt)}`)),
     list,
   );
   return {
@@ -129,7 +129,7 @@ function remarksOn({ status, attempt, resources, startedAt, completedAt }, query
   const since = status === 'running' && startedAt && `since ${timeAfter(startedAt, query.startedAt)}`;
   const at = status === 'completed' && completedAt && `at ${timeAfter(completedAt, query.startedAt)}`;
   const next =
-    (status === 'waiting' && 'another attempt follows by itself') ||
+    (status === 'waiting' && 'another attempt will follow automatically') ||
     (status === 'failed' && 'its data could not be collected');
   const remarks = [found, at, since, attempt > 1 && `attempt ${attempt}`, next].filter(Boolean).join(' · ');
   return remarks.replace(/^\w/, (first) => first.toUpperCase());

@@ -4,26 +4,26 @@ import { sourceName } from './words.js';
 
 /** @type {Record<string, string>} */
 export const QUERY_WORDS = {
-  running: 'Under way',
+  running: 'Running',
   completed: 'Completed',
-  partial: 'Completed in part',
+  partial: 'Partly completed',
   failed: 'Failed',
   cancelled: 'Cancelled',
 };
 /** @type {Record<string, string>} */
 export const SOURCE_WORDS = {
   running: 'Collecting',
-  waiting: 'To be tried again',
+  waiting: 'Waiting to retry',
   completed: 'Completed',
   failed: 'Failed',
   cancelled: 'Cancelled',
 };
 
-/** What has changed, in a sentence or two; nothing of numbers that only grow. @param {Query[]} queries @param {Map<string, Query>} before */
-export function tellOf(queries, before) {
+/** Describes changes of status in a few sentences; growing counts are not mentioned. @param {Query[]} queries @param {Map<string, Query>} before */
+export function describeChanges(queries, before) {
   const news = queries.flatMap((query) => {
     const was = before.get(query.requestId);
-    if (was === undefined) return ['A query has begun'];
+    if (was === undefined) return ['A query has started'];
     const sources = query.sources
       .filter(({ source, status }) => was.sources.find((each) => each.source === source)?.status !== status)
       .map(
@@ -31,7 +31,7 @@ export function tellOf(queries, before) {
       );
     const whole =
       was.status !== query.status
-        ? [`The query is over: ${(QUERY_WORDS[query.status] ?? '').toLowerCase()}`]
+        ? [`The query has ended: ${(QUERY_WORDS[query.status] ?? '').toLowerCase()}`]
         : [];
     return [...sources, ...whole];
   });

@@ -3,14 +3,14 @@ import { linesOf } from './lines.js';
 import { createTable } from './table.js';
 import { counted } from './words.js';
 
-/** Open from the start where there is room: what is asked for first. */
+/** Sections that are expanded initially on wide screens: those that readers need first. */
 const OPEN = ['problems', 'medications', 'allergies'];
-/** What it says matters, rows or not. */
+/** Sections that are shown even without rows. */
 const KEPT = ['allergies', 'rest'];
 
 /**
- * Draws the summary of the record from the parts that the gateway sends, section by section.
- * @param {Response} answer @returns {Promise<boolean>} whether there was anything
+ * Shows the summary of the record from the parts that the gateway streams.
+ * @param {Response} answer @returns {Promise<boolean>} whether the record has any resources
  */
 export async function showRecord(answer) {
   /** @type {HTMLElement[]} */
@@ -59,12 +59,12 @@ export async function showRecord(answer) {
     }
   }
   const content = contentOf('record');
-  if (resources === 0) show(content, el('p.quiet', {}, 'Nothing has been collected of this patient yet.'));
+  if (resources === 0) show(content, el('p.quiet', {}, 'No data has been collected for this patient yet.'));
   else show(content, ...(incomplete === undefined ? [] : [incomplete]), ...inOrder(made));
   return resources > 0;
 }
 
-/** The sections that say something; the others are named in one line, and so are notes on the whole. @param {HTMLElement[]} made */
+/** Sections with content, then one line that names the empty ones, then general notes. @param {HTMLElement[]} made */
 function inOrder(made) {
   const parts = made.filter((each) => each.matches('details'));
   const notes = made.filter((each) => !each.matches('details'));
@@ -79,7 +79,7 @@ function inOrder(made) {
     if (isWanted || index === 0) part.setAttribute('open', '');
   }
   const names = missing.map((part) => part.querySelector('h3')?.textContent ?? '').join(', ');
-  const nothing = el('p.quiet.small', {}, `The sources have delivered nothing under: ${names}.`);
+  const nothing = el('p.quiet.small', {}, `The sources have delivered no data for: ${names}.`);
   return [...shown, ...(missing.length > 0 ? [nothing] : []), ...notes];
 }
 

@@ -1,23 +1,23 @@
 import { announce, byId, el } from './dom.js';
 import { clockText } from './words.js';
 
-/** Told of beforehand, in seconds before the end. */
+/** The end of the session is announced this many seconds before. */
 const WARNINGS = [300, 60];
 
 /** @typedef {import('./ending.js').Ending} Ending */
 
 /**
- * What the page may do, and for how long. The token comes in the fragment of the address, leaves the address at once, and is
- * kept in memory only.
+ * The page's token and its lifetime. The token comes in the URL's fragment, is removed from the URL at once, and is kept only
+ * in memory.
  */
 export class Session {
   #token = '';
   #endsAt = Infinity;
-  #told = Infinity;
+  #announced = Infinity;
   #timer = 0;
-  /** Aborted when the session is over: every call with it. */
+  /** Aborted when the session ends, together with all its requests. */
   #over = new AbortController();
-  /** Aborted then, and when another token takes the place of this one. */
+  /** Aborted when the session ends or another token replaces this one. */
   #replaced = new AbortController();
 
   /** @param {(reason: Ending) => void} onEnd */
@@ -26,7 +26,7 @@ export class Session {
   }
 
   /**
-   * Takes a token from the address. `renewed`: it follows one that was still good, and what is on the page can stay.
+   * Takes a token from the URL. `renewed`: it replaces a token of a running session, so the page keeps its content.
    * @returns {'none' | 'new' | 'renewed'}
    */
   takeToken() {
@@ -40,7 +40,7 @@ export class Session {
     if (!goesOn) this.#over = new AbortController();
     this.#token = token;
     this.#endsAt = Infinity;
-    this.#told = Infinity;
+    this.#announced = Infinity;
     return goesOn ? 'renewed' : 'new';
   }
 
@@ -48,7 +48,7 @@ export class Session {
     return this.#over.signal;
   }
 
-  /** For what should go on with the newest token. */
+  /** Signal for requests that must be repeated with each new token. */
   get tokenSignal() {
     return this.#replaced.signal;
   }
@@ -57,7 +57,7 @@ export class Session {
     return `Bearer ${this.#token}`;
   }
 
-  /** By the gateway's clock, for this machine's may be wrong. The end of a token never moves on. @param {number} seconds */
+  /** Sets the remaining lifetime, measured by the gateway's clock; it can only get shorter for one token. @param {number} seconds */
   lasts(seconds) {
     this.#endsAt = Math.min(this.#endsAt, Date.now() + seconds * 1000);
     clearInterval(this.#timer);
@@ -89,8 +89,8 @@ export class Session {
           ? `Closes in ${Math.ceil(leftSeconds / 60)} minutes`
           : `Closes in ${leftSeconds} ${leftSeconds === 1 ? 'second' : 'seconds'}`;
     if (shown.textContent !== text) shown.replaceChildren(el('span', {}, text));
-    if (warning === undefined || this.#told <= warning) return;
-    this.#told = warning;
-    announce(`${text}. Open it again from your application to go on.`);
+    if (warning === undefined || this.#announced <= warning) return;
+    this.#announced = warning;
+    announce(`${text}. Open it again from your application to continue.`);
   }
 }

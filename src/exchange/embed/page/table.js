@@ -6,14 +6,14 @@ import { drawSome } from './more.js';
 /** @typedef {{group: string} | {cells: Cell[]}} Row */
 
 const ROWS = { first: 20, next: 200 };
-/** What the summary writes where a source says nothing. */
+/** Shown by the summary where a source gives no value. */
 const NOTHING = '–';
-/** In characters: a day, a state. It stays in one line, whatever stands beside it. */
+/** Texts of at most this many characters (a day, a status) are not wrapped. */
 const SHORT = 12;
-/** Broken somewhere, lest it makes the table wider than the page. */
+/** Words this long may be broken anywhere, so that they do not make the table wider than the page. */
 const LONG_WORD = /\S{25}/;
 
-/** What has to be scrolled can be reached by keyboard; what has not is no stop on the way. */
+/** Tables that need scrolling can be focused by keyboard; others are not tab stops. */
 const wideTables = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     if (target.scrollWidth > target.clientWidth) target.setAttribute('tabindex', '0');
@@ -22,8 +22,8 @@ const wideTables = new ResizeObserver((entries) => {
 });
 
 /**
- * A table that is drawn once its rows are there, without the columns in which they all say nothing. Roles are said outright: on
- * a narrow screen the style makes cards of the rows, and then browsers forget that it is a table.
+ * A table that is drawn once all rows are known, without columns that have no values. ARIA roles are explicit: on narrow
+ * screens the style shows rows as cards, and browsers then drop the table semantics.
  * @param {{caption: string, columns: Column[]}} part
  */
 export function createTable({ caption, columns }) {
@@ -35,7 +35,7 @@ export function createTable({ caption, columns }) {
     /** @param {Row} row */
     add: (row) => rows.push(row),
     finish() {
-      const shown = columns.map((_, index) => index === 0 || rows.some((row) => saysMore(row, index)));
+      const shown = columns.map((_, index) => index === 0 || rows.some((row) => hasValue(row, index)));
       const body = el('tbody', { role: 'rowgroup' });
       const more = drawSome(body, rows, (row) => rowOf(row, columns, shown), {
         ...ROWS,
@@ -56,7 +56,7 @@ export function createTable({ caption, columns }) {
 }
 
 /** @param {Row} row @param {number} index */
-const saysMore = (row, index) => 'cells' in row && row.cells[index]?.text !== NOTHING;
+const hasValue = (row, index) => 'cells' in row && row.cells[index]?.text !== NOTHING;
 
 /** @param {Row} row @param {Column[]} columns @param {boolean[]} shown */
 function rowOf(row, columns, shown) {

@@ -9,33 +9,33 @@ export const SOURCE_NAMES = {
 /** @param {string} source */
 export const sourceName = (source) => SOURCE_NAMES[source] ?? source;
 
-// As the summary of the record writes its days: day, month by name, year. Nobody takes one for the other. Made by hand, for
-// browsers write them in different ways ("Sept").
+// Dates are written as in the summary: day, month name, year, which cannot be misread. Formatted here, because browsers
+// differ ("Sept").
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const two = (/** @type {number} */ number) => String(number).padStart(2, '0');
 
-/** Hours and minutes where the reader is. @param {Date} instant */
+/** Hours and minutes in the reader's time zone. @param {Date} instant */
 export const clockText = (instant) => `${two(instant.getHours())}:${two(instant.getMinutes())}`;
 
-/** Day and time where the reader is. @param {string} instant ISO 8601 */
+/** Day and time in the reader's time zone. @param {string} instant ISO 8601 */
 export function timeText(instant) {
   const time = new Date(instant);
   return `${time.getDate()} ${MONTHS[time.getMonth()]} ${time.getFullYear()}, ${clockText(time)}`;
 }
 
-/** The time alone where the day has just been told. @param {string} instant ISO 8601 @param {string} told of that day */
-export function timeAfter(instant, told) {
+/** Only the time if it is on the same day as the reference. @param {string} instant @param {string} reference both ISO 8601 */
+export function timeAfter(instant, reference) {
   const time = new Date(instant);
-  return time.toDateString() === new Date(told).toDateString() ? clockText(time) : timeText(instant);
+  return time.toDateString() === new Date(reference).toDateString() ? clockText(time) : timeText(instant);
 }
 
-/** A day as it was written, whatever the time zone of the reader. @param {string | undefined} text */
+/** A day as written, independent of the reader's time zone. @param {string | undefined} text */
 export function dayText(text) {
   const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})/.exec(text ?? '') ?? [];
   return year === undefined ? '' : `${Number(day)} ${MONTHS[Number(month) - 1]} ${year}`;
 }
 
-/** In years; of small children in months, of newborns in days. @param {string} dob YYYY-MM-DD @param {Date} now */
+/** The age in years; below two years in months, below one month in days. @param {string} dob YYYY-MM-DD @param {Date} now */
 export function ageText(dob, now) {
   const [year = 0, month = 0, day = 0] = dob.split('-').map(Number);
   const months = (now.getFullYear() - year) * 12 + now.getMonth() + 1 - month - (now.getDate() < day ? 1 : 0);
