@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createExchangeClient } from '../../src/orchestrator/client/exchange-client.ts';
 import type { NotifyInput } from '../../src/simulator/notifications/request.ts';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
+import { whyNoWebhook } from '../../src/starter/commands/why-no-webhook.ts';
 import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { starter } from '../support/run-starter.ts';
 import { sample, startTestSimulator, type TestSimulator } from '../support/simulator.ts';
@@ -112,6 +114,28 @@ describe('the simulated hospital, pharmacy and laboratory', () => {
       { sender: 'simulator', trigger: 'A01', outcome: 'unmatched' },
     ]);
     expect(unmatched.stdout).not.toContain(stranger?.createBody.lastName);
+  });
+
+  test('that lead to no webhook are explained: no patient, or no cohort with the feature', async () => {
+    const other = await gateway.addAccount();
+    const why = (apiKey: string) =>
+      whyNoWebhook(
+        createExchangeClient({
+          baseUrl: gateway.app.listeningOrigin,
+          credential: async () => ({ name: 'x-api-key', value: apiKey }),
+          idempotency: true,
+          timeoutMs: 10_000,
+        }),
+        sample(),
+        ['admit', 'discharge', 'fill'],
+      );
+    expect(await why(account.apiKey)).toEqual([]);
+    expect(await why(other.apiKey)).toEqual([expect.stringContaining(`--sample ${sample().key}`)]);
+    const monitoring = { adt: { enabled: false }, pharmacy: { notifications: true } };
+    const cohort = await other.call('POST', 'cohort', { name: 'Fills only', settings: { monitoring } });
+    const body = { ...sample().createBody, cohorts: [cohort.json().id] };
+    await other.call('POST', `patient?facilityId=${other.facilityId}`, body);
+    expect(await why(other.apiKey)).toEqual([expect.stringContaining('ADT monitoring')]);
   });
 
   test('say why they cannot tell', async () => {

@@ -62,6 +62,7 @@ const cohortAnswerSchema = z.object({
   eTag: z.string().optional(),
   name: z.string(),
   size: z.number().optional(),
+  settings: z.looseObject({}).nullish(),
 });
 
 const facilityAnswerSchema = z.object({

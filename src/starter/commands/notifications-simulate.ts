@@ -1,10 +1,12 @@
 import { createSimulatorAdmin } from '../../simulator/admin-client.ts';
 import { ENCOUNTER_EVENTS } from '../../simulator/notifications/request.ts';
-import { UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
+import { findSample } from '../input/patients.ts';
 import { renderTable } from '../table.ts';
+import { requireStack } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { CommandContext, CommonOptions } from './command.ts';
+import { whyNoWebhook } from './why-no-webhook.ts';
 
 export const SIMULATED_EVENTS = [...ENCOUNTER_EVENTS, 'fill', 'result'] as const;
 export type SimulatedEvent = (typeof SIMULATED_EVENTS)[number];
@@ -16,16 +18,18 @@ export interface NotificationSimulateOptions extends CommonOptions {
   times: number;
 }
 
-/** Has the simulator of the running stack tell the gateway; how each message was answered. */
+/**
+ * Makes the stack's simulator send notifications to the gateway. Reports the response to each message, and why no webhook
+ * follows, if none does. Throws UsageError.
+ */
 export async function notificationsSimulate(
   sample: string,
   events: readonly SimulatedEvent[],
   { visit, format, order, times }: NotificationSimulateOptions,
   { target }: CommandContext,
 ): Promise<CommandResult> {
-  if (target.stack === undefined)
-    throw new UsageError('Only a running stack has a simulator; leave --base-url out.');
-  const { simulatorUrl, simulatorAdminToken } = target.stack.connection;
+  const { simulatorUrl, simulatorAdminToken } = requireStack(target).connection;
+  const patient = findSample(sample);
   const messages = await createSimulatorAdmin(simulatorUrl, simulatorAdminToken).notify({
     ...{ sample, visit, format },
     events: events.map((event) => ({ event })),
@@ -34,9 +38,12 @@ export async function notificationsSimulate(
   const rows = messages.map((message) => [
     ...[message.event, message.format, String(message.status), message.answer ?? ''],
   ]);
+  const notes = await whyNoWebhook(target.exchange, patient, events);
   return {
     exitCode: messages.every(({ status }) => status === 200) ? EXIT.done : EXIT.error,
-    lines: renderTable(['event', 'format', 'status', 'answer'], rows),
-    document: { command: 'notifications simulate', messages },
+    lines: [...renderTable(['event', 'format', 'status', 'response'], rows), '', ...notes, SEE_LIST],
+    document: { command: 'notifications simulate', messages, notes },
   };
 }
+
+const SEE_LIST = 'See the notifications of this account with: npm run starter -- notifications list';
