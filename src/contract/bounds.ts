@@ -1,51 +1,51 @@
 import { z } from 'zod';
 
-/** Characters of a text that has no limit of its own. Generous: a real client never meets it. */
+/** Maximum length, in characters, of a text field without a limit of its own. Generous: no real client should reach it. */
 export const TEXT_LENGTH_MAX = 200;
-/** Characters of an address on the web. */
+/** Maximum length of a URL, in characters. */
 export const URL_LENGTH_MAX = 2_000;
-/** Characters of an eTag, or of a list of them in `If-Match`. */
+/** Maximum length, in characters, of an eTag or of the list of eTags in `If-Match`. */
 export const ETAG_LENGTH_MAX = 1_000;
 
-/** What a patient has at most of each kind, in one request and after a match has united what is known with what is new. */
+/** Maximum entries of each of a patient's lists, both in one request and after merging a request into a matched patient. */
 export const PATIENT_LISTS_MAX = {
   address: 100,
   contact: 100,
   personalIdentifiers: 50,
   facilityIds: 500,
 } as const;
-/** Parts of a first or last name; characters of all of them in one text, and of one. */
+/** First or last name: maximum number of parts, length of the whole text, and length of one part. */
 export const NAMES_MAX = { parts: 50, textLength: 2_000, partLength: 200 } as const;
 
-/** As `z.preprocess`; but a member that is required stays so in the OpenAPI document. */
-export function lookFirst<S extends z.ZodType, V>(
-  look: (value: V, context: z.core.$RefinementCtx) => unknown,
+/** Like `z.preprocess`, except that a required member stays required in the OpenAPI document. */
+export function preprocessRequired<S extends z.ZodType, V>(
+  preprocess: (value: V, context: z.core.$RefinementCtx) => unknown,
   schema: S,
 ) {
-  const read = z.preprocess(look, schema);
-  read._zod.def.in._zod.optin = undefined;
-  return read;
+  const preprocessed = z.preprocess(preprocess, schema);
+  preprocessed._zod.def.in._zod.optin = undefined;
+  return preprocessed;
 }
 
 /**
- * A list that is measured before its entries are looked at: zod's own `max` still looks at every entry of a list that is
- * too long, and finds a mistake in each. For requests only, because answers are not read.
+ * A list whose length is checked before its entries are validated: zod's own `max` still validates every entry of a list
+ * that is too long and reports an error for each. For requests only; responses are not parsed.
  */
 export const boundedList = <L extends z.ZodArray>(
   list: L,
   max: number,
-  error = `has at most ${max} entries`,
+  error = `must have at most ${max} entries`,
 ) =>
-  lookFirst((value: z.input<L>, context) => {
+  preprocessRequired((value: z.input<L>, context) => {
     if (Array.isArray(value) && value.length > max) context.addIssue({ code: 'custom', message: error });
     return value;
   }, list.max(max));
 
-/** The same for a record. */
+/** A record whose number of entries is checked before its entries are validated; see `boundedList`. */
 export const boundedRecord = <R extends z.ZodRecord>(
   record: R,
   max: number,
-  error = `has at most ${max} entries`,
+  error = `must have at most ${max} entries`,
 ) =>
   z.preprocess(
     (value: z.input<R>, context) => {
@@ -56,15 +56,15 @@ export const boundedRecord = <R extends z.ZodRecord>(
     record.meta({ maxProperties: max }),
   );
 
-/** Rules of an object that only its check knows, for the OpenAPI document. */
+/** JSON Schema fragment for the OpenAPI document: states members that only a refinement makes required. */
 export const required = (...names: string[]) => ({ required: names });
 
-/** A text with more in it than blanks, for the OpenAPI document. */
+/** JSON Schema fragment for the OpenAPI document: the text contains at least one non-space character. */
 export const NOT_BLANK = { pattern: '\\S' };
 
-/** What was found, for a message: in quotes, and cut off where it is long. */
-export function quoted(found: unknown, lengthMax = 60): string {
-  const text = typeof found === 'string' ? found : (JSON.stringify(found) ?? String(found));
+/** Formats an invalid value for an error message: as JSON, truncated to `lengthMax` characters. */
+export function quoted(value: unknown, lengthMax = 60): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
   const cut = text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text;
-  return typeof found === 'string' ? JSON.stringify(cut) : cut;
+  return typeof value === 'string' ? JSON.stringify(cut) : cut;
 }

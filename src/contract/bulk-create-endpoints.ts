@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { TEXT_LENGTH_MAX } from './bounds.ts';
-import { bulkCreateStatusAnswerSchema, bulkPatientCreateSchema } from './bulk-create.ts';
+import { bulkCreateStatusResponseSchema, bulkPatientCreateSchema } from './bulk-create.ts';
 import { endpoint } from './endpoint.ts';
 import { byRequestId, idempotency, pageMetaSchema } from './endpoint-parts.ts';
 import { pageQuery } from './paging.ts';
 
 const reference = 'Operations around E1–E14';
-/** Columns that the list of bulk creates can be sorted by; newest first when none is given. */
+/** Columns by which the list of bulk creates can be sorted; without `sort`, newest first. */
 export const BULK_CREATE_SORT = ['createdAt', 'requestId'] as const;
 
 const booleanParameter = z.union([
@@ -22,14 +22,15 @@ export const bulkCreateEndpoints = {
     tag: 'bulk create',
     summary: 'Bulk patient create',
     description:
-      'Answers a URL for the CSV: PUT it there within 10 minutes, once, with `Content-Type: text/csv` and your `x-api-key`. Each row creates a patient or updates the one it matches; then the queries of all of them are started. No body is read.',
+      'Returns an upload URL for the CSV. PUT the file to it once, within 10 minutes, with `Content-Type: text/csv` and your `x-api-key`. Each row creates a patient or updates the patient it matches; when all rows are processed, a network query is started for each of these patients. A request body is ignored.',
     query: z.object({
       facilityId: z.string().min(1, { error: 'is empty' }).max(TEXT_LENGTH_MAX).optional().meta({
         description:
-          'For every patient whose row names no facility. May be left out when you have exactly one facility.',
+          'Facility of every patient whose row names none. Optional if your account has exactly one facility.',
       }),
       dryRun: booleanParameter.default(false).meta({
-        description: 'Only check: no patient is written, and the result tells what would become of each row.',
+        description:
+          'Validate only: no patient is written, and the result states what would happen to each row.',
       }),
     }),
     headers: idempotency,
@@ -42,9 +43,9 @@ export const bulkCreateEndpoints = {
     reference,
     tag: 'bulk create',
     summary: 'Bulk create status',
-    description: 'Counts while it runs; a link to the result CSV when it is completed.',
+    description: 'Row counts while the request is processed; a link to the result CSV once it is completed.',
     params: byRequestId,
-    responses: { 200: bulkCreateStatusAnswerSchema },
+    responses: { 200: bulkCreateStatusResponseSchema },
     errors: [404],
   }),
   listBulkCreates: endpoint({
@@ -53,10 +54,10 @@ export const bulkCreateEndpoints = {
     reference,
     tag: 'bulk create',
     summary: 'List bulk creates',
-    description: 'Newest first. Without the links to the results, which "bulk create status" gives.',
+    description: 'Newest first. The list contains no links to results; get them with "Bulk create status".',
     query: pageQuery({}, { sort: BULK_CREATE_SORT }),
     responses: {
-      200: z.object({ bulkCreates: z.array(bulkCreateStatusAnswerSchema), meta: pageMetaSchema }),
+      200: z.object({ bulkCreates: z.array(bulkCreateStatusResponseSchema), meta: pageMetaSchema }),
     },
   }),
   pauseBulkCreate: endpoint({
@@ -66,10 +67,10 @@ export const bulkCreateEndpoints = {
     tag: 'bulk create',
     summary: 'Pause a bulk create',
     description:
-      'Rows that were handled stay. 409 when no file has come yet, when it is paused, or has ended.',
+      'Rows already processed remain. 409 if no file has been uploaded yet, or if the request is already paused or has ended.',
     params: byRequestId,
     headers: idempotency,
-    responses: { 200: bulkCreateStatusAnswerSchema },
+    responses: { 200: bulkCreateStatusResponseSchema },
     errors: [404],
   }),
   resumeBulkCreate: endpoint({
@@ -78,10 +79,10 @@ export const bulkCreateEndpoints = {
     reference,
     tag: 'bulk create',
     summary: 'Resume a bulk create',
-    description: 'Goes on after the last row that was handled. 409 when it is not paused.',
+    description: 'Continues after the last row processed. 409 if the request is not paused.',
     params: byRequestId,
     headers: idempotency,
-    responses: { 200: bulkCreateStatusAnswerSchema },
+    responses: { 200: bulkCreateStatusResponseSchema },
     errors: [404],
   }),
   cancelBulkCreate: endpoint({
@@ -91,10 +92,10 @@ export const bulkCreateEndpoints = {
     tag: 'bulk create',
     summary: 'Cancel a bulk create',
     description:
-      'The request ends as `failed` with the reason "cancelled"; patients written until then stay, and no queries are started. 409 when it has ended.',
+      'The request ends as `failed` with the reason "cancelled". Patients already written remain, and no queries are started. 409 if the request has ended.',
     params: byRequestId,
     headers: idempotency,
-    responses: { 200: bulkCreateStatusAnswerSchema },
+    responses: { 200: bulkCreateStatusResponseSchema },
     errors: [404],
   }),
 } as const;

@@ -1,53 +1,58 @@
 import type { BulkCounts } from './bulk-create-workflow.ts';
 
-/** A bulk create, as its workflow names it to the activities. */
+/** Identifies a bulk create in the input of its activities. */
 export interface BulkStepInput {
   accountId: string;
   requestId: string;
 }
 
-/** How a request's upload stands, by its row. */
-export type UploadLook =
+/** State of a request's upload, read from the request's row. */
+export type UploadState =
   | { state: 'uploaded' }
-  /** Not yet; look again after so long, or when the workflow is told. */
+  /** No file yet; check again after `waitMs`, or when the `uploaded` signal arrives. */
   | { state: 'waiting'; waitMs: number }
   | { state: 'expired' }
   | { state: 'ended' };
 
 export type UploadCheck =
   | { kind: 'ok'; rows: number }
-  /** Not in the expected format: the request has been ended as failed. */
+  /** The file is not in the expected format; the request has been ended as failed. */
   | { kind: 'refused'; reason: string }
-  /** Somebody else has ended the request. */
+  /** The request had already ended. */
   | { kind: 'ended' };
 
 export interface RowsHandled {
-  /** Every row of the file is handled. */
+  /** True when every row of the file has been processed. */
   done: boolean;
   counts: BulkCounts;
   rowsPerSecond?: number;
   secondsLeft?: number;
-  /** Why it stopped early: by the request's row, which others write. */
+  /** Why processing stopped early: the request's row says it was paused or has ended. */
   stopped?: 'paused' | 'ended';
 }
 
 export type BulkFinish =
-  | { kind: 'completed'; counts: BulkCounts /** To be queried now: patients were written. */; sweep: boolean }
+  | {
+      kind: 'completed';
+      counts: BulkCounts;
+      /** True if patients were written and their queries are to be started. */
+      sweep: boolean;
+    }
   | { kind: 'ended' };
 
-/** Types of failures that repeating does not mend; their messages are shown to the caller as the reason. */
+/** Types of non-retryable failures; their messages are shown to the caller as the reason. */
 export const BULK_FAILURE_TYPES = { unreadableUpload: 'UnreadableUpload' } as const;
 
-/** How a request stands after it was to be ended: by this step, or by somebody before. */
+/** Status of a request after it was ended, by this step or earlier. */
 export interface BulkEnd {
   status: string;
   reason?: string;
 }
 
-/** Why a bulk create failed, where it is not its file's fault. Shown to the caller. */
+/** Why a bulk create failed for reasons other than its file; shown to the caller. */
 export const BULK_END_REASONS = {
   cancelled: 'cancelled',
-  byOperator: 'Cancelled by an operator; send the file again',
-  workflowGone: 'The workflow was ended from outside; send the file again',
-  ourFault: 'The exchange could not process the file; send it again',
+  byOperator: 'An operator cancelled the request; start a new bulk create and upload the file again',
+  workflowGone: 'The workflow was terminated; start a new bulk create and upload the file again',
+  ourFault: 'The exchange could not process the file; start a new bulk create and upload the file again',
 } as const;

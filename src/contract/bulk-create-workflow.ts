@@ -1,25 +1,25 @@
-/** What starts a `bulkPatientCreate` workflow: ids only. */
+/** Input of the workflow `bulkPatientCreate`. It carries ids only; everything else is read from PostgreSQL. */
 export interface BulkPatientCreateInput {
   accountId: string;
   requestId: string;
-  /** ISO 8601: after it, without an upload, the request is expired. */
+  /** ISO 8601. A request without an upload by then expires. */
   uploadExpiresAt: string;
 }
 
-/** Names of the messages that a running `bulkPatientCreate` takes. */
+/** Names of the signals, queries and updates of `bulkPatientCreate`. */
 export const BULK_CREATE_MESSAGES = {
-  /** Signal: the file is in the blob store and the request's row says so. A hint only. */
+  /** Signal: the file has been uploaded. Only a hint; the request's row is authoritative. */
   uploaded: 'uploaded',
   /** Query: `BulkCreateProgress`. */
   status: 'status',
-  /** Updates with validators. */
+  /** Updates, with validators. */
   pause: 'pause',
   resume: 'resume',
   cancel: 'cancel',
 } as const;
 
 export interface BulkCounts {
-  /** Rows of the file; 0 before its format has been checked. */
+  /** Rows of the file; 0 until its format has been checked. */
   rows: number;
   handled: number;
   created: number;
@@ -27,7 +27,7 @@ export interface BulkCounts {
   failed: number;
 }
 
-/** The one public snapshot of a running bulk create (query `status`). */
+/** Result of the query `status`: a snapshot of the bulk create. */
 export interface BulkCreateProgress {
   requestId: string;
   state:
@@ -45,22 +45,22 @@ export interface BulkCreateProgress {
   reason?: string;
 }
 
-/** What starts a `querySweep` workflow: the queries of a bulk create's patients. */
+/** Input of the workflow `querySweep`, which starts the post-import queries of a bulk create. */
 export interface QuerySweepInput {
   accountId: string;
   requestId: string;
   pace?: Partial<SweepPace>;
 }
 
-/** How a sweep divides its work; each member has a default (`DEFAULT_SWEEP_PACE`). */
+/** Page and window sizes of a sweep; the defaults are `DEFAULT_SWEEP_PACE`. */
 export interface SweepPace {
-  /** Patients whose queries are started in one transaction, at most. */
+  /** Maximum number of patients whose queries are started in one transaction. */
   pageSize: number;
-  /** Its queries that may be under way at the same time, those aside that only wait for a source's answer. */
+  /** Maximum number of the sweep's queries in progress, not counting those that are waiting for a source's response. */
   windowSize: number;
-  /** Its queries that may be open at the same time, waiting ones included. */
+  /** Maximum number of the sweep's open queries, including waiting ones. */
   openMax: number;
-  /** Pages before the workflow continues as new. */
+  /** Number of pages after which the workflow continues as new. */
   pagesPerRun: number;
 }
 
@@ -71,6 +71,7 @@ export const DEFAULT_SWEEP_PACE: SweepPace = {
   pagesPerRun: 200,
 };
 
+/** Names of the queries and updates of `querySweep`. */
 export const QUERY_SWEEP_MESSAGES = {
   /** Query: `QuerySweepProgress`. */
   status: 'status',
@@ -79,24 +80,25 @@ export const QUERY_SWEEP_MESSAGES = {
   cancel: 'cancel',
 } as const;
 
+/** Result of the query `status`: a snapshot of the sweep. */
 export interface QuerySweepProgress {
   requestId: string;
   state: 'running' | 'paused' | 'completed' | 'cancelled';
   patients: number;
   started: number;
-  /** Opted out of every source that the sweep asks, or deleted meanwhile. */
+  /** Patients without a query: opted out of every source of the sweep, or deleted since. */
   skipped: number;
   failed: number;
   /** Queries started by this sweep that have not ended. */
   open: number;
 }
 
-/** Shown on the sweep's page in the Temporal UI, whoever started it. */
-export const QUERY_SWEEP_STORY = [
+/** Workflow details of a sweep, shown in the Temporal UI. */
+export const QUERY_SWEEP_DETAILS = [
   'Starts the network queries of all patients of a bulk create, in the order of its file.',
   '',
-  'Each page waits for room: in the sweep’s own window, and in four fifths of each source’s limit of the minute, which it',
-  'shares with everybody else. A patient who has opted out of all that would be asked is skipped.',
+  'Each page waits until the sweep’s own window has room and less than 80 % of each source’s limit per minute is used; other',
+  'queries count towards that limit too. Patients who have opted out of every requested source are skipped.',
   '',
-  'Steer it with the updates `pause`, `resume` and `cancel`; queries that are under way go on.',
+  'The updates `pause`, `resume` and `cancel` control it; queries already started continue.',
 ].join('\n');

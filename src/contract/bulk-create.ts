@@ -4,14 +4,14 @@ import { eventMetaOf } from './event-meta.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 import { querySweepSchema } from './query-sweep.ts';
 
-/** interface.md, Bulk patient create status. */
+/** docs/interface.md, Bulk patient create status. */
 export const BULK_CREATE_STATUSES = ['waiting', 'processing', 'completed', 'failed', 'expired'] as const;
 export const bulkCreateStatusSchema = z.enum(BULK_CREATE_STATUSES);
 export type BulkCreateStatus = z.output<typeof bulkCreateStatusSchema>;
 
-/** How long an upload URL may be used (interface.md, E5). */
+/** How long an upload URL is valid (docs/interface.md, E5). */
 export const UPLOAD_URL_MINUTES = 10;
-/** Largest CSV, in bytes; 100,000 rows with every column filled take about 200 MB. */
+/** Maximum size of the CSV in bytes. For scale: 100,000 rows with every column filled take about 200 MB. */
 export const UPLOAD_BYTES_MAX = 1024 ** 3;
 
 const request = {
@@ -21,14 +21,14 @@ const request = {
   createdAt: instantSchema,
 };
 
-/** Answer of the start (E5); the members beyond interface.md are those of interface-decisions.md, Bulk CSV. */
+/** Response of E5 (docs/interface.md, BulkPatientCreate). */
 export const bulkPatientCreateSchema = z
   .object({
     ...request,
     status: z.literal('waiting'),
     uploadUrl: z.string().meta({
       description:
-        'PUT the CSV here within 10 minutes, once: `Content-Type: text/csv`, your `x-api-key`, the file as body.',
+        'PUT the CSV to this URL once, within 10 minutes, with `Content-Type: text/csv`, your `x-api-key` and the file as the body.',
     }),
   })
   .meta({ id: 'BulkPatientCreate' });
@@ -36,59 +36,76 @@ export type BulkPatientCreate = z.output<typeof bulkPatientCreateSchema>;
 
 export const bulkCountsSchema = z
   .object({
-    rows: z.number().int().meta({ description: 'Rows of the file; 0 before its format has been checked.' }),
+    rows: z.number().int().meta({ description: 'Rows of the file; 0 until its format has been checked.' }),
     handled: z.number().int(),
     created: z.number().int(),
     updated: z.number().int(),
     failed: z.number().int(),
   })
-  .meta({ id: 'BulkCounts', description: 'In a dry run: what would be created and updated.' });
+  .meta({
+    id: 'BulkCounts',
+    description: 'Row counts. In a dry run, `created` and `updated` count what would be created and updated.',
+  });
 
-export const bulkCreateStatusAnswerSchema = z
+export const bulkCreateStatusResponseSchema = z
   .object({
     ...request,
     status: bulkCreateStatusSchema,
     paused: z.literal(true).optional().meta({ description: 'Present while the request is paused.' }),
     counts: bulkCountsSchema,
-    rowsPerSecond: z.number().optional().meta({ description: 'Over the time that it was not paused.' }),
-    secondsLeft: z.number().int().optional().meta({ description: 'Present while rows are being handled.' }),
+    rowsPerSecond: z
+      .number()
+      .optional()
+      .meta({ description: 'Average processing rate, not counting pauses.' }),
+    secondsLeft: z
+      .number()
+      .int()
+      .optional()
+      .meta({ description: 'Estimated remaining time. Present while rows are being processed.' }),
     result: z.string().optional().meta({
-      description: 'Link to the result CSV, good for one hour; every call of "get status" gives a fresh one.',
+      description:
+        'Link to the result CSV, valid for one hour. Each "Bulk create status" request returns a new link.',
     }),
     reason: z.string().optional().meta({ description: 'Why the request failed.' }),
     sweep: querySweepSchema.optional().meta({
-      description: 'The queries of its patients, once they are being started.',
+      description: 'Post-import queries of its patients. Present once they are being started.',
     }),
   })
   .meta({ id: 'BulkPatientCreateStatus' });
-export type BulkCreateStatusResponse = z.output<typeof bulkCreateStatusAnswerSchema>;
+export type BulkCreateStatusResponse = z.output<typeof bulkCreateStatusResponseSchema>;
 
-/** Answer of `PUT {uploadUrl}`. */
+/** Response of `PUT {uploadUrl}`. */
 export const bulkUploadSchema = z
   .object({
     requestId: idSchema,
     status: bulkCreateStatusSchema,
-    /** Hex, of the bytes as they were sent. */
+    /** SHA-256 of the bytes received, in hex. */
     sha256: z.string(),
     sizeBytes: z.number().int(),
   })
   .meta({ id: 'BulkUpload' });
 export type BulkUpload = z.output<typeof bulkUploadSchema>;
 
-/** The 409 of a further PUT: what the first one has left, so that a lost answer can be told from a mistake. */
+/**
+ * Response 409 of a second PUT. It describes the upload already stored, so that a client that lost the first response can
+ * check that its own file is the one that arrived.
+ */
 export const uploadConflictSchema = errorBodySchema.extend({ upload: bulkUploadSchema });
 
 export const BULK_CREATE_EVENT_TYPE = 'medical.bulk-patient-create';
 
-/** A request has begun to be processed, is completed or has failed; none is sent when it expires. */
+/** Sent when processing of a request starts, completes or fails; not when the request expires. */
 export const bulkCreateEventSchema = z
   .object({
     meta: eventMetaOf(z.literal(BULK_CREATE_EVENT_TYPE)),
     bulkPatientCreate: z.object({
       requestId: idSchema,
       status: z.enum(['processing', 'completed', 'failed']),
-      result: z.string().optional().meta({ description: 'Link to the result CSV; of a completed request.' }),
-      reason: z.string().optional().meta({ description: 'Of a failed request.' }),
+      result: z
+        .string()
+        .optional()
+        .meta({ description: 'Link to the result CSV. Present if the request is completed.' }),
+      reason: z.string().optional().meta({ description: 'Why the request failed. Present if it failed.' }),
     }),
   })
   .meta({ id: 'BulkPatientCreateEvent' });

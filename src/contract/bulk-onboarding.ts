@@ -1,38 +1,41 @@
 import type { ExchangeAccess, LearnedBy } from './patient-onboarding.ts';
 
 /**
- * What starters, the webhook receiver and the workflow `bulkOnboarding` know of each other; it imports nothing that
- * would pull in workflow code. Its workflow id is `bulkOnboardingWorkflowId(jobKey)`. No row and no file name is in
- * here: a name may say whose panel it is.
+ * Messages and types of the workflow `bulkOnboarding`, shared with the starters and the webhook receiver; this file must not
+ * import workflow code. The workflow id is `bulkOnboardingWorkflowId(jobKey)`. Neither rows nor file names appear here,
+ * because a file name may identify the panel.
  */
 export const BULK_ONBOARDING_MESSAGES = {
-  /** Signal: the exchange told how the request stands (from a verified webhook). */
+  /** Signal: a verified webhook reported the status of the request. */
   bulkCreateEvent: 'bulkCreateEvent',
-  /** Query: the one public snapshot, `BulkOnboardingStatus`. */
+  /** Query: a snapshot, `BulkOnboardingStatus`. */
   status: 'status',
-  /** Updates: the exchange stops after the rows it has in hand, and goes on. Answer `BulkOnboardingStatus`. */
+  /**
+   * Updates; both return `BulkOnboardingStatus`. `pause` makes the exchange stop after the rows it is processing; `resume`
+   * makes it continue.
+   */
   pause: 'pause',
   resume: 'resume',
 } as const;
 
-/** A file in the orchestrator's own store; encrypted there. */
+/** A file in the orchestrator's own file store, which encrypts it. */
 export interface FileRef {
-  /** Random, so it tells nothing and cannot be guessed. */
+  /** Random, so that it discloses nothing and cannot be guessed. */
   ref: string;
-  /** Hex, of the plain bytes. */
+  /** SHA-256 of the unencrypted bytes, in hex. */
   sha256: string;
   sizeBytes: number;
   contentType: string;
 }
 
-/** How patient the orchestration is; each member has a default (`DEFAULT_BULK_TIMING`). */
+/** Polling intervals and deadline of the orchestration; the defaults are `DEFAULT_BULK_TIMING`. */
 export interface BulkOnboardingTiming {
-  /** First look at the request when no webhook has come; doubles with each look. */
+  /** Delay before the first poll for the request's status if no webhook arrives; doubles with each poll. */
   pollFirstMs: number;
   pollMaxMs: number;
-  /** How many requests are made for one file: an upload URL lives 10 minutes, and may pass unused. */
+  /** Maximum number of bulk create requests for one file: an upload URL is valid for 10 minutes and may expire unused. */
   requestsMax: number;
-  /** After it the request is no longer waited for. */
+  /** Time after which the workflow stops waiting for the request. */
   deadlineMs: number;
 }
 
@@ -45,17 +48,17 @@ export const DEFAULT_BULK_TIMING: BulkOnboardingTiming = {
 
 export interface BulkOnboardingInput {
   exchange: ExchangeAccess;
-  /** Of every row without a facility of its own; may be left out when the account has exactly one. */
+  /** Facility of every row that names none; optional if the account has exactly one facility. */
   facilityId?: string;
-  /** The exchange says what it would do, and does nothing. */
+  /** If true, the exchange only reports what it would do. */
   dryRun: boolean;
   file: FileRef;
-  /** As counted before the start; what counts in the end is what the exchange says. */
+  /** Number of rows, counted before the start; the counts reported by the exchange are authoritative. */
   rows: number;
   timing?: Partial<BulkOnboardingTiming>;
 }
 
-/** A webhook `medical.bulk-patient-create`, reduced to what the orchestration needs. */
+/** The members of a webhook `medical.bulk-patient-create` that the orchestration needs. */
 export interface BulkCreateSignal {
   messageId: string;
   requestId: string;
@@ -76,12 +79,12 @@ export interface BulkRowCounts {
 export interface BulkOnboardingStatus {
   phase: 'requesting' | 'uploading' | 'processing' | 'reading-result' | 'cancelling' | 'ended';
   dryRun: boolean;
-  /** Of the file that was sent, to tell two jobs of one id apart. */
+  /** SHA-256 of the file sent, to detect a second job with the same id and another file. */
   fileSha256: string;
-  /** Requests made at the exchange; the last one is the one that counts. */
+  /** Bulk create requests made; the last one is the current one. */
   requestIds: string[];
   paused: boolean;
-  /** As the exchange said last. */
+  /** As last reported by the exchange. */
   counts: BulkRowCounts;
   rowsPerSecond?: number;
   secondsLeft?: number;
@@ -89,29 +92,29 @@ export interface BulkOnboardingStatus {
   polls: number;
   nextPollAt?: string;
   deadlineAt: string;
-  /** Last thing that went wrong and is being waited out. */
+  /** The last problem that the workflow is waiting to pass. */
   problem?: string;
 }
 
-/** What the result CSV says, counted, and where it is. */
+/** The outcome of the result CSV: its row counts and the files made of it. */
 export interface BulkResult {
   counts: Omit<BulkRowCounts, 'handled'>;
-  /** As the exchange gave it: every row, with patient id, status and reason. */
+  /** The exchange's result CSV, unchanged: every row, with patient id, status and reason. */
   result: FileRef;
-  /** `externalId,patientId,status` of each row that has a patient; absent when none has (dry run). */
+  /** `externalId,patientId,status` of each row that has a patient; absent if no row has one (dry run). */
   patients?: FileRef;
-  /** Only the rows that failed, as they were sent, with the reason; absent when none failed. */
+  /** Only the failed rows, as sent, with the reason; absent if no row failed. */
   corrections?: FileRef;
 }
 
 export interface BulkOnboardingSummary {
-  /** `completed`: no row failed. `partial`: some did. `failed`: all did, or the exchange did not take the file. */
+  /** `completed`: no row failed. `partial`: some rows failed. `failed`: all rows failed, or the exchange rejected the file. */
   status: 'completed' | 'partial' | 'failed' | 'timed-out';
   dryRun: boolean;
   requestIds: string[];
   /** Absent without a result CSV. */
   outcome?: BulkResult;
-  /** Why there is none, in the words of the exchange. */
+  /** Why there is no result CSV, as reported by the exchange. */
   reason?: string;
   via?: LearnedBy;
   webhooksReceived: number;

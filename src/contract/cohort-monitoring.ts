@@ -1,6 +1,6 @@
 import type { ExchangeAccess } from './patient-onboarding.ts';
 
-/** What of a cohort is pulled on a schedule (settings.monitoring.hie, settings.monitoring.pharmacy.schedule). */
+/** Sources that are queried on a schedule for a cohort (settings.monitoring.hie, settings.monitoring.pharmacy.schedule). */
 export const MONITORING_KINDS = ['hie', 'pharmacy'] as const;
 export type MonitoringKind = (typeof MONITORING_KINDS)[number];
 
@@ -8,29 +8,29 @@ export const MONITORING_FREQUENCIES = ['weekly', 'biweekly', 'monthly'] as const
 export type MonitoringFrequency = (typeof MONITORING_FREQUENCIES)[number];
 
 /**
- * What starts a `cohortMonitoring` workflow, by hand or by a Temporal Schedule. The exchange writes it into the
- * schedules of its own cohorts, a starter into those of a foreign service.
+ * Input of the workflow `cohortMonitoring`, started by hand or by a Temporal Schedule. The exchange writes it into the
+ * schedules of its own cohorts, the starter into those for another service.
  */
 export interface CohortMonitoringInput {
   exchange: ExchangeAccess;
   cohortId: string;
   kind: MonitoringKind;
-  /** A patient that was asked about at this source in the period before `dueAt` is not asked again. */
+  /** A patient already queried at this source in the period before `dueAt` is not queried again. */
   frequency: MonitoringFrequency;
-  /** Queries per minute that this monitoring may start: at most 80 % of the account's limit. */
+  /** Maximum number of queries that this monitoring starts per minute: at most 80 % of the account's limit. */
   queriesPerMinute: number;
-  /** ISO 8601: the run's nominal time. Default: that of the schedule, else when the run started. */
+  /** Nominal time of the run, ISO 8601. Default: the schedule's nominal time, else the start of the run. */
   dueAt?: string;
   pace?: Partial<MonitoringPace>;
 }
 
-/** How a run divides its work; each member has a default (`DEFAULT_MONITORING_PACE`). */
+/** Page size and request rate of a run; the defaults are `DEFAULT_MONITORING_PACE`. */
 export interface MonitoringPace {
-  /** Patients of one page of E9, at most 100. */
+  /** Patients per page of E9; at most 100. */
   pageSize: number;
-  /** HTTP requests per minute of all kinds; the account as a whole has a limit of its own. */
+  /** Maximum number of HTTP requests per minute, of all kinds. The account's own request limit applies as well. */
   requestsPerMinute: number;
-  /** Pages before the workflow continues as new. */
+  /** Number of pages after which the workflow continues as new. */
   pagesPerRun: number;
 }
 
@@ -41,17 +41,17 @@ export const DEFAULT_MONITORING_PACE: MonitoringPace = {
 };
 
 /**
- * Keys of the metadata of each query that monitoring starts; its webhooks carry them, and later runs tell by `due`
- * to which period the query belongs, however late it was started.
+ * Metadata keys of each query that monitoring starts. Its webhooks carry them, and later runs read `due` to assign the query
+ * to its period, however late it was started.
  */
 export const MONITORING_METADATA = {
   cohortId: 'monitoring.cohortId',
   kind: 'monitoring.kind',
-  /** ISO 8601: nominal time of the run. */
+  /** Nominal time of the run, ISO 8601. */
   due: 'monitoring.due',
 } as const;
 
-/** Names of the messages that a running `cohortMonitoring` takes. */
+/** Names of the query and the updates of `cohortMonitoring`. */
 export const COHORT_MONITORING_MESSAGES = {
   /** Query: `CohortMonitoringStatus`. */
   status: 'status',
@@ -59,19 +59,19 @@ export const COHORT_MONITORING_MESSAGES = {
   resume: 'resume',
 } as const;
 
-/** The one public snapshot of a run (query `status`), and its result. */
+/** Result of the query `status`, and of the workflow. */
 export interface CohortMonitoringStatus {
   cohortId: string;
   kind: MonitoringKind;
   state: 'running' | 'paused' | 'completed' | 'cancelled' | 'failed';
-  /** Patients of the cohort, as E9 tells it. */
+  /** Number of patients in the cohort, as reported by E9. */
   patients: number;
   started: number;
-  /** Asked about in this period already; opted out; deleted since the page was read. */
+  /** Patients without a new query: already queried in this period, opted out, or deleted since the page was read. */
   skipped: { alreadyAsked: number; optedOut: number; gone: number };
   failed: number;
   /** Nominal time of the run, ISO 8601. */
   dueAt: string;
-  /** For people: what this exchange could not do, what is being waited for. */
+  /** Messages for operators: what this exchange does not support, and what the run is waiting for. */
   notes: string[];
 }

@@ -17,7 +17,7 @@ export const COHORT_COLORS = [
 ] as const;
 const frequencySchema = z.enum(['weekly', 'biweekly', 'monthly']);
 
-/** settings.monitoring with its defaults (interface.md, Cohort). */
+/** settings.monitoring with its defaults (docs/interface.md, Cohort). */
 export const monitoringSchema = z.object({
   hie: z
     .object({ enabled: z.boolean().default(false), frequency: frequencySchema.default('monthly') })
@@ -33,7 +33,7 @@ export const monitoringSchema = z.object({
     .prefault({}),
   laboratory: z.object({ notifications: z.boolean().default(false) }).prefault({}),
 });
-/** The same, of which a change names only what it changes. */
+/** settings.monitoring in an update: only the members to change, without defaults. */
 const monitoringChangeSchema = z
   .object({
     hie: z.object({ enabled: z.boolean(), frequency: frequencySchema }).partial(),
@@ -76,19 +76,24 @@ export const createCohortBodySchema = z
       .max(200)
       .meta(NOT_BLANK),
     description: z.string().trim().max(2000).default(''),
-    color: z.enum(COHORT_COLORS, { error: `color is one of ${COHORT_COLORS.join(', ')}` }).default('white'),
+    color: z
+      .enum(COHORT_COLORS, { error: `color must be one of ${COHORT_COLORS.join(', ')}` })
+      .default('white'),
     purposeOfUse: z.enum(['treatment', 'operations']).default('treatment'),
     settings: cohortSettingsSchema.prefault({}),
   })
   .meta({ id: 'CreateCohort' });
 export type CreateCohortBody = z.output<typeof createCohortBodySchema>;
 
-/** Body of update cohort: what is not named stays, `settings` in depth. `eTag` here or If-Match is checked. */
+/**
+ * Body of "update cohort": absent members stay as they are, `settings` are merged recursively. The `eTag` here, or the one in
+ * `If-Match`, must be current.
+ */
 export const updateCohortBodySchema = z
   .object({
     ...createCohortBodySchema.pick({ name: true }).shape,
     description: z.string().trim().max(2000),
-    color: z.enum(COHORT_COLORS, { error: `color is one of ${COHORT_COLORS.join(', ')}` }),
+    color: z.enum(COHORT_COLORS, { error: `color must be one of ${COHORT_COLORS.join(', ')}` }),
     purposeOfUse: z.enum(['treatment', 'operations']),
     settings: z.object({ monitoring: monitoringChangeSchema.optional() }),
     eTag: z.string().max(ETAG_LENGTH_MAX),
@@ -101,28 +106,28 @@ export const addPatientToCohortsBodySchema = z
   .object({
     cohortIds: boundedList(
       z
-        .array(idSchema, { error: 'cohortIds is required: a list of cohort ids' })
-        .min(1, { error: 'cohortIds names at least one cohort' }),
+        .array(idSchema, { error: 'cohortIds is required and must be a list of cohort ids' })
+        .min(1, { error: 'cohortIds must contain at least one id' }),
       1000,
     ),
   })
   .meta({ id: 'AddPatientToCohorts' });
 
-/** More ids than this go in several calls, or by `allPatients`. */
+/** Maximum number of ids per request; for more, send several requests or use `allPatients`. */
 const PATIENT_IDS_MAX = 5000;
 
-/** Whom E10 and "add patients" are about: exactly one of the two members. */
+/** Body of E10 and "add patients to cohort": exactly one of the two members. */
 export const cohortPatientsBodySchema = z
   .object({
     patientIds: boundedList(
       z
-        .array(idSchema, { error: 'patientIds is a list of patient ids' })
-        .min(1, { error: 'patientIds names at least one patient' }),
+        .array(idSchema, { error: 'patientIds must be a list of patient ids' })
+        .min(1, { error: 'patientIds must contain at least one id' }),
       PATIENT_IDS_MAX,
-      `patientIds names at most ${PATIENT_IDS_MAX} patients`,
+      `patientIds must contain at most ${PATIENT_IDS_MAX} ids`,
     ).optional(),
     allPatients: z
-      .literal(true, { error: 'allPatients can only be true: it confirms that every patient is meant' })
+      .literal(true, { error: 'allPatients must be true; leave it out to name patients by id' })
       .optional(),
   })
   .refine(({ patientIds, allPatients }) => (patientIds === undefined) !== (allPatients === undefined), {
@@ -131,20 +136,20 @@ export const cohortPatientsBodySchema = z
   .meta({ id: 'CohortPatients', oneOf: [required('patientIds'), required('allPatients')] });
 export type CohortPatientsBody = z.output<typeof cohortPatientsBodySchema>;
 
-/** Answer of "add patients"; `skipped` only with `allPatients`. */
+/** Response of "add patients to cohort"; `skipped` is present only with `allPatients`. */
 export const addedPatientsSchema = z.object({
   message: z.string(),
   cohort: cohortSchema,
   skipped: z
     .object({
       total: z.number().int(),
-      patientIds: z.array(idSchema).meta({ description: 'The first 100 of them.' }),
+      patientIds: z.array(idSchema).meta({ description: 'The first 100 ids.' }),
     })
     .optional()
     .meta({
-      description: 'Patients without a treatment relationship, whom a treatment cohort does not take.',
+      description: 'Patients without a treatment relationship; they cannot be added to a treatment cohort.',
     }),
 });
 
-/** Columns that the patients of a cohort can be sorted by; by id when none is given. */
+/** Columns by which the patients of a cohort can be sorted; the default is `id`. */
 export const COHORT_PATIENT_SORT = ['id', 'createdAt'] as const;

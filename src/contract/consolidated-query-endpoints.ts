@@ -23,7 +23,7 @@ export const consolidatedEndpoints = {
     tag: 'consolidated data',
     summary: 'Start consolidated query',
     description:
-      "Puts the patient's merged record together, as FHIR or as a medical record summary (html, pdf), and sends a link to it by the webhook `medical.consolidated-data`. While a query with the same parameters runs, that one is answered. It reads what has been collected; it asks no source.",
+      "Assembles the patient's consolidated record as FHIR or as a medical record summary (html, pdf), and sends a link to it with the webhook `medical.consolidated-data`. If a query with the same parameters is in progress, returns that query. It reads only data already collected and queries no source.",
     params: byId,
     query: recordQuery({ conversionType: z.enum(CONVERSION_TYPES).default('json') }),
     headers: idempotency,
@@ -41,10 +41,9 @@ export const consolidatedEndpoints = {
     params: byId,
     responses: {
       200: z.object({
-        status: z
-          .enum(CONSOLIDATED_STATUSES)
-          .nullable()
-          .meta({ description: "The latest query's, in progress or not; null when there was none." }),
+        status: z.enum(CONSOLIDATED_STATUSES).nullable().meta({
+          description: 'Status of the latest query, in progress or not; null if there has been none.',
+        }),
         message: z.string(),
         queries: z.array(consolidatedQuerySchema),
       }),
@@ -58,7 +57,7 @@ export const consolidatedEndpoints = {
     tag: 'consolidated data',
     summary: 'Get one consolidated query',
     description:
-      'Its status and, when it is completed, a link to its result, as the webhook `medical.consolidated-data` gave one. Results are kept for a week.',
+      'The status of the query and, once it is completed, a link to its result, like the one in the webhook `medical.consolidated-data`. Results are kept for one week.',
     params: z.object({ id: idSchema, requestId: idSchema }),
     responses: { 200: oneConsolidatedQuerySchema },
     errors: [404],
@@ -70,7 +69,7 @@ export const consolidatedEndpoints = {
     tag: 'consolidated data',
     summary: 'Get consolidated data',
     description:
-      "The patient's merged record as it stands, as a FHIR searchset Bundle, streamed. Each resource's origin is in a Provenance right after it.",
+      "The patient's current consolidated record as a FHIR searchset Bundle, streamed. Each resource is followed by a Provenance that states its origins.",
     params: byId,
     query: recordQuery({}),
     mediaType: 'application/fhir+json',
@@ -83,7 +82,8 @@ export const consolidatedEndpoints = {
     reference,
     tag: 'consolidated data',
     summary: 'Count consolidated data',
-    description: 'How many resources of each type "get consolidated data" would give, without Provenance.',
+    description:
+      'The number of resources of each type that "Get consolidated data" would return, not counting Provenance.',
     params: byId,
     query: recordQuery({}),
     responses: {
@@ -91,7 +91,7 @@ export const consolidatedEndpoints = {
         total: z.number().int(),
         resources: z.record(z.string(), z.number().int()),
         filter: z.object({
-          resources: z.string().meta({ description: '`all`, or the types asked for.' }),
+          resources: z.string().meta({ description: '`all`, or the requested resource types.' }),
           dateFrom: z.string().optional(),
           dateTo: z.string().optional(),
         }),
@@ -106,7 +106,7 @@ export const consolidatedEndpoints = {
     tag: 'consolidated data',
     summary: 'Get the origins of a consolidated resource',
     description:
-      'Every delivery behind a resource of the merged record: where it came from, its version at the source, which one leads, and which keys united it with the others. The id alone names the resource, as "get consolidated data" gives it.',
+      'Every delivery that a resource of the consolidated record was merged from: its source, its version at the source, which delivery takes precedence, and by which keys it was matched with the others. `resourceId` is the id that "Get consolidated data" returns.',
     params: z.object({ id: idSchema, resourceId: idSchema }),
     responses: { 200: recordOriginsSchema },
     errors: [404],

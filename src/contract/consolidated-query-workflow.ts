@@ -1,4 +1,4 @@
-/** What starts a `consolidatedQuery` workflow: ids only. */
+/** Input of the workflow `consolidatedQuery`. It carries ids only; everything else is read from PostgreSQL. */
 export interface ConsolidatedQueryInput {
   accountId: string;
   requestId: string;
@@ -9,16 +9,16 @@ export const CONSOLIDATED_MESSAGES = {
   status: 'status',
 } as const;
 
-/** The one public snapshot of a consolidated query (query `status`). */
+/** Result of the query `status`: a snapshot of the consolidated query. */
 export interface ConsolidatedProgress {
   requestId: string;
   state: 'processing' | 'completed' | 'failed';
-  /** Of the result. */
+  /** Size of the result. */
   sizeBytes?: number;
   reason?: string;
 }
 
-/** How a query stands after a step. `gone`: deleted with its patient. */
+/** State of a query after a step. `gone`: it was deleted with its patient. */
 export interface ConsolidatedEnd {
   state: 'completed' | 'failed' | 'gone';
   sizeBytes?: number;
@@ -27,7 +27,7 @@ export interface ConsolidatedEnd {
 
 /** Why a consolidated query failed; shown to the caller. */
 export const CONSOLIDATED_END_REASONS = {
-  byOperator: 'Cancelled by an operator; start it again',
-  workflowGone: 'The workflow was ended from outside; start it again',
-  ourFault: 'The exchange could not put the data together; start it again',
+  byOperator: 'An operator cancelled the query; start a new one',
+  workflowGone: 'The workflow was terminated; start a new query',
+  ourFault: 'The exchange could not assemble the data; start a new query',
 } as const;

@@ -4,26 +4,27 @@ import { eventMetaOf } from './event-meta.ts';
 import { metadataSchema } from './network-query.ts';
 import { idSchema } from './primitives.ts';
 
-/** interface.md, ConsolidatedQuery. */
+/** docs/interface.md, ConsolidatedQuery. */
 export const CONVERSION_TYPES = ['json', 'html', 'pdf'] as const;
 export type ConversionType = (typeof CONVERSION_TYPES)[number];
 
 export const CONSOLIDATED_STATUSES = ['processing', 'completed', 'failed'] as const;
 export type ConsolidatedStatus = (typeof CONSOLIDATED_STATUSES)[number];
 
-/** FHIR R4 types that a patient's consolidated record may hold. */
+/** FHIR R4 resource types that a consolidated record may contain. */
 export const RECORD_TYPES: readonly string[] =
   'AdverseEvent AllergyIntolerance Appointment BodyStructure CarePlan CareTeam Claim ClinicalImpression Communication CommunicationRequest Composition Condition Consent Coverage DetectedIssue Device DeviceRequest DeviceUseStatement DiagnosticReport DocumentReference Encounter Endpoint EpisodeOfCare ExplanationOfBenefit FamilyMemberHistory Flag Goal HealthcareService ImagingStudy Immunization ImmunizationEvaluation ImmunizationRecommendation List Location Media Medication MedicationAdministration MedicationDispense MedicationRequest MedicationStatement NutritionOrder Observation Organization Patient Practitioner PractitionerRole Procedure Provenance QuestionnaireResponse RelatedPerson RiskAssessment ServiceRequest Specimen Substance SupplyDelivery SupplyRequest Task VisionPrescription'.split(
     ' ',
   );
 const recordTypes: ReadonlySet<string> = new Set(RECORD_TYPES);
 
-/** All types together, and some more than once. */
+/** One type of the comma-separated list, as a regular expression. */
 const A_TYPE = `\\s*(${RECORD_TYPES.join('|')})\\s*`;
 const resourcesText = z
   .string()
   .max(2_000)
   .meta({ pattern: `^${A_TYPE}(,${A_TYPE})*$` });
+/** More than there are types, because a caller may repeat one. */
 const RESOURCES_MAX = 200;
 
 const resourcesSchema = z
@@ -31,45 +32,46 @@ const resourcesSchema = z
   .transform((value) => [value].flat().flatMap((text) => text.split(',').map((name) => name.trim())))
   .superRefine((names, context) => {
     const refuse = (message: string) => context.addIssue({ code: 'custom', message });
-    if (names.length > RESOURCES_MAX) return refuse(`names at most ${RESOURCES_MAX} types`);
-    // The first one is enough: the message has all types that there are.
+    if (names.length > RESOURCES_MAX) return refuse(`must name at most ${RESOURCES_MAX} types`);
+    // Only the first unknown type is reported, because the message lists all valid types.
     const unknown = names.find((name) => !recordTypes.has(name));
     if (unknown === undefined) return;
-    const what = unknown === '' ? 'holds an empty name' : `${quoted(unknown)} is none of its types`;
-    refuse(`${what}; a record has ${RECORD_TYPES.join(', ')}`);
+    const what =
+      unknown === '' ? 'contains an empty name' : `${quoted(unknown)} is not a supported resource type`;
+    refuse(`${what}; supported types are ${RECORD_TYPES.join(', ')}`);
   })
   .transform((names) => [...new Set(names)].sort())
   .meta({
-    description: 'FHIR resource types, separated by commas; all when left out.',
+    description: 'FHIR resource types, separated by commas. Default: all.',
     example: 'Condition,Observation',
   });
 
 const dateSchema = (description: string) =>
   z.iso
-    .date({ error: ({ input }) => `${quoted(input ?? '')} is not a date of the form YYYY-MM-DD` })
+    .date({ error: ({ input }) => `${quoted(input ?? '')} is not a date in the format YYYY-MM-DD` })
     .refine((date) => date >= '0001-01-01', { error: 'is before the year 1' })
     .optional()
     .meta({ description });
 
-/** What of a record is wanted, as the query parameters of all operations on it say. */
+/** Query parameters that select a part of a record; shared by all operations on it. */
 export const recordFilter = {
   resources: resourcesSchema.optional(),
-  dateFrom: dateSchema('First day that counts. What has no date is always there.'),
-  dateTo: dateSchema('Last day that counts.'),
+  dateFrom: dateSchema('First day to include. Resources without a date are always included.'),
+  dateTo: dateSchema('Last day to include.'),
 };
 
-/** A query with `recordFilter` and more; refuses days in the wrong order. */
+/** Query parameters: `recordFilter` and the given members, with `checkDateOrder`. */
 export const recordQuery = <S extends z.ZodRawShape>(shape: S) =>
-  z.object({ ...recordFilter, ...shape }).superRefine(daysInOrder);
+  z.object({ ...recordFilter, ...shape }).superRefine(checkDateOrder);
 
-/** Of a schema with `dateFrom` and `dateTo`: refuses a last day before the first. */
-export function daysInOrder(query: object, context: z.RefinementCtx): void {
+/** Refinement of a schema with `dateFrom` and `dateTo`: adds an issue if `dateTo` is before `dateFrom`. */
+export function checkDateOrder(query: object, context: z.RefinementCtx): void {
   const { dateFrom, dateTo } = query as { dateFrom?: string; dateTo?: string };
   if (dateFrom === undefined || dateTo === undefined || dateFrom <= dateTo) return;
   context.addIssue({
     code: 'custom',
     path: ['dateTo'],
-    message: `is ${dateTo}, before dateFrom (${dateFrom}); give the same day or a later one`,
+    message: `is ${dateTo}, which is before dateFrom (${dateFrom}); use the same day or a later one`,
   });
 }
 
@@ -82,27 +84,28 @@ export const consolidatedQuerySchema = z
     resources: z.array(z.string()).optional(),
     dateFrom: z.string().optional(),
     dateTo: z.string().optional(),
-    message: z.string().optional().meta({ description: 'Why it failed.' }),
+    message: z.string().optional().meta({ description: 'Why the query failed.' }),
   })
   .meta({ id: 'ConsolidatedQuery' });
 export type ConsolidatedQuery = z.output<typeof consolidatedQuerySchema>;
 
-/** "Get one" also gives a link, so that a lost webhook is no loss (decision 31). */
+/** Response of "get one consolidated query": includes the link, so that a caller can do without the webhook (decision 31). */
 export const oneConsolidatedQuerySchema = consolidatedQuerySchema
   .extend({
     result: z.string().optional().meta({
-      description: 'Of a completed query: link to the result, good for 72 h; every call gives a fresh one.',
+      description:
+        'Link to the result of a completed query, valid for 72 hours. Each request returns a new link.',
     }),
   })
   .meta({ id: 'OneConsolidatedQuery' });
 
-/** The body of a start may be left out. */
+/** The body of "start consolidated query" is optional. */
 export const startConsolidatedBodySchema = z
   .object({ metadata: metadataSchema.optional() })
   .nullish()
   .transform((body) => body ?? {});
 
-/** A FHIR Bundle; what is in it is FHIR's matter. */
+/** A FHIR Bundle; its entries are not validated here. */
 export const fhirBundleSchema = z
   .looseObject({
     resourceType: z.literal('Bundle'),
@@ -113,7 +116,7 @@ export const fhirBundleSchema = z
 
 export const CONSOLIDATED_DATA_EVENT_TYPE = 'medical.consolidated-data';
 
-/** The result of a consolidated query is there, or it has failed (interface-decisions.md, Webhooks out). */
+/** Sent when a consolidated query has completed or failed (docs/interface.md, Events). */
 export const consolidatedDataEventSchema = z
   .object({
     meta: eventMetaOf(z.literal(CONSOLIDATED_DATA_EVENT_TYPE)),
@@ -124,7 +127,7 @@ export const consolidatedDataEventSchema = z
         additionalIds: z.record(z.string(), z.array(z.string())).optional(),
         status: z.enum(['completed', 'failed']),
         bundle: fhirBundleSchema.optional().meta({
-          description: 'One DocumentReference whose attachment is the link to the result.',
+          description: 'Contains one DocumentReference; its attachment is the link to the result.',
         }),
         filters: z.record(z.string(), z.string()).optional(),
       }),

@@ -1,38 +1,38 @@
-/** What starts a `dischargeFollowUp` workflow: ids and a time. */
+/** Input of the workflow `dischargeFollowUp`. */
 export interface DischargeFollowUpInput {
   accountId: string;
-  /** Of the discharge. */
+  /** The notification of the discharge. */
   notificationId: string;
-  /** ISO 8601: the rounds are counted from here, however late the workflow starts. */
+  /** ISO 8601. The rounds are scheduled from this time, however late the workflow starts. */
   startedAt: string;
 }
 
-/** Names of the messages that a running `dischargeFollowUp` takes. */
+/** Names of the signals, queries and updates of `dischargeFollowUp`. */
 export const DISCHARGE_FOLLOW_UP_MESSAGES = {
   /** Query: `DischargeFollowUpProgress`. */
   status: 'status',
-  /** Signal: the follow-up's row has changed (the discharge was taken back); a hint only. */
+  /** Signal: the follow-up's row has changed (the discharge was withdrawn). Only a hint; the row is authoritative. */
   look: 'look',
-  /** Update with a validator: ends it. */
+  /** Update with a validator: ends the follow-up. */
   cancel: 'cancel',
 } as const;
 
-/** The one public snapshot of a running follow-up (query `status`), and its result. */
+/** Result of the query `status`, and of the workflow. */
 export interface DischargeFollowUpProgress {
   notificationId: string;
   state: 'waiting' | 'watching' | 'new-data' | 'no-new-data' | 'cancelled';
-  /** Rounds that were made, of `rounds`. */
+  /** Number of rounds made so far, of `rounds`. */
   round: number;
   rounds: number;
-  /** ISO 8601: when the source is asked next. */
+  /** Time of the next round, ISO 8601. */
   nextRoundAt?: string;
   reason?: string;
 }
 
-/** What a step of the workflow finds. */
+/** State of the follow-up after a step. */
 export interface FollowUpStep {
   state: 'open' | 'new-data' | 'no-new-data' | 'cancelled';
   reason?: string;
-  /** A query of this follow-up has not ended yet. */
+  /** True while a query of this follow-up is in progress. */
   isQueryRunning: boolean;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { daysInOrder, recordFilter } from './consolidated-query.ts';
+import { checkDateOrder, recordFilter } from './consolidated-query.ts';
 import {
   DOCUMENT_FORMATS,
   DOCUMENT_OUTPUTS,
@@ -21,23 +21,21 @@ export const documentEndpoints = {
     tag: 'document',
     summary: 'List documents',
     description:
-      "The documents that the sources hold of a patient, each as it was collected last, and those that came with messages, newest first. The answers that resources came in (`meta.source`) are not among them; E14 gives those too. Dates are the document's own.",
+      "A patient's documents, newest first: those collected from the sources, each in its latest version, and attachments of messages. The source responses that resources were extracted from (`meta.source`) are not listed; E14 returns them as well. `dateFrom` and `dateTo` apply to the document's own date.",
     query: z
       .object({
         patientId: idSchema,
         dateFrom: recordFilter.dateFrom,
         dateTo: recordFilter.dateTo,
-        content: z
-          .string()
-          .trim()
-          .min(1)
-          .max(200)
+        content: z.string().trim().min(1).max(200).optional().meta({
+          description: 'Text to find in title, description, type or category; case-insensitive.',
+        }),
+        count: itemCount
           .optional()
-          .meta({ description: 'Text to find in title, description, type or category, in any case.' }),
-        count: itemCount.optional().meta({ description: 'The newest so many; all without it.' }),
+          .meta({ description: 'Maximum number of documents; the newest are returned. Default: all.' }),
         output: z.enum(DOCUMENT_OUTPUTS).default('fhir'),
       })
-      .superRefine(daysInOrder),
+      .superRefine(checkDateOrder),
     responses: {
       200: z.object({ documents: z.array(z.union([documentReferenceSchema, documentDtoSchema])) }),
     },
@@ -50,13 +48,16 @@ export const documentEndpoints = {
     tag: 'document',
     summary: 'Get document URL',
     description:
-      'A link to a document, or to the source answer that `meta.source` of a resource names, good for 60 seconds. C-CDA documents can be converted; what is XML but cannot be converted is a 422 that says why. A document that its source has taken back is a 410.',
+      'A link to a document, or to the source response that `meta.source` of a resource names, valid for 60 seconds. C-CDA documents can be converted; for other XML, and for C-CDA that cannot be converted, the response is 422 with the reason. 410 if the source has withdrawn the document.',
     query: z.object({
       fileName: z.string().min(1).max(255).meta({
         description:
-          'From the list of documents, or from `meta.source` of a resource; or the id of a message’s attachment.',
+          'A file name from the list of documents or from `meta.source` of a resource, or the id of an attachment of a message.',
       }),
-      conversionType: z.enum(DOCUMENT_FORMATS).optional().meta({ description: 'For XML/CDA files only.' }),
+      conversionType: z
+        .enum(DOCUMENT_FORMATS)
+        .optional()
+        .meta({ description: 'Format to convert to. Only for XML/CDA files.' }),
     }),
     responses: { 200: z.object({ url: z.string() }) },
     errors: [404, 410, 422],
@@ -68,7 +69,7 @@ export const documentEndpoints = {
     tag: 'document',
     summary: 'Bulk get document URLs',
     description:
-      'Sends links to all documents of a patient by the webhook `medical.document-bulk-download-urls`. They are good for an hour from its sending.',
+      'Sends links to all documents of a patient with the webhook `medical.document-bulk-download-urls`. They are valid for one hour from when the webhook is sent.',
     query: z.object({ patientId: idSchema }),
     headers: idempotency,
     responses: {

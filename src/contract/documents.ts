@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { eventMetaOf } from './event-meta.ts';
 import { idSchema, recordSourceSchema } from './primitives.ts';
 
-/** What a C-CDA document is converted to (E14, `conversionType`). */
+/** Formats that a C-CDA document can be converted to (E14, `conversionType`). */
 export const DOCUMENT_FORMATS = ['html', 'pdf'] as const;
 export type DocumentFormat = (typeof DOCUMENT_FORMATS)[number];
 
-/** How documents are listed (`output`). */
+/** Representations of a listed document (`output`). */
 export const DOCUMENT_OUTPUTS = ['fhir', 'dto'] as const;
 
 export const documentReferenceSchema = z
@@ -20,21 +20,21 @@ export const documentReferenceSchema = z
 export const documentDtoSchema = z
   .object({
     id: idSchema,
-    fileName: z.string().meta({ description: 'What "get document URL" (E14) takes.' }),
+    fileName: z.string().meta({ description: 'The `fileName` for "Get document URL" (E14).' }),
     description: z.string().optional(),
     status: z.string().optional(),
-    indexed: z.string().optional().meta({ description: 'When its source filed it.' }),
+    indexed: z.string().optional().meta({ description: 'When the source indexed the document.' }),
     mimeType: z.string(),
-    size: z.number().int().meta({ description: 'Bytes' }),
+    size: z.number().int().meta({ description: 'Size in bytes.' }),
     type: z.looseObject({}).optional().meta({ description: 'FHIR CodeableConcept' }),
-    source: recordSourceSchema.meta({ description: '`message`: it was attached to one.' }),
+    source: recordSourceSchema.meta({ description: '`message`: the document was attached to a message.' }),
   })
   .meta({ id: 'Document' });
 export type DocumentDto = z.output<typeof documentDtoSchema>;
 
 export const DOCUMENT_URLS_EVENT_TYPE = 'medical.document-bulk-download-urls';
 
-/** Links to all documents of a patient (interface-decisions.md, Webhooks out). */
+/** Links to all documents of a patient (docs/interface.md, Events). */
 export const documentUrlsEventSchema = z
   .object({
     meta: eventMetaOf(z.literal(DOCUMENT_URLS_EVENT_TYPE)),
@@ -50,7 +50,7 @@ export const documentUrlsEventSchema = z
             fileName: z.string(),
             mimeType: z.string(),
             size: z.number().int(),
-            url: z.string().meta({ description: 'Good for an hour from the sending of this webhook.' }),
+            url: z.string().meta({ description: 'Valid for one hour from when this webhook was sent.' }),
           }),
         ),
       }),

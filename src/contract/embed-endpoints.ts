@@ -8,11 +8,11 @@ export const embedTokenEndpoints = {
     path: '/medical/v1/token/embed',
     reference: 'E1',
     tag: 'embedding',
-    // What is made reads, so that is what the maker must be allowed.
+    // The token grants read access, so the key that creates it must have that scope.
     scope: 'read',
     summary: 'Create embed token',
     description:
-      'A token for the embedded patient page, `/embed/{account}/patient/{id}#access_token={token}`. It reads what that page shows, of any patient of the account, and nothing else; it dies with its time and with the API key that made it.',
+      'Creates a token for the embedded patient page, `/embed/{account}/patient/{id}#access_token={token}`. The token can read what that page shows, for any patient of the account, and nothing else. It becomes invalid when it expires or when the API key that created it is revoked.',
     headers: idempotency,
     body: createEmbedTokenBodySchema,
     responses: { 200: embedTokenSchema },

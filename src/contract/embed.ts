@@ -1,16 +1,18 @@
 import { z } from 'zod';
 
-/** Longest life of an embed token, and how long one lives when nothing else is said: 10 hours (interface.md, E1). */
+/** Maximum and default lifetime of an embed token: 10 hours (docs/interface.md, E1). */
 export const EMBED_TOKEN_SECONDS_MAX = 36_000;
 
-/** The body of E1 may be left out. */
+/** The body of E1 is optional. */
 export const createEmbedTokenBodySchema = z
   .object({
     expirationInSeconds: z
-      .number({ error: 'expirationInSeconds is a number of seconds' })
-      .int({ error: 'expirationInSeconds is a whole number of seconds' })
-      .min(1, { error: 'expirationInSeconds is at least 1' })
-      .max(EMBED_TOKEN_SECONDS_MAX, { error: `expirationInSeconds is at most ${EMBED_TOKEN_SECONDS_MAX}` })
+      .number({ error: 'expirationInSeconds must be a number of seconds' })
+      .int({ error: 'expirationInSeconds must be a whole number of seconds' })
+      .min(1, { error: 'expirationInSeconds must be at least 1' })
+      .max(EMBED_TOKEN_SECONDS_MAX, {
+        error: `expirationInSeconds must be at most ${EMBED_TOKEN_SECONDS_MAX}`,
+      })
       .default(EMBED_TOKEN_SECONDS_MAX),
   })
   .nullish()
@@ -18,6 +20,8 @@ export const createEmbedTokenBodySchema = z
 
 export const embedTokenSchema = z
   .object({
-    token: z.string().meta({ description: 'For the fragment of the embedded page, or as a bearer token.' }),
+    token: z.string().meta({
+      description: 'Goes into the URL fragment of the embedded page, or is sent as a bearer token.',
+    }),
   })
   .meta({ id: 'EmbedToken' });

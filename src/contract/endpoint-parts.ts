@@ -6,7 +6,8 @@ export const byId = z.object({ id: idSchema });
 export const byRequestId = z.object({ requestId: idSchema });
 export const idempotency = z.object({
   'idempotency-key': z.string().min(1).max(255).optional().meta({
-    description: 'The same key and body give the first answer for 24 h; another body 422, still running 409.',
+    description:
+      'For 24 hours, a repeated request with the same key and body returns the first response. 422 if the body differs, 409 while the first request is in progress.',
   }),
 });
 export const ifMatch = z.object({
@@ -14,12 +15,16 @@ export const ifMatch = z.object({
     .string()
     .max(ETAG_LENGTH_MAX)
     .optional()
-    .meta({ description: 'The eTag last seen; 412 when it has changed.' }),
+    .meta({ description: 'The last known eTag. 412 if it is no longer current.' }),
 });
-/** A body that may be left out, of an operation whose other parameters are in its address. */
+/** Optional body of operations whose other parameters are all in the path and query. */
 export const eTagBody = z
   .object({
-    eTag: z.string().max(ETAG_LENGTH_MAX).optional().meta({ description: 'Instead of `If-Match`.' }),
+    eTag: z
+      .string()
+      .max(ETAG_LENGTH_MAX)
+      .optional()
+      .meta({ description: 'The last known eTag; an alternative to `If-Match`.' }),
   })
   .nullish()
   .transform((body) => body ?? {});

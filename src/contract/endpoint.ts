@@ -4,14 +4,14 @@ import type { Scope } from './scope.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** One operation of the interface: the source of validation, types, OpenAPI, client and docs. */
+/** One operation of the interface. Routes, validation, types, the OpenAPI document and the client are derived from it. */
 export interface Endpoint {
   method: HttpMethod;
   /** With `:name` for path parameters. */
   path: string;
-  /** Section of interface.md, or the row of interface-decisions.md. */
+  /** Section of docs/interface.md that defines the operation. */
   reference: string;
-  /** What an API key needs, where it is not what `scopeOf` derives of the method. */
+  /** Scope that the API key needs; without it, `scopeOf` derives the scope from the method. */
   scope?: Scope;
   tag:
     | 'patient'
@@ -33,18 +33,18 @@ export interface Endpoint {
   query?: z.ZodType;
   headers?: z.ZodType;
   body?: z.ZodType;
-  /** Of the answers of success; default `application/json`. */
+  /** Media type of success responses; default `application/json`. */
   mediaType?: string;
-  /** By success status code; `null` is an answer without body. */
+  /** Schema of the response body by success status; `null` for a response without a body. */
   responses: Readonly<Record<number, z.ZodType | null>>;
-  /** Error statuses beside those that `errorStatusesOf` derives. */
+  /** Error statuses in addition to those that `errorStatusesOf` derives. */
   errors?: readonly ErrorStatus[];
 }
 
-/** Every operation may answer these: wrong key, scope, limit reached, our fault, a part of us that is down. */
+/** Error statuses of every operation: invalid key, missing scope, limit reached, internal error, unavailable dependency. */
 const COMMON_ERRORS = [401, 403, 429, 500, 503] as const;
 
-/** Every error status that an operation may answer, in order: its own, and what follows of its method and body. */
+/** All error statuses of an operation in ascending order: common ones, its own, and those implied by its method and input. */
 export function errorStatusesOf({
   method,
   params,
@@ -54,7 +54,7 @@ export function errorStatusesOf({
   errors = [],
 }: Endpoint): ErrorStatus[] {
   const ofInput: readonly ErrorStatus[] = (params ?? query ?? headers ?? body) ? [400] : [];
-  // Under an Idempotency-Key: 409 while the first request runs, 422 for another one.
+  // With an Idempotency-Key: 409 while the first request is in progress, 422 if the key was used for a different request.
   const ofKey: readonly ErrorStatus[] = method === 'POST' ? [409, 422] : [];
   const ofBody: readonly ErrorStatus[] = body === undefined ? [] : [413, 415];
   return [...new Set([...COMMON_ERRORS, ...ofInput, ...ofKey, ...ofBody, ...errors])].sort((a, b) => a - b);
@@ -66,7 +66,7 @@ export const endpoint = <const E extends Endpoint>(definition: E): E => definiti
 type Input<T> = T extends z.ZodType ? z.input<T> : undefined;
 type Output<T> = T extends z.ZodType ? z.output<T> : undefined;
 
-/** What a client sends. */
+/** Input types of an operation, as a client passes them. */
 export type EndpointRequest<E extends Endpoint> = (E extends { params: z.ZodType }
   ? { params: Input<E['params']> }
   : { params?: undefined }) &
@@ -77,5 +77,5 @@ export type EndpointRequest<E extends Endpoint> = (E extends { params: z.ZodType
       : { body: Input<E['body']> }
     : { body?: undefined });
 
-/** What a client receives. */
+/** Type of an operation's success response body. */
 export type EndpointResponse<E extends Endpoint> = Output<E['responses'][keyof E['responses']]>;

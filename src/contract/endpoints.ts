@@ -13,7 +13,7 @@ import { querySweepEndpoints } from './query-sweep-endpoints.ts';
 import { settingsEndpoints } from './settings-endpoints.ts';
 import { webhookEndpoints } from './webhooks-endpoints.ts';
 
-/** Every operation this service answers, by resource. A new one is a row in its resource's file and nowhere else. */
+/** Every operation of the interface. To add one, add a row to its feature's `-endpoints.ts`. */
 export const endpoints = {
   ...patientEndpoints,
   ...bulkCreateEndpoints,

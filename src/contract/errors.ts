@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The constant of each status this service answers (interface-decisions.md, Error body). */
+/** The `name` of each error status (docs/interface.md, Errors). */
 export const ERROR_NAMES = {
   400: 'BAD_REQUEST',
   401: 'UNAUTHORIZED',
@@ -22,7 +22,7 @@ export const ERROR_NAMES = {
 } as const;
 export type ErrorStatus = keyof typeof ERROR_NAMES;
 
-/** RFC 9457 members that also carry the published ones. */
+/** Error body: RFC 9457 problem details, plus `name` and `errors` (docs/interface.md, Errors). */
 export const errorBodySchema = z
   .object({
     type: z.string(),

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { answeredMetadataSchema } from './network-query.ts';
+import { responseMetadataSchema } from './network-query.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 
-/** The envelope of every webhook (interface-decisions.md, Webhooks out); `data` is the caller's own metadata. */
+/** `meta` of every webhook (docs/interface.md, Events); `data` is the caller's own metadata. */
 export const eventMetaOf = <T extends z.ZodType>(type: T) =>
   z.object({
     messageId: idSchema,
     requestId: idSchema.optional(),
     when: instantSchema,
     type,
-    data: answeredMetadataSchema.optional(),
+    data: responseMetadataSchema.optional(),
   });

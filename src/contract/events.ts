@@ -9,7 +9,7 @@ import { encounterEventSchema, laboratoryEventSchema, pharmacyEventSchema } from
 import { idSchema, instantSchema, SOURCE_TYPES, type SourceType, sourceTypeSchema } from './primitives.ts';
 import { testEventSchema } from './webhook-test.ts';
 
-/** One source of a query has ended; sent for a failed source too (interface-decisions.md, Webhooks out). */
+/** Sent when one source of a query has completed or failed (docs/interface.md, Events). */
 export const networkQueryEventSchema = z
   .object({
     meta: eventMetaOf(z.enum(['network-query.hie', 'network-query.pharmacy', 'network-query.lab'])),
@@ -21,7 +21,7 @@ export const networkQueryEventSchema = z
         type: sourceTypeSchema,
         status: z.enum(['completed', 'failed']),
         completedAt: instantSchema,
-        /** Resources that left the record, because the source deleted them or moved them to another person. */
+        /** Number of resources removed from the record because the source deleted them or moved them to another person. */
         retired: z.number().int().positive().optional(),
       }),
     }),
@@ -50,7 +50,7 @@ export const pingEventSchema = z
   .object({ ping: z.string(), meta: eventMetaOf(z.literal('ping')) })
   .meta({ id: 'PingEvent' });
 
-/** Every event that the exchange sends today; later issues add theirs here. */
+/** Every event that the exchange sends. */
 export const webhookEventSchema = z.union([
   networkQueryEventSchema,
   firstDataReadyEventSchema,

@@ -4,7 +4,7 @@ import { isNpi } from './npi.ts';
 import { addressSchema, storedAddressSchema } from './patients.ts';
 import { idSchema } from './primitives.ts';
 
-/** Facility (interface.md). */
+/** docs/interface.md, Facility. */
 export const facilitySchema = z
   .object({
     id: idSchema,
@@ -20,59 +20,60 @@ export const facilitySchema = z
 export type FacilityResponse = z.output<typeof facilitySchema>;
 
 export const npiSchema = z
-  .string({ error: 'npi is required: 10 digits' })
-  .max(40, { abort: true, error: 'npi has 10 digits' })
+  .string({ error: 'npi is required and must have 10 digits' })
+  .max(40, { abort: true, error: 'npi must have exactly 10 digits' })
   .trim()
   .refine(isNpi, {
     error: ({ input }) => {
       const digits = String(input).replaceAll(/\D/g, '').length;
       return digits === 10 && /^\d{10}$/.test(String(input).trim())
-        ? `${quoted(input)} is no National Provider Identifier: its check digit (Luhn) does not fit`
-        : `${quoted(input)} has ${digits} digits; exactly 10 digits without separators expected`;
+        ? `${quoted(input)} is not a valid National Provider Identifier: its check digit is wrong`
+        : `${quoted(input)} has ${digits} digits; expected exactly 10 digits without separators`;
     },
   })
   .meta({
     pattern: '^\\s*[0-9]{10}\\s*$',
-    description: 'The last digit is a check digit (Luhn, over 80840 and the number).',
+    description:
+      '10 digits. The last is the check digit (Luhn algorithm over the prefix 80840 and the first 9 digits).',
   });
 
-/** The body of create facility; the OID is assigned by the service. */
+/** Body of "create facility"; the service assigns the OID. */
 export const createFacilityBodySchema = z
   .object({
     name: z
       .string({ error: 'name is required' })
       .trim()
       .min(1, { error: 'name is required' })
-      .max(200, { error: 'name has at most 200 characters' })
+      .max(200, { error: 'name must have at most 200 characters' })
       .meta(NOT_BLANK),
     npi: npiSchema,
     tin: z.string().trim().min(1).max(50).meta(NOT_BLANK).nullish(),
-    active: z.boolean({ error: 'active is true or false' }).optional(),
+    active: z.boolean({ error: 'active must be true or false' }).optional(),
     address: addressSchema,
   })
   .meta({ id: 'CreateFacility' });
 export type CreateFacilityBody = z.output<typeof createFacilityBodySchema>;
 
-/** Body of update facility (PUT): replaces. The NPI may be given, but not another one. */
+/** Body of "update facility" (PUT), which replaces. If `npi` is present, it must be the current one. */
 export const updateFacilityBodySchema = createFacilityBodySchema
   .extend({ npi: npiSchema.optional(), eTag: z.string().max(ETAG_LENGTH_MAX).optional() })
   .meta({ id: 'UpdateFacility' });
 export type UpdateFacilityBody = z.output<typeof updateFacilityBodySchema>;
 
-/** Body of set a patient's facilities: these and no others. */
+/** Body of "set the facilities of a patient": the complete list. */
 export const patientFacilitiesBodySchema = z
   .object({
     facilityIds: boundedList(
       z
-        .array(idSchema, { error: 'facilityIds is required: a list of ids' })
+        .array(idSchema, { error: 'facilityIds is required and must be a list of ids' })
         .min(1, { error: 'at least one facility is required' }),
       PATIENT_LISTS_MAX.facilityIds,
-      `at most ${PATIENT_LISTS_MAX.facilityIds} facilities`,
+      `at most ${PATIENT_LISTS_MAX.facilityIds} facilities are allowed`,
     ),
     eTag: z
       .string()
       .max(ETAG_LENGTH_MAX)
       .optional()
-      .meta({ description: "The patient's, instead of `If-Match`." }),
+      .meta({ description: "The patient's last known eTag; an alternative to `If-Match`." }),
   })
   .meta({ id: 'PatientFacilities' });

@@ -19,7 +19,7 @@ export const identityEndpoints = {
     tag: 'identity',
     summary: 'Create identity session',
     description:
-      'Has the identity partner verify that a person is this patient. The answer’s `sessionUrl` is for that person alone and works for 7 days; the webhook `ias.identity.verified` brings the `proofedIdentityId`.',
+      'Starts a session in which the identity partner verifies that a person is this patient. Give `sessionUrl` to that person only; it works for 7 days. The webhook `ias.identity.verified` delivers the `proofedIdentityId`.',
     headers: idempotency,
     body: identitySessionRequestSchema,
     responses: { 200: identitySessionSchema },
@@ -31,7 +31,8 @@ export const identityEndpoints = {
     reference: 'Ours: docs/decisions/0046',
     tag: 'identity',
     summary: 'Get identity session',
-    description: 'How far the verification is: for whoever missed the webhook `ias.identity.verified`.',
+    description:
+      'Status of the verification. Use it if you did not receive the webhook `ias.identity.verified`.',
     params: byId,
     responses: { 200: identitySessionStateSchema },
     errors: [404],
@@ -43,7 +44,7 @@ export const identityEndpoints = {
     tag: 'identity',
     summary: 'Create AAL2 challenge',
     description:
-      'Asks a verified identity for two factors. Passed within the hour, it has a session of 12 hours: the `aal2SessionId` is what "start network query" with `purposeOfUse=ias` wants in `x-aal2-session`.',
+      'Starts a two-factor challenge for a verified identity. If the person passes it within one hour, a session of 12 hours begins; send its `aal2SessionId` in `x-aal2-session` to "Start network query" with `purposeOfUse=ias`.',
     headers: idempotency,
     body: aal2ChallengeRequestSchema,
     responses: { 200: aal2ChallengeSchema },
@@ -54,11 +55,11 @@ export const identityEndpoints = {
     path: '/medical/v1/identity/aal2/challenge/:id',
     reference: 'Ours: docs/decisions/0046',
     tag: 'identity',
-    // It hands out what a query may be started with.
+    // The response contains the session id, with which a query can be started.
     scope: 'write',
     summary: 'Get AAL2 challenge',
     description:
-      'How far the challenge is, and once it is passed its session: for whoever missed the person’s way back to `redirectUrl`.',
+      'Status of the challenge and, once it is passed, its session. Use it if the person did not return to `redirectUrl`.',
     params: byId,
     responses: { 200: aal2ChallengeStateSchema },
     errors: [404],

@@ -4,13 +4,13 @@ import { eventMetaOf } from './event-meta.ts';
 import { metadataSchema } from './network-query.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 
-/** Individual access (IAS): who verified themselves as a patient, and has shown so again just now. */
+/** Individual access services (IAS): identity verification and AAL2 challenges (docs/interface.md, Individual access). */
 const redirectUrlSchema = z
   .string()
-  .max(URL_LENGTH_MAX, { error: 'redirectUrl has at most 2,000 characters' })
+  .max(URL_LENGTH_MAX, { error: 'redirectUrl must have at most 2,000 characters' })
   .meta({
     format: 'uri',
-    description: 'https address at which the person is received afterwards, in their browser.',
+    description: 'https URL to which the person’s browser is redirected afterwards.',
   });
 
 export const identitySessionRequestSchema = z
@@ -22,14 +22,14 @@ export const identitySessionSchema = z
     sessionId: idSchema,
     sessionUrl: z.string().meta({
       description:
-        'Where the person verifies who they are. Then `redirectUrl` is opened with `sessionId` and `status` (verified or failed), and `ias.identity.verified` is sent.',
+        'Page on which the person verifies their identity. Afterwards the browser is redirected to `redirectUrl` with `sessionId` and `status` (verified or failed). If verified, the webhook `ias.identity.verified` is sent.',
     }),
     expiresAt: instantSchema,
     status: z.enum(['pending', 'verified', 'failed']),
   })
   .meta({ id: 'IdentitySession' });
 
-/** How far a verification is; past its time a pending one is expired. */
+/** States of a verification or challenge; a pending one becomes expired when its time is over. */
 export const VERIFICATION_STATES = ['pending', 'verified', 'failed', 'expired'] as const;
 
 export const identitySessionStateSchema = z
@@ -38,9 +38,9 @@ export const identitySessionStateSchema = z
     patientId: idSchema,
     status: z.enum(VERIFICATION_STATES),
     expiresAt: instantSchema,
-    proofedIdentityId: idSchema.optional().meta({ description: 'Of a verified one.' }),
+    proofedIdentityId: idSchema.optional().meta({ description: 'Present if the status is verified.' }),
     verifiedAt: instantSchema.optional(),
-    reason: z.string().optional().meta({ description: 'Why it failed.' }),
+    reason: z.string().optional().meta({ description: 'Why the verification failed.' }),
   })
   .meta({ id: 'IdentitySessionState' });
 
@@ -53,10 +53,12 @@ export const aal2ChallengeSchema = z
     challengeId: idSchema,
     challengeUrl: z.string().meta({
       description:
-        'Where the person shows two factors. Then `redirectUrl` is opened with `aal2SessionId` and `status=verified`, or with `status=failed`.',
+        'Page on which the person authenticates with two factors. Afterwards the browser is redirected to `redirectUrl` with `aal2SessionId` and `status=verified`, or with `status=failed`.',
     }),
     expiresAt: instantSchema,
-    method: z.string().meta({ description: 'How the identity partner asks, such as `otp` or `passkey`.' }),
+    method: z
+      .string()
+      .meta({ description: 'Authentication method of the identity partner, such as `otp` or `passkey`.' }),
   })
   .meta({ id: 'Aal2Challenge' });
 
@@ -68,15 +70,15 @@ export const aal2ChallengeStateSchema = z
     aal2SessionId: z
       .string()
       .optional()
-      .meta({ description: 'Of a passed one, as long as its session is active.' }),
+      .meta({ description: 'Present if the challenge was passed and its session is still active.' }),
     sessionExpiresAt: instantSchema.optional(),
-    reason: z.string().optional().meta({ description: 'Why it failed.' }),
+    reason: z.string().optional().meta({ description: 'Why the challenge failed.' }),
   })
   .meta({ id: 'Aal2ChallengeState' });
 
 export const IDENTITY_VERIFIED_EVENT_TYPE = 'ias.identity.verified';
 
-/** A patient's identity is verified (interface-decisions.md, Webhooks out). */
+/** Sent when a patient's identity has been verified (docs/interface.md, Events). */
 export const identityVerifiedEventSchema = z
   .object({
     meta: eventMetaOf(z.literal(IDENTITY_VERIFIED_EVENT_TYPE)),
@@ -92,5 +94,5 @@ export const identityVerifiedEventSchema = z
   .meta({ id: 'IdentityVerifiedEvent' });
 export type IdentityVerifiedEvent = z.output<typeof identityVerifiedEventSchema>;
 
-/** Name of the header that carries the active session of an ias query (interface-decisions.md, Requests). */
+/** Request header with the id of the active AAL2 session, for queries with purpose ias (docs/interface.md, Requests). */
 export const AAL2_SESSION_HEADER = 'x-aal2-session';

@@ -19,12 +19,16 @@ export const messageEndpoints = {
     tag: 'message',
     summary: 'List messages',
     description:
-      'Inbound and outbound, newest first. The webhook `message.received` tells of inbound ones at once.',
+      'Inbound and outbound messages, newest first. The webhook `message.received` announces each inbound message.',
     query: pageQuery(
       {
         direction: z.enum(MESSAGE_DIRECTIONS).optional(),
         patientId: idSchema.optional(),
-        destination: z.string().max(500).optional().meta({ description: 'Exactly as the message has it.' }),
+        destination: z
+          .string()
+          .max(500)
+          .optional()
+          .meta({ description: 'Exact match with the `destination` of the message.' }),
         status: z.enum(MESSAGE_STATUSES).optional(),
       },
       { sort: MESSAGE_SORT },
@@ -48,7 +52,7 @@ export const messageEndpoints = {
     tag: 'message',
     summary: 'Send message',
     description:
-      'To an OID by XDR, or to a Direct address. Attachments are documents of this patient, 20 MB together at most. The webhook `message.status` tells how it ended.',
+      'Sends a message to an OID by XDR, or to a Direct address. Attachments are documents of this patient, 20 MB in total at most. The webhook `message.status` reports whether it was delivered.',
     query: z.object({ patientId: idSchema }),
     headers: idempotency,
     body: messageRequestSchema,

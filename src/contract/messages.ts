@@ -4,7 +4,7 @@ import { eventMetaOf } from './event-meta.ts';
 import { isNpi } from './npi.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 
-/** interface.md, Message. */
+/** docs/interface.md, Message. */
 export const MESSAGE_DIRECTIONS = ['outbound', 'inbound'] as const;
 export type MessageDirection = (typeof MESSAGE_DIRECTIONS)[number];
 export const MESSAGE_STATUSES = ['processing', 'completed', 'failed'] as const;
@@ -14,14 +14,14 @@ export type TransportMethod = (typeof TRANSPORT_METHODS)[number];
 export const MESSAGE_NETWORKS = ['EHEX', 'CAREQUALITY', 'COMMONWELL'] as const;
 export type MessageNetwork = (typeof MESSAGE_NETWORKS)[number];
 
-/** Sends of an account in a minute (interface-decisions.md, Limits). */
+/** Maximum number of messages that an account may send per minute (docs/interface.md, Limits). */
 export const MESSAGES_PER_MINUTE = 60;
 export const MESSAGE_BODY_LENGTH_MAX = 100_000;
 export const MESSAGE_ATTACHMENTS_MAX = 50;
-/** Of all attachments of one message: they go in one piece. */
+/** Maximum total size of the attachments of one message; they are sent in one request. */
 export const MESSAGE_ATTACHMENT_BYTES_MAX = 20_000_000;
 
-/** How the list may be ordered; newest first when nothing is said. */
+/** Columns by which the list of messages can be sorted; without `sort`, newest first. */
 export const MESSAGE_SORT = ['sentAt', 'id'] as const;
 
 export const messageSchema = z
@@ -29,22 +29,25 @@ export const messageSchema = z
     id: idSchema,
     patientId: idSchema
       .optional()
-      .meta({ description: 'Absent where an inbound message names no known patient.' }),
+      .meta({ description: 'Absent if an inbound message names no known patient.' }),
     direction: z.enum(MESSAGE_DIRECTIONS),
     status: z.enum(MESSAGE_STATUSES),
     transportMethod: z.enum(TRANSPORT_METHODS),
-    network: z.enum(MESSAGE_NETWORKS).optional().meta({ description: 'Of a message by XDR.' }),
+    network: z
+      .enum(MESSAGE_NETWORKS)
+      .optional()
+      .meta({ description: 'Present if `transportMethod` is `xdr`.' }),
     destination: z.string(),
     subject: z.string(),
     body: z.string().optional(),
     attachments: z.array(idSchema).optional().meta({
       description:
-        'Ids of documents: of the patient, or of nobody when an inbound message names no known patient. E14 takes them too.',
+        'Ids of the attached documents. "Get document URL" (E14) accepts them as `fileName`. They belong to the patient, or to no patient if an inbound message names no known one.',
     }),
     intendedRecipientNpi: z.array(z.string()).optional(),
     sentAt: instantSchema,
     updatedAt: instantSchema,
-    reason: z.string().optional().meta({ description: 'Why it failed.' }),
+    reason: z.string().optional().meta({ description: 'Why the message failed.' }),
   })
   .meta({ id: 'Message' });
 export type Message = z.output<typeof messageSchema>;
@@ -52,7 +55,7 @@ export type Message = z.output<typeof messageSchema>;
 const OID = /^[0-2](\.(0|[1-9]\d*))+$/;
 const DIRECT_ADDRESS = /^[^\s@<>"(),:;]+@([a-z0-9](-*[a-z0-9])*\.)+[a-z]{2,}$/i;
 
-/** The way a destination is reached; undefined when it is neither an OID nor a Direct address. */
+/** The transport for a destination; undefined if it is neither an OID nor a Direct address. */
 export function transportOf(destination: string): TransportMethod | undefined {
   if (OID.test(destination)) return 'xdr';
   return DIRECT_ADDRESS.test(destination) ? 'direct' : undefined;
@@ -62,7 +65,8 @@ const npiSchema = z
   .string()
   .max(40, { abort: true })
   .refine(isNpi, {
-    error: (issue) => `${quoted(issue.input)} is no NPI: 10 digits, of which the last is a check digit`,
+    error: (issue) =>
+      `${quoted(issue.input)} is not a valid NPI; expected 10 digits, the last of which is the check digit`,
   })
   .meta({ pattern: '^[0-9]{10}$' });
 
@@ -86,36 +90,41 @@ export const messageRequestSchema = z
         ],
       }),
     network: z.enum(MESSAGE_NETWORKS).optional().meta({
-      description: 'Over which an OID is reached; default CAREQUALITY. Not for a Direct address.',
+      description:
+        'Network through which an OID is reached; default CAREQUALITY. Not allowed with a Direct address.',
     }),
     subject: z
       .string()
       .trim()
       .min(1, { error: 'is required' })
-      .max(250, { error: 'has at most 250 characters' })
+      .max(250, { error: 'must have at most 250 characters' })
       .meta(NOT_BLANK),
     body: z
       .string()
-      .max(MESSAGE_BODY_LENGTH_MAX, { error: `has at most ${MESSAGE_BODY_LENGTH_MAX} characters` })
+      .max(MESSAGE_BODY_LENGTH_MAX, { error: `must have at most ${MESSAGE_BODY_LENGTH_MAX} characters` })
       .optional(),
     attachments: boundedList(
       z.array(idSchema),
       MESSAGE_ATTACHMENTS_MAX,
-      `at most ${MESSAGE_ATTACHMENTS_MAX} documents`,
+      `at most ${MESSAGE_ATTACHMENTS_MAX} documents are allowed`,
     )
       .transform((ids) => [...new Set(ids.map((id) => id.toLowerCase()))])
       .optional(),
-    intendedRecipientNpi: boundedList(z.array(npiSchema), 20, 'at most 20 recipients').optional(),
+    intendedRecipientNpi: boundedList(z.array(npiSchema), 20, 'at most 20 recipients are allowed').optional(),
   })
   .superRefine(({ destination, network, body, attachments }, context) => {
     if ((body ?? '').trim() === '' && (attachments ?? []).length === 0)
       context.addIssue({
         code: 'custom',
         path: ['body'],
-        message: 'a message has a body, attachments or both',
+        message: 'a message needs a body, attachments or both',
       });
     if (network !== undefined && transportOf(destination) === 'direct')
-      context.addIssue({ code: 'custom', path: ['network'], message: 'is for an OID only' });
+      context.addIssue({
+        code: 'custom',
+        path: ['network'],
+        message: 'is allowed only if destination is an OID',
+      });
   })
   .meta({
     id: 'SendMessage',
@@ -130,8 +139,9 @@ export const MESSAGE_EVENT_TYPES = ['message.received', 'message.status'] as con
 export type MessageEventType = (typeof MESSAGE_EVENT_TYPES)[number];
 
 /**
- * A message has come in, or one that was sent has ended (interface-decisions.md, Webhooks out). Published readers of
- * `message.status` ask for `completedAt`, which a Message itself has not: it is the time of its end, failed or not.
+ * Sent when a message is received, and when a sent message has completed or failed (docs/interface.md, Events). Published
+ * consumers of `message.status` require `completedAt`, which a Message does not have: the time at which the message
+ * completed or failed.
  */
 export const messageEventSchema = z
   .object({

@@ -13,7 +13,7 @@ import {
 import { pageQuery } from './paging.ts';
 import { idSchema, instantSchema, sourceTypeSchema } from './primitives.ts';
 
-/** Columns that the list of queries can be sorted by; newest first when none is given. */
+/** Columns by which the list of queries can be sorted; without `sort`, newest first. */
 export const NETWORK_QUERY_SORT = ['startedAt', 'requestId'] as const;
 
 export const networkQueryEndpoints = {
@@ -23,13 +23,13 @@ export const networkQueryEndpoints = {
     reference: 'E2',
     tag: 'network query',
     summary: 'Start network query',
-    description: 'Answers 2XX even when sources could not be started: inspect `errors`.',
+    description: 'Returns 2XX even if some sources could not be started; check `errors`.',
     query: z.object({ patientId: idSchema, purposeOfUse: purposeOfUseSchema.default('treatment') }),
     headers: idempotency.extend({
       'x-aal2-session': z.string().max(500).optional(),
       priority: z.string().max(TEXT_LENGTH_MAX).optional().meta({
         description:
-          'RFC 9218. `u=5` to `u=7`: nobody waits for this query. It starts after others, and only while less than 80 % of a source’s limit of the minute is used; `Retry-After` tells when there is room again. A query that finds no room at any source is answered as failed and not kept.',
+          'RFC 9218 priority. `u=5` to `u=7` marks a background query. It runs after other queries, and starts at a source only while less than 80 % of the source’s limit per minute is used. If no source has capacity, the response reports the query as failed, with `Retry-After`, and the query is not stored.',
       }),
     }),
     body: networkQueryRequestSchema,
@@ -78,9 +78,9 @@ export const networkQueryEndpoints = {
     path: '/medical/v1/network/query/:requestId/source/:type/retry',
     reference: 'Operations around E1–E14',
     tag: 'network query',
-    summary: 'Try one source again',
+    summary: 'Retry one source',
     description:
-      'While the query runs, or after it ended partial or failed. 409 while that source is still running or has completed.',
+      'Queries one source again, during the query or after it ended as partial or failed. 409 if the source is still running or has completed.',
     params: byRequestId.extend({ type: sourceTypeSchema }),
     headers: idempotency,
     responses: { 200: networkQueryStatusSchema },
@@ -91,8 +91,8 @@ export const networkQueryEndpoints = {
     path: '/medical/v1/network/query/:requestId/source/:type/cancel',
     reference: 'Operations around E1–E14',
     tag: 'network query',
-    summary: 'Give one source up',
-    description: 'The source ends as failed, the others go on. 409 when it is not running.',
+    summary: 'Give up one source',
+    description: 'Ends the source as failed; the other sources continue. 409 if the source is not running.',
     params: byRequestId.extend({ type: sourceTypeSchema }),
     headers: idempotency,
     responses: { 200: networkQueryStatusSchema },
@@ -104,7 +104,7 @@ export const networkQueryEndpoints = {
     reference: 'Operations around E1–E14',
     tag: 'network query',
     summary: 'Cancel a network query',
-    description: 'Sources still running end as failed. 409 when the query has ended.',
+    description: 'Sources still running end as failed. 409 if the query has ended.',
     params: byRequestId,
     headers: idempotency,
     responses: { 200: networkQueryStatusSchema },

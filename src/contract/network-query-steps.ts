@@ -1,6 +1,6 @@
 import type { SourceType } from './primitives.ts';
 
-/** What an activity on a source is told: ids only; everything else is in PostgreSQL. */
+/** Input of the source activities. It carries ids only; everything else is read from PostgreSQL. */
 export interface SourceStepInput {
   accountId: string;
   requestId: string;
@@ -9,32 +9,32 @@ export interface SourceStepInput {
   attempt: number;
 }
 
-/** How far a source has come after a step. */
+/** State of a source after a step. */
 export type SourceStep =
   | { state: 'waiting'; retryAfterMs?: number }
   | { state: 'completed'; resources: number; note?: string };
 
-/** Why an attempt ends without data; `retryAfterMs` when a further attempt is due. */
+/** An attempt that ended without data. `retryAfterMs`: time until the next attempt, if there is to be one. */
 export interface FailedAttempt extends SourceStepInput {
   reason: string;
   retryAfterMs?: number;
-  /** The source may still be at work on it and should be told to stop. */
+  /** True if the source may still be processing the request; its job is to be cancelled. */
   abandoned: boolean;
 }
 
-/** Failure types of the source activities; the only strings that workflow code compares. */
+/** Failure types of the source activities. Workflow code compares these and no other strings. */
 export const SOURCE_FAILURE_TYPES = {
   /** Retried within the attempt. */
   transport: 'SourceTransport',
   rateLimited: 'SourceRateLimited',
-  /** Ends the source: trying again is of no use. */
+  /** Not retryable: the source fails. */
   refused: 'SourceRefused',
-  /** A further attempt may do better. */
+  /** The attempt fails; a further attempt may succeed. */
   badAnswer: 'SourceBadAnswer',
   jobFailed: 'SourceJobFailed',
-  /** Somebody else has ended the attempt, or goes on with it. */
+  /** The attempt has already ended, or another run continues it. */
   superseded: 'SourceAttemptSuperseded',
 } as const;
 
-/** Calls after which a source that does not answer has failed the attempt. */
+/** Number of failed calls after which an attempt fails. */
 export const SOURCE_CALLS_MAX = 8;

@@ -1,25 +1,26 @@
 import type { SourceType } from './primitives.ts';
 
-/** What starts a `networkQuery` workflow: ids and states only. */
+/** Input of the workflow `networkQuery`: ids and numbers only. */
 export interface NetworkQueryInput {
   accountId: string;
   requestId: string;
-  /** 0 is the query itself; later runs take up single sources after its end. */
+  /** 0 for the query itself; n ≥ 1 for the nth redrive, which queries single sources again after the query's end. */
   run: number;
   sources: { source: SourceType; attempt: number }[];
 }
 
-/** A source says that its answer is ready; a hint only, the data is always fetched. */
+/** Signal: a source reports that its data is ready. Only a hint; the data is always fetched. */
 export interface SourceCallback {
   source: SourceType;
   attempt: number;
 }
 
+/** Input of the updates `retrySource` and `giveUpSource`. */
 export interface SourceCommand {
   source: SourceType;
 }
 
-/** Names of the messages that a running `networkQuery` takes. */
+/** Names of the signals, queries and updates of `networkQuery`. */
 export const NETWORK_QUERY_MESSAGES = {
   status: 'status',
   sourceCallback: 'sourceCallback',
@@ -36,7 +37,7 @@ export interface SourceProgress {
   reason?: string;
 }
 
-/** The one public snapshot of a running query (query `status`). */
+/** Result of the query `status`: a snapshot of the network query. */
 export interface NetworkQueryProgress {
   requestId: string;
   run: number;

@@ -6,26 +6,26 @@ export const METADATA_KEYS_MAX = 50;
 export const METADATA_KEY_LENGTH_MAX = 40;
 export const METADATA_VALUE_LENGTH_MAX = 500;
 
-/** The caller's own key-value pairs, returned in webhooks (interface.md, Limits). */
+/** The caller's own key-value pairs, returned in webhooks (docs/interface.md, Limits). */
 export const metadataSchema = boundedRecord(
   z.record(
     z
       .string()
       .min(1)
       .max(METADATA_KEY_LENGTH_MAX, {
-        error: `a metadata key has at most ${METADATA_KEY_LENGTH_MAX} characters`,
+        error: `a metadata key must have at most ${METADATA_KEY_LENGTH_MAX} characters`,
       }),
-    z.string({ error: 'a metadata value is a string' }).max(METADATA_VALUE_LENGTH_MAX, {
-      error: `a metadata value has at most ${METADATA_VALUE_LENGTH_MAX} characters`,
+    z.string({ error: 'a metadata value must be a string' }).max(METADATA_VALUE_LENGTH_MAX, {
+      error: `a metadata value must have at most ${METADATA_VALUE_LENGTH_MAX} characters`,
     }),
   ),
   METADATA_KEYS_MAX,
-  `metadata has at most ${METADATA_KEYS_MAX} entries`,
+  `metadata must have at most ${METADATA_KEYS_MAX} entries`,
 ).meta({ id: 'Metadata' });
 export type Metadata = z.output<typeof metadataSchema>;
 
-/** The same in answers and webhooks. */
-export const answeredMetadataSchema = z.record(z.string(), z.string()).meta({ id: 'AnsweredMetadata' });
+/** Metadata in responses and webhooks, without the limits of requests. */
+export const responseMetadataSchema = z.record(z.string(), z.string()).meta({ id: 'AnsweredMetadata' });
 
 const sourcesObjectSchema = z.strictObject(
   {
@@ -39,7 +39,7 @@ const sourcesObjectSchema = z.strictObject(
         ? `unknown source: ${issue.keys
             .slice(0, 5)
             .map((key) => key.slice(0, 60))
-            .join(', ')}; known are ${SOURCE_TYPES.join(', ')}`
+            .join(', ')}; supported sources are ${SOURCE_TYPES.join(', ')}`
         : undefined,
   },
 );
@@ -53,11 +53,11 @@ const oneEnabled = {
 
 export interface RequestedSource {
   source: SourceType;
-  /** Pharmacy only: ask the source's immediate path. */
+  /** Pharmacy only: query the source synchronously. */
   realtime: boolean;
 }
 
-/** Both forms of `sources` (the legacy array too) become one list in the order hie, pharmacy, lab. */
+/** Converts both forms of `sources` (object, and legacy array) into one list in the order hie, pharmacy, lab. */
 export const sourcesSchema = z
   .union(
     [sourcesObjectSchema.meta(oneEnabled), boundedList(z.array(sourceTypeSchema).meta({ minItems: 1 }), 20)],
@@ -79,7 +79,7 @@ export const sourcesSchema = z
   })
   .refine((sources) => sources.length > 0, { error: 'at least one source must be enabled' });
 
-/** NetworkQuerySources, the body of E2 and the `networkQuery` member of E4. */
+/** NetworkQuerySources: the body of E2, and the member `networkQuery` of E4. */
 export const networkQueryRequestSchema = z
   .object({
     sources: sourcesSchema,
@@ -92,7 +92,7 @@ export type NetworkQueryRequestInput = z.input<typeof networkQueryRequestSchema>
 
 export const purposeOfUseSchema = z.enum(['treatment', 'ias']);
 
-/** `processing` in E2 and E4, `in-progress` in E3 (interface.md, Network query overall status). */
+/** A running query is `processing` in E2 and E4, and `in-progress` in E3 (docs/interface.md, Network query overall status). */
 export const queryStatusSchema = z.enum(['processing', 'in-progress', 'completed', 'partial', 'failed']);
 export const sourceStatusSchema = z.enum(['processing', 'in-progress', 'completed', 'failed']);
 
@@ -127,12 +127,12 @@ export const networkQueryStatusSchema = z
   .meta({ id: 'NetworkQueryStatus' });
 export type NetworkQueryStatus = z.output<typeof networkQueryStatusSchema>;
 
-/** A query in the list of queries, with what its starter wrote beside it. */
+/** A query in the list of queries, including the metadata of its request. */
 export const listedNetworkQuerySchema = networkQueryStatusSchema
-  .extend({ metadata: answeredMetadataSchema.optional() })
+  .extend({ metadata: responseMetadataSchema.optional() })
   .meta({ id: 'ListedNetworkQuery' });
 
-/** One line of a query's story: when, which source and attempt, what happened. No personal data. */
+/** One entry of a query's timeline: time, source and attempt, and what happened. No personal data. */
 export const timelineEntrySchema = z
   .object({
     at: instantSchema,

@@ -15,7 +15,7 @@ export const notificationEndpoints = {
     tag: 'notification',
     summary: 'List notifications',
     description:
-      'What was told of the account’s patients, newest first; also what the source took back later.',
+      'Notifications about the account’s patients, newest first, including those that the source withdrew later.',
     query: pageQuery(
       {
         patientId: idSchema.optional(),
@@ -42,7 +42,7 @@ export const notificationEndpoints = {
     reference,
     tag: 'notification',
     summary: 'End the follow-up of a discharge',
-    description: 'The hie source is not asked again for this discharge. 409 when the follow-up has ended.',
+    description: 'Stops the repeated hie queries for this discharge. 409 if the follow-up has already ended.',
     params: byId,
     headers: idempotency,
     responses: { 200: notificationSchema },

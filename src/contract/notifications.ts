@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { eventMetaOf } from './event-meta.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 
-/** What an account is told about its patients, unasked (interface-decisions.md, Webhooks out). */
+/** Notifications that an account receives about its patients (docs/interface.md, Notifications). */
 export const NOTIFICATION_TYPES = [
   'patient.admit',
   'patient.transfer',
@@ -12,7 +12,7 @@ export const NOTIFICATION_TYPES = [
 ] as const;
 export type NotificationType = (typeof NOTIFICATION_TYPES)[number];
 
-/** Published readers want both of both places; what the source did not tell is `unknown`. */
+/** Published consumers require name and type of both locations; what the source did not report is `unknown`. */
 const placeSchema = z.object({ name: z.string(), type: z.string() });
 export const transferSchema = z
   .object({
@@ -22,8 +22,8 @@ export const transferSchema = z
   })
   .meta({ id: 'Transfer' });
 
-const about = {
-  /** A Bundle with the Patient and what is told; works for ten minutes from when the webhook was sent. */
+const payloadMembers = {
+  /** Link to a FHIR Bundle of the Patient and the reported resources; valid for ten minutes from when the webhook was sent. */
   url: z.string(),
   patientId: idSchema,
   externalId: z.string().optional(),
@@ -34,7 +34,7 @@ export const encounterEventSchema = z
   .object({
     meta: eventMetaOf(z.enum(['patient.admit', 'patient.transfer', 'patient.discharge'])),
     payload: z.object({
-      ...about,
+      ...payloadMembers,
       admitTimestamp: instantSchema,
       dischargeTimestamp: instantSchema.optional(),
       transfers: z.array(transferSchema).optional(),
@@ -45,50 +45,53 @@ export const encounterEventSchema = z
 export const pharmacyEventSchema = z
   .object({
     meta: eventMetaOf(z.literal('patient.pharmacy')),
-    payload: z.object({ ...about, medicationDispensedDate: instantSchema.optional() }),
+    payload: z.object({ ...payloadMembers, medicationDispensedDate: instantSchema.optional() }),
   })
   .meta({ id: 'PharmacyEvent' });
 
 export const laboratoryEventSchema = z
   .object({
     meta: eventMetaOf(z.literal('patient.laboratory')),
-    payload: z.object({ ...about, specimenCollectedDate: instantSchema.optional() }),
+    payload: z.object({ ...payloadMembers, specimenCollectedDate: instantSchema.optional() }),
   })
   .meta({ id: 'LaboratoryEvent' });
 
-/** How the hie source is asked again after a discharge. */
+/** State of the repeated hie queries after a discharge. */
 export const followUpSchema = z
   .object({
     state: z.enum(['open', 'new-data', 'no-new-data', 'cancelled']),
     reason: z.string().optional(),
     startedAt: instantSchema,
     endedAt: instantSchema.optional(),
-    /** The queries that it has started so far. */
+    /** Ids of the queries started so far. */
     requestIds: z.array(idSchema),
   })
   .meta({ id: 'DischargeFollowUp' });
 
-/** A fact that was told, as the operations on notifications answer it. */
+/** A notification in the responses of the notification operations. */
 export const notificationSchema = z
   .object({
     id: idSchema.meta({ description: '`meta.requestId` of its webhook.' }),
     type: z.enum(NOTIFICATION_TYPES),
     status: z.enum(['current', 'withdrawn']).meta({
-      description: 'withdrawn: the source has taken it back, or it was about somebody else.',
+      description:
+        '`withdrawn`: the source withdrew the notification, or it turned out to be about another person.',
     }),
     patientId: idSchema,
     externalId: z.string().optional(),
-    /** Name of the sender at this service. */
+    /** Configured name of the sender (NOTIFICATION_SENDERS). */
     sender: z.string(),
     occurredAt: instantSchema.optional(),
     whenSourceSent: instantSchema.optional(),
     toldAt: instantSchema,
     withdrawnAt: instantSchema.optional(),
-    url: z.string().meta({ description: 'As in the webhook: a Bundle, for ten minutes from now.' }),
+    url: z
+      .string()
+      .meta({ description: 'Link to a FHIR Bundle, as in the webhook; valid for ten minutes from now.' }),
     followUp: followUpSchema.optional(),
   })
   .meta({ id: 'Notification' });
 export type NotificationResponse = z.output<typeof notificationSchema>;
 
-/** How the list may be ordered. */
+/** Columns by which the list of notifications can be sorted. */
 export const NOTIFICATION_SORT = ['toldAt', 'id'] as const;

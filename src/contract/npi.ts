@@ -1,7 +1,7 @@
-/** Prefix under which the Luhn formula counts a National Provider Identifier (45 CFR 162.406, NPI check digit). */
+/** Prefix of a National Provider Identifier in the calculation of its check digit (45 CFR 162.406). */
 const ISSUER = '80840';
 
-/** Whether these are the 10 digits of a National Provider Identifier, the last of which checks the others. */
+/** Whether the text is a valid National Provider Identifier: 10 digits, the last being the Luhn check digit. */
 export function isNpi(text: string): boolean {
   if (!/^\d{10}$/.test(text)) return false;
   let sum = 0;

@@ -6,18 +6,18 @@ export interface SortBy<C extends string = string> {
   direction: 'asc' | 'desc';
 }
 
-/** Items of a page when `count` is not given, and at most (interface.md names 100 for E9 only). */
+/** Default and maximum number of items per page; E9 has its own maximum of 100. */
 export const PAGE_COUNT = { default: 50, max: 500 } as const;
 
-/** How many items of a list are wanted. */
+/** Query parameter `count`: the number of items to return. */
 export const itemCount = z.coerce
-  .number({ error: 'count is a whole number' })
-  .int({ error: 'count is a whole number' })
-  .min(1, { error: 'count is at least 1' });
+  .number({ error: 'count must be a whole number' })
+  .int({ error: 'count must be a whole number' })
+  .min(1, { error: 'count must be at least 1' });
 
 /**
- * The query of a list: its filters, and what every list takes (interface-decisions.md, Pagination). Cursors come from
- * `meta` of an earlier page.
+ * Query parameters of a list: its own filters and the common paging parameters (docs/interface.md, Pagination). Cursors are
+ * taken from `meta` of an earlier page.
  */
 export function pageQuery<F extends z.ZodRawShape>(
   filters: F,
@@ -27,35 +27,41 @@ export function pageQuery<F extends z.ZodRawShape>(
   return z
     .object({
       ...filters,
-      fromItem: cursor.meta({ description: 'Starts the page at this item; as in `meta.nextPage`.' }),
-      toItem: cursor.meta({ description: 'Ends the page at this item; as in `meta.prevPage`.' }),
-      count: itemCount.max(countMax, { error: `count is at most ${countMax}` }).default(PAGE_COUNT.default),
+      fromItem: cursor.meta({
+        description: 'Cursor of the first item of the page, from `meta.nextPage` of another page.',
+      }),
+      toItem: cursor.meta({
+        description: 'Cursor of the last item of the page, from `meta.prevPage` of another page.',
+      }),
+      count: itemCount
+        .max(countMax, { error: `count must be at most ${countMax}` })
+        .default(PAGE_COUNT.default),
       sort: z
         .string()
         .max(200, { abort: true })
         .optional()
         .superRefine((text, context) => {
-          const message = text === undefined ? undefined : sortMistake(text, sort);
+          const message = text === undefined ? undefined : sortProblem(text, sort);
           if (message !== undefined) context.addIssue({ code: 'custom', message });
         })
         .meta({
           pattern: sortPattern(sort),
-          description: `As in \`createdAt=desc,id=asc\`. Columns: ${sort.join(', ')}.`,
+          description: `Columns with their directions, such as \`${sort.map((column) => `${column}=desc`).join(',')}\`. Columns: ${sort.join(', ')}.`,
         }),
     })
     .refine((query: { fromItem?: unknown; toItem?: unknown }) => !(query.fromItem && query.toItem), {
       path: ['toItem'],
-      error: 'fromItem and toItem exclude each other',
+      error: 'fromItem and toItem cannot be used together',
     });
 }
 
-/** Columns with their directions; that none may be named twice, a pattern says badly. */
+/** Pattern of `sort` for the OpenAPI document. It does not express that a column may occur only once. */
 function sortPattern(columns: readonly string[]): string {
   const part = `\\s*(${columns.join('|')})\\s*=\\s*(asc|desc)\\s*`;
   return `^${part}(,${part}){0,${columns.length - 1}}$`;
 }
 
-/** What a `sort` that passed `pageQuery` asks for. */
+/** Parses a `sort` parameter that `pageQuery` has validated. */
 export function parseSort(text: string): SortBy[] {
   return text.split(',').map((part) => {
     const [column = '', direction] = part.split('=').map((side) => side.trim());
@@ -63,15 +69,16 @@ export function parseSort(text: string): SortBy[] {
   });
 }
 
-function sortMistake(text: string, columns: readonly string[]): string | undefined {
+/** Returns the error message for an invalid `sort`, undefined for a valid one. */
+function sortProblem(text: string, columns: readonly string[]): string | undefined {
   const seen = new Set<string>();
   for (const part of text.split(',')) {
     const [column = '', direction, ...rest] = part.split('=').map((side) => side.trim());
-    if (!columns.includes(column)) return `cannot sort by ${quoted(column)}, only by ${columns.join(', ')}`;
+    if (!columns.includes(column)) return `cannot sort by ${quoted(column)}; use ${columns.join(', ')}`;
     if (seen.has(column)) return `names ${column} twice`;
     seen.add(column);
     if (!(direction === 'asc' || direction === 'desc') || rest.length > 0) {
-      return `${quoted(part)} is not of the form ${column}=asc or ${column}=desc`;
+      return `${quoted(part)} must have the form ${column}=asc or ${column}=desc`;
     }
   }
   return undefined;

@@ -3,43 +3,43 @@ import type { CreatePatientInput } from './patients.ts';
 import type { SourceType } from './primitives.ts';
 
 /**
- * What starters, the webhook receiver and the workflow `patientOnboarding` know of each other; it imports nothing
- * that would pull in workflow code. Its workflow id is `patientOnboardingWorkflowId(orchestrationId)`.
+ * Messages and types of the workflow `patientOnboarding`, shared with the starters and the webhook receiver; this file must
+ * not import workflow code. The workflow id is `patientOnboardingWorkflowId(orchestrationId)`.
  */
 export const PATIENT_ONBOARDING_MESSAGES = {
-  /** Signal: one source of a query has ended (from a verified webhook). */
+  /** Signal: a verified webhook reported that one source of a query has ended. */
   networkQueryEvent: 'networkQueryEvent',
-  /** Signal: the EHR or form sent the same job again. */
+  /** Signal: the EHR or form sent the same intake again. */
   intakeReceived: 'intakeReceived',
-  /** Signal: the person is verified (from the verified webhook `ias.identity.verified`). */
+  /** Signal: the person's identity is verified (from the verified webhook `ias.identity.verified`). */
   identityVerified: 'identityVerified',
-  /** Signal: the person has shown two factors; with the session that came back to the redirect address. */
+  /** Signal: the person has authenticated with two factors; carries the session id from the redirect URL. */
   aal2Confirmed: 'aal2Confirmed',
-  /** Signal, a hint: the person came back from a page of the identity partner (`PersonReturnedSignal`). */
+  /** Signal: the person's browser returned from a page of the identity partner (`PersonReturnedSignal`). Only a hint. */
   personReturned: 'personReturned',
-  /** Query: the one public snapshot, `PatientOnboardingStatus`. */
+  /** Query: a snapshot, `PatientOnboardingStatus`. */
   status: 'status',
 } as const;
 
-/** Names the credential a worker holds; never the credential itself. */
+/** Reference to a credential that the worker holds; never the credential itself. */
 export interface ExchangeAccess {
-  /** `account/<account id>` at our own exchange, or `api-key` for the configured foreign one. */
+  /** `account/<account id>` for our own exchange, or `api-key` for the configured other service. */
   credentialRef: string;
 }
-/** The exchange that the worker has an API key for. */
+/** Access with the worker's API key (EXCHANGE_API_KEY). */
 export const API_KEY_ACCESS: ExchangeAccess = { credentialRef: 'api-key' };
 
 export type OnboardedPatient = Omit<CreatePatientInput, 'networkQuery' | 'cohorts'>;
 
-/** How patient the orchestration is; each member has a default (`DEFAULT_ONBOARDING_TIMING`). */
+/** Polling intervals and deadline of the orchestration; the defaults are `DEFAULT_ONBOARDING_TIMING`. */
 export interface OnboardingTiming {
-  /** First look at the query's status when no webhook has come; doubles with each look. */
+  /** Delay before the first poll for the query's status if no webhook arrives; doubles with each poll. */
   pollFirstMs: number;
   pollMaxMs: number;
-  /** First wait before sources that met a rate limit are asked for again; doubles each time. */
+  /** Delay before rate-limited sources are queried again; doubles each time. */
   restartFirstMs: number;
   restartsMax: number;
-  /** After it the sources still open are given up. */
+  /** Time after which sources that are still open are given up. */
   deadlineMs: number;
 }
 
@@ -51,32 +51,32 @@ export const DEFAULT_ONBOARDING_TIMING: OnboardingTiming = {
   deadlineMs: 35 * 24 * 3_600_000,
 };
 
-/** Individual access: the patient asks for their own records, and proves who they are before a source is asked. */
+/** Individual access: patients request their own records and verify their identity before a source is queried. */
 export interface IdentityRequest {
-  /** Where the person is received after each of the two pages. */
+  /** URL to which the person's browser is redirected after each of the two pages. */
   redirectUrl: string;
 }
 
 export interface PatientOnboardingInput {
-  /** Opaque; goes into the query's metadata, so that its webhooks find their way back. */
+  /** Opaque id. It is put into the query's metadata, by which webhooks are assigned to this workflow. */
   orchestrationId: string;
   exchange: ExchangeAccess;
   facilityId: string;
   patient: OnboardedPatient;
   cohortIds?: string[];
   sources: NetworkQueryRequestInput['sources'];
-  /** The query has purpose ias; without it treatment. */
+  /** If present, the purpose of the query is `ias`, otherwise `treatment`. */
   ias?: IdentityRequest;
-  /** The caller's own pairs; one of the 50 is taken by the orchestration id. */
+  /** The caller's own metadata; one of the 50 allowed entries is used for the orchestration id. */
   metadata?: Metadata;
   timing?: Partial<OnboardingTiming>;
 }
 
-/** A webhook `network-query.<source>`, reduced to what the orchestration needs. */
+/** The members of a webhook `network-query.<source>` that the orchestration needs. */
 export interface NetworkQuerySignal {
   messageId: string;
   requestId: string;
-  /** Whom the event is about; an onboarding ignores events about another patient. */
+  /** Patient of the event; an onboarding ignores events about another patient. */
   patientId?: string;
   source: SourceType;
   status: 'completed' | 'failed';
@@ -94,7 +94,7 @@ export interface Aal2ConfirmedSignal {
   aal2SessionId: string;
 }
 
-/** What a browser brought. It counts only where the exchange cannot be asked. */
+/** Query parameters of the person's return. They are used only if the exchange cannot confirm them. */
 export interface PersonReturnedSignal {
   aal2SessionId?: string;
 }
@@ -103,24 +103,24 @@ export interface IntakeSignal {
   messageId: string;
 }
 
-/** How the orchestration learned a source's outcome. */
+/** How the orchestration learned the outcome of a source. */
 export type LearnedBy = 'webhook' | 'poll';
 
 export interface PatientOnboardingStatus {
   phase: 'creating-patient' | 'assigning-cohorts' | 'proving-identity' | 'querying' | 'cancelling' | 'ended';
   patientId?: string;
-  /** False when the demographics matched a patient that the exchange knew. */
+  /** False if the demographics matched an existing patient. */
   created?: boolean;
   cohorts: string[];
   requestIds: string[];
   sources: {
     type: SourceType;
-    /** `limited`: met a rate limit and is asked for again. */
+    /** `limited`: rate limited; will be queried again. */
     state: 'to-start' | 'limited' | 'running' | 'completed' | 'failed' | 'not-started' | 'timed-out';
     requestId?: string;
     via?: LearnedBy;
   }[];
-  /** Of individual access: what the person is to open next, and until when it works. */
+  /** Individual access only: the page that the person has to open next, and when its URL expires. */
   identity?: {
     state: 'to-verify' | 'to-confirm' | 'confirmed';
     url?: string;
@@ -132,17 +132,17 @@ export interface PatientOnboardingStatus {
   nextPollAt?: string;
   nextStartAt?: string;
   deadlineAt: string;
-  /** Last thing that went wrong and is being waited out. */
+  /** The last problem that the workflow is waiting to pass. */
   problem?: string;
 }
 
 export interface OnboardedSource {
   type: SourceType;
-  /** `not-started`: refused, or rate limited to the end. `timed-out`: still running at the deadline. */
+  /** `not-started`: refused, or rate limited until the restarts were used up. `timed-out`: still running at the deadline. */
   outcome: 'completed' | 'failed' | 'not-started' | 'timed-out';
   /** The source's attempts in the query that ran it. */
   attempts: number;
-  /** How many times a query was started for it (more than one after a rate limit). */
+  /** Number of queries started for this source; more than one after a rate limit. */
   starts: number;
   via?: LearnedBy;
   completedAt?: string;
@@ -156,9 +156,9 @@ export interface PatientOnboardingSummary {
   requestIds: string[];
   status: 'completed' | 'partial' | 'failed';
   sources: OnboardedSource[];
-  /** As the latest webhook gave it; it expires. */
+  /** From the latest webhook; it expires. */
   consolidatedDataUrl?: string;
-  /** Names to ask E14 for, the newest first; links to documents live a minute, so none stands here. */
+  /** File names for E14, newest first. No links, because they are valid for one minute only. */
   documents?: { total: number; fileNames: string[] };
   webhooksReceived: number;
 }

@@ -11,19 +11,21 @@ import {
 } from './patients.ts';
 import { idSchema } from './primitives.ts';
 
-/** Columns that the list of patients can be sorted by; newest first when none is given. */
+/** Columns by which the list of patients can be sorted; without `sort`, newest first. */
 export const PATIENT_SORT = ['createdAt', 'id'] as const;
 
 const flag = (name: string) =>
-  z.enum(['true', 'false'], { error: `${name} is true or false` }).transform((value) => value === 'true');
+  z
+    .enum(['true', 'false'], { error: `${name} must be true or false` })
+    .transform((value) => value === 'true');
 
-/** More would be more regular expressions than PostgreSQL keeps ready. */
+/** Each word becomes a regular expression; PostgreSQL caches only a limited number of compiled ones. */
 const WORDS_MAX = 10;
 const searchWords = z
   .string()
   .max(200, { abort: true })
   .refine((text) => text.trim().split(/\s+/u).length <= WORDS_MAX, {
-    error: `has at most ${WORDS_MAX} words`,
+    error: `must have at most ${WORDS_MAX} words`,
   });
 
 export const patientEndpoints = {
@@ -34,7 +36,7 @@ export const patientEndpoints = {
     tag: 'patient',
     summary: 'Create patient',
     description:
-      'Answers 201 for a new patient and 200 when the demographics match a known one, which is then updated.',
+      'Returns 201 for a new patient. Returns 200 if the demographics match an existing patient, which is then updated.',
     query: z.object({ facilityId: idSchema }),
     headers: idempotency,
     body: createPatientBodySchema,
@@ -57,7 +59,7 @@ export const patientEndpoints = {
     reference: 'Operations around E1–E14',
     tag: 'patient',
     summary: 'Update patient',
-    description: 'Replaces the demographics. Re-ordering the addresses changes the primary address.',
+    description: 'Replaces the demographics. The first address is the primary address.',
     params: byId,
     query: z.object({ facilityId: idSchema.optional() }),
     headers: ifMatch,
@@ -72,7 +74,7 @@ export const patientEndpoints = {
     tag: 'patient',
     summary: 'Delete patient',
     description:
-      'For good, with all that was collected; what runs for the patient is cancelled, and no webhook about the patient is sent any more. The audit stays.',
+      'Permanently deletes the patient and all collected data. Operations in progress for the patient are cancelled, and no further webhook about the patient is sent. Audit entries are kept.',
     params: byId,
     headers: ifMatch,
     body: eTagBody,
@@ -91,7 +93,7 @@ export const patientEndpoints = {
         externalId: z.string().trim().min(1).max(200).meta(NOT_BLANK).optional(),
         filters: searchWords.optional().meta({
           description:
-            'Words that must all occur, in any case, in names, date of birth, external id, identifiers, contact or address.',
+            'Words, all of which must occur in the name, date of birth, external id, identifiers, contacts or addresses; case-insensitive.',
           example: 'sample 02108',
         }),
       },
@@ -105,9 +107,9 @@ export const patientEndpoints = {
     reference: 'Operations around E1–E14',
     tag: 'patient',
     scope: 'read',
-    summary: 'Find the patient whom demographics match',
+    summary: 'Match patient',
     description:
-      'By the rule of create patient: same names, date of birth, gender and a zip. Creates and changes nothing.',
+      'Finds the patient that "Create patient" would match: same names, date of birth, gender and one zip in common. Creates and changes nothing. 404 if there is no match.',
     headers: idempotency,
     body: matchPatientBodySchema,
     responses: { 200: patientSchema },
@@ -135,7 +137,7 @@ export const patientEndpoints = {
     path: '/medical/v1/patient/:id/hie-opt-out',
     reference: 'Operations around E1–E14',
     tag: 'patient',
-    summary: 'Opt a patient out of the networks, or in again',
+    summary: 'Opt a patient out of the networks, or back in',
     params: byId,
     query: z.object({ hieOptOut: flag('hieOptOut') }),
     headers: ifMatch,
@@ -148,8 +150,8 @@ export const patientEndpoints = {
     path: '/medical/v1/patient/:id/treatment-relationship',
     reference: 'Operations around E1–E14',
     tag: 'patient',
-    summary: 'Say whether there is a treatment relationship',
-    description: '`false` takes the patient out of every cohort whose purpose is treatment.',
+    summary: 'Set whether there is a treatment relationship',
+    description: '`false` removes the patient from every cohort whose `purposeOfUse` is `treatment`.',
     params: byId,
     query: z.object({ treatmentRelationship: flag('treatmentRelationship') }),
     headers: ifMatch,

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import {
   boundedList,
   ETAG_LENGTH_MAX,
-  lookFirst,
   NOT_BLANK,
   PATIENT_LISTS_MAX,
+  preprocessRequired,
   quoted,
   required,
   TEXT_LENGTH_MAX,
@@ -45,7 +45,7 @@ export const addressSchema = z
   .meta({ id: 'Address' });
 export type Address = z.output<typeof addressSchema>;
 
-/** Address as it was stored; read back without the rules of new ones. */
+/** Address as stored. It is not validated again, because the rules may have become stricter since. */
 export const storedAddressSchema = z
   .object({
     addressLine1: z.string(),
@@ -62,17 +62,20 @@ export const phoneSchema = z
   .max(40, { abort: true })
   .refine((value) => /^\d{10}$/.test(value), {
     error: (issue) =>
-      `${quoted(issue.input)} has ${String(issue.input).replaceAll(/\D/g, '').length} digits; exactly 10 digits without separators expected`,
+      `${quoted(issue.input)} has ${String(issue.input).replaceAll(/\D/g, '').length} digits; expected exactly 10 digits without separators`,
   })
   .meta({ pattern: '^[0-9]{10}$' });
 
-/** With `tel:` or a plus, or ten digits, with separators or not. Shorter and longer numbers may be a mailbox. */
+/**
+ * Whether the local part of an e-mail address is a phone number: it begins with `tel:` or a plus, or has ten digits, with or
+ * without separators. Shorter and longer numbers may be mailbox names.
+ */
 function isPhoneNumber(localPart: string): boolean {
   if (/^(tel:|\+[\d.-]+$)/i.test(localPart)) return true;
   return /^[\d.-]+$/.test(localPart) && /^1?\d{10}$/.test(localPart.replaceAll(/[.-]/g, ''));
 }
 
-/** Wide, but not a phone number before the @, no `mailto:` (interface.md, Contact). */
+/** A permissive e-mail address: rejects a phone number before the @, and `mailto:` (docs/interface.md, Contact). */
 export const emailSchema = z
   .string()
   .max(254, { abort: true })
@@ -82,7 +85,7 @@ export const emailSchema = z
   })
   .refine((value) => !/^mailto:/i.test(value), { error: 'expected an e-mail address without "mailto:"' })
   .refine((value) => !isPhoneNumber(value.slice(0, value.indexOf('@'))), {
-    error: 'a phone number is not the local part of an e-mail address',
+    error: 'the part of an e-mail address before the @ must not be a phone number',
   })
   .refine(
     (value) => /^[\p{L}\p{N}]([\p{L}\p{N}.-]*[\p{L}\p{N}])?$/u.test(value.slice(value.indexOf('@') + 1)),
@@ -124,12 +127,12 @@ export const personalIdentifierSchema = z
           .max(40, { abort: true })
           .refine((value) => /^\d{9}$/.test(value), { error: 'an SSN has exactly 9 digits' })
           .meta({ pattern: '^[0-9]{9}$' }),
-        state: z.never({ error: 'an SSN has no state' }).optional(),
+        state: z.never({ error: 'must not be set for an SSN' }).optional(),
         period: period.optional(),
         assigner: z.string().max(TEXT_LENGTH_MAX).optional(),
       }),
     ],
-    { error: 'type is driversLicense or ssn' },
+    { error: 'type must be driversLicense or ssn' },
   )
   .meta({ id: 'PersonalIdentifier' });
 const storedPersonalIdentifierSchema = z.object({
@@ -140,19 +143,23 @@ const storedPersonalIdentifierSchema = z.object({
   assigner: z.string().optional(),
 });
 
+/** A list of at least `minimum` entries; a single object is accepted too. */
 const oneOrMore = <T extends z.ZodType>(item: T, minimum: number, name: 'address' | 'contact') =>
-  lookFirst(
+  preprocessRequired(
     (value: unknown) =>
       value !== null && typeof value === 'object' && !Array.isArray(value) ? [value] : value,
     boundedList(
-      z.array(item, { error: `${name} is required: a list of at least ${minimum}` }).min(minimum, {
-        error: `at least ${minimum} ${name} is required`,
-      }),
+      z
+        .array(item, {
+          error: ({ input }) =>
+            input === undefined ? `${name} is required` : `${name} must be a list or a single object`,
+        })
+        .min(minimum, { error: `at least ${minimum} ${name} is required` }),
       PATIENT_LISTS_MAX[name],
     ),
-  ).meta({ description: 'A single object is accepted as a list of one.' });
+  ).meta({ description: 'A list. A single object is accepted as a list of one.' });
 
-/** The body of E4 without what starts a query or assigns cohorts; also the body of update patient. */
+/** The body of E4 without `networkQuery` and `cohorts`; also the basis of the body of "update patient". */
 export const patientDemographicsSchema = z.object({
   firstName: namesSchema,
   lastName: namesSchema,
@@ -181,22 +188,20 @@ export const createPatientBodySchema = patientDemographicsSchema
 export type CreatePatientBody = z.output<typeof createPatientBodySchema>;
 export type CreatePatientInput = z.input<typeof createPatientBodySchema>;
 
-/** Body of match patient: what create patient takes; what does not tell people apart is not looked at. */
+/** Body of "match patient": the body of "create patient". Members that do not identify a person are ignored. */
 export const matchPatientBodySchema = patientDemographicsSchema.meta({ id: 'MatchPatient' });
 
-/** Body of update patient (PUT): replaces; `eTag` here or If-Match is checked. */
+/** Body of "update patient" (PUT), which replaces. The `eTag` here, or the one in `If-Match`, must be current. */
 export const updatePatientBodySchema = patientDemographicsSchema
   .extend({
     eTag: z.string().max(ETAG_LENGTH_MAX).optional(),
-    // Ignored, it would look as if it had been done. A `networkQuery` may come along, for answers have one.
-    cohorts: z
-      .never({ error: 'cannot be set here: POST /medical/v1/patient/{id}/cohort adds to cohorts' })
-      .optional(),
+    // If ignored, the caller would believe it had been applied. `networkQuery` is ignored because responses contain it.
+    cohorts: z.never({ error: 'cannot be set here; use POST /medical/v1/patient/{id}/cohort' }).optional(),
   })
   .meta({ id: 'UpdatePatient' });
 export type UpdatePatientBody = z.output<typeof updatePatientBodySchema>;
 
-/** Keys known of additionalIdentifiers (interface-decisions.md). */
+/** Allowed keys of additionalIdentifiers (docs/interface.md, Patient (response)). */
 export const EXTERNAL_SYSTEMS = [
   'athenahealth',
   'elation',
@@ -210,9 +215,9 @@ export const EXTERNAL_SYSTEMS = [
 ] as const;
 export const additionalIdentifiersSchema = z.partialRecord(z.enum(EXTERNAL_SYSTEMS), z.array(z.string()));
 
-const answeredNames = z
+const responseNames = z
   .union([z.array(z.string()), z.string()])
-  .meta({ description: 'A list; in the dialect "published" one string joined by blanks.' });
+  .meta({ description: 'A list of names; in the dialect "published", one string separated by spaces.' });
 
 /** Patient (response). */
 export const patientSchema = z
@@ -222,8 +227,8 @@ export const patientSchema = z
     externalId: z.string().optional(),
     additionalIdentifiers: additionalIdentifiersSchema,
     additionalIds: additionalIdentifiersSchema,
-    firstName: answeredNames,
-    lastName: answeredNames,
+    firstName: responseNames,
+    lastName: responseNames,
     dob: z.string(),
     genderAtBirth: genderSchema,
     personalIdentifiers: z.array(storedPersonalIdentifierSchema),

@@ -7,11 +7,11 @@ export { type RecordSource, SOURCE_TYPES, type SourceType } from './source-types
 export const sourceTypeSchema = z.enum(SOURCE_TYPES).meta({ id: 'SourceType' });
 export const recordSourceSchema = z.enum(RECORD_SOURCES).meta({ id: 'RecordSource' });
 
-/** Written as everywhere here: ids of callers may be in upper case. */
-export const idSchema = z.uuid({ error: 'expected an id in UUID form' }).toLowerCase();
+/** A UUID; converted to lower case, because callers may send ids in upper case. */
+export const idSchema = z.uuid({ error: 'expected a UUID' }).toLowerCase();
 export const instantSchema = z.iso.datetime({ offset: true }).max(40).meta({ description: 'ISO 8601' });
 
-/** Characters of a code; blanks around it do not count when it is judged. */
+/** Maximum length of a short code, including surrounding spaces, which are trimmed before validation. */
 const SHORT_TEXT_MAX = 40;
 
 const US_STATES =
@@ -20,7 +20,7 @@ const stateCodes = new Set(US_STATES.split(' '));
 const anyCase = (code: string): string =>
   [...code].map((letter) => `[${letter}${letter.toLowerCase()}]`).join('');
 
-/** Two-letter code of a US state or territory; any case in, upper case out. */
+/** Two-letter code of a US state or territory; accepted in any case, converted to upper case. */
 export const usStateSchema = z
   .string()
   .max(SHORT_TEXT_MAX, { abort: true })
@@ -31,7 +31,7 @@ export const usStateSchema = z
   .transform((value) => value.toUpperCase())
   .meta({ pattern: `^\\s*(${US_STATES.split(' ').map(anyCase).join('|')})\\s*$` });
 
-/** 5 digits, or ZIP+4. */
+/** A zip code: 5 digits, or ZIP+4. */
 export const zipSchema = z
   .string()
   .max(SHORT_TEXT_MAX, { abort: true })
@@ -42,14 +42,14 @@ export const zipSchema = z
 function explainZip(found: string): string {
   const digits = found.replaceAll(/\D/g, '').length;
   const hint = digits === 4 ? '; a leading zero may have been lost in a spreadsheet' : '';
-  return `${quoted(found)} has ${digits} digits, 5 (or ZIP+4) expected${hint}`;
+  return `${quoted(found)} has ${digits} digits; expected 5 digits or ZIP+4${hint}`;
 }
 
 /** Date of birth: a real calendar date, not in the future, not before 1900. */
 export const dobSchema = z.iso
   .date({
     error: ({ input }) =>
-      input === undefined ? 'is required' : `${quoted(input)} is not a date of the form YYYY-MM-DD`,
+      input === undefined ? 'is required' : `${quoted(input)} is not a date in the format YYYY-MM-DD`,
   })
   .refine((value) => value >= '1900-01-01', { error: 'is before 1900' })
   .refine((value) => value <= new Date(Date.now() + 14 * 3_600_000).toISOString().slice(0, 10), {
@@ -63,16 +63,18 @@ const nameList = boundedList(
   NAMES_MAX.parts,
 );
 
-/** One or more names; a comma or blank separates (interface.md, Patient create request). */
+/** One or more names, separated by commas or spaces (docs/interface.md, Patient (create request)). */
 export const namesSchema = z
   .union([namesText.meta({ pattern: A_NAME }), nameList], {
     error: (issue) => (issue.input === undefined ? 'is required' : 'expected a string or a list of strings'),
   })
   .transform((value) => [value].flat().flatMap(splitNames))
   .refine((names) => names.length > 0, { error: 'at least one name is required' })
-  .refine((names) => names.length <= NAMES_MAX.parts, { error: `has at most ${NAMES_MAX.parts} names` })
+  .refine((names) => names.length <= NAMES_MAX.parts, {
+    error: `must have at most ${NAMES_MAX.parts} names`,
+  })
   .refine((names) => names.every((name) => name.length <= NAMES_MAX.partLength), {
-    error: `a name has at most ${NAMES_MAX.partLength} characters`,
+    error: `a name must have at most ${NAMES_MAX.partLength} characters`,
   });
 
 export function splitNames(value: string): string[] {

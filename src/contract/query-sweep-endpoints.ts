@@ -4,7 +4,7 @@ import { querySweepSchema } from './query-sweep.ts';
 
 const reference = 'Operations around E1–E14';
 
-/** The queries that follow a bulk create; "bulk create status" shows where they stand. */
+/** Control of the post-import queries of a bulk create; "bulk create status" reports their progress. */
 export const querySweepEndpoints = {
   pauseQuerySweep: endpoint({
     method: 'POST',
@@ -13,7 +13,7 @@ export const querySweepEndpoints = {
     tag: 'bulk create',
     summary: 'Pause the queries after a bulk create',
     description:
-      'No further query is started; those under way go on. 404 until the bulk create is completed, 409 when it is paused already or has ended.',
+      'No further query is started; queries already started continue. 404 until the bulk create is completed. 409 if the sweep is already paused or has ended.',
     params: byRequestId,
     headers: idempotency,
     responses: { 200: querySweepSchema },
@@ -25,7 +25,7 @@ export const querySweepEndpoints = {
     reference,
     tag: 'bulk create',
     summary: 'Resume the queries after a bulk create',
-    description: 'Goes on with the patient whose turn it was. 409 when it is not paused.',
+    description: 'Continues with the next patient. 409 if the sweep is not paused.',
     params: byRequestId,
     headers: idempotency,
     responses: { 200: querySweepSchema },
@@ -38,7 +38,7 @@ export const querySweepEndpoints = {
     tag: 'bulk create',
     summary: 'Cancel the queries after a bulk create',
     description:
-      'For good: the patients whose query has not been started are left out. Queries under way go on. 409 when it has ended.',
+      'Cannot be undone: no query is started for the remaining patients. Queries already started continue. 409 if the sweep has ended.',
     params: byRequestId,
     headers: idempotency,
     responses: { 200: querySweepSchema },

@@ -12,22 +12,32 @@ export const recordOriginsSchema = z
       .array(
         z.object({
           source: recordSourceSchema,
-          sourceId: z.string().meta({ description: 'The id that the source gave it.' }),
-          fileName: z.string().meta({ description: 'The document that it came in.' }),
-          fromDocument: z.boolean().meta({ description: 'It was made from a C-CDA document.' }),
+          sourceId: z.string().meta({ description: 'Id of the resource at the source.' }),
+          fileName: z.string().meta({ description: 'Document or source response that contained it.' }),
+          fromDocument: z.boolean().meta({ description: 'Whether it was converted from a C-CDA document.' }),
           collectedAt: z.iso.datetime(),
-          versionId: z.string().optional().meta({ description: "The source's version of it." }),
-          lastUpdated: z.string().optional().meta({ description: 'When the source last wrote it.' }),
-          leads: z
-            .boolean()
-            .meta({ description: 'What it says stands; the others add what it is silent about.' }),
-          split: z.boolean().meta({ description: 'A caller split it from others; `join` undoes that.' }),
-          unitedBy: z
-            .array(z.object({ key: z.enum(UNITING_KEYS), reason: z.string() }))
-            .meta({ description: 'The keys that it shares with others of these. Empty when it is alone.' }),
+          versionId: z.string().optional().meta({ description: 'Version of the resource at the source.' }),
+          lastUpdated: z
+            .string()
+            .optional()
+            .meta({ description: 'When the resource was last updated at the source.' }),
+          leads: z.boolean().meta({
+            description:
+              'Whether this delivery takes precedence; the others only add elements that it does not have.',
+          }),
+          split: z.boolean().meta({
+            description: 'Whether a caller split it from the other deliveries; `join` undoes that.',
+          }),
+          unitedBy: z.array(z.object({ key: z.enum(UNITING_KEYS), reason: z.string() })).meta({
+            description:
+              'Keys by which it was matched with the other deliveries. Empty if it is the only one.',
+          }),
         }),
       )
-      .meta({ description: 'The leading one first. Empty for a Patient that no source delivered.' }),
+      .meta({
+        description:
+          'The delivery that takes precedence comes first. Empty for a Patient that no source delivered.',
+      }),
   })
   .meta({ id: 'RecordOrigins' });
 export type RecordOrigins = z.output<typeof recordOriginsSchema>;

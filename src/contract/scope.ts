@@ -1,10 +1,10 @@
 /**
- * What an API key may be allowed. Each stands for itself: `write` does not let a key read. `webhooks-admin` is for the
- * addresses that webhooks go to and the keys they are signed with: whoever has those can read along, or forge.
+ * Scopes of an API key. They are independent: `write` does not include `read`. `webhooks-admin` covers webhook destinations
+ * and signing keys, which would allow a caller to receive or forge webhooks.
  */
 export const SCOPES = ['read', 'write', 'webhooks-admin'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** What a key needs for an operation: what its row says, else `read` for GET and `write` for everything else. */
+/** The scope that an operation requires: the one it defines, else `read` for GET and `write` for all other methods. */
 export const scopeOf = ({ method, scope }: { method: string; scope?: Scope }): Scope =>
   scope ?? (method === 'GET' ? 'read' : 'write');

@@ -5,7 +5,7 @@ import { idSchema, instantSchema } from './primitives.ts';
 export const settingsBodySchema = z
   .object({
     webhookUrl: z
-      .url({ protocol: /^https?$/, error: 'webhookUrl is an http or https address' })
+      .url({ protocol: /^https?$/, error: 'webhookUrl must be an http or https URL' })
       .max(URL_LENGTH_MAX)
       .nullish(),
   })

@@ -2,8 +2,8 @@ import type { MonitoringKind } from './cohort-monitoring.ts';
 import type { SourceType } from './primitives.ts';
 
 /**
- * What both halves and the operators' tools know of our workflows: queues, types, ids, messages.
- * Ids and types are clear text in Temporal, so they carry opaque ids only.
+ * Task queues, workflow types and workflow ids, shared by both halves and the operators' tools.
+ * Temporal stores workflow ids and types in clear text, so they contain opaque ids only.
  */
 export const TASK_QUEUES = {
   exchange: 'exchange',
@@ -11,7 +11,7 @@ export const TASK_QUEUES = {
   source: (source: SourceType) => `source-${source}` as const,
 } as const;
 
-/** Lower is more urgent (1–5); interactive work overtakes sweeps and monitoring. */
+/** Temporal priority keys, 1 (most urgent) to 5: interactive work runs before monitoring and bulk work. */
 export const PRIORITY = { interactive: 2, monitoring: 4, bulk: 5 } as const;
 
 export const WORKFLOW_TYPES = {
@@ -30,7 +30,7 @@ export const WORKFLOW_TYPES = {
 
 export const SCHEDULE_IDS = { reconcile: 'reconcile' } as const;
 
-/** Search attributes, registered with the namespace before a worker starts. Never personal data. */
+/** Custom search attributes, registered with the namespace before a worker starts. They never contain personal data. */
 export const SEARCH_ATTRIBUTES = {
   AccountId: 'Keyword',
   RequestId: 'Keyword',
@@ -38,7 +38,7 @@ export const SEARCH_ATTRIBUTES = {
   Sources: 'KeywordList',
 } as const;
 
-/** redrive 0 is the query itself; n ≥ 1 takes up single sources after its end. */
+/** `redrive` is 0 for the query itself, and n ≥ 1 for the nth redrive after its end. */
 export function networkQueryWorkflowId(requestId: string, redrive = 0): string {
   return redrive === 0 ? `network-query/${requestId}` : `network-query/${requestId}/redrive/${redrive}`;
 }
@@ -53,20 +53,20 @@ export function parseNetworkQueryWorkflowId(
 export const webhookDeliveryWorkflowId = (eventId: string): string => `webhook-delivery/${eventId}`;
 
 export const bulkPatientCreateWorkflowId = (requestId: string): string => `bulk-patient-create/${requestId}`;
-/** requestId: of the bulk create whose patients are queried. */
+/** requestId: the bulk create whose patients are queried. */
 export const querySweepWorkflowId = (requestId: string): string => `query-sweep/${requestId}`;
 export const consolidatedQueryWorkflowId = (requestId: string): string => `consolidated-query/${requestId}`;
 export const dischargeFollowUpWorkflowId = (notificationId: string): string =>
   `discharge-follow-up/${notificationId}`;
 export const messageTransmissionWorkflowId = (messageId: string): string =>
   `message-transmission/${messageId}`;
-/** jobKey: HMAC-derived from the caller's job id, as for an onboarding. */
+/** jobKey: derived from the caller's job id by HMAC, as in `patientOnboardingWorkflowId`. */
 export const bulkOnboardingWorkflowId = (jobKey: string): string => `bulk-onboarding/${jobKey}`;
-/** Also the schedule's id; Temporal adds the nominal time to a scheduled run's workflow id. */
+/** Also the id of the schedule; Temporal appends the nominal time to the workflow id of a scheduled run. */
 export const cohortMonitoringWorkflowId = (cohortId: string, kind: MonitoringKind): string =>
   `cohort-monitoring/${cohortId}/${kind}`;
 
-/** Of a schedule; undefined when it is another one. */
+/** Parses a schedule id; undefined if it is not one of cohort monitoring. */
 export function parseCohortMonitoringId(
   scheduleId: string,
 ): { cohortId: string; kind: MonitoringKind } | undefined {
@@ -74,8 +74,8 @@ export function parseCohortMonitoringId(
   return match?.[1] === undefined ? undefined : { cohortId: match[1], kind: match[2] as MonitoringKind };
 }
 
-/** jobKey: HMAC-derived from the caller's job id, which may carry a record number (see temporal/opaque-id.ts). */
+/** jobKey: derived by HMAC from the caller's job id, which may contain a medical record number (see temporal/opaque-id.ts). */
 export const patientOnboardingWorkflowId = (jobKey: string): string => `patient-onboarding/${jobKey}`;
 
-/** Key of a query's metadata under which an orchestration finds its way back from a webhook. */
+/** Metadata key of a query that holds the orchestration id, by which its webhooks are assigned to the workflow. */
 export const ORCHESTRATION_METADATA_KEY = 'orchestrationId';

@@ -1,23 +1,23 @@
-/** What starts a `webhookDelivery` workflow. */
+/** Input of the workflow `webhookDelivery`. */
 export interface WebhookDeliveryInput {
   accountId: string;
-  /** Of the event's row for one destination; for the destination of the settings it is the message's id. */
+  /** Id of the event's row for one destination; for the destination of the settings it equals the message id. */
   eventId: string;
-  /** Attempts made before this workflow (the webhook dispatcher's); the first wait follows from it. */
+  /** Attempts already made by the webhook dispatcher; determines the first delay. */
   attemptsMade: number;
-  /** What the receiver asked for at the last of them (Retry-After). */
+  /** Delay that the receiver requested with Retry-After at the last of these attempts. */
   retryAfterMs?: number;
 }
 
 export const WEBHOOK_DELIVERY_MESSAGES = {
   status: 'status',
-  /** Try now instead of waiting on: an operator, or an earlier event of the patient has gone out. */
+  /** Signal: try now. Sent by an operator, or when an earlier event of the same patient has been delivered. */
   deliverNow: 'deliverNow',
 } as const;
 
 export interface WebhookDeliveryProgress {
   eventId: string;
-  /** closed: nothing was left to do; delivered by somebody else, or its destination is gone. */
+  /** `closed`: nothing left to do, because the event was delivered otherwise or its destination no longer exists. */
   state: 'sending' | 'waiting' | 'delivered' | 'dead' | 'closed';
   attemptsMade: number;
 }

@@ -3,7 +3,7 @@ import { eventMetaOf } from './event-meta.ts';
 
 export const TEST_EVENT_TYPE = 'webhook.test';
 
-/** Sent on request, so that a receiver can be tried out (POST /settings/webhook/test). */
+/** Sent on request, to test a receiver (POST /settings/webhook/test). */
 export const testEventSchema = z
   .object({
     meta: eventMetaOf(z.literal(TEST_EVENT_TYPE)),

@@ -4,7 +4,7 @@ import { webhookEventSchema } from './events.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 import { TEST_EVENT_TYPE } from './webhook-test.ts';
 
-/** Types of the events that destinations can be given; a ping or a test goes to the destination that it is for. */
+/** Event types that a destination can subscribe to. Pings and test events always go to the destination they test. */
 export const WEBHOOK_EVENT_TYPES: readonly string[] = webhookEventSchema.options
   .flatMap(({ shape }): string[] => {
     const { type } = shape.meta.shape;
@@ -13,7 +13,7 @@ export const WEBHOOK_EVENT_TYPES: readonly string[] = webhookEventSchema.options
   .filter((type) => type !== 'ping' && type !== TEST_EVENT_TYPE)
   .sort();
 
-/** Whether a filter lets an event type through: the type itself, or with `*` at its end what it begins with. */
+/** Whether a filter matches an event type: exactly, or as a prefix if the filter ends with `*`. */
 export const passesFilter = (filter: string, type: string): boolean =>
   filter.endsWith('*') ? type.startsWith(filter.slice(0, -1)) : type === filter;
 
@@ -25,18 +25,18 @@ const filterSchema = z
     (filter) => /^[^*]*\*?$/.test(filter) && WEBHOOK_EVENT_TYPES.some((type) => passesFilter(filter, type)),
     {
       error: ({ input }) =>
-        `${quoted(input)} is neither a type nor, with * at its end, the beginning of one; types are ${WEBHOOK_EVENT_TYPES.join(', ')}`,
+        `${quoted(input)} is neither an event type nor a prefix of one followed by *; event types are ${WEBHOOK_EVENT_TYPES.join(', ')}`,
     },
   )
   .meta({ anyOf: [{ enum: [...WEBHOOK_EVENT_TYPES] }, { pattern: '^\\s*[a-z.-]*\\*\\s*$' }] });
 
 const urlSchema = z
-  .url({ protocol: /^https?$/, error: 'url is an http or https address' })
+  .url({ protocol: /^https?$/, error: 'url must be an http or https URL' })
   .max(URL_LENGTH_MAX);
 const typesSchema = boundedList(
   z
-    .array(filterSchema, { error: 'types is required: a list of event types' })
-    .min(1, { error: 'at least one type is required; "*" means every event' }),
+    .array(filterSchema, { error: 'types is required and must be a list of event types' })
+    .min(1, { error: 'at least one type is required; use "*" for all events' }),
   50,
 );
 
@@ -51,7 +51,7 @@ export const updateWebhookBodySchema = z
   })
   .meta({ id: 'UpdateWebhook', anyOf: [required('url'), required('types')] });
 
-/** Where the events of some types go, beside the destination of the settings. */
+/** A webhook destination in addition to the one of the settings. */
 export const webhookSchema = z
   .object({
     id: idSchema,
@@ -60,7 +60,7 @@ export const webhookSchema = z
     webhookKey: z.string(),
     previousKeyUntil: instantSchema
       .optional()
-      .meta({ description: 'Until then the key before it signs too.' }),
+      .meta({ description: 'Until then, webhooks are also signed with the previous key.' }),
     enabled: z.boolean(),
     status: z.enum(['healthy', 'failing', 'disabled', 'unknown']),
     lastStatusAt: instantSchema.nullable(),
@@ -71,29 +71,31 @@ export const webhookSchema = z
   .meta({ id: 'Webhook' });
 export type WebhookResponse = z.output<typeof webhookSchema>;
 
-/** Hours in which the key before a new one is still good. */
+/** Hours for which the previous key still signs after a rotation. */
 export const KEY_OVERLAP_HOURS = { default: 24, max: 168 } as const;
-const HOURS = `overlapHours is a number from 0 to ${KEY_OVERLAP_HOURS.max}`;
+const OVERLAP_ERROR = `overlapHours must be a number from 0 to ${KEY_OVERLAP_HOURS.max}`;
 
 export const rotateKeyBodySchema = z
   .object({
     overlapHours: z
-      .number({ error: HOURS })
-      .min(0, { error: HOURS })
-      .max(KEY_OVERLAP_HOURS.max, { error: HOURS })
+      .number({ error: OVERLAP_ERROR })
+      .min(0, { error: OVERLAP_ERROR })
+      .max(KEY_OVERLAP_HOURS.max, { error: OVERLAP_ERROR })
       .optional(),
   })
   .nullish()
   .transform((body) => ({ overlapHours: body?.overlapHours ?? KEY_OVERLAP_HOURS.default }));
 export const rotatedKeySchema = z.object({ webhookKey: z.string(), previousKeyUntil: instantSchema });
 
-/** What to send again; none of it: what is undelivered. */
+/** Selects the events to resend; without a member, all undelivered events. */
 export const retryWebhooksBodySchema = z
   .object({
     eventId: idSchema.optional().meta({ description: '`meta.messageId` of the event, delivered or not.' }),
     from: instantSchema.optional(),
     to: instantSchema.optional().meta({ description: 'Default: now.' }),
-    webhookId: idSchema.optional().meta({ description: 'To this destination only; default every one.' }),
+    webhookId: idSchema
+      .optional()
+      .meta({ description: 'Resend to this destination only. Default: all destinations.' }),
   })
   .meta({
     dependentRequired: { to: ['from'] },
@@ -105,12 +107,13 @@ export const retryWebhooksBodySchema = z
   .superRefine(({ eventId, from, to, webhookId }, context) => {
     const refuse = (path: string, message: string) =>
       context.addIssue({ code: 'custom', path: [path], message });
-    if (eventId !== undefined && (from ?? to) !== undefined) refuse('eventId', 'excludes from and to');
-    if (to !== undefined && from === undefined) refuse('from', 'is required with to');
+    if (eventId !== undefined && (from ?? to) !== undefined)
+      refuse('eventId', 'cannot be used together with from or to');
+    if (to !== undefined && from === undefined) refuse('from', 'is required if to is given');
     if (from !== undefined && to !== undefined && new Date(from) > new Date(to))
-      refuse('to', 'is before from');
+      refuse('to', 'is before from; use a later time');
     if (webhookId !== undefined && (eventId ?? from) === undefined)
-      refuse('webhookId', 'is for events named by eventId, or by from and to');
+      refuse('webhookId', 'can only be used together with eventId or from');
   });
 
 export const testWebhookBodySchema = z

@@ -7,7 +7,7 @@ import { openFeatures, servicesOf } from './features.ts';
 import { orphanSweep } from './platform/blobs/orphan-sweep.ts';
 import { createStore } from './platform/database/database.ts';
 import { createLinkMaker } from './platform/links/signed-link.ts';
-import { createDelivery } from './platform/outbox/delivery.ts';
+import { createWebhookDelivery } from './platform/outbox/delivery.ts';
 import { createWebhookSender } from './platform/outbox/sender.ts';
 import { createWebhookDispatcher } from './platform/outbox/webhook-dispatcher.ts';
 import { createWebhookKeys } from './platform/outbox/webhook-key.ts';
@@ -15,7 +15,7 @@ import type { Platform } from './platform/platform.ts';
 import type { Recovery } from './platform/recovery/recovery.ts';
 import { activityStartRecovery } from './platform/recovery/start-guard.ts';
 
-/** What every process of the exchange reads: the gateway and the workers. */
+/** Environment variables that both the gateway and the workers read. */
 export const EXCHANGE_VARIABLES = [
   'DATABASE_URL',
   'DATABASE_POOL_MAX',
@@ -31,12 +31,12 @@ export const EXCHANGE_VARIABLES = [
 ] as const;
 type ExchangeConfig = Config<(typeof EXCHANGE_VARIABLES)[number]>;
 
-/** The platform and the features on it, as gateway and workers share them. */
+/** Opens the platform and all features in one process, gateway or worker. */
 export async function assembleExchange(
   config: ExchangeConfig,
   temporal: Client,
   logger: Logger,
-  /** How many connections to the database one account may use at a time; see StoreOptions. */
+  /** Maximum number of database connections that one account may use at a time (`StoreOptions.accountMax`). */
   accountConnectionsMax?: number,
 ) {
   const platform = await openPlatform(config, temporal, logger, accountConnectionsMax);
@@ -46,13 +46,13 @@ export async function assembleExchange(
   return {
     ...platform,
     ...servicesOf(features),
-    /** What `reconcile` takes up beside queries and events. */
+    /** Recoveries that `reconcile` runs, in addition to those of queries and events. */
     recoveries: [
       ...opened.flatMap(({ recoveries }) => recoveries),
       activityStartRecovery({ store }),
       orphanSweep({ store, blobs, logger }),
     ] as Recovery[],
-    /** Finishes what runs in the background, then closes the database. */
+    /** Waits for background work to finish, then closes the database. */
     async close(): Promise<void> {
       await Promise.all(opened.map(({ drain }) => drain()));
       await store.close();
@@ -84,7 +84,7 @@ async function openPlatform(
     },
     links,
   });
-  const delivery = createDelivery({ store, sender });
+  const delivery = createWebhookDelivery({ store, sender });
   const webhookDispatcher = createWebhookDispatcher({ store, delivery, temporal, logger });
   store.onEventsCommitted(webhookDispatcher.send);
   return {

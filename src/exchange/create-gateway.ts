@@ -6,7 +6,7 @@ import { createMetrics } from '../lib/metrics.ts';
 import { addFeatureRoutes, type GatewayDeps } from './features.ts';
 import { ExchangeError } from './platform/errors.ts';
 import type { AddRoutes } from './platform/feature.ts';
-import { answerClientError } from './platform/http/client-errors.ts';
+import { respondToClientError } from './platform/http/client-errors.ts';
 import { addHealthRoutes } from './platform/http/health.ts';
 import { addOpenApi } from './platform/http/openapi/plugin.ts';
 import { createOperations } from './platform/http/operations.ts';
@@ -21,10 +21,10 @@ import { createRefusalAudit } from './platform/http/refusals.ts';
 import { zodValidator } from './platform/http/validator.ts';
 import { halfCharacter, hasHalfCharacter } from './platform/http/well-formed.ts';
 
-/** A client that has not sent its headers by then is cut off; its body: plugins/body-time.ts. */
+/** Time in which a client must send its headers. For the body, see plugins/body-time.ts. */
 const HEADERS_TIMEOUT_MS = 30_000;
 
-/** The exchange over HTTP. Listens on nothing yet: `await app.listen({ host, port })`. */
+/** Creates the HTTP server of the exchange. The caller starts it with `await app.listen({ host, port })`. */
 export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance> {
   const app = Fastify({
     genReqId: () => uuidv7(),
@@ -32,9 +32,9 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
     trustProxy: deps.trustedProxies?.length ? [...deps.trustedProxies] : false,
     http: { headersTimeout: HEADERS_TIMEOUT_MS },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
-    // Fastify's own log lines carry addresses with their queries; plugins/observe.ts writes ours.
+    // Fastify's own log lines contain URLs with queries; plugins/observe.ts writes ours.
     logger: false,
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: respondToClientError,
     frameworkErrors: (error, request, reply) => sendError(error, request, reply, deps.logger),
   });
   app.decorateRequest('caller', null);
@@ -44,7 +44,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
   acceptEmptyBodies(app);
 
   await app.register(helmet, {
-    // Answers are data; the reference page brings a policy of its own.
+    // Responses are data; the API reference page has its own policy.
     contentSecurityPolicy: {
       useDefaults: false,
       directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
@@ -65,7 +65,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
   return app;
 }
 
-/** Everything behind an API key. What stands open is put into `open` instead, to be added outside. */
+/** Adds all routes that require authentication. Routes that do not are collected in `open`, for the caller to add. */
 async function addInterface(app: FastifyInstance, deps: GatewayDeps, open: AddRoutes[]): Promise<void> {
   addAuthentication(app, deps);
   addRequestShare(app);
@@ -84,8 +84,8 @@ async function addInterface(app: FastifyInstance, deps: GatewayDeps, open: AddRo
 }
 
 /**
- * An empty body is no body, whatever its content type says: axios, for one, calls a POST without data a form
- * (interface-decisions.md, Empty POST bodies).
+ * Treats an empty body as no body, whatever its content type: axios, for example, sends a POST without data as a form
+ * (docs/interface.md, Requests).
  */
 function acceptEmptyBodies(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error');
@@ -99,6 +99,6 @@ function acceptEmptyBodies(app: FastifyInstance): void {
   });
   app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (_request, body, done) => {
     if (body.length === 0) done(null, undefined);
-    else done(new ExchangeError(415, 'The body must be application/json'));
+    else done(new ExchangeError(415, 'Content-Type must be application/json'));
   });
 }

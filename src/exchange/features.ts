@@ -19,7 +19,7 @@ import { querySweepFeature } from './query-sweep/feature.ts';
 import { recordsFeature } from './records/feature.ts';
 import { webhooksFeature } from './webhooks/feature.ts';
 
-/** Every feature of the exchange, in the order in which the API reference shows them. A new one is a line here. */
+/** Every feature of the exchange, in the order of the API reference. To add a feature, add a line here and in `openFeatures`. */
 const FEATURES = {
   patients: patientsFeature,
   cohorts: cohortsFeature,
@@ -40,7 +40,7 @@ const FEATURES = {
 
 type FeatureName = keyof typeof FEATURES;
 
-/** Opens every feature in one process; those that use another one come after it. */
+/** Opens every feature in one process. A feature that uses another one is opened after it. */
 export function openFeatures(platform: Platform) {
   const opened = {
     patients: patientsFeature.open(platform),
@@ -68,19 +68,19 @@ type Opened = ReturnType<typeof openFeatures>;
 type AllOf<Union> = (Union extends unknown ? (member: Union) => void : never) extends (all: infer All) => void
   ? All
   : never;
-/** What the features offer to each other's routes and activities, by name. */
+/** The services of all features, by name; available to all routes and activities. */
 export type Services = AllOf<Opened[FeatureName]['services']>;
 
 export const servicesOf = (opened: Opened): Services =>
   Object.assign({}, ...Object.values(opened).map(({ services }) => services));
 
-/** What the routes of a feature need. */
+/** The dependencies of a feature's routes. */
 type RouteDepsOf<Routes> = Routes extends (scopes: never, deps: infer Deps) => void
   ? unknown extends Deps
     ? object
     : Deps
   : never;
-/** What a gateway is built from: what the platform needs, and what the features' routes need. */
+/** The dependencies of the gateway: those of the platform, and those of all features' routes. */
 export type GatewayDeps = GatewayPlatform &
   AllOf<{ [Name in FeatureName]: RouteDepsOf<(typeof FEATURES)[Name]['routes']> }[FeatureName]>;
 

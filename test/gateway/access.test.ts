@@ -1,7 +1,7 @@
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/contract/endpoints.ts';
-import { findKeyHolders, revokeApiKey } from '../../src/exchange/accounts/api-key-store.ts';
+import { findKeysByHash, revokeApiKey } from '../../src/exchange/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import {
   createTestGateway,
@@ -41,7 +41,7 @@ describe('a request without a valid key', () => {
   test('is refused with a key that was revoked', async () => {
     const other = await gateway.addAccount();
     const hash = parseApiKey(other.apiKey)?.hash ?? Buffer.alloc(0);
-    const holder = (await findKeyHolders(gateway.store, [hash])).get(hash.toString('hex'));
+    const holder = (await findKeysByHash(gateway.store, [hash])).get(hash.toString('hex'));
     await gateway.store.asSystem((tx) => revokeApiKey(tx, holder?.keyId ?? ''));
     expect((await other.call('GET', 'facility')).statusCode).toBe(401);
   });

@@ -113,7 +113,7 @@ describe('an embed token', () => {
     const { jti = '' } = decodeJwt(second);
     expect((await admin('embed-tokens', 'revoke', jti)).exitCode).toBe(0);
     expect(await read(second)).toBe(401);
-    expect((await admin('embed-tokens', 'revoke', jti)).err).toContain('revoked already');
+    expect((await admin('embed-tokens', 'revoke', jti)).err).toContain('has already been revoked');
     expect((await admin('embed-tokens', 'revoke', accountId)).exitCode).toBe(2);
   });
 });
@@ -157,13 +157,16 @@ describe('a key made by the CLI', () => {
 
 describe('what the CLI cannot do', () => {
   test.each([
-    [['keys', 'revoke', 'mdx_00000000'], 'There is no such key'],
-    [['keys', 'list', '--account', 'nonsense'], 'There is no account nonsense'],
+    [['keys', 'revoke', 'mdx_00000000'], 'Key not found'],
+    [['keys', 'list', '--account', 'nonsense'], 'Account nonsense not found'],
     [['accounts', 'create', '--name', ' '], '1 to 200 characters'],
-    [['accounts', 'create', '--name', 'X', '--sources', 'fax'], '"fax" is no source; there are: hie'],
-    [['accounts', 'create', '--name', 'X', '--frame-ancestors', 'ehr.example.org'], 'is no origin'],
-    [['accounts', 'create', '--name', 'X', '--monitoring-hours', '25-3'], 'no hours of monitoring'],
-    [['accounts', 'create', '--name', 'X', '--requests-per-minute', '-1'], '"-1" is no limit'],
+    [['accounts', 'create', '--name', 'X', '--sources', 'fax'], '"fax" is not a source; expected hie'],
+    [['accounts', 'create', '--name', 'X', '--frame-ancestors', 'ehr.example.org'], 'is not an origin'],
+    [
+      ['accounts', 'create', '--name', 'X', '--monitoring-hours', '25-3'],
+      'not a valid range of monitoring hours',
+    ],
+    [['accounts', 'create', '--name', 'X', '--requests-per-minute', '-1'], '"-1" is not a valid limit'],
   ])('%j is refused with what would be right', async (argv, message) => {
     const { exitCode, err } = await admin(...argv);
     expect(err).toContain(message);
@@ -171,9 +174,9 @@ describe('what the CLI cannot do', () => {
   });
 
   test.each([
-    [['--scopes', 'everything'], '"everything" is no scope; there are: read, write'],
-    [['--expires', 'soon'], '"soon" is no time'],
-    [['--expires', '2020-01-31'], 'has passed already'],
+    [['--scopes', 'everything'], '"everything" is not a scope; expected read, write'],
+    [['--expires', 'soon'], '"soon" is not a time'],
+    [['--expires', '2020-01-31'], 'is in the past'],
   ])('a key with %j is not made', async (options, message) => {
     const { exitCode, err } = await admin('keys', 'create', '--account', accountId, ...options);
     expect(err).toContain(message);

@@ -105,7 +105,7 @@ describe('the scopes of a key', () => {
     expect(answer.statusCode).toBe(403);
     expect(answer.json()).toMatchObject({
       name: 'FORBIDDEN',
-      detail: 'This needs an API key with the scope write; the one given has: read, webhooks-admin',
+      detail: 'This operation requires an API key with the scope write; your key has: read, webhooks-admin',
     });
     const entries = await gateway.store.asAccount(account.accountId, (tx) =>
       tx.db.selectFrom('audit_entry').selectAll().where('actor', '=', `key:${key.id}`).execute(),

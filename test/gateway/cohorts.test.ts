@@ -91,7 +91,7 @@ describe('a cohort', () => {
 
   test.each([
     [{ name: ' ' }, 'name: name is required'],
-    [{ color: 'mauve' }, /^color: color is one of red, /],
+    [{ color: 'mauve' }, /^color: color must be one of red, /],
     [{ purposeOfUse: 'research' }, /^purposeOfUse: /],
     [{ settings: { monitoring: { hie: { enabled: 'yes' } } } }, /^settings\.monitoring\.hie\.enabled: /],
     [
@@ -184,7 +184,7 @@ describe('patients of a cohort', () => {
       patientIds: [a, b, b.toUpperCase()],
     });
     expect(second.json()).toMatchObject({
-      message: '1 patient added to the cohort; 1 was in it already',
+      message: '1 patient added to the cohort; 1 was already in it',
       cohort: { size: 2 },
     });
     expect(await membersOf(id)).toEqual([a, b].sort());
@@ -209,13 +209,13 @@ describe('patients of a cohort', () => {
   test.each([
     [{}, /exactly one of patientIds and allPatients is required/],
     [{ patientIds: ids, allPatients: true }, /exactly one of patientIds and allPatients is required/],
-    [{ allPatients: false }, /^allPatients: allPatients can only be true/],
+    [{ allPatients: false }, /^allPatients: allPatients must be true/],
     [{ patientIds: ids, allPatients: false }, /^allPatients: /],
     [{ allPatients: 'true' }, /^allPatients: /],
-    [{ patientIds: [] }, 'patientIds: patientIds names at least one patient'],
-    [{ patientIds: UNKNOWN }, 'patientIds: patientIds is a list of patient ids'],
-    [{ patientIds: ['x'] }, 'patientIds[0]: expected an id in UUID form'],
-    [{ patientIds: Array(5001).fill(UNKNOWN) }, 'patientIds: patientIds names at most 5000 patients'],
+    [{ patientIds: [] }, 'patientIds: patientIds must contain at least one id'],
+    [{ patientIds: UNKNOWN }, 'patientIds: patientIds must be a list of patient ids'],
+    [{ patientIds: ['x'] }, 'patientIds[0]: expected a UUID'],
+    [{ patientIds: Array(5001).fill(UNKNOWN) }, 'patientIds: patientIds must contain at most 5000 ids'],
     [undefined, 'a JSON body is required'],
   ])('are neither added nor removed by %o', async (body, detail) => {
     const { id } = await addCohort();
@@ -291,10 +291,10 @@ describe('patients of a cohort', () => {
   });
 
   test.each([
-    ['fromItem=a&toItem=b', 'toItem: fromItem and toItem exclude each other'],
+    ['fromItem=a&toItem=b', 'toItem: fromItem and toItem cannot be used together'],
     ['fromItem=abc', /^fromItem: is not a cursor of this list/],
-    ['count=101', 'count: count is at most 100'],
-    ['sort=lastName=asc', 'sort: cannot sort by "lastName", only by id, createdAt'],
+    ['count=101', 'count: count must be at most 100'],
+    ['sort=lastName=asc', 'sort: cannot sort by "lastName"; use id, createdAt'],
   ])('are not listed by ?%s', async (query, detail) => {
     const { id } = await addCohort();
     await expectError(account.call('GET', `cohort/${id}/patient?${query}`), 400, detail);
@@ -315,7 +315,7 @@ describe('consent', () => {
     expect((await owner.call('GET', `cohort/${id}`)).json().size).toBe(0);
     const all = await owner.call('POST', `cohort/${id}/patient`, { allPatients: true });
     expect(all.json()).toMatchObject({
-      message: '1 patient added to the cohort; 1 skipped, without a treatment relationship',
+      message: '1 patient added to the cohort; 1 skipped for lack of a treatment relationship',
       cohort: { size: 1 },
       skipped: { total: 1, patientIds: [barred] },
     });
@@ -330,7 +330,11 @@ describe('consent', () => {
     const ended = await account.call('PUT', `${url}false`, undefined, { 'if-match': eTag });
     expect([ended.statusCode, ended.json()]).toEqual([
       200,
-      { id, treatmentRelationship: false, message: expect.stringContaining('in no treatment cohort') },
+      {
+        id,
+        treatmentRelationship: false,
+        message: expect.stringContaining('removed from all treatment cohorts'),
+      },
     ]);
     const cohorts = (await account.call('GET', `patient/${id}/cohort`)).json().cohorts;
     expect(cohorts.map((cohort: { id: string }) => cohort.id)).toEqual([operations.id]);

@@ -63,9 +63,13 @@ describe('starting a consolidated query', () => {
   });
 
   test.each([
-    ['resources=Foo', 'resources', '"Foo" is none of its types; a record has AdverseEvent, Al'],
-    ['resources=', 'resources', 'holds an empty name'],
-    ['dateFrom=2024-02-30', 'dateFrom', '"2024-02-30" is not a date of the form YYYY-MM-DD'],
+    [
+      'resources=Foo',
+      'resources',
+      '"Foo" is not a supported resource type; supported types are AdverseEvent, Al',
+    ],
+    ['resources=', 'resources', 'contains an empty name'],
+    ['dateFrom=2024-02-30', 'dateFrom', '"2024-02-30" is not a date in the format YYYY-MM-DD'],
     ['dateFrom=2024-03-02&dateTo=2024-03-01', 'dateTo', 'before dateFrom (2024-03-02)'],
     ['conversionType=docx', 'conversionType', 'json'],
   ])('refuses %s and says what is right, as do its neighbours', async (parameters, field, message) => {

@@ -183,7 +183,7 @@ describe('an embed token', () => {
     const answer = await withToken(token);
     expect([answer.statusCode, answer.json().detail]).toEqual([
       401,
-      'The token is not valid, or not any more',
+      'The bearer token is invalid or has expired',
     ]);
   });
 

@@ -51,7 +51,7 @@ describe('an error', () => {
       'dob',
       'firstName',
     ]);
-    expect(messages['address[0].zip']).toContain('4 digits, 5 (or ZIP+4) expected');
+    expect(messages['address[0].zip']).toContain('4 digits; expected 5 digits or ZIP+4');
     expect(detail).toContain(`address[0].zip: ${messages['address[0].zip']}`);
   });
 
@@ -62,7 +62,7 @@ describe('an error', () => {
     ];
     for (const body of texts) {
       const { statusCode, json } = await create(body);
-      expect([statusCode, json().detail]).toEqual([400, 'A text of the request contains the character NUL']);
+      expect([statusCode, json().detail]).toEqual([400, 'A text in the request contains a NUL character']);
     }
     expect((await account.call('GET', 'patient?externalId=a%00b')).statusCode).toBe(400);
   });
@@ -78,7 +78,7 @@ describe('an error', () => {
 
   test.each([
     ['a missing query parameter', () => account.call('POST', 'patient', newPerson()), 400, 'facilityId'],
-    ['an id that is none', () => account.call('GET', 'patient/42'), 400, 'expected an id in UUID form'],
+    ['an id that is none', () => account.call('GET', 'patient/42'), 400, 'expected a UUID'],
     ['broken JSON', () => create('{"firstName":'), 400, 'not valid JSON'],
     ['no body where one is needed', () => create(undefined), 400, 'a JSON body is required'],
     ['an address without an operation', () => account.call('GET', 'unknown'), 404, 'no operation'],

@@ -132,7 +132,7 @@ describe('a link', () => {
     expect((await get(url)).statusCode).toBe(200);
     pass(SECOND);
     const late = await get(url);
-    expect([late.statusCode, late.json().detail]).toEqual([410, 'This link has expired']);
+    expect([late.statusCode, late.json().detail]).toEqual([410, 'This link has expired; request a new one']);
   });
 
   test('of a notification lasts ten minutes', async () => {

@@ -63,13 +63,10 @@ describe('a facility', () => {
   });
 
   test.each([
-    ['123456789', 'npi: "123456789" has 9 digits; exactly 10 digits without separators expected'],
-    [
-      '1234567890',
-      'npi: "1234567890" is no National Provider Identifier: its check digit (Luhn) does not fit',
-    ],
-    ['123-456-7893', 'npi: "123-456-7893" has 10 digits; exactly 10 digits without separators expected'],
-    [undefined, 'npi: npi is required: 10 digits'],
+    ['123456789', 'npi: "123456789" has 9 digits; expected exactly 10 digits without separators'],
+    ['1234567890', 'npi: "1234567890" is not a valid National Provider Identifier: its check digit is wrong'],
+    ['123-456-7893', 'npi: "123-456-7893" has 10 digits; expected exactly 10 digits without separators'],
+    [undefined, 'npi: npi is required and must have 10 digits'],
   ])('is not created with the NPI %s', async (npi, detail) => {
     const answer = await account.call('POST', 'facility', clinic({ npi }));
     expect([answer.statusCode, answer.json().detail]).toEqual([400, detail]);
@@ -86,7 +83,7 @@ describe('a facility', () => {
     const answer = await account.call('PUT', `facility/${facility.id}`, clinic());
     expect([answer.statusCode, answer.json().detail]).toEqual([
       400,
-      "npi: cannot change: this facility's NPI is 1679576722",
+      'npi: cannot be changed; the NPI of this facility is 1679576722',
     ]);
   });
 

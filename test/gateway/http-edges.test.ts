@@ -41,7 +41,7 @@ describe('a method', () => {
   ])('%s that %s does not know is told which it knows', async (method, url, allow) => {
     const answer = await call(method, url);
     expect([answer.statusCode, answer.headers.allow]).toEqual([405, allow]);
-    expect(errorBodySchema.parse(answer.json()).detail).toBe(`This address answers ${allow}`);
+    expect(errorBodySchema.parse(answer.json()).detail).toBe(`This path supports only ${allow}`);
   });
 
   test('HEAD is answered as GET, without a body, and needs a key too', async () => {
@@ -62,17 +62,21 @@ describe('an address', () => {
   });
 
   test.each([
-    ['/medical/v1/unknown', 404, 'There is no operation at this address'],
-    ['/medical/v1//patient/{patient}', 404, 'There is no operation at this address'],
-    ['/Medical/v1/cohort', 404, 'There is no operation at this address'],
-    ['/medical/v2/cohort', 404, 'There is no operation at this address'],
-    ['/medical/v1/patient/%zz', 400, 'The address is not a valid URL'],
-    ['/medical/v1/patient/..%2Fcohort', 400, 'expected an id in UUID form'],
-    [`/medical/v1/patient/${'a'.repeat(300)}`, 400, 'A part of the address is too long'],
-    ['/medical/v1/patient?count=1&count=2', 400, 'count: is given 2 times, once expected'],
+    ['/medical/v1/unknown', 404, 'There is no operation at this path'],
+    ['/medical/v1//patient/{patient}', 404, 'There is no operation at this path'],
+    ['/Medical/v1/cohort', 404, 'There is no operation at this path'],
+    ['/medical/v2/cohort', 404, 'There is no operation at this path'],
+    ['/medical/v1/patient/%zz', 400, 'The URL is not valid'],
+    ['/medical/v1/patient/..%2Fcohort', 400, 'expected a UUID'],
+    [`/medical/v1/patient/${'a'.repeat(300)}`, 400, 'A path segment of the URL is too long'],
+    ['/medical/v1/patient?count=1&count=2', 400, 'count: is given 2 times; give it once'],
     ['/medical/v1/document?patientId={patient}&patientId=x', 400, 'patientId: is given 2 times'],
-    [`/medical/v1/patient?externalId=${'x'.repeat(201)}`, 400, 'externalId: has at most 200 characters'],
-    ['/medical/v1/patient?externalId=a%00b', 400, 'the character NUL'],
+    [
+      `/medical/v1/patient?externalId=${'x'.repeat(201)}`,
+      400,
+      'externalId: must have at most 200 characters',
+    ],
+    ['/medical/v1/patient?externalId=a%00b', 400, 'a NUL character'],
   ])('%s is %d', async (url, status, detail) => {
     const answer = await call('GET', url.replace('{patient}', patientId));
     expect([answer.statusCode, errorBodySchema.parse(answer.json()).status]).toEqual([status, status]);

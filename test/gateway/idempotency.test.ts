@@ -153,7 +153,7 @@ describe('an idempotency key', () => {
               created_at = now() - make_interval(secs => ${seconds})`.execute(tx.db),
       );
     await age(30);
-    expect((await create(body, key)).json().detail).toContain('still running');
+    expect((await create(body, key)).json().detail).toContain('still in progress');
     await age(90);
     expect((await create(body, key)).statusCode).toBe(200);
   });

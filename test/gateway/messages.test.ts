@@ -213,7 +213,7 @@ describe('transmission', () => {
     await simulator.admin.changePartners({ messages: { downTimes: 1 } });
     const { id } = await sent();
     await expect(runActivity(activities.transmitMessage, stepOf(id))).rejects.toMatchObject({
-      message: 'The transport partner answered 503 to POST messages',
+      message: 'The transport partner responded 503 to POST messages',
     });
     expect(await read(id)).toMatchObject({ status: 'processing' });
     expect(await runActivity(activities.transmitMessage, stepOf(id))).toEqual({ state: 'completed' });

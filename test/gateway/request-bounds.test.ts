@@ -28,7 +28,7 @@ describe('a request that is wrong many times', () => {
       const answer = await match(newPerson({ [member]: Array.from({ length: 80_000 }, () => ({})) }));
       expect(answer.statusCode).toBe(400);
       expect(answer.json().errors).toEqual([
-        { path: member, message: expect.stringMatching(/^has at most \d+ entries$/) },
+        { path: member, message: expect.stringMatching(/^must have at most \d+ entries$/) },
       ]);
     },
   );
@@ -37,7 +37,7 @@ describe('a request that is wrong many times', () => {
     const metadata = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 1]));
     const answer = await create(newPerson({ networkQuery: { sources: ['hie'], metadata } }));
     expect(answer.json().errors).toEqual([
-      { path: 'networkQuery.metadata', message: 'metadata has at most 50 entries' },
+      { path: 'networkQuery.metadata', message: 'metadata must have at most 50 entries' },
     ]);
   });
 
@@ -91,7 +91,7 @@ describe('a match', () => {
     expect((await create({ ...person, address: addresses(most, 1) })).statusCode).toBe(200);
     const refused = await create({ ...person, address: addresses(most + 1, 2) });
     const { id } = first.json();
-    const message = `patient ${id} would have ${most + 2} addresses, and a patient has at most ${most}; update the patient with those that still count`;
+    const message = `patient ${id} would have ${most + 2} addresses, but at most ${most} are allowed; update the patient with those that are still valid`;
     expect([refused.statusCode, refused.json().errors]).toEqual([400, [{ path: 'address', message }]]);
     expect((await account.call('GET', `patient/${id}`)).json().address).toHaveLength(most);
     // What is known already needs no room.

@@ -92,15 +92,15 @@ describe('a further destination', () => {
       ['patient.birth'],
       `${HOOKS}/a`,
       'types[0]',
-      /^"patient.birth" is neither a type nor, .*types are .*patient.admit/,
+      /^"patient.birth" is neither an event type nor .*types are .*patient.admit/,
     ],
-    [['birth.*'], `${HOOKS}/a`, 'types[0]', /neither a type/],
-    [['*.admit'], `${HOOKS}/a`, 'types[0]', /neither a type/],
-    [[], `${HOOKS}/a`, 'types', /^at least one type is required; "\*" means every event$/],
-    [undefined, `${HOOKS}/a`, 'types', /^types is required: a list of event types$/],
-    [['*'], 'ftp://hooks.example.org', 'url', /^url is an http or https address$/],
-    [['*'], 'https://10.0.0.7/', 'url', /^must not lead into a private network$/],
-    [['*'], 'http://hooks.example.org/', 'url', /^must be an https address$/],
+    [['birth.*'], `${HOOKS}/a`, 'types[0]', /neither an event type/],
+    [['*.admit'], `${HOOKS}/a`, 'types[0]', /neither an event type/],
+    [[], `${HOOKS}/a`, 'types', /^at least one type is required; use "\*" for all events$/],
+    [undefined, `${HOOKS}/a`, 'types', /^types is required and must be a list of event types$/],
+    [['*'], 'ftp://hooks.example.org', 'url', /^url must be an http or https URL$/],
+    [['*'], 'https://10.0.0.7/', 'url', /^must not be an address in a private network$/],
+    [['*'], 'http://hooks.example.org/', 'url', /^must be an https URL$/],
   ])('with the types %j at %s is refused', async (types, url, path, message) => {
     const answer = await create(types, url);
     expect(answer.statusCode).toBe(400);
@@ -115,7 +115,7 @@ describe('a further destination', () => {
     const answer = await create(['*']);
     expect([answer.statusCode, answer.json().detail]).toEqual([
       400,
-      'the account has 20 further destinations, which is the most; delete one first',
+      'the account already has the maximum of 20 further destinations; delete one first',
     ]);
     const { id } = (await account.call('GET', 'webhook')).json().webhooks[0];
     const empty = await account.call('PATCH', `webhook/${id}`, {});
@@ -203,14 +203,14 @@ describe('sending again', () => {
     const [main, copy] = await routesOf(message);
     await setStatus(message, 'delivered');
     await setStatus(copy?.id ?? '', 'dead');
-    expect(await retry()).toEqual({ message: 'What is undelivered is sent again', events: 1 });
+    expect(await retry()).toEqual({ message: 'All undelivered events are being resent', events: 1 });
     expect(sent).toEqual([copy?.id]);
     expect((await routesOf(message)).map(({ status, attempts }) => [status, attempts])).toEqual([
       ['delivered', 10],
       ['pending', 0],
     ]);
     await setStatus(copy?.id ?? '', 'delivered');
-    expect(await retry({})).toEqual({ message: 'Nothing is undelivered', events: 0 });
+    expect(await retry({})).toEqual({ message: 'There are no undelivered events', events: 0 });
     expect(main?.id).toBe(message);
   });
 
@@ -223,7 +223,7 @@ describe('sending again', () => {
       await setStatus(messages[minute] ?? '', 'delivered');
     }
     expect(await retry({ eventId: messages[1] })).toEqual({
-      message: 'What was asked for is sent again',
+      message: 'The selected events are being resent',
       events: 1,
     });
     expect(sent).toEqual([messages[1]]);
@@ -243,11 +243,19 @@ describe('sending again', () => {
   });
 
   test.each([
-    [{ eventId: 'x' }, 400, /eventId: expected an id in UUID form/],
-    [{ eventId: UNKNOWN, from: '2026-01-01T00:00:00Z' }, 400, /^eventId: excludes from and to$/],
-    [{ to: '2026-01-01T00:00:00Z' }, 400, /^from: is required with to$/],
-    [{ from: '2026-01-02T00:00:00Z', to: '2026-01-01T00:00:00Z' }, 400, /^to: is before from$/],
-    [{ webhookId: UNKNOWN }, 400, /^webhookId: is for events named by eventId, or by from and to$/],
+    [{ eventId: 'x' }, 400, /eventId: expected a UUID/],
+    [
+      { eventId: UNKNOWN, from: '2026-01-01T00:00:00Z' },
+      400,
+      /^eventId: cannot be used together with from or to$/,
+    ],
+    [{ to: '2026-01-01T00:00:00Z' }, 400, /^from: is required if to is given$/],
+    [
+      { from: '2026-01-02T00:00:00Z', to: '2026-01-01T00:00:00Z' },
+      400,
+      /^to: is before from; use a later time$/,
+    ],
+    [{ webhookId: UNKNOWN }, 400, /^webhookId: can only be used together with eventId or from$/],
     [{ eventId: UNKNOWN }, 404, /^Event not found$/],
     [{ from: '2026-01-01T00:00:00Z', webhookId: UNKNOWN }, 404, /^Webhook not found$/],
   ])('of %j is refused', async (body, status, detail) => {
@@ -279,11 +287,11 @@ describe('a test event', () => {
     const unset = await account.call('POST', 'settings/webhook/test');
     expect([unset.statusCode, unset.json().detail]).toEqual([
       400,
-      'no webhookUrl is set (POST /medical/v1/settings)',
+      'no webhookUrl is set; set one with POST /medical/v1/settings',
     ]);
     await account.call('POST', 'settings', { webhookUrl: `${HOOKS}/main` });
     const answer = await account.call('POST', '/settings/webhook/test');
-    expect([answer.statusCode, answer.json().message]).toEqual([200, 'A test event is on its way']);
+    expect([answer.statusCode, answer.json().message]).toEqual([200, 'A test event is being sent']);
     const named = (await account.call('POST', 'settings/webhook/test', { webhookId })).json();
     expect(committed).toEqual([answer.json().eventId, named.eventId]);
     const [main, ...others] = await routesOf(answer.json().eventId);
@@ -313,7 +321,7 @@ describe('a new key', () => {
       const long = await account.call('POST', rotate, { overlapHours: 169 });
       expect([long.statusCode, long.json().detail]).toEqual([
         400,
-        'overlapHours: overlapHours is a number from 0 to 168',
+        'overlapHours: overlapHours must be a number from 0 to 168',
       ]);
     }
     expect((await account.call('GET', `webhook/${webhook.id}`)).json().previousKeyUntil).toBeDefined();

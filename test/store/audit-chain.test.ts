@@ -155,7 +155,7 @@ describe('verifying tells the first entry that', () => {
       verified: 7,
       fault: { what: 'cut-off', position: 4, loss: { from: 4, to: 5 } },
     });
-    expect(logged.join('')).toContain('does not continue the head kept elsewhere');
+    expect(logged.join('')).toContain('does not continue the external head');
     expect((await heads.read(accountId))?.position).toBe(5);
   });
 
@@ -286,7 +286,7 @@ describe('a head kept elsewhere', () => {
       headPosition: null,
       fault: { what: 'head missing', position: 5 },
     });
-    expect(logged.join('')).toContain('the head kept elsewhere is missing');
+    expect(logged.join('')).toContain('the external audit head is missing');
     expect(await heads.read(accountId)).toBeUndefined();
   });
 
@@ -385,7 +385,7 @@ describe('the CLI', () => {
     await tamper("update audit_entry set outcome = '404' where account_id = $1 and position = 4", accountId);
     const { exitCode, out } = await run('audit', 'verify', '--account', accountId);
     expect(exitCode).toBe(3);
-    expect(out).toMatch(/NOT WHOLE: entry 4 \(id \d+\) is not the one that was written; 3 entries before/);
+    expect(out).toMatch(/FAULT: entry 4 \(id \d+\) was changed; the 3 entries before/);
   });
 
   test('accepts a loss with a name and a reason, and tells of it with exit code 0', async () => {
@@ -402,7 +402,7 @@ describe('the CLI', () => {
     expect(await run('audit', 'verify', '--account', accountId)).toMatchObject({
       exitCode: 0,
       out: expect.stringMatching(
-        /whole: 4 entries.*\n +lost: entries 4 to 5 .*written after .* by J\. Operator: restored/,
+        /verified: 4 entries.*\n +lost: entries 4 to 5 .*written after .* by J\. Operator: restored/,
       ),
     });
     const { out } = await run('audit', 'export', '--account', accountId);

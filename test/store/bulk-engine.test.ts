@@ -35,7 +35,7 @@ describe('a bulk create', () => {
     expect(result[1]).toMatchObject({ note: 'a "note",\nof two lines', patientId: '', metriportId: '' });
     expect(result[1]?.reason).toMatch(/^zip-1: "2116" has 4 digits, 5 expected/);
     expect(result[2]?.reason).toBe(
-      'dob: "1980" is not a date of the form YYYY-MM-DD; gender: expected M, F, O (known, neither M nor F) or U (unknown)',
+      'dob: "1980" is not a date in the format YYYY-MM-DD; gender: expected M, F, O (known, neither M nor F) or U (unknown)',
     );
     expect(result[3]?.patientId).toBe(result[0]?.patientId);
     expect(result[0]?.metriportId).toBe(result[0]?.patientId);

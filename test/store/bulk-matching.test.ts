@@ -87,7 +87,7 @@ describe('importing rows', () => {
       'updated',
     ]);
     expect(result[11]?.reason).toMatch(
-      /^patient [0-9a-f-]{36} would have 109 addresses, and a patient has at most 100;/,
+      /^patient [0-9a-f-]{36} would have 109 addresses, but at most 100 are allowed;/,
     );
     const [patient] = await env.patients(account.accountId);
     expect(JSON.stringify(patient).match(/ Elm /g)).toHaveLength(99);

@@ -193,18 +193,18 @@ describe('the webhookDispatcher', () => {
 
   test('gives a slow receiver up', async () => {
     const { accountId, webhookDispatcher, ...of } = await accountWith(() => undefined, {
-      answerTimeoutMs: 300,
+      responseTimeoutMs: 300,
     });
     const id = await of.event();
     webhookDispatcher.send(accountId, [id]);
     await webhookDispatcher.drain();
-    expect(await of.attempts(id)).toMatchObject([{ http_status: null, outcome: 'no answer within 0.3 s' }]);
+    expect(await of.attempts(id)).toMatchObject([{ http_status: null, outcome: 'no response within 0.3 s' }]);
   });
 
   test('takes a success for one, though its body never ends', async () => {
     const { accountId, webhookDispatcher, ...of } = await accountWith(
       (_, response) => void response.writeHead(200).write('never'),
-      { answerTimeoutMs: 500 },
+      { responseTimeoutMs: 500 },
     );
     const id = await of.event();
     webhookDispatcher.send(accountId, [id]);

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { findKeyHolders } from '../../src/exchange/accounts/api-key-store.ts';
+import { findKeysByHash } from '../../src/exchange/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import { seedDemoAccount } from '../../src/exchange/accounts/seed.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
@@ -75,7 +75,7 @@ describe('seeding', () => {
     );
     expect(rows).toEqual([{ accounts: 1, facilities: 1, keys: 1 }]);
     const hash = parseApiKey(apiKey)?.hash ?? Buffer.alloc(0);
-    const holder = (await findKeyHolders(store, [hash])).get(hash.toString('hex'));
+    const holder = (await findKeysByHash(store, [hash])).get(hash.toString('hex'));
     expect(holder?.account.settings).toEqual({
       sources: { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } },
       limits: {

@@ -6,10 +6,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import { webhookDeliveryWorkflowId } from '../../src/contract/temporal.ts';
 import { routesOf } from '../../src/exchange/platform/outbox/event-copy-store.ts';
-import { keysToSeal } from '../../src/exchange/platform/outbox/seal-keys.ts';
+import { webhookKeySealing } from '../../src/exchange/platform/outbox/seal-keys.ts';
 import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { insertDestination, rotateKey } from '../../src/exchange/webhooks/destination-store.ts';
-import { giveNewKey, requireSettingsDestination } from '../../src/exchange/webhooks/destinations.ts';
+import { requireSettingsDestination, rotateWebhookKey } from '../../src/exchange/webhooks/destinations.ts';
 import { reopenMessages } from '../../src/exchange/webhooks/replay-store.ts';
 import {
   addEvent,
@@ -204,7 +204,7 @@ test('a key in clear that is rotated is sealed as the one before, and signs unti
     );
   expect((await stored())?.key).toBe(webhookKey);
   await store.asAccount(accountId, async (tx) =>
-    giveNewKey(tx, keys, await requireSettingsDestination(tx), 1),
+    rotateWebhookKey(tx, keys, await requireSettingsDestination(tx), 1),
   );
   expect((await stored())?.previous_key).toMatch(/^sealed:/);
   webhookDispatcher.send(accountId, [await event()]);
@@ -216,7 +216,7 @@ test('a key in clear that is rotated is sealed as the one before, and signs unti
 
 test('reconcile seals a key that stands there in clear, and it goes on signing', async () => {
   const { store, accountId, webhookDispatcher, main, webhookKey, event } = await accountWithTwo();
-  const work = keysToSeal({ store, webhookKeys: keys });
+  const work = webhookKeySealing({ store, webhookKeys: keys });
   expect(await work.takeUp(1000)).toBeGreaterThan(0);
   expect(await work.takeUp(1000)).toBe(0);
   const stored = await store.asAccount(accountId, (tx) =>

@@ -6,7 +6,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { inject } from 'vitest';
 import { webhookDeliveryWorkflowId } from '../../src/contract/temporal.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
-import { createDelivery } from '../../src/exchange/platform/outbox/delivery.ts';
+import { createWebhookDelivery } from '../../src/exchange/platform/outbox/delivery.ts';
 import type { DestinationRules } from '../../src/exchange/platform/outbox/destination-guard.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createWebhookSender } from '../../src/exchange/platform/outbox/sender.ts';
@@ -61,15 +61,15 @@ export async function connectTestTemporal(): Promise<Client & { connection: Conn
 export function createDeliveries(
   store: Store,
   temporal: Client,
-  options: { destinations?: DestinationRules; answerTimeoutMs?: number } = {},
+  options: { destinations?: DestinationRules; responseTimeoutMs?: number } = {},
 ) {
   const sender = createWebhookSender({
     destinations: options.destinations ?? { allowLoopback: true },
     links: { url: (_kind, { targetId }) => `https://exchange.example.org/links/${targetId}` },
     webhookKeys: createWebhookKeys(testKeyRing()),
-    answerTimeoutMs: options.answerTimeoutMs,
+    responseTimeoutMs: options.responseTimeoutMs,
   });
-  const delivery = createDelivery({ store, sender });
+  const delivery = createWebhookDelivery({ store, sender });
   const webhookDispatcher = createWebhookDispatcher({
     store,
     delivery,

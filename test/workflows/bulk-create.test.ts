@@ -214,7 +214,7 @@ describe('steering a bulk create', () => {
     await expect(resultOf(requestId)).rejects.toThrow();
     expect(await exchange.row(requestId)).toMatchObject({
       status: 'failed',
-      reason: 'Cancelled by an operator; send the file again',
+      reason: 'An operator cancelled the request; start a new bulk create and upload the file again',
     });
   });
 });

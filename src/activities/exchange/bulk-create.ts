@@ -6,7 +6,7 @@ import {
   type BulkStepInput,
   type RowsHandled,
   type UploadCheck,
-  type UploadLook,
+  type UploadState,
 } from '../../contract/bulk-create-steps.ts';
 import type { BulkEngine } from '../../exchange/bulk-create/engine.ts';
 import {
@@ -50,7 +50,7 @@ export function createBulkActivities(deps: { store: Store; engine: BulkEngine; s
     /**
      * Checks whether the file was uploaded. Ends the request as expired when its time is over and no upload is in progress.
      */
-    async lookForUpload({ accountId, requestId }: BulkStepInput): Promise<UploadLook> {
+    async lookForUpload({ accountId, requestId }: BulkStepInput): Promise<UploadState> {
       return store.asAccount(accountId, async (tx) => {
         if (await expireUpload(tx, requestId)) return { state: 'expired' };
         const request = await readBulkRequest(tx, requestId);

@@ -1,13 +1,13 @@
 import type { Client } from '@temporalio/client';
 import { webhookDeliveryWorkflowId } from '../../contract/temporal.ts';
 import { WEBHOOK_DELIVERY_MESSAGES } from '../../contract/webhook-delivery-workflow.ts';
-import type { Delivery, DeliveryOutcome } from '../../exchange/platform/outbox/delivery.ts';
+import type { DeliveryOutcome, WebhookDelivery } from '../../exchange/platform/outbox/delivery.ts';
 import type { WebhookDispatcher } from '../../exchange/platform/outbox/webhook-dispatcher.ts';
 
 export type WebhookActivities = ReturnType<typeof createWebhookActivities>;
 
 export function createWebhookActivities(deps: {
-  delivery: Delivery;
+  delivery: WebhookDelivery;
   webhookDispatcher: Pick<WebhookDispatcher, 'resume'>;
   temporal: Client;
 }) {

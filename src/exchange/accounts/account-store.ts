@@ -4,7 +4,7 @@ import type { AccountSettings } from './tables.ts';
 
 export type Dialect = 'interface' | 'published';
 
-/** Who a request acts for, and how that account wants to be served. */
+/** An account with its dialect and settings. */
 export interface Account {
   id: string;
   dialect: Dialect;
@@ -19,7 +19,7 @@ export async function findAccount(tx: Pick<SystemTx, 'db'>, accountId: string): 
     .executeTakeFirst();
 }
 
-/** Creates the account, or leaves one of that id as it is. */
+/** Creates the account; an account that already has this id is left unchanged. */
 export async function insertAccount(
   tx: SystemTx,
   account: { id: string; name: string; dialect?: Dialect; settings: AccountSettings },
@@ -31,15 +31,15 @@ export async function insertAccount(
     .execute();
 }
 
-/** An account as its operator sees it. */
+/** An account as listed for operators. */
 export interface ListedAccount extends Account {
   name: string;
   createdAt: Date;
-  /** Neither revoked nor expired. */
+  /** Number of keys that are neither revoked nor expired. */
   activeKeys: number;
 }
 
-/** In the order in which they were created. */
+/** All accounts, in order of creation. */
 export async function listAccounts(tx: SystemTx): Promise<ListedAccount[]> {
   return tx.db
     .selectFrom('account')
@@ -53,7 +53,7 @@ export async function listAccounts(tx: SystemTx): Promise<ListedAccount[]> {
     .execute();
 }
 
-/** Holds the account until the transaction ends, so that two changes do not undo each other. */
+/** Locks the account until the transaction ends, so that concurrent changes do not overwrite each other. */
 export async function lockAccount(
   tx: SystemTx,
   accountId: string,

@@ -3,16 +3,16 @@ import type { Scope } from '../../contract/scope.ts';
 import type { Store, SystemTx } from '../platform/database/database.ts';
 import type { Account } from './account-store.ts';
 
-/** An account, found by its key; `keyId` is what the audit names. */
-export interface KeyHolder {
+/** An API key with its account. `keyId` identifies the key in the audit. */
+export interface ApiKeyOwner {
   keyId: string;
-  /** Who is not `good` may nothing. */
+  /** Only a `good` key authenticates a request. */
   state: 'good' | 'revoked' | 'expired';
   scopes: readonly Scope[];
   account: Account;
 }
 
-/** A key as its owner may see it: never the key itself, nor its hash. */
+/** A key as shown to operators: without the key itself and its hash. */
 export interface StoredKey {
   id: string;
   prefix: string;
@@ -20,39 +20,39 @@ export interface StoredKey {
   scopes: readonly Scope[];
   createdAt: Date;
   expiresAt: Date | null;
-  /** To some minutes. */
+  /** Accurate to a few minutes. */
   lastUsedAt: Date | null;
   revokedAt: Date | null;
 }
 
-/** A use is noted when the last one noted is older than that: a busy key costs one write in this time. */
-const USE_NOTED_EVERY_MS = 5 * 60_000;
+/** Minimum time between two updates of a key's last use, so that a busy key does not cause a write per request. */
+const USE_RECORDED_EVERY_MS = 5 * 60_000;
 
-/** The holders of the keys with these hashes, by hash in hex; also of keys that are revoked or have expired. */
-export async function findKeyHolders(
+/** Finds keys by hash, including revoked and expired ones. The result is keyed by the hash in hex. */
+export async function findKeysByHash(
   store: KeyStore,
   hashes: readonly Buffer[],
-): Promise<Map<string, KeyHolder>> {
+): Promise<Map<string, ApiKeyOwner>> {
   const rows = await findKnown(store, { hashes, ids: [] });
-  return new Map(rows.map((row) => [row.hash.toString('hex'), toHolder(row)]));
+  return new Map(rows.map((row) => [row.hash.toString('hex'), toOwner(row)]));
 }
 
-/** The holders of the keys with these ids, by id; also of keys that are revoked or have expired. */
-export async function findKeyHoldersById(
+/** Finds keys by id, including revoked and expired ones. The result is keyed by id. */
+export async function findKeysById(
   store: KeyStore,
   ids: readonly string[],
-): Promise<Map<string, KeyHolder>> {
+): Promise<Map<string, ApiKeyOwner>> {
   const rows = await findKnown(store, { hashes: [], ids });
-  return new Map(rows.map((row) => [row.key_id, toHolder(row)]));
+  return new Map(rows.map((row) => [row.key_id, toOwner(row)]));
 }
 
 type KeyStore = Pick<Store, 'call' | 'asSystem'>;
 
-/** As the function `known_api_keys` answers. */
+/** A row returned by the database function `known_api_keys`. */
 interface KnownKeyRow {
   key_id: string;
   hash: Buffer;
-  state: KeyHolder['state'];
+  state: ApiKeyOwner['state'];
   scopes: Scope[];
   last_used_at: Date | null;
   account_id: string;
@@ -67,36 +67,36 @@ async function findKnown(
   const rows = await store.call(
     sql<KnownKeyRow>`select * from known_api_keys(${[...hashes]}::bytea[], ${[...ids]}::uuid[])`,
   );
-  const before = Date.now() - USE_NOTED_EVERY_MS;
+  const before = Date.now() - USE_RECORDED_EVERY_MS;
   const used = rows
     .filter(({ state }) => state === 'good')
     .filter(({ last_used_at: last }) => last === null || last.getTime() < before)
     .map((row) => row.key_id);
-  if (used.length > 0) await store.asSystem((tx) => noteUse(tx, used));
+  if (used.length > 0) await store.asSystem((tx) => recordUse(tx, used));
   return rows;
 }
 
-const toHolder = ({
+const toOwner = ({
   key_id: keyId,
   state,
   scopes,
   account_id: id,
   dialect,
   settings,
-}: KnownKeyRow): KeyHolder => ({
+}: KnownKeyRow): ApiKeyOwner => ({
   ...{ keyId, state, scopes },
   account: { id, dialect, settings },
 });
 
-async function noteUse(tx: SystemTx, keyIds: readonly string[]): Promise<void> {
-  // Whom another gateway is noting just now is noted already; nobody waits for that.
+async function recordUse(tx: SystemTx, keyIds: readonly string[]): Promise<void> {
+  // Rows locked by another gateway are skipped, because it is recording the same use.
   await sql`
     update api_key set last_used_at = now() where id in (
       select id from api_key where id = any(${[...keyIds]}::uuid[]) for update skip locked
     )`.execute(tx.db);
 }
 
-/** Stores a key by its hash; a key that is known stays as it is. Without scopes it may do everything. */
+/** Stores a key by its hash; a known key is left unchanged. Without `scopes` the key has all of them. */
 export async function insertApiKey(
   tx: SystemTx,
   key: {
@@ -124,7 +124,7 @@ export async function insertApiKey(
     .execute();
 }
 
-/** Newest first. */
+/** The account's keys, newest first. */
 export async function listApiKeys(tx: SystemTx, accountId: string): Promise<StoredKey[]> {
   return tx.db
     .selectFrom('api_key')
@@ -137,7 +137,7 @@ export async function listApiKeys(tx: SystemTx, accountId: string): Promise<Stor
     .execute();
 }
 
-/** The key of this id, or those of this prefix. */
+/** The key with this id, or up to two with this prefix. */
 export async function findApiKeys(
   tx: SystemTx,
   idOrPrefix: string,
@@ -150,7 +150,7 @@ export async function findApiKeys(
     .execute();
 }
 
-/** In force for every request that comes after the commit. False when the key is unknown or was revoked before. */
+/** Revokes a key, effective with the commit. Returns false if the key is unknown or already revoked. */
 export async function revokeApiKey(tx: SystemTx, keyId: string): Promise<boolean> {
   const { numUpdatedRows } = await tx.db
     .updateTable('api_key')

@@ -2,45 +2,45 @@ import { LRUCache } from 'lru-cache';
 import { BatchedLookUp, LookUpsFullError } from '../../lib/batched-look-up.ts';
 import type { Store } from '../platform/database/database.ts';
 import { OverloadError } from '../platform/errors.ts';
-import { findKeyHolders, findKeyHoldersById, type KeyHolder } from './api-key-store.ts';
+import { type ApiKeyOwner, findKeysByHash, findKeysById } from './api-key-store.ts';
 
-/** Tells what a key is at this moment. Nothing is cached: a revocation is in force with its commit. */
+/** Looks up the current state of API keys. Nothing is cached, so a revocation takes effect with its commit. */
 export interface KeyCheck {
   /**
-   * By the SHA-256 of the key; none when it is unknown. Its state may be that it is good no more. Throws OverloadError when
-   * too many unknown keys are being tried.
+   * Finds a key by its SHA-256 hash, including revoked and expired keys; undefined if it is unknown. Throws OverloadError if
+   * too many unknown keys are being checked.
    */
-  byHash(hash: Buffer): Promise<KeyHolder | undefined>;
-  /** For what lives only as long as the key that made it (embed tokens): none when that is not good any more. */
-  byId(keyId: string): Promise<KeyHolder | undefined>;
+  byHash(hash: Buffer): Promise<ApiKeyOwner | undefined>;
+  /** Finds a key by id; undefined unless it is good. For embed tokens, which are valid only as long as their key. */
+  byId(keyId: string): Promise<ApiKeyOwner | undefined>;
 }
 
-/** A key that was good is looked up with others that were, and never waits behind keys that strangers try out. */
+/** Keys that were good recently are looked up separately, so that they never wait behind a flood of unknown keys. */
 const GOOD_LATELY = { ttl: 60 * 60_000, max: 10_000 };
 const UNPROVEN_MAX = { atOnce: 100, waiting: 1_000 };
 
-/** One for a gateway: requests at the same time share a look-up. */
+/** Creates the key check of a gateway. Concurrent requests share a look-up. */
 export function createKeyCheck(store: Pick<Store, 'call' | 'asSystem'>): KeyCheck {
   const find = (hashes: string[]) =>
-    findKeyHolders(
+    findKeysByHash(
       store,
       hashes.map((hash) => Buffer.from(hash, 'hex')),
     );
   const goodLately = new LRUCache<string, true>(GOOD_LATELY);
   const proven = new BatchedLookUp(find);
   const unproven = new BatchedLookUp(find, UNPROVEN_MAX);
-  const byId = new BatchedLookUp((keyIds) => findKeyHoldersById(store, keyIds));
+  const byId = new BatchedLookUp((keyIds) => findKeysById(store, keyIds));
   return {
     async byHash(hash) {
       const key = hash.toString('hex');
       const lookUp = goodLately.get(key) === true ? proven : unproven;
-      const holder = await lookUp.get(key).catch(asOverload);
-      if (holder?.state === 'good') goodLately.set(key, true);
-      return holder;
+      const owner = await lookUp.get(key).catch(asOverload);
+      if (owner?.state === 'good') goodLately.set(key, true);
+      return owner;
     },
     async byId(keyId) {
-      const holder = await byId.get(keyId).catch(asOverload);
-      return holder?.state === 'good' ? holder : undefined;
+      const owner = await byId.get(keyId).catch(asOverload);
+      return owner?.state === 'good' ? owner : undefined;
     },
   };
 }

@@ -14,12 +14,12 @@ export interface SeededAccount {
   webhookKey: string;
 }
 
-/** Ids derived from these names are the same on every machine, so that seeding twice is seeding once. */
+/** Namespace of the derived ids, which are the same on every machine, so that seeding is idempotent. */
 const SEED_NAMESPACE = '6f1d3f9c-2f0a-4f0e-9a51-7a2c6a3f6b10';
 export const DEMO_ACCOUNT_ID = uuidv5('demo-account', SEED_NAMESPACE);
 const FACILITY_ID = uuidv5('demo-facility', SEED_NAMESPACE);
 
-/** A hundred times the usual limits, for demos and benchmarks (interface-decisions.md, Limits). */
+/** A hundred times the default limits, for demos and benchmarks. */
 const LIMITS = {
   requestsPerMinute: 120_000,
   networkQueriesPerMinute: 12_000,
@@ -27,9 +27,9 @@ const LIMITS = {
 };
 
 /**
- * The embedded stack's account: one facility, all three sources, one API key (interface-decisions.md, Seeded data).
- * May run on every start; a key that is not known yet is added. With a `webhookUrl` webhooks go there, signed with
- * `webhookKey` if that is given.
+ * Creates the demo account with one facility, all three sources and an API key. Idempotent; a key that is not known yet is
+ * added. With `webhookUrl`, sets the webhook destination, and its key to `webhookKey` if that is given. Throws if `apiKey` is
+ * not an API key.
  */
 export async function seedDemoAccount(
   store: Store,
@@ -37,12 +37,13 @@ export async function seedDemoAccount(
     apiKey: string;
     webhookUrl?: string;
     webhookKey?: string;
-    /** Seals the key; without, it stands in clear until `reconcile` seals it, and is answered as it stands. */
+    /** Encrypts the webhook key; without it, the key is stored in clear text until `reconcile` encrypts it. */
     webhookKeys?: WebhookKeys;
   },
 ): Promise<SeededAccount> {
   const key = parseApiKey(options.apiKey);
-  if (key === undefined) throw new Error('the demo key is not an API key; generate it with generateApiKey()');
+  if (key === undefined)
+    throw new Error('SEED_API_KEY is not an API key; generate one with: npm run secrets');
   const enabled = { enabled: true };
   await store.asSystem(async (tx) => {
     await insertAccount(tx, {

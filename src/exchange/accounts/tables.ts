@@ -1,7 +1,7 @@
 import type { Generated } from 'kysely';
 import type { SourceType } from '../../contract/primitives.ts';
 import type { Scope } from '../../contract/scope.ts';
-import type { DefaultJson, Instant } from '../platform/database/columns.ts';
+import type { DefaultJsonColumn, Instant } from '../platform/database/columns.ts';
 
 export interface AccountTables {
   account: AccountTable;
@@ -16,11 +16,11 @@ export interface AccountSettings {
     consolidatedQueriesPerMinute?: number;
     messagesPerMinute?: number;
   };
-  /** Sources that the queries after a bulk create ask; default hie. */
+  /** Sources of the queries that follow a bulk create; default hie. */
   bulk?: { sources?: SourceType[] };
-  /** When scheduled monitoring may run: hours of the day in an IANA time zone; default 1 to 5 in America/New_York. */
+  /** When scheduled monitoring may start: hours of the day in an IANA time zone; default 1 to 5 in America/New_York. */
   monitoring?: { timeZone?: string; fromHour?: number; toHour?: number };
-  /** Direct addresses, in lower case, at which the account receives messages; by XDR it does at its facilities' OIDs. */
+  /** Direct addresses of the account, in lower case, for inbound messages; XDR messages are addressed to facility OIDs. */
   messages?: { directAddresses?: string[] };
   /** Origins whose pages may embed the patient view; default none. */
   embed?: { frameAncestors?: string[] };
@@ -30,7 +30,7 @@ interface AccountTable {
   id: string;
   name: string;
   dialect: Generated<'interface' | 'published'>;
-  settings: DefaultJson<AccountSettings>;
+  settings: DefaultJsonColumn<AccountSettings>;
   created_at: Instant;
 }
 

@@ -2,7 +2,7 @@ import { SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
 import type { AccountSettings } from '../accounts/tables.ts';
 import { AdminError } from './command.ts';
 
-/** The options of `accounts create` and `accounts set`, as commander gives them. */
+/** Options of `accounts create` and `accounts set`, as parsed by commander. */
 export interface SettingOptions {
   /** Names separated by commas, or `none`. */
   sources?: string;
@@ -11,7 +11,7 @@ export interface SettingOptions {
   networkQueriesPerMinute?: string;
   consolidatedQueriesPerMinute?: string;
   messagesPerMinute?: string;
-  /** `1-5`: from one hour of the day to another, `22-4` on the next day. */
+  /** Hours of the day, such as `1-5`, or `22-4` across midnight. */
   monitoringHours?: string;
   monitoringTimeZone?: string;
   /** Origins separated by commas, or `none`. */
@@ -20,7 +20,7 @@ export interface SettingOptions {
 
 const PER_MINUTE_MAX = 1_000_000;
 
-/** The settings with what the options name changed, and everything else kept. Throws AdminError. */
+/** Returns the settings with the given options applied. Throws AdminError for an invalid option. */
 export function changedSettings(settings: AccountSettings, options: SettingOptions): AccountSettings {
   const limits = {
     ...limit('requestsPerMinute', options.requestsPerMinute),
@@ -55,7 +55,9 @@ function sourceList(text: string): SourceType[] {
   return words(text).map((word) => {
     const source = SOURCE_TYPES.find((type) => type === word);
     if (source === undefined)
-      throw new AdminError(`"${word}" is no source; there are: ${SOURCE_TYPES.join(', ')} (or none)`);
+      throw new AdminError(
+        `"${word}" is not a source; expected ${SOURCE_TYPES.join(', ')}, separated by commas, or none`,
+      );
     return source;
   });
 }
@@ -69,7 +71,9 @@ function limit(name: string, text: string | undefined): Record<string, number> {
   if (text === undefined) return {};
   const value = Number(text);
   if (!Number.isInteger(value) || value < 1 || value > PER_MINUTE_MAX)
-    throw new AdminError(`"${text}" is no limit: a whole number from 1 to ${PER_MINUTE_MAX} a minute`);
+    throw new AdminError(
+      `"${text}" is not a valid limit; expected a whole number per minute, from 1 to ${PER_MINUTE_MAX}`,
+    );
   return { [name]: value };
 }
 
@@ -78,7 +82,9 @@ function hours(text: string | undefined): { fromHour?: number; toHour?: number }
   const [, from, to] = /^(\d{1,2})-(\d{1,2})$/.exec(text) ?? [];
   const [fromHour, toHour] = [Number(from), Number(to)];
   if (fromHour <= 23 && toHour <= 24) return { fromHour, toHour };
-  throw new AdminError(`"${text}" are no hours of monitoring: two hours of the day, as in 1-5 or 22-4`);
+  throw new AdminError(
+    `"${text}" is not a valid range of monitoring hours; expected two hours of the day, such as 1-5 or 22-4`,
+  );
 }
 
 function timeZone(name: string | undefined): { timeZone?: string } {
@@ -86,7 +92,7 @@ function timeZone(name: string | undefined): { timeZone?: string } {
   try {
     return { timeZone: new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone };
   } catch {
-    throw new AdminError(`"${name}" is no time zone; one is America/New_York`);
+    throw new AdminError(`"${name}" is not a time zone; expected an IANA name such as America/New_York`);
   }
 }
 
@@ -95,7 +101,7 @@ function origins(text: string): string[] {
     const url = URL.canParse(word) ? new URL(word) : undefined;
     const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
     if (url === undefined || !isWeb || url.origin !== word.replace(/\/$/, ''))
-      throw new AdminError(`"${word}" is no origin; one is https://ehr.example.org`);
+      throw new AdminError(`"${word}" is not an origin; expected one such as https://ehr.example.org`);
     return url.origin;
   });
 }

@@ -16,7 +16,7 @@ export interface AccountOptions extends SettingOptions {
   dialect?: Dialect;
 }
 
-/** All of the sources unless told otherwise. */
+/** `accounts create`. All sources are enabled by default. */
 export async function createAccountCommand(
   { store }: AdminTarget,
   { name = '', dialect, ...options }: AccountOptions,
@@ -29,7 +29,7 @@ export async function createAccountCommand(
   });
   return {
     document: { account: { id, name: name.trim(), dialect: dialect ?? 'interface', settings } },
-    lines: [`Account ${id} is there. Its first key: npm run admin -- keys create --account ${id}`],
+    lines: [`Created account ${id}. Create its first key with: npm run admin -- keys create --account ${id}`],
   };
 }
 
@@ -53,7 +53,7 @@ export async function listAccountsCommand({ store }: AdminTarget): Promise<Admin
   };
 }
 
-/** In force for keys at once, for our orchestrator's own tokens within five seconds. */
+/** `accounts set`. Takes effect immediately for API keys, and within five seconds for tokens of our orchestrator. */
 export async function changeAccountCommand(
   { store }: AdminTarget,
   accountId: string,
@@ -77,7 +77,7 @@ export async function changeAccountCommand(
   };
 }
 
-/** Throws AdminError when there is no such account. */
+/** Throws AdminError if the account does not exist. */
 export async function requireAccount(tx: SystemTx, accountId: string): Promise<void> {
   if ((await lockAccount(tx, accountId)) === undefined) throw noAccount(accountId);
 }
@@ -93,10 +93,10 @@ export const auditAdmin = (
   );
 
 const noAccount = (accountId: string): AdminError =>
-  new AdminError(`There is no account ${accountId}; see: npm run admin -- accounts list`);
+  new AdminError(`Account ${accountId} not found; list all accounts with: npm run admin -- accounts list`);
 
 function checkedName(name: string): string {
   const trimmed = name.trim();
   if (trimmed.length >= 1 && trimmed.length <= 200) return trimmed;
-  throw new AdminError('An account has a name of 1 to 200 characters: --name "Harborview"');
+  throw new AdminError('--name must have 1 to 200 characters, such as --name "Harborview"');
 }

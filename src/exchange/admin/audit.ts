@@ -12,21 +12,21 @@ import { AdminError, type AdminResult, type AdminTarget, shortTime } from './com
 
 export interface ExportOptions {
   account: string;
-  /** ISO 8601, included. */
+  /** ISO 8601, inclusive. */
   from?: string;
-  /** ISO 8601, not included. */
+  /** ISO 8601, exclusive. */
   to?: string;
-  /** A file that is not there yet; none: stdout. */
+  /** Path of a new file; default stdout. */
   out?: string;
 }
 
 const PAGE = 1_000;
-/** Characters of what an operator says. */
-const SAID_MAX = 500;
-/** Entries are sealed within a minute; later than this nobody seals. */
+/** Maximum length of an operator's statement. */
+const STATEMENT_LENGTH_MAX = 500;
+/** Entries are normally sealed within a minute; if it takes longer than this, sealing is not running. */
 const SEALED_WITHIN_MS = 10 * 60_000;
 
-/** NDJSON of FHIR AuditEvents, oldest first. */
+/** `audit export`: NDJSON of FHIR AuditEvents, oldest first. */
 export async function exportAuditCommand(
   { store }: AdminTarget,
   { account, from, to, out }: ExportOptions,
@@ -39,14 +39,14 @@ export async function exportAuditCommand(
   return { document: { path: out, entries }, lines: [`${entries} entries in ${out}`] };
 }
 
-/** Every account's chain, or one's; fails with the first thing that is wrong in each. */
+/** `audit verify`: verifies the chains of all accounts, or of one. Reports the first fault of each. */
 export async function verifyAuditCommand(
   { store, openAudit }: AdminTarget,
   accountId: string | undefined,
 ): Promise<AdminResult> {
   const { chain, heads } = await openAudit();
   const reports: ChainReport[] = [];
-  for (const id of await audited(store, heads, accountId))
+  for (const id of await auditedAccounts(store, heads, accountId))
     reports.push(await verifyChain({ store, chain, heads }, id));
   return {
     document: { reports },
@@ -55,8 +55,8 @@ export async function verifyAuditCommand(
   };
 }
 
-/** Accounts of which there is a chain, or a head kept elsewhere; this one, when one is named. */
-async function audited(
+/** Ids of accounts that exist or have an external head; with `accountId`, only that one. Throws AdminError if there is none. */
+async function auditedAccounts(
   store: Store,
   heads: AuditHeads | undefined,
   accountId: string | undefined,
@@ -66,7 +66,8 @@ async function audited(
   const accountIds = [...new Set([...known, ...kept])].filter(
     (id) => accountId === undefined || id === accountId,
   );
-  if (accountIds.length === 0) throw new AdminError('There is no such account');
+  if (accountIds.length === 0)
+    throw new AdminError('Account not found; list all accounts with: npm run admin -- accounts list');
   return accountIds;
 }
 
@@ -77,40 +78,42 @@ export interface AcceptLossOptions {
   reason: string;
 }
 
-/** After a restore from a backup: what is cut off at the end of one chain, or of all, is said to be lost. */
+/** `audit accept-loss`: after a restore from a backup, accepts the entries missing at the end of one chain, or of all, as lost. */
 export async function acceptLossCommand(
   { store, openAudit }: AdminTarget,
   { account, all, by, reason }: AcceptLossOptions,
 ): Promise<AdminResult> {
-  if ((account === undefined) === (all !== true))
-    throw new AdminError('Name the account (--account), or say --all');
-  const said = { by, reason };
-  for (const [option, text] of Object.entries(said))
-    if (text.trim().length === 0 || text.length > SAID_MAX)
-      throw new AdminError(`--${option} takes 1 to ${SAID_MAX} characters, and nothing about a patient`);
+  if ((account === undefined) === (all !== true)) throw new AdminError('Give either --account <id> or --all');
+  const statement = { by, reason };
+  for (const [option, text] of Object.entries(statement))
+    if (text.trim().length === 0 || text.length > STATEMENT_LENGTH_MAX)
+      throw new AdminError(
+        `--${option} must have 1 to ${STATEMENT_LENGTH_MAX} characters and must not contain patient data`,
+      );
   const { chain, heads } = await openAudit();
-  if (heads === undefined) throw new AdminError('AUDIT_HEADS is not set: no head is kept elsewhere');
+  if (heads === undefined)
+    throw new AdminError('AUDIT_HEADS is not set, so there are no external heads that could prove a loss');
   const accepted: ({ accountId: string } & Loss)[] = [];
   const renewed: { accountId: string; position: number }[] = [];
   const refused: ({ accountId: string } & ChainFault)[] = [];
-  for (const accountId of await audited(store, heads, account)) {
-    const done = await acceptLoss({ store, chain, heads }, accountId, said);
+  for (const accountId of await auditedAccounts(store, heads, account)) {
+    const done = await acceptLoss({ store, chain, heads }, accountId, statement);
     if (done.kind === 'accepted') accepted.push({ accountId, ...done.loss });
     if (done.kind === 'head renewed') renewed.push({ accountId, position: done.position });
     if (done.kind === 'refused') refused.push({ accountId, ...done.fault });
   }
   if (accepted.length + renewed.length + refused.length === 0)
-    throw new AdminError('The audit is whole: nothing is lost');
+    throw new AdminError('The audit has no fault, so there is no loss to accept');
   return {
     document: { accepted, renewed, refused },
     lines: [
       ...accepted.map((loss) => `${loss.accountId}  accepted as lost: ${describeLoss(loss)}`),
       ...renewed.map(
-        ({ accountId, position }) =>
-          `${accountId}  the head kept elsewhere begins anew after entry ${position}`,
+        ({ accountId, position }) => `${accountId}  external head renewed after entry ${position}`,
       ),
       ...refused.map(
-        (fault) => `${fault.accountId}  NOT ACCEPTED: ${FAULTS[fault.what](fault)}; no restore does that`,
+        (fault) =>
+          `${fault.accountId}  NOT ACCEPTED: ${FAULTS[fault.what](fault)}; a restore cannot cause this`,
       ),
     ],
     failed: refused.length > 0,
@@ -120,51 +123,55 @@ export async function acceptLossCommand(
 const describeLoss = ({ from, to, sealedAt, keptUntil }: Loss): string => {
   const entries = to > from ? `entries ${from} to ${to}` : `entry ${from}`;
   const since = keptUntil === undefined ? '' : ` written after ${shortTime(new Date(keptUntil))},`;
-  return `${entries} and what came behind,${since} the last known sealed ${shortTime(new Date(sealedAt))}`;
+  return `${entries} and any later ones,${since} the last known sealed ${shortTime(new Date(sealedAt))}`;
 };
 
 const describeAccepted = (loss: AcceptedLoss): string =>
   `  lost: ${describeLoss(loss)}; accepted ${shortTime(new Date(loss.at))} by ${loss.by}: ${loss.reason}`;
 
 const describeRenewed = ({ position, at, by, reason }: RenewedHead): string =>
-  `  head kept elsewhere: missing, begun anew after entry ${position} ${shortTime(new Date(at))} by ${by}: ${reason}`;
+  `  external head: was missing, renewed after entry ${position} ${shortTime(new Date(at))} by ${by}: ${reason}`;
 
 function describe(report: ChainReport): string[] {
   const { accountId, verified, unsealed, oldestUnsealedAt, headPosition, fault } = report;
   const before =
     fault?.loss === undefined
-      ? `${verified} entries before it are as they were written`
-      : `the ${verified} entries that are there are as they were written`;
+      ? `the ${verified} entries before it are unchanged`
+      : `the ${verified} remaining entries are unchanged`;
   const open = unsealed === 0 ? '' : `, ${unsealed} not sealed yet`;
-  const elsewhere =
-    headPosition === null ? 'no head kept elsewhere: the end is not vouched for' : `head at ${headPosition}`;
+  const head =
+    headPosition === null
+      ? 'no external head: missing entries at the end would not be noticed'
+      : `head at ${headPosition}`;
   const isLate = oldestUnsealedAt !== null && Date.now() - oldestUnsealedAt.getTime() > SEALED_WITHIN_MS;
   return [
     fault === undefined
-      ? `${accountId}  whole: ${verified} entries${open} (${elsewhere})`
-      : `${accountId}  NOT WHOLE: ${FAULTS[fault.what](fault)}; ${before}`,
+      ? `${accountId}  verified: ${verified} entries${open} (${head})`
+      : `${accountId}  FAULT: ${FAULTS[fault.what](fault)}; ${before}`,
     ...report.losses.map(describeAccepted),
     ...report.renewedHeads.map(describeRenewed),
     ...(isLate
-      ? [`  since ${shortTime(oldestUnsealedAt)} nothing is sealed: does a worker run, and reconcile?`]
+      ? [
+          `  nothing has been sealed since ${shortTime(oldestUnsealedAt)}; check that a worker is running and that the schedule reconcile is not paused`,
+        ]
       : []),
   ];
 }
 
 const FAULTS: Readonly<Record<ChainFault['what'], (fault: ChainFault) => string>> = {
-  changed: ({ position, entryId }) => `entry ${position} (id ${entryId}) is not the one that was written`,
-  removed: ({ position }) => `entry ${position} is gone`,
+  changed: ({ position, entryId }) => `entry ${position} (id ${entryId}) was changed`,
+  removed: ({ position }) => `entry ${position} was removed`,
   'cut-off': ({ position, loss }) =>
     loss === undefined
-      ? `from entry ${position} on the end is cut off`
-      : `${describeLoss(loss)}, are cut off; if a backup was restored: audit accept-loss`,
-  'head not ours': () => 'the head kept elsewhere was not signed with this key',
+      ? `the entries from ${position} on are missing`
+      : `${describeLoss(loss)}, are missing; if a backup was restored, use: audit accept-loss`,
+  'head not ours': () => 'the external head was not signed with AUDIT_KEY',
   'head missing': ({ position }) =>
-    `the head kept elsewhere is missing, so an end from entry ${position} on may be cut off; if AUDIT_HEADS is new, or its ` +
-    'folder was lost: audit accept-loss',
+    `the external head is missing, so entries from ${position} on may be missing; if AUDIT_HEADS is new, or its folder ` +
+    'was lost, use: audit accept-loss',
 };
 
-/** Lines of some entries at a time. */
+/** The entries as lines of NDJSON, page by page. */
 async function* auditPages(
   store: Store,
   accountId: string,
@@ -184,11 +191,13 @@ async function* joined(pages: AsyncIterable<string[]>): AsyncGenerator<string> {
   for await (const lines of pages) yield lines.join('');
 }
 
-/** Of its owner only. Answers the count of lines. Throws AdminError when the file is there. */
+/** Writes a new file, readable by its owner only. Returns the number of lines. Throws AdminError if the file exists. */
 async function writeNew(path: string, pages: AsyncIterable<string[]>): Promise<number> {
   const file = await open(path, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
     throw new AdminError(
-      error.code === 'EEXIST' ? `${path} is there already` : `${path} cannot be written (${error.code})`,
+      error.code === 'EEXIST'
+        ? `${path} already exists; choose another file`
+        : `${path} cannot be written (${error.code})`,
     );
   });
   let count = 0;
@@ -207,5 +216,7 @@ function parseTime(option: string, text: string | undefined): Date | undefined {
   if (text === undefined) return undefined;
   const time = /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text) ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(time)) return new Date(time);
-  throw new AdminError(`${option} "${text}" is no time: 2026-11-21 (UTC) or 2026-11-21T12:00:00Z`);
+  throw new AdminError(
+    `${option} "${text}" is not a time; expected 2026-11-21 (UTC) or 2026-11-21T12:00:00Z`,
+  );
 }

@@ -2,32 +2,33 @@ import type { AuditChain } from '../platform/audit/chain.ts';
 import type { AuditHeads } from '../platform/audit/heads.ts';
 import type { Store } from '../platform/database/database.ts';
 
-/** What a command leaves behind: lines or a table for people, a document for programs. */
+/** Result of a command: lines or a table for people, and a JSON document for programs. */
 export interface AdminResult {
-  /** What programs get with `--json`. */
+  /** Output with `--json`. */
   document: Readonly<Record<string, unknown>>;
   lines?: readonly string[];
   table?: { head: readonly string[]; rows: readonly (readonly string[])[] };
-  /** Written as it comes, whatever else is asked for: NDJSON. */
+  /** NDJSON, written to stdout instead of everything else. */
   stream?: AsyncIterable<string>;
-  /** The command did its work, and what it found is bad: the process ends with 3. */
+  /** The command succeeded but found a fault; the exit code is 3. */
   failed?: boolean;
 }
 
-/** Where the commands work. */
+/** The database and audit storage that the commands work on. */
 export interface AdminTarget {
   store: Store;
-  /** Key and place of the audit's chains; throws ConfigError when they are not given. */
+  /** Opens the audit chain and external heads. Throws ConfigError if they are not configured. */
   openAudit(): Promise<{ chain: AuditChain; heads?: AuditHeads }>;
 }
 
-/** What was asked for makes no sense, or is not there. The message says what would be right. */
+/** Invalid options, or an object that does not exist. The message states what to do. */
 export class AdminError extends Error {
   override readonly name = 'AdminError';
 }
 
-/** How the audit names whoever uses the CLI: there are no users but the machine's. */
+/** Actor of audit entries of the CLI, which has no users of its own. */
 export const ADMIN_ACTOR = 'admin';
 
+/** UTC, to the minute. */
 export const shortTime = (time: Date | null): string =>
   time === null ? '–' : `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`;

@@ -5,7 +5,7 @@ import { findAuditedEmbedToken } from '../platform/audit/audit-store.ts';
 import { auditAdmin } from './accounts.ts';
 import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
 
-/** By the token itself, or by its id, as the audit names it (`embed:<id>`). Others of the same key stay good. */
+/** Revokes an embed token, given itself or its id from the audit (`embed:<id>`). Other tokens of the same key stay valid. */
 export async function revokeEmbedTokenCommand(
   { store }: AdminTarget,
   tokenOrId: string,
@@ -14,16 +14,16 @@ export async function revokeEmbedTokenCommand(
   await store.asSystem(async (tx) => {
     const made = await findAuditedEmbedToken(tx, id);
     if (made === undefined)
-      throw new AdminError('There is no such embed token. Give the token, or its id: the audit has it');
+      throw new AdminError('Embed token not found; give the token, or its id from the audit');
     const { accountId, at } = made;
     const expiresAt = new Date(at.getTime() + EMBED_TOKEN_SECONDS_MAX * 1000);
     if (!(await revokeEmbedToken(tx, { tokenId: id, accountId, expiresAt })))
-      throw new AdminError(`The embed token ${id} is revoked already`);
+      throw new AdminError(`The embed token ${id} has already been revoked`);
     await auditAdmin(tx, accountId, 'revokeEmbedToken', id);
   });
   return {
     document: { id, revoked: true },
-    lines: [`The embed token ${id} is revoked, from this moment on.`],
+    lines: [`Revoked the embed token ${id}. It is invalid from now on.`],
   };
 }
 
@@ -31,6 +31,6 @@ function idIn(token: string): string {
   try {
     return decodeJwt(token).jti ?? '';
   } catch {
-    throw new AdminError('This is no embed token');
+    throw new AdminError('The text is not an embed token; give the token, or its id from the audit');
   }
 }

@@ -18,7 +18,7 @@ export interface CreateFacilityOptions {
   zip: string;
 }
 
-/** By the rules of "create facility". */
+/** `facilities create`, with the same validation as the API operation "create facility". */
 export async function createFacilityCommand(
   { store }: AdminTarget,
   { account: accountId, name, npi, tin, ...address }: CreateFacilityOptions,
@@ -38,7 +38,7 @@ export async function createFacilityCommand(
     await auditAdmin(tx, accountId, 'createFacility', made.id);
     return made;
   });
-  return { document: { facility }, lines: [`Facility ${facility.id} (${facility.name}) is there.`] };
+  return { document: { facility }, lines: [`Created facility ${facility.id} (${facility.name}).`] };
 }
 
 export async function listFacilitiesCommand({ store }: AdminTarget, accountId: string): Promise<AdminResult> {

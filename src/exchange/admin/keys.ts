@@ -16,20 +16,20 @@ export interface CreateKeyOptions {
   label?: string;
   /** Separated by commas. */
   scopes: string;
-  /** `90d`, or a day or time of ISO 8601. */
+  /** `90d`, or an ISO 8601 date or time. */
   expires?: string;
 }
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** The key is in the answer and nowhere else: only its hash is stored. An account may have any number of keys. */
+/** `keys create`. The key is only in the output; only its hash is stored. An account may have any number of keys. */
 export async function createKeyCommand(
   { store }: AdminTarget,
   { account: accountId, label, scopes, expires }: CreateKeyOptions,
 ): Promise<AdminResult> {
   const [id, key] = [uuidv7(), generateApiKey()];
   const parts = parseApiKey(key);
-  if (parts === undefined) throw new Error('made a key that is none');
+  if (parts === undefined) throw new Error('generateApiKey returned an invalid key');
   const granted = parseScopes(scopes);
   const expiresAt = expires === undefined ? undefined : parseExpiry(expires);
   await store.asSystem(async (tx) => {
@@ -39,7 +39,7 @@ export async function createKeyCommand(
   });
   return {
     document: { key, id, prefix: parts.prefix, accountId, scopes: granted, expiresAt },
-    lines: [key, '', 'Keep it now: it is not stored and cannot be shown again.'],
+    lines: [key, '', 'Save the key now: it is not stored and cannot be shown again.'],
   };
 }
 
@@ -66,22 +66,23 @@ export async function listKeysCommand({ store }: AdminTarget, accountId: string)
   };
 }
 
-/** By id, or by the prefix that stands before the second `_` of the key. Embed tokens that it made die with it. */
+/** `keys revoke`, by id or prefix (the part before the second `_`). Embed tokens created with the key become invalid too. */
 export async function revokeKeyCommand({ store }: AdminTarget, idOrPrefix: string): Promise<AdminResult> {
   const { prefix, id } = await store.asSystem(async (tx) => {
     const [key, another] = await findApiKeys(tx, idOrPrefix);
     if (key === undefined)
       throw new AdminError(
-        'There is no such key. Give its id, or its prefix (mdx_ and eight characters): npm run admin -- keys list',
+        'Key not found; give its id or prefix (mdx_ and eight characters), as listed by: npm run admin -- keys list',
       );
-    if (another !== undefined) throw new AdminError('Several keys have this prefix: give the id');
-    if (!(await revokeApiKey(tx, key.id))) throw new AdminError(`The key ${key.prefix} is revoked already`);
+    if (another !== undefined) throw new AdminError('Several keys have this prefix; give the id instead');
+    if (!(await revokeApiKey(tx, key.id)))
+      throw new AdminError(`The key ${key.prefix} has already been revoked`);
     await auditAdmin(tx, key.accountId, 'revokeKey', key.id);
     return key;
   });
   return {
     document: { id, prefix, revoked: true },
-    lines: [`The key ${prefix} is revoked, from this moment on.`],
+    lines: [`Revoked the key ${prefix}. It is invalid from now on.`],
   };
 }
 
@@ -94,7 +95,7 @@ function parseScopes(text: string): Scope[] {
   const scopes = text.split(',').map((word) => {
     const scope = SCOPES.find((known) => known === word.trim());
     if (scope === undefined)
-      throw new AdminError(`"${word.trim()}" is no scope; there are: ${SCOPES.join(', ')}`);
+      throw new AdminError(`"${word.trim()}" is not a scope; expected ${SCOPES.join(', ')}`);
     return scope;
   });
   return [...new Set(scopes)];
@@ -111,7 +112,7 @@ function parseExpiry(text: string): Date {
   if (time > Date.now()) return new Date(time);
   throw new AdminError(
     Number.isNaN(time)
-      ? `"${text}" is no time: 90d, 2027-01-31 (UTC) or 2027-01-31T12:00:00Z`
-      : `${text} has passed already`,
+      ? `"${text}" is not a time; expected 90d, 2027-01-31 (UTC) or 2027-01-31T12:00:00Z`
+      : `${text} is in the past; give a later time`,
   );
 }

@@ -3,17 +3,17 @@ import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
 import { type CommonOptions, createAdminProgram, isUsageError } from './program.ts';
 
 export interface AdminSurroundings {
-  /** What comes next waits until this one is taken. */
+  /** Writes to stdout. The next write waits until this one has completed. */
   write(text: string): void | Promise<void>;
   writeError(text: string): void;
-  /** Where the commands work. Throws ConfigError or AdminError with what to do. */
+  /** Opens the database that the commands work on. Throws ConfigError or AdminError with a message that states what to do. */
   open(options: CommonOptions): Promise<AdminTarget>;
   renderTable(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[];
 }
 
 const EXIT = { done: 0, error: 1, refused: 2, notWhole: 3 } as const;
 
-/** Runs one command line (without `node` and the script) and answers the exit code. Never rejects. */
+/** Runs one command line (without `node` and the script) and returns the exit code. Never rejects. */
 export async function runAdmin(argv: readonly string[], surroundings: AdminSurroundings): Promise<number> {
   const json = argv.includes('--json');
   const { write, writeError } = surroundings;
@@ -52,8 +52,8 @@ function textOf(
 function faultOf(error: unknown): string {
   const code = (error as { code?: unknown }).code;
   if (code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'ETIMEDOUT')
-    return `The database cannot be reached (${code}).`;
+    return `The database cannot be reached (${code}); check that it is running and that DATABASE_URL is right.`;
   if (code === '42P01' || code === '42703')
-    return 'The schema is not up to date; bring it up with: npm run migrate';
-  return error instanceof Error ? error.message : 'Something went wrong';
+    return 'The database schema is out of date; update it with: npm run migrate';
+  return error instanceof Error ? error.message : 'Unknown error';
 }

@@ -1,5 +1,5 @@
 import type { RowError } from '../../shared/bulk-csv/row.ts';
-import { holdCohorts, lookAtCohorts, type NamedCohort } from '../cohorts/cohort-store.ts';
+import { findCohorts, holdCohorts, type NamedCohort } from '../cohorts/cohort-store.ts';
 import { findFacilityIds } from '../facilities/facility-store.ts';
 import { isSame } from '../patients/rules/same-value.ts';
 import type { AccountTx } from '../platform/database/database.ts';
@@ -24,7 +24,7 @@ export async function checkReferences(
   const facilityIds = new Set([defaultFacilityId, ...lines.flatMap(({ facility }) => facility?.id ?? [])]);
   const knownFacilities = await findFacilityIds(tx, [...facilityIds]);
   const cohortIds = [...new Set(lines.flatMap(({ cohorts }) => cohorts.map(({ id }) => id)))];
-  const cohorts = await lookAtCohorts(tx, cohortIds);
+  const cohorts = await findCohorts(tx, cohortIds);
   const knownCohorts = new Set(cohorts.map(({ id }) => id));
   const treatment = cohorts.filter(({ purposeOfUse }) => purposeOfUse === 'treatment');
   return {

@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely';
 import type { BlobRef } from '../../shared/blobs/blob-store.ts';
-import type { Instant, NullableJson } from '../platform/database/columns.ts';
+import type { Instant, NullableJsonColumn } from '../platform/database/columns.ts';
 
 export interface BulkTables {
   bulk_request: BulkRequestTable;
@@ -26,20 +26,20 @@ interface BulkRequestTable {
   upload_begun_at: Date | null;
   /** When the lease of a running upload was last renewed (upload-store.ts). */
   upload_seen_at: Date | null;
-  upload: NullableJson<BlobRef>;
+  upload: NullableJsonColumn<BlobRef>;
   uploaded_at: Date | null;
   /** When the upload was signalled to the workflow. */
   upload_told_at: Date | null;
   /** When the CSV was deleted after its retention; `upload` keeps its hash. */
   upload_deleted_at: Date | null;
   /** Result of the format check: encoding, delimiters and columns of the file. */
-  layout: NullableJson<Record<string, unknown>>;
+  layout: NullableJsonColumn<Record<string, unknown>>;
   rows: Generated<number>;
   handled: Generated<number>;
   created: Generated<number>;
   updated: Generated<number>;
   failed: Generated<number>;
-  result: NullableJson<BlobRef>;
+  result: NullableJsonColumn<BlobRef>;
   ended_at: Date | null;
   workflow_started_at: Date | null;
   /** Time spent on rows, without pauses: the total of past stretches. `active_since` is the start of the current one. */
@@ -60,7 +60,7 @@ interface BulkChunkTable {
   updated: Generated<number>;
   failed: Generated<number>;
   /** This chunk's part of the result CSV; null until the chunk is done, and after the parts were joined. */
-  result: NullableJson<BlobRef>;
+  result: NullableJsonColumn<BlobRef>;
   completed_at: Date | null;
 }
 

@@ -15,13 +15,13 @@ import {
 import { removeWithoutTreatment } from './member-store.ts';
 import { mergeCohortSettings } from './rules/cohort-settings.ts';
 
-/** Sees the cohort as it is held, before anything is changed, and may refuse. */
+/** Called with the locked cohort before it is changed; may throw to reject the change. */
 type Check = (cohort: StoredCohort) => void;
 
 /**
- * Changes what `change` names. Its version, and so its eTag, is raised when that makes a difference; who is in a cohort
- * is not part of its version. A cohort that becomes one for treatment loses the patients whom it would not take.
- * Throws NotFoundError, and InvalidRequestError when another cohort has the name.
+ * Changes the members that `change` contains. The version, and with it the eTag, increases if that makes a difference; the
+ * patients of a cohort are not part of its version. If the purpose becomes treatment, patients without a treatment
+ * relationship are removed. Throws NotFoundError, and InvalidRequestError if another cohort has the name.
  */
 export async function changeCohort(
   tx: AccountTx,
@@ -55,7 +55,7 @@ export async function changeCohort(
   return readAgain(tx, id);
 }
 
-/** Throws NotFoundError, and InvalidRequestError while patients are in the cohort (E8). */
+/** Deletes a cohort (E8). Throws NotFoundError, and InvalidRequestError if it still has patients. */
 export async function deleteEmptyCohort(tx: AccountTx, id: string, check: Check): Promise<void> {
   const cohort = await requireCohort(tx, id);
   check(cohort);
@@ -69,16 +69,16 @@ export async function deleteEmptyCohort(tx: AccountTx, id: string, check: Check)
 export const nameTaken = () =>
   new InvalidRequestError([{ path: 'name', message: 'another cohort has this name' }]);
 
-/** The cohort, held alone until the transaction ends. Throws NotFoundError. */
+/** Locks the cohort exclusively until the transaction ends, and returns it. Throws NotFoundError. */
 export async function requireCohort(tx: AccountTx, id: string): Promise<StoredCohort> {
   const cohort = await lockCohort(tx, id);
   if (cohort === undefined) throw new NotFoundError('Cohort');
   return cohort;
 }
 
-/** A cohort that this transaction holds, as it has become. */
+/** Reads a cohort again that this transaction has locked. */
 export async function readAgain(tx: AccountTx, id: string): Promise<StoredCohort> {
   const cohort = await findCohort(tx, id);
-  if (cohort === undefined) throw new Error('a cohort that is held is gone');
+  if (cohort === undefined) throw new Error('a locked cohort no longer exists');
   return cohort;
 }

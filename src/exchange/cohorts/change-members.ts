@@ -12,22 +12,23 @@ import {
   removePatients,
 } from './member-store.ts';
 
-/** Skipped patients that an answer names; there may be a hundred thousand. */
+/** Maximum number of skipped patients listed in a response; there may be a hundred thousand. */
 const SKIPPED_IDS_MAX = 100;
-/** Mistakes that an answer names. */
+/** Maximum number of errors listed in a response. */
 const ERRORS_MAX = 100;
 
 export interface AddedPatients {
   cohort: StoredCohort;
-  /** Who were not in it before. */
+  /** Number of patients who were not in the cohort before. */
   added: number;
-  /** With `allPatients`: whom consent bars. */
+  /** With `allPatients`: patients without a treatment relationship. */
   skipped?: { total: number; patientIds: string[] };
 }
 
 /**
- * Adds patients by id, all or none of them, or everybody whom consent allows (interface-decisions.md, Consent).
- * Throws NotFoundError for the cohort or a patient, InvalidRequestError for patients whom the cohort does not take.
+ * Adds patients by id, all or none of them, or every patient of the account whose consent allows it (docs/interface.md,
+ * Cohort). Throws NotFoundError for an unknown cohort or patient, and InvalidRequestError for patients without the treatment
+ * relationship that a treatment cohort requires.
  */
 export async function addToCohort(
   tx: AccountTx,
@@ -49,7 +50,7 @@ export async function addToCohort(
   return { cohort: await readAgain(tx, id), added, skipped };
 }
 
-/** Removes patients by id, or everybody; ids of others are ignored. Throws NotFoundError for the cohort. */
+/** Removes patients by id, or all of them; ids of patients not in the cohort are ignored. Throws NotFoundError for the cohort. */
 export async function removeFromCohort(
   tx: AccountTx,
   cohortId: string,

@@ -12,15 +12,15 @@ export interface StoredCohort {
   purposeOfUse: 'treatment' | 'operations';
   settings: CohortSettings;
   version: number;
-  /** Patients in it. */
+  /** Number of patients. */
   size: number;
 }
 
-/** What a change of a cohort writes; its members are not part of it. */
+/** The members of a cohort that a change can write. */
 export type CohortContent = Omit<StoredCohort, 'id' | 'version' | 'size'>;
 export type NewCohort = Omit<StoredCohort, 'version' | 'size'>;
 
-/** All cohorts of the account, or those of one patient, by name. */
+/** All cohorts of the account, or those of one patient, ordered by name. */
 export async function listCohorts(
   tx: AccountTx,
   filter: { patientId?: string } = {},
@@ -40,15 +40,15 @@ export async function findCohort(tx: AccountTx, id: string): Promise<StoredCohor
 }
 
 /**
- * Takes a cohort alone until the transaction ends: no other change of it or of who is in it goes on beside this one.
- * Undefined when there is none.
+ * Locks a cohort exclusively until the transaction ends: neither it nor its patients can be changed concurrently. Undefined if
+ * it does not exist.
  */
 export async function lockCohort(tx: AccountTx, id: string): Promise<StoredCohort | undefined> {
   await lockCohorts(tx, [id], 'alone');
   return findCohort(tx, id);
 }
 
-/** Undefined when the account has a cohort of that name. */
+/** Inserts a cohort; undefined if the account has a cohort with this name. */
 export async function insertCohort(tx: AccountTx, cohort: NewCohort): Promise<StoredCohort | undefined> {
   const row = await tx.db
     .insertInto('cohort')
@@ -68,8 +68,8 @@ export async function insertCohort(tx: AccountTx, cohort: NewCohort): Promise<St
 }
 
 /**
- * Replaces the content and raises the version. Throws NameTakenError when another cohort has the name; the
- * transaction is lost then.
+ * Replaces the content and increases the version. Throws NameTakenError if another cohort has the name; the transaction must
+ * then be rolled back.
  */
 export async function updateCohort(tx: AccountTx, id: string, content: CohortContent): Promise<void> {
   const { name, description, color, purposeOfUse, settings } = content;
@@ -90,22 +90,22 @@ export async function updateCohort(tx: AccountTx, id: string, content: CohortCon
     });
 }
 
-/** The cohort is empty, and held by `lockCohort`. */
+/** Deletes an empty cohort, which the caller has locked with `lockCohort`. */
 export async function deleteCohort(tx: AccountTx, id: string): Promise<void> {
   await tx.db.deleteFrom('cohort').where('id', '=', id).execute();
 }
 
 export type NamedCohort = Pick<StoredCohort, 'id' | 'name' | 'purposeOfUse'>;
 
-/** Those of the given cohorts that exist, held so that they and their purpose stay until the transaction ends. */
+/** Locks the given cohorts in shared mode, so that their purpose cannot change, and returns those that exist. */
 export async function holdCohorts(tx: AccountTx, ids: readonly string[]): Promise<NamedCohort[]> {
   if (ids.length === 0) return [];
   await lockCohorts(tx, ids, 'shared');
-  return lookAtCohorts(tx, ids);
+  return findCohorts(tx, ids);
 }
 
-/** Those of the given cohorts that exist, as they are now. */
-export async function lookAtCohorts(tx: AccountTx, ids: readonly string[]): Promise<NamedCohort[]> {
+/** Returns those of the given cohorts that exist, without locking them. */
+export async function findCohorts(tx: AccountTx, ids: readonly string[]): Promise<NamedCohort[]> {
   if (ids.length === 0) return [];
   return tx.db
     .selectFrom('cohort')
@@ -115,7 +115,7 @@ export async function lookAtCohorts(tx: AccountTx, ids: readonly string[]): Prom
     .execute();
 }
 
-/** Cohorts that the patient is already in are skipped. */
+/** Adds a patient to cohorts; those that the patient is already in are skipped. */
 export async function addMemberships(
   tx: AccountTx,
   patientId: string,
@@ -130,8 +130,8 @@ export async function addMemberships(
 }
 
 /**
- * Takes the patient, whose row this transaction holds, out of every cohort whose purpose is treatment. Nobody can be
- * adding it to one meanwhile: not by its own row, nor with all patients (`lockConsent`).
+ * Removes a patient, whose row the caller has locked, from every treatment cohort. The locks of the row and of consent prevent
+ * the patient from being added to one concurrently.
  */
 export async function removeFromTreatmentCohorts(tx: AccountTx, patientId: string): Promise<void> {
   await lockConsent(tx, 'alone');

@@ -10,7 +10,7 @@ import { findCohort, listCohorts } from './cohort-store.ts';
 import { COHORT_PATIENT_ORDER, listCohortPatients } from './member-store.ts';
 import { serializeCohort } from './serializers.ts';
 
-/** Who is in which cohort. */
+/** Routes for the patients of cohorts. */
 export function addCohortPatientRoutes(
   operations: Operations,
   deps: Pick<GatewayPlatform, 'publicBaseUrl' | 'linkSigningKey'>,
@@ -27,18 +27,18 @@ export function addCohortPatientRoutes(
 
   operations.write('addPatientsToCohort', async (tx, { params, body }) => {
     const { patientIds } = body;
-    const asked = patientIds && new Set(patientIds.map((id) => id.toLowerCase())).size;
+    const requested = patientIds && new Set(patientIds.map((id) => id.toLowerCase())).size;
     const added = await addToCohort(tx, params.id, body);
     const { cohort, skipped } = added;
-    const answer = { message: addedMessage(added, asked), cohort: serializeCohort(cohort), skipped };
-    return ok(answer, { targetId: cohort.id });
+    const response = { message: addedMessage(added, requested), cohort: serializeCohort(cohort), skipped };
+    return ok(response, { targetId: cohort.id });
   });
 
   operations.write('removePatientsFromCohort', async (tx, { params, body }) => {
     const { patientIds } = body;
-    const asked = patientIds && new Set(patientIds.map((id) => id.toLowerCase())).size;
+    const requested = patientIds && new Set(patientIds.map((id) => id.toLowerCase())).size;
     const { cohort, removed } = await removeFromCohort(tx, params.id, body);
-    const message = removedMessage(removed, asked);
+    const message = removedMessage(removed, requested);
     return ok({ message, cohort: serializeCohort(cohort) }, { targetId: cohort.id });
   });
 
@@ -56,19 +56,21 @@ export function addCohortPatientRoutes(
   });
 }
 
-/** @param asked different patients that the call named; undefined when it meant all */
-function addedMessage({ added, skipped }: AddedPatients, asked: number | undefined): string {
-  const others = (asked ?? added) - added;
+/** @param requested number of distinct patients in the request; undefined with `allPatients` */
+function addedMessage({ added, skipped }: AddedPatients, requested: number | undefined): string {
+  const others = (requested ?? added) - added;
   const remarks = [
     `${patients(added)} added to the cohort`,
-    ...(others > 0 ? [`${others} ${others === 1 ? 'was' : 'were'} in it already`] : []),
-    ...(skipped && skipped.total > 0 ? [`${skipped.total} skipped, without a treatment relationship`] : []),
+    ...(others > 0 ? [`${others} ${others === 1 ? 'was' : 'were'} already in it`] : []),
+    ...(skipped && skipped.total > 0
+      ? [`${skipped.total} skipped for lack of a treatment relationship`]
+      : []),
   ];
   return remarks.join('; ');
 }
 
-function removedMessage(removed: number, asked: number | undefined): string {
-  const others = (asked ?? removed) - removed;
+function removedMessage(removed: number, requested: number | undefined): string {
+  const others = (requested ?? removed) - removed;
   const remark = others > 0 ? `; ${others} ${others === 1 ? 'was' : 'were'} not in it` : '';
   return `${patients(removed)} removed from the cohort${remark}`;
 }

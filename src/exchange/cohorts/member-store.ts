@@ -8,7 +8,7 @@ import { violates } from '../platform/database/violations.ts';
 
 export const COHORT_PATIENT_ORDER: ListOrder<(typeof COHORT_PATIENT_SORT)[number]> = {
   columns: {
-    // The member's column, not the patient's: its index leads straight to the page.
+    // The column of cohort_member rather than patient, because its index can be used.
     id: column('cohort_member.patient_id', 'uuid'),
     createdAt: column('patient.created_at', 'timestamptz'),
   },
@@ -23,8 +23,8 @@ export async function listCohortPatients(
   request: PageRequest,
 ): Promise<Page<StoredPatient>> {
   const members = tx.db.selectFrom('cohort_member').where('cohort_id', '=', cohortId);
-  // Ids first, and by id without a look at the patients: whatever the database guesses of a cohort that has just been
-  // filled, it walks the members' index or sorts narrow rows.
+  // Ids are read first, and sorted by id without joining patients, so that even with outdated statistics, after a cohort was
+  // filled, the database uses the index or sorts narrow rows.
   const page =
     request.sort[0]?.column === 'id'
       ? await readPage(members.select('patient_id as id'), COHORT_PATIENT_ORDER, request)
@@ -42,7 +42,7 @@ export async function listCohortPatients(
   };
 }
 
-/** Of the given patients those that exist, with their consent. */
+/** Returns the consent of those of the given patients that exist, by id. */
 export async function readConsent(
   tx: AccountTx,
   patientIds: readonly string[],
@@ -55,7 +55,7 @@ export async function readConsent(
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** Adds patients to a cohort that this transaction holds; answers how many were not in it. */
+/** Adds patients to a cohort that the caller has locked. Returns how many were not in it. */
 export async function addPatients(
   tx: AccountTx,
   cohortId: string,
@@ -65,7 +65,7 @@ export async function addPatients(
   return addChosen(tx, cohortId, chosen);
 }
 
-/** Adds every patient of the account, `treatedOnly` those with a treatment relationship. */
+/** Adds every patient of the account; with `treatedOnly`, only those with a treatment relationship. Returns how many were not in it. */
 export function addAllPatients(tx: AccountTx, cohortId: string, treatedOnly: boolean): Promise<number> {
   return addChosen(tx, cohortId, treatedOnly ? sql<boolean>`treatment_relationship` : sql<boolean>`true`);
 }
@@ -88,12 +88,12 @@ async function addChosen(
     .executeTakeFirst()
     .catch((error: unknown) => {
       const gone = violates(error, 'cohort_member_patient_id_fkey');
-      throw gone ? new OvertakenError('a patient was deleted meanwhile') : error;
+      throw gone ? new OvertakenError('a patient was deleted concurrently') : error;
     });
   return Number(result.numInsertedOrUpdatedRows ?? 0);
 }
 
-/** Patients whom a treatment cohort does not take: how many, and the first of them. */
+/** Patients without a treatment relationship: their number, and the first `idsMax` ids. */
 export async function listWithoutTreatment(
   tx: AccountTx,
   idsMax: number,
@@ -106,7 +106,7 @@ export async function listWithoutTreatment(
   return { total, patientIds: rows.map(({ id }) => id) };
 }
 
-/** Removes the patients, or everybody, from a cohort that this transaction holds; answers how many were in it. */
+/** Removes the given patients, or all, from a cohort that the caller has locked. Returns how many were in it. */
 export async function removePatients(
   tx: AccountTx,
   cohortId: string,
@@ -120,7 +120,7 @@ export async function removePatients(
   return Number(result.numDeletedRows);
 }
 
-/** Removes those without a treatment relationship from a cohort that this transaction holds. */
+/** Removes patients without a treatment relationship from a cohort that the caller has locked. */
 export async function removeWithoutTreatment(tx: AccountTx, cohortId: string): Promise<void> {
   await tx.db
     .deleteFrom('cohort_member')

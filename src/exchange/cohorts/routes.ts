@@ -8,12 +8,12 @@ import { changeCohort, deleteEmptyCohort, nameTaken } from './change-cohort.ts';
 import { findCohort, insertCohort, listCohorts } from './cohort-store.ts';
 import { serializeCohort } from './serializers.ts';
 
-/** The schedules of a cohort follow it, once its change is committed. */
+/** Routes for cohorts. After each change has committed, the cohort's monitoring schedules are updated. */
 export function addCohortRoutes(
   operations: Operations,
   deps: { cohortSchedules: Pick<CohortSchedules, 'cohortChanged'> },
 ): void {
-  const told = ({ accountId }: AccountTx, cohortId: string) => ({
+  const withSchedules = ({ accountId }: AccountTx, cohortId: string) => ({
     targetId: cohortId,
     afterCommit: () => deps.cohortSchedules.cohortChanged(accountId, cohortId),
   });
@@ -26,7 +26,7 @@ export function addCohortRoutes(
   operations.write('createCohort', async (tx, { body }) => {
     const cohort = await insertCohort(tx, { ...body, id: uuidv7() });
     if (cohort === undefined) throw nameTaken();
-    return created(serializeCohort(cohort), { headers: eTagHeader(cohort), ...told(tx, cohort.id) });
+    return created(serializeCohort(cohort), { headers: eTagHeader(cohort), ...withSchedules(tx, cohort.id) });
   });
 
   operations.read('getCohort', async (tx, { params }) => {
@@ -40,7 +40,7 @@ export function addCohortRoutes(
       const cohort = await changeCohort(tx, params.id, body, (known) =>
         checkETag('The cohort', known, headers['if-match'], body.eTag),
       );
-      return ok(serializeCohort(cohort), { headers: eTagHeader(cohort), ...told(tx, cohort.id) });
+      return ok(serializeCohort(cohort), { headers: eTagHeader(cohort), ...withSchedules(tx, cohort.id) });
     },
     { method: 'PUT' },
   );
@@ -50,6 +50,6 @@ export function addCohortRoutes(
     await deleteEmptyCohort(tx, id, (known) =>
       checkETag('The cohort', known, headers['if-match'], body.eTag),
     );
-    return noContent(told(tx, id));
+    return noContent(withSchedules(tx, id));
   });
 }

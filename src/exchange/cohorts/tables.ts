@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely';
 import type { CohortSettings } from '../../contract/cohorts.ts';
-import type { Instant, Json } from '../platform/database/columns.ts';
+import type { Instant, JsonColumn } from '../platform/database/columns.ts';
 
 export interface CohortTables {
   cohort: CohortTable;
@@ -14,7 +14,7 @@ interface CohortTable {
   description: string;
   color: string;
   purpose_of_use: 'treatment' | 'operations';
-  settings: Json<CohortSettings>;
+  settings: JsonColumn<CohortSettings>;
   version: Generated<number>;
   created_at: Instant;
 }

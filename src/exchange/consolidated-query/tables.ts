@@ -2,7 +2,7 @@ import type { Generated } from 'kysely';
 import type { ConsolidatedStatus, ConversionType } from '../../contract/consolidated-query.ts';
 import type { Metadata } from '../../contract/network-query.ts';
 import type { BlobRef } from '../../shared/blobs/blob-store.ts';
-import type { Instant, NullableJson } from '../platform/database/columns.ts';
+import type { Instant, NullableJsonColumn } from '../platform/database/columns.ts';
 
 export interface ConsolidatedTables {
   consolidated_query: ConsolidatedQueryTable;
@@ -20,9 +20,9 @@ interface ConsolidatedQueryTable {
   /** YYYY-MM-DD */
   date_to: string | null;
   parameters: string;
-  metadata: NullableJson<Metadata>;
+  metadata: NullableJsonColumn<Metadata>;
   reason: string | null;
-  result: NullableJson<BlobRef>;
+  result: NullableJsonColumn<BlobRef>;
   created_at: Instant;
   ended_at: Date | null;
   workflow_started_at: Date | null;

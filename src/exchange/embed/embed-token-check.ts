@@ -1,12 +1,12 @@
 import { BatchedLookUp } from '../../lib/batched-look-up.ts';
-import type { KeyHolder } from '../accounts/api-key-store.ts';
+import type { ApiKeyOwner } from '../accounts/api-key-store.ts';
 import type { KeyCheck } from '../accounts/key-check.ts';
 import type { Store } from '../platform/database/database.ts';
 import { type EmbedToken, verifyEmbedToken } from './embed-token.ts';
 import { findRevokedEmbedTokens } from './token-store.ts';
 
 export type KnownEmbedToken =
-  | { state: 'good'; token: EmbedToken; holder: KeyHolder }
+  | { state: 'good'; token: EmbedToken; holder: ApiKeyOwner }
   /** Our token, but no longer valid: it has expired; it or its key was revoked; or its key lost the scope `read`. */
   | { state: 'expired' | 'revoked'; token: EmbedToken };
 
@@ -24,7 +24,7 @@ export function createEmbedTokenCheck(deps: {
   internalTokenKey: string;
 }): EmbedTokenCheck {
   const revoked = new BatchedLookUp((ids) => deps.store.asSystem((tx) => findRevokedEmbedTokens(tx, ids)));
-  const holderOf = async ({ keyId, tokenId, accountId }: EmbedToken): Promise<KeyHolder | undefined> => {
+  const holderOf = async ({ keyId, tokenId, accountId }: EmbedToken): Promise<ApiKeyOwner | undefined> => {
     const [holder, isRevoked] = await Promise.all([deps.keys.byId(keyId), revoked.get(tokenId)]);
     const isGood = !isRevoked && holder?.account.id === accountId && holder.scopes.includes('read');
     return isGood ? holder : undefined;

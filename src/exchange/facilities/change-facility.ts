@@ -14,10 +14,10 @@ import {
 } from './facility-store.ts';
 import { oidOfUuid } from './rules/uuid-oid.ts';
 
-/** Sees the facility as it is held, before anything is changed, and may refuse. */
+/** Called with the locked facility before it is changed; may throw to reject the change. */
 type Check = (facility: StoredFacility) => void;
 
-/** Throws InvalidRequestError when a facility of the account has the NPI. */
+/** Throws InvalidRequestError if another facility of the account has the NPI. */
 export async function createFacility(tx: AccountTx, body: CreateFacilityBody): Promise<StoredFacility> {
   const id = uuidv7();
   const facility = await insertFacility(tx, { id, oid: oidOfUuid(id), npi: body.npi, ...contentOf(body) });
@@ -25,7 +25,10 @@ export async function createFacility(tx: AccountTx, body: CreateFacilityBody): P
   throw new InvalidRequestError([{ path: 'npi', message: `another facility has the NPI ${body.npi}` }]);
 }
 
-/** Its version, and so its eTag, is raised when the change makes a difference. Throws NotFoundError. */
+/**
+ * Replaces the content of a facility. The version, and with it the eTag, increases if that makes a difference. Throws
+ * NotFoundError, and InvalidRequestError for a different NPI.
+ */
 export async function replaceFacility(
   tx: AccountTx,
   id: string,
@@ -35,7 +38,7 @@ export async function replaceFacility(
   const known = await requireFacility(tx, id, 'changed');
   check(known);
   if (body.npi !== undefined && body.npi !== known.npi) {
-    const message = `cannot change: this facility's NPI is ${known.npi}`;
+    const message = `cannot be changed; the NPI of this facility is ${known.npi}`;
     throw new InvalidRequestError([{ path: 'npi', message }]);
   }
   const { name, tin, active, address } = known;
@@ -44,11 +47,11 @@ export async function replaceFacility(
 }
 
 /**
- * Throws NotFoundError; InvalidRequestError while it has patients; 423 while a bulk create, whose rows would go there, is
- * under way.
+ * Deletes a facility. Throws NotFoundError, InvalidRequestError if it has patients, and 423 while a bulk create for it is in
+ * progress.
  */
 export async function deleteUnusedFacility(tx: AccountTx, id: string, check: Check): Promise<void> {
-  // Looked at twice: whoever creates patients here without a pause would make the lock wait for long.
+  // Checked before the lock too, because waiting for it would take long if patients are constantly created here.
   refuseWhenUsed(await countFacilityUse(tx, id));
   check(await requireFacility(tx, id, 'deleted'));
   refuseWhenUsed(await countFacilityUse(tx, id));
@@ -63,7 +66,7 @@ function refuseWhenUsed({ patients, openBulkCreates }: { patients: number; openB
   if (openBulkCreates > 0)
     throw new ExchangeError(
       423,
-      'A bulk create for this facility is under way; wait for its end or cancel it',
+      'A bulk create for this facility is in progress; wait until it ends, or cancel it',
     );
 }
 

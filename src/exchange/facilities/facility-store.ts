@@ -3,7 +3,7 @@ import type { Address } from '../patients/rules/demographics.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import type { Database } from '../platform/database/schema.ts';
 
-/** Where patients receive care. */
+/** A facility where patients receive care. */
 export interface StoredFacility {
   id: string;
   oid: string;
@@ -16,10 +16,10 @@ export interface StoredFacility {
   version: number;
 }
 
-/** What a change of a facility writes. */
+/** The members of a facility that a change can write. */
 export type FacilityContent = Pick<StoredFacility, 'name' | 'tin' | 'active' | 'address'>;
 
-/** All of the account, or those of the ids; in the order in which they were created. */
+/** All facilities of the account, or those with the given ids, in order of creation. */
 export async function listFacilities(
   tx: AccountTx,
   filter: { ids?: readonly string[] } = {},
@@ -36,8 +36,8 @@ export async function findFacility(tx: AccountTx, id: string): Promise<StoredFac
 }
 
 /**
- * Holds the facility until the transaction ends: `changed` lets others refer to it meanwhile, `deleted` waits for all
- * who do, and keeps new ones out.
+ * Locks the facility until the transaction ends. `changed` allows concurrent transactions to refer to it; `deleted` waits for
+ * them and excludes new ones.
  */
 export async function lockFacility(
   tx: AccountTx,
@@ -49,25 +49,25 @@ export async function lockFacility(
   return row && toFacility(row);
 }
 
-/** Those of the given facilities that exist; they do so until the transaction ends. */
+/** Returns those of the given ids that exist, and locks them so that they cannot be deleted until the transaction ends. */
 export async function findFacilityIds(tx: AccountTx, ids: readonly string[]): Promise<Set<string>> {
   const rows = await tx.db
     .selectFrom('facility')
     .select('id')
     .where('id', '=', sql<string>`any(${[...ids]}::uuid[])`)
-    // Two that hold several wait for each other in one order.
+    // Always locked in the same order, to avoid deadlocks.
     .orderBy('id')
     .forKeyShare()
     .execute();
   return new Set(rows.map(({ id }) => id));
 }
 
-/** As `findFacilityIds`, for one. */
+/** Like `findFacilityIds`, for a single facility. */
 export async function facilityExists(tx: AccountTx, id: string): Promise<boolean> {
   return (await findFacilityIds(tx, [id])).size > 0;
 }
 
-/** Creates the facility; undefined when one of that id or NPI is there, which stays as it is. */
+/** Inserts a facility. Returns undefined, without a change, if the account has one with this id or NPI. */
 export async function insertFacility(
   tx: AccountTx,
   facility: Omit<StoredFacility, 'version' | 'active'> & { active?: boolean },
@@ -81,7 +81,7 @@ export async function insertFacility(
   return row && toFacility(row);
 }
 
-/** Replaces the content and raises the version. */
+/** Replaces the content and increases the version. */
 export async function updateFacility(
   tx: AccountTx,
   id: string,
@@ -96,12 +96,12 @@ export async function updateFacility(
   return toFacility(row);
 }
 
-/** The facility is held by `lockFacility`, and nothing refers to it. */
+/** Deletes an unused facility, which the caller has locked with `lockFacility`. */
 export async function deleteFacility(tx: AccountTx, id: string): Promise<void> {
   await tx.db.deleteFrom('facility').where('id', '=', id).execute();
 }
 
-/** What refers to a facility. */
+/** Counts the patients and open bulk creates that refer to a facility. */
 export async function countFacilityUse(
   tx: AccountTx,
   id: string,

@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely';
 import type { Address } from '../patients/rules/demographics.ts';
-import type { Instant, Json } from '../platform/database/columns.ts';
+import type { Instant, JsonColumn } from '../platform/database/columns.ts';
 
 export interface FacilityTables {
   facility: FacilityTable;
@@ -14,7 +14,7 @@ interface FacilityTable {
   npi: string;
   tin: string | null;
   active: Generated<boolean>;
-  address: Json<Address>;
+  address: JsonColumn<Address>;
   version: Generated<number>;
   created_at: Instant;
 }

@@ -1,5 +1,5 @@
 import type { Metadata } from '../../contract/network-query.ts';
-import type { Instant, NullableJson } from '../platform/database/columns.ts';
+import type { Instant, NullableJsonColumn } from '../platform/database/columns.ts';
 
 export interface IdentityTables {
   identity_session: IdentitySessionTable;
@@ -14,7 +14,7 @@ interface IdentitySessionTable {
   account_id: string;
   patient_id: string;
   redirect_url: string;
-  metadata: NullableJson<Metadata>;
+  metadata: NullableJsonColumn<Metadata>;
   status: VerificationState;
   reason: string | null;
   created_at: Instant;

@@ -1,5 +1,5 @@
 import type { MonitoringFrequency, MonitoringKind } from '../../contract/cohort-monitoring.ts';
-import type { NullableJson } from '../platform/database/columns.ts';
+import type { NullableJsonColumn } from '../platform/database/columns.ts';
 
 export interface MonitoringTables {
   cohort_schedule: CohortScheduleTable;
@@ -28,7 +28,7 @@ interface CohortScheduleTable {
   cohort_id: string;
   kind: MonitoringKind;
   account_id: string;
-  applied: NullableJson<WantedSchedule>;
+  applied: NullableJsonColumn<WantedSchedule>;
   rules: number | null;
   fingerprint: Buffer | null;
   checked_at: Date | null;

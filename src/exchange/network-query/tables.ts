@@ -1,7 +1,12 @@
 import type { Generated } from 'kysely';
 import type { RequestedSource, SourceError } from '../../contract/network-query.ts';
 import type { SourceType } from '../../contract/primitives.ts';
-import type { DefaultJson, Instant, Json, NullableJson } from '../platform/database/columns.ts';
+import type {
+  DefaultJsonColumn,
+  Instant,
+  JsonColumn,
+  NullableJsonColumn,
+} from '../platform/database/columns.ts';
 
 export interface NetworkQueryTables {
   network_query: NetworkQueryTable;
@@ -20,9 +25,9 @@ interface NetworkQueryTable {
   patient_id: string;
   purpose_of_use: 'treatment' | 'ias';
   origin: 'interactive' | 'monitoring' | 'bulk';
-  metadata: NullableJson<Record<string, string>>;
-  requested: Json<RequestedSource[]>;
-  start_errors: DefaultJson<SourceError[]>;
+  metadata: NullableJsonColumn<Record<string, string>>;
+  requested: JsonColumn<RequestedSource[]>;
+  start_errors: DefaultJsonColumn<SourceError[]>;
   status: QueryState;
   started_at: Instant;
   ended_at: Date | null;
@@ -53,8 +58,8 @@ interface NetworkQueryAttemptTable {
   completed_at: Date | null;
   callback_hash: Buffer | null;
   callback_at: Date | null;
-  job: NullableJson<Record<string, unknown>>;
-  cursor: NullableJson<Record<string, unknown>>;
+  job: NullableJsonColumn<Record<string, unknown>>;
+  cursor: NullableJsonColumn<Record<string, unknown>>;
   collected: Generated<boolean>;
   pages: Generated<number>;
   resources: Generated<number>;

@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely';
 import type { BlobRef } from '../../shared/blobs/blob-store.ts';
-import type { Instant, Json, NullableJson } from '../platform/database/columns.ts';
+import type { Instant, JsonColumn, NullableJsonColumn } from '../platform/database/columns.ts';
 
 export interface NotificationTables {
   inbound_subject: InboundSubjectTable;
@@ -34,7 +34,7 @@ interface InboundSubjectTable {
   kind: SubjectKind;
   source_key: Buffer;
   record_key: Buffer | null;
-  state: NullableJson<Record<string, unknown>>;
+  state: NullableJsonColumn<Record<string, unknown>>;
   updated_at: Instant;
 }
 
@@ -48,7 +48,7 @@ interface InboundMessageTable {
   recorded_at: Date;
   sent_at: Date | null;
   received_at: Instant;
-  content: Json<BlobRef>;
+  content: JsonColumn<BlobRef>;
   outcome: InboundOutcome;
 }
 
@@ -57,7 +57,7 @@ interface InboundEventTable {
   message_id: string;
   record_key: Buffer | null;
   describes_person: boolean;
-  content: Json<Record<string, unknown>>;
+  content: JsonColumn<Record<string, unknown>>;
 }
 
 interface InboundMergeTable {

@@ -4,12 +4,11 @@ import { InvalidRequestError, NotFoundError } from '../platform/errors.ts';
 import type { StoredPatient } from './patient-store.ts';
 
 /**
- * Assigns a patient, whose row this transaction holds, to cohorts. All or nothing: without a treatment
- * relationship no treatment cohort takes the patient (interface-decisions.md, Consent). Cohorts that the patient is
- * in already are skipped.
+ * Adds a patient, whose row the caller has locked, to all of the cohorts or to none. A patient without a treatment relationship
+ * cannot be added to a treatment cohort (docs/interface.md, Cohort). Cohorts that the patient is already in are skipped.
  *
- * Throws InvalidRequestError for a cohort that consent bars; for an unknown one too in a patient's body (`cohorts`),
- * NotFoundError where the cohorts are what the call is about (`cohortIds`).
+ * Throws InvalidRequestError if consent does not allow a cohort. For an unknown cohort, throws InvalidRequestError if it is
+ * named in a patient's body (`cohorts`), NotFoundError if the operation is about cohorts (`cohortIds`).
  */
 export async function assignToCohorts(
   tx: AccountTx,
@@ -30,7 +29,7 @@ export async function assignToCohorts(
     return [
       {
         path,
-        message: `cohort ${id} is for treatment, and the patient has no treatment relationship (status.treatmentRelationship is false)`,
+        message: `cohort ${id} is for treatment, but the patient has no treatment relationship (status.treatmentRelationship is false)`,
       },
     ];
   });

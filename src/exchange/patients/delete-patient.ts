@@ -8,29 +8,29 @@ import { lockConsent } from '../cohorts/cohort-locks.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { NotFoundError } from '../platform/errors.ts';
 import { deletePatientRows, findOpenWork, lockPatientAlone } from './deletion-store.ts';
-import { noteWorkflowsToStop } from './erasure-store.ts';
+import { recordWorkflowsToStop } from './erasure-store.ts';
 import type { StoredPatient } from './patient-store.ts';
 
 /**
- * Deletes a patient and everything about the patient but the audit. What is not in PostgreSQL (blobs, workflows that run)
- * is noted in the same transaction and done after it (`Erasures`). A step of a workflow that comes later finds nothing
- * and ends; so does a callback or a link.
+ * Deletes a patient and all data about the patient, except the audit. Blobs and running workflows are recorded in the same
+ * transaction, to be erased and stopped after it (`Erasures`). Later workflow steps, callbacks and links find no rows and end.
  *
- * @param check sees the patient first and may refuse. Throws NotFoundError.
- * @returns the patient's id as it is written
+ * @param check called with the locked patient first; may throw to reject the deletion
+ * @returns the patient's id in lower case
+ * @throws NotFoundError
  */
 export async function deletePatient(
   tx: AccountTx,
   id: string,
   check: (patient: StoredPatient) => void,
 ): Promise<string> {
-  // First, and so before any change of whole cohorts that would wait for the patient (cohort-locks.ts).
+  // Taken before the patient, as the lock order of cohort-locks.ts requires.
   await lockConsent(tx, 'alone');
   const patient = await lockPatientAlone(tx, id);
   if (patient === undefined) throw new NotFoundError('Patient');
   check(patient);
   const open = await findOpenWork(tx, patient.id);
-  await noteWorkflowsToStop(tx, [
+  await recordWorkflowsToStop(tx, [
     ...open.queryRuns.map(({ requestId, run }) => networkQueryWorkflowId(requestId, run)),
     ...open.consolidatedQueries.map(consolidatedQueryWorkflowId),
     ...open.followUps.map(dischargeFollowUpWorkflowId),

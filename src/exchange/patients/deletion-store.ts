@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { AccountTx } from '../platform/database/database.ts';
 import { type StoredPatient, toPatient } from './patient-store.ts';
 
-/** Takes a patient alone until the transaction ends: nobody writes a row that refers to it any more. */
+/** Locks a patient until the transaction ends, so that no row that refers to it can be written concurrently. */
 export async function lockPatientAlone(tx: AccountTx, id: string): Promise<StoredPatient | undefined> {
   const row = await tx.db
     .selectFrom('patient')
@@ -13,13 +13,13 @@ export async function lockPatientAlone(tx: AccountTx, id: string): Promise<Store
   return row && toPatient(row);
 }
 
-/** What runs for a patient. */
+/** Operations in progress for a patient. */
 export interface OpenWork {
   queryRuns: { requestId: string; run: number }[];
   consolidatedQueries: string[];
-  /** Notifications of the discharges. */
+  /** Notification ids of the discharges. */
   followUps: string[];
-  /** Messages that are being sent. */
+  /** Ids of messages being sent. */
   messages: string[];
 }
 
@@ -59,8 +59,8 @@ export async function findOpenWork(tx: AccountTx, patientId: string): Promise<Op
 }
 
 /**
- * Deletes a patient, whom `lockPatientAlone` holds, with every row that is about the patient: most by cascade, and by
- * hand what the schema does not tie to the patient, answers kept for idempotency keys among it. The audit stays.
+ * Deletes a patient, locked with `lockPatientAlone`, and every row about the patient except the audit. Most rows are deleted by
+ * cascade; events and responses under idempotency keys have no foreign key and are deleted explicitly.
  */
 export async function deletePatientRows(tx: AccountTx, patientId: string): Promise<void> {
   await tx.db.deleteFrom('event').where('patient_id', '=', patientId).execute();
@@ -68,7 +68,7 @@ export async function deletePatientRows(tx: AccountTx, patientId: string): Promi
     delete from idempotency_key
     where account_id = ${tx.accountId} and (
       patient_id = ${patientId}
-      -- In clear, as an earlier version has kept them for a day.
+      -- Unencrypted responses, stored by an earlier version.
       or answer #>> '{body,id}' = ${patientId} or answer #>> '{body,patientId}' = ${patientId}
     )
   `.execute(tx.db);

@@ -1,14 +1,14 @@
 import { sql } from 'kysely';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 
-/** A blob to erase or a workflow to stop, once the rows they belonged to are gone. */
+/** A blob to erase or a workflow to stop, because its rows have been deleted. */
 export interface Erasure {
   kind: 'blob' | 'workflow';
-  /** Of the blob, or the workflow's id. */
+  /** Reference of the blob, or id of the workflow. */
   ref: string;
 }
 
-export async function noteWorkflowsToStop(tx: AccountTx, workflowIds: readonly string[]): Promise<void> {
+export async function recordWorkflowsToStop(tx: AccountTx, workflowIds: readonly string[]): Promise<void> {
   if (workflowIds.length === 0) return;
   await tx.db
     .insertInto('erasure')
@@ -17,8 +17,8 @@ export async function noteWorkflowsToStop(tx: AccountTx, workflowIds: readonly s
     .execute();
 }
 
-/** What is still to do, over all accounts, oldest first. */
-export async function erasuresToDo(tx: SystemTx, limit: number): Promise<Erasure[]> {
+/** Pending erasures of all accounts, oldest first. */
+export async function pendingErasures(tx: SystemTx, limit: number): Promise<Erasure[]> {
   return tx.db
     .selectFrom('erasure')
     .select(['kind', 'ref'])
@@ -28,7 +28,7 @@ export async function erasuresToDo(tx: SystemTx, limit: number): Promise<Erasure
     .execute();
 }
 
-export async function forgetErasures(tx: SystemTx, done: readonly Erasure[]): Promise<void> {
+export async function deleteErasures(tx: SystemTx, done: readonly Erasure[]): Promise<void> {
   if (done.length === 0) return;
   await sql`
     delete from erasure using unnest(${done.map(({ kind }) => kind)}::text[], ${done.map(({ ref }) => ref)}::text[]) as done (kind, ref)
@@ -36,7 +36,7 @@ export async function forgetErasures(tx: SystemTx, done: readonly Erasure[]): Pr
   `.execute(tx.db);
 }
 
-/** Puts what failed behind the others. */
+/** Moves a failed erasure to the end of the queue. */
 export async function postponeErasure(tx: SystemTx, { kind, ref }: Erasure): Promise<void> {
   await tx.db
     .updateTable('erasure')

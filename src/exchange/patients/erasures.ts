@@ -4,19 +4,19 @@ import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
 import type { Recovery } from '../platform/recovery/recovery.ts';
 import { createBackground } from '../platform/workflows/start-workflow.ts';
-import { type Erasure, erasuresToDo, forgetErasures, postponeErasure } from './erasure-store.ts';
+import { deleteErasures, type Erasure, pendingErasures, postponeErasure } from './erasure-store.ts';
 
-/** Does what is left when rows are gone: erases blobs, stops workflows. */
+/** Erases blobs and stops workflows after their rows were deleted. */
 export interface Erasures {
-  /** Soon and in the background; what fails here `reconcile` does. */
+  /** Starts the pending erasures in the background; `reconcile` repeats those that fail. */
   start(): void;
   recovery: Recovery;
   drain(): Promise<void>;
 }
 
-/** At a time in the background of a request; `reconcile` takes the rest. */
+/** Maximum number of erasures started after a request; `reconcile` does the rest. */
 const BACKGROUND_MAX = 500;
-/** Forgotten together: a crash repeats as many, and erasing twice is harmless. */
+/** Number of erasures recorded as done together. After a crash that many may be repeated, which is harmless. */
 const BATCH = 50;
 const STOP_TIMEOUT_MS = 5_000;
 
@@ -36,7 +36,7 @@ export function createErasures(deps: {
 
   async function takeUp(limit: number): Promise<number> {
     const failures: unknown[] = [];
-    const todo = await store.asSystem((tx) => erasuresToDo(tx, limit));
+    const todo = await store.asSystem((tx) => pendingErasures(tx, limit));
     for (let start = 0; start < todo.length; start += BATCH) {
       const done: Erasure[] = [];
       for (const erasure of todo.slice(start, start + BATCH)) {
@@ -48,22 +48,22 @@ export function createErasures(deps: {
           await store.asSystem((tx) => postponeErasure(tx, erasure));
         }
       }
-      await store.asSystem((tx) => forgetErasures(tx, done));
+      await store.asSystem((tx) => deleteErasures(tx, done));
     }
-    // One that cannot be erased keeps no other waiting.
+    // Thrown at the end, so that one failure does not block the others.
     if (failures.length > 0) throw failures[0];
     return todo.length;
   }
 
   return {
     start: () =>
-      background.run('not everything erased yet; reconcile will', {}, () => takeUp(BACKGROUND_MAX)),
+      background.run('erasure not finished yet; reconcile will finish it', {}, () => takeUp(BACKGROUND_MAX)),
     recovery: { name: 'erasures', takeUp },
     drain: () => background.drain(),
   };
 }
 
-/** Asks a workflow to end; one that has ended, or was never started, is fine. */
+/** Returns a function that cancels a workflow. A workflow that has ended, or was never started, is ignored. */
 export const workflowStopper =
   (temporal: Client) =>
   async (workflowId: string): Promise<void> => {

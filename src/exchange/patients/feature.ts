@@ -9,7 +9,7 @@ import type { Platform } from '../platform/platform.ts';
 import { createErasures, type Erasures, workflowStopper } from './erasures.ts';
 import { addPatientRoutes } from './routes.ts';
 
-/** Patients: E4, matching, consent, and deletion with everything that was collected. */
+/** Patients: E4, matching, consent, and deletion including all collected data. */
 export const patientsFeature = {
   open({ store, blobs, temporal, logger }: Platform): OpenFeature<{ erasures: Erasures }> {
     const erasures = createErasures({ store, blobs, stopWorkflow: workflowStopper(temporal), logger });

@@ -1,6 +1,6 @@
 import type { AccountTx } from '../platform/database/database.ts';
 
-/** The caller's own id of a patient, as webhooks carry it. */
+/** The caller's own id of a patient, for webhooks. */
 export async function readExternalId(tx: AccountTx, patientId: string): Promise<string | undefined> {
   const row = await tx.db
     .selectFrom('patient')

@@ -14,7 +14,7 @@ export const PATIENT_ORDER: ListOrder<(typeof PATIENT_SORT)[number]> = {
   default: [{ column: 'createdAt', direction: 'desc' }],
 };
 
-/** All of a patient that a word is looked for in; values only, for a member's name is nobody's. */
+/** The text of a patient that is searched: values only, not JSON member names. */
 const SEARCHED = sql`concat_ws(' ',
   array_to_string(first_names, ' '), array_to_string(last_names, ' '), dob::text, external_id,
   (select string_agg(part #>> '{}', ' ') from jsonb_path_query(personal_identifiers, '$[*].value') part),
@@ -22,23 +22,28 @@ const SEARCHED = sql`concat_ws(' ',
   (select string_agg(part #>> '{}', ' ') from jsonb_path_query(contacts, '$[*].*') part),
   (select string_agg(part #>> '{}', ' ') from jsonb_path_query(addresses, '$[*].*') part))`;
 
-/** Holds all of that and more, and is read in a fifth of the time. */
+/** A superset of that text, including JSON syntax; five times as fast, so it is searched first. */
 const SEARCHED_ROUGHLY = sql`concat_ws(' ', first_names::text, last_names::text, dob::text, external_id,
   personal_identifiers::text, additional_identifiers::text, contacts::text, addresses::text)`;
-/** JSON and lists have these in another spelling. */
-const isSpeltAlike = (word: string): boolean => !/["\\]/.test(word);
+/** Whether a word looks the same in JSON and PostgreSQL arrays, which escape quotes and backslashes. */
+const isUnescaped = (word: string): boolean => !/["\\]/.test(word);
 
-/** A regular expression that finds a word in any case: the database's own rules for that know ASCII only. */
+/** A case-insensitive regular expression for a word; PostgreSQL's own case folding may cover only ASCII. */
 const expressionOf = (word: string): string =>
   [...word.normalize('NFC')]
     .map((letter) => [...new Set([letter, letter.toLowerCase(), letter.toUpperCase()])])
     .map((cases) => `(?:${cases.map((text) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|')})`)
     .join('');
 
-/** A page of the account's patients; also tells how many the filter lets through in total. */
+/** A page of the account's patients that match the filter, and the total number of matches. */
 export async function listPatients(
   tx: AccountTx,
-  filter: { facilityId?: string; externalId?: string /** That must all occur. */; words?: readonly string[] },
+  filter: {
+    facilityId?: string;
+    externalId?: string;
+    /** Words that must all occur. */
+    words?: readonly string[];
+  },
   request: PageRequest,
 ): Promise<Page<StoredPatient> & { total: number }> {
   let matching = tx.db.selectFrom('patient');
@@ -47,7 +52,7 @@ export async function listPatients(
     matching = matching.where(sql<boolean>`facility_ids @> array[${filter.facilityId}::uuid]`);
   }
   if (filter.words !== undefined && filter.words.length > 0) {
-    const roughly = sql`${SEARCHED_ROUGHLY} ~ all (${filter.words.filter(isSpeltAlike).map(expressionOf)}::text[])`;
+    const roughly = sql`${SEARCHED_ROUGHLY} ~ all (${filter.words.filter(isUnescaped).map(expressionOf)}::text[])`;
     const exactly = sql`${SEARCHED} ~ all (${filter.words.map(expressionOf)}::text[])`;
     matching = matching.where(sql<boolean>`case when ${roughly} then ${exactly} else false end`);
   }

@@ -4,7 +4,7 @@ import { OvertakenError } from '../platform/database/retry.ts';
 import type { Database } from '../platform/database/schema.ts';
 import type { PatientContent } from './rules/patient-content.ts';
 
-/** A patient of the account as stored. */
+/** A patient as stored. */
 export interface StoredPatient extends PatientContent {
   id: string;
   additionalIdentifiers: Record<string, string[]>;
@@ -17,7 +17,7 @@ export async function findPatient(tx: AccountTx, id: string): Promise<StoredPati
   return row && toPatient(row);
 }
 
-/** An external id is not unique: of several patients the newest. */
+/** External ids are not unique; returns the newest patient. */
 export async function findNewestByExternalId(
   tx: AccountTx,
   externalId: string,
@@ -33,7 +33,7 @@ export async function findNewestByExternalId(
   return row && toPatient(row);
 }
 
-/** Those of the patients that exist, in the order of the ids. */
+/** Returns those of the patients that exist, in the order of `ids`. */
 export async function findPatients(tx: AccountTx, ids: readonly string[]): Promise<StoredPatient[]> {
   const rows = await tx.db
     .selectFrom('patient')
@@ -45,8 +45,8 @@ export async function findPatients(tx: AccountTx, ids: readonly string[]): Promi
 }
 
 /**
- * Reads a patient and holds it until the transaction ends, so that what is decided about it stays true. Rows that only
- * refer to the patient may be written beside it (a cohort's new members, see cohort-locks.ts).
+ * Reads a patient and locks it until the transaction ends. Concurrent transactions can still insert rows that refer to the
+ * patient (new members of a cohort, see cohort-locks.ts).
  */
 export async function lockPatient(tx: AccountTx, id: string): Promise<StoredPatient | undefined> {
   const row = await tx.db
@@ -58,7 +58,7 @@ export async function lockPatient(tx: AccountTx, id: string): Promise<StoredPati
   return row && toPatient(row);
 }
 
-/** Ids of the patients that hold any of the identity keys, oldest first. */
+/** Ids of the patients that have any of the identity keys, oldest first. */
 export async function findByIdentityKeys(tx: AccountTx, keys: readonly Buffer[]): Promise<string[]> {
   const rows = await tx.db
     .selectFrom('patient')
@@ -88,11 +88,12 @@ export async function insertPatient(
     .returningAll()
     .executeTakeFirstOrThrow();
   const taken = await claimKeys(tx, id, keys);
-  if (taken < keys.length) throw new OvertakenError('another writer took an identity key of this person');
+  if (taken < keys.length)
+    throw new OvertakenError('an identity key of this person was claimed concurrently');
   return toPatient(row);
 }
 
-/** Replaces the content and raises the version. */
+/** Replaces the content and increases the version. */
 export async function updatePatient(
   tx: AccountTx,
   id: string,
@@ -108,8 +109,8 @@ export async function updatePatient(
 }
 
 /**
- * Gives the patient those keys that nobody holds; answers how many of them are new to it. Waits for whoever is about to
- * take one of them, or to give it up.
+ * Gives the patient those of the keys that no patient has, and returns their number. Waits for concurrent transactions that are
+ * claiming or releasing one of the keys.
  */
 export async function claimKeys(tx: AccountTx, patientId: string, keys: readonly Buffer[]): Promise<number> {
   if (keys.length === 0) return 0;
@@ -122,7 +123,7 @@ export async function claimKeys(tx: AccountTx, patientId: string, keys: readonly
   return rows.length;
 }
 
-/** Takes from the patient every key that is not among `keep`. */
+/** Releases every key of the patient that is not in `keep`. */
 export async function releaseOtherKeys(
   tx: AccountTx,
   patientId: string,

@@ -32,8 +32,8 @@ export function addPatientRoutes(
         request: body.networkQuery,
         purposeOfUse: 'treatment',
       }));
-    const answer = serializePatient(patient, caller.account.dialect, started?.answer);
-    return (isNew ? created : ok)(answer, {
+    const response = serializePatient(patient, caller.account.dialect, started?.answer);
+    return (isNew ? created : ok)(response, {
       headers: eTagHeader(patient),
       patientId: patient.id,
       targetId: started?.answer.requestId,
@@ -78,7 +78,7 @@ export function addPatientRoutes(
     });
   });
 
-  // A POST has an Idempotency-Key, and so is a write to the plumbing.
+  // Registered as a write because, being a POST, it accepts an Idempotency-Key.
   operations.write('matchPatient', async (tx, { body, caller }) => {
     const patient = orNotFound('Patient', await findMatch({ tx, hmacKey: deps.idHmacKey }, body));
     return ok(serializePatient(patient, caller.account.dialect), changed(patient));
@@ -95,8 +95,8 @@ export function addPatientRoutes(
       checkETag('The patient', known, headers['if-match'], body.eTag),
     );
     const message = hieOptOut
-      ? 'The patient is opted out: the hie source and document queries leave the patient out'
-      : 'The patient is opted in: the hie source and document queries may ask about the patient';
+      ? 'The patient is opted out; the hie source and document queries exclude the patient'
+      : 'The patient is opted in; the hie source and document queries may include the patient';
     return ok({ id: patient.id, hieOptOut, message }, changed(patient));
   });
 
@@ -106,8 +106,8 @@ export function addPatientRoutes(
       checkETag('The patient', known, headers['if-match'], body.eTag),
     );
     const message = treatmentRelationship
-      ? 'There is a treatment relationship: treatment cohorts may take the patient'
-      : 'There is no treatment relationship: the patient is in no treatment cohort';
+      ? 'There is a treatment relationship; the patient can be added to treatment cohorts'
+      : 'There is no treatment relationship; the patient was removed from all treatment cohorts';
     return ok({ id: patient.id, treatmentRelationship, message }, changed(patient));
   });
 }

@@ -33,9 +33,9 @@ export interface SaveContext {
 }
 
 /**
- * Create or update (E4): whoever matches a known patient is that patient, and what is new is added to what is known.
- * The patient's row is held until the transaction ends. Throws NotFoundError for an unknown facility, OvertakenError when
- * somebody else has just made the same person known (docs/decisions/0053-keys-are-the-locks.md).
+ * Creates a patient, or merges the request into the matching patient (E4). The patient's row stays locked until the transaction
+ * ends. Throws NotFoundError for an unknown facility, InvalidRequestError if a list of the patient would become too long, and
+ * OvertakenError if the same person was created concurrently (docs/decisions/0053-keys-are-the-locks.md).
  */
 export async function createOrMatchPatient(
   { tx, hmacKey }: SaveContext,
@@ -46,7 +46,7 @@ export async function createOrMatchPatient(
   const given = normaliseDemographics(body);
   const keys = identityKeys(hmacKey, tx.accountId, given);
 
-  // Keys that point to several patients: the oldest one wins.
+  // If the keys belong to several patients, the oldest one is used.
   const [knownId] = await findByIdentityKeys(tx, keys);
   if (knownId === undefined) {
     const content = newContent(given, body, facilityId);
@@ -54,14 +54,14 @@ export async function createOrMatchPatient(
   }
 
   const known = await lockPatient(tx, knownId);
-  if (known === undefined) throw new OvertakenError('the matching patient was deleted meanwhile');
+  if (known === undefined) throw new OvertakenError('the matching patient was deleted concurrently');
   await claimKeys(tx, known.id, keys);
   const content = mergedContent(known, given, body, facilityId);
   requireRoom(known, content);
   return { patient: await store(tx, known, content), isNew: false };
 }
 
-/** Whom `createOrMatchPatient` would take the person for. */
+/** The patient that `createOrMatchPatient` would match; undefined if there is none. */
 export async function findMatch(
   { tx, hmacKey }: SaveContext,
   body: PatientDemographics,
@@ -72,9 +72,9 @@ export async function findMatch(
 }
 
 /**
- * Replaces a patient's demographics (PUT): what the body leaves out is gone, except the status flags and the
- * facilities. `checkVersion` sees the patient first and may refuse.
- * Throws NotFoundError, and ConflictError when another patient has these demographics.
+ * Replaces a patient's demographics (PUT). Members absent from the body are removed, except the status flags and the
+ * facilities. `checkVersion` is called with the locked patient first and may throw to reject the change.
+ * Throws NotFoundError, and ConflictError if another patient has these demographics.
  */
 export async function replacePatient(
   { tx, hmacKey }: SaveContext,
@@ -91,12 +91,12 @@ export async function replacePatient(
 
   const keys = identityKeys(hmacKey, tx.accountId, given);
   await claimKeys(tx, known.id, keys);
-  // Only now, for a key that somebody was about to take has been waited for.
+  // Only after claimKeys, which waits for concurrent transactions that claim one of the keys.
   const holders = await findByIdentityKeys(tx, keys);
   const other = holders.find((holder) => holder !== known.id);
   if (other !== undefined) {
     throw new ConflictError(
-      `Patient ${other} has these demographics: same names, date of birth, gender and a zip`,
+      `Patient ${other} already has these demographics: same names, date of birth, gender and a zip in common`,
     );
   }
   await releaseOtherKeys(tx, known.id, keys);
@@ -110,7 +110,7 @@ export async function replacePatient(
   return store(tx, known, content);
 }
 
-/** Switches status flags alone. `checkVersion` sees the patient first and may refuse. Throws NotFoundError. */
+/** Changes status flags only. `checkVersion` is called with the locked patient first and may throw. Throws NotFoundError. */
 export async function changeStatus(
   tx: AccountTx,
   id: string,
@@ -125,8 +125,8 @@ export async function changeStatus(
 }
 
 /**
- * Gives the patient these facilities and no others. `checkVersion` sees the patient first and may refuse.
- * Throws NotFoundError for an unknown patient, InvalidRequestError for an unknown facility.
+ * Replaces the patient's list of facilities. `checkVersion` is called with the locked patient first and may throw to reject
+ * the change. Throws NotFoundError for an unknown patient, InvalidRequestError for an unknown facility.
  */
 export async function setPatientFacilities(
   tx: AccountTx,
@@ -151,7 +151,7 @@ export async function setPatientFacilities(
   return store(tx, known, { ...content, facilityIds: unitedIds([], facilityIds) });
 }
 
-/** Writes what has changed; losing the treatment relationship ends the patient's treatment cohorts too. */
+/** Writes the content if it has changed. If the treatment relationship ends, removes the patient from treatment cohorts. */
 async function store(tx: AccountTx, known: StoredPatient, content: PatientContent): Promise<StoredPatient> {
   if (known.treatmentRelationship && !content.treatmentRelationship) {
     await removeFromTreatmentCohorts(tx, known.id);
@@ -160,7 +160,7 @@ async function store(tx: AccountTx, known: StoredPatient, content: PatientConten
   return isSameContent(before, content) ? known : updatePatient(tx, id, content);
 }
 
-/** Throws InvalidRequestError when the change makes a list of the patient too long. */
+/** Throws InvalidRequestError if the change makes a list of the patient too long. */
 function requireRoom(known: StoredPatient, content: PatientContent): void {
   const overfull = overfullList(known.id, sizesOf(known), sizesOf(content));
   if (overfull !== undefined) throw new InvalidRequestError([overfull]);

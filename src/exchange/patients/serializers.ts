@@ -4,7 +4,7 @@ import type { Dialect } from '../accounts/account-store.ts';
 import { eTagOf } from '../platform/http/etag.ts';
 import type { StoredPatient } from './patient-store.ts';
 
-/** The patient as every operation returns it, in the account's dialect (docs/interface.md, "Strict by default, compatible by account"). */
+/** The patient in the form of all responses, in the account's dialect (docs/interface.md, Dialects). */
 export function serializePatient(
   patient: StoredPatient,
   dialect: Dialect,

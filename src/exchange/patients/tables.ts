@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely';
-import type { DefaultJson, Instant, Json } from '../platform/database/columns.ts';
+import type { DefaultJsonColumn, Instant, JsonColumn } from '../platform/database/columns.ts';
 import type { Address, Contact, Gender, PersonalIdentifier } from './rules/demographics.ts';
 
 export interface PatientTables {
@@ -16,10 +16,10 @@ interface PatientTable {
   /** YYYY-MM-DD */
   dob: string;
   gender: Gender;
-  addresses: Json<Address[]>;
-  contacts: DefaultJson<Contact[]>;
-  personal_identifiers: DefaultJson<PersonalIdentifier[]>;
-  additional_identifiers: DefaultJson<Record<string, string[]>>;
+  addresses: JsonColumn<Address[]>;
+  contacts: DefaultJsonColumn<Contact[]>;
+  personal_identifiers: DefaultJsonColumn<PersonalIdentifier[]>;
+  additional_identifiers: DefaultJsonColumn<Record<string, string[]>>;
   facility_ids: string[];
   hie_opt_out: Generated<boolean>;
   treatment_relationship: Generated<boolean>;

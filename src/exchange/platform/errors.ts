@@ -1,15 +1,15 @@
 import type { ErrorStatus } from '../../contract/errors.ts';
 
-/** One thing wrong with a request. The message tells what was found and what would be right. */
+/** One invalid field of a request. The message states what was found and what is expected. */
 export interface FieldError {
-  /** As in `address[0].zip`; empty for the request as a whole. */
+  /** Such as `address[0].zip`; empty for the request as a whole. */
   path: string;
   message: string;
 }
 
 /**
- * An answer other than success that a caller can act on. Its message is shown to the caller: no personal data
- * beyond what the caller sent, no internals. Everything else that is thrown is a fault and answered as 500.
+ * An error response that the caller can act on. The message is shown to the caller, so it must contain no internals and no
+ * personal data beyond what the caller sent. Any other error becomes a 500 without details.
  */
 export class ExchangeError extends Error {
   override readonly name: string = 'ExchangeError';
@@ -29,14 +29,14 @@ export class ExchangeError extends Error {
   }
 }
 
-/** Mistakes that an answer lists; whoever has made more than that has made one many times. */
+/** Maximum number of field errors in a response; beyond that, most repeat the same mistake. */
 export const FIELD_ERRORS_MAX = 100;
 
 /** 400: one or more fields of the request break a rule. */
 export class InvalidRequestError extends ExchangeError {
   override readonly name = 'InvalidRequestError';
 
-  /** @param found how many mistakes there are, where `errors` are not all of them */
+  /** @param found total number of errors, if `errors` does not contain all of them */
   constructor(errors: readonly FieldError[], found = errors.length) {
     const listed = errors.slice(0, FIELD_ERRORS_MAX);
     const more = found > listed.length ? [`and ${found - listed.length} more`] : [];
@@ -44,7 +44,7 @@ export class InvalidRequestError extends ExchangeError {
   }
 }
 
-/** 403: known caller, but not allowed. */
+/** 403: the caller is authenticated but not permitted. */
 export class ForbiddenError extends ExchangeError {
   override readonly name = 'ForbiddenError';
 
@@ -53,7 +53,7 @@ export class ForbiddenError extends ExchangeError {
   }
 }
 
-/** 404: not there, or another account's. `what` starts the sentence: "Patient", "Network query". */
+/** 404: it does not exist, or belongs to another account. `what` begins the message: "Patient", "Network query". */
 export class NotFoundError extends ExchangeError {
   override readonly name = 'NotFoundError';
 
@@ -62,7 +62,7 @@ export class NotFoundError extends ExchangeError {
   }
 }
 
-/** 409: not possible in the present state. */
+/** 409: not possible in the current state. */
 export class ConflictError extends ExchangeError {
   override readonly name = 'ConflictError';
 
@@ -71,16 +71,16 @@ export class ConflictError extends ExchangeError {
   }
 }
 
-/** 412: the thing has changed since the caller saw it. */
+/** 412: the object has changed since the caller read it. */
 export class PreconditionFailedError extends ExchangeError {
   override readonly name = 'PreconditionFailedError';
 
   constructor(what: string) {
-    super(412, `${what} has changed since this eTag: read it again and repeat the change`);
+    super(412, `${what} has changed since this eTag; read it again and repeat the change`);
   }
 }
 
-/** 503: a part that this operation needs cannot be reached now; nothing was changed, or it may be repeated. */
+/** 503: a dependency is unavailable. Nothing was changed, or the request can safely be repeated. */
 export class UnavailableError extends ExchangeError {
   override readonly name: string = 'UnavailableError';
 
@@ -92,7 +92,7 @@ export class UnavailableError extends ExchangeError {
   }
 }
 
-/** 503: too much of the same kind is under way; what has begun goes on, and nothing of this request has. */
+/** 503: too many concurrent requests of this kind. Nothing of this request has been done. */
 export class OverloadError extends UnavailableError {
   override readonly name = 'OverloadError';
 
@@ -101,6 +101,7 @@ export class OverloadError extends UnavailableError {
   }
 }
 
+/** `path: message`, or the message alone if the error concerns the whole request. */
 export function describeFieldError(error: FieldError): string {
   return error.path === '' ? error.message : `${error.path}: ${error.message}`;
 }

@@ -5,50 +5,50 @@ import type { Platform } from './platform.ts';
 import type { Recovery } from './recovery/recovery.ts';
 
 /**
- * What one feature adds to the exchange's processes. Every member is required: a feature that has no activities, or nothing
- * to recover, says so, and a feature that forgets one does not compile. `features.ts` lists them all.
+ * What one feature contributes to the exchange's processes. Every member is required, so that a feature without activities or
+ * recoveries states it, and one that forgets them does not compile. `features.ts` lists all features.
  *
- * Each feature names in its parameters only what it uses of the platform and of other features; the list checks that this
- * is there. Hence `never` here: any narrower parameter fits.
+ * The parameters of a feature declare only what it uses of the platform and of other features; `features.ts` checks that it
+ * is available. They are `never` here so that functions with any parameter type are assignable.
  */
 export interface Feature {
-  /** Once in each process, gateway or worker. */
+  /** Called once in each process, gateway or worker. */
   open(platform: Platform, services: never): OpenFeature;
-  /** At the gateway. */
+  /** Adds the feature's routes to the gateway. */
   routes(scopes: GatewayScopes, deps: never): void;
-  /** At the workers, by task queue. */
+  /** Returns the feature's activities by task queue. */
   activities(deps: never): Partial<Record<WorkerQueue, object>>;
 }
 
 /** A feature in one process, for as long as the process runs. */
 export interface OpenFeature<Services extends object = object> {
-  /** What routes, activities and other features may use of it, by name. */
+  /** Services for routes, activities and other features, by name. */
   services: Services;
-  /** Committed work that a crash may leave unfinished. */
+  /** Completes committed work that a crash left unfinished. */
   recoveries: readonly Recovery[];
-  /** Resolves when nothing of this feature runs in the background any more. */
+  /** Resolves when the feature's background work has finished. */
   drain(): Promise<void>;
 }
 
-/** Adds routes to a scope of its own, which may have content type parsers and hooks of its own. */
+/** Adds routes to a Fastify scope of their own, with its own content type parsers and hooks. */
 export type AddRoutes = (scope: FastifyInstance) => void;
 
-/** Where a feature's routes may stand. */
+/** The scopes to which a feature can add routes. */
 export interface GatewayScopes {
-  /** Operations of the contract: authenticated, limited, validated, audited. */
+  /** For operations of the contract: authenticated, rate limited, validated and audited. */
   operations: Operations;
-  /** Authenticated and limited, but not an operation of the contract: event streams, uploads. */
+  /** For routes outside the contract that are authenticated and rate limited: event streams, uploads. */
   authenticated(add: AddRoutes): void;
-  /** Without an API key: signed callbacks, signed links, pages. */
+  /** For routes without an API key: signed callbacks, signed links, pages. */
   open(add: AddRoutes): void;
 }
 
-/** What a function `(target, deps)` that adds routes needs. */
+/** The dependencies of a function `(target, deps)` that adds routes. */
 export type DepsOf<AddRoutes extends (target: never, deps: never) => unknown> = Parameters<AddRoutes>[1];
 
+/** For features without activities, routes or state. */
 export const NO_ACTIVITIES = (): Record<never, never> => ({});
 export const NO_ROUTES = (): void => undefined;
-/** Of a feature without state: nothing to share, recover or wait for. */
 export const NOTHING_OPEN = (): OpenFeature<Record<never, never>> => ({
   services: {},
   recoveries: [],

@@ -5,12 +5,12 @@ import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from './database/database.ts';
 import type { LinkMaker } from './links/signed-link.ts';
-import type { Delivery } from './outbox/delivery.ts';
+import type { WebhookDelivery } from './outbox/delivery.ts';
 import type { WebhookSender } from './outbox/sender.ts';
 import type { WebhookDispatcher } from './outbox/webhook-dispatcher.ts';
 import type { WebhookKeys } from './outbox/webhook-key.ts';
 
-/** What every feature may use, in every process of the exchange. */
+/** The services that every feature may use, in every process of the exchange. */
 export interface Platform {
   store: Store;
   blobs: BlobStore;
@@ -19,13 +19,13 @@ export interface Platform {
   keyRing: KeyRing;
   links: LinkMaker;
   webhookDispatcher: WebhookDispatcher;
-  delivery: Delivery;
+  delivery: WebhookDelivery;
   sender: WebhookSender;
   webhookKeys: WebhookKeys;
-  /** Address at which callers reach the gateway, without a slash at the end. */
+  /** URL at which callers reach the gateway, without a trailing slash. */
   publicBaseUrl: string;
   /** LINK_SIGNING_KEY; source callback tokens are derived from it. */
   callbackKey: string;
-  /** What each source signs its callbacks with; none for one that cannot, which is only polled. */
+  /** Key with which each source signs its callbacks; a source without one is only polled. */
   callbackSecrets: Partial<Record<SourceType, string>>;
 }

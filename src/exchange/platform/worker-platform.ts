@@ -4,10 +4,10 @@ import type { SourceConnector } from '../sources/connector.ts';
 import type { Platform } from './platform.ts';
 import type { StartGuard } from './recovery/start-guard.ts';
 
-/** What activities may use beside the services of the features. */
+/** The services that activities may use, in addition to those of the features. */
 export interface WorkerPlatform extends Platform {
   connectors: Record<SourceType, SourceConnector>;
-  /** Gives up work that ends its process again and again. */
+  /** Gives up work that repeatedly ends its process. */
   startGuard: StartGuard;
   /** Hashes identity keys. */
   idHmacKey: string;

@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { QUERY_SWEEP_STORY, type QuerySweepInput } from '../../contract/bulk-create-workflow.ts';
+import { QUERY_SWEEP_DETAILS, type QuerySweepInput } from '../../contract/bulk-create-workflow.ts';
 import { PRIORITY, querySweepWorkflowId, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { Store } from '../platform/database/database.ts';
 import type { Recovery } from '../platform/recovery/recovery.ts';
@@ -24,7 +24,7 @@ export async function launchSweep(
     requestId,
     priority: PRIORITY.bulk,
     summary: 'Queries for the patients of a bulk create',
-    details: QUERY_SWEEP_STORY,
+    details: QUERY_SWEEP_DETAILS,
     againAfterItsEnd: true,
   });
   await deps.store.asAccount(accountId, (tx) => markSweepSeen(tx, requestId));

@@ -1,6 +1,6 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { RecordSource } from '../../contract/primitives.ts';
-import type { Instant, Json } from '../platform/database/columns.ts';
+import type { Instant, JsonColumn } from '../platform/database/columns.ts';
 import type { ExclusionReason } from './rules/delivery-facts.ts';
 import type { RetireReason } from './rules/retirement.ts';
 
@@ -88,7 +88,7 @@ interface RetiredResourceTable {
   source_id: string;
   document_id: string;
   sha256: Buffer;
-  content: Json<Record<string, unknown>>;
+  content: JsonColumn<Record<string, unknown>>;
   revision: string;
   converted_from: string | null;
   collected_at: Date;
@@ -117,7 +117,7 @@ interface PatientResourceTable {
   source_id: string;
   document_id: string;
   sha256: Buffer;
-  content: Json<Record<string, unknown>>;
+  content: JsonColumn<Record<string, unknown>>;
   /** `meta.lastUpdated` and `meta.versionId` in text order (see `revisionOf`); empty when the source gives neither. */
   revision: Generated<string>;
   /** The source's id of the C-CDA document that it was converted from. */

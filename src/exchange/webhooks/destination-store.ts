@@ -2,24 +2,24 @@ import { type Selectable, sql } from 'kysely';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 import type { Database } from '../platform/database/schema.ts';
 
-/** Where webhooks of an account go. */
+/** A webhook destination of an account. */
 export interface StoredDestination {
   id: string;
-  /** The one of the settings; it gets everything. */
+  /** True for the destination of the settings, which gets all events. */
   ofSettings: boolean;
   url: string | null;
-  /** Types and prefixes of what goes there; null: everything. */
+  /** Event types and prefixes that the destination gets; null for all events. */
   types: string[] | null;
-  /** Sealed (`WebhookKeys`); kept when the address changes. */
+  /** Encrypted signing key (`WebhookKeys`); kept when the URL changes. */
   key: string | null;
-  /** Until when the key before this one signs too. */
+  /** Until then, the previous key also signs. */
   previousKeyUntil: Date | null;
   health: Selectable<Database['webhook_destination']>['health'];
   healthAt: Date | null;
   createdAt: Date;
 }
 
-/** Those beside the one of the settings, oldest first. */
+/** The further destinations, without the one of the settings, oldest first. */
 export async function listDestinations(tx: AccountTx): Promise<StoredDestination[]> {
   const rows = await tx.db
     .selectFrom('webhook_destination')
@@ -31,7 +31,7 @@ export async function listDestinations(tx: AccountTx): Promise<StoredDestination
   return rows.map(toDestination);
 }
 
-/** Any of the account's, the one of the settings too. */
+/** Finds a destination of the account, including the one of the settings. */
 export async function findDestinationById(tx: AccountTx, id: string): Promise<StoredDestination | undefined> {
   const query = tx.db.selectFrom('webhook_destination').selectAll().where('id', '=', id);
   const row = await query.executeTakeFirst();
@@ -55,7 +55,7 @@ export async function insertDestination(
   return toDestination(row);
 }
 
-/** A new address, also one that is the same again, begins without a health. Undefined when it is not there. */
+/** Changes a further destination. Setting `url`, even to the same value, resets its health. Undefined if it does not exist. */
 export async function changeDestination(
   tx: AccountTx,
   id: string,
@@ -75,7 +75,7 @@ export async function changeDestination(
   return row && toDestination(row);
 }
 
-/** With what is on its way to it. False when it is not there. */
+/** Deletes a further destination and its undelivered events. False if it does not exist. */
 export async function deleteDestination(tx: AccountTx, id: string): Promise<boolean> {
   const result = await tx.db
     .deleteFrom('webhook_destination')
@@ -85,7 +85,7 @@ export async function deleteDestination(tx: AccountTx, id: string): Promise<bool
   return result.numDeletedRows > 0n;
 }
 
-/** The destination signs with this key from now on, and with the one before it until then. */
+/** Replaces the key; the current one becomes the previous key, valid until `previousUntil`. */
 export async function rotateKey(
   tx: AccountTx,
   id: string,
@@ -105,7 +105,7 @@ export async function rotateKey(
   return toDestination(row);
 }
 
-/** Notes how the destination answered a ping; nothing when the address has changed meanwhile. */
+/** Records the result of a ping, unless the URL has changed since. */
 export async function setHealth(
   tx: AccountTx,
   destination: { id: string; url: string },
@@ -119,7 +119,7 @@ export async function setHealth(
     .execute();
 }
 
-/** Keys that stand there in clear, over all accounts. */
+/** Destinations of all accounts whose keys are stored in clear text. */
 export async function unsealedKeys(tx: SystemTx, limit: number): Promise<{ id: string; key: string }[]> {
   const rows = await tx.db
     .selectFrom('webhook_destination')
@@ -130,7 +130,7 @@ export async function unsealedKeys(tx: SystemTx, limit: number): Promise<{ id: s
   return rows.flatMap(({ id, key }) => (key === null ? [] : [{ id, key }]));
 }
 
-/** Seals one, unless it has changed meanwhile. */
+/** Replaces a clear-text key by its encrypted form, unless it has changed since. */
 export async function replaceKey(
   tx: AccountTx | SystemTx,
   of: { id: string; key: string },

@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { TEST_EVENT_TYPE } from '../../contract/webhook-test.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { InvalidRequestError, NotFoundError } from '../platform/errors.ts';
-import { type DestinationRules, refusedDestination } from '../platform/outbox/destination-guard.ts';
+import { type DestinationRules, destinationProblem } from '../platform/outbox/destination-guard.ts';
 import { insertEvent } from '../platform/outbox/event-store.ts';
 import { generateWebhookKey, SEALED, type WebhookKeys } from '../platform/outbox/webhook-key.ts';
 import {
@@ -20,42 +20,44 @@ const DESTINATIONS_MAX = 20;
 const REPLAY_MAX = 10_000;
 const HOUR_MS = 3_600_000;
 
-/** Throws InvalidRequestError when webhooks must not go to the address. */
+/** Throws InvalidRequestError if webhooks must not be sent to the URL. `path` is the member of the request. */
 export function checkAddress(path: string, url: string, rules: DestinationRules): void {
-  const refused = refusedDestination(url, rules);
-  if (refused !== undefined) throw new InvalidRequestError([{ path, message: refused }]);
+  const problem = destinationProblem(url, rules);
+  if (problem !== undefined) throw new InvalidRequestError([{ path, message: problem }]);
 }
 
-/** Throws InvalidRequestError when the account has as many as it may. */
+/** Creates a further destination. Throws InvalidRequestError if the account already has the maximum number. */
 export async function createDestination(
   tx: AccountTx,
   keys: WebhookKeys,
   body: { url: string; types: string[] },
 ): Promise<StoredDestination> {
   if ((await listDestinations(tx)).length >= DESTINATIONS_MAX) {
-    const message = `the account has ${DESTINATIONS_MAX} further destinations, which is the most; delete one first`;
+    const message = `the account already has the maximum of ${DESTINATIONS_MAX} further destinations; delete one first`;
     throw new InvalidRequestError([{ path: '', message }]);
   }
   const types = [...new Set(body.types)];
   return insertDestination(tx, { id: uuidv7(), url: body.url, types, key: keys.seal(generateWebhookKey()) });
 }
 
-/** A destination beside the one of the settings. Throws NotFoundError. */
+/** Returns a further destination. Throws NotFoundError. */
 export async function requireDestination(tx: AccountTx, id: string): Promise<StoredDestination> {
   const destination = await findDestinationById(tx, id);
   if (destination === undefined || destination.ofSettings) throw new NotFoundError('Webhook');
   return destination;
 }
 
-/** The destination of the settings. Throws InvalidRequestError when none is set. */
+/** Returns the destination of the settings. Throws InvalidRequestError if none is set. */
 export async function requireSettingsDestination(tx: AccountTx): Promise<StoredDestination> {
   const destination = await findDestination(tx);
   if (destination !== undefined && destination.url !== null) return destination;
-  throw new InvalidRequestError([{ path: '', message: 'no webhookUrl is set (POST /medical/v1/settings)' }]);
+  throw new InvalidRequestError([
+    { path: '', message: 'no webhookUrl is set; set one with POST /medical/v1/settings' },
+  ]);
 }
 
-/** Gives a destination a new key; the one before it is good for so many hours more. */
-export async function giveNewKey(
+/** Gives a destination a new key. The previous key stays valid for `overlapHours`. */
+export async function rotateWebhookKey(
   tx: AccountTx,
   keys: WebhookKeys,
   destination: StoredDestination,
@@ -64,13 +66,13 @@ export async function giveNewKey(
   const webhookKey = generateWebhookKey();
   const previousUntil = new Date(Date.now() + overlapHours * HOUR_MS);
   const { id, key } = destination;
-  // One in clear would stay so: `reconcile` seals the present key, not the one before it.
+  // Encrypt a clear-text key now: `reconcile` encrypts only current keys, not previous ones.
   if (key !== null && !key.startsWith(SEALED)) await replaceKey(tx, { id, key }, keys.seal(key));
   await rotateKey(tx, id, { key: keys.seal(webhookKey), previousUntil });
   return { webhookKey, previousKeyUntil: previousUntil.toISOString() };
 }
 
-/** Writes a test event for one destination alone; returns its id. */
+/** Writes a test event for one destination; returns its id. */
 export async function writeTestEvent(tx: AccountTx, destination: StoredDestination): Promise<string> {
   const now = new Date();
   const eventId = await insertEvent(
@@ -81,16 +83,16 @@ export async function writeTestEvent(tx: AccountTx, destination: StoredDestinati
       occurredAt: now,
       body: {
         meta: { when: now.toISOString(), type: TEST_EVENT_TYPE },
-        payload: { message: 'A test, sent on request' },
+        payload: { message: 'Test event, sent on request' },
       },
     },
     { destinationId: destination.id },
   );
-  if (eventId === undefined) throw new Error('a test event is no fact that was told before');
+  if (eventId === undefined) throw new Error('the fact key of a test event must be unique');
   return eventId;
 }
 
-/** What a caller wants sent again; nothing named: what is undelivered. */
+/** Selects the events to resend; without a member, all undelivered events. */
 export interface Replay {
   eventId?: string;
   from?: string;
@@ -99,8 +101,8 @@ export interface Replay {
 }
 
 /**
- * Opens what is to be sent again, and returns its rows in their order. Throws NotFoundError, and InvalidRequestError when
- * the range names too many.
+ * Reopens the events to resend, and returns the ids of their rows in order. Throws NotFoundError for an unknown event or
+ * destination, and InvalidRequestError if the period contains too many events.
  */
 export async function openReplay(tx: AccountTx, { eventId, from, to, webhookId }: Replay): Promise<string[]> {
   if (webhookId !== undefined && (await findDestinationById(tx, webhookId)) === undefined)
@@ -114,7 +116,7 @@ export async function openReplay(tx: AccountTx, { eventId, from, to, webhookId }
   const until = to === undefined ? new Date() : new Date(to);
   const messages = await messagesBetween(tx, new Date(from), until, REPLAY_MAX);
   if (messages.length > REPLAY_MAX) {
-    const message = `there are more than ${REPLAY_MAX.toLocaleString('en-US')} events in this time; choose a shorter one`;
+    const message = `there are more than ${REPLAY_MAX.toLocaleString('en-US')} events in this period; choose a shorter one`;
     throw new InvalidRequestError([{ path: 'from', message }]);
   }
   return reopenMessages(tx, messages, webhookId);

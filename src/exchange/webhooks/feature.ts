@@ -1,14 +1,14 @@
 import { createWebhookActivities } from '../../activities/exchange/webhook-delivery.ts';
 import { TASK_QUEUES } from '../../contract/temporal.ts';
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../platform/feature.ts';
-import { keysToSeal } from '../platform/outbox/seal-keys.ts';
+import { webhookKeySealing } from '../platform/outbox/seal-keys.ts';
 import type { Platform } from '../platform/platform.ts';
 import type { WorkerPlatform } from '../platform/worker-platform.ts';
 import { createDestinationPing, type DestinationPing } from './ping.ts';
 import { addWebhookRoutes } from './routes.ts';
 import { addSettingsRoutes } from './settings-routes.ts';
 
-/** Where webhooks go: settings, further destinations, replay. What is sent, and how, is in `platform/outbox`. */
+/** Webhook destinations: settings, further destinations, and resending. Events and their delivery are in `platform/outbox`. */
 export const webhooksFeature = {
   open({
     store,
@@ -20,7 +20,7 @@ export const webhooksFeature = {
     const destinationPing = createDestinationPing({ store, sender, logger });
     return {
       services: { destinationPing },
-      recoveries: [keysToSeal({ store, webhookKeys })],
+      recoveries: [webhookKeySealing({ store, webhookKeys })],
       drain: async () => {
         await Promise.all([destinationPing.drain(), webhookDispatcher.drain()]);
       },

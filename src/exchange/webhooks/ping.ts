@@ -6,8 +6,8 @@ import { findDestination } from './settings-store.ts';
 
 export interface DestinationPing {
   /**
-   * Asks a destination, in the background, whether it is one; its health is seen in its answers. None named: the one of
-   * the settings.
+   * Pings a destination in the background and records its health. Without `destinationId`, pings the destination of the
+   * settings.
    */
   ping(accountId: string, destinationId?: string): void;
   drain(): Promise<void>;
@@ -33,7 +33,7 @@ export function createDestinationPing(deps: {
   return {
     ping(accountId, destinationId) {
       const work = check(accountId, destinationId)
-        .catch((error: unknown) => deps.logger.warn({ err: error }, 'ping of a webhook destination not made'))
+        .catch((error: unknown) => deps.logger.warn({ err: error }, 'could not ping a webhook destination'))
         .finally(() => underWay.delete(work));
       underWay.add(work);
     },

@@ -2,11 +2,11 @@ import { sql } from 'kysely';
 import type { AccountTx } from '../platform/database/database.ts';
 import { routeCopies } from '../platform/outbox/event-copy-store.ts';
 
-/** Where events may go: a destination that has an address and does not refuse everything. */
+/** SQL condition: the destination has a URL and is not disabled. */
 const TAKES_EVENTS = sql`d.url is not null and d.health <> 'disabled'`;
 
 /**
- * Opens what was dead-lettered, or had no destination when it happened; returns all events that are open now, oldest first.
+ * Reopens events that were dead-lettered, or had no destination when they occurred. Returns all open events, oldest first.
  */
 export async function reopenUndelivered(tx: AccountTx): Promise<string[]> {
   await sql`
@@ -18,7 +18,7 @@ export async function reopenUndelivered(tx: AccountTx): Promise<string[]> {
   return openEvents(tx);
 }
 
-/** Messages that happened then, at most so many and one more, oldest first. */
+/** Messages that occurred in a period, oldest first. Returns at most `max` + 1, so that the caller notices an excess. */
 export async function messagesBetween(tx: AccountTx, from: Date, to: Date, max: number): Promise<string[]> {
   const rows = await tx.db
     .selectFrom('event')
@@ -33,15 +33,15 @@ export async function messagesBetween(tx: AccountTx, from: Date, to: Date, max: 
   return rows.map(({ id }) => id);
 }
 
-/** The message of this id; undefined when there is none. */
+/** Returns the id if it is the id of a message, else undefined. */
 export async function findEventOfMessage(tx: AccountTx, id: string): Promise<string | undefined> {
   const query = tx.db.selectFrom('event').select('id').where('id', '=', id).where('copy_of', 'is', null);
   return (await query.executeTakeFirst())?.id;
 }
 
 /**
- * Opens messages anew for every destination that they go to by the filters as they are now, delivered before or not; or for
- * one destination. What is just being sent stays in hand. Returns the events that are open now, in their order.
+ * Reopens messages, delivered or not, for every destination whose current filter matches, or for one destination. Events being
+ * sent at the moment are left as they are. Returns the ids of the open events, in order.
  */
 export async function reopenMessages(
   tx: AccountTx,
@@ -65,7 +65,7 @@ export async function reopenMessages(
   return rows.sort((left, right) => Number(left.seq) - Number(right.seq)).map(({ id }) => id);
 }
 
-/** Events still on their way, and those given up; of one destination. */
+/** Number of pending and dead-lettered events of a destination. */
 export async function countUndelivered(
   tx: AccountTx,
   destinationId: string,

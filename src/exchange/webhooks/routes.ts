@@ -8,12 +8,12 @@ import {
   listDestinations,
   type StoredDestination,
 } from './destination-store.ts';
-import { checkAddress, createDestination, giveNewKey, requireDestination } from './destinations.ts';
+import { checkAddress, createDestination, requireDestination, rotateWebhookKey } from './destinations.ts';
 import type { DestinationPing } from './ping.ts';
 import { countUndelivered } from './replay-store.ts';
 import { serializeWebhook } from './serializers.ts';
 
-/** Destinations beside the one of the settings. */
+/** Routes for further destinations. */
 export function addWebhookRoutes(
   operations: Operations,
   deps: Pick<GatewayPlatform, 'allowLoopbackWebhooks' | 'trustedWebhookOrigins' | 'webhookKeys'> & {
@@ -21,32 +21,32 @@ export function addWebhookRoutes(
   },
 ): void {
   const rules = { allowLoopback: deps.allowLoopbackWebhooks, trustedOrigins: deps.trustedWebhookOrigins };
-  const answerOf = async (tx: AccountTx, destination: StoredDestination) =>
+  const responseOf = async (tx: AccountTx, destination: StoredDestination) =>
     serializeWebhook(destination, await countUndelivered(tx, destination.id), deps.webhookKeys);
 
   operations.read('listWebhooks', async (tx) => {
     const webhooks = [];
-    for (const destination of await listDestinations(tx)) webhooks.push(await answerOf(tx, destination));
+    for (const destination of await listDestinations(tx)) webhooks.push(await responseOf(tx, destination));
     return ok({ webhooks });
   });
 
   operations.write('createWebhook', async (tx, { body }) => {
     checkAddress('url', body.url, rules);
     const destination = await createDestination(tx, deps.webhookKeys, body);
-    return ok(await answerOf(tx, destination), {
+    return ok(await responseOf(tx, destination), {
       targetId: destination.id,
       afterCommit: () => deps.destinationPing.ping(tx.accountId, destination.id),
     });
   });
 
   operations.read('getWebhook', async (tx, { params }) =>
-    ok(await answerOf(tx, await requireDestination(tx, params.id))),
+    ok(await responseOf(tx, await requireDestination(tx, params.id))),
   );
 
   operations.write('updateWebhook', async (tx, { params, body }) => {
     if (body.url !== undefined) checkAddress('url', body.url, rules);
     const destination = orNotFound('Webhook', await changeDestination(tx, params.id, body));
-    return ok(await answerOf(tx, destination), {
+    return ok(await responseOf(tx, destination), {
       targetId: destination.id,
       afterCommit:
         body.url === undefined ? undefined : () => deps.destinationPing.ping(tx.accountId, destination.id),
@@ -60,7 +60,7 @@ export function addWebhookRoutes(
 
   operations.write('rotateWebhookKey', async (tx, { params, body }) => {
     const destination = await requireDestination(tx, params.id);
-    const answer = await giveNewKey(tx, deps.webhookKeys, destination, body.overlapHours);
-    return ok(answer, { targetId: destination.id });
+    const rotated = await rotateWebhookKey(tx, deps.webhookKeys, destination, body.overlapHours);
+    return ok(rotated, { targetId: destination.id });
   });
 }

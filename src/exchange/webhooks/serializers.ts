@@ -3,7 +3,7 @@ import type { WebhookResponse } from '../../contract/webhooks.ts';
 import type { WebhookKeys } from '../platform/outbox/webhook-key.ts';
 import type { StoredDestination } from './destination-store.ts';
 
-/** A further destination as its owner sees it. */
+/** A further destination in responses, with its decrypted key. */
 export function serializeWebhook(
   destination: StoredDestination,
   counts: { pending: number; deadLettered: number },
@@ -25,7 +25,7 @@ export function serializeWebhook(
   };
 }
 
-/** The key is shown only while there is a destination that uses it. */
+/** The settings in responses. The key is null unless a destination is set. */
 export function serializeSettings(
   accountId: string,
   destination: StoredDestination | undefined,

@@ -5,10 +5,10 @@ import type { Operations } from '../platform/http/operations.ts';
 import { generateWebhookKey } from '../platform/outbox/webhook-key.ts';
 import {
   checkAddress,
-  giveNewKey,
   openReplay,
   requireDestination,
   requireSettingsDestination,
+  rotateWebhookKey,
   writeTestEvent,
 } from './destinations.ts';
 import type { DestinationPing } from './ping.ts';
@@ -16,7 +16,7 @@ import { countUndelivered } from './replay-store.ts';
 import { serializeSettings } from './serializers.ts';
 import { findDestination, setDestination } from './settings-store.ts';
 
-/** Settings answer at the root too (interface-decisions.md, Operations around E1–E14). */
+/** The settings are also available under this path (docs/interface.md, Settings and destinations). */
 const AT_ROOT = '/settings';
 
 export function addSettingsRoutes(
@@ -40,7 +40,7 @@ export function addSettingsRoutes(
     async (tx, { body }) => {
       const url = body.webhookUrl ?? null;
       if (url !== null) checkAddress('webhookUrl', url, rules);
-      // Nothing said about the address changes nothing; null takes it away.
+      // An absent webhookUrl changes nothing; null removes it.
       const destination =
         body.webhookUrl === undefined
           ? await findDestination(tx)
@@ -82,10 +82,10 @@ export function addSettingsRoutes(
       const message = isReplay
         ? events === 0
           ? 'There is nothing to send'
-          : 'What was asked for is sent again'
+          : 'The selected events are being resent'
         : events === 0
-          ? 'Nothing is undelivered'
-          : 'What is undelivered is sent again';
+          ? 'There are no undelivered events'
+          : 'All undelivered events are being resent';
       return ok(
         { message, events },
         { afterCommit: () => deps.webhookDispatcher.resume(tx.accountId, eventIds) },
@@ -102,7 +102,7 @@ export function addSettingsRoutes(
           ? await requireSettingsDestination(tx)
           : await requireDestination(tx, body.webhookId);
       const eventId = await writeTestEvent(tx, destination);
-      return ok({ message: 'A test event is on its way', eventId }, { targetId: destination.id });
+      return ok({ message: 'A test event is being sent', eventId }, { targetId: destination.id });
     },
     `${AT_ROOT}/webhook/test`,
   );
@@ -111,8 +111,8 @@ export function addSettingsRoutes(
     'rotateSettingsKey',
     async (tx, { body }) => {
       const destination = await requireSettingsDestination(tx);
-      const answer = await giveNewKey(tx, deps.webhookKeys, destination, body.overlapHours);
-      return ok(answer, { targetId: destination.id });
+      const rotated = await rotateWebhookKey(tx, deps.webhookKeys, destination, body.overlapHours);
+      return ok(rotated, { targetId: destination.id });
     },
     `${AT_ROOT}/webhook/key`,
   );

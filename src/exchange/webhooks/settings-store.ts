@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { AccountTx } from '../platform/database/database.ts';
 import { type StoredDestination, toDestination } from './destination-store.ts';
 
-/** The destination of the account's settings; it gets every webhook. */
+/** The destination of the account's settings, which gets all events. */
 export async function findDestination(tx: AccountTx): Promise<StoredDestination | undefined> {
   const query = tx.db.selectFrom('webhook_destination').selectAll().where('of_settings', '=', true);
   const row = await query.executeTakeFirst();
@@ -10,8 +10,8 @@ export async function findDestination(tx: AccountTx): Promise<StoredDestination 
 }
 
 /**
- * Sets or clears its address; what is known of the old one's health does not count for a new one. The account's first
- * takes the given id and key, a later call keeps those that are there.
+ * Sets or clears the URL of the destination, and resets its health. The first call of an account stores the given id and key;
+ * later calls keep the existing ones.
  */
 export async function setDestination(
   tx: AccountTx,

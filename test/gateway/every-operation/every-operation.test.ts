@@ -78,7 +78,7 @@ describe.each(names)('%s', (name) => {
       expectRefused(answer, { status: 403, message: `scope ${scopeOf(rowOf(name))}` });
     }
     const limited = await call(name, withHeaders(asked, { 'x-api-key': world.limited.apiKey }));
-    expectRefused(limited, { status: 429, message: 'More than 0 requests in this minute' });
+    expectRefused(limited, { status: 429, message: 'Rate limit of 0 requests per minute exceeded' });
     expect(Number(limited.headers['retry-after'])).toBeGreaterThan(0);
     expect(limited.headers['ratelimit-policy']).toBe('"requests";q=0;w=60');
     expect(limited.headers.ratelimit).toMatch(/^"requests";r=0;t=\d+$/);
@@ -117,9 +117,9 @@ describe.each(names)('%s', (name) => {
       expect([again.statusCode, again.headers['idempotent-replayed']]).toEqual([first.statusCode, 'true']);
       expect(again.json()).toEqual(first.json());
       const other = await call(name, { ...sent, query: { ...sent.query, other: 'request' } });
-      expectRefused(other, { status: 422, message: 'was used with another request' });
+      expectRefused(other, { status: 422, message: 'was used for a different request' });
       await world.inAccount(({ db }) => db.updateTable('idempotency_key').set({ status: null }).execute());
-      expectRefused(await call(name, sent), { status: 409, message: 'is still running' });
+      expectRefused(await call(name, sent), { status: 409, message: 'is still in progress' });
       for (const bad of ['', 'k'.repeat(256)]) {
         const answer = await call(name, withHeaders(sent, { 'idempotency-key': bad }));
         expectRefused(answer, { status: 400, path: 'idempotency-key', message: 'character' });
@@ -131,10 +131,10 @@ describe.each(names)('%s', (name) => {
     try {
       world.faults.database = new Error('select dob from patient where last_name = Doe');
       const fault = await call(name, sent);
-      expectRefused(fault, { status: 500, message: 'Something failed on our side' });
+      expectRefused(fault, { status: 500, message: 'An internal error occurred' });
       world.faults.database = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
       const down = await call(name, sent);
-      expectRefused(down, { status: 503, message: 'cannot be reached now' });
+      expectRefused(down, { status: 503, message: 'temporarily unavailable' });
       expect(Number(down.headers['retry-after'])).toBeGreaterThan(0);
     } finally {
       world.faults.database = undefined;

@@ -29,14 +29,14 @@ const malformedId = (param: string): Refused => ({
   status: 400,
   send: (_world, good) => ({ ...good, params: { ...good.params, [param]: "1' or 1=1" } }),
   path: param,
-  message: 'expected an id in UUID form',
+  message: 'expected a UUID',
 });
 
 const endlessId = (param: string): Refused => ({
   what: `a ${param} of 300 characters`,
   status: 400,
   send: (_world, good) => ({ ...good, params: { ...good.params, [param]: 'a'.repeat(300) } }),
-  message: 'A part of the address is too long',
+  message: 'A path segment of the URL is too long',
 });
 
 function wrongBodies(mayBeMissing: boolean): Refused[] {
@@ -50,14 +50,14 @@ function wrongBodies(mayBeMissing: boolean): Refused[] {
     what: `a body of the type ${type}`,
     status: 415,
     send: (_world, good) => ({ ...good, body, headers: { ...good.headers, 'content-type': type } }),
-    message: 'The body must be application/json',
+    message: 'Content-Type must be application/json',
   });
   return [
     text('broken JSON', 400, '{"a":', 'The body is not valid JSON'),
     text('a prototype in the body', 400, '{"__proto__": {"a": 1}}', 'The body is not valid JSON'),
     text('a list as the body', 400, '[]', 'expected object, received array'),
     text('half a character', 400, '{"name": "\\ud800"}', 'half of a surrogate pair'),
-    text('a body of 300 kB', 413, LARGE, 'larger than this operation accepts'),
+    text('a body of 300 kB', 413, LARGE, 'larger than this operation allows'),
     typed('text/plain'),
     typed('application/x-www-form-urlencoded'),
     typed('application/vnd.api+json', '{}'),

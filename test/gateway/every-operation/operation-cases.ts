@@ -77,7 +77,7 @@ export const badPages = (countMax = 500): Refused[] => [
   badQuery({ sort: 'id' }, 'sort', ''),
   badQuery({ fromItem: 'guess' }, 'fromItem', 'is not a cursor of this list'),
   badQuery({ toItem: 'gu.ess' }, 'toItem', 'is not a cursor of this list'),
-  badQuery({ fromItem: 'a', toItem: 'b' }, 'toItem', 'exclude each other'),
+  badQuery({ fromItem: 'a', toItem: 'b' }, 'toItem', 'cannot be used together'),
 ];
 
 export const NO_ID = '01a00000-0000-7000-8000-000000000000';

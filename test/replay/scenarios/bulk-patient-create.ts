@@ -3,7 +3,7 @@ import type { BulkActivities } from '../../../src/activities/exchange/bulk-creat
 import {
   BULK_FAILURE_TYPES,
   type RowsHandled,
-  type UploadLook,
+  type UploadState,
 } from '../../../src/contract/bulk-create-steps.ts';
 import {
   BULK_CREATE_MESSAGES,
@@ -21,7 +21,7 @@ const counts = (handled: number): BulkCounts => ({
   updated: 0,
   failed: 0,
 });
-const uploaded: UploadLook = { state: 'uploaded' };
+const uploaded: UploadState = { state: 'uploaded' };
 const stretch = (handled: number, more: Partial<RowsHandled> = {}): RowsHandled => ({
   done: false,
   counts: counts(handled),
@@ -39,7 +39,7 @@ const bulkCreate = (
   args: [{ accountId: ACCOUNT_ID, requestId: REQUEST_ID, uploadExpiresAt } satisfies BulkPatientCreateInput],
   activities: {
     exchange: {
-      lookForUpload: inTurn<UploadLook>(uploaded),
+      lookForUpload: inTurn<UploadState>(uploaded),
       checkUpload: async () => ({ kind: 'ok', rows: 30 }),
       handleRows: inTurn(stretch(10), stretch(30, { done: true })),
       finishBulkCreate: async () => ({ kind: 'completed', counts: counts(30), sweep: true }),
@@ -55,7 +55,7 @@ export const bulkPatientCreateScenarios: Record<string, Scenario> = {
   /** Looked at once in vain; paused and resumed; its sweep is started. */
   'bulk-patient-create/uploaded-paused-completed-v1': {
     ...bulkCreate({
-      lookForUpload: inTurn<UploadLook>({ state: 'waiting', waitMs: 60_000 }, uploaded),
+      lookForUpload: inTurn<UploadState>({ state: 'waiting', waitMs: 60_000 }, uploaded),
       handleRows: inTurn(stretch(10), stretch(20, { stopped: 'paused' }), stretch(30, { done: true })),
     }),
     async meanwhile(handle) {
@@ -68,7 +68,7 @@ export const bulkPatientCreateScenarios: Record<string, Scenario> = {
     },
   },
   'bulk-patient-create/expired-v1': bulkCreate(
-    { lookForUpload: inTurn<UploadLook>({ state: 'waiting', waitMs: 1_000 }, { state: 'expired' }) },
+    { lookForUpload: inTurn<UploadState>({ state: 'waiting', waitMs: 1_000 }, { state: 'expired' }) },
     '2026-11-21T12:00:00.000Z',
   ),
   'bulk-patient-create/refused-v1': bulkCreate(

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import {
   BlockedDestinationError,
   checkDestination,
+  destinationProblem,
   guardedLookup,
   isTrustedDestination,
-  refusedDestination,
 } from '../../../src/exchange/platform/outbox/destination-guard.ts';
 
 const strict = { allowLoopback: false };
@@ -18,7 +18,7 @@ describe('a webhook destination', () => {
     'https://8.8.8.8/x',
     'https://[2606:4700:4700::1111]/x',
   ])('%s is accepted', (url) => {
-    expect(refusedDestination(url, strict)).toBeUndefined();
+    expect(destinationProblem(url, strict)).toBeUndefined();
     expect(() => checkDestination(url, strict)).not.toThrow();
   });
 
@@ -56,28 +56,28 @@ describe('a webhook destination', () => {
     ['https://printer.local/', 'public host name'],
     ['nowhere', 'URL'],
   ])('%s is refused', (url, reason) => {
-    expect(refusedDestination(url, strict)).toContain(reason);
+    expect(destinationProblem(url, strict)).toContain(reason);
     expect(() => checkDestination(url, strict)).toThrow(BlockedDestinationError);
   });
 
   test('may be private or plain http where the operator vouches for that very origin', () => {
     const rules = { allowLoopback: false, trustedOrigins: ['http://receiver:8081', 'https://10.0.0.1'] };
     for (const url of ['http://receiver:8081/webhooks', 'https://10.0.0.1/x']) {
-      expect(refusedDestination(url, rules)).toBeUndefined();
+      expect(destinationProblem(url, rules)).toBeUndefined();
       expect(isTrustedDestination(url, rules)).toBe(true);
     }
     for (const url of ['http://receiver:8082/', 'https://receiver:8081/', 'https://10.0.0.1:8443/']) {
-      expect(refusedDestination(url, rules)).toBeDefined();
+      expect(destinationProblem(url, rules)).toBeDefined();
       expect(isTrustedDestination(url, rules)).toBe(false);
     }
-    expect(refusedDestination('http://user:pass@receiver:8081/', rules)).toContain('user name');
+    expect(destinationProblem('http://user:pass@receiver:8081/', rules)).toContain('user name');
   });
 
   test('may be plain http on this machine in the embedded stack, and nowhere else', () => {
-    expect(refusedDestination('http://127.0.0.1:8080/x', embedded)).toBeUndefined();
-    expect(refusedDestination('http://localhost:8080/x', embedded)).toBeUndefined();
-    expect(refusedDestination('http://10.0.0.1/x', embedded)).toBeDefined();
-    expect(refusedDestination('http://hooks.example.org/x', embedded)).toBeDefined();
+    expect(destinationProblem('http://127.0.0.1:8080/x', embedded)).toBeUndefined();
+    expect(destinationProblem('http://localhost:8080/x', embedded)).toBeUndefined();
+    expect(destinationProblem('http://10.0.0.1/x', embedded)).toBeDefined();
+    expect(destinationProblem('http://hooks.example.org/x', embedded)).toBeDefined();
   });
 });
 

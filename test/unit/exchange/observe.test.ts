@@ -34,7 +34,7 @@ test('an answer that breaks off has a line that says so, and one that is whole h
   expect(first).toMatchObject({
     level: 'error',
     fields: { error: 'DecryptionError' },
-    message: 'answer broke off',
+    message: 'response aborted',
   });
   expect(others.filter(({ fields }) => fields.status === 200 && fields.brokenOff !== true)).toEqual([]);
   const [whole, ...more] = ofOperation('whole');

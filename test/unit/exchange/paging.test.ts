@@ -95,17 +95,17 @@ describe('the query of a list', () => {
   });
 
   test.each([
-    [{ count: '101' }, 'count is at most 100'],
-    [{ count: '0' }, 'count is at least 1'],
-    [{ count: '1.5' }, 'count is a whole number'],
-    [{ count: 'many' }, 'count is a whole number'],
-    [{ fromItem: 'a', toItem: 'b' }, 'fromItem and toItem exclude each other'],
+    [{ count: '101' }, 'count must be at most 100'],
+    [{ count: '0' }, 'count must be at least 1'],
+    [{ count: '1.5' }, 'count must be a whole number'],
+    [{ count: 'many' }, 'count must be a whole number'],
+    [{ fromItem: 'a', toItem: 'b' }, 'fromItem and toItem cannot be used together'],
     [{ fromItem: '' }, 'is not a cursor of this list'],
-    [{ sort: 'dob=asc' }, 'cannot sort by "dob", only by id, createdAt'],
-    [{ sort: '' }, 'cannot sort by "", only by id, createdAt'],
-    [{ sort: 'id' }, '"id" is not of the form id=asc or id=desc'],
-    [{ sort: 'id=down' }, '"id=down" is not of the form id=asc or id=desc'],
-    [{ sort: 'id=asc=desc' }, '"id=asc=desc" is not of the form id=asc or id=desc'],
+    [{ sort: 'dob=asc' }, 'cannot sort by "dob"; use id, createdAt'],
+    [{ sort: '' }, 'cannot sort by ""; use id, createdAt'],
+    [{ sort: 'id' }, '"id" must have the form id=asc or id=desc'],
+    [{ sort: 'id=down' }, '"id=down" must have the form id=asc or id=desc'],
+    [{ sort: 'id=asc=desc' }, '"id=asc=desc" must have the form id=asc or id=desc'],
     [{ sort: 'id=asc,id=desc' }, 'names id twice'],
   ])('%o: %s', (query, message) => {
     expect(schema.safeParse(query).error?.issues.map((issue) => issue.message)).toEqual([message]);

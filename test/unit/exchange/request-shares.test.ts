@@ -7,12 +7,12 @@ describe('shares of requests', () => {
     const shares = new RequestShares(2);
     const first = shares.take('a');
     shares.take('a');
-    expect(() => shares.take('a')).toThrow('More than 2 requests');
+    expect(() => shares.take('a')).toThrow('More than 2 concurrent requests');
     shares.take('b');
     first.leave();
     first.leave();
     shares.take('a');
-    expect(() => shares.take('a')).toThrow('More than 2 requests');
+    expect(() => shares.take('a')).toThrow('More than 2 concurrent requests');
   });
 });
 

@@ -1,16 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto';
 
 /**
- * A key as callers hold it: `mdx_<8 characters>_<43 characters>`. The fixed prefix lets secret scanners find a
- * leaked one, the 8 characters let people tell keys apart. Only its hash is stored; the secret has 256 bits, so a
- * plain SHA-256 gives nothing away and a look-up by it leaks no useful timing.
+ * The format of an API key: `mdx_<8 characters>_<43 characters>`. The fixed prefix lets secret scanners find leaked keys; the
+ * 8 characters let people distinguish keys. Only the hash is stored. Because the secret has 256 bits, a plain SHA-256 is
+ * sufficient, and looking it up leaks no useful timing.
  */
 const API_KEY = /^mdx_([A-Za-z0-9]{8})_[A-Za-z0-9_-]{43}$/;
 
 export interface ApiKeyParts {
-  /** Shown to people. */
+  /** Shown to operators. */
   prefix: string;
-  /** Stored and looked up. */
+  /** SHA-256 of the key. */
   hash: Buffer;
 }
 
@@ -18,6 +18,7 @@ export function generateApiKey(): string {
   return `mdx_${randomBytes(4).toString('hex')}_${randomBytes(32).toString('base64url')}`;
 }
 
+/** Undefined if the text is not an API key. */
 export function parseApiKey(key: string): ApiKeyParts | undefined {
   const match = API_KEY.exec(key);
   if (match?.[1] === undefined) return undefined;

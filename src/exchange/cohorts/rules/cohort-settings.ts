@@ -4,7 +4,7 @@ import {
   type UpdateCohortBody,
 } from '../../../contract/cohorts.ts';
 
-/** Settings with a change merged in depth: what it does not name stays (interface-decisions.md, Update cohort). */
+/** Merges a change into settings recursively; absent members stay as they are (docs/interface.md, Cohort). */
 export function mergeCohortSettings(
   known: CohortSettings,
   change: UpdateCohortBody['settings'],

@@ -25,7 +25,7 @@ export interface PersonalIdentifier {
 
 export type Gender = 'M' | 'F' | 'O' | 'U';
 
-/** Who a person is, as the exchange knows it and asks the sources with it. */
+/** A person's demographics, as stored and as sent to the sources. */
 export interface Demographics {
   firstNames: string[];
   lastNames: string[];

@@ -4,16 +4,16 @@ import { casefold } from './patient-normalisation.ts';
 
 type Person = Pick<Demographics, 'firstNames' | 'lastNames' | 'dob' | 'gender' | 'addresses'>;
 
-/** The last bytes of the person's hash: they hide the zip. */
+/** Position of the last four bytes of the hash, with which the zip is combined by XOR. */
 const ZIP_AT_BYTE = 28;
 
 /**
- * By what a person is recognised in an account. The matching rule of E5: two records are the same person when they share
- * a key, that is the same first and last names (in order, whatever their case), date of birth, gender and at least one
- * zip (its five digits). 32 bytes each; sorted, so that writers take them in one order.
+ * The keys by which a person is matched within an account (docs/interface.md, E5). Two records are the same person if they
+ * share a key: the same first and last names (in order, ignoring case), date of birth, gender and at least one zip (its five
+ * digits). Returns one key of 32 bytes per zip, sorted, so that concurrent writers lock them in the same order.
  *
- * One keyed hash a person, so that a table of keys tells nothing about anyone; each zip is folded into its end. The
- * keys of one person stand next to each other in an index (docs/decisions/0016-one-hash-a-person.md).
+ * A key is the HMAC of the person, so that the table of keys discloses nothing, with the zip combined into its last bytes. The
+ * keys of one person are therefore adjacent in the index (docs/decisions/0016-one-hash-a-person.md).
  */
 export function identityKeys(hmacKey: string, accountId: string, person: Person): Buffer[] {
   const parts = [person.firstNames.map(casefold), person.lastNames.map(casefold), person.dob, person.gender];

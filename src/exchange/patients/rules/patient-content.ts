@@ -3,7 +3,7 @@ import type { Demographics } from './demographics.ts';
 import { mergeDemographics } from './patient-normalisation.ts';
 import { isSame } from './same-value.ts';
 
-/** All of a patient that a change may set. */
+/** The members of a patient that a change can write. */
 export interface PatientContent extends Demographics {
   externalId: string | null;
   /** Lower case. */
@@ -12,10 +12,10 @@ export interface PatientContent extends Demographics {
   treatmentRelationship: boolean;
 }
 
-/** What a caller says beside demographics. */
+/** The parts of a request other than demographics. */
 export type StatedFacts = Pick<PatientDemographics, 'externalId' | 'status'>;
 
-/** The content of a patient nobody knew. */
+/** The content of a new patient. */
 export function newContent(given: Demographics, facts: StatedFacts, facilityId: string): PatientContent {
   return {
     ...given,
@@ -26,7 +26,7 @@ export function newContent(given: Demographics, facts: StatedFacts, facilityId: 
   };
 }
 
-/** A match: what is new is added to what is known; what is not said stays as it is. */
+/** The content of a matched patient: new values are added to the known ones; absent members stay as they are. */
 export function mergedContent(
   known: PatientContent,
   given: Demographics,
@@ -42,7 +42,7 @@ export function mergedContent(
   };
 }
 
-/** Known ids first, each once. */
+/** The union of both lists, known ids first, added ids in lower case. */
 export const unitedIds = (known: readonly string[], added: readonly string[]): string[] => [
   ...new Set([...known, ...added.map((id) => id.toLowerCase())]),
 ];
@@ -61,7 +61,7 @@ const MEMBERS = Object.keys({
   treatmentRelationship: true,
 } satisfies Record<keyof PatientContent, true>) as (keyof PatientContent)[];
 
-/** Whether both would be stored alike. */
+/** Whether both have the same stored form. */
 export function isSameContent(left: PatientContent, right: PatientContent): boolean {
   return MEMBERS.every((member) => isSame(left[member], right[member]));
 }

@@ -2,14 +2,14 @@ import type { HumanName, Patient } from 'fhir/r4.js';
 import type { Demographics, Gender } from './demographics.ts';
 
 /**
- * Whether a Patient that a source returned is the person we asked about. Sources match by rules of their own,
- * and some ignore search parameters and answer everybody, so nothing is stored before this says yes.
+ * Whether a Patient that a source returned is the requested person. Sources match by their own rules, and some ignore search
+ * parameters and return all their patients, so nothing is stored unless this returns true.
  *
- * All of it must hold:
- * - a last name in common and a first given name in common, whatever their case, accents and punctuation;
+ * All of these conditions must hold:
+ * - a last name and a first given name in common, ignoring case, accents and punctuation;
  * - the same full date of birth;
- * - no contradicting gender (unknown and missing contradict nothing);
- * - something that tells namesakes apart: a zip (5 digits), phone number, SSN or driver's licence in common.
+ * - no contradicting gender (an unknown or missing gender contradicts none);
+ * - a zip (5 digits), phone number, SSN or driver's licence in common, to distinguish namesakes.
  */
 export function describesPerson(ours: Demographics, theirs: Patient): boolean {
   return (
@@ -18,8 +18,8 @@ export function describesPerson(ours: Demographics, theirs: Patient): boolean {
 }
 
 /**
- * The weaker rule for a Patient that an already trusted one names in `Patient.link`: the source itself says that
- * they are one person, so an old address is no objection, while another name or date of birth is.
+ * A weaker rule for a Patient that an accepted one names in `Patient.link`. The source itself states that they are the same
+ * person, so a different address is accepted, but not a different name, date of birth or gender.
  */
 export function agreesWithPerson(ours: Demographics, theirs: Patient): boolean {
   return isSameNameAndBirth(ours, theirs) && !contradicts(ours.gender, theirs.gender);
@@ -33,13 +33,13 @@ function isSameNameAndBirth(ours: Demographics, theirs: Patient): boolean {
   );
 }
 
-/** One of our first names is the first word of their first given name ("Mary" and "Mary Ann"). */
+/** Whether one of our first names begins with the first word of their first given name ("Mary" and "Mary Ann"). */
 function sharesFirstName(ours: Demographics, name: HumanName): boolean {
   const first = words(name.given?.[0] ?? (name.family === undefined ? name.text : undefined))[0];
   return first !== undefined && ours.firstNames.some((ourName) => words(ourName)[0] === first);
 }
 
-/** Equal, or one is part of the other by whole words ("Garcia" and "Garcia-Lopez": married and double names). */
+/** Whether last names are equal, or one contains all words of the other ("Garcia" and "Garcia-Lopez": married and double names). */
 function sharesLastName(ours: Demographics, name: HumanName): boolean {
   const isTextOnly = name.family === undefined && name.given === undefined;
   const family = words(isTextOnly ? name.text : name.family);
@@ -67,7 +67,7 @@ const LETTERS: Record<string, string> = {
   ı: 'i',
 };
 
-/** "O’Brien-Núñez" becomes obrien, nunez: comparable words without case, accents, apostrophes. */
+/** Splits a name into comparable words without case, accents and apostrophes: "O’Brien-Núñez" becomes obrien, nunez. */
 export function words(text: string | undefined): string[] {
   const plain = (text ?? '')
     .normalize('NFD')
@@ -112,7 +112,7 @@ function sharesIdentifier(ours: Demographics, theirs: Patient): boolean {
       system,
       type?.coding?.map(({ code }) => code),
     );
-    // Masked values ("***-**-1234") are not values.
+    // Masked values ("***-**-1234") are ignored.
     return (
       kind !== undefined &&
       value !== undefined &&
@@ -123,7 +123,7 @@ function sharesIdentifier(ours: Demographics, theirs: Patient): boolean {
 }
 
 const SSN_SYSTEMS = new Set(['http://hl7.org/fhir/sid/us-ssn', 'urn:oid:2.16.840.1.113883.4.1']);
-/** HL7's arc for driver's licences, one number below it for each state. */
+/** OIDs of driver's licences: HL7's arc, followed by a number per state. */
 const LICENCE_SYSTEM = /^urn:oid:2\.16\.840\.1\.113883\.4\.3\.\d+$/;
 
 function identifierKind(

@@ -2,26 +2,26 @@ import type { PatientDemographics } from '../../../contract/patients.ts';
 import type { Address, Contact, Demographics, PersonalIdentifier } from './demographics.ts';
 import { isSame } from './same-value.ts';
 
-/** What a caller sent, as the exchange keeps it: one spelling of blanks and of composed letters, no doubles. */
+/** Converts a request to the stored form: normalised spaces and Unicode, no duplicates. */
 export function normaliseDemographics(input: PatientDemographics): Demographics {
   return {
     firstNames: input.firstName.map(normaliseText),
     lastNames: input.lastName.map(normaliseText),
     dob: input.dob,
     gender: input.genderAtBirth,
-    addresses: withoutDoubles(input.address.map(normaliseAddress), ADDRESS),
-    contacts: withoutDoubles((input.contact ?? []).map(normaliseContact), CONTACT),
-    personalIdentifiers: withoutDoubles(
+    addresses: withoutDuplicates(input.address.map(normaliseAddress), ADDRESS),
+    contacts: withoutDuplicates((input.contact ?? []).map(normaliseContact), CONTACT),
+    personalIdentifiers: withoutDuplicates(
       (input.personalIdentifiers ?? []).map(normaliseIdentifier),
       IDENTIFIER,
     ),
   };
 }
 
-/** What is known of a person together with what is new: new addresses and contacts first, known ones kept after. */
+/** Merges an update into known demographics: new addresses and contacts come first, known ones are kept after them. */
 export function mergeDemographics(known: Demographics, update: Demographics): Demographics {
   return {
-    // Equal by the matching rule; the spelling that was stored first stays.
+    // Equal by the matching rule; the spelling stored first is kept.
     firstNames: known.firstNames,
     lastNames: known.lastNames,
     dob: known.dob,
@@ -32,27 +32,27 @@ export function mergeDemographics(known: Demographics, update: Demographics): De
       isSame(item, known.personalIdentifiers[index]),
     )
       ? known.personalIdentifiers
-      : withoutDoubles([...known.personalIdentifiers, ...update.personalIdentifiers], IDENTIFIER),
+      : withoutDuplicates([...known.personalIdentifiers, ...update.personalIdentifiers], IDENTIFIER),
   };
 }
 
-/** ASCII with single blanks inside: most of what comes, and nothing is to be done. */
+/** ASCII with single spaces inside. Most texts are like this and need no normalisation. */
 const PLAIN_TEXT = /^[!-~]+(?: [!-~]+)*$/;
 
-/** Composed letters, no blanks at the ends, single blanks inside. */
+/** Unicode NFC, trimmed, with single spaces. */
 export function normaliseText(text: string): string {
   if (PLAIN_TEXT.test(text)) return text;
   return text.normalize('NFC').trim().replaceAll(/\s+/gu, ' ');
 }
 
-/** For comparing only: no difference of case, of composed letters or of blanks. */
+/** A form for comparison that ignores case, Unicode composition and spaces. */
 export function casefold(text: string): string {
   if (PLAIN_TEXT.test(text)) return text.toLowerCase();
-  // Upper case first: it also unites ß with ss and final with inner sigma.
+  // Upper case first, which also makes ß equal to ss, and final sigma to sigma.
   return normaliseText(text).toUpperCase().toLowerCase().normalize('NFC');
 }
 
-/** The address itself when it is as it should be, like most are. */
+/** Returns the same object if it needs no change, which is the usual case. */
 function normaliseAddress(address: PatientDemographics['address'][number]): Address {
   const line1 = normaliseText(address.addressLine1);
   const line2 = address.addressLine2 && normaliseText(address.addressLine2);
@@ -84,38 +84,39 @@ function normaliseIdentifier(identifier: PersonalIdentifier): PersonalIdentifier
   };
 }
 
-/** When two things of a kind are the same. */
-interface Kind<T> {
-  /** Equal for the same things; cheap, and mostly enough to tell others apart. */
-  clue(item: T): string;
+/** How to detect duplicates in a list. */
+interface Comparison<T> {
+  /** A cheap value that is equal for duplicates, and usually different otherwise. */
+  quickKey(item: T): string;
+  /** Equal if and only if the items are duplicates. */
   identity(item: T): string;
 }
 
-const ADDRESS: Kind<Address> = {
-  clue: ({ zip }) => zip,
+const ADDRESS: Comparison<Address> = {
+  quickKey: ({ zip }) => zip,
   identity: ({ addressLine1, addressLine2, city, state, zip }) =>
     JSON.stringify([casefold(addressLine1), casefold(addressLine2 ?? ''), casefold(city), state, zip]),
 };
 
-const CONTACT: Kind<Contact> = {
-  clue: ({ phone }) => phone ?? '',
+const CONTACT: Comparison<Contact> = {
+  quickKey: ({ phone }) => phone ?? '',
   identity: ({ phone, email }) => JSON.stringify([phone ?? '', casefold(email ?? '')]),
 };
 
-const IDENTIFIER: Kind<PersonalIdentifier> = {
-  clue: ({ type }) => type,
+const IDENTIFIER: Comparison<PersonalIdentifier> = {
+  quickKey: ({ type }) => type,
   identity: ({ type, value, state }) => JSON.stringify([type, casefold(value), state ?? '']),
 };
 
-function newFirst<T>(update: readonly T[], known: T[], kind: Kind<T>): T[] {
-  // Mostly nothing is new: the known ones, which have no doubles, begin with these already.
+function newFirst<T>(update: readonly T[], known: T[], comparison: Comparison<T>): T[] {
+  // Usually nothing is new: the known list, which has no duplicates, already begins with the update.
   if (update.every((item, index) => isSame(item, known[index]))) return known;
-  return withoutDoubles([...update, ...known], kind);
+  return withoutDuplicates([...update, ...known], comparison);
 }
 
-/** The first of each that are the same. */
-function withoutDoubles<T>(items: readonly T[], { clue, identity }: Kind<T>): T[] {
-  if (items.length < 2 || new Set(items.map(clue)).size === items.length) return [...items];
+/** Keeps the first of each group of duplicates. */
+function withoutDuplicates<T>(items: readonly T[], { quickKey, identity }: Comparison<T>): T[] {
+  if (items.length < 2 || new Set(items.map(quickKey)).size === items.length) return [...items];
   const seen = new Map<string, T>();
   for (const item of items) {
     const key = identity(item);

@@ -1,7 +1,7 @@
 import { PATIENT_LISTS_MAX } from '../../../contract/bounds.ts';
 import type { PatientContent } from './patient-content.ts';
 
-/** What a match unites, and so lets grow. */
+/** The lists of a patient that grow when a match adds values. */
 export type PatientLists = Pick<
   PatientContent,
   'addresses' | 'contacts' | 'personalIdentifiers' | 'facilityIds'
@@ -30,8 +30,9 @@ export const sizesOf = (lists: PatientLists | undefined): ListSizes =>
       };
 
 /**
- * The list that a change would make longer than a patient may have it. None is dropped for another: which address still
- * counts is for the caller to say. A list that was too long before may stay as it is, or get shorter.
+ * Returns an error for the first list that a change would make too long, undefined if there is none. Entries are never dropped
+ * to make room, because only the caller knows which are still valid. A list that was already too long may keep its length or
+ * become shorter.
  */
 export function overfullList(
   patientId: string,
@@ -43,6 +44,6 @@ export function overfullList(
   );
   if (list === undefined) return undefined;
   const { member, what } = LISTS[list];
-  const message = `patient ${patientId} would have ${after[list]} ${what}, and a patient has at most ${PATIENT_LISTS_MAX[member]}; update the patient with those that still count`;
+  const message = `patient ${patientId} would have ${after[list]} ${what}, but at most ${PATIENT_LISTS_MAX[member]} are allowed; update the patient with those that are still valid`;
   return { path: member, message };
 }

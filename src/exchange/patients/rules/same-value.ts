@@ -1,4 +1,4 @@
-/** Equal as JSON: the order of members does not matter, one that is undefined is not there. */
+/** Whether two values are equal as JSON, ignoring the order of members and members that are undefined. */
 export function isSame(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (Array.isArray(left) && Array.isArray(right))

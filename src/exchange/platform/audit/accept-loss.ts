@@ -1,34 +1,35 @@
 import { findAccount } from '../../accounts/account-store.ts';
 import { insertAuditEntry } from './audit-store.ts';
 import type { AuditHeads } from './heads.ts';
-import { HEAD_ANEW, LOSS_ACCEPTED, type Loss, writeLoss, writeRenewal } from './losses.ts';
+import { HEAD_RENEWED, LOSS_ACCEPTED, type Loss, writeLoss, writeRenewal } from './losses.ts';
 import { sealEntries, writeHead } from './sealer.ts';
 import { type ChainFault, type VerifyDeps, verifyChain } from './verify.ts';
 
 export type Acceptance =
   | { kind: 'accepted'; loss: Loss }
-  /** Nothing is known to be lost, but the head was missing; `position` is that of the last entry that is there. */
+  /** No entry is known to be lost, but the external head was missing. `position`: the last entry of the chain. */
   | { kind: 'head renewed'; position: number }
-  /** There is nothing to accept. */
+  /** The chain is intact; there is nothing to accept. */
   | { kind: 'whole' }
-  /** What is wrong is nothing that a restore does: it stays wrong. */
+  /** A restore from a backup cannot have caused this fault, so it cannot be accepted. */
   | { kind: 'refused'; fault: ChainFault };
 
 /**
- * An operator says that entries at the end of a chain are lost, as a restore from a backup loses them. The chain itself gets
- * an entry that tells which ones, who says so and why, and the head kept elsewhere begins anew with it; `verifyChain` tells of
- * it ever after. The same goes for a head that is missing: it begins anew. An account that is gone with the restore has no chain: then its kept head says it.
+ * Records an operator's statement that entries at the end of a chain were lost, for example by a restore from a backup.
+ * Adds an entry to the chain with the lost positions, the operator and the reason, and renews the external head;
+ * `verifyChain` reports the loss from then on. If only the external head is missing, it is renewed in the same way. If the
+ * restore removed the account itself, there is no chain; the statement is then stored in the external head.
  */
 export async function acceptLoss(
   deps: VerifyDeps & { heads: AuditHeads },
   accountId: string,
-  said: { by: string; reason: string },
+  statement: { by: string; reason: string },
 ): Promise<Acceptance> {
   const { store, chain, heads } = deps;
   const { fault, verified } = await verifyChain(deps, accountId);
   if (fault === undefined) return { kind: 'whole' };
   if (fault.what === 'head missing') {
-    await addToChain(deps, accountId, HEAD_ANEW, writeRenewal({ position: verified, ...said }));
+    await addToChain(deps, accountId, HEAD_RENEWED, writeRenewal({ position: verified, ...statement }));
     return { kind: 'head renewed', position: verified };
   }
   const { loss } = fault;
@@ -36,17 +37,17 @@ export async function acceptLoss(
   const account = await store.asSystem((tx) => findAccount(tx, accountId));
   const kept = await heads.read(accountId);
   if (account === undefined) {
-    // Without an account there are no entries, unless somebody took it away and left them.
+    // Entries without an account mean that the account was removed by other means than a restore.
     if (kept === undefined || verified > 0) return { kind: 'refused', fault };
     const { signature: _, ...head } = kept;
-    await heads.write(chain.sign({ ...head, gone: { at: new Date().toISOString(), ...said } }));
+    await heads.write(chain.sign({ ...head, gone: { at: new Date().toISOString(), ...statement } }));
     return { kind: 'accepted', loss };
   }
-  await addToChain(deps, accountId, LOSS_ACCEPTED, writeLoss({ ...loss, ...said }));
+  await addToChain(deps, accountId, LOSS_ACCEPTED, writeLoss({ ...loss, ...statement }));
   return { kind: 'accepted', loss };
 }
 
-/** The operator's word becomes an entry, and the head kept elsewhere begins anew with it. */
+/** Adds the operator's statement to the chain as a sealed entry, and renews the external head. */
 async function addToChain(
   deps: VerifyDeps & { heads: AuditHeads },
   accountId: string,

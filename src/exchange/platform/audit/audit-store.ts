@@ -2,31 +2,31 @@ import { isIP } from 'node:net';
 import { sql } from 'kysely';
 import type { AccountTx, Store, SystemTx } from '../database/database.ts';
 
-/** Who did what, to which patient, from where, and how it ended. Ids only. */
+/** An audit entry: actor, operation, patient, origin and outcome. It contains ids only. */
 export interface AuditRecord {
   /**
-   * `key:<id of the API key>`, `embed:<id of the token>`, `internal` (ourselves), `link`, `admin` (the CLI), `sealer` (of the
-   * chain), `several` (refusals of too many kinds).
+   * `key:<id of the API key>`, `embed:<id of the token>`, `internal` (our orchestrator), `link`, `admin` (the CLI), `sealer`
+   * (of the chain), `several` (summarised refusals).
    */
   actor: string;
-  /** Name of the operation, as in the endpoint table. */
+  /** Name of the operation in the endpoint table. */
   operation: string;
   patientId?: string;
   targetId?: string;
   /**
-   * HTTP status of the answer; with `replayed` when an idempotency key gave the first answer again, with `revoked` or
-   * `expired` when that is what the key or token was. `done` for the CLI.
+   * HTTP status of the response, followed by `replayed` if it was returned again under an idempotency key, or by `revoked`
+   * or `expired` for such a key or token. `done` for the CLI.
    */
   outcome: string;
-  /** What is no IP address (a proxy passes on whatever it was told) is left out. */
+  /** Stored only if it is an IP address: a proxy may forward any text. */
   remoteAddress?: string;
-  /** Stands for so many of its kind, since then. */
+  /** Present if the entry summarises several refusals of the same kind: their number, and the time of the first. */
   many?: { times: number; since: Date };
-  /** JSON as text: what an operator has said. Nothing of a patient. */
+  /** JSON as text: an operator's statement. It contains no patient data. */
   details?: string;
 }
 
-/** Whose embed token it is, and when it was made; tokens themselves are not stored. */
+/** Finds the account and creation time of an embed token in the audit; tokens themselves are not stored. */
 export async function findAuditedEmbedToken(
   tx: SystemTx,
   tokenId: string,
@@ -40,7 +40,7 @@ export async function findAuditedEmbedToken(
     .executeTakeFirst();
 }
 
-/** Adds to the audit; in the transaction of the change it tells of, so that there is never one without the other. */
+/** Inserts an audit entry in the transaction of the audited change, so that both are committed or neither. */
 export async function insertAuditEntry(tx: AccountTx, record: AuditRecord): Promise<void> {
   await tx.db
     .insertInto('audit_entry')
@@ -54,7 +54,7 @@ export async function insertAuditEntry(tx: AccountTx, record: AuditRecord): Prom
     .execute();
 }
 
-/** Adds entries of any accounts in one commit of their own: for what changes nothing, and so has no transaction to be in. */
+/** Inserts audit entries of any accounts in a transaction of their own. For reads, which have no write transaction. */
 export async function insertAuditEntries(
   store: Pick<Store, 'call'>,
   records: readonly (Omit<AuditRecord, 'many' | 'details'> & { accountId: string })[],

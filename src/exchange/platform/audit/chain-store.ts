@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import type { SystemTx } from '../database/database.ts';
 
-/** An entry of the audit with its place in the account's chain. */
+/** An audit entry with its position in the account's chain. */
 export interface ChainRow {
   id: number;
   accountId: string;
-  /** ISO 8601 in microseconds, as the database has it. */
+  /** ISO 8601 with microseconds, the precision of the database. */
   at: string;
   actor: string;
   operation: string;
@@ -13,12 +13,12 @@ export interface ChainRow {
   targetId: string | null;
   outcome: string;
   remoteAddress: string | null;
-  /** More than 1: so many of its kind in one entry, since then (as `at`). */
+  /** Number of refusals that the entry summarises, the first at `since`; 1 for an ordinary entry. */
   times: number;
   since: string | null;
   /** JSON as text. */
   details: string | null;
-  /** Null until it is sealed, and so is the MAC. */
+  /** Null until the entry is sealed; the same goes for `mac`. */
   position: number | null;
   mac: Buffer | null;
 }
@@ -40,7 +40,7 @@ const rows = (tx: SystemTx, accountId: string) =>
     .select(['times', 'details', instant('at').as('at'), instant('since').as('since')])
     .where('account_id', '=', accountId);
 
-/** Accounts that have entries which are not sealed yet. */
+/** Ids of accounts with unsealed entries. */
 export async function accountsToSeal(tx: SystemTx, limit: number): Promise<string[]> {
   const accounts = await tx.db
     .selectFrom('account')
@@ -59,7 +59,7 @@ export async function accountsToSeal(tx: SystemTx, limit: number): Promise<strin
   return accounts.map(({ id }) => id);
 }
 
-/** Holds the end of the chain, at first 0, until the transaction ends. */
+/** Locks the head of the account's chain until the transaction ends. Creates it at position 0 if there is none. */
 export async function lockHead(tx: SystemTx, accountId: string): Promise<StoredHead> {
   await tx.db
     .insertInto('audit_head')
@@ -82,7 +82,7 @@ export async function findHead(tx: SystemTx, accountId: string): Promise<StoredH
     .executeTakeFirst();
 }
 
-/** Oldest first; `only` those with these details. */
+/** Unsealed entries, oldest first; with `only`, those with exactly these details. */
 export function unsealedRows(
   tx: SystemTx,
   accountId: string,
@@ -94,7 +94,7 @@ export function unsealedRows(
   return query.orderBy('id').limit(limit).execute();
 }
 
-/** Whether one of these operations is in the chain with this text in its details. */
+/** Whether the chain contains a sealed entry of one of these operations whose details contain the text. */
 export async function hasSealedDetail(
   tx: SystemTx,
   accountId: string,
@@ -121,7 +121,7 @@ export const sealedRows = (
 ): Promise<ChainRow[]> =>
   rows(tx, accountId).where('position', '>', page.after).orderBy('position').limit(page.limit).execute();
 
-/** Those of a time, by id, sealed or not; `to` is not included. */
+/** A page of the entries of a period, ordered by id, sealed or not. `to` is exclusive. */
 export function rowsOfTime(
   tx: SystemTx,
   accountId: string,
@@ -146,7 +146,7 @@ export async function countUnsealed(
     .executeTakeFirstOrThrow();
 }
 
-/** The MAC of the row at a position. */
+/** The MAC of the entry at a position; undefined if there is none. */
 export async function macAt(tx: SystemTx, accountId: string, position: number): Promise<Buffer | undefined> {
   const row = await tx.db
     .selectFrom('audit_entry')
@@ -157,7 +157,7 @@ export async function macAt(tx: SystemTx, accountId: string, position: number): 
   return row?.mac ?? undefined;
 }
 
-/** Gives the rows their places; the head is held by `lockHead`. */
+/** Stores positions and MACs, and advances the head, which the caller has locked (`lockHead`). */
 export async function writeSeals(
   tx: SystemTx,
   accountId: string,

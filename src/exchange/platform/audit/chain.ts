@@ -1,41 +1,42 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { ChainRow } from './chain-store.ts';
 
-/** The end of an account's chain at some time, as it is kept outside of the database. */
+/** The end of an account's chain at some time, stored outside the database (the external head). */
 export interface AuditHead {
   accountId: string;
-  /** Of the last row; the rows before it are 1 to this, without gaps. */
+  /** Position of the last entry. Positions start at 1 and have no gaps. */
   position: number;
-  /** Hex, of the last row. */
+  /** MAC of the last entry, in hex. */
   mac: string;
   /** ISO 8601. */
   sealedAt: string;
-  /** The account is gone with a restore from a backup: who said so, why, and when (ISO 8601). */
+  /** Present if an operator stated that a restore removed the account: operator, reason and time (ISO 8601). */
   gone?: { at: string; by: string; reason: string };
 }
 
 export interface SignedAuditHead extends AuditHead {
-  /** Hex. */
+  /** HMAC of the head, in hex. */
   signature: string;
 }
 
-/** Before the first row. */
+/** The MAC that precedes the first entry. */
 export const CHAIN_START = Buffer.alloc(0);
 
-/** The keyed MACs (HMAC-SHA256) that make an account's audit a chain. Who has not the key cannot continue or mend it. */
+/** The MACs (HMAC-SHA256) that chain an account's audit entries. Without the key, the chain can be neither extended nor repaired. */
 export interface AuditChain {
-  /** Of a row at its position, after the row whose MAC is `previous`. */
+  /** The MAC of an entry at a position, after the entry with the MAC `previous`. */
   macOf(previous: Buffer, row: ChainRow, position: number): Buffer;
-  /** Whether the row's MAC is that of its content, its position and all rows before it. */
+  /** Whether the entry's MAC matches its content, its position and the preceding entry. */
   holds(previous: Buffer, row: ChainRow): boolean;
   sign(head: AuditHead): SignedAuditHead;
   isSigned(head: SignedAuditHead): boolean;
 }
 
-/** The first key seals, all of them verify. */
+/** Creates a chain that seals with the first key and verifies with any of them. Throws if there is none. */
 export function createAuditChain(keys: readonly string[]): AuditChain {
   const [sealingKey] = keys;
-  if (sealingKey === undefined) throw new Error('the audit cannot be sealed without a key');
+  if (sealingKey === undefined)
+    throw new Error('AUDIT_KEY is required: the audit cannot be sealed without a key');
   return {
     macOf: (previous, row, position) => rowMac(sealingKey, previous, row, position),
     holds: (previous, row) =>
@@ -45,7 +46,7 @@ export function createAuditChain(keys: readonly string[]): AuditChain {
   };
 }
 
-/** JSON keeps the members apart, whatever is in them; the first word keeps rows and heads apart. */
+/** JSON separates the members unambiguously; the first member separates entries from heads. */
 const rowMac = (key: string, previous: Buffer, row: ChainRow, position: number): Buffer =>
   mac(key, [
     'entry',
@@ -55,7 +56,7 @@ const rowMac = (key: string, previous: Buffer, row: ChainRow, position: number):
     ...lateMembers(row),
   ]);
 
-/** Columns that came later: rows that say nothing in them have the MAC that they had before. */
+/** Columns added later. They are left out if they have their defaults, so that the MACs of older entries stay valid. */
 const lateMembers = ({ times, since, details }: ChainRow): (string | number | null)[] =>
   times === 1 && since === null && details === null ? [] : [times, since, details];
 

@@ -5,7 +5,7 @@ import type { ChainRow } from './chain-store.ts';
 const TERMINOLOGY = 'http://terminology.hl7.org/CodeSystem';
 const DICOM = 'http://dicom.nema.org/resources/ontology/DCM';
 
-/** An entry of the audit as FHIR R4 has it; ids only, as the entry itself. */
+/** Converts an audit entry to a FHIR R4 AuditEvent. Like the entry, it contains ids only. */
 export function toAuditEvent(row: ChainRow): AuditEvent {
   return {
     resourceType: 'AuditEvent',
@@ -30,7 +30,7 @@ export function toAuditEvent(row: ChainRow): AuditEvent {
   };
 }
 
-/** A key or token that is known and not good any more (401) is an event of authentication, as ATNA has it. */
+/** A revoked or expired key or token (401) becomes a user authentication event (IHE ATNA). */
 const kindOf = ({ operation, outcome }: ChainRow): Pick<AuditEvent, 'type' | 'subtype' | 'action'> =>
   outcome.startsWith('401')
     ? {
@@ -47,7 +47,7 @@ const kindOf = ({ operation, outcome }: ChainRow): Pick<AuditEvent, 'type' | 'su
 type Action = NonNullable<AuditEvent['action']>;
 const ACTIONS: Readonly<Record<string, Action>> = { GET: 'R', PUT: 'U', PATCH: 'U', DELETE: 'D' };
 
-/** Create, read, update, delete or execute, as its row in the endpoint table tells; links are read. */
+/** The AuditEvent action (create, read, update, delete or execute) of an operation; reading a link is a read. */
 function actionOf(operation: string): Action {
   const table: Readonly<Record<string, { method: string }>> = endpoints;
   const method = table[operation]?.method;
@@ -56,7 +56,7 @@ function actionOf(operation: string): Action {
   return /^(read|match)/.test(operation) ? 'R' : 'E';
 }
 
-/** 0 success, 4 refused, 8 our fault. */
+/** AuditEvent outcome: 0 for success, 4 for a refused request (4xx), 8 for a server error. */
 function outcomeOf(outcome: string): NonNullable<AuditEvent['outcome']> {
   const status = Number(/^\d{3}\b/.exec(outcome)?.[0] ?? 200);
   if (status < 400) return '0';
@@ -84,7 +84,7 @@ const targetOf = ({ targetId }: ChainRow): AuditEventEntity[] =>
         },
       ];
 
-/** How many it stands for, and what an operator has said. */
+/** The number of refusals that the entry summarises, and an operator's statement. */
 function remarksOf({ times, details }: ChainRow): AuditEventEntity[] {
   const detail = [
     ...(times > 1 ? [{ type: 'times', valueString: String(times) }] : []),
@@ -93,7 +93,7 @@ function remarksOf({ times, details }: ChainRow): AuditEventEntity[] {
   return detail.length === 0 ? [] : [{ name: 'audit entry', detail }];
 }
 
-/** Where the entry stands in the account's chain, for whoever compares an export with a later one. */
+/** The entry's position and MAC in the chain, so that two exports can be compared. */
 const chainOf = ({ position, mac }: ChainRow): AuditEventEntity[] =>
   position === null || mac === null
     ? []

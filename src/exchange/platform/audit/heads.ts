@@ -7,13 +7,13 @@ import { ConfigError } from '../../../config.ts';
 import type { SignedAuditHead } from './chain.ts';
 
 /**
- * Where the ends of the chains are kept outside of the database, so that rows cut off at its end are missed. A place that
- * whoever can write the database cannot write is the better one.
+ * Storage of the chain heads outside the database (external heads), so that entries removed from the end of a chain are
+ * noticed. It should not be writable with the credentials that can write the database.
  */
 export interface AuditHeads {
   read(accountId: string): Promise<SignedAuditHead | undefined>;
   write(head: SignedAuditHead): Promise<void>;
-  /** Accounts of which there is a head. */
+  /** Ids of the accounts that have an external head. */
   accounts(): Promise<string[]>;
 }
 
@@ -26,11 +26,11 @@ const headSchema = z.object({
   signature: z.string(),
 });
 
-/** Opens what AUDIT_HEADS names: `file:///a/folder`. Throws ConfigError for any other kind of address. */
+/** Opens the storage that AUDIT_HEADS names, `file:///a/folder`. Throws ConfigError for any other kind of URL. */
 export async function openAuditHeads(address: string): Promise<AuditHeads> {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url?.protocol !== 'file:' || url.host !== '')
-    throw new ConfigError('AUDIT_HEADS: only folders (file:///a/folder) are supported');
+    throw new ConfigError('AUDIT_HEADS: expected the URL of a folder, such as file:///a/folder');
   const folder = fileURLToPath(url);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const pathOf = (accountId: string) => join(folder, `${accountId}.json`);
@@ -58,7 +58,7 @@ export async function openAuditHeads(address: string): Promise<AuditHeads> {
   };
 }
 
-/** What cannot be read is no head of ours, so its signature does not hold either. */
+/** An unreadable head becomes one with an invalid signature, so that verification reports it. */
 function parseHead(text: string, accountId: string): SignedAuditHead {
   try {
     return headSchema.parse(JSON.parse(text));

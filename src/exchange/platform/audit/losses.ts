@@ -2,25 +2,25 @@ import { z } from 'zod';
 import type { SignedAuditHead } from './chain.ts';
 import type { ChainRow } from './chain-store.ts';
 
-/** Entry of the sealer: the chain did not lead on from the head kept elsewhere; it stands where the lost ones had begun. */
+/** Operation of the sealer's entry: the chain did not continue the external head. It takes the position of the first lost entry. */
 export const HEAD_MISSED = 'missAuditHead';
-/** Entry of an operator: what is lost is known, and why. */
+/** Operation of an operator's entry: accepts a loss. */
 export const LOSS_ACCEPTED = 'acceptAuditLoss';
 
-/** Entry of an operator: the head kept elsewhere was missing, and begins anew behind this entry. */
-export const HEAD_ANEW = 'renewAuditHead';
+/** Operation of an operator's entry: renews an external head that was missing. */
+export const HEAD_RENEWED = 'renewAuditHead';
 
-/** Entries that were sealed once and are not there any more. */
+/** Entries that were sealed and no longer exist. */
 export interface Loss {
-  /** Position of the first one. */
+  /** Position of the first lost entry. */
   from: number;
-  /** Of the last one that the head kept elsewhere knew of; there may have been more behind it. */
+  /** Position of the external head: the last entry known to be lost. More may have followed it. */
   to: number;
-  /** Of that one, in hex. */
+  /** MAC of the entry at `to`, in hex. */
   mac: string;
-  /** When that head was kept; ISO 8601. */
+  /** When the external head was written; ISO 8601. */
   sealedAt: string;
-  /** When the last entry before them was written; none when there is none. ISO 8601. */
+  /** When the last entry before the loss was written; absent if there is none. ISO 8601. */
   keptUntil?: string;
 }
 
@@ -31,9 +31,9 @@ export interface AcceptedLoss extends Loss {
   reason: string;
 }
 
-/** What an operator said of a head that was missing. */
+/** An operator's renewal of a missing external head. */
 export interface RenewedHead {
-  /** Of the last entry before. */
+  /** Position of the last entry before the renewal. */
   position: number;
   /** ISO 8601. */
   at: string;
@@ -51,6 +51,7 @@ const lossSchema = z.object({
 });
 const acceptedSchema = lossSchema.extend({ by: z.string(), reason: z.string() });
 
+/** The loss of all entries from a position up to the external head. */
 export const lossSince = (from: number, kept: SignedAuditHead): Loss => ({
   from,
   to: kept.position,
@@ -62,12 +63,12 @@ export const writeRenewal = (renewal: Omit<RenewedHead, 'at'>): string => JSON.s
 
 export const writeLoss = (loss: Loss & Partial<AcceptedLoss>): string => JSON.stringify(loss);
 
-/** What the entries of a chain tell of losses, gathered as they are read. */
+/** Collects losses and renewals from the entries of a chain, which must be passed in order. */
 export class LossReader {
   readonly accepted: AcceptedLoss[] = [];
   readonly renewed: RenewedHead[] = [];
   readonly #missed: Loss[] = [];
-  /** Of the last entry that was read. */
+  /** Time of the last entry read. */
   lastAt: string | undefined;
 
   read({ operation, details, at }: Pick<ChainRow, 'operation' | 'details' | 'at'>): void {
@@ -77,14 +78,14 @@ export class LossReader {
     } else if (operation === LOSS_ACCEPTED) {
       const loss = parsed(acceptedSchema, details);
       if (loss !== undefined) this.accepted.push({ ...loss, at });
-    } else if (operation === HEAD_ANEW) {
+    } else if (operation === HEAD_RENEWED) {
       const renewal = parsed(renewedSchema, details);
       if (renewal !== undefined) this.renewed.push({ ...renewal, at });
     }
     this.lastAt = at;
   }
 
-  /** The first one that nobody has accepted. */
+  /** The first loss that no operator has accepted. */
   get open(): Loss | undefined {
     return this.#missed.find(({ mac }) => !this.accepted.some((accepted) => accepted.mac === mac));
   }

@@ -10,7 +10,7 @@ import { HEAD_MISSED, LOSS_ACCEPTED, lossSince, writeLoss } from './losses.ts';
 export interface SealerDeps {
   store: Store;
   chain: AuditChain;
-  /** None: the ends of the chains are in the log only. */
+  /** Without it, the heads of the chains are written to the log only. */
   heads?: AuditHeads;
   logger: Logger;
 }
@@ -19,9 +19,9 @@ const ROWS_PER_TRANSACTION = 1_000;
 const ACCOUNTS_AT_ONCE = 500;
 
 /**
- * Chains what was added to the audit since the last time: nobody who writes an entry waits for another, and within the
- * interval of `reconcile` each is in its place. Whoever seals an account's entries holds its head, so two at once wait
- * for each other.
+ * Seals the audit entries added since the last round. Sealing is separate from writing, so that concurrent writers do not
+ * wait for each other; each entry is sealed within the interval of `reconcile`. The account's head is locked while its
+ * entries are sealed, so concurrent sealers wait for each other.
  */
 export function auditSealing(deps: SealerDeps): Recovery {
   return {
@@ -35,15 +35,15 @@ export function auditSealing(deps: SealerDeps): Recovery {
   };
 }
 
-/** Answers how many entries were sealed. */
+/** Returns the number of entries sealed. */
 async function sealAccount(deps: SealerDeps, accountId: string): Promise<number> {
-  await deps.store.asSystem((tx) => noteMissedHead(deps, tx, accountId));
+  await deps.store.asSystem((tx) => recordMissedHead(deps, tx, accountId));
   const count = await sealEntries(deps, accountId);
-  await deps.store.asSystem((tx) => keepHead(deps, tx, accountId));
+  await deps.store.asSystem((tx) => updateHead(deps, tx, accountId));
   return count;
 }
 
-/** Seals what is not sealed yet, and keeps no head. Answers how many entries that were. */
+/** Seals all unsealed entries without updating the external head. Returns their number. */
 export async function sealEntries(
   { store, chain }: Pick<SealerDeps, 'store' | 'chain'>,
   accountId: string,
@@ -69,15 +69,19 @@ async function sealSome(chain: AuditChain, tx: SystemTx, accountId: string, only
 }
 
 /**
- * Entries that the head kept elsewhere knows of are gone, by a restore or by somebody's hand: before anything else is
- * sealed, the chain itself says so, once, where they had begun. What comes behind is protected as ever.
+ * If the chain does not continue the external head, entries were lost, by a restore or by manipulation. Records this once as
+ * an entry of the chain, at the position of the first lost entry and before anything else is sealed.
  */
-async function noteMissedHead({ chain, heads }: SealerDeps, tx: SystemTx, accountId: string): Promise<void> {
+async function recordMissedHead(
+  { chain, heads }: SealerDeps,
+  tx: SystemTx,
+  accountId: string,
+): Promise<void> {
   const { position, mac } = await lockHead(tx, accountId);
   const kept = await heads?.read(accountId);
-  // A chain that begins has its head elsewhere before its first entry: one that is missing later was taken away.
+  // A new chain gets its external head before its first entry, so a head that is missing later was removed.
   if (kept === undefined && position === 0) await heads?.write(chain.sign(headAt(accountId, position, mac)));
-  if (kept === undefined || !chain.isSigned(kept) || (await leadsOn(tx, kept, position))) return;
+  if (kept === undefined || !chain.isSigned(kept) || (await continuesHead(tx, kept, position))) return;
   if (await hasSealedDetail(tx, accountId, [HEAD_MISSED, LOSS_ACCEPTED], kept.mac)) return;
   const details = writeLoss(lossSince(position + 1, kept));
   await withinAccount(tx, accountId, (own) =>
@@ -87,29 +91,29 @@ async function noteMissedHead({ chain, heads }: SealerDeps, tx: SystemTx, accoun
 }
 
 /**
- * Of what is committed, and while the head is held, so that a later one is never replaced by an earlier. A kept head that
- * is missing, is not ours, or from which the chain does not lead on is what shows that something was done to it: only an
- * operator replaces it (accept-loss.ts).
+ * Writes the external head from committed entries, while the head is locked, so that an older head never replaces a newer
+ * one. An external head that is missing, has an invalid signature, or is not continued by the chain is evidence of
+ * manipulation: it is logged and left as it is; only an operator can replace it (accept-loss.ts).
  */
-async function keepHead(deps: SealerDeps, tx: SystemTx, accountId: string): Promise<void> {
+async function updateHead(deps: SealerDeps, tx: SystemTx, accountId: string): Promise<void> {
   const { chain, heads, logger } = deps;
   const { position } = await lockHead(tx, accountId);
   const kept = await heads?.read(accountId);
   if (heads !== undefined && kept === undefined)
     return logger.error(
       { accountId, position },
-      'the head kept elsewhere is missing; look with: npm run admin -- audit verify',
+      'the external audit head is missing; check with: npm run admin -- audit verify',
     );
-  if (kept !== undefined && !(chain.isSigned(kept) && (await leadsOn(tx, kept, position))))
+  if (kept !== undefined && !(chain.isSigned(kept) && (await continuesHead(tx, kept, position))))
     return logger.error(
       { accountId, keptPosition: kept.position, position },
-      'the audit does not continue the head kept elsewhere; look with: npm run admin -- audit verify',
+      'the audit chain does not continue the external head; check with: npm run admin -- audit verify',
     );
   const signed = await writeHead(deps, tx, accountId);
   deps.logger.info({ auditHead: signed }, 'audit sealed');
 }
 
-/** Keeps the chain's end, as it is committed, whatever was kept before. */
+/** Signs the committed head of the chain and writes it to the external storage, whatever is stored there. */
 export async function writeHead(
   { chain, heads }: Pick<SealerDeps, 'chain' | 'heads'>,
   tx: SystemTx,
@@ -128,7 +132,7 @@ const headAt = (accountId: string, position: number, mac: Buffer): AuditHead => 
   sealedAt: new Date().toISOString(),
 });
 
-async function leadsOn(tx: SystemTx, kept: SignedAuditHead, position: number): Promise<boolean> {
+async function continuesHead(tx: SystemTx, kept: SignedAuditHead, position: number): Promise<boolean> {
   if (kept.position === 0) return kept.mac === CHAIN_START.toString('hex');
   if (kept.position > position) return false;
   return (await macAt(tx, kept.accountId, kept.position))?.toString('hex') === kept.mac;

@@ -16,12 +16,12 @@ interface AuditEntryTable {
   target_id: string | null;
   outcome: string;
   remote_address: string | null;
-  /** More than 1: so many refusals of one kind, since then. */
+  /** Number of refusals that the entry summarises, the first at `since`; 1 for an ordinary entry. */
   times: Generated<number>;
   since: Date | null;
   /** JSON as text. */
   details: string | null;
-  /** From 1 without gaps in each account; null until the row is sealed. */
+  /** Starts at 1 in each account and has no gaps; null until the entry is sealed. */
   position: number | null;
   mac: Buffer | null;
 }

@@ -4,29 +4,29 @@ import { countUnsealed, findHead, sealedRows } from './chain-store.ts';
 import type { AuditHeads } from './heads.ts';
 import { type AcceptedLoss, type Loss, LossReader, lossSince, type RenewedHead } from './losses.ts';
 
-/** The first thing that is wrong with a chain; everything before it is as it was written. */
+/** The first fault of a chain; all entries before it are unchanged. */
 export interface ChainFault {
-  /** Where it is; with `cut-off` the first position that is missing, with `head missing` the first that nothing vouches for. */
+  /** Position of the fault. `cut-off`: the first missing position. `head missing`: the position after the last entry. */
   position: number;
   what: 'changed' | 'removed' | 'cut-off' | 'head not ours' | 'head missing';
-  /** Of the row that was changed. */
+  /** Id of the changed entry. */
   entryId?: number;
-  /** With `cut-off`, when a head kept elsewhere tells of it: what an operator may accept. */
+  /** With `cut-off`, if an external head proves it: the loss that an operator may accept. */
   loss?: Loss;
 }
 
 export interface ChainReport {
   accountId: string;
-  /** Entries that are as they were written, from the first on. */
+  /** Number of entries, from the first on, that are unchanged. */
   verified: number;
-  /** Entries that were written since the last sealing. */
+  /** Number of entries not sealed yet. */
   unsealed: number;
   oldestUnsealedAt: Date | null;
-  /** How far the head that is kept elsewhere vouches for the end; null when there is none. */
+  /** Position of the external head; null if there is none. */
   headPosition: number | null;
-  /** What was lost, and accepted as lost by an operator. */
+  /** Losses that an operator has accepted. */
   losses: AcceptedLoss[];
-  /** When an operator had the head kept elsewhere begin anew. */
+  /** Renewals of the external head by an operator. */
   renewedHeads: RenewedHead[];
   fault?: ChainFault;
 }
@@ -39,30 +39,30 @@ export interface VerifyDeps {
 
 const PAGE = 5_000;
 
-/** Reads an account's whole chain, in bounded memory, and compares its end with the head kept elsewhere. */
+/** Verifies an account's whole chain page by page, and compares its end with the external head. */
 export async function verifyChain(
   { store, chain, heads }: VerifyDeps,
   accountId: string,
 ): Promise<ChainReport> {
-  // Before the rows: what is sealed meanwhile is then only more than the head says.
+  // Read before the entries: entries sealed in the meantime then only follow the head.
   const kept = await heads?.read(accountId);
   const stored = await store.asSystem((tx) => findHead(tx, accountId));
   const { count, oldestAt } = await store.asSystem((tx) => countUnsealed(tx, accountId));
   const read: { position: number; mac: Buffer } = { position: 0, mac: CHAIN_START };
-  const told = new LossReader();
+  const lossReader = new LossReader();
   const report = (fault?: ChainFault): ChainReport => ({
     accountId,
     verified: read.position,
     unsealed: count,
     oldestUnsealedAt: oldestAt,
     headPosition: kept?.position ?? null,
-    losses: told.accepted,
-    renewedHeads: told.renewed,
+    losses: lossReader.accepted,
+    renewedHeads: lossReader.renewed,
     ...(fault && { fault }),
   });
   if (kept !== undefined && !chain.isSigned(kept))
     return report({ position: kept.position, what: 'head not ours' });
-  let misfit: ChainFault | undefined;
+  let headMismatch: ChainFault | undefined;
   for (;;) {
     const page = { after: read.position, limit: PAGE };
     const rows = await store.asSystem((tx) => sealedRows(tx, accountId, page));
@@ -71,31 +71,31 @@ export async function verifyChain(
       if (row.position !== position) return report({ position, what: 'removed' });
       if (!chain.holds(read.mac, row) || row.mac === null)
         return report({ position, what: 'changed', entryId: row.id });
-      if (isOther(kept, position, row.mac)) misfit = { position, what: 'changed', entryId: row.id };
-      told.read(row);
+      if (contradicts(kept, position, row.mac)) headMismatch = { position, what: 'changed', entryId: row.id };
+      lossReader.read(row);
       read.position = position;
       read.mac = row.mac;
     }
     if (rows.length < PAGE) break;
   }
   const next = read.position + 1;
-  // The database itself knows of more: no restore leaves that behind.
+  // The database's own head is ahead of the entries, which a restore cannot cause.
   if ((stored?.position ?? 0) >= next) return report({ position: next, what: 'cut-off' });
-  const loss = told.open;
+  const loss = lossReader.open;
   if (loss !== undefined) return report({ position: loss.from, what: 'cut-off', loss });
-  if (misfit !== undefined) return report(misfit);
-  // Read again: the head of a chain that has just begun was written before its first entry was sealed.
+  if (headMismatch !== undefined) return report(headMismatch);
+  // Read again: a chain that has just begun got its external head before its first entry was sealed.
   if (heads !== undefined && kept === undefined && next > 1 && (await heads.read(accountId)) === undefined)
     return report({ position: next, what: 'head missing' });
   if (kept === undefined || kept.position < next) return report();
   if (next === 1 && kept.gone !== undefined) {
-    told.accepted.push({ ...lossSince(1, kept), ...kept.gone });
+    lossReader.accepted.push({ ...lossSince(1, kept), ...kept.gone });
     return report();
   }
-  const keptUntil = told.lastAt;
+  const keptUntil = lossReader.lastAt;
   return report({ position: next, what: 'cut-off', loss: { ...lossSince(next, kept), keptUntil } });
 }
 
-/** The chain is sound in itself, but not the one that the head was made of. */
-const isOther = (kept: SignedAuditHead | undefined, position: number, mac: Buffer): boolean =>
+/** Whether the external head is at this position but has another MAC: it was made from another chain. */
+const contradicts = (kept: SignedAuditHead | undefined, position: number, mac: Buffer): boolean =>
   kept?.position === position && kept.mac !== mac.toString('hex');

@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import type { SystemTx } from '../database/database.ts';
 
 /**
- * Every column that names a blob, as an SQL expression of the reference. What is not here is swept as nobody's a day after
- * it was written: a test holds this list against the schema. Each has an index (0021-named-blobs.sql).
+ * Every column that refers to a blob, as an SQL expression of the reference. Blobs that none of them refers to are deleted a
+ * day after they were written; a test compares this list with the schema. Each has an index (0021-named-blobs.sql).
  */
 export const BLOB_NAMING_COLUMNS: readonly (readonly [table: string, ref: string])[] = [
   ['document', 'blob_ref'],
@@ -16,7 +16,7 @@ export const BLOB_NAMING_COLUMNS: readonly (readonly [table: string, ref: string
   ['erasure', 'ref'],
 ];
 
-/** Over all accounts: those of the references that no row names. */
+/** Returns those of the references that no row of any account contains. */
 export async function findUnnamedBlobs(tx: SystemTx, refs: readonly string[]): Promise<string[]> {
   const named = BLOB_NAMING_COLUMNS.map(
     ([table, ref]) =>

@@ -6,16 +6,16 @@ interface Line {
 }
 
 /**
- * At most so many transactions of one account at a time. A further one waits behind those of its own account, before it
- * asks for a connection, so that the queue for connections never holds more than this share of any account.
+ * Limits the number of concurrent transactions per account. Further transactions of an account wait in its own queue before
+ * they request a connection, so that one account cannot fill the queue of the connection pool.
  */
 export class AccountTurns {
   readonly #lines = new Map<string, Line>();
 
-  /** @param waitMs as long as a transaction would wait for a connection */
+  /** @param options `waitMs`: how long a transaction waits for its turn, as long as for a connection */
   constructor(private readonly options: { atOnceMax: number; waitMs: number }) {}
 
-  /** Rejects with OverloadError when the turn does not come in time; `work` has not begun then. */
+  /** Runs `work` when it is its turn. Rejects with OverloadError, without starting `work`, if that takes too long. */
   async run<T>(accountId: string, work: () => Promise<T>): Promise<T> {
     const line = this.#lines.get(accountId) ?? { running: 0, waiting: new Set() };
     this.#lines.set(accountId, line);
@@ -32,7 +32,7 @@ export class AccountTurns {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         line.waiting.delete(begin);
-        reject(new OverloadError('Too many requests of this account are under way; try again shortly'));
+        reject(new OverloadError('Too many concurrent requests of this account; try again shortly'));
       }, this.options.waitMs);
       const begin = () => {
         clearTimeout(timer);
@@ -42,7 +42,7 @@ export class AccountTurns {
     });
   }
 
-  /** The turn goes to whoever waits longest; `running` stays as it is then. */
+  /** Gives the turn to the transaction that has waited longest; `running` does not change then. */
   #passOn(accountId: string, line: Line): void {
     const [next] = line.waiting;
     if (next !== undefined) {

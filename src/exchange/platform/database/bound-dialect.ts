@@ -8,14 +8,14 @@ import {
   PostgresDriver,
 } from 'kysely';
 
-/** What a transaction is bound to, as SQL. */
+/** The statements that begin a transaction and set its role and account. */
 const binding = new AsyncLocalStorage<string>();
 
-/** Runs `transact`; the transaction it begins is bound by these statements, which go with BEGIN in one trip. */
+/** Runs `transact`. The transaction that it begins executes `statements` together with BEGIN, in one round trip. */
 export const boundBy = <T>(statements: string, transact: () => Promise<T>): Promise<T> =>
   binding.run(`begin; ${statements}`, transact);
 
-/** PostgreSQL, with transactions that begin bound. Several statements in one text take no parameters. */
+/** PostgreSQL dialect for `boundBy`. Several statements in one query cannot have parameters. */
 export class BoundDialect extends PostgresDialect {
   readonly #config: PostgresDialectConfig;
 

@@ -1,7 +1,14 @@
 import type { ColumnType, Generated, JSONColumnType } from 'kysely';
 
-/** jsonb: an object when read, its JSON text when written (so that a list is not taken for a PostgreSQL array). */
-export type Json<T extends object | null> = JSONColumnType<T>;
-export type NullableJson<T extends object> = ColumnType<T | null, string | null | undefined, string | null>;
-export type DefaultJson<T extends object> = ColumnType<T, string | undefined, string>;
+/** A jsonb column: read as an object, written as JSON text (pg would convert an array to a PostgreSQL array). */
+export type JsonColumn<T extends object | null> = JSONColumnType<T>;
+/** A nullable jsonb column. */
+export type NullableJsonColumn<T extends object> = ColumnType<
+  T | null,
+  string | null | undefined,
+  string | null
+>;
+/** A jsonb column with a default. */
+export type DefaultJsonColumn<T extends object> = ColumnType<T, string | undefined, string>;
+/** A timestamptz column with a default. */
 export type Instant = Generated<Date>;

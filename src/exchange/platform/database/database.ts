@@ -5,7 +5,7 @@ import { AccountTurns } from './account-turns.ts';
 import { BoundDialect, boundBy } from './bound-dialect.ts';
 import type { Database } from './schema.ts';
 
-/** A transaction that sees the rows of one account and no other (row-level security). */
+/** A transaction that can access the rows of one account only (row-level security). */
 export interface AccountTx {
   readonly accountId: string;
   readonly db: Transaction<Database>;
@@ -13,49 +13,50 @@ export interface AccountTx {
   readonly newEvents: string[];
 }
 
-/** A transaction of the service itself, over all accounts: authentication, reconcile, callbacks. */
+/** A transaction with access to all accounts: for authentication, reconcile and callbacks. */
 export interface SystemTx {
   readonly db: Transaction<Database>;
   /** As in `AccountTx`, by account. */
   readonly newEvents: Map<string, string[]>;
 }
 
-/** Is called after the commit of each transaction that wrote events. Must not throw. */
+/** Called after the commit of each transaction that wrote events. Must not throw. */
 export type EventsCommitted = (accountId: string, eventIds: readonly string[]) => void;
 
 export interface Store {
   /** Runs `work` in one transaction bound to the account; commits when it resolves, rolls back when it throws. */
   asAccount<T>(accountId: string, work: (tx: AccountTx) => Promise<T>): Promise<T>;
+  /** Runs `work` in one transaction with access to all accounts; commits and rolls back like `asAccount`. */
   asSystem<T>(work: (tx: SystemTx) => Promise<T>): Promise<T>;
   /**
-   * One statement, a transaction of its own: a call of a function of the schema that takes the role it needs. For what
-   * every request needs, because a transaction is three trips to the database.
+   * Runs one statement in a transaction of its own: a call of a database function that sets the role it needs. For lookups
+   * that every request makes, because a transaction takes three round trips.
    */
   call<R>(statement: RawBuilder<R>): Promise<R[]>;
-  /** From now on `listener` learns of committed events; the webhook dispatcher is one. */
+  /** Registers a listener for committed events, such as the webhook dispatcher. */
   onEventsCommitted(listener: EventsCommitted): void;
   /** Brings the schema up to date; safe to call from several processes at once. */
   migrate(): Promise<void>;
-  /** Resolves when the database answers. */
+  /** Resolves if the database responds. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }
 
-// Dates without time stay text: a birth date has no time zone.
+// Dates without time are read as text: a date of birth has no time zone.
 pg.types.setTypeParser(pg.types.builtins.DATE, (value) => value);
-// Row counts and sizes fit a double here.
+// Row counts and sizes fit into a double.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 export interface StoreOptions {
   databaseUrl: string;
-  /** Connections of this process. */
+  /** Maximum number of connections of this process. */
   poolMax?: number;
   /**
-   * How many of them one account may use at a time, at most half; undefined: all. What serves many accounts at once sets
-   * it, so that one of them cannot keep the others waiting.
+   * Maximum number of connections that one account may use at a time; capped at half of `poolMax`. Default: no limit. Set
+   * it in processes that serve many accounts, so that one account cannot block the others.
    */
   accountMax?: number;
-  /** An idle connection broke (the server restarted): worth a log line, never the end of the process. */
+  /** Called when an idle connection breaks, for example on a restart of the server. */
   onIdleError?: (error: Error) => void;
 }
 
@@ -72,8 +73,8 @@ export function createStore(options: StoreOptions): Store {
     idle_in_transaction_session_timeout: 60_000,
   });
   pool.on('error', (error) => options.onIdleError?.(error));
-  // A connection that breaks between two statements of a transaction tells only itself, and an error event that
-  // nobody listens to ends the process. The transaction learns it from its next statement.
+  // A connection that breaks between two statements emits an error event, which would end the process if it had no
+  // listener. The transaction fails at its next statement.
   pool.on('connect', (client) => client.on('error', () => undefined));
   const db = new Kysely<Database>({ dialect: new BoundDialect({ pool }) });
   const inTurn = createTurns(poolMax, accountMax);
@@ -84,7 +85,7 @@ export function createStore(options: StoreOptions): Store {
 
   return {
     asAccount: async (accountId, work) => {
-      const binding = toAccount(accountId);
+      const binding = bindingTo(accountId);
       const newEvents: string[] = [];
       const result = await inTurn(accountId, () =>
         boundBy(binding, () => db.transaction().execute((tx) => work({ accountId, db: tx, newEvents }))),
@@ -119,15 +120,15 @@ function createTurns(poolMax: number, accountMax: number | undefined) {
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Throws for what is no UUID: it stands in the text of the statement. */
-function toAccount(accountId: string): string {
-  if (!UUID.test(accountId)) throw new TypeError('The id of an account is a UUID');
+/** The statements that bind a transaction to an account. Throws unless the id is a UUID, because it becomes part of the SQL. */
+function bindingTo(accountId: string): string {
+  if (!UUID.test(accountId)) throw new TypeError('An account id must be a UUID');
   return `set local role exchange_app; set local app.account_id = '${accountId}'`;
 }
 
 /**
- * Part of a transaction of the service as one account: row-level security holds for `work` as in `asAccount`, and what
- * it does commits with the rest.
+ * Runs part of a system transaction as one account: row-level security applies to `work` as in `asAccount`, and its changes
+ * commit with the rest of the transaction.
  */
 export async function withinAccount<T>(
   tx: SystemTx,
@@ -148,7 +149,7 @@ export async function withinAccount<T>(
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url);
 
-/** Numbered SQL files in order; Kysely's migrator serialises starters that race and remembers what was applied. */
+/** Applies the numbered SQL files in order. Kysely's migrator serialises concurrent runs and records what was applied. */
 async function migrate(db: Kysely<Database>): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: readMigrations } });
   const { error } = await migrator.migrateToLatest();

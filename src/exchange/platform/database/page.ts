@@ -1,7 +1,7 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { SortBy } from '../../../contract/paging.ts';
 
-/** An item's place in a list: the values of the columns that order it, as text, exact to the microsecond. */
+/** An item's place in a list: the values of its sort columns as text; times have microseconds. */
 export type Place = readonly string[];
 
 export interface PageRequest {
@@ -9,15 +9,15 @@ export interface PageRequest {
   count: number;
   /** First item of the page. */
   from?: Place;
-  /** Last item of the page; with `from` absent. */
+  /** Last item of the page; cannot be combined with `from`. */
   to?: Place;
 }
 
 export interface Page<T> {
   items: T[];
-  /** Last item of the page before; undefined at the start of the list. */
+  /** Last item of the previous page; undefined at the start of the list. */
   previous?: Place;
-  /** First item of the page after; undefined at its end. */
+  /** First item of the next page; undefined at the end of the list. */
   next?: Place;
 }
 
@@ -26,12 +26,12 @@ interface Column {
   type: 'uuid' | 'timestamptz';
 }
 
-/** How a list may be ordered. Only columns that never change and are never null: a place must stay where it is. */
+/** Sort columns of a list. They must be immutable and not null, so that an item's place never changes. */
 export interface ListOrder<C extends string = string> {
   columns: Readonly<Record<C, Column>>;
-  /** The column that no two items share; what stands behind it in a sort decides nothing. */
+  /** The column with unique values; columns after it in a sort have no effect. */
   unique: NoInfer<C>;
-  /** Decides between items that are equal by all other columns. */
+  /** Appended to the sort, to order items that are equal in all other columns. */
   tieBreak: Column;
   default: readonly SortBy<NoInfer<C>>[];
 }
@@ -41,8 +41,8 @@ export const column = (ref: string, type: Column['type']): Column => ({ ref: sql
 type Key = Column & { direction: 'asc' | 'desc' };
 
 /**
- * One page of what `rows` selects. It is found by the values that order the list, never by counting: items that are
- * added or removed meanwhile move no other item to another page.
+ * Reads one page of the rows that `rows` selects (keyset pagination). Pages are located by sort values, not by offset, so
+ * that items added or removed in the meantime do not move other items to another page.
  */
 export async function readPage<DB, TB extends keyof DB, O>(
   rows: SelectQueryBuilder<DB, TB, O>,
@@ -52,22 +52,22 @@ export async function readPage<DB, TB extends keyof DB, O>(
   const keys = keysOf(order, request.sort);
   const backward = request.to !== undefined;
   const edge = request.from ?? request.to;
-  // One more than asked for: it is the edge of the page after this one.
+  // One more than requested: the first item of the adjacent page.
   let query = inOrder(rows, keys, backward).limit(request.count + 1);
   if (edge !== undefined) query = query.where(beyond(keys, edge, { backward, inclusive: true }));
   const found = (await query.execute()) as (O & { place: Place })[];
 
   const shown = found.slice(0, request.count);
   const further = found[request.count]?.place;
-  const behind = edge && (await neighbour(rows, keys, shown[0]?.place ?? edge, !backward));
+  const behind = edge && (await adjacentPlace(rows, keys, shown[0]?.place ?? edge, !backward));
   if (backward) shown.reverse();
   return backward
     ? { items: shown, previous: further, next: behind }
     : { items: shown, previous: behind, next: further };
 }
 
-/** The item next to a place, on the side where this page is not. */
-async function neighbour<DB, TB extends keyof DB, O>(
+/** The place of the item next to `place`, in the direction away from the page; undefined if there is none. */
+async function adjacentPlace<DB, TB extends keyof DB, O>(
   rows: SelectQueryBuilder<DB, TB, O>,
   keys: readonly Key[],
   place: Place,
@@ -93,7 +93,7 @@ function inOrder<DB, TB extends keyof DB, O>(
   return query;
 }
 
-/** The sort's columns up to the one that no two items share. */
+/** The columns of the sort up to the unique one; without it, the tie-break column is appended. */
 function keysOf(order: ListOrder, sort: readonly SortBy[]): Key[] {
   const keys: Key[] = [];
   for (const { column: name, direction } of sort) {
@@ -105,7 +105,7 @@ function keysOf(order: ListOrder, sort: readonly SortBy[]): Key[] {
   return [...keys, { ...order.tieBreak, direction: keys.at(-1)?.direction ?? 'asc' }];
 }
 
-/** True of items on one side of a place: after it in the order of the list, or before it when `backward`. */
+/** SQL condition: the item is after a place in the order of the list, or before it if `backward`. */
 function beyond(
   keys: readonly Key[],
   place: Place,
@@ -115,8 +115,8 @@ function beyond(
   const operator = ({ direction }: Key, orEqual: boolean) =>
     sql.raw(((direction === 'asc') !== backward ? '>' : '<') + (orEqual ? '=' : ''));
   const [first, ...others] = keys;
-  if (first === undefined) throw new Error('a list has an order');
-  // One comparison of rows where the directions agree: an index can serve that.
+  if (first === undefined) throw new Error('a list needs at least one sort column');
+  // If all directions are the same, a single row comparison, which can use an index.
   if (others.every(({ direction }) => direction === first.direction)) {
     return sql`(${sql.join(keys.map(({ ref }) => ref))}) ${operator(first, inclusive)} (${sql.join(values)})`;
   }

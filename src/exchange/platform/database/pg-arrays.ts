@@ -1,6 +1,6 @@
 /**
- * PostgreSQL arrays in the binary format, for set-based statements (`unnest(${uuidArray(ids)}::uuid[])`): pg sends a
- * Buffer as it is, so that neither side quotes, escapes or parses thousands of values.
+ * PostgreSQL arrays in the binary format, for set-based statements (`unnest(${uuidArray(ids)}::uuid[])`). pg sends a
+ * Buffer unchanged, so that thousands of values need not be quoted, escaped and parsed.
  */
 export const uuidArray = (ids: readonly string[]): Buffer =>
   binaryArray(
@@ -22,7 +22,7 @@ export const jsonbArray = (values: readonly unknown[]): Buffer =>
     (array, place, text) => array.write(text, place, 'utf8'),
   );
 
-/** The bytes of each as Latin-1 text (`toString('latin1')`). */
+/** Each value is given as Latin-1 text (`toString('latin1')`). */
 export const byteaArray = (values: readonly string[]): Buffer =>
   binaryArray(
     17,
@@ -53,8 +53,8 @@ const HEADER_BYTES = 20;
 const longestUtf8 = (text: string): number => text.length * 3;
 
 /**
- * array_recv of PostgreSQL: dimensions, "has nulls", type, length, lower bound; then length and bytes of each. `write`
- * answers how many bytes it wrote, at most `sizeOf`.
+ * The format of PostgreSQL's array_recv: dimensions, "has nulls", element type, length, lower bound; then length and bytes
+ * of each element. `write` returns the number of bytes written, at most `sizeOf`.
  */
 function binaryArray<T>(
   elementType: number,

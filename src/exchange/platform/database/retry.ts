@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const TRIES = 5;
 
-/** Thrown inside a transaction that another one overtook: rolled back and tried again from its start. */
+/** Thrown inside a transaction to roll it back and repeat it, because a concurrent transaction made its reads obsolete. */
 export class OvertakenError extends Error {
   override readonly name = 'OvertakenError';
 }
 
 /**
- * Runs a whole transaction again when the database ended it in favour of another: dead lock, serialisation, or a row that
- * it refers to was deleted. `mayRetry` is asked each time.
+ * Runs a transaction, and repeats it, up to 5 times in all, if it failed because of a concurrent one: deadlock, serialisation
+ * failure, lock not available, or a referenced row was deleted. Stops repeating when `mayRetry` returns false.
  */
 export async function retryOvertaken<T>(
   transaction: () => Promise<T>,
@@ -28,7 +28,7 @@ export async function retryOvertaken<T>(
 function wasOvertaken(error: unknown): boolean {
   if (error instanceof OvertakenError) return true;
   const code = (error as { code?: unknown } | null)?.code;
-  // 23503: a row that was there when it was read is not any more, so a foreign key leads nowhere.
-  // 55P03: somebody holds a row that was not to be waited for.
+  // 40001: serialisation failure. 40P01: deadlock. 55P03: a lock is not available (NOWAIT).
+  // 23503: foreign key violation; a referenced row was deleted after it was read.
   return code === '40001' || code === '40P01' || code === '23503' || code === '55P03';
 }

@@ -20,7 +20,7 @@ import type { LimitTables } from '../limits/tables.ts';
 import type { WebhookTables } from '../outbox/tables.ts';
 import type { ActivityStartTables } from '../recovery/tables.ts';
 
-/** The tables of `migrations/`, as Kysely sees them; each feature describes its own in `tables.ts`. */
+/** The types of all tables in `migrations/`, for Kysely. Each feature declares its own in `tables.ts`. */
 export interface Database
   extends AccountTables,
     ActivityStartTables,

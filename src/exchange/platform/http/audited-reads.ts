@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import type { OperationName } from './operation.ts';
 
 /**
- * Reads that show nothing of a patient, or only how far some work is: they are asked again and again, and nobody has to
- * answer for them. Every other read is audited, so a new one is until somebody decides otherwise here.
+ * Reads that are not audited: they return no patient data, or only the progress of an operation, and are polled frequently.
+ * Every other read is audited; a new read is audited unless it is added here.
  */
 const NOT_AUDITED: ReadonlySet<string> = new Set([
   'listCohorts',
@@ -28,11 +28,11 @@ const NOT_AUDITED: ReadonlySet<string> = new Set([
 
 export const isAuditedRead = (operation: OperationName): boolean => !NOT_AUDITED.has(operation);
 
-/** What is no id may be anything that a caller wrote, a name too. */
+/** Returns the text if it is a UUID. Any other text could be personal data that the caller sent. */
 const idOrNone = (text: string | undefined): string | undefined =>
   text !== undefined && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) ? text : undefined;
 
-/** The patient whom a request names in its address. */
+/** Id of the patient named in the path or query of a request, for the audit. */
 export function patientNamedBy(request: FastifyRequest): string | undefined {
   const { id } = (request.params ?? {}) as { id?: string };
   if (request.routeOptions.url?.includes('/patient/:id') === true) return idOrNone(id);
@@ -40,7 +40,7 @@ export function patientNamedBy(request: FastifyRequest): string | undefined {
   return typeof patientId === 'string' ? idOrNone(patientId) : undefined;
 }
 
-/** The thing that a request is about, as its path names it. */
+/** Id of the object named in the path of a request, for the audit. */
 export function targetNamedBy(request: FastifyRequest): string | undefined {
   const { id, requestId } = (request.params ?? {}) as { id?: string; requestId?: string };
   return idOrNone(id ?? requestId);

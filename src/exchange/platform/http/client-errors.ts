@@ -1,15 +1,15 @@
 import type { Socket } from 'node:net';
 import { v7 as uuidv7 } from 'uuid';
 import { ExchangeError } from '../errors.ts';
-import { errorAnswer, PROBLEM_JSON } from './errors.ts';
+import { PROBLEM_JSON, toErrorResponse } from './errors.ts';
 
-/** What Node's own parser refuses, before there is a request, is answered as everything else is. */
-export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+/** Sends an error response for a request that Node's HTTP parser rejects, in the same form as all other errors. */
+export function respondToClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy(error);
     return;
   }
-  const { status, body } = errorAnswer(refusalOf(error.code), uuidv7());
+  const { status, body } = toErrorResponse(errorOf(error.code), uuidv7());
   const text = JSON.stringify(body);
   socket.end(
     [
@@ -24,13 +24,13 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
   );
 }
 
-function refusalOf(code: string | undefined): ExchangeError {
+function errorOf(code: string | undefined): ExchangeError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new ExchangeError(431, 'The headers are larger than this service accepts');
+      return new ExchangeError(431, 'The request headers are too large');
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new ExchangeError(408, 'The request did not come in time');
+      return new ExchangeError(408, 'The request was not received in time');
     default:
-      return new ExchangeError(400, 'This is not a valid HTTP request');
+      return new ExchangeError(400, 'The request is not valid HTTP');
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The value of `Content-Disposition` for a file name of anybody's making (RFC 6266, RFC 8187): an ASCII name for old
- * readers, the whole one for the others; no path, no quote, no control character gets into the header.
+ * The value of `Content-Disposition` for an untrusted file name (RFC 6266, RFC 8187): an ASCII name for old clients, and the
+ * full name for all others. Path separators, quotes and control characters are replaced.
  */
 export function contentDisposition(type: 'attachment' | 'inline', fileName: string): string {
   const name =

@@ -8,7 +8,7 @@ import type { WebhookDispatcher } from '../outbox/webhook-dispatcher.ts';
 import type { WebhookKeys } from '../outbox/webhook-key.ts';
 import type { ResponseSeal } from './response-seal.ts';
 
-/** What a gateway is built from, beside the services of the features (`features.ts`). */
+/** Dependencies of the gateway, in addition to the services of the features (`features.ts`). */
 export interface GatewayPlatform {
   store: Store;
   logger: Logger;
@@ -16,32 +16,32 @@ export interface GatewayPlatform {
   links: LinkMaker;
   webhookDispatcher: Pick<WebhookDispatcher, 'resume'>;
   webhookKeys: WebhookKeys;
-  /** Address at which callers reach this gateway, without a slash at the end. */
+  /** URL at which callers reach this gateway, without a trailing slash. */
   publicBaseUrl: string;
-  /** Seals the answers that are kept under idempotency keys. */
+  /** Encrypts the responses stored under idempotency keys. */
   responseSeal: ResponseSeal;
   /** Hashes idempotency keys and identity keys. */
   idHmacKey: string;
   linkSigningKey: string;
   internalTokenKey: string;
-  /** Embedded stack only: webhooks may go to http on this machine. */
+  /** Embedded stack only: allows http webhook destinations on this machine. */
   allowLoopbackWebhooks: boolean;
-  /** Origins that the operator vouches for: webhooks may go there, private or not. */
+  /** Origins that webhooks may be sent to although they are private or plain http. */
   trustedWebhookOrigins?: readonly string[];
-  /** Addresses and ranges whose `X-Forwarded-For` header is believed. None by default. */
+  /** Addresses and ranges of proxies whose `X-Forwarded-For` header is trusted. Default: none. */
   trustedProxies?: readonly string[];
-  /** Requests that one account may have under way; above it 503. */
+  /** Maximum number of concurrent requests per account; beyond it, the response is 503. */
   accountRequestsMax?: number;
-  /** Systems that may send notifications. None by default. */
+  /** Systems that may send notifications. Default: none. */
   notificationSenders?: readonly NotificationSender[];
-  /** Verifies people for individual access; without one, identity sessions are refused. */
+  /** Verifies identities for individual access; without it, identity operations return 503. */
   identityPartner?: IdentityPartner;
-  /** What the identity partner signs its callbacks with. */
+  /** Key with which the identity partner signs its callbacks. */
   identitySecret?: string;
-  /** What the transport partner of messages signs its callbacks with. */
+  /** Key with which the transport partner for messages signs its callbacks. */
   messageSecret?: string;
-  /** For tests in which sessions expire; the machine's clock by default. */
+  /** Clock for tests of expiry; default: the system clock. */
   clock?: () => Date;
-  /** Resolves when the Temporal server answers. */
+  /** Resolves if the Temporal server responds. */
   pingTemporal(): Promise<void>;
 }

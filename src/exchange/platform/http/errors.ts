@@ -24,37 +24,37 @@ export const ERROR_TITLES: Record<ErrorStatus, string> = {
   503: 'Service unavailable',
 };
 
-export interface ErrorAnswer {
+export interface ErrorResponse {
   status: ErrorStatus;
   body: ErrorBody;
   headers: Readonly<Record<string, string>>;
-  /** Our fault, so that somebody must look: the caller gets no details, the log gets the error. */
+  /** True for an internal error: it is logged in full, and the caller gets no details. */
   isFault: boolean;
 }
 
-/** The only place that turns what was thrown into what a caller sees (interface-decisions.md, Error body). */
-export function errorAnswer(thrown: unknown, requestId: string): ErrorAnswer {
+/** Converts any thrown error to the response that the caller gets (docs/interface.md, Errors). The only place that does. */
+export function toErrorResponse(thrown: unknown, requestId: string): ErrorResponse {
   if (thrown instanceof ExchangeError) {
-    return answer(thrown.status, thrown.message, requestId, thrown.options);
+    return problem(thrown.status, thrown.message, requestId, thrown.options);
   }
-  const known = refusals[codeOf(thrown) ?? ''];
-  if (known !== undefined) return answer(known.status, known.detail, requestId);
-  const status = refusedByFastify(thrown);
-  if (status !== undefined) return answer(status, 'The request cannot be read', requestId);
+  const known = KNOWN_CODES[codeOf(thrown) ?? ''];
+  if (known !== undefined) return problem(known.status, known.detail, requestId);
+  const status = statusFromFastify(thrown);
+  if (status !== undefined) return problem(status, 'The request cannot be read', requestId);
   if (isConnectionFault(thrown)) {
-    const detail = 'The database cannot be reached now; try again shortly';
-    return { ...answer(503, detail, requestId, { headers: { 'retry-after': '2' } }), isFault: true };
+    const detail = 'The database is temporarily unavailable; try again shortly';
+    return { ...problem(503, detail, requestId, { headers: { 'retry-after': '2' } }), isFault: true };
   }
-  const detail = 'Something failed on our side; the request id leads the operators to it';
-  return { ...answer(500, detail, requestId), isFault: true };
+  const detail = 'An internal error occurred; to report it, quote the id in `instance`';
+  return { ...problem(500, detail, requestId), isFault: true };
 }
 
-function answer(
+function problem(
   status: ErrorStatus,
   detail: string,
   requestId: string,
   extra: ExchangeError['options'] = {},
-): ErrorAnswer {
+): ErrorResponse {
   const body: ErrorBody = {
     ...extra.members,
     type: 'about:blank',
@@ -68,28 +68,28 @@ function answer(
   return { status, body, headers: extra.headers ?? {}, isFault: false };
 }
 
-const UNREADABLE_DATE = { status: 400, detail: 'A date or time of the request is out of range' } as const;
-const NUL_CHARACTER = { status: 400, detail: 'A text of the request contains the character NUL' } as const;
+const INVALID_DATE = { status: 400, detail: 'A date or time in the request is out of range' } as const;
+const NUL_CHARACTER = { status: 400, detail: 'A text in the request contains a NUL character' } as const;
 
-/** What Fastify itself refuses before a handler runs, and what the database refuses of a caller's texts. */
-const refusals: Readonly<Record<string, { status: ErrorStatus; detail: string } | undefined>> = {
+/** Client errors by code: of Fastify, and of PostgreSQL for values that it rejects. */
+const KNOWN_CODES: Readonly<Record<string, { status: ErrorStatus; detail: string } | undefined>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: { status: 400, detail: 'The body is not valid JSON' },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
     status: 400,
-    detail: 'The body is not as long as Content-Length says',
+    detail: 'The length of the body does not match Content-Length',
   },
-  FST_ERR_CTP_BODY_TOO_LARGE: { status: 413, detail: 'The body is larger than this operation accepts' },
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: { status: 415, detail: 'The body must be application/json' },
-  FST_ERR_BAD_URL: { status: 400, detail: 'The address is not a valid URL' },
-  FST_ERR_MAX_PARAM_LENGTH: { status: 400, detail: 'A part of the address is too long' },
-  '22007': UNREADABLE_DATE,
-  '22008': UNREADABLE_DATE,
+  FST_ERR_CTP_BODY_TOO_LARGE: { status: 413, detail: 'The body is larger than this operation allows' },
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: { status: 415, detail: 'Content-Type must be application/json' },
+  FST_ERR_BAD_URL: { status: 400, detail: 'The URL is not valid' },
+  FST_ERR_MAX_PARAM_LENGTH: { status: 400, detail: 'A path segment of the URL is too long' },
+  '22007': INVALID_DATE,
+  '22008': INVALID_DATE,
   '22021': NUL_CHARACTER,
   '22P05': NUL_CHARACTER,
 };
 
-/** What of a request it cannot read, and nobody has thought of above. */
-function refusedByFastify(thrown: unknown): ErrorStatus | undefined {
+/** The status of any other client error that Fastify raises; undefined if the error is none. */
+function statusFromFastify(thrown: unknown): ErrorStatus | undefined {
   const { statusCode = 500 } = (thrown ?? {}) as Partial<FastifyError>;
   if (!codeOf(thrown)?.startsWith('FST_') || statusCode >= 500) return undefined;
   return statusCode in ERROR_NAMES ? (statusCode as ErrorStatus) : 400;
@@ -100,7 +100,7 @@ function codeOf(thrown: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** No connection, or one that was cut (PostgreSQL classes 08 and 57P, and the sockets' own codes). */
+/** Whether the database connection failed or was cut (PostgreSQL classes 08 and 57P, and socket error codes). */
 export function isConnectionFault(thrown: unknown): boolean {
   const code = codeOf(thrown) ?? '';
   if (/^(08|57P0)/.test(code) || /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|ETIMEDOUT)$/.test(code))

@@ -1,14 +1,14 @@
 import { PreconditionFailedError } from '../errors.ts';
 
-/** The tag of a thing's version, as it stands in a body's `eTag`. */
+/** The value of `eTag` in bodies, derived from the version. */
 export const eTagOf = (thing: { version: number }): string => `v${thing.version}`;
 
-/** The response header of an answer about one thing. */
+/** The `ETag` header of a response. */
 export const eTagHeader = (thing: { version: number }): { etag: string } => ({ etag: `"${eTagOf(thing)}"` });
 
 /**
- * Refuses with 412 a change of something that is no longer as the caller saw it. Accepts the tag of the `If-Match`
- * header or of the body, bare, quoted or weak, a list of them, and `*`. None given: no check.
+ * Throws PreconditionFailedError (412) if the version has changed since the caller read it. Accepts the tag of the `If-Match`
+ * header or of the body: bare, quoted or weak, a list, or `*`. Without a tag nothing is checked.
  */
 export function checkETag(what: string, thing: { version: number }, ...given: (string | undefined)[]): void {
   for (const tags of given) {

@@ -4,8 +4,8 @@ import type { GatewayPlatform } from './deps.ts';
 const PROBE_TIMEOUT_MS = 2_000;
 
 /**
- * `/health`: the process serves. `/ready`: it can take work, which needs the database only; with Temporal away
- * accepted work is started later. Both parts are told apart in the body.
+ * `/health`: the process is running. `/ready`: it can accept requests, which requires only the database; while Temporal is
+ * unavailable, accepted work is started later. The body reports both.
  */
 export function addHealthRoutes(
   app: FastifyInstance,
@@ -14,8 +14,8 @@ export function addHealthRoutes(
   app.get('/health', { schema: { hide: true }, config: { operation: 'health' } }, () => ({ status: 'ok' }));
   app.get('/ready', { schema: { hide: true }, config: { operation: 'ready' } }, async (_request, reply) => {
     const [database, temporal] = await Promise.all([
-      answers(deps.store.ping()),
-      answers(deps.pingTemporal()),
+      responds(deps.store.ping()),
+      responds(deps.pingTemporal()),
     ]);
     return reply.code(database ? 200 : 503).send({
       status: database ? 'ready' : 'not ready',
@@ -25,14 +25,15 @@ export function addHealthRoutes(
   });
 }
 
-async function answers(probe: Promise<void>): Promise<boolean> {
+/** Whether the probe resolves within PROBE_TIMEOUT_MS. */
+async function responds(probe: Promise<void>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
+  const timeout = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), PROBE_TIMEOUT_MS);
   });
-  const answered = probe.then(
+  const result = probe.then(
     () => true,
     () => false,
   );
-  return Promise.race([answered, late]).finally(() => clearTimeout(timer));
+  return Promise.race([result, timeout]).finally(() => clearTimeout(timer));
 }

@@ -1,30 +1,30 @@
 import { sql } from 'kysely';
 import type { AccountTx, SystemTx } from '../database/database.ts';
 
-/** How long a key gives the first answer again (interface-decisions.md, Idempotency). */
+/** How long the response under a key is returned again (docs/interface.md, Requests). */
 const KEEP_HOURS = 24;
-/** A request that began this long ago and left no answer was cut off; its key may be used again. */
+/** A request without a response after this time was interrupted; its key can be used again. */
 const RUNNING_SECONDS_MAX = 60;
 
-/** An answer as it was stored. */
-export interface KeptResponse {
+/** A response stored under an idempotency key; `answer` is the content as `ResponseSeal` stores it. */
+export interface StoredResponse {
   status: number;
   patientId?: string;
   answer: unknown;
 }
 
-export type Claim =
+export type KeyClaim =
   | { kind: 'claimed' }
   | { kind: 'running' }
   | { kind: 'other-request' }
-  | { kind: 'answered'; kept: KeptResponse };
+  | { kind: 'answered'; kept: StoredResponse };
 
-/** The answer that is kept under a key for this request, and no claim. */
-export async function findKeptAnswer(
+/** Finds the response stored under a key for this request, without claiming the key. */
+export async function findStoredResponse(
   tx: AccountTx,
   keyHash: Buffer,
   requestHash: Buffer,
-): Promise<KeptResponse | undefined> {
+): Promise<StoredResponse | undefined> {
   const row = await tx.db
     .selectFrom('idempotency_key')
     .select(['status', 'answer', 'patient_id'])
@@ -37,15 +37,15 @@ export async function findKeptAnswer(
 }
 
 /**
- * Claims a key for a request, or tells why not. Until this transaction ends, a second claim of the key is told
- * `running` at once instead of waiting.
+ * Claims a key for a request, or returns why it cannot be claimed. Until this transaction ends, another claim of the key
+ * returns `running` at once instead of waiting.
  */
 export async function claimIdempotencyKey(
   tx: AccountTx,
   keyHash: Buffer,
   requestHash: Buffer,
-): Promise<Claim> {
-  // The lock comes in a statement of its own: the next one must see what its last holder committed.
+): Promise<KeyClaim> {
+  // A statement of its own: the next statement must see what the previous holder of the lock committed.
   const lock = await sql<{ held: boolean }>`
     select pg_try_advisory_xact_lock(${keyHash.readBigInt64BE(0).toString()}::bigint) as held`.execute(tx.db);
   if (lock.rows[0]?.held !== true) return { kind: 'running' };
@@ -76,8 +76,8 @@ export async function claimIdempotencyKey(
   return { kind: 'claimed' };
 }
 
-/** `sealed` is the answer as `ResponseSeal` makes it; it goes when the patient is deleted. */
-export async function storeAnswer(
+/** Stores the response of a claimed key. `sealed`: its encrypted content. It is deleted together with the patient. */
+export async function storeResponse(
   tx: AccountTx,
   keyHash: Buffer,
   { status, sealed, patientId }: { status: number; sealed: string; patientId?: string },
@@ -89,7 +89,7 @@ export async function storeAnswer(
     .execute();
 }
 
-/** Gives the key of a request that changed nothing free. */
+/** Releases the key of a request that failed, so that it can be used again. */
 export async function releaseIdempotencyKey(tx: AccountTx, keyHash: Buffer): Promise<void> {
   await tx.db
     .deleteFrom('idempotency_key')
@@ -98,7 +98,7 @@ export async function releaseIdempotencyKey(tx: AccountTx, keyHash: Buffer): Pro
     .execute();
 }
 
-/** Deletes keys that are no longer honoured; answers how many. */
+/** Deletes expired keys; returns their number. */
 export async function deleteOldIdempotencyKeys(tx: SystemTx): Promise<number> {
   const result = await tx.db
     .deleteFrom('idempotency_key')

@@ -2,30 +2,35 @@ import { createHmac } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { AccountTx } from '../database/database.ts';
 import { ConflictError, ExchangeError } from '../errors.ts';
-import { claimIdempotencyKey, findKeptAnswer, type KeptResponse, storeAnswer } from './idempotency-store.ts';
+import {
+  claimIdempotencyKey,
+  findStoredResponse,
+  type StoredResponse,
+  storeResponse,
+} from './idempotency-store.ts';
 import type { AnyResponse } from './operation.ts';
 import { callerOf } from './plugins/auth.ts';
 import type { ResponseSeal } from './response-seal.ts';
 
 export interface IdempotencyDeps {
-  /** Idempotency keys may carry a record number, so only their keyed hash is kept. */
+  /** Key of the hash under which idempotency keys are stored; they may contain a medical record number. */
   idHmacKey: string;
   responseSeal: ResponseSeal;
 }
 
 export interface IdempotencyKey {
   hash: Buffer;
-  /** As the version before hashed it: of the account, whoever of it asked. */
+  /** The hash of the previous version, which did not include the caller, only the account. */
   formerHash: Buffer;
   requestHash: Buffer;
 }
 
 /**
- * A key is the caller's who sent it (docs/decisions/0062-idempotency-keys-are-the-callers.md): an answer, which may hold a
- * token, is given again to the same API key only. To the audit's name of the caller, that is, because the orchestrator's
- * tokens change between two attempts of one activity.
+ * Reads the Idempotency-Key of a POST; undefined if there is none. A key belongs to the caller that sent it
+ * (docs/decisions/0062-idempotency-keys-are-the-callers.md): a stored response may contain a token, so it is returned to the
+ * same API key only. The caller is identified by its name in the audit, because the orchestrator's tokens change between two
+ * attempts of an activity.
  */
-
 export function idempotencyOf(
   request: FastifyRequest,
   { idHmacKey }: IdempotencyDeps,
@@ -37,44 +42,48 @@ export function idempotencyOf(
   return {
     hash: keyed(`idempotency-key-of/${account.id}/${actor}/${key}`),
     formerHash: keyed(`idempotency-key/${account.id}/${key}`),
-    // The body as the schema made it: two spellings of the same request are the same request.
+    // The body after validation, so that two spellings of the same request have the same hash.
     requestHash: keyed(`request/${request.method} ${request.url}\n${JSON.stringify(request.body) ?? ''}`),
   };
 }
 
-/** Claims the key; the answer to give again, or none when this is the first request under it. Throws 409 and 422. */
-export async function firstResponse(
+/**
+ * Claims the key for this request. Returns the stored response if the request is a repeat, undefined if it is the first.
+ * Throws 409 while the first request is in progress, and 422 if the key was used for a different request.
+ */
+export async function claimKeyOrFindResponse(
   tx: AccountTx,
   key: IdempotencyKey,
   { responseSeal }: IdempotencyDeps,
 ): Promise<AnyResponse | undefined> {
-  const again = (hash: Buffer, { status, patientId, answer }: KeptResponse): AnyResponse => {
+  const replay = (hash: Buffer, { status, patientId, answer }: StoredResponse): AnyResponse => {
     const { body, headers } = responseSeal.open(hash, answer);
     return { status, body, patientId, headers: { ...headers, 'idempotent-replayed': 'true' } };
   };
-  // Until a day after the upgrade from that version, a repeat must not do its work twice.
-  const former = await findKeptAnswer(tx, key.formerHash, key.requestHash);
-  if (former !== undefined) return again(key.formerHash, former);
+  // Keys of the previous version must be honoured for a day after the upgrade.
+  const former = await findStoredResponse(tx, key.formerHash, key.requestHash);
+  if (former !== undefined) return replay(key.formerHash, former);
   const claim = await claimIdempotencyKey(tx, key.hash, key.requestHash);
   switch (claim.kind) {
     case 'claimed':
       return undefined;
     case 'answered':
-      return again(key.hash, claim.kept);
+      return replay(key.hash, claim.kept);
     case 'running':
-      throw new ConflictError('A request with this Idempotency-Key is still running');
+      throw new ConflictError('A request with this Idempotency-Key is still in progress; try again shortly');
     case 'other-request':
       throw new ExchangeError(
         422,
-        'This Idempotency-Key was used with another request within the last 24 hours',
+        'This Idempotency-Key was used for a different request within the last 24 hours; use a new key',
       );
   }
 }
 
-export const keepResponse = (
+/** Stores the response of the first request under its key. */
+export const saveResponse = (
   tx: AccountTx,
   { hash }: IdempotencyKey,
   { status, body, headers = {}, patientId }: AnyResponse,
   { responseSeal }: IdempotencyDeps,
 ): Promise<void> =>
-  storeAnswer(tx, hash, { status, patientId, sealed: responseSeal.seal(hash, { body, headers }) });
+  storeResponse(tx, hash, { status, patientId, sealed: responseSeal.seal(hash, { body, headers }) });

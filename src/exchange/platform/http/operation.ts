@@ -21,24 +21,24 @@ export interface OperationRequest<E extends Endpoint = Endpoint> {
   caller: Caller;
 }
 
-type Answers<R> = {
+type Responses<R> = {
   [S in keyof R]: {
     status: S;
     body: R[S] extends z.ZodType ? z.input<R[S]> : undefined;
   };
 }[keyof R];
 
-/** What goes with an answer. */
+/** Parts of a response other than status and body. */
 export interface ResponseExtras {
   headers?: Record<string, string>;
-  /** Whom and what the audit names. */
+  /** Patient and object of the audit entry; default: those in the path or query. */
   patientId?: string;
   targetId?: string;
-  /** Runs once the change is committed, and only then. Must not throw. */
+  /** Called after the transaction has committed. Must not throw. */
   afterCommit?: () => void;
 }
 
-/** An answer of any operation, as the plumbing handles it. */
+/** The response of any operation. */
 export interface AnyResponse extends ResponseExtras {
   status: number;
   body: unknown;
@@ -57,21 +57,21 @@ export const noContent = (extras: ResponseExtras = {}) => ({
   body: undefined,
 });
 
-/** Throws NotFoundError when there is none, or another account's. `what` starts the sentence. */
-export function orNotFound<T>(what: string, thing: T | undefined): T {
-  if (thing === undefined) throw new NotFoundError(what);
-  return thing;
+/** Returns `found`; throws NotFoundError if it is undefined. `what` begins the message: "Patient". */
+export function orNotFound<T>(what: string, found: T | undefined): T {
+  if (found === undefined) throw new NotFoundError(what);
+  return found;
 }
 
-export type OperationResponse<E extends Endpoint> = Answers<E['responses']> & AnyResponse;
+export type OperationResponse<E extends Endpoint> = Responses<E['responses']> & AnyResponse;
 
-/** Runs inside the account's transaction: what it throws undoes everything. */
+/** Runs inside the account's transaction, which is rolled back if it throws. */
 export type TransactionHandler<N extends OperationName> = (
   tx: AccountTx,
   request: OperationRequest<Endpoints[N]>,
 ) => Promise<OperationResponse<Endpoints[N]>>;
 
-/** Runs outside of any transaction, because it waits for somebody else. */
+/** Runs outside a transaction, because it waits for an external call. */
 export type ActionHandler<N extends OperationName> = (
   request: OperationRequest<Endpoints[N]>,
 ) => Promise<OperationResponse<Endpoints[N]>>;

@@ -24,12 +24,12 @@ declare module 'fastify' {
   }
 }
 
-/** Largest JSON body, in bytes; the largest sensible patient is a few kilobytes. */
+/** Maximum size of a JSON body in bytes. For scale: a large patient has a few kilobytes. */
 const BODY_BYTES_MAX = 256 * 1024;
-/** How the document's maker is told that an answer has no body. */
+/** Schema that makes the OpenAPI generator document a response without a body. */
 const NO_CONTENT = z.null().meta({ description: 'No content' });
 
-/** What no operation reads may be anything, and of any length (interface.md, E5: "none is accepted or processed"). */
+/** Ignores request bodies of any type and length, for operations that take none (docs/interface.md, Requests). */
 function ignoreBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, body, done) => {
@@ -38,21 +38,21 @@ function ignoreBodies(app: FastifyInstance): void {
   });
 }
 
-/** Another address of an operation, or another method at its own. */
+/** An additional path of an operation, or an additional method on the same path. */
 export type Alias = string | { method: HttpMethod };
 
-/** Registers operations of the endpoint table: path, validation, types and documentation all come from there. */
+/** Registers operations of the endpoint table, from which path, validation, types and documentation are derived. */
 export interface Operations {
-  /** Reads in one transaction of the account, with audit where it shows patients' data. */
+  /** Registers a read in one transaction of the account, audited if it returns patient data. */
   read<N extends OperationName>(name: N, handler: TransactionHandler<N>, alias?: Alias): void;
-  /** Changes something in one transaction, with audit and idempotency key. */
+  /** Registers a change in one transaction, with audit and idempotency key. */
   write<N extends OperationName>(name: N, handler: TransactionHandler<N>, alias?: Alias): void;
-  /** Has something changed by waiting for somebody else, with audit and idempotency key. */
+  /** Registers a change that waits for an external call, with audit and idempotency key. */
   act<N extends OperationName>(name: N, handler: ActionHandler<N>, alias?: Alias): void;
 }
 
 export interface OperationsDeps extends WriteDeps {
-  /** Which reads are audited; default: all but those named in audited-reads.ts. */
+  /** Whether a read is audited; default: `isAuditedRead`. */
   isAudited?: (operation: OperationName) => boolean;
 }
 
@@ -72,9 +72,9 @@ export function createOperations(app: FastifyInstance, deps: OperationsDeps): Op
       config: { operation: name },
       bodyLimit: BODY_BYTES_MAX,
       handler: async (request, reply) => {
-        const answer = await run(request);
-        reply.code(answer.status).headers(answer.headers ?? {});
-        return reply.send(answer.body);
+        const response = await run(request);
+        reply.code(response.status).headers(response.headers ?? {});
+        return reply.send(response.body);
       },
     };
     if (body !== undefined || route.method === 'GET') app.route(route);
@@ -121,7 +121,7 @@ export function createOperations(app: FastifyInstance, deps: OperationsDeps): Op
   };
 }
 
-/** The one cast of the gateway: what validation made of the request has the types of the endpoint's schemas. */
+/** The gateway's only cast: after validation, the parts of the request have the types of the endpoint's schemas. */
 function operationRequest<R extends OperationRequest>(request: FastifyRequest): R {
   const { params, query, headers, body } = request;
   return { params, query, headers, body, caller: callerOf(request) } as unknown as R;

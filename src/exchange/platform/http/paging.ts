@@ -7,13 +7,13 @@ import { InvalidRequestError } from '../errors.ts';
 import type { OperationName } from './operation.ts';
 
 export interface PagingDeps {
-  /** Address at which callers reach this gateway, without a slash at the end. */
+  /** URL at which callers reach this gateway, without a trailing slash. */
   publicBaseUrl: string;
-  /** Cursors are signed with it, so that only places that a page has named are looked up. */
+  /** Signs cursors, so that only cursors issued by this service are accepted. */
   linkSigningKey: string;
 }
 
-/** A list request, as `pageQuery` made it. */
+/** A list request after validation by `pageQuery`. */
 interface ListRequest {
   params?: Readonly<Record<string, string>>;
   query: Readonly<Record<string, string | number | boolean | undefined>> & {
@@ -32,17 +32,17 @@ export interface PageMeta {
 }
 
 export interface OpenedPage {
-  /** What the store is asked for. */
+  /** The page to read from the store. */
   request: PageRequest;
-  /** `meta` of the answer; the addresses of the pages around carry the same filters. */
+  /** Makes `meta` of the response; its links to other pages keep the filters. */
   meta(
     page: Pick<Page<unknown>, 'previous' | 'next'> & { items: readonly unknown[]; total: number },
   ): PageMeta;
 }
 
 /**
- * Reads which page of a list is asked for. Cursors are opaque, name an item's place, and hold for the operation and
- * the sort they were made for. Throws InvalidRequestError for a cursor that no page of this list has named.
+ * Determines which page of a list is requested. Cursors are opaque, encode an item's place, and are valid only for the
+ * operation and sort they were issued for. Throws InvalidRequestError for any other cursor.
  */
 export function openPage(
   deps: PagingDeps,
@@ -86,7 +86,8 @@ function cursorsOf(key: string, name: OperationName, sort: readonly SortBy[]) {
       if (given.length === own.length && timingSafeEqual(given, own)) {
         return JSON.parse(Buffer.from(text, 'base64url').toString());
       }
-      const message = 'is not a cursor of this list in this sort; take it from meta of a page as it is';
+      const message =
+        'is not a cursor of this list with this sort; copy it unchanged from nextPage or prevPage';
       throw new InvalidRequestError([{ path: field, message }]);
     },
   };

@@ -3,45 +3,45 @@ import { type AuditRecord, insertAuditEntry } from '../audit/audit-store.ts';
 import type { Store } from '../database/database.ts';
 import { isConnectionFault } from './errors.ts';
 
-/** What was refused or failed, of a known account. */
+/** A rejected or failed request of a known account. */
 export interface Refusal extends Omit<AuditRecord, 'many' | 'details'> {
   accountId: string;
 }
 
 /**
- * Refused requests in the audit, at a bounded rate: a few of each kind in a minute stand there singly, with what they were
- * about, before their answers go out; the rest of the minute is counted and becomes one entry of each kind. A flood of
- * refusals so costs neither the table nor the gateway much.
+ * Audits rejected and failed requests at a bounded rate, so that a flood of them overloads neither table nor gateway. In each
+ * minute, the first few of each kind get individual entries, written before the response is sent; the others are counted and
+ * become one summary entry per kind.
  */
 export interface RefusalAudit {
-  /** Resolves when the entry is written, or at once when it is only counted. Never rejects. */
+  /** Resolves when the entry is written, or immediately if it is only counted. Never rejects. */
   note(refusal: Refusal): Promise<void>;
-  /** The same, later: for what failed because the database did. */
+  /** Only counts the refusal, to be written later. For requests that failed because of the database. */
   count(refusal: Refusal): void;
-  /** Writes what was counted so far. Never rejects. */
+  /** Writes summary entries for everything counted so far. Never rejects. */
   flush(): Promise<void>;
-  /** The last flush. */
+  /** Flushes for the last time, and logs what could not be written. */
   close(): Promise<void>;
 }
 
-/** Singly in a minute, by actor, operation and outcome, and of one account in all. */
+/** Individual entries per minute: of one kind (actor, operation and outcome), and of one account in total. */
 const SINGLE_OF_A_KIND = 10;
 const SINGLE_OF_AN_ACCOUNT = 200;
-/** Kinds counted of one account in a minute; what is beyond them is counted together. */
+/** Kinds counted separately per account and minute; all others are counted together as `several`. */
 const KINDS_OF_AN_ACCOUNT = 200;
 const WINDOW_MS = 60_000;
 const SEVERAL = 'several';
 
-interface Kind extends Refusal {
+interface CountedRefusal extends Refusal {
   since: Date;
   times: number;
 }
 
 interface Window {
-  /** Entries written singly, by kind. */
+  /** Number of individual entries by kind. */
   single: Map<string, number>;
   singles: number;
-  counted: Map<string, Kind>;
+  counted: Map<string, CountedRefusal>;
 }
 
 export function createRefusalAudit(deps: { store: Store; logger: Logger; windowMs?: number }): RefusalAudit {
@@ -80,11 +80,11 @@ export function createRefusalAudit(deps: { store: Store; logger: Logger; windowM
     if (singles >= SINGLE_OF_A_KIND || window.singles >= SINGLE_OF_AN_ACCOUNT) return count(refusal);
     window.single.set(kind, singles + 1);
     window.singles += 1;
-    await write(refusal).catch((err: unknown) => keepOrGiveUp(err, refusal));
+    await write(refusal).catch((err: unknown) => retryLaterOrLog(err, refusal));
   }
 
-  /** A database that is away comes back; what it refuses, it will refuse again. */
-  function keepOrGiveUp(err: unknown, refusal: Refusal, many?: AuditRecord['many']): void {
+  /** After a connection failure the entry is counted, to be written later. Any other failure would recur, so it is logged. */
+  function retryLaterOrLog(err: unknown, refusal: Refusal, many?: AuditRecord['many']): void {
     const { accountId, operation, outcome } = refusal;
     if (isConnectionFault(err)) count(refusal, many?.times, many?.since);
     else logger.error({ err, accountId, operation, outcome, ...many }, 'audit entry not written');
@@ -97,7 +97,7 @@ export function createRefusalAudit(deps: { store: Store; logger: Logger; windowM
     windows = new Map();
     for (const { counted } of ended.values())
       for (const { since, times, ...kind } of counted.values())
-        await write(kind, { since, times }).catch((err) => keepOrGiveUp(err, kind, { since, times }));
+        await write(kind, { since, times }).catch((err) => retryLaterOrLog(err, kind, { since, times }));
   }
 
   return {

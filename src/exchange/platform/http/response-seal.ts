@@ -1,19 +1,19 @@
 import type { KeyRing } from '../../../lib/key-ring.ts';
 
-/** What is kept of an answer beside its status. */
-export interface KeptResponse {
+/** The parts of a response that are stored encrypted. */
+export interface ResponseContent {
   body: unknown;
   headers: Record<string, string>;
 }
 
 /**
- * Answers under idempotency keys are kept sealed by the key ring: some hold a secret (an embed token, a webhook's key), and
- * none has to be told from the others. One is good for its own key only.
+ * Encrypts the responses stored under idempotency keys with the key ring, because some contain a secret (an embed token, a
+ * webhook key). Each can be decrypted only with its own idempotency key's hash.
  */
 export interface ResponseSeal {
-  seal(keyHash: Buffer, answer: KeptResponse): string;
-  /** Also takes an answer in clear, as an earlier version has kept it for a day. Throws DecryptionError. */
-  open(keyHash: Buffer, stored: unknown): KeptResponse;
+  seal(keyHash: Buffer, response: ResponseContent): string;
+  /** Also accepts an unencrypted response stored by an earlier version. Throws DecryptionError. */
+  open(keyHash: Buffer, stored: unknown): ResponseContent;
 }
 
 const purposeOf = (keyHash: Buffer): string => `idempotency-answer/${keyHash.toString('hex')}`;
@@ -25,7 +25,7 @@ export const createResponseSeal = (ring: KeyRing): ResponseSeal => ({
       .toString('base64'),
   open(keyHash, stored) {
     const { sealed } = stored as { sealed?: unknown };
-    if (typeof sealed !== 'string') return stored as KeptResponse;
+    if (typeof sealed !== 'string') return stored as ResponseContent;
     return JSON.parse(ring.decrypt(Buffer.from(sealed, 'base64'), purposeOf(keyHash)).toString());
   },
 });

@@ -10,9 +10,9 @@ interface IdempotencyKeyTable {
   key_hash: Buffer;
   request_hash: Buffer;
   status: number | null;
-  /** `{sealed}`. */
+  /** `{sealed}`: the encrypted response (`ResponseSeal`). */
   answer: ColumnType<unknown, string | null | undefined, string | null>;
-  /** Whom the answer is about. */
+  /** Patient of the response. */
   patient_id: string | null;
   created_at: Instant;
 }

@@ -4,16 +4,16 @@ import { ExchangeError } from '../errors.ts';
 
 export interface UploadLimits {
   bytesMax: number;
-  /** Without a byte for this long the upload is cut off. */
+  /** The upload is aborted if no byte arrives for this long. */
   idleMs: number;
-  /** However slowly it comes, it must be whole by then. */
+  /** Maximum duration of the whole upload. */
   totalMs: number;
 }
 
 /**
- * The body as it comes in, in bounded memory, under limits of its own: a large file over a slow line takes longer than
- * any other request may. Throws 413 for what is announced as too large. The stream fails with 408 or 413, or 400 when
- * the connection breaks off; the request itself stays whole, so that it can be answered.
+ * Streams the body of an upload in bounded memory and with its own limits: a large file over a slow connection takes longer
+ * than other requests may. Throws 413 if Content-Length is too large. The stream fails with 408 or 413, or with 400 if the
+ * connection breaks; the request itself is not destroyed, so that a response can be sent.
  */
 export function uploadBody(request: IncomingMessage, limits: UploadLimits): Readable {
   const { bytesMax, idleMs, totalMs } = limits;
@@ -27,17 +27,20 @@ export function uploadBody(request: IncomingMessage, limits: UploadLimits): Read
       else done(null, part);
     },
   });
-  const idle = setTimeout(() => body.destroy(timedOut(`No byte came for ${idleMs / 1000} s`)), idleMs);
+  const idle = setTimeout(
+    () => body.destroy(timedOut(`No data was received for ${idleMs / 1000} seconds`)),
+    idleMs,
+  );
   const total = setTimeout(
-    () => body.destroy(timedOut(`The file did not come within ${totalMs / 60_000} minutes`)),
+    () => body.destroy(timedOut(`The upload took longer than ${totalMs / 60_000} minutes`)),
     totalMs,
   );
-  const breakOff = (cause?: Error) => body.destroy(brokenOff(cause));
+  const abort = (cause?: Error) => body.destroy(aborted(cause));
   const onClose = () => {
-    if (!request.readableEnded) breakOff();
+    if (!request.readableEnded) abort();
   };
-  request.once('error', breakOff).once('close', onClose);
-  // Whoever reads it sees the failure; when nobody does (any more), it must not end the process.
+  request.once('error', abort).once('close', onClose);
+  // The consumer gets the error; without a consumer, an unhandled error event would end the process.
   body.on('error', () => undefined);
   body.once('close', () => {
     clearTimeout(idle);
@@ -46,12 +49,12 @@ export function uploadBody(request: IncomingMessage, limits: UploadLimits): Read
   return request.pipe(body);
 }
 
-/** Milliseconds in which a client that is still sending may read why it is refused. */
+/** How long a client that is still sending has to read the error response, in milliseconds. */
 const LINGER_MS = 10_000;
 
 /**
- * Throws away what still comes of a request that is being refused: a connection closed at once would take the answer
- * with it, for whoever sends does not read yet.
+ * Discards the rest of the body of a rejected request. If the connection were closed at once, a client that is still sending
+ * would not receive the response.
  */
 export function drain(request: IncomingMessage): void {
   if (request.readableEnded || request.destroyed) return;
@@ -61,11 +64,13 @@ export function drain(request: IncomingMessage): void {
   request.resume();
 }
 
-const brokenOff = (cause?: Error): ExchangeError =>
-  new ExchangeError(400, 'The upload broke off: nothing was kept, send the whole file again', { cause });
+const aborted = (cause?: Error): ExchangeError =>
+  new ExchangeError(400, 'The upload was interrupted and nothing was stored; send the whole file again', {
+    cause,
+  });
 
 const timedOut = (what: string): ExchangeError =>
-  new ExchangeError(408, `${what}; nothing was kept, send the whole file again`);
+  new ExchangeError(408, `${what} and nothing was stored; send the whole file again`);
 
 const tooLarge = (bytesMax: number): ExchangeError =>
-  new ExchangeError(413, `The file is larger than ${bytesMax} bytes; split it`);
+  new ExchangeError(413, `The file is larger than ${bytesMax} bytes; split it into several files`);

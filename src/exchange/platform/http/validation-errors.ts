@@ -3,13 +3,13 @@ import { FIELD_ERRORS_MAX, type FieldError } from '../errors.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** Characters of one path or message. Both may hold what the caller sent, which may be long. */
+/** Maximum lengths of a path and a message; both may contain text of the caller. */
 const PATH_LENGTH_MAX = 200;
 const MESSAGE_LENGTH_MAX = 2_000;
 
 /**
- * What a caller reads of a failed check: one entry per mistake, with its path as in `address[0].zip`; the first
- * FIELD_ERRORS_MAX of them.
+ * Converts zod issues to field errors, one per mistake, with paths such as `address[0].zip`. Returns the first
+ * FIELD_ERRORS_MAX.
  */
 export function fieldErrors(issues: readonly Issue[]): FieldError[] {
   return issues
@@ -26,8 +26,8 @@ const cut = (text: string, lengthMax: number): string =>
   text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text;
 
 /**
- * A union reports what is wrong by each of its forms. The form that got furthest is the one the caller meant:
- * a form of another type altogether (`expected array`) says nothing helpful.
+ * zod reports the errors of all members of a union. If exactly one member accepts the type of the value, only its errors are
+ * returned; those of the other members (`expected array`) would not help the caller.
  */
 function flatten(issue: Issue, parents: readonly PropertyKey[]): FieldError[] {
   const path = [...parents, ...issue.path];
@@ -48,7 +48,7 @@ function messageOf(issue: Issue, path: readonly PropertyKey[]): string {
   return sizeMessageOf(issue) ?? issue.message.replace(/^Invalid input: /, '');
 }
 
-/** Zod's own words for sizes are an expression (`expected string to have <=255 characters`). */
+/** Replaces zod's default messages for sizes, which read like code (`expected string to have <=255 characters`). */
 function sizeMessageOf(issue: Issue): string | undefined {
   const isOwn = /^Too (big|small): /.test(issue.message);
   if (!isOwn || !(issue.code === 'too_big' || issue.code === 'too_small')) return undefined;
@@ -56,11 +56,11 @@ function sizeMessageOf(issue: Issue): string | undefined {
     issue.code === 'too_big' ? (['most', issue.maximum] as const) : (['least', issue.minimum] as const);
   switch (issue.origin) {
     case 'string':
-      return `has at ${most} ${size} ${size === 1 ? 'character' : 'characters'}`;
+      return `must have at ${most} ${size} ${size === 1 ? 'character' : 'characters'}`;
     case 'array':
-      return `has at ${most} ${size} ${size === 1 ? 'entry' : 'entries'}`;
+      return `must have at ${most} ${size} ${size === 1 ? 'entry' : 'entries'}`;
     default:
-      return `is at ${most} ${size}`;
+      return `must be at ${most} ${size}`;
   }
 }
 

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { type FieldError, InvalidRequestError } from '../errors.ts';
 import { fieldErrors } from './validation-errors.ts';
 
-/** Fastify's validator over zod: the value goes on as the schema made it, mistakes become one 400. */
+/** Fastify's validator for zod schemas: passes on the parsed value; all errors become one 400. */
 export const zodValidator: FastifySchemaCompiler<z.ZodType> =
   ({ schema, httpPart }) =>
   (input: unknown) => {
@@ -11,14 +11,13 @@ export const zodValidator: FastifySchemaCompiler<z.ZodType> =
     if (result.success) return { value: result.data };
     const { issues } = result.error;
     const errors = fieldErrors(issues);
-    const told = httpPart === 'querystring' ? errors.map((error) => tellRepeated(error, input)) : errors;
-    return { error: new InvalidRequestError(told, Math.max(issues.length, told.length)) };
+    const described =
+      httpPart === 'querystring' ? errors.map((error) => describeRepeated(error, input)) : errors;
+    return { error: new InvalidRequestError(described, Math.max(issues.length, described.length)) };
   };
 
-/** A parameter that is given twice arrives as a list, about which its own rule has little to say. */
-function tellRepeated(error: FieldError, query: unknown): FieldError {
+/** Replaces the error of a repeated query parameter, which arrives as a list, with a helpful one. */
+function describeRepeated(error: FieldError, query: unknown): FieldError {
   const value = (query as Record<string, unknown>)[error.path];
-  return Array.isArray(value)
-    ? { ...error, message: `is given ${value.length} times, once expected` }
-    : error;
+  return Array.isArray(value) ? { ...error, message: `is given ${value.length} times; give it once` } : error;
 }

@@ -1,18 +1,19 @@
 import { ExchangeError } from '../errors.ts';
 
-/** Only as an escape half of a surrogate pair gets through UTF-8. */
+/** In UTF-8, a lone surrogate can occur only as a JSON escape. */
 const ESCAPED_SURROGATE = /\\ud[89a-f]/i;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
- * Whether a text of a JSON body has half of a character: no UTF-8 can hold it, so PostgreSQL refuses it in jsonb and
- * replaces it elsewhere.
+ * Whether a text in a JSON body contains a lone surrogate (half of a surrogate pair). It cannot be encoded in UTF-8:
+ * PostgreSQL rejects it in jsonb and replaces it elsewhere.
  *
- * @param text the body as it came
+ * @param text the body as received
+ * @param value the parsed body
  */
 export function hasHalfCharacter(text: string, value: unknown): boolean {
   if (!ESCAPED_SURROGATE.test(text)) return false;
-  // No recursion: a body may be nested as deep as it is long.
+  // Not recursive, because a body can be nested arbitrarily deep.
   const waiting: unknown[] = [value];
   while (waiting.length > 0) {
     const part = waiting.pop();
@@ -24,4 +25,4 @@ export function hasHalfCharacter(text: string, value: unknown): boolean {
 }
 
 export const halfCharacter = (): ExchangeError =>
-  new ExchangeError(400, 'A text of the body has half of a surrogate pair, which is no character');
+  new ExchangeError(400, 'A text in the body contains half of a surrogate pair, which is not a character');

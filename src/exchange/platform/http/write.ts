@@ -4,7 +4,7 @@ import { type AuditRecord, insertAuditEntries, insertAuditEntry } from '../audit
 import type { AccountTx, Store } from '../database/database.ts';
 import { retryOvertaken } from '../database/retry.ts';
 import { patientNamedBy, targetNamedBy } from './audited-reads.ts';
-import { firstResponse, type IdempotencyDeps, idempotencyOf, keepResponse } from './idempotency.ts';
+import { claimKeyOrFindResponse, type IdempotencyDeps, idempotencyOf, saveResponse } from './idempotency.ts';
 import { releaseIdempotencyKey } from './idempotency-store.ts';
 import type { AnyResponse } from './operation.ts';
 import { callerOf } from './plugins/auth.ts';
@@ -13,16 +13,16 @@ export interface WriteDeps extends IdempotencyDeps {
   store: Store;
 }
 
-/** Entries that are written together, and waited for: see `runAuditedRead`. */
+/** Writes audit entries of concurrent reads in batches; see `runAuditedRead`. */
 export type ReadAudit = BatchedWriter<AuditRecord & { accountId: string }>;
 
 export const createReadAudit = (store: Store): ReadAudit =>
   new BatchedWriter((records) => insertAuditEntries(store, records));
 
 /**
- * A change in one transaction: the effect, its audit entry and the answer under its idempotency key are committed
- * together or not at all. Only answers of success are kept: a refused request changed nothing and is simply judged
- * anew when it comes again. What was refused or failed is audited where errors are answered (refusals.ts).
+ * Runs a change in one transaction: its effect, its audit entry and the response under its idempotency key are committed
+ * together or not at all. Only success responses are stored; a rejected request changed nothing and is evaluated again when
+ * it is repeated. Rejected and failed requests are audited by the error handler (refusals.ts).
  */
 export async function runWrite(
   deps: WriteDeps,
@@ -31,22 +31,21 @@ export async function runWrite(
   work: (tx: AccountTx) => Promise<AnyResponse>,
 ): Promise<AnyResponse> {
   const key = idempotencyOf(request, deps);
-  const answer = await retryOvertaken(() =>
+  const response = await retryOvertaken(() =>
     deps.store.asAccount(callerOf(request).account.id, async (tx) => {
-      const first = key && (await firstResponse(tx, key, deps));
-      const given = first ?? (await work(tx));
-      await audit(tx, operation, request, given, first ? 'replayed' : undefined);
-      if (key !== undefined && first === undefined) await keepResponse(tx, key, given, deps);
-      return given;
+      const first = key && (await claimKeyOrFindResponse(tx, key, deps));
+      const result = first ?? (await work(tx));
+      await audit(tx, operation, request, result, first ? 'replayed' : undefined);
+      if (key !== undefined && first === undefined) await saveResponse(tx, key, result, deps);
+      return result;
     }),
   );
-  answer.afterCommit?.();
-  return answer;
+  response.afterCommit?.();
+  return response;
 }
 
 /**
- * A read of a patient's data: nothing is shown that is not in the audit by then. Reads that end at the same time share the
- * write of their entries, and its commit.
+ * Runs a read of patient data. The audit entry is committed before the response is sent; concurrent reads share one commit.
  */
 export async function runAuditedRead(
   deps: { store: Store; readAudit: ReadAudit },
@@ -55,16 +54,16 @@ export async function runAuditedRead(
   read: (tx: AccountTx) => Promise<AnyResponse>,
 ): Promise<AnyResponse> {
   const { id: accountId } = callerOf(request).account;
-  const answer = await deps.store.asAccount(accountId, read);
-  const { patientId = patientNamedBy(request), targetId = targetNamedBy(request) } = answer;
-  const record = recordOf(operation, request, { ...answer, patientId, targetId });
+  const response = await deps.store.asAccount(accountId, read);
+  const { patientId = patientNamedBy(request), targetId = targetNamedBy(request) } = response;
+  const record = recordOf(operation, request, { ...response, patientId, targetId });
   await deps.readAudit.write({ accountId, ...record });
-  return answer;
+  return response;
 }
 
 /**
- * A change that somebody else makes while we wait: the key is claimed before and the answer kept after it, each in
- * a transaction of its own. A key whose request was cut off is free again after a minute.
+ * Runs a change that waits for an external call. The key is claimed before it and the response stored after it, each in a
+ * transaction of its own. If the process stops in between, the key can be used again after one minute.
  */
 export async function runAction(
   deps: WriteDeps,
@@ -78,18 +77,18 @@ export async function runAction(
   const first =
     key &&
     (await asAccount(async (tx) => {
-      const known = await firstResponse(tx, key, deps);
+      const known = await claimKeyOrFindResponse(tx, key, deps);
       if (known !== undefined) await audit(tx, operation, request, known, 'replayed');
       return known;
     }));
   if (first !== undefined) return first;
   try {
-    const answer = await work();
+    const response = await work();
     await asAccount(async (tx) => {
-      await audit(tx, operation, request, answer);
-      if (key !== undefined) await keepResponse(tx, key, answer, deps);
+      await audit(tx, operation, request, response);
+      if (key !== undefined) await saveResponse(tx, key, response, deps);
     });
-    return answer;
+    return response;
   } catch (error) {
     if (key !== undefined) await asAccount((tx) => releaseIdempotencyKey(tx, key.hash));
     throw error;
@@ -100,9 +99,9 @@ const audit = (
   tx: AccountTx,
   operation: string,
   request: FastifyRequest,
-  answer: AnyResponse,
+  response: AnyResponse,
   remark?: string,
-): Promise<void> => insertAuditEntry(tx, recordOf(operation, request, answer, remark));
+): Promise<void> => insertAuditEntry(tx, recordOf(operation, request, response, remark));
 
 const recordOf = (
   operation: string,

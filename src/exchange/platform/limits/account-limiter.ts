@@ -3,7 +3,7 @@ import type { Store } from '../database/database.ts';
 import { countUse } from './limit-store.ts';
 
 export const REQUESTS_PER_MINUTE = 1_200;
-/** A fiftieth of the limit is taken from the database at a time, so that few requests pay for a round trip. */
+/** Leases per limit and minute: each takes a fiftieth of the limit, so that few requests need a database round trip. */
 const LEASES_PER_WINDOW = 50;
 
 export interface LimitState {
@@ -20,8 +20,8 @@ interface Lease {
 }
 
 /**
- * Counts each account's requests of a minute over all gateways. A gateway takes points in small leases; what is
- * left of a lease when the minute ends is lost, so several gateways together may stop slightly early, never late.
+ * Limits each account's requests per minute across all gateways. Each gateway takes points from the database in small leases.
+ * The rest of a lease expires with the minute, so several gateways may together stop slightly early, but never late.
  */
 export class AccountLimiter {
   readonly #leases = new Map<string, Lease>();
@@ -31,7 +31,7 @@ export class AccountLimiter {
 
   async take(account: Account): Promise<LimitState> {
     const limit = account.settings.limits?.requestsPerMinute ?? REQUESTS_PER_MINUTE;
-    // Who waited for a lease may find it used up by others who waited, hence the loop.
+    // A loop, because other waiting requests may have used up a renewed lease.
     for (;;) {
       const lease = this.#leases.get(account.id);
       if (lease !== undefined && lease.endsAtMs > Date.now()) {
@@ -56,7 +56,7 @@ export class AccountLimiter {
   async #takeLease(accountId: string, limit: number): Promise<void> {
     const points = Math.max(1, Math.ceil(limit / LEASES_PER_WINDOW));
     const [use] = await this.store.asAccount(accountId, (tx) => countUse(tx, ['requests'], points));
-    if (use === undefined) throw new Error('a use was counted and not answered');
+    if (use === undefined) throw new Error('countUse returned no row');
     this.#leases.set(accountId, {
       points: Math.max(0, Math.min(points, limit - (use.used - points))),
       remaining: Math.max(0, limit - use.used),

@@ -3,16 +3,16 @@ import type { AccountTx } from '../database/database.ts';
 
 export interface LimitUse {
   name: string;
-  /** Uses in the present minute, these included. */
+  /** Uses in the current minute, including these. */
   used: number;
-  /** Until the minute ends. */
+  /** Milliseconds until the minute ends. */
   resetMs: number;
 }
 
 /**
- * Counts one use (or `uses`) of each named limit in the present minute. Part of the caller's transaction, so that a request
- * that is rolled back uses nothing, and shared by all gateways. A transaction that began in the minute before and had to
- * wait for its turn counts in the minute that has begun: it must not begin the old one anew and forget its uses.
+ * Counts one use (or `uses`) of each named limit in the current minute, across all gateways. It is part of the caller's
+ * transaction, so a request that is rolled back is not counted. A transaction that began in the previous minute and had to
+ * wait counts in the current one, so that it does not reset the counter.
  */
 export async function countUse(tx: AccountTx, names: readonly string[], uses = 1): Promise<LimitUse[]> {
   if (names.length === 0) return [];
@@ -29,7 +29,7 @@ export async function countUse(tx: AccountTx, names: readonly string[], uses = 1
   return rows.map((row) => ({ name: row.name, used: row.used, resetMs: Math.max(0, row.reset_ms) }));
 }
 
-/** As `countUse` would find them, without counting and without waiting for whoever counts: the next moment may differ. */
+/** Reads the uses of the named limits without counting, and without waiting for concurrent transactions that count. */
 export async function readUse(tx: AccountTx, names: readonly string[]): Promise<LimitUse[]> {
   const { rows } = await sql<{ name: string; used: number; reset_ms: number }>`
     select name, case when window_start >= minute then used else 0 end as used,

@@ -4,8 +4,8 @@ const QUICK_PER_SECOND = 50;
 const HOLD_MS = 2_000;
 
 /**
- * A client that asks again at once, whatever it is answered, costs others more by its refusals than by its requests. So only
- * the first refusals of a second are answered at once; each further one is held back for longer than `Retry-After` asks for.
+ * Slows down clients that repeat rejected requests immediately, whose error responses would otherwise overload the gateway.
+ * The first error responses of a second are sent at once; each further one is delayed for longer than `Retry-After`.
  */
 export class RefusalBrake {
   #second = 0;
@@ -13,14 +13,14 @@ export class RefusalBrake {
 
   constructor(private readonly options: { quickPerSecond?: number; holdMs?: number } = {}) {}
 
-  /** @param of an account, or what all refusals without one have in common */
-  async hold(of: string): Promise<void> {
+  /** @param group the account, or a common name for all callers without one */
+  async hold(group: string): Promise<void> {
     const { quickPerSecond = QUICK_PER_SECOND, holdMs = HOLD_MS } = this.options;
     const second = Math.floor(Date.now() / 1_000);
     if (second !== this.#second) this.#counts = new Map();
     this.#second = second;
-    const count = (this.#counts.get(of) ?? 0) + 1;
-    this.#counts.set(of, count);
+    const count = (this.#counts.get(group) ?? 0) + 1;
+    this.#counts.set(group, count);
     if (count > quickPerSecond) await sleep(holdMs);
   }
 }

@@ -2,23 +2,23 @@ import { OverloadError } from '../errors.ts';
 
 export const ACCOUNT_REQUESTS_MAX = 200;
 
-/** One request of an account that is under way. */
+/** A place that a request in progress occupies in its account's share. */
 export interface RequestPlace {
   leave(): void;
 }
 
-/** How many requests each account may have under way in this gateway: what waits for its turn takes memory, too. */
+/** Limits each account's concurrent requests in this gateway, including waiting ones, which also take memory. */
 export class RequestShares {
   readonly #underWay = new Map<string, number>();
 
   constructor(private readonly max = ACCOUNT_REQUESTS_MAX) {}
 
-  /** Throws OverloadError when the account has as many under way as it may. `leave` may be called twice. */
+  /** Occupies a place. Throws OverloadError if the account has no place left. `leave` may be called more than once. */
   take(accountId: string): RequestPlace {
     const underWay = this.underWay(accountId);
     if (underWay >= this.max)
       throw new OverloadError(
-        `More than ${this.max} requests of this account are under way; wait for answers before you send more`,
+        `More than ${this.max} concurrent requests of this account; wait for responses before you send more`,
       );
     this.#underWay.set(accountId, underWay + 1);
     let isTaken = true;

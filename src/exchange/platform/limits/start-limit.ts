@@ -2,18 +2,18 @@ import type { AccountTx } from '../database/database.ts';
 import { ExchangeError } from '../errors.ts';
 import { countUse } from './limit-store.ts';
 
-/** A limit of an account beside that of its requests. */
+/** A rate limit per account for one kind of operation, in addition to the limit of requests. */
 export interface StartLimit {
-  /** In the counters and the RateLimit headers: `consolidated-query`. */
+  /** Name in the database and the RateLimit headers, such as `consolidated-query`. */
   name: string;
-  /** In the sentence: `consolidated queries`. */
+  /** Name in the error message, such as `consolidated queries`. */
   what: string;
   perMinute: number;
 }
 
 /**
- * Counts one start, as part of the transaction that makes it, over all gateways. Above the limit nothing is counted, and it
- * throws 429 with Retry-After and the RateLimit headers of this limit instead of that of requests.
+ * Counts one start across all gateways, in the transaction of the start. Above the limit it throws 429, with Retry-After and
+ * the RateLimit headers of this limit instead of those of the request limit; the rollback undoes the count.
  */
 export async function countStart(tx: AccountTx, { name, what, perMinute }: StartLimit): Promise<void> {
   const [use] = await countUse(tx, [name]);
@@ -21,7 +21,7 @@ export async function countStart(tx: AccountTx, { name, what, perMinute }: Start
   const seconds = Math.max(1, Math.ceil(use.resetMs / 1000));
   throw new ExchangeError(
     429,
-    `Rate limit of ${perMinute} ${what} per minute exceeded; try again in ${seconds} s`,
+    `Rate limit of ${perMinute} ${what} per minute exceeded; try again in ${seconds} seconds`,
     {
       headers: {
         'retry-after': String(seconds),

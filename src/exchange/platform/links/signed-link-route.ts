@@ -5,14 +5,14 @@ import { ExchangeError, NotFoundError } from '../errors.ts';
 import { countRequest } from '../http/plugins/request-share.ts';
 import { type LinkKind, type LinkTarget, type VerifiedLink, verifyLink } from './signed-link.ts';
 
-/** Throws 410 for an expired link, 404 for one that is none (of this kind). */
-function openLink(link: VerifiedLink): LinkTarget {
-  if (link.kind === 'expired') throw new ExchangeError(410, 'This link has expired');
+/** Returns the target of a valid link. Throws 410 if it has expired, 404 if it is invalid. */
+function targetOf(link: VerifiedLink): LinkTarget {
+  if (link.kind === 'expired') throw new ExchangeError(410, 'This link has expired; request a new one');
   if (link.kind === 'invalid') throw new NotFoundError('Link');
   return link;
 }
 
-/** `GET /links/<kind>/<token>`: the signed link is the permission. */
+/** Adds `GET /links/<kind>/<token>`. It requires no API key; the signature of the link authorises the request. */
 export function addSignedLinkRoute(
   app: FastifyInstance,
   deps: { linkSigningKey: string },
@@ -30,14 +30,14 @@ export function addSignedLinkRoute(
         const { accountId, targetId } = known;
         request.refusalNotes = { by: { accountId, actor: 'link' }, targetId };
       }
-      const link = openLink(known);
+      const link = targetOf(known);
       countRequest(request, reply, link.accountId);
       return handler(link, request, reply.header('cache-control', 'no-store'));
     },
   );
 }
 
-/** What was read through a link, as the audit has it. */
+/** Audits a read through a link. */
 export const auditLink = (
   tx: AccountTx,
   request: FastifyRequest,

@@ -1,45 +1,45 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { parse as parseUuid, stringify as stringifyUuid } from 'uuid';
 
-/** What links lead to. A link of one kind is none of another. */
+/** Kinds of links, by what they give access to. A link of one kind is invalid for any other. */
 export const LINK_KINDS = [
-  /** Everything stored of a patient; the target is the patient. */
+  /** A patient's consolidated record; the target is the patient. */
   'consolidated',
-  /** Where the CSV of a bulk create is sent; the target is the request. */
+  /** Upload of the CSV of a bulk create; the target is the request. */
   'bulk-upload',
   /** The result CSV of a bulk create; the target is the request. */
   'bulk-result',
-  /** One document, as it came or converted; the target is the document. */
+  /** One document, original or converted; the target is the document. */
   'document',
   /** The result of a consolidated query; the target is the query. */
   'consolidated-result',
-  /** The encounter that a notification tells of; the target is the notification. */
+  /** The FHIR Bundle of a notification; the target is the notification. */
   'encounter',
-  /** Where the identity partner sends a person back; the target is the identity session. */
+  /** Return of a person from the identity partner; the target is the identity session. */
   'identity-session',
-  /** Where the identity partner sends a person back; the target is the AAL2 challenge. */
+  /** Return of a person from the identity partner; the target is the AAL2 challenge. */
   'aal2-challenge',
 ] as const;
 export type LinkKind = (typeof LINK_KINDS)[number];
 
-/** A webhook's receiver may come for the data the next day: deliveries are repeated for up to three days. */
+/** Lifetime of links in webhooks, whose deliveries are repeated for up to three days. */
 export const CONSOLIDATED_LINK_HOURS = 72;
 
 export interface LinkTarget {
   accountId: string;
-  /** UUID of what the link leads to. */
+  /** UUID of the object that the link gives access to. */
   targetId: string;
 }
 
-/** An expired link still tells what it led to, for answers that say more than "gone". */
+/** Result of a check. An expired link still has its target, for the audit and for more specific responses. */
 export type VerifiedLink = ({ kind: 'valid' | 'expired' } & LinkTarget) | { kind: 'invalid' };
 
 const PAYLOAD_BYTES = 16 + 16 + 6;
 const SIGNATURE_BYTES = 32;
 
-/** Makes links; what a process needs of configuration to do so is bound once. */
+/** Makes signed links with the process's base URL and signing key. */
 export interface LinkMaker {
-  /** `<public base address>/links/<kind>/<token>`, good for `lifetimeMs` from now. */
+  /** `<public base URL>/links/<kind>/<token>`, valid for `lifetimeMs` from now. */
   url(kind: LinkKind, target: LinkTarget, lifetimeMs: number, now?: Date): string;
 }
 
@@ -49,8 +49,8 @@ export const createLinkMaker = (publicBaseUrl: string, signingKey: string): Link
 });
 
 /**
- * A link to everything stored of one patient, as a FHIR Bundle. Whoever holds it may read until it expires; it names
- * opaque ids only, and any change of it makes it invalid.
+ * A link to a patient's consolidated record as a FHIR Bundle. Anyone who has the link can read the record until it expires. It
+ * contains opaque ids only, and its signature makes any change invalid.
  */
 export const consolidatedDataUrl = (
   links: LinkMaker,
@@ -73,6 +73,7 @@ export function signLink(
   return Buffer.concat([payload, signatureOf(signingKey, kind, payload)]).toString('base64url');
 }
 
+/** Verifies the signature and expiry of a link token. Never throws. */
 export function verifyLink(
   signingKey: string,
   kind: LinkKind,
@@ -82,7 +83,7 @@ export function verifyLink(
   const bytes = Buffer.from(token, 'base64url');
   const payload = bytes.subarray(0, PAYLOAD_BYTES);
   const signature = bytes.subarray(PAYLOAD_BYTES);
-  // Base64 has several spellings of the same bytes; only ours is a link.
+  // The same bytes have several base64 encodings; only the canonical one is accepted.
   if (signature.length !== SIGNATURE_BYTES || bytes.toString('base64url') !== token)
     return { kind: 'invalid' };
   if (!timingSafeEqual(signature, signatureOf(signingKey, kind, payload))) return { kind: 'invalid' };

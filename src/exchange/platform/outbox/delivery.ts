@@ -5,19 +5,19 @@ import type { SendResult, WebhookSender } from './sender.ts';
 
 export type DeliveryOutcome =
   | { state: 'delivered'; nextEventId?: string }
-  /** Nothing is left to do: delivered before, dead-lettered, or without a destination. */
+  /** Nothing to do: already delivered, dead-lettered, or without a destination. */
   | { state: 'closed' }
   | { state: 'dead'; note: string; nextEventId?: string }
   | { state: 'failed'; attemptsMade: number; note: string; retryAfterMs?: number }
-  /** An earlier event of the same patient has to go first, or this one is just being sent. */
+  /** An earlier event of the same patient must be delivered first, or another process is sending this one. */
   | { state: 'blocked'; attemptsMade: number };
 
-export interface Delivery {
-  /** Makes one attempt on an event and writes how it went. Throws only when the database fails. */
+export interface WebhookDelivery {
+  /** Makes one attempt to deliver an event and records its result. Throws only if the database fails. */
   attempt(accountId: string, eventId: string): Promise<DeliveryOutcome>;
 }
 
-export function createDelivery(deps: { store: Store; sender: WebhookSender }): Delivery {
+export function createWebhookDelivery(deps: { store: Store; sender: WebhookSender }): WebhookDelivery {
   return {
     async attempt(accountId, eventId) {
       const claim = await deps.store.asAccount(accountId, (tx) => claimEvent(tx, eventId));

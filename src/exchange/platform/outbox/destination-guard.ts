@@ -3,49 +3,49 @@ import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 export interface DestinationRules {
-  /** Embedded stack only: plain http to this very machine is fine. */
+  /** Embedded stack only: allows plain http to this machine. */
   allowLoopback: boolean;
-  /** Origins (`http://receiver:8081`) that the operator vouches for, private or not. */
+  /** Origins (such as `http://receiver:8081`) that the operator allows although they are private or plain http. */
   trustedOrigins?: readonly string[];
 }
 
-/** A destination that webhooks must not reach. The message names no address. */
+/** Webhooks must not be sent to this destination. The message contains no address. */
 export class BlockedDestinationError extends Error {
   override readonly name = 'BlockedDestinationError';
   readonly code = 'EDESTINATION';
 }
 
 /**
- * Whether webhooks may go to this address, judged by the URL alone: undefined, or why not. Literal hosts have to be
- * judged here, for nobody looks them up when connecting; names are judged again by `guardedLookup`.
+ * Checks a destination by its URL alone. Returns undefined if webhooks may be sent there, else the reason why not. IP addresses
+ * must be checked here, because connecting to them involves no look-up; host names are checked again by `guardedLookup`.
  */
-export function refusedDestination(address: string, rules: DestinationRules): string | undefined {
+export function destinationProblem(address: string, rules: DestinationRules): string | undefined {
   const url = parseUrl(address);
   if (url === undefined) return 'is not a URL';
   if (url.username !== '' || url.password !== '') return 'must not carry a user name or password';
   if (url.hash !== '') return 'must not carry a fragment';
   if (isTrusted(url, rules)) return undefined;
-  // WHATWG URLs have already turned 2130706433 and 0x7f.1 into 127.0.0.1.
+  // The URL parser has already converted forms such as 2130706433 and 0x7f.1 to 127.0.0.1.
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   const onThisMachine = isLoopbackHost(host);
-  if (onThisMachine && !rules.allowLoopback) return 'must not lead to this machine';
+  if (onThisMachine && !rules.allowLoopback) return 'must not be an address of this machine';
   if (url.protocol !== 'https:' && !(onThisMachine && url.protocol === 'http:'))
-    return 'must be an https address';
+    return 'must be an https URL';
   if (onThisMachine) return undefined;
-  if (isIP(host) !== 0) return isPublic(host) ? undefined : 'must not lead into a private network';
+  if (isIP(host) !== 0) return isPublic(host) ? undefined : 'must not be an address in a private network';
   const isInternalName = !host.includes('.') || /\.(local|internal|localdomain|home\.arpa)$/i.test(host);
   return isInternalName ? 'must have a public host name' : undefined;
 }
 
-/** The same for the moment of sending. Throws BlockedDestinationError. */
+/** Throws BlockedDestinationError if webhooks must not be sent to the address. */
 export function checkDestination(address: string, rules: DestinationRules): void {
-  const refused = refusedDestination(address, rules);
-  if (refused !== undefined) throw new BlockedDestinationError(`the destination ${refused}`);
+  const problem = destinationProblem(address, rules);
+  if (problem !== undefined) throw new BlockedDestinationError(`the destination ${problem}`);
 }
 
 /**
- * The look-up of a socket to a destination (`connect: { lookup }` of an undici Agent): connects only when every
- * address of the name is allowed, so that a name cannot turn private after it was checked.
+ * DNS look-up for sockets to destinations (`connect: { lookup }` of an undici Agent). Fails unless every address of the host
+ * name is allowed, so that a name cannot be pointed to a private address after it was checked (DNS rebinding).
  */
 export function guardedLookup(rules: DestinationRules): LookupFunction {
   return (hostname, options, callback) => {
@@ -57,7 +57,7 @@ export function guardedLookup(rules: DestinationRules): LookupFunction {
       const [first] = addresses;
       if (refused || first === undefined) {
         return callback(
-          new BlockedDestinationError('the name of the destination leads into a private network'),
+          new BlockedDestinationError('the host name of the destination resolves to a private network'),
           [],
         );
       }
@@ -66,7 +66,7 @@ export function guardedLookup(rules: DestinationRules): LookupFunction {
   };
 }
 
-/** Whether the operator vouches for the very origin; its name may then lead anywhere. */
+/** Whether the operator trusts exactly this origin; its host name may then resolve to any address. */
 export function isTrustedDestination(address: string, rules: DestinationRules): boolean {
   const url = parseUrl(address);
   return url !== undefined && isTrusted(url, rules);
@@ -85,12 +85,12 @@ function isLoopbackHost(host: string): boolean {
 
 const isLoopback = (address: string): boolean => rangeOf(address) === 'loopback';
 
-/** Public by its range, and yet the inside of a cloud: Azure's platform and metadata. */
+/** Addresses of a public range that are internal to a cloud: Azure's platform and metadata services. */
 const CLOUD_ADDRESSES = new Set(['168.63.129.16']);
-/** Of IPv6 only this part is given out as public; outside of it an IPv4 address may be wrapped (`::127.0.0.1`). */
+/** The only public IPv6 range. Addresses outside of it may contain an IPv4 address (`::127.0.0.1`). */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
-/** Everything that is not plainly public is refused: private, link-local, metadata, shared, reserved, mapped. */
+/** Whether an address is public. Private, link-local, metadata, shared, reserved and mapped addresses are not. */
 function isPublic(address: string): boolean {
   const parsed = parseAddress(address);
   if (parsed.range() !== 'unicast' || CLOUD_ADDRESSES.has(parsed.toString())) return false;
@@ -99,5 +99,5 @@ function isPublic(address: string): boolean {
 
 const rangeOf = (address: string): string => parseAddress(address).range();
 
-/** `process` unwraps IPv4 that is mapped into IPv6. */
+/** `process` converts IPv4-mapped IPv6 addresses to IPv4. */
 const parseAddress = (address: string) => ipaddr.process(address.split('%')[0] ?? address);

@@ -3,18 +3,17 @@ import { TEST_EVENT_TYPE } from '../../../contract/webhook-test.ts';
 import type { AccountTx } from '../database/database.ts';
 
 /*
- * A row of `event` is a message on its way to one destination (docs/decisions/0040-a-row-for-each-destination.md). Further
- * destinations get copies.
+ * A row of `event` is a message to one destination (docs/decisions/0040-a-row-for-each-destination.md). For each further
+ * destination the message is copied.
  */
 
-/** Of a row for destination `d`, which may be none. */
+/** Initial status of a row for destination `d`, which may be missing. */
 export const STATUS_AT_FIRST = sql`case when d.url is null or d.health = 'disabled' then 'unrouted' else 'pending' end`;
 
 /**
- * Inserts the copies of messages for the further destinations whose filter they pass, where they are not there yet. A test
- * is for one destination alone.
+ * Inserts copies of messages for all further destinations whose filters match, unless they exist. Test events are not copied.
  *
- * @param messages rows of `event` that are no copies
+ * @param messages rows of `event` that are not copies themselves
  */
 export function copiesOf(messages: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
@@ -27,13 +26,13 @@ export function copiesOf(messages: RawBuilder<unknown>): RawBuilder<unknown> {
     on conflict (copy_of, destination_id) where copy_of is not null do nothing`;
 }
 
-/** Gives messages to further destinations that they have not been given to, by the filters as they are now. */
+/** Inserts the missing copies of messages, by the current filters of the destinations. */
 export async function routeCopies(tx: AccountTx, messageIds: readonly string[]): Promise<void> {
   const messages = sql`(select * from event where id = any(${[...messageIds]}::uuid[]) and copy_of is null)`;
   await copiesOf(messages).execute(tx.db);
 }
 
-/** What is on its way because of messages: rows by destination, each list in the order in which it goes. */
+/** The rows of messages and their copies, grouped by destination and in sending order. */
 export async function routesOf(tx: AccountTx, messageIds: readonly string[]): Promise<string[][]> {
   const ids = [...messageIds];
   const { rows } = await sql<{ id: string; destination_id: string | null }>`

@@ -10,9 +10,9 @@ import { notificationUrl } from '../../notifications/notification-link.ts';
 import { consolidatedDataUrl, type LinkMaker } from '../links/signed-link.ts';
 import type { OpenEvent } from './event-store.ts';
 
-/** What a rule sees of an event. */
+/** The parts of an event that a link rule uses. */
 export type LinkedEvent = Pick<OpenEvent, 'patientId' | 'body'>;
-/** Puts fresh, expiring links into an event's body. */
+/** Returns the body of an event with new, expiring links. */
 export type LinkRule = (links: LinkMaker, accountId: string, event: LinkedEvent) => Record<string, unknown>;
 
 const withConsolidatedData: LinkRule = (links, accountId, { patientId, body }) => {
@@ -28,13 +28,13 @@ const withConsolidatedData: LinkRule = (links, accountId, { patientId, body }) =
 };
 
 const withBulkResult: LinkRule = (links, accountId, { body }) => {
-  const told = body.bulkPatientCreate as BulkCreateEvent['bulkPatientCreate'];
-  if (told.status !== 'completed') return body;
-  const result = bulkResultUrl(links, { accountId, requestId: told.requestId });
-  return { ...body, bulkPatientCreate: { ...told, result } };
+  const bulkPatientCreate = body.bulkPatientCreate as BulkCreateEvent['bulkPatientCreate'];
+  if (bulkPatientCreate.status !== 'completed') return body;
+  const result = bulkResultUrl(links, { accountId, requestId: bulkPatientCreate.requestId });
+  return { ...body, bulkPatientCreate: { ...bulkPatientCreate, result } };
 };
 
-/** Its request id is the notification's. */
+/** The event's request id is the id of the notification. */
 const withNotification: LinkRule = (links, accountId, { body }) => {
   const { meta, payload } = body as { meta: { requestId: string }; payload: object };
   const url = notificationUrl(links, { accountId, notificationId: meta.requestId });
@@ -42,8 +42,8 @@ const withNotification: LinkRule = (links, accountId, { body }) => {
 };
 
 /**
- * The events that carry links, by type. Links are made when an event is sent, so a late delivery carries one that
- * still works (decision 3); the stored body has none.
+ * Link rules by event type. Links are made when an event is sent, so that they are valid even in a late delivery (decision 3);
+ * the stored body contains none.
  */
 const LINK_RULES: Readonly<Record<string, LinkRule>> = {
   ...Object.fromEntries(NETWORK_QUERY_EVENT_TYPES.map((type) => [type, withConsolidatedData])),
@@ -55,7 +55,7 @@ const LINK_RULES: Readonly<Record<string, LinkRule>> = {
   [DOCUMENT_URLS_EVENT_TYPE]: (links, accountId, { body }) => withDocumentUrls(links, accountId, body),
 };
 
-/** The body of an event as it is sent. */
+/** The body to send: the stored body with its links. */
 export function linkedBody(
   links: LinkMaker,
   accountId: string,

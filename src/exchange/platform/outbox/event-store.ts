@@ -5,33 +5,33 @@ import { copiesOf, STATUS_AT_FIRST } from './event-copy-store.ts';
 
 export interface NewEvent {
   type: string;
-  /** One fact has one event, however often the step that tells it runs. */
+  /** Unique per account, so that a repeated step does not announce a fact twice. */
   factKey: string;
-  /** Of events about one patient; they go out in their order. */
+  /** Events of one patient are delivered in order. */
   patientId?: string;
   requestId?: string;
   occurredAt: Date;
-  /** `meta` without its id, and the body part; links are added when it is sent. */
+  /** The body without `meta.messageId` and without links, which are added when it is sent. */
   body: { meta: Record<string, unknown> } & Record<string, unknown>;
 }
 
-/** An event on its way to a destination. */
+/** An event to be sent to one destination. */
 export interface OpenEvent {
   id: string;
-  /** What every destination sees as the message's id. */
+  /** The id of the message; the same for all destinations. */
   messageId: string;
   type: string;
   patientId: string | null;
   body: Record<string, unknown>;
   attempts: number;
   url: string;
-  /** As stored (`WebhookKeys`): the one in force, then the one before it while that is valid. */
+  /** Encrypted signing keys (`WebhookKeys`): the current one, then the previous one while it is valid. */
   keys: string[];
   destinationId: string;
 }
 
 /**
- * Writes an event into the outbox, with a copy for each further destination whose filter it passes. It is sent after the
+ * Writes an event into the outbox, with a copy for each further destination whose filter matches. It is sent after the
  * commit. With `onlyTo` it goes to that destination only.
  *
  * @returns its id, or undefined when this fact (`factKey`) has an event already
@@ -60,18 +60,18 @@ export async function insertEvent(
   return eventId;
 }
 
-/** How long a claimed event is left to whoever claimed it; more than a receiver has for its answer. */
+/** How long a claim is respected; longer than the time that a receiver has to respond. */
 const IN_HAND_MS = 25_000;
 
-export type Claim =
+export type EventClaim =
   | { kind: 'claimed'; event: OpenEvent }
-  /** An earlier event of the same patient has not gone there yet, or somebody is just sending this one. */
+  /** An earlier event of the same patient has not been delivered there, or another process is sending this one. */
   | { kind: 'blocked'; attempts: number }
-  /** Delivered, dead or without a destination. */
+  /** Already delivered, dead-lettered, or without a destination. */
   | { kind: 'closed' };
 
-/** Takes an event for one attempt. The attempt counts from here, whatever becomes of the process. */
-export async function claimEvent(tx: AccountTx, eventId: string): Promise<Claim> {
+/** Claims an event for one attempt. The attempt is counted now, even if the process then crashes. */
+export async function claimEvent(tx: AccountTx, eventId: string): Promise<EventClaim> {
   const event = await tx.db
     .selectFrom('event as e')
     .innerJoin('webhook_destination as d', 'd.id', 'e.destination_id')
@@ -115,8 +115,8 @@ export async function claimEvent(tx: AccountTx, eventId: string): Promise<Claim>
 }
 
 /**
- * Waits for whoever is just writing how the earlier event went: either this sees it closed, or that one sees this
- * event waiting (`recordDelivery`). So none of two that meet is left behind.
+ * Whether an earlier event of the patient is open. Waits for a transaction that is recording the earlier event's delivery:
+ * either this one then sees it closed, or `recordDelivery` sees this event pending and returns it. So neither is forgotten.
  */
 async function hasEarlierOpen(
   tx: AccountTx,
@@ -141,13 +141,13 @@ export interface AttemptResult {
   eventId: string;
   outcome: 'delivered' | 'failed' | 'dead';
   httpStatus?: number;
-  /** For operators: `503`, `timeout`, `refused address`; no bodies. */
+  /** For operators, such as `503` or `no response within 15 s`; never contains a body. */
   note: string;
 }
 
-/** Writes how an attempt ended. Returns the patient's next open event for the destination, which may go out now. */
+/** Records the result of an attempt. Returns the patient's next event for the destination if it can now be sent. */
 export async function recordDelivery(tx: AccountTx, result: AttemptResult): Promise<string | undefined> {
-  // Counted on when the event is sent anew, though its schedule then begins from the start; none when the event is gone.
+  // Attempts are numbered on if the event is replayed, although its schedule then starts again. No row if the event is gone.
   await sql`
     insert into event_attempt (event_id, attempt, account_id, http_status, outcome)
     select id, (select count(*) + 1 from event_attempt where event_id = event.id), account_id,
@@ -185,7 +185,7 @@ export async function recordDelivery(tx: AccountTx, result: AttemptResult): Prom
   return next?.id;
 }
 
-/** The destination said 410: nothing goes there until the caller sets it anew. What was open is dead-lettered. */
+/** Disables a destination that responded 410, until the caller sets its URL again. Its open events are dead-lettered. */
 export async function disableDestination(tx: AccountTx, destinationId: string): Promise<void> {
   await tx.db
     .updateTable('webhook_destination')

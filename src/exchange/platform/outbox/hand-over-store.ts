@@ -1,14 +1,14 @@
 import type { AccountTx, SystemTx } from '../database/database.ts';
 
-/** A workflow has been asked to bring the event out. */
+/** Records that a workflow was started to deliver the event. */
 export async function markHandedOver(tx: AccountTx, eventId: string): Promise<void> {
   await tx.db.updateTable('event').set({ handed_over_at: new Date() }).where('id', '=', eventId).execute();
 }
 
-/** How long a hand-over is trusted before it is made again; making it again is harmless. */
+/** Time after which an event is handed over again; that is harmless. */
 const HAND_OVER_AGAIN_MS = 15 * 60_000;
 
-/** Open events that no webhook dispatcher has brought out in time and that no workflow has in hand; over all accounts. */
+/** Open events of all accounts that no webhook dispatcher has delivered in time and that no workflow is delivering. */
 export async function overdueEvents(
   tx: SystemTx,
   options: { olderThanMs: number; limit: number },
@@ -19,7 +19,7 @@ export async function overdueEvents(
     .innerJoin('webhook_destination as d', 'd.id', 'event.destination_id')
     .select(['event.account_id', 'event.id', 'event.attempts'])
     .where('event.status', 'in', ['pending', 'delivering'])
-    // While the address is taken away, what is open waits for the next one.
+    // Without a URL, open events wait until one is set.
     .where('d.url', 'is not', null)
     .where(({ eb, fn }) =>
       eb(fn.coalesce('last_attempt_at', 'occurred_at'), '<', new Date(now - options.olderThanMs)),

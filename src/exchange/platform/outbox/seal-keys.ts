@@ -3,13 +3,13 @@ import type { Store } from '../database/database.ts';
 import type { Recovery } from '../recovery/recovery.ts';
 import type { WebhookKeys } from './webhook-key.ts';
 
-/** Seals the keys that an earlier version, or `npm run seed`, has written in clear. */
-export const keysToSeal = (deps: { store: Store; webhookKeys: WebhookKeys }): Recovery => ({
-  name: 'webhook keys in clear',
+/** Encrypts webhook keys that an earlier version, or `npm run seed`, has stored in clear text. */
+export const webhookKeySealing = (deps: { store: Store; webhookKeys: WebhookKeys }): Recovery => ({
+  name: 'unencrypted webhook keys',
   takeUp: (limit) =>
     deps.store.asSystem(async (tx) => {
       const found = await unsealedKeys(tx, limit);
-      for (const of of found) await replaceKey(tx, of, deps.webhookKeys.seal(of.key));
+      for (const unsealed of found) await replaceKey(tx, unsealed, deps.webhookKeys.seal(unsealed.key));
       return found.length;
     }),
 });

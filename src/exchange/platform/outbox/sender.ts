@@ -6,9 +6,9 @@ import { retryAfterMs } from '../../../lib/retry-after.ts';
 import type { LinkMaker } from '../links/signed-link.ts';
 import {
   type DestinationRules,
+  destinationProblem,
   guardedLookup,
   isTrustedDestination,
-  refusedDestination,
 } from './destination-guard.ts';
 import { linkedBody } from './event-links.ts';
 import type { OpenEvent } from './event-store.ts';
@@ -16,45 +16,45 @@ import type { WebhookKeys } from './webhook-key.ts';
 
 export type SendResult =
   | { kind: 'delivered'; httpStatus: number; note: string }
-  /** The receiver wants nothing more (410). */
+  /** The receiver wants no further events (410). */
   | { kind: 'gone'; httpStatus: number; note: string }
   | { kind: 'failed'; httpStatus?: number; note: string; retryAfterMs?: number };
 
 export interface WebhookSender {
   /** Sends an event once. Never throws. */
   send(accountId: string, event: OpenEvent): Promise<SendResult>;
-  /** Whether the destination answers a ping as it must: `{ping}` by `{pong}` within 4 s. Never throws. */
+  /** Whether the destination responds to `{ping}` with the same value as `{pong}` within 4 s. Never throws. */
   ping(destination: Pick<OpenEvent, 'url' | 'keys'>): Promise<boolean>;
 }
 
-/** A receiver has 15 s for its answer (interface-decisions.md, "Delivery"). */
-const ANSWER_TIMEOUT_MS = 15_000;
+/** Time that a receiver has to respond (docs/interface.md, Delivery). */
+const RESPONSE_TIMEOUT_MS = 15_000;
 const PONG_TIMEOUT_MS = 4_000;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** Nobody reads the answer's body. */
-const ANSWER_BYTES_MAX = 1_000_000;
+/** Maximum size of a response body, which is discarded. */
+const RESPONSE_BYTES_MAX = 1_000_000;
 
 export function createWebhookSender(deps: {
-  /** Where webhooks may go; checked at each attempt, for a name may have turned private since it was set. */
+  /** Where webhooks may be sent. Checked at each attempt, because a host name may resolve differently by then. */
   destinations: DestinationRules;
   links: LinkMaker;
   webhookKeys: Pick<WebhookKeys, 'open'>;
-  answerTimeoutMs?: number;
+  responseTimeoutMs?: number;
 }): WebhookSender {
-  const answerTimeoutMs = deps.answerTimeoutMs ?? ANSWER_TIMEOUT_MS;
+  const responseTimeoutMs = deps.responseTimeoutMs ?? RESPONSE_TIMEOUT_MS;
   const limits = {
-    headersTimeout: answerTimeoutMs,
-    bodyTimeout: answerTimeoutMs,
-    maxResponseSize: ANSWER_BYTES_MAX,
+    headersTimeout: responseTimeoutMs,
+    bodyTimeout: responseTimeoutMs,
+    maxResponseSize: RESPONSE_BYTES_MAX,
   };
   const guarded = new Agent({
     connect: { lookup: guardedLookup(deps.destinations), timeout: CONNECT_TIMEOUT_MS },
     ...limits,
   });
-  // Apart, so that a trusted host's other ports stay behind the guard.
+  // A separate agent, so that other ports of a trusted host remain guarded.
   const trusted = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS }, ...limits });
 
-  /** Resolves with the answer's head; whoever wants the body reads it. */
+  /** Resolves when the response headers have arrived; the caller must consume the body. */
   const post = ({ url, keys, messageId }: Signed & { url: string }, body: string, timeoutMs: number) =>
     request(url, {
       method: 'POST',
@@ -69,30 +69,30 @@ export function createWebhookSender(deps: {
 
   return {
     async send(accountId, event) {
-      const refused = refusedDestination(event.url, deps.destinations);
-      if (refused !== undefined) return { kind: 'failed', note: `the destination ${refused}` };
+      const problem = destinationProblem(event.url, deps.destinations);
+      if (problem !== undefined) return { kind: 'failed', note: `the destination ${problem}` };
       const body = JSON.stringify(linkedBody(deps.links, accountId, event));
       try {
-        const answer = await post(event, body, answerTimeoutMs);
-        // The status is the answer, whatever becomes of the body.
-        await answer.body.dump().catch(() => undefined);
-        return classify(answer.statusCode, answer.headers['retry-after']);
+        const response = await post(event, body, responseTimeoutMs);
+        // Only the status counts, even if reading the body fails.
+        await response.body.dump().catch(() => undefined);
+        return classify(response.statusCode, response.headers['retry-after']);
       } catch (error) {
-        return { kind: 'failed', note: noteOf(error, answerTimeoutMs) };
+        return { kind: 'failed', note: noteOf(error, responseTimeoutMs) };
       }
     },
 
     async ping({ url, keys }) {
-      if (refusedDestination(url, deps.destinations) !== undefined) return false;
+      if (destinationProblem(url, deps.destinations) !== undefined) return false;
       const [messageId, ping] = [uuidv7(), uuidv7()];
       const body = JSON.stringify({
         ping,
         meta: { messageId, when: new Date().toISOString(), type: 'ping' },
       });
       try {
-        const answer = await post({ url, keys, messageId }, body, PONG_TIMEOUT_MS);
-        const { pong } = (await answer.body.json()) as { pong?: unknown };
-        return answer.statusCode < 300 && pong === ping;
+        const response = await post({ url, keys, messageId }, body, PONG_TIMEOUT_MS);
+        const { pong } = (await response.body.json()) as { pong?: unknown };
+        return response.statusCode < 300 && pong === ping;
       } catch {
         return false;
       }
@@ -100,7 +100,7 @@ export function createWebhookSender(deps: {
   };
 }
 
-/** Which keys sign a message of which id. */
+/** The id of a message, and the keys that sign it. */
 type Signed = Pick<OpenEvent, 'messageId' | 'keys'>;
 
 function classify(httpStatus: number, retryAfter: string | string[] | undefined): SendResult {
@@ -113,8 +113,8 @@ function classify(httpStatus: number, retryAfter: string | string[] | undefined)
 }
 
 /**
- * Standard Webhooks, and for existing receivers the hex HMAC of the raw body. While two keys are valid both sign; the
- * second header has place for one, and is made by the older key until that ends.
+ * The headers of Standard Webhooks and, for existing receivers, the hex HMAC of the raw body. While two keys are valid, the
+ * first contains a signature of each; the second has room for one only, which is made with the older key.
  */
 function signatures(messageId: string, keys: readonly string[], body: string): Record<string, string> {
   const now = new Date();
@@ -128,9 +128,9 @@ function signatures(messageId: string, keys: readonly string[], body: string): R
   };
 }
 
-function noteOf(error: unknown, answerTimeoutMs: number): string {
+function noteOf(error: unknown, responseTimeoutMs: number): string {
   const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   if (name === 'TimeoutError' || code === 'UND_ERR_HEADERS_TIMEOUT')
-    return `no answer within ${answerTimeoutMs / 1000} s`;
+    return `no response within ${responseTimeoutMs / 1000} s`;
   return code ?? name ?? 'connection failed';
 }

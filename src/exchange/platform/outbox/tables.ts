@@ -24,19 +24,19 @@ interface WebhookDestinationTable {
 
 export type EventState = 'pending' | 'delivering' | 'delivered' | 'dead' | 'unrouted';
 
-/** A message on its way to one destination. */
+/** A message to one destination. */
 interface EventTable {
   id: string;
   seq: Generated<string>;
   account_id: string;
   patient_id: string | null;
   destination_id: string | null;
-  /** The message that this is a copy of, for a further destination. */
+  /** For a copy to a further destination: the id of the message. */
   copy_of: string | null;
   type: string;
   fact_key: string;
   request_id: string | null;
-  /** Of messages; a copy has none, and is read together with its message. */
+  /** Null for a copy, which uses the body of its message. */
   body: ColumnType<Record<string, unknown>, string | null, string | null>;
   occurred_at: Date;
   status: EventState;

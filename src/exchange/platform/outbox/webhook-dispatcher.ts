@@ -10,7 +10,7 @@ import type { WebhookDeliveryInput } from '../../../contract/webhook-delivery-wo
 import type { Logger } from '../../../lib/logger.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import type { Store } from '../database/database.ts';
-import type { Delivery } from './delivery.ts';
+import type { WebhookDelivery } from './delivery.ts';
 import { routesOf } from './event-copy-store.ts';
 import { markHandedOver } from './hand-over-store.ts';
 
@@ -25,29 +25,30 @@ export interface WebhookDispatcher {
    * by `Store.onEventsCommitted`.
    */
   send(accountId: string, eventIds: readonly string[]): void;
-  /** The same for single rows of the outbox: each goes to its own destination only. */
+  /** Sends single rows of the outbox in the background, each to its own destination only. */
   resume(accountId: string, eventIds: readonly string[]): void;
-  /** Hands an event to a workflow of its own. Doing it twice is harmless. */
+  /** Starts a `webhookDelivery` workflow for an event. Harmless if repeated. */
   handOver(accountId: string, eventId: string, attempts: AttemptsMade): Promise<void>;
+  /** Resolves when no delivery is in progress. */
   drain(): Promise<void>;
 }
 
 export type AttemptsMade = Pick<WebhookDeliveryInput, 'attemptsMade' | 'retryAfterMs'>;
 
-/** Rows of the outbox, or whole events: the rows of all their destinations. */
+/** Events to send: rows of single destinations, or with `areWhole` messages with the rows of all their destinations. */
 interface Batch {
   accountId: string;
   eventIds: readonly string[];
   areWhole: boolean;
 }
 
-/** First attempts under way at a time; the rest waits in memory, and in the outbox. */
+/** Maximum number of concurrent first attempts; further events wait in memory and in the outbox. */
 const SENDING_MAX = 50;
 const START_TIMEOUT_MS = 5_000;
 
 export function createWebhookDispatcher(deps: {
   store: Store;
-  delivery: Delivery;
+  delivery: WebhookDelivery;
   temporal: Client;
   logger: Logger;
 }): WebhookDispatcher {
@@ -87,7 +88,7 @@ export function createWebhookDispatcher(deps: {
       case 'dead':
         if (outcome.nextEventId !== undefined) resume(accountId, [outcome.nextEventId]);
         return;
-      // Whoever brings out the earlier event goes on with this one; if that takes long, reconcile hands it over.
+      // The delivery of the earlier event continues with this one; if that takes long, reconcile hands it over.
       case 'blocked':
       case 'closed':
     }
@@ -108,19 +109,19 @@ export function createWebhookDispatcher(deps: {
     if (areWhole) return route(accountId, eventIds);
     for (const eventId of eventIds) {
       await deliver(accountId, eventId).catch((error: unknown) =>
-        deps.logger.warn({ err: error, eventId }, 'webhook not sent yet; reconcile will see to it'),
+        deps.logger.warn({ err: error, eventId }, 'webhook not sent yet; reconcile will send it'),
       );
     }
   }
 
-  /** One destination keeps no other waiting. */
+  /** Sends to each destination independently, so that a slow one does not delay the others. */
   async function route(accountId: string, eventIds: readonly string[]): Promise<void> {
     try {
       const [first = [], ...others] = await deps.store.asAccount(accountId, (tx) => routesOf(tx, eventIds));
       for (const rows of others) resume(accountId, rows);
       await sendAll({ accountId, eventIds: first, areWhole: false });
     } catch (error) {
-      deps.logger.warn({ err: error, eventIds }, 'webhooks not sent yet; reconcile will see to them');
+      deps.logger.warn({ err: error, eventIds }, 'webhooks not sent yet; reconcile will send them');
     }
   }
 

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import type { KeyRing } from '../../../lib/key-ring.ts';
 
-/** A signing key as Standard Webhooks writes it: `whsec_` and the base64 of 32 random bytes. */
+/** Generates a signing key in the format of Standard Webhooks: `whsec_` and the base64 of 32 random bytes. */
 export const generateWebhookKey = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 
-/** Signing keys as they are stored: sealed by the key ring. */
+/** Encrypts signing keys for storage, with the key ring. */
 export interface WebhookKeys {
   seal(key: string): string;
-  /** Also takes a key in clear, as earlier versions and `npm run seed` write them. Throws DecryptionError. */
+  /** Decrypts a stored key. Also accepts clear text, as earlier versions and `npm run seed` store it. Throws DecryptionError. */
   open(stored: string): string;
 }
 
-/** How a sealed key begins; the partial index `webhook_destination_unsealed` goes by it. */
+/** Prefix of an encrypted key; the partial index `webhook_destination_unsealed` depends on it. */
 export const SEALED = 'sealed:';
 const PURPOSE = 'webhook-key';
 

@@ -3,7 +3,7 @@ import { createIdentityPartner, type IdentityPartner } from '../../identity/part
 import { createMessagePartner, type MessagePartner } from '../../messages/partner.ts';
 import type { PartnerConfig } from './partner-http.ts';
 
-/** Undefined when none is configured. Throws ConfigError when half of it is. */
+/** Undefined if no identity partner is configured. Throws ConfigError if only one of the two variables is set. */
 export function openIdentityPartner(
   config: Config<'IDENTITY_PARTNER_BASE_URL' | 'IDENTITY_PARTNER_SECRET'>,
 ): IdentityPartner | undefined {
@@ -12,7 +12,7 @@ export function openIdentityPartner(
   return partner && createIdentityPartner(partner);
 }
 
-/** Undefined when none is configured. Throws ConfigError when half of it is. */
+/** Undefined if no transport partner is configured. Throws ConfigError if only one of the two variables is set. */
 export function openMessagePartner(
   config: Config<'MESSAGE_PARTNER_BASE_URL' | 'MESSAGE_PARTNER_SECRET'>,
 ): MessagePartner | undefined {
@@ -28,5 +28,5 @@ function both(
 ): PartnerConfig | undefined {
   if (baseUrl === undefined && secret === undefined) return undefined;
   if (baseUrl !== undefined && secret !== undefined) return { baseUrl, secret };
-  throw new ConfigError(`${prefix}_BASE_URL and ${prefix}_SECRET go together: set both, or neither`);
+  throw new ConfigError(`${prefix}_BASE_URL and ${prefix}_SECRET: set both, or neither`);
 }

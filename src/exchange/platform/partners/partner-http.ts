@@ -5,15 +5,15 @@ import { anySignal } from '../../../lib/any-signal.ts';
 import { retryAfterMs } from '../../../lib/retry-after.ts';
 import { timeoutSignal } from '../../../lib/timeout-signal.ts';
 
-/** Where a partner is, and the key that it and we sign with (Standard Webhooks: `whsec_…`). */
+/** A partner's base URL, and the key with which both sides sign (Standard Webhooks: `whsec_…`). */
 export interface PartnerConfig {
   baseUrl: string;
   secret: string;
 }
 
 /**
- * What came of a call that failed. transport: it may be made again. refused: again is of no use. bad-answer: it answered
- * something that cannot be read. The message names the call and the status, nothing that was sent or answered.
+ * A failed request to a partner. `transport`: it can be retried. `refused`: retrying is useless. `bad-answer`: the response
+ * could not be parsed. The message names the request and the status, and contains nothing of either body.
  */
 export class PartnerFailure extends Error {
   override readonly name = 'PartnerFailure';
@@ -28,7 +28,7 @@ export class PartnerFailure extends Error {
 }
 
 export interface PartnerHttp {
-  /** Sends JSON (or asks, without a body) and answers the JSON that came. Throws PartnerFailure. */
+  /** Makes a signed request and returns the JSON of the response. Throws PartnerFailure. */
   call(
     method: 'GET' | 'POST',
     path: string,
@@ -36,9 +36,9 @@ export interface PartnerHttp {
   ): Promise<unknown>;
 }
 
-const ANSWER_BYTES_MAX = 64 * 1024;
+const RESPONSE_BYTES_MAX = 64 * 1024;
 
-/** @param name for messages: `identity partner`. Throws when the secret is no key. */
+/** @param name the partner's name in messages, such as `identity partner`. Throws if the secret is not a valid key. */
 export function createPartnerHttp(name: string, { baseUrl, secret }: PartnerConfig): PartnerHttp {
   const signer = new Webhook(secret);
   return {
@@ -57,21 +57,21 @@ export function createPartnerHttp(name: string, { baseUrl, secret }: PartnerConf
           body: body === undefined ? undefined : text,
           signal: signal === undefined ? timeout : anySignal([timeout, signal]),
         });
-        const answered = await textOf(response.body);
+        const responseText = await textOf(response.body);
         const { statusCode: status } = response;
         if (status >= 400) {
           throw new PartnerFailure(
             status === 408 || status === 429 || status >= 500 ? 'transport' : 'refused',
-            `The ${name} answered ${status} to ${label}`,
+            `The ${name} responded ${status} to ${label}`,
             { httpStatus: status, retryAfterMs: retryAfterMs(response.headers['retry-after']) },
           );
         }
-        return JSON.parse(answered);
+        return JSON.parse(responseText);
       } catch (error) {
         if (error instanceof PartnerFailure) throw error;
         if (signal?.aborted) throw signal.reason;
         if (error instanceof SyntaxError)
-          throw new PartnerFailure('bad-answer', `The ${name} answered ${label} with something unreadable`);
+          throw new PartnerFailure('bad-answer', `The ${name} returned an unreadable response to ${label}`);
         throw new PartnerFailure('transport', `The ${name} could not be reached for ${label}`, {
           cause: error,
         });
@@ -95,7 +95,7 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   let sizeBytes = 0;
   for await (const piece of body) {
     sizeBytes += piece.length;
-    if (sizeBytes > ANSWER_BYTES_MAX) throw new SyntaxError('an answer of that size is none of ours');
+    if (sizeBytes > RESPONSE_BYTES_MAX) throw new SyntaxError('the response is too large');
     pieces.push(piece);
   }
   return Buffer.concat(pieces).toString('utf8');

@@ -1,14 +1,17 @@
 import { sql } from 'kysely';
 import type { AccountTx, SystemTx } from '../database/database.ts';
 
-/** A piece of work, by opaque ids, and how far it has come. */
+/** A unit of work, named by opaque ids, and its progress. */
 export interface CountedWork {
   name: string;
   progress: string;
 }
 
-/** Counts a start before the work begins. False, and nothing is counted, after `startsMax` starts here without an end. */
-export async function countStart(
+/**
+ * Counts a start, before the work begins. Returns false without counting if there have been `startsMax` starts at the same
+ * progress without an end.
+ */
+export async function recordStart(
   tx: AccountTx,
   { name, progress }: CountedWork,
   startsMax: number,
@@ -33,12 +36,12 @@ export async function countStart(
   return counted !== undefined;
 }
 
-/** The work has ended, well or not: its process is still there. */
-export async function forgetStarts(tx: AccountTx, name: string): Promise<void> {
+/** Deletes the count of work that has ended, successfully or not: it did not end its process. */
+export async function deleteStarts(tx: AccountTx, name: string): Promise<void> {
   await tx.db.deleteFrom('activity_start').where('work', '=', name).execute();
 }
 
-/** Rows of work that was never taken up again: its workflow was ended from outside. Returns how many. */
+/** Deletes counts older than 30 days, of work that was never continued. Returns the number of rows. */
 export async function deleteOldStarts(tx: SystemTx, limit: number): Promise<number> {
   const deleted = await sql`
     delete from activity_start where (account_id, work) in (

@@ -2,8 +2,8 @@ import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@tem
 import { SCHEDULE_IDS, TASK_QUEUES, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
 
 /**
- * Makes sure that the schedule `reconcile` is there and runs at this interval; several workers may do so at once.
- * A pause that an operator set stays.
+ * Creates the schedule `reconcile`, or updates its interval. Several workers may call it concurrently. A pause set by an
+ * operator is kept.
  */
 export async function ensureReconcileSchedule(client: Client, intervalSeconds: number): Promise<void> {
   const spec = { intervals: [{ every: intervalSeconds * 1_000 }] };
@@ -13,7 +13,7 @@ export async function ensureReconcileSchedule(client: Client, intervalSeconds: n
     workflowId: SCHEDULE_IDS.reconcile,
     taskQueue: TASK_QUEUES.exchange,
   };
-  // One round takes up all that the missed ones would have.
+  // One round does the work of all missed rounds.
   const policies = { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1 minute' as const };
   try {
     await client.schedule.create({ scheduleId: SCHEDULE_IDS.reconcile, spec, action, policies });

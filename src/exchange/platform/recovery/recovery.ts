@@ -1,7 +1,7 @@
-/** Finishes committed work of one kind that a crash or an outage left behind. The `reconcile` workflow runs them all. */
+/** Completes committed work of one kind that a crash or an outage left unfinished. The workflow `reconcile` runs all of them. */
 export interface Recovery {
-  /** For the log: `bulk creates`. */
+  /** Name in the log, such as `bulk creates`. */
   name: string;
-  /** Takes up at most `limit`; harmless when done twice. Returns how many there were. */
+  /** Takes up at most `limit` items and returns their number. Harmless if repeated. */
   takeUp(limit: number): Promise<number>;
 }

@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Store } from '../database/database.ts';
-import { type CountedWork, countStart, deleteOldStarts, forgetStarts } from './activity-start-store.ts';
+import { type CountedWork, deleteOldStarts, deleteStarts, recordStart } from './activity-start-store.ts';
 import type { Recovery } from './recovery.ts';
 
-/** From this many starts without an end on, work runs alone in its process. */
+/** After this many starts without an end, suspect work runs one piece at a time. */
 export const STARTS_IN_COMPANY = 2;
-/** After this many starts at one place without an end, work is given up. */
+/** After this many starts at the same progress without an end, work is given up. */
 export const STARTS_MAX = 5;
-/** What has not ended its process within this time makes room for the next one. */
+/** Suspect work that has run this long without ending its process no longer blocks the next one. */
 const ALONE_MS = 20_000;
 
-/** Work was given up: its process ended each time it was begun. */
+/** Work was given up because its process ended each time it was started. */
 export class ProcessEndedTooOften extends Error {
   override readonly name = 'ProcessEndedTooOften';
 
@@ -19,16 +19,20 @@ export class ProcessEndedTooOften extends Error {
   }
 }
 
-/** Runs work on foreign data so that work which ends its process ends as a failure, not in a loop. */
+/** Runs work on external data, so that work that crashes its process fails in the end instead of being repeated for ever. */
 export interface StartGuard {
-  /** Throws ProcessEndedTooOften instead of beginning `work` once more; else what `work` throws. */
-  run<T>(of: CountedWork & { accountId: string }, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
+  /** Runs `work` and returns its result. Throws ProcessEndedTooOften instead if it has been started too often. */
+  run<T>(
+    counted: CountedWork & { accountId: string },
+    signal: AbortSignal,
+    work: () => Promise<T>,
+  ): Promise<T>;
 }
 
 /**
- * Starts are counted in PostgreSQL before the work begins, and forgotten when it ends in any way. Whatever else ran in the
- * process has a start without an end too; so work under suspicion runs one piece at a time, and only the one that runs is
- * counted: what is innocent gets through. One guard a process.
+ * Creates the guard of a process. Starts are counted in PostgreSQL before the work begins, and the count is deleted when the
+ * work ends in any way. A crash leaves counts of all work that ran in the process; therefore suspect work then runs one piece
+ * at a time, and is counted only when it runs, so that innocent work completes.
  */
 export function createStartGuard(store: Pick<Store, 'asAccount'>): StartGuard {
   let turn: Promise<unknown> = Promise.resolve();
@@ -41,32 +45,33 @@ export function createStartGuard(store: Pick<Store, 'asAccount'>): StartGuard {
   }
 
   return {
-    async run({ accountId, ...of }, signal, work) {
-      const begins = (startsMax: number) => store.asAccount(accountId, (tx) => countStart(tx, of, startsMax));
-      const toItsEnd = async () => {
+    async run({ accountId, ...counted }, signal, work) {
+      const mayStart = (startsMax: number) =>
+        store.asAccount(accountId, (tx) => recordStart(tx, counted, startsMax));
+      const runToEnd = async () => {
         try {
           return await work();
         } finally {
-          // A count too many is harmless; the work's own result is not to be lost over it.
-          await forget(accountId, of.name).catch(() => undefined);
+          // If this fails, the count stays, which is harmless; the result of the work must not be lost.
+          await forget(accountId, counted.name).catch(() => undefined);
         }
       };
-      if (await begins(STARTS_IN_COMPANY)) return toItsEnd();
+      if (await mayStart(STARTS_IN_COMPANY)) return runToEnd();
       return alone(async () => {
         signal.throwIfAborted();
-        if (await begins(STARTS_MAX)) return toItsEnd();
-        await forget(accountId, of.name);
+        if (await mayStart(STARTS_MAX)) return runToEnd();
+        await forget(accountId, counted.name);
         throw new ProcessEndedTooOften();
       });
     },
   };
 
   function forget(accountId: string, name: string): Promise<void> {
-    return store.asAccount(accountId, (tx) => forgetStarts(tx, name));
+    return store.asAccount(accountId, (tx) => deleteStarts(tx, name));
   }
 }
 
-/** What `reconcile` clears away: counts of work that was never taken up again. */
+/** Deletes old counts of work that was never continued. */
 export const activityStartRecovery = ({ store }: { store: Pick<Store, 'asSystem'> }): Recovery => ({
   name: 'counts of starts',
   takeUp: (limit) => store.asSystem((tx) => deleteOldStarts(tx, limit)),

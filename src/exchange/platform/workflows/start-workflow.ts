@@ -9,33 +9,33 @@ import { type PRIORITY, TASK_QUEUES, type WORKFLOW_TYPES } from '../../../contra
 import type { Logger } from '../../../lib/logger.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 
-/** Milliseconds after which a Temporal that does not answer is left to `reconcile`. */
+/** How long to wait for Temporal, in milliseconds; after that, `reconcile` starts the workflow. */
 const START_TIMEOUT_MS = 5_000;
 
 type SearchAttributes = ConstructorParameters<typeof TypedSearchAttributes>[0];
 
 export interface WorkflowStart {
   type: (typeof WORKFLOW_TYPES)[keyof typeof WORKFLOW_TYPES];
-  /** Made by the functions of contract/temporal.ts. */
+  /** Workflow id, from a function of contract/temporal.ts. */
   id: string;
   /** Ids and states only. */
   input: object;
   accountId: string;
   requestId?: string;
   priority: (typeof PRIORITY)[keyof typeof PRIORITY];
-  /** Beyond account and request. */
+  /** In addition to account and request. */
   searchAttributes?: SearchAttributes;
-  /** Shown in the list and at the head of the workflow's page in the Temporal UI; nothing of a person. */
+  /** Summary in the Temporal UI; must not contain personal data. */
   summary: string;
-  /** Markdown: what this workflow does, step by step, and how to steer it. */
+  /** Markdown for the Temporal UI: the steps of the workflow, and its updates. */
   details: string;
-  /** Work that a new workflow may take up where an ended one of the same id left it. */
+  /** Allows starting the workflow again after one with the same id has ended. */
   againAfterItsEnd?: boolean;
 }
 
 /**
- * Starts the workflow of committed work on the exchange's queue. Starting twice is harmless; `closed` when it has run
- * to its end before. Throws when Temporal does not answer within 5 s.
+ * Starts the workflow of committed work on the task queue `exchange`. Harmless if repeated. Returns `closed` if the workflow
+ * has already ended. Throws if Temporal does not respond within 5 s.
  */
 export async function startOnce(temporal: Client, start: WorkflowStart): Promise<'open' | 'closed'> {
   const { accountId, requestId } = start;
@@ -66,11 +66,11 @@ export async function startOnce(temporal: Client, start: WorkflowStart): Promise
   }
 }
 
-/** Work that goes on after the answer; what fails or is cut off is found by `reconcile`. */
+/** Runs work after the response has been sent. Work that fails or is interrupted is completed by `reconcile`. */
 export interface Background {
-  /** @param what for the log: `bulk create not started yet; reconcile will` */
+  /** @param what the log message on failure, such as `bulk create not started yet; reconcile will start it` */
   run(what: string, ids: Record<string, unknown>, work: () => Promise<unknown>): void;
-  /** Resolves when nothing is under way. */
+  /** Resolves when no work is in progress. */
   drain(): Promise<void>;
 }
 

@@ -6,12 +6,12 @@ import {
 } from '@temporalio/client';
 import { ConflictError, UnavailableError } from '../errors.ts';
 
-/** Milliseconds that a caller waits for a running workflow to take a command. */
+/** How long to wait for a workflow to complete an update, in milliseconds. */
 const COMMAND_TIMEOUT_MS = 15_000;
 
 /**
- * Sends an update to a workflow and waits until it is done; false when no such workflow runs.
- * ConflictError: it refused. UnavailableError: Temporal or its workers did not answer.
+ * Sends an update to a workflow and waits for its completion. Returns false if the workflow is not running. Throws
+ * ConflictError if the workflow rejects the update, UnavailableError if Temporal or its workers do not respond.
  */
 export async function commandWorkflow(
   temporal: Client,
@@ -28,10 +28,14 @@ export async function commandWorkflow(
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return false;
     if (error instanceof WorkflowUpdateFailedError)
-      throw new ConflictError(error.cause?.message ?? 'Not possible now');
+      throw new ConflictError(error.cause?.message ?? 'Not possible in the current state');
     if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
-      throw new UnavailableError('The command was not taken in time; read the status before you repeat it');
+      throw new UnavailableError(
+        'The operation was not confirmed in time and may still take effect; check the status before you repeat it',
+      );
     }
-    throw new UnavailableError('The workflow service cannot be reached now; try again', { cause: error });
+    throw new UnavailableError('The workflow service cannot be reached now; try again shortly', {
+      cause: error,
+    });
   }
 }

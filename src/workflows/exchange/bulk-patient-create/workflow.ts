@@ -15,7 +15,7 @@ import {
   type BulkCreateProgress,
   type BulkPatientCreateInput,
   BULK_CREATE_MESSAGES as MESSAGES,
-  QUERY_SWEEP_STORY,
+  QUERY_SWEEP_DETAILS,
   type QuerySweepInput,
 } from '../../../contract/bulk-create-workflow.ts';
 import { querySweepWorkflowId, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
@@ -81,7 +81,7 @@ async function startSweep({ accountId, requestId }: BulkPatientCreateInput): Pro
         { key: searchAttribute.requestId, value: requestId },
       ],
       staticSummary: 'Queries for the patients of a bulk create',
-      staticDetails: QUERY_SWEEP_STORY,
+      staticDetails: QUERY_SWEEP_DETAILS,
     }),
   ).catch((error: unknown) => {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;

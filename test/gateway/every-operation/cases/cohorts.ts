@@ -9,7 +9,7 @@ const withMember = async ({ make }: World) => {
 };
 
 const SETTINGS = [
-  badBody({ color: 'teal' }, 'color', 'color is one of red, green'),
+  badBody({ color: 'teal' }, 'color', 'color must be one of red, green'),
   badBody({ purposeOfUse: 'research' }, 'purposeOfUse', ''),
   badBody(
     { settings: { monitoring: { hie: { frequency: 'daily' } } } },
@@ -55,8 +55,8 @@ const WHO: Refused[] = [
     }),
   ),
   badBody({ patientIds: [] }, 'patientIds', 'at least one'),
-  badBody({ patientIds: ['x'] }, 'patientIds[0]', 'expected an id'),
-  badBody({ patientIds: undefined, allPatients: false }, 'allPatients', 'can only be true'),
+  badBody({ patientIds: ['x'] }, 'patientIds[0]', 'expected a UUID'),
+  badBody({ patientIds: undefined, allPatients: false }, 'allPatients', 'must be true'),
 ];
 
 export const cohortCases: Record<keyof typeof cohortEndpoints, OperationCases> = {
@@ -78,8 +78,8 @@ export const cohortCases: Record<keyof typeof cohortEndpoints, OperationCases> =
     ],
     refused: [
       badBody({ cohortIds: undefined }, 'cohortIds', 'is required'),
-      badBody({ cohortIds: [] }, 'cohortIds', 'names at least one cohort'),
-      badBody({ cohortIds: ['x'] }, 'cohortIds[0]', 'expected an id'),
+      badBody({ cohortIds: [] }, 'cohortIds', 'at least one id'),
+      badBody({ cohortIds: ['x'] }, 'cohortIds[0]', 'expected a UUID'),
       unknownIn({ cohortIds: [NO_ID] }, 'Cohort'),
       {
         what: 'a treatment cohort for a patient without a treatment relationship',

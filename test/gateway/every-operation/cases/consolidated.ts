@@ -14,11 +14,11 @@ const ofPatient: Build = async ({ make }) => ({
 });
 
 const FILTERS: Refused[] = [
-  badQuery({ resources: 'Condition,Illness' }, 'resources', '"Illness" is none of its types'),
+  badQuery({ resources: 'Condition,Illness' }, 'resources', '"Illness" is not a supported resource type'),
   badQuery({ resources: '' }, 'resources', 'empty name'),
-  badQuery({ dateFrom: '2020-02-30' }, 'dateFrom', 'not a date of the form YYYY-MM-DD'),
+  badQuery({ dateFrom: '2020-02-30' }, 'dateFrom', 'not a date in the format YYYY-MM-DD'),
   badQuery({ dateFrom: '0000-01-01' }, 'dateFrom', 'before the year 1'),
-  badQuery({ dateTo: 'today' }, 'dateTo', 'not a date of the form YYYY-MM-DD'),
+  badQuery({ dateTo: 'today' }, 'dateTo', 'not a date in the format YYYY-MM-DD'),
   badQuery({ dateFrom: '2020-01-02' }, 'dateTo', 'before dateFrom'),
 ];
 
@@ -39,7 +39,7 @@ export const consolidatedCases: Record<keyof typeof consolidatedEndpoints, Opera
     refused: [
       ...FILTERS,
       badQuery({ conversionType: 'docx' }, 'conversionType', 'expected one of'),
-      badBody({ metadata: { a: 1 } }, 'metadata.a', 'is a string'),
+      badBody({ metadata: { a: 1 } }, 'metadata.a', 'must be a string'),
     ],
   },
   listConsolidatedQueries: {

@@ -45,7 +45,7 @@ async function takenBackDocumentOf(world: World): Promise<{ fileName: string }> 
 }
 
 const DAYS = [
-  badQuery({ dateFrom: '2020-13-01' }, 'dateFrom', 'not a date of the form YYYY-MM-DD'),
+  badQuery({ dateFrom: '2020-13-01' }, 'dateFrom', 'not a date in the format YYYY-MM-DD'),
   badQuery({ dateFrom: '2020-01-02', dateTo: '2020-01-01' }, 'dateTo', 'before dateFrom'),
 ];
 
@@ -68,7 +68,7 @@ export const documentCases: Record<keyof typeof documentEndpoints, OperationCase
     ],
     refused: [
       ...DAYS,
-      badQuery({ patientId: undefined }, 'patientId', 'expected an id'),
+      badQuery({ patientId: undefined }, 'patientId', 'expected a UUID'),
       badQuery({ output: 'xml' }, 'output', 'expected one of'),
       badQuery({ content: ' ' }, 'content', ''),
       {
@@ -114,7 +114,7 @@ export const documentCases: Record<keyof typeof documentEndpoints, OperationCase
   startBulkDocumentUrls: {
     good: async (world) => ({ query: { patientId: (await documentOf(world)).patientId } }),
     refused: [
-      badQuery({ patientId: undefined }, 'patientId', 'expected an id'),
+      badQuery({ patientId: undefined }, 'patientId', 'expected a UUID'),
       {
         what: 'an unknown patient',
         status: 404,

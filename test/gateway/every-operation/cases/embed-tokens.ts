@@ -11,8 +11,8 @@ export const embedTokenCases: Record<keyof typeof embedTokenEndpoints, Operation
     refused: [
       seconds(36_001, 'at most 36000'),
       seconds(0, 'at least 1'),
-      seconds('60', 'is a number of seconds'),
-      seconds(null, 'is a number of seconds'),
+      seconds('60', 'must be a number of seconds'),
+      seconds(null, 'must be a number of seconds'),
     ],
   },
 };

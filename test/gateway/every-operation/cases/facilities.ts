@@ -5,11 +5,11 @@ const ADDRESS = { addressLine1: '1 Main', city: 'Boston', state: 'MA', zip: '021
 
 const RULES: Refused[] = [
   badBody({ name: '' }, 'name', 'name is required'),
-  badBody({ npi: '1234567890' }, 'npi', 'check digit (Luhn)'),
+  badBody({ npi: '1234567890' }, 'npi', 'check digit'),
   badBody({ npi: '123456789' }, 'npi', 'has 9 digits'),
   badBody({ active: 'yes' }, 'active', 'true or false'),
   badBody({ address: undefined }, 'address', 'is required'),
-  badBody({ address: { ...ADDRESS, zip: '2108' } }, 'address.zip', '5 (or ZIP+4) expected'),
+  badBody({ address: { ...ADDRESS, zip: '2108' } }, 'address.zip', 'expected 5 digits or ZIP+4'),
 ];
 
 export const facilityCases: Record<keyof typeof facilityEndpoints, OperationCases> = {
@@ -29,7 +29,7 @@ export const facilityCases: Record<keyof typeof facilityEndpoints, OperationCase
       headers: { 'if-match': 'v1' },
       body: { name: 'Renamed', active: false, address: ADDRESS, eTag: 'v1' },
     }),
-    refused: [...RULES, badBody({ npi: '1234567893' }, 'npi', 'cannot change')],
+    refused: [...RULES, badBody({ npi: '1234567893' }, 'npi', 'cannot be changed')],
   },
   deleteFacility: {
     good: async ({ make }) => ({ params: { id: await make.facility() } }),
@@ -59,7 +59,7 @@ export const facilityCases: Record<keyof typeof facilityEndpoints, OperationCase
           await make.call('POST', `patient/bulk?facilityId=${id}`);
           return { params: { id } };
         },
-        message: 'bulk create for this facility is under way',
+        message: 'bulk create for this facility is in progress',
       },
     ],
   },
@@ -73,7 +73,7 @@ export const facilityCases: Record<keyof typeof facilityEndpoints, OperationCase
     refused: [
       badBody({ facilityIds: undefined }, 'facilityIds', 'is required'),
       badBody({ facilityIds: [] }, 'facilityIds', 'at least one facility'),
-      badBody({ facilityIds: ['x'] }, 'facilityIds[0]', 'expected an id'),
+      badBody({ facilityIds: ['x'] }, 'facilityIds[0]', 'expected a UUID'),
       badBody({ facilityIds: [NO_ID] }, 'facilityIds[0]', 'there is no facility'),
     ],
   },

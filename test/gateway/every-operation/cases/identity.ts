@@ -42,8 +42,8 @@ export const identityCases: Record<keyof typeof identityEndpoints, OperationCase
     }),
     refused: [
       ...REDIRECTS,
-      badBody({ patientId: 'x' }, 'patientId', 'expected an id'),
-      badBody({ metadata: { a: 1 } }, 'metadata.a', 'is a string'),
+      badBody({ patientId: 'x' }, 'patientId', 'expected a UUID'),
+      badBody({ metadata: { a: 1 } }, 'metadata.a', 'must be a string'),
       {
         what: 'an unknown patient',
         status: 404,
@@ -62,7 +62,7 @@ export const identityCases: Record<keyof typeof identityEndpoints, OperationCase
     good: async (world) => ({ body: { proofedIdentityId: await verifiedIdentity(world), redirectUrl } }),
     refused: [
       ...REDIRECTS,
-      badBody({ proofedIdentityId: 'x' }, 'proofedIdentityId', 'expected an id'),
+      badBody({ proofedIdentityId: 'x' }, 'proofedIdentityId', 'expected a UUID'),
       {
         what: 'an unknown identity',
         status: 404,

@@ -24,7 +24,7 @@ export const messageCases: Record<keyof typeof messageEndpoints, OperationCases>
     refused: [
       ...badPages(),
       badQuery({ direction: 'up' }, 'direction', 'expected one of'),
-      badQuery({ patientId: 'x' }, 'patientId', 'expected an id'),
+      badQuery({ patientId: 'x' }, 'patientId', 'expected a UUID'),
       badQuery({ status: 'waiting' }, 'status', 'expected one of'),
     ],
   },
@@ -45,18 +45,18 @@ export const messageCases: Record<keyof typeof messageEndpoints, OperationCases>
       };
     },
     refused: [
-      badQuery({ patientId: undefined }, 'patientId', 'expected an id'),
+      badQuery({ patientId: undefined }, 'patientId', 'expected a UUID'),
       badBody({ destination: undefined }, 'destination', 'is required'),
       badBody({ destination: 'nowhere' }, 'destination', 'neither an OID'),
-      badBody({ destination: note.destination }, 'network', 'is for an OID only'),
+      badBody({ destination: note.destination }, 'network', 'is allowed only if destination is an OID'),
       badBody({ network: 'FAX' }, 'network', 'expected one of'),
       badBody({ subject: ' ' }, 'subject', 'is required'),
       badBody({ subject: 'x'.repeat(251) }, 'subject', 'at most 250 characters'),
       badBody({ body: 'x'.repeat(100_001) }, 'body', 'at most 100000 characters'),
-      badBody({ body: ' ', attachments: [] }, 'body', 'a message has a body, attachments or both'),
-      badBody({ attachments: ['x'] }, 'attachments[0]', 'expected an id'),
+      badBody({ body: ' ', attachments: [] }, 'body', 'a message needs a body, attachments or both'),
+      badBody({ attachments: ['x'] }, 'attachments[0]', 'expected a UUID'),
       badBody({ attachments: [NO_ID] }, 'attachments[0]', 'is not a document of this patient'),
-      badBody({ intendedRecipientNpi: ['1234567890'] }, 'intendedRecipientNpi[0]', 'is no NPI'),
+      badBody({ intendedRecipientNpi: ['1234567890'] }, 'intendedRecipientNpi[0]', 'is not a valid NPI'),
       {
         what: "another patient's document",
         status: 400,

@@ -76,8 +76,8 @@ export const networkQueryCases: Record<keyof typeof networkQueryEndpoints, Opera
       },
     ],
     refused: [
-      badQuery({ patientId: undefined }, 'patientId', 'expected an id'),
-      badQuery({ patientId: 'x' }, 'patientId', 'expected an id'),
+      badQuery({ patientId: undefined }, 'patientId', 'expected a UUID'),
+      badQuery({ patientId: 'x' }, 'patientId', 'expected a UUID'),
       badQuery({ purposeOfUse: 'payment' }, 'purposeOfUse', 'expected one of'),
       badBody({ sources: undefined }, 'sources', 'sources is required'),
       badBody({ sources: {} }, 'sources', 'at least one source must be enabled'),
@@ -87,14 +87,14 @@ export const networkQueryCases: Record<keyof typeof networkQueryEndpoints, Opera
       badBody(
         { sources: { xray: { enabled: true } } },
         'sources',
-        'unknown source: xray; known are hie, pharmacy, lab',
+        'unknown source: xray; supported sources are hie, pharmacy, lab',
       ),
       badBody({ sources: ['xray'] }, 'sources[0]', 'expected one of'),
       badBody({ sources: 'hie' }, 'sources', ''),
       badBody({ metadata: many(51) }, 'metadata', 'at most 50 entries'),
       badBody({ metadata: { ['k'.repeat(41)]: 'v' } }, `metadata.${'k'.repeat(41)}`, 'at most 40 characters'),
       badBody({ metadata: { k: 'v'.repeat(501) } }, 'metadata.k', 'at most 500 characters'),
-      badBody({ metadata: { k: 1 } }, 'metadata.k', 'is a string'),
+      badBody({ metadata: { k: 1 } }, 'metadata.k', 'must be a string'),
       {
         what: 'an unknown patient',
         status: 404,
@@ -156,7 +156,7 @@ export const networkQueryCases: Record<keyof typeof networkQueryEndpoints, Opera
     },
     refused: [
       ...badPages(),
-      badQuery({ patientId: 'x' }, 'patientId', 'expected an id'),
+      badQuery({ patientId: 'x' }, 'patientId', 'expected a UUID'),
       badQuery({ status: 'open' }, 'status', 'expected one of'),
       badQuery({ source: 'xray' }, 'source', 'expected one of'),
       badQuery({ startedAfter: 'yesterday' }, 'startedAfter', ''),

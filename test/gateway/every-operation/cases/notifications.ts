@@ -40,7 +40,7 @@ export const notificationCases: Record<keyof typeof notificationEndpoints, Opera
     },
     refused: [
       ...badPages(),
-      badQuery({ patientId: 'x' }, 'patientId', 'expected an id'),
+      badQuery({ patientId: 'x' }, 'patientId', 'expected a UUID'),
       badQuery({ type: 'patient.birth' }, 'type', 'expected one of'),
       badQuery({ status: 'old' }, 'status', 'expected one of'),
     ],

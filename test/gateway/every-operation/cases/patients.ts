@@ -68,8 +68,8 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
     ],
     refused: [
       ...PERSON_RULES,
-      badQuery({ facilityId: undefined }, 'facilityId', 'expected an id'),
-      badQuery({ facilityId: 'main' }, 'facilityId', 'expected an id'),
+      badQuery({ facilityId: undefined }, 'facilityId', 'expected a UUID'),
+      badQuery({ facilityId: 'main' }, 'facilityId', 'expected a UUID'),
       {
         what: 'an unknown facility',
         status: 404,
@@ -77,7 +77,7 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
         message: 'Facility not found',
       },
       badBody({ cohorts: [NO_ID] }, 'cohorts[0]', 'there is no cohort'),
-      badBody({ cohorts: ['vip'] }, 'cohorts[0]', 'expected an id'),
+      badBody({ cohorts: ['vip'] }, 'cohorts[0]', 'expected a UUID'),
       badBody({ networkQuery: {} }, 'networkQuery.sources', 'required'),
       badBody({ networkQuery: { sources: ['hie', 'xray'] } }, 'networkQuery.sources[1]', ''),
       badBody({ networkQuery: { sources: { hie: {} } } }, 'networkQuery.sources.hie.enabled', 'required'),
@@ -126,8 +126,12 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
         send: (_world, good) => ({ ...good, query: { facilityId: NO_ID } }),
         message: 'Facility not found',
       },
-      badBody({ cohorts: [NO_ID] }, 'cohorts', 'cannot be set here: POST /medical/v1/patient/{id}/cohort'),
-      badQuery({ facilityId: 'main' }, 'facilityId', 'expected an id'),
+      badBody(
+        { cohorts: [NO_ID] },
+        'cohorts',
+        'cannot be set here; use POST /medical/v1/patient/{id}/cohort',
+      ),
+      badQuery({ facilityId: 'main' }, 'facilityId', 'expected a UUID'),
     ],
   },
   deletePatient: {
@@ -147,7 +151,7 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
     },
     refused: [
       ...badPages(),
-      badQuery({ facilityId: 'main' }, 'facilityId', 'expected an id'),
+      badQuery({ facilityId: 'main' }, 'facilityId', 'expected a UUID'),
       badQuery({ externalId: '' }, 'externalId', ''),
     ],
   },
@@ -206,17 +210,17 @@ function flagCases(flag: string): OperationCases {
       },
     ],
     refused: [
-      badQuery({ [flag]: undefined }, flag, `${flag} is true or false`),
-      badQuery({ [flag]: 'TRUE' }, flag, `${flag} is true or false`),
+      badQuery({ [flag]: undefined }, flag, `${flag} must be true or false`),
+      badQuery({ [flag]: 'TRUE' }, flag, `${flag} must be true or false`),
     ],
   };
 }
 
 function nulOf(parameter: string): Refused {
   return {
-    what: 'the character NUL',
+    what: 'a NUL character',
     status: 400,
     send: () => ({ query: { [parameter]: 'a\u0000b' } }),
-    message: 'the character NUL',
+    message: 'a NUL character',
   };
 }

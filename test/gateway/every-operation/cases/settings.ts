@@ -58,12 +58,16 @@ export const settingsCases: Record<keyof typeof settingsEndpoints, OperationCase
       },
     ],
     refused: [
-      badBody({ eventId: 'x' }, 'eventId', 'expected an id'),
-      badBody({ eventId: NO_ID, from: '2026-01-01T00:00:00Z' }, 'eventId', 'excludes from and to'),
-      badBody({ to: '2026-01-01T00:00:00Z' }, 'from', 'is required with to'),
+      badBody({ eventId: 'x' }, 'eventId', 'expected a UUID'),
+      badBody(
+        { eventId: NO_ID, from: '2026-01-01T00:00:00Z' },
+        'eventId',
+        'cannot be used together with from or to',
+      ),
+      badBody({ to: '2026-01-01T00:00:00Z' }, 'from', 'is required if to is given'),
       badBody({ from: 'monday' }, 'from', ''),
       badBody({ from: '2026-01-02T00:00:00Z', to: '2026-01-01T00:00:00Z' }, 'to', 'is before from'),
-      badBody({ webhookId: NO_ID }, 'webhookId', 'is for events named by'),
+      badBody({ webhookId: NO_ID }, 'webhookId', 'can only be used together'),
       {
         what: 'an unknown event',
         status: 404,
@@ -81,7 +85,7 @@ export const settingsCases: Record<keyof typeof settingsEndpoints, OperationCase
   testWebhook: {
     good: destinationSet,
     refused: [
-      badBody({ webhookId: 'x' }, 'webhookId', 'expected an id'),
+      badBody({ webhookId: 'x' }, 'webhookId', 'expected a UUID'),
       {
         what: 'an unknown destination',
         status: 404,

@@ -13,8 +13,8 @@ const destination: Build = async ({ account, make }) => {
 const RULES: Refused[] = [
   ...badAddresses('url'),
   badBody({ types: [] }, 'types', 'at least one type'),
-  badBody({ types: ['patient.birth'] }, 'types[0]', 'is neither a type nor'),
-  badBody({ types: ['*.admit'] }, 'types[0]', 'is neither a type nor'),
+  badBody({ types: ['patient.birth'] }, 'types[0]', 'is neither an event type nor'),
+  badBody({ types: ['*.admit'] }, 'types[0]', 'is neither an event type nor'),
   badBody({ types: 'all' }, 'types', 'a list of event types'),
 ];
 

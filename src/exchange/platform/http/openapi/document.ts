@@ -1,12 +1,11 @@
-type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
-export type JsonObject = { [name: string]: Json };
+type JsonValue = null | boolean | number | string | JsonValue[] | { [name: string]: JsonValue };
+export type JsonObject = { [name: string]: JsonValue };
 
 const COMPONENT = '#/components/schemas/';
 
 /**
- * Makes the generated document a readable one: only schemas that an operation uses, without the suffix `Input` where
- * nothing else has the name, answers open to members of later versions, and no regular expression where a format
- * says the same.
+ * Simplifies the generated document: removes unused schemas, removes the suffix `Input` where the name is then still unique,
+ * allows additional members in responses (for later versions), and removes patterns that a `format` already implies.
  */
 export function tidyDocument(document: JsonObject): JsonObject {
   const schemas = childObject(childObject(document, 'components'), 'schemas');
@@ -27,17 +26,17 @@ export function tidyDocument(document: JsonObject): JsonObject {
   return renameReferences(tidied, names) as JsonObject;
 }
 
-/** Without `Input`, unless an answer has a schema of that name that differs. */
-function shortName(name: string, schemas: ReadonlyMap<string, Json>): string {
+/** The name without `Input`, unless a different schema already has that name. */
+function shortName(name: string, schemas: ReadonlyMap<string, JsonValue>): string {
   const short = name.replace(/Input$/, '');
   const sameName = schemas.get(short);
   const isFree = sameName === undefined || JSON.stringify(sameName) === JSON.stringify(schemas.get(name));
   return isFree ? short : name;
 }
 
-function reachable(from: Json, schemas: JsonObject): Set<string> {
+function reachable(from: JsonValue, schemas: JsonObject): Set<string> {
   const found = new Set<string>();
-  const waiting: Json[] = [from];
+  const waiting: JsonValue[] = [from];
   for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
     if (part === null || typeof part !== 'object') continue;
     const name = Array.isArray(part) ? undefined : componentOf(part.$ref);
@@ -50,11 +49,11 @@ function reachable(from: Json, schemas: JsonObject): Set<string> {
   return found;
 }
 
-/** @param isInput a strict request schema stays strict */
-function tidy(value: Json, isInput: boolean): Json {
+/** @param isInput whether the value is part of a request; strict request schemas stay strict */
+function tidy(value: JsonValue, isInput: boolean): JsonValue {
   if (value === null || typeof value !== 'object') return value;
   if (Array.isArray(value)) return value.map((item) => tidy(item, isInput));
-  const entries = Object.entries(value).flatMap(([name, child]): [string, Json][] => {
+  const entries = Object.entries(value).flatMap(([name, child]): [string, JsonValue][] => {
     if (name === 'additionalProperties' && child === false && !isInput) return [];
     if (name === 'pattern' && typeof value.format === 'string') return [];
     return [[name, tidy(child, isInput || name === 'requestBody')]];
@@ -62,7 +61,7 @@ function tidy(value: Json, isInput: boolean): Json {
   return Object.fromEntries(entries);
 }
 
-function renameReferences(value: Json, names: ReadonlyMap<string, string>): Json {
+function renameReferences(value: JsonValue, names: ReadonlyMap<string, string>): JsonValue {
   if (value === null || typeof value !== 'object') return value;
   if (Array.isArray(value)) return value.map((item) => renameReferences(item, names));
   return Object.fromEntries(
@@ -74,7 +73,7 @@ function renameReferences(value: Json, names: ReadonlyMap<string, string>): Json
   );
 }
 
-function componentOf(reference: Json | undefined): string | undefined {
+function componentOf(reference: JsonValue | undefined): string | undefined {
   return typeof reference === 'string' && reference.startsWith(COMPONENT)
     ? reference.slice(COMPONENT.length)
     : undefined;

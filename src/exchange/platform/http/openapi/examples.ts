@@ -6,7 +6,7 @@ const networkQuery = {
   metadata: { visit: '2026-11-21' },
 };
 
-/** Request bodies shown in the reference; a test holds them against the schemas. */
+/** Request bodies shown in the API reference; a test validates them against the schemas. */
 export const REQUEST_EXAMPLES: Partial<Record<OperationName, unknown>> = {
   createPatient: {
     firstName: 'Jane Marie',
@@ -43,7 +43,7 @@ export const REQUEST_EXAMPLES: Partial<Record<OperationName, unknown>> = {
   updateSettings: { webhookUrl: 'https://hooks.example.org/medical' },
 };
 
-/** Puts each example beside the schema of its operation's body. */
+/** Adds the examples to the request bodies of the document. */
 export function addExamples(document: JsonObject): JsonObject {
   for (const path of Object.values(document.paths as Record<string, Record<string, OpenApiOperation>>)) {
     for (const { operationId, requestBody } of Object.values(path)) {

@@ -6,36 +6,39 @@ import { tidyDocument } from './document.ts';
 import { addExamples } from './examples.ts';
 
 const DESCRIPTION = `
-Patients, cohorts and network queries over the national health information networks, pharmacies and laboratories.
+Manage patients and cohorts, and query national health information networks, pharmacies and laboratories for their records.
 
-- Every call carries your API key in the header \`x-api-key\`.
-- Errors are \`application/problem+json\` (RFC 9457) with \`name\`, the constant of the status, and, for a request
-  that breaks a rule, \`errors\` with the path and message of each mistake.
-- Every POST accepts \`Idempotency-Key\`: sending a request again under its key gives the first answer.
-- Sources answer later: watch a query with get-status, or set a webhook destination in the settings.
-- The headers \`RateLimit\` and \`RateLimit-Policy\` tell where your account stands in its minute.
+- Send your API key in the header \`x-api-key\` with every request.
+- Errors are \`application/problem+json\` (RFC 9457). \`name\` is a constant for the status; an invalid request also has
+  \`errors\`, with the path and message of each invalid field.
+- Every POST accepts an \`Idempotency-Key\`: a repeated request with the same key returns the first response.
+- Sources respond asynchronously: poll the status of the query, or set a webhook destination in the settings.
+- The headers \`RateLimit\` and \`RateLimit-Policy\` report how many requests your account has left in the current minute.
 `.trim();
 
 const TAGS = [
-  { name: 'patient', description: 'People, matched by names, date of birth, gender and a common zip' },
-  { name: 'notification', description: 'What sources tell of patients unasked, as it was told on' },
-  { name: 'bulk create', description: 'Many patients from one CSV, created or updated row by row' },
-  { name: 'network query', description: 'Collecting a patient’s records from the sources' },
-  { name: 'consolidated data', description: 'A patient’s merged record: as FHIR, html or pdf' },
+  {
+    name: 'patient',
+    description: 'Patients, matched by names, date of birth, gender and a common zip code',
+  },
+  { name: 'notification', description: 'Admissions, discharges, fills and results reported by senders' },
+  { name: 'bulk create', description: 'Creates or updates many patients from one CSV file' },
+  { name: 'network query', description: 'Collects a patient’s records from the sources' },
+  { name: 'consolidated data', description: 'A patient’s merged record as FHIR, html or pdf' },
   { name: 'cohort', description: 'Groups of patients' },
-  { name: 'facility', description: 'Where patients receive care' },
+  { name: 'facility', description: 'Facilities where patients receive care' },
   { name: 'embedding', description: 'Tokens for the embedded patient page' },
-  { name: 'settings', description: 'Where webhooks go' },
+  { name: 'settings', description: 'Webhook destinations and their keys' },
 ];
 
 const collectSchemas = createJsonSchemaTransformObject({});
 const toPlainJson = <T>(document: unknown): T => JSON.parse(JSON.stringify(document)) as T;
 
-/** The page's own scripts, styles and calls; its style attributes are inline. */
+/** Content security policy of the reference page: only its own scripts, styles and requests, and inline style attributes. */
 const PAGE_POLICY =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'self'; frame-ancestors 'none'";
 
-/** Serves `/openapi.json`, made from the routes that exist, and a page to read it at `/reference`. */
+/** Serves `/openapi.json`, generated from the registered routes, and the API reference page at `/reference`. */
 export async function addOpenApi(app: FastifyInstance, publicBaseUrl: string): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -56,7 +59,7 @@ export async function addOpenApi(app: FastifyInstance, publicBaseUrl: string): P
     uiConfig: { docExpansion: 'list', displayOperationId: true, tryItOutEnabled: true },
     theme: {
       title: 'Medical data exchange: API reference',
-      // The bar would offer to load other documents.
+      // The top bar would allow loading other documents.
       css: [{ filename: 'page.css', content: '.swagger-ui .topbar { display: none }' }],
     },
   });

@@ -10,20 +10,20 @@ import { createEmbedTokenCheck } from '../../../embed/embed-token-check.ts';
 import type { Store } from '../../database/database.ts';
 import { ExchangeError } from '../../errors.ts';
 
-/** Who makes a request. */
+/** The authenticated caller of a request. */
 export interface Caller {
   account: Account;
-  /** As the audit names it. */
+  /** The caller's name in the audit (`AuditRecord.actor`). */
   actor: string;
-  /** The API key that was shown, or that made the embed token shown; none for our own orchestrator. */
+  /** Id of the API key, or of the key that created the embed token; absent for our own orchestrator. */
   keyId?: string;
   scopes: readonly Scope[];
-  /** The embed token that was shown: good for a few operations only, whatever the scopes. */
+  /** The embed token, if that is the credential: it permits a few operations only, whatever the scopes. */
   embedToken?: EmbedToken;
 }
 
-/** A key or token that is known, and good no more. */
-interface DeadCaller {
+/** The owner of a known key or token that has been revoked or has expired. */
+interface RejectedCaller {
   accountId: string;
   actor: string;
   why: 'revoked' | 'expired';
@@ -31,26 +31,26 @@ interface DeadCaller {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set by the authentication on every route of the interface. */
+    /** Set on every authenticated route. */
     caller: Caller | null;
   }
 }
 
-/** Audience of the tokens by which our own orchestrator acts for an account. */
+/** Audience of the tokens with which our own orchestrator acts for an account. */
 export const INTERNAL_AUDIENCE = 'exchange-internal';
-/** Settings of an account that were changed may go on this long for its internal tokens. */
+/** How long the account of an internal token is cached; changed settings take effect after this time. */
 const CACHE_MS = 5_000;
 const CACHE_ENTRIES_MAX = 10_000;
 
 export interface AuthOptions {
   store: Store;
-  /** Signs internal tokens (HS256): `sub` is the account's id, `aud` INTERNAL_AUDIENCE, `exp` is required. */
+  /** Signs internal tokens (HS256): `sub` is the account id, `aud` is INTERNAL_AUDIENCE, `exp` is required. */
   internalTokenKey: string;
-  /** Default: what asks the database with every request. */
+  /** Default: a check that queries the database for every request. */
   keys?: KeyCheck;
 }
 
-/** Refuses with 401 whoever shows neither a valid `x-api-key` nor a valid bearer token, internal or of E1. */
+/** Rejects requests with 401 unless they carry a valid `x-api-key` or bearer token (internal, or an embed token of E1). */
 export function addAuthentication(app: FastifyInstance, options: AuthOptions): void {
   const authenticate = createAuthenticator(options);
   app.addHook('onRequest', async (request) => {
@@ -68,10 +68,9 @@ export function addAuthentication(app: FastifyInstance, options: AuthOptions): v
   });
 }
 
-/** The caller that the authentication found. */
+/** The caller of an authenticated request. Throws if the route was registered without authentication. */
 export function callerOf(request: FastifyRequest): Caller {
-  if (request.caller === null)
-    throw new Error('a route of the interface was registered without authentication');
+  if (request.caller === null) throw new Error('this route was registered without authentication');
   return request.caller;
 }
 
@@ -82,8 +81,8 @@ function createAuthenticator({ store, internalTokenKey, keys = createKeyCheck(st
 
   const pending = new Map<string, Promise<Caller | undefined>>();
 
-  /** Requests that come at the same time share one look-up. */
-  const remembered = async (key: string, find: () => Promise<Caller | undefined>) => {
+  /** Caches the result of a look-up; concurrent requests share it. */
+  const cached = async (key: string, find: () => Promise<Caller | undefined>) => {
     const known = cache.get(key);
     if (known !== undefined) return known === 'unknown' ? undefined : known;
     const finding = pending.get(key) ?? find().finally(() => pending.delete(key));
@@ -93,7 +92,7 @@ function createAuthenticator({ store, internalTokenKey, keys = createKeyCheck(st
     return found;
   };
 
-  const byApiKey = async (apiKey: string): Promise<Caller | DeadCaller | undefined> => {
+  const byApiKey = async (apiKey: string): Promise<Caller | RejectedCaller | undefined> => {
     const parts = parseApiKey(apiKey);
     if (parts === undefined) return undefined;
     const holder = await keys.byHash(parts.hash);
@@ -107,13 +106,13 @@ function createAuthenticator({ store, internalTokenKey, keys = createKeyCheck(st
   const byInternalToken = async (token: string): Promise<Caller | undefined> => {
     const accountId = await accountOfToken(token, signingKey);
     if (accountId === undefined) return undefined;
-    return remembered(`account:${accountId}`, async () => {
+    return cached(`account:${accountId}`, async () => {
       const account = await store.asSystem((tx) => findAccount(tx, accountId));
       return account && { account, actor: 'internal', scopes: SCOPES };
     });
   };
 
-  const byEmbedToken = async (text: string): Promise<Caller | DeadCaller | undefined> => {
+  const byEmbedToken = async (text: string): Promise<Caller | RejectedCaller | undefined> => {
     const known = await embedTokens.byToken(text);
     if (known === undefined) return undefined;
     const { token: embedToken, state } = known;
@@ -123,7 +122,7 @@ function createAuthenticator({ store, internalTokenKey, keys = createKeyCheck(st
     return { account, keyId, actor, scopes: ['read'], embedToken };
   };
 
-  return async (request: FastifyRequest): Promise<Caller | DeadCaller | undefined> => {
+  return async (request: FastifyRequest): Promise<Caller | RejectedCaller | undefined> => {
     const apiKey = request.headers['x-api-key'];
     if (typeof apiKey === 'string') return byApiKey(apiKey);
     const bearer = /^Bearer ([\w.-]+)$/i.exec(request.headers.authorization ?? '')?.[1];
@@ -132,7 +131,7 @@ function createAuthenticator({ store, internalTokenKey, keys = createKeyCheck(st
   };
 }
 
-/** By what it says of itself; either way its signature is asked for. */
+/** Whether the token claims to be an embed token. Its signature is verified later in either case. */
 function isForEmbedding(token: string): boolean {
   try {
     return decodeJwt(token).aud === EMBED_AUDIENCE;
@@ -163,8 +162,8 @@ function unauthorized(request: FastifyRequest): ExchangeError {
     apiKey !== undefined
       ? 'The API key is not valid'
       : authorization !== undefined
-        ? 'The token is not valid, or not any more'
-        : 'The header x-api-key with your API key is required';
+        ? 'The bearer token is invalid or has expired'
+        : 'Authentication is required: send your API key in the header x-api-key';
   return new ExchangeError(401, message, {
     headers: { 'www-authenticate': 'ApiKey realm="medical-data-exchange"' },
   });

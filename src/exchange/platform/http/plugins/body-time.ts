@@ -36,7 +36,7 @@ export function limitBodyTime(app: FastifyInstance, { totalMs, idleMs } = LIMITS
   });
 }
 
-/** For a request that sets limits of its own from here on. */
+/** Lifts the limit for a request that has its own time limits. */
 export function liftBodyTime({ raw }: FastifyRequest): void {
   stops.get(raw)?.();
 }

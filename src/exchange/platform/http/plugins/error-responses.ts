@@ -3,16 +3,16 @@ import type { Logger } from '../../../../lib/logger.ts';
 import { ExchangeError, OverloadError } from '../../errors.ts';
 import { RefusalBrake } from '../../limits/refusal-brake.ts';
 import { patientNamedBy, targetNamedBy } from '../audited-reads.ts';
-import { errorAnswer, isConnectionFault, PROBLEM_JSON } from '../errors.ts';
+import { isConnectionFault, PROBLEM_JSON, toErrorResponse } from '../errors.ts';
 import type { Refusal, RefusalAudit } from '../refusals.ts';
 import { leaveRequestShare } from './request-share.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What the audit is to say, should the request be refused, that the caller and the address do not tell. */
+    /** Details for the audit entry, should the request be rejected, that caller and URL do not provide. */
     refusalNotes: {
       by?: { accountId: string; actor: string };
-      /** Of a 401: what the key or token is. */
+      /** Why authentication failed (401). */
       why?: 'missing' | 'unknown' | 'revoked' | 'expired';
       targetId?: string;
     } | null;
@@ -20,21 +20,21 @@ declare module 'fastify' {
 }
 
 /**
- * Every error of every route, and every address without a route, leaves in the same form. What is refused to an account
- * that is known, or fails for it, is in the audit by then.
+ * Sends all errors, and requests without a route, as responses of the same form. Rejected and failed requests of a known
+ * account are audited first.
  */
 export function addErrorResponses(app: FastifyInstance, logger: Logger, refusals: RefusalAudit): void {
   const routes = rememberRoutes(app);
   const brake = new RefusalBrake();
   app.setErrorHandler(async (thrown, request, reply) => {
-    // A QUERY (RFC 10008) is refused for its lack of a content type before it is asked what is at the address.
+    // Fastify rejects a QUERY request (RFC 10008) without a content type before it looks up the route.
     const isQuery = (thrown as { code?: unknown }).code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE';
     const error = isQuery ? noRoute(routes, request) : thrown;
     await auditRefusal(refusals, error, request);
     await holdBack(brake, error, request);
     return sendError(error, request, reply, logger);
   });
-  // Asked by a method that it does not know, a fixed address would be taken for one with an id: PUT /patient/match.
+  // With a method it does not support, a fixed path would match a path with an id: PUT /patient/match.
   app.addHook('onRequest', async (request) => {
     const isFixed = routes.fixed.has(pathOf(request));
     if (isFixed && request.routeOptions.url?.includes(':')) throw noRoute(routes, request);
@@ -42,11 +42,11 @@ export function addErrorResponses(app: FastifyInstance, logger: Logger, refusals
   app.setNotFoundHandler((request, reply) => sendError(noRoute(routes, request), request, reply, logger));
 }
 
-/** Refusals that a client can cause as fast as it sends. */
+/** Statuses of errors that cost a client nothing to cause. */
 const QUICK_REFUSALS: ReadonlySet<number> = new Set([401, 403, 429, 503]);
 
 async function holdBack(brake: RefusalBrake, error: unknown, request: FastifyRequest): Promise<void> {
-  if (!QUICK_REFUSALS.has(errorAnswer(error, request.id).status)) return;
+  if (!QUICK_REFUSALS.has(toErrorResponse(error, request.id).status)) return;
   leaveRequestShare(request);
   await brake.hold(request.caller?.account.id ?? request.refusalNotes?.by?.accountId ?? 'strangers');
 }
@@ -54,7 +54,7 @@ async function holdBack(brake: RefusalBrake, error: unknown, request: FastifyReq
 async function auditRefusal(refusals: RefusalAudit, error: unknown, request: FastifyRequest): Promise<void> {
   const refusal = refusalOf(request, error);
   if (refusal === undefined) return;
-  // Who waits for a database that is away, or for a turn, would wait for it a second time.
+  // The request has already waited for the database, or for its turn; writing the entry now would make it wait again.
   if (isConnectionFault(error) || error instanceof OverloadError) refusals.count(refusal);
   else await refusals.note(refusal);
 }
@@ -64,7 +64,7 @@ function refusalOf(request: FastifyRequest, error: unknown): Refusal | undefined
   const by =
     notes?.by ?? (caller === null ? undefined : { accountId: caller.account.id, actor: caller.actor });
   if (by === undefined) return undefined;
-  const { status } = errorAnswer(error, request.id);
+  const { status } = toErrorResponse(error, request.id);
   return {
     ...by,
     operation: request.routeOptions.config.operation ?? 'unknown',
@@ -81,27 +81,27 @@ export function sendError(
   reply: FastifyReply,
   logger: Logger,
 ): FastifyReply {
-  const answer = errorAnswer(error, request.id);
-  if (answer.isFault) {
+  const response = toErrorResponse(error, request.id);
+  if (response.isFault) {
     const { operation } = request.routeOptions.config;
-    logger.error({ err: error, requestId: request.id, operation, status: answer.status }, 'request failed');
+    logger.error({ err: error, requestId: request.id, operation, status: response.status }, 'request failed');
   }
-  // The body goes out as text: the response schema of the route is not asked about it.
+  // Serialized here, so that the response schema of the route is not applied.
   return reply
-    .code(answer.status)
-    .headers({ ...answer.headers, 'x-request-id': request.id })
+    .code(response.status)
+    .headers({ ...response.headers, 'x-request-id': request.id })
     .type(PROBLEM_JSON)
     .serializer((body: unknown) => JSON.stringify(body))
-    .send(answer.body);
+    .send(response.body);
 }
 
 interface KnownRoutes {
-  /** Methods of an address without parameters. */
+  /** Methods by path, for paths without parameters. */
   fixed: Map<string, string[]>;
   others: { pattern: RegExp; methods: readonly string[] }[];
 }
 
-/** Every address that is added from here on, aliases too. */
+/** Records every route that is added from now on, including aliases. */
 function rememberRoutes(app: FastifyInstance): KnownRoutes {
   const routes: KnownRoutes = { fixed: new Map(), others: [] };
   app.addHook('onRoute', ({ method, url }) => {
@@ -117,14 +117,15 @@ function rememberRoutes(app: FastifyInstance): KnownRoutes {
   return routes;
 }
 
-/** Without the slash at its end. */
+/** The path without query and trailing slash. */
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0]?.replace(/(?<=.)\/$/, '') ?? '';
 
+/** 405 if the path supports other methods, else 404. */
 function noRoute({ fixed, others }: KnownRoutes, request: FastifyRequest): ExchangeError {
   const path = pathOf(request);
   const allowed =
     fixed.get(path) ?? others.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods);
-  if (allowed.length === 0) return new ExchangeError(404, 'There is no operation at this address');
+  if (allowed.length === 0) return new ExchangeError(404, 'There is no operation at this path');
   const allow = [...new Set(allowed)].join(', ');
-  return new ExchangeError(405, `This address answers ${allow}`, { headers: { allow } });
+  return new ExchangeError(405, `This path supports only ${allow}`, { headers: { allow } });
 }

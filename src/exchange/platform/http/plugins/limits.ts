@@ -4,7 +4,7 @@ import { ExchangeError } from '../../errors.ts';
 import { AccountLimiter } from '../../limits/account-limiter.ts';
 import { callerOf } from './auth.ts';
 
-/** 429 above the account's requests per minute; the headers tell every caller where it stands. */
+/** Enforces the account's limit of requests per minute (429), and reports it in the RateLimit headers of every response. */
 export function addRequestLimit(app: FastifyInstance, store: Store): void {
   const limiter = new AccountLimiter(store);
   app.addHook('onRequest', async (request, reply) => {
@@ -14,7 +14,7 @@ export function addRequestLimit(app: FastifyInstance, store: Store): void {
     if (allowed) return;
     throw new ExchangeError(
       429,
-      `More than ${limit} requests in this minute; try again in ${resetSeconds} seconds`,
+      `Rate limit of ${limit} requests per minute exceeded; try again in ${resetSeconds} seconds`,
       {
         headers: { 'retry-after': String(resetSeconds) },
       },

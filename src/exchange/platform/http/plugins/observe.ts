@@ -4,33 +4,33 @@ import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Logger } from '../../../../lib/logger.ts';
 
 /**
- * One log line and one measurement per request, by the operation's name: addresses, queries, headers and bodies
- * stay out of both, for they may tell about a person.
+ * One log line and one measurement per request, by the name of the operation. URLs, queries, headers and bodies are not
+ * included, because they may contain personal data.
  */
 export function observeRequests(app: FastifyInstance, deps: { logger: Logger; metrics: Registry }): void {
   const durations = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'Time from the request to the end of its answer, by operation and status',
+    help: 'Time from the request to the end of its response, by operation and status',
     labelNames: ['operation', 'status'] as const,
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [deps.metrics],
   });
   const failures = new Counter({
     name: 'authentication_failures_total',
-    help: 'Requests answered with 401, by what their key or token was',
+    help: 'Requests rejected with 401, by reason',
     labelNames: ['reason'] as const,
     registers: [deps.metrics],
   });
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
   });
-  // Its status was sent before: without a line of its own, an answer that breaks off looks like a good one.
+  // The status has already been sent, so without this line an aborted response would look like a success.
   app.addHook('onSend', async (request, _reply, payload) => {
     if (payload instanceof Readable)
       payload.once('error', (error: Error) =>
         deps.logger.error(
           { requestId: request.id, operation: operationOf(request), error: error.name },
-          'answer broke off',
+          'response aborted',
         ),
       );
     return payload;
@@ -53,7 +53,7 @@ export function observeRequests(app: FastifyInstance, deps: { logger: Logger; me
 
 const operationOf = (request: FastifyRequest): string => request.routeOptions.config.operation ?? 'other';
 
-/** What a load balancer and a scraper ask every few seconds is not worth a line at the usual level. */
+/** Operations that load balancers and scrapers call every few seconds; logged at level debug. */
 const QUIET = new Set(['health', 'ready', 'metrics']);
 
 function logRequest(logger: Logger, operation: string, request: FastifyRequest, reply: FastifyReply): void {
@@ -63,13 +63,13 @@ function logRequest(logger: Logger, operation: string, request: FastifyRequest, 
       operation,
       method: request.method,
       status: reply.statusCode,
-      // Ours failed in the middle of it, or the caller left.
+      // The response failed halfway, or the caller disconnected.
       ...(reply.raw.writableFinished ? {} : { brokenOff: true }),
       durationMs: Math.round(reply.elapsedTime),
       ...(request.caller === null
         ? request.refusalNotes?.by
         : { accountId: request.caller.account.id, actor: request.caller.actor }),
-      // Nothing else tells who tries keys.
+      // The address is the only clue to a caller that guesses keys.
       ...(reply.statusCode === 401 && {
         reason: request.refusalNotes?.why,
         remoteAddress: request.ip,

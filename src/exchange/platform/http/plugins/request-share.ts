@@ -12,8 +12,8 @@ const places = new WeakMap<FastifyRequest, RequestPlace>();
 const handled = new WeakSet<FastifyRequest>();
 
 /**
- * Lets routes that are added from here on count their requests by account. A request is over when its answer is out and its
- * handler is done: a caller that hangs up early gets no further place for it.
+ * Prepares the routes added from now on for counting concurrent requests per account. A request ends when its response is
+ * sent and its handler has finished, so that a caller cannot exceed its share by disconnecting early.
  */
 export function countRequests(app: FastifyInstance, accountMax?: number): void {
   app.decorate('requestShares', new RequestShares(accountMax));
@@ -32,8 +32,8 @@ export function countRequests(app: FastifyInstance, accountMax?: number): void {
 }
 
 /**
- * 503 for what an account sends beyond its share, as soon as it is known whose it is and before its limits, its body and
- * its transaction ask for more.
+ * Rejects requests beyond the account's share with 503, right after authentication and before rate limits, body and
+ * transaction use further resources.
  */
 export function addRequestShare(app: FastifyInstance): void {
   app.addHook('onRequest', async (request, reply) =>
@@ -41,7 +41,7 @@ export function addRequestShare(app: FastifyInstance): void {
   );
 }
 
-/** Throws OverloadError when the account has as many under way as it may. */
+/** Counts a request. Throws OverloadError if the account already has its maximum of concurrent requests. */
 export function countRequest(request: FastifyRequest, reply: FastifyReply, accountId: string): void {
   const place = request.server.requestShares.take(accountId);
   places.set(request, place);
@@ -49,11 +49,11 @@ export function countRequest(request: FastifyRequest, reply: FastifyReply, accou
     if (!handled.has(request)) place.leave();
   };
   reply.raw.once('finish', leave).once('close', leave);
-  // Gone while its key was looked up, and nothing will say so again.
+  // The client disconnected during authentication; there will be no further event.
   if (isAnswered(reply)) leave();
 }
 
-/** For a request that lasts, and is bounded by places of its own from here on: a stream, an upload. */
+/** Stops counting a long-running request that has a limit of its own: a stream, an upload. */
 export function leaveRequestShare(request: FastifyRequest): void {
   places.get(request)?.leave();
 }

@@ -6,7 +6,7 @@ import { EMBED_OPERATIONS } from '../../../embed/embed-operations.ts';
 import { ForbiddenError } from '../../errors.ts';
 import { callerOf } from './auth.ts';
 
-/** Refuses with 403 a key whose scopes, or an embed token whose kind, do not allow the operation. */
+/** Rejects a request with 403 if the scopes of the key do not permit the operation, or an embed token may not use it. */
 export function addScopeCheck(app: FastifyInstance): void {
   app.addHook('onRequest', async (request) => {
     const operation = request.routeOptions.config.operation ?? 'unknown';
@@ -20,14 +20,14 @@ function refusalOf(request: FastifyRequest, operation: string): string | undefin
   if (embedToken !== undefined)
     return EMBED_OPERATIONS.has(operation)
       ? undefined
-      : 'An embed token reads what the embedded page shows, nothing else; this needs an API key';
+      : 'An embed token can only read the data of the embedded page; use an API key for this operation';
   const needed = scopeFor(request);
   return scopes.includes(needed)
     ? undefined
-    : `This needs an API key with the scope ${needed}; the one given has: ${scopes.join(', ')}`;
+    : `This operation requires an API key with the scope ${needed}; your key has: ${scopes.join(', ')}`;
 }
 
-/** Routes beside the table (the upload of a bulk create) are judged by their method, as rows that say nothing. */
+/** The required scope. For routes outside the endpoint table (the upload of a bulk create) it depends on the method. */
 function scopeFor(request: FastifyRequest): Scope {
   const operation = request.routeOptions.config.operation ?? '';
   const table: Readonly<Record<string, Endpoint>> = endpoints;

@@ -2,7 +2,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Waits between attempts, after the first (interface-decisions.md, "Delivery"). */
+/** Delays between attempts, beginning after the first (docs/interface.md, Delivery). */
 export const DELIVERY_DELAYS_MS = [
   5 * SECOND,
   5 * MINUTE,
@@ -18,9 +18,9 @@ export const DELIVERY_DELAYS_MS = [
 const JITTER = 0.1;
 
 /**
- * How long to wait after `attemptsMade` attempts, with up to 10 % more by chance (`random` in [0, 1)) so that a
- * receiver that comes back is not met by everything at once. A receiver's Retry-After is a lower bound, as far as
- * a day. Undefined when the schedule is used up and the event is dead-lettered.
+ * The delay after `attemptsMade` attempts, plus up to 10 % of jitter (`random` in [0, 1)), so that a receiver that recovers
+ * does not get all events at once. A Retry-After of the receiver, of at most a day, is a lower bound. Undefined if the
+ * schedule is exhausted and the event is dead-lettered.
  */
 export function deliveryDelayMs(attemptsMade: number, random: number, retryAfterMs = 0): number | undefined {
   if (attemptsMade === 0) return 0;
