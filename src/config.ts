@@ -4,11 +4,11 @@ import { z } from 'zod';
 import { isTimeZone } from './lib/time-zone.ts';
 
 /**
- * The only reader of the environment. Each variable is declared once, here; each process names those it needs:
+ * The only module that reads the environment. Every variable is declared here; each process names the ones it needs:
  *
  *   const config = readConfig(['DATABASE_URL', 'DATA_KEYS']);
  *
- * Any variable may come from a file instead: `DATABASE_URL_FILE=/run/secrets/database-url`.
+ * Any variable can be read from a file instead: `DATABASE_URL_FILE=/run/secrets/database-url`.
  */
 const port = z.coerce.number().int().min(0).max(65_535);
 const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
@@ -17,12 +17,12 @@ const origins = z
   .string()
   .transform((value) => value.split(/\s+/).filter(Boolean))
   .pipe(z.array(httpUrl.transform((url) => new URL(url).origin)));
-const secret = z.string().min(16, { error: 'at least 16 characters' });
+const secret = z.string().min(16, { error: 'must have at least 16 characters' });
 
-const timeZone = z.string().refine(isTimeZone, { error: 'is not the name of a time zone' });
+const timeZone = z.string().refine(isTimeZone, { error: 'is not an IANA time zone name' });
 const sender = z
   .string()
-  .regex(/^[\w.-]+=[^@\s]+(@\S+)?$/, { error: 'each is of the form name=secret or name=secret@zone' })
+  .regex(/^[\w.-]+=[^@\s]+(@\S+)?$/, { error: 'each must have the form name=secret or name=secret@zone' })
   .transform((text) => {
     const [, name = '', key = '', zone = 'UTC'] = /^([^=]+)=([^@]+)(?:@(.+))?$/.exec(text) ?? [];
     return { name, secret: key, timeZone: zone };
@@ -33,7 +33,7 @@ const proxies = z
   .string()
   .transform((value) => value.split(/\s+/).filter(Boolean))
   .refine((all) => all.every(isProxy), {
-    error: `each is an address, a range as in 10.0.0.0/8, or one of: ${PROXY_RANGES.join(', ')}`,
+    error: `each must be an address, a range such as 10.0.0.0/8, or one of: ${PROXY_RANGES.join(', ')}`,
   });
 
 function isProxy(text: string): boolean {
@@ -53,30 +53,30 @@ const senders = z
 
 const sourceVariables = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, name: string) =>
   ({
-    [`${prefix}_BASE_URL`]: httpUrl.describe(`FHIR R4 base address of the ${name} source`),
+    [`${prefix}_BASE_URL`]: httpUrl.describe(`FHIR R4 base URL of the ${name} source`),
     [`${prefix}_BEARER_TOKEN`]: z.string().optional().describe(`Bearer token of the ${name} source`),
-    [`${prefix}_TOKEN_URL`]: httpUrl.optional().describe('OAuth 2 client credentials: token address'),
+    [`${prefix}_TOKEN_URL`]: httpUrl.optional().describe('OAuth 2 client credentials: token endpoint'),
     [`${prefix}_CLIENT_ID`]: z.string().optional().describe('OAuth 2 client credentials: client id'),
     [`${prefix}_CLIENT_SECRET`]: z.string().optional().describe('OAuth 2 client credentials: client secret'),
     [`${prefix}_CALLBACK_SECRET`]: z
       .string()
       .optional()
       .describe(
-        `Key that the ${name} source signs its callbacks with (Standard Webhooks); none: we only poll`,
+        `Key with which the ${name} source signs its callbacks (Standard Webhooks); without it, the source is only polled`,
       ),
     [`${prefix}_ALLOWED_ORIGINS`]: z
       .string()
       .optional()
-      .describe(`Further origins that links of the ${name} source may lead to, separated by blanks`),
+      .describe(`Further origins to which links of the ${name} source may point, separated by spaces`),
     [`${prefix}_TOKEN_ORIGINS`]: z
       .string()
       .optional()
-      .describe(`Further origins that get the ${name} source's token too, separated by blanks`),
+      .describe(`Further origins to which the ${name} source's token is sent, separated by spaces`),
     [`${prefix}_RATE_PER_SECOND`]: z.coerce
       .number()
       .positive()
       .default(50)
-      .describe(`Calls per second that the ${name} source allows, for all workers together`),
+      .describe(`Requests per second that the ${name} source allows, for all workers together`),
   }) as {
     [K in
       | `${P}_BASE_URL`
@@ -101,50 +101,59 @@ export const VARIABLES = {
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .default('info')
     .describe('Log level'),
-  DATA_DIR: z.string().default('.data').describe('Embedded stack: folder of all its data'),
-  POSTGRES_PORT: port.default(0).describe('Embedded stack: port of PostgreSQL; 0 takes a free one'),
-  TEMPORAL_PORT: port.default(0).describe('Embedded stack: port of the Temporal server; 0 takes a free one'),
-  TEMPORAL_UI_PORT: port.default(0).describe('Embedded stack: port of the Temporal UI; 0 takes a free one'),
+  DATA_DIR: z.string().default('.data').describe('Embedded stack: folder for all its data'),
+  POSTGRES_PORT: port.default(0).describe('Embedded stack: port of PostgreSQL; 0 for any free port'),
+  TEMPORAL_PORT: port.default(0).describe('Embedded stack: port of the Temporal server; 0 for any free port'),
+  TEMPORAL_UI_PORT: port.default(0).describe('Embedded stack: port of the Temporal UI; 0 for any free port'),
 
   DATABASE_URL: z
     .string()
     .min(1)
-    .describe('PostgreSQL; the role must own the schema or be able to create it'),
-  DATABASE_POOL_MAX: z.coerce.number().int().min(2).default(20).describe('Connections per process'),
-  BLOB_STORE: z.url().describe('Where blobs live: file:///a/folder'),
+    .describe('PostgreSQL connection URL; the role must own the schema or be able to create it'),
+  DATABASE_POOL_MAX: z.coerce
+    .number()
+    .int()
+    .min(2)
+    .default(20)
+    .describe('Maximum number of PostgreSQL connections per process'),
+  BLOB_STORE: z.url().describe('Storage for blobs: file:///a/folder'),
 
   TEMPORAL_ADDRESS: z.string().min(1).describe('host:port of the Temporal frontend'),
   TEMPORAL_NAMESPACE: z.string().default('default').describe('Temporal namespace'),
-  TEMPORAL_API_KEY: z.string().optional().describe('API key of the Temporal cluster; turns TLS on'),
-  TEMPORAL_TLS: flag.default(false).describe('TLS to the Temporal cluster'),
-  TEMPORAL_UI_URL: httpUrl.optional().describe('Address of the Temporal UI, for links'),
+  TEMPORAL_API_KEY: z.string().optional().describe('API key of the Temporal cluster; enables TLS'),
+  TEMPORAL_TLS: flag.default(false).describe('Whether to connect to the Temporal cluster with TLS'),
+  TEMPORAL_UI_URL: httpUrl.optional().describe('URL of the Temporal UI, for links'),
 
   DATA_KEYS: z
     .string()
     .min(1)
     .describe(
-      'Key ring for Temporal payloads and blobs: "id:base64 of 32 bytes", the first one encrypts; separated by blanks',
+      'Key ring for Temporal payloads and blobs: "id:base64 of 32 bytes", separated by spaces; the first key encrypts',
     ),
-  ID_HMAC_KEY: secret.describe('Derives opaque ids and matching keys from what callers send; never changes'),
+  ID_HMAC_KEY: secret.describe(
+    'Key from which opaque ids and patient matching keys are derived; must never change',
+  ),
   LINK_SIGNING_KEY: secret.describe('Signs expiring links and source callback tokens'),
   INTERNAL_TOKEN_KEY: secret.describe(
-    'Signs the short-lived tokens by which our orchestrator calls our exchange',
+    'Signs the short-lived tokens with which our orchestrator calls our exchange',
   ),
 
   AUDIT_KEY: secrets.describe(
-    'Chains the audit, by workers only; several, separated by blanks: the first seals, all verify',
+    'Seals the audit chain; for workers and `npm run admin` only. Several keys are separated by spaces: the first seals, all verify',
   ),
   AUDIT_HEADS: z
     .url()
     .optional()
-    .describe('Where the signed ends of the audit chains are kept: file:///a/folder; none: in the log only'),
+    .describe(
+      'Storage for the signed heads of the audit chains: file:///a/folder; without it, they are only logged',
+    ),
 
-  GATEWAY_HOST: z.string().default('127.0.0.1').describe('Address the gateway listens on'),
-  GATEWAY_PORT: port.default(0).describe('Port of the gateway; 0 takes a free one'),
+  GATEWAY_HOST: z.string().default('127.0.0.1').describe('Address on which the gateway listens'),
+  GATEWAY_PORT: port.default(0).describe('Port of the gateway; 0 for any free port'),
   TRUSTED_PROXIES: proxies
     .default([])
     .describe(
-      'Proxies in front of the gateway, whose X-Forwarded-For is believed: addresses or ranges, separated by blanks',
+      'Proxies in front of the gateway whose X-Forwarded-For is trusted: addresses or ranges, separated by spaces',
     ),
   ACCOUNT_CONNECTIONS_MAX: z.coerce
     .number()
@@ -152,120 +161,129 @@ export const VARIABLES = {
     .min(1)
     .default(8)
     .describe(
-      'Connections to PostgreSQL that one account may use at a time in each gateway, at most half of them; its further requests wait',
+      'Maximum number of PostgreSQL connections that one account may use at a time in each gateway, capped at half of the pool; its further requests wait',
     ),
   ACCOUNT_REQUESTS_MAX: z.coerce
     .number()
     .int()
     .min(1)
     .default(200)
-    .describe('Requests that one account may have under way in each gateway; above: 503 with Retry-After'),
-  PUBLIC_BASE_URL: httpUrl.describe('Address at which callers and sources reach the gateway'),
+    .describe(
+      'Maximum number of concurrent requests of one account in each gateway; beyond it, 503 with Retry-After',
+    ),
+  PUBLIC_BASE_URL: httpUrl.describe('URL at which callers and sources reach the gateway'),
   ALLOW_LOOPBACK_WEBHOOKS: flag
     .default(false)
-    .describe('Embedded stack only: webhooks may go to http on this machine'),
+    .describe('Embedded stack only: allows http webhook destinations on this machine'),
   WEBHOOK_TRUSTED_ORIGINS: origins
     .default([])
     .describe(
-      'Origins, separated by blanks, to which webhooks may go although they are private or plain http: our own receiver’s',
+      'Origins, separated by spaces, to which webhooks may be sent although they are private or plain http, such as our own receiver',
     ),
   NOTIFICATION_SENDERS: senders
     .default([])
     .describe(
-      'Who may send notifications (ADT, fills, results): "name=secret", with "@America/New_York" behind it where the sender’s times carry no offset and are not UTC; separated by blanks',
+      'Systems that may send notifications (ADT, fills, results): "name=secret", separated by spaces; append "@America/New_York" if the sender’s times have no offset and are not UTC',
     ),
   IDENTITY_PARTNER_BASE_URL: httpUrl
     .optional()
-    .describe('Who verifies people for individual access; none: nobody is verified'),
+    .describe(
+      'Base URL of the partner that verifies identities for individual access; without it, identity operations return 503',
+    ),
   IDENTITY_PARTNER_SECRET: z
     .string()
     .optional()
-    .describe('Key that the identity partner and we sign with (Standard Webhooks)'),
+    .describe('Key with which the identity partner and the exchange sign (Standard Webhooks)'),
   MESSAGE_PARTNER_BASE_URL: httpUrl
     .optional()
-    .describe('Who carries messages by XDR and Direct; none: no messages are sent'),
+    .describe(
+      'Base URL of the partner that transports messages by XDR and Direct; without it, sending returns 503',
+    ),
   MESSAGE_PARTNER_SECRET: z
     .string()
     .optional()
-    .describe('Key that the transport partner of messages and we sign with (Standard Webhooks)'),
+    .describe('Key with which the transport partner and the exchange sign (Standard Webhooks)'),
   RECONCILE_INTERVAL_SECONDS: z.coerce
     .number()
     .int()
     .min(1)
     .default(60)
-    .describe('How often left-over work is looked for'),
+    .describe('Interval at which unfinished work is taken up'),
 
   ...sourceVariables('HIE', 'hie'),
   ...sourceVariables('PHARMACY', 'pharmacy'),
   ...sourceVariables('LAB', 'lab'),
 
   EXCHANGE_BASE_URL: httpUrl.describe(
-    'Orchestrator: address of the exchange, ours or another that serves the interface',
+    'Orchestrator: URL of the exchange, ours or another service with the same interface',
   ),
-  EXCHANGE_API_KEY: z.string().optional().describe('Orchestrator: x-api-key for a foreign exchange'),
-  EXCHANGE_ACCOUNT_ID: z
-    .uuid()
-    .optional()
-    .describe('Orchestrator: the account at our own exchange to act for'),
+  EXCHANGE_API_KEY: z.string().optional().describe('Orchestrator: API key for another service'),
+  EXCHANGE_ACCOUNT_ID: z.uuid().optional().describe('Orchestrator: account of our own exchange to act for'),
   EXCHANGE_IDEMPOTENCY: flag
     .default(true)
     .describe('Orchestrator: whether the exchange honours Idempotency-Key'),
   ORCHESTRATOR_FILES: z
     .url()
-    .describe('Orchestrator: files of bulk onboardings, for its workers and the starter: file:///a/folder'),
+    .describe(
+      'Storage for files of bulk onboardings, shared by orchestrator workers and starter: file:///a/folder',
+    ),
 
   API_KEY: z
     .string()
     .optional()
-    .describe('Starters: x-api-key for the exchange of --base-url; the embedded stack has its own'),
+    .describe('Starter: API key for the exchange at --base-url; not needed for the embedded stack'),
 
-  RECEIVER_HOST: z.string().default('127.0.0.1').describe('Address the webhook receiver listens on'),
-  RECEIVER_PORT: port.default(0).describe('Port of the webhook receiver; 0 takes a free one'),
-  RECEIVER_LOG: z.string().optional().describe('File in which the receiver notes each webhook (ids only)'),
+  RECEIVER_HOST: z.string().default('127.0.0.1').describe('Address on which the webhook receiver listens'),
+  RECEIVER_PORT: port.default(0).describe('Port of the webhook receiver; 0 for any free port'),
+  RECEIVER_LOG: z.string().optional().describe('File in which the receiver logs each webhook (ids only)'),
   WEBHOOK_KEY: z
     .string()
     .optional()
-    .describe('Key that incoming webhooks are signed with (webhookKey of the settings)'),
-  INTAKE_KEY: z.string().optional().describe('Key that intake webhooks (an EHR, a form) are signed with'),
+    .describe('Key with which incoming webhooks are signed (webhookKey of the settings)'),
+  INTAKE_KEY: z.string().optional().describe('Key with which intake webhooks (an EHR, a form) are signed'),
 
-  SEED_API_KEY: z.string().describe('Seeding: API key of the first account, as `npm run secrets` makes one'),
-  SEED_WEBHOOK_URL: httpUrl.optional().describe('Seeding: where webhooks of the first account go'),
+  SEED_API_KEY: z
+    .string()
+    .describe('Seeding: API key of the demo account, as generated by `npm run secrets`'),
+  SEED_WEBHOOK_URL: httpUrl.optional().describe('Seeding: webhook destination of the demo account'),
 
-  CODEC_HOST: z.string().default('127.0.0.1').describe('Address the codec server listens on'),
-  CODEC_PORT: port.default(0).describe('Port of the codec server; 0 takes a free one'),
+  CODEC_HOST: z.string().default('127.0.0.1').describe('Address on which the codec server listens'),
+  CODEC_PORT: port.default(0).describe('Port of the codec server; 0 for any free port'),
   CODEC_ALLOWED_ORIGIN: z
     .string()
     .optional()
-    .describe('Origin of the Temporal UI that may ask the codec server'),
-  CODEC_PATH_SECRET: secret.optional().describe('Unguessable path of the codec server'),
+    .describe('Origins of the Temporal UI that may call the codec server'),
+  CODEC_PATH_SECRET: secret.optional().describe('Secret first segment of the codec server’s path'),
 
   WORKER_QUEUES: z
     .string()
     .default('all')
-    .describe('Task queues that this worker process serves, separated by blanks, or "all"'),
+    .describe('Task queues that this worker process polls, separated by spaces, or "all"'),
   WORKER_HOST: z
     .string()
     .default('127.0.0.1')
-    .describe('Address of the worker’s /health, /ready and /metrics'),
+    .describe('Address on which the worker serves /health, /ready and /metrics'),
   WORKER_PORT: port
     .default(0)
-    .describe('Port of the worker’s /health, /ready and /metrics; 0 takes a free one'),
+    .describe('Port of the worker’s /health, /ready and /metrics; 0 for any free port'),
   WORKER_TEMPORAL_METRICS: z
     .string()
-    .regex(/^\S+:\d{1,5}$/, { error: 'is not host:port' })
+    .regex(/^\S+:\d{1,5}$/, { error: 'must have the form host:port' })
     .optional()
-    .describe('host:port at which a worker serves the metrics of the Temporal SDK itself; none: not served'),
+    .describe('host:port on which a worker serves the metrics of the Temporal SDK; without it, not served'),
 
-  SIMULATOR_HOST: z.string().default('127.0.0.1').describe('Address the simulator listens on'),
-  SIMULATOR_PORT: port.default(0).describe('Port of the simulator; 0 takes a free one'),
+  SIMULATOR_HOST: z.string().default('127.0.0.1').describe('Address on which the simulator listens'),
+  SIMULATOR_PORT: port.default(0).describe('Port of the simulator; 0 for any free port'),
   SIMULATOR_ADMIN_TOKEN: secret
     .optional()
-    .describe('Bearer token of the simulator’s /admin; none: one is made and printed at the start'),
-  SIMULATOR_LOG: z.string().optional().describe('File in which the simulator notes each request'),
-  SIMULATOR_DATA: z.string().optional().describe('Folder in which the simulator keeps its jobs'),
+    .describe(
+      'Bearer token of the simulator’s /admin; without it, one is generated and printed at the start',
+    ),
+  SIMULATOR_LOG: z.string().optional().describe('File in which the simulator logs each request'),
+  SIMULATOR_DATA: z.string().optional().describe('Folder in which the simulator stores its jobs'),
   SIMULATOR_NOTIFY_URL: httpUrl
     .optional()
-    .describe('Exchange that the simulator tells of its people, as the first of NOTIFICATION_SENDERS'),
+    .describe('Exchange to which the simulator sends notifications, as the first of NOTIFICATION_SENDERS'),
 } as const satisfies Record<string, z.ZodType>;
 
 const SOURCE_SETTINGS = [
@@ -280,19 +298,19 @@ const SOURCE_SETTINGS = [
   'RATE_PER_SECOND',
 ] as const;
 
-/** Every variable of one source. */
+/** The names of all variables of one source. */
 export const sourceVariableNames = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P) =>
   SOURCE_SETTINGS.map((setting) => `${prefix}_${setting}` as const);
 
 export type VariableName = keyof typeof VARIABLES;
 export type Config<N extends VariableName> = { [K in N]: z.output<(typeof VARIABLES)[K]> };
 
-/** Thrown when the environment is not as it must be; its message lists every variable to mend, never a value. */
+/** Invalid configuration. The message lists every variable to correct; it never contains a value. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** Reads and checks the named variables. Throws ConfigError with one line per variable that is missing or wrong. */
+/** Reads and validates the named variables. Throws ConfigError with one line per missing or invalid variable. */
 export function readConfig<const N extends VariableName>(
   names: readonly N[],
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -307,11 +325,13 @@ export function readConfig<const N extends VariableName>(
     return [name, undefined];
   });
   if (problems.length > 0)
-    throw new ConfigError(`The configuration is not complete:\n  ${problems.join('\n  ')}`);
+    throw new ConfigError(
+      `The configuration is not valid; set these environment variables:\n  ${problems.join('\n  ')}`,
+    );
   return Object.fromEntries(entries) as Config<N>;
 }
 
-/** Checks those of the named variables that are set and gives them as they stand, to be handed to a child process. */
+/** Validates those of the named variables that are set, and returns their raw values, to be passed to a child process. */
 export function givenVariables<const N extends VariableName>(
   names: readonly N[],
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -334,7 +354,7 @@ const SYSTEM_VARIABLES = [
   ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'],
 ];
 
-/** The operating system's variables, which a child process gets next to those that it is given on purpose. */
+/** System variables that every child process gets in addition to the ones passed explicitly. */
 export const systemEnvironment = (
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Record<string, string> =>

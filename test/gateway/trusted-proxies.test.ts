@@ -41,5 +41,5 @@ test.each([
 ])('TRUSTED_PROXIES=%s: %s', (value, isRight) => {
   const read = () => readConfig(['TRUSTED_PROXIES'], { TRUSTED_PROXIES: value });
   if (isRight) expect(read().TRUSTED_PROXIES).toHaveLength(3);
-  else expect(read).toThrow(/each is an address, a range/);
+  else expect(read).toThrow(/each must be an address, a range/);
 });
