@@ -27,7 +27,7 @@ describe('the configuration in docker-compose.yml is complete', () => {
   test.concurrent.each(ours)('%s', async (_, service) => {
     const output = await run(words(service), environmentOf(service, folder));
     expect(output).toMatch(/is ready|listens|could not start|crashed|could not be reached|cannot be reached/);
-    expect(output).not.toMatch(/configuration is not complete|must be set|Set EXCHANGE|EACCES|ENOENT/);
+    expect(output).not.toMatch(/configuration is not valid|must be set|Set EXCHANGE|EACCES|ENOENT/);
   });
 
   test('and a missing variable would have been noticed', async () => {
