@@ -34,7 +34,9 @@ describe('the configuration in docker-compose.yml is complete', () => {
     const { gateway } = compose.services;
     if (gateway === undefined) throw new Error('there is no gateway');
     const { DATA_KEYS_FILE: _, ...rest } = environmentOf(gateway, folder);
-    expect(await run(words(gateway), rest)).toMatch(/set these environment variables:\n {2}DATA_KEYS: is missing/);
+    expect(await run(words(gateway), rest)).toMatch(
+      /set these environment variables:\n {2}DATA_KEYS: is missing/,
+    );
   });
 
   /** All that it says until it is ready or ends. */
