@@ -352,6 +352,21 @@ function isFound(name: Fact, told: unknown, resource: Resource, isConverted: boo
   return Math.abs(Number(coarse) - Number(fine)) <= 0.05;
 }
 
+test('a drug that must not be given and one that was not given stay two', () => {
+  const of = (source: 'hie' | 'lab', id: string, content: object) =>
+    at(source, 'MedicationAdministration', id, {
+      identifier: [{ system: 'urn:shared', value: '1000' }],
+      medicationCodeableConcept: { coding: [{ system: 'http://snomed.info/sct', code: '1' }] },
+      status: 'not-done',
+      effectiveDateTime: '2024-01-01',
+      ...content,
+    });
+  const prohibited = of('lab', '1', { doNotPerform: true });
+  const notGiven = of('hie', '2', { doNotPerform: false });
+  const { resources } = mergeDeliveries(personOf(sample), [prohibited, notGiven], ids);
+  expect(resources.filter(({ resourceType }) => resourceType === 'MedicationAdministration')).toHaveLength(2);
+});
+
 describe('nothing that a delivery says is lost', () => {
   property.prop([deliveriesOfOneType], { numRuns: 600 })(
     'whatever number it shares with others: one resource says all of it',

@@ -44,10 +44,15 @@ function containedMedication({ medicationReference, contained }: Json): string |
   return meaningOf(objectsOf(contained).find(({ id }) => id === reference.slice(1))?.code);
 }
 
-export const negated = (resource: Json): boolean =>
-  resource.status === 'not-done' ||
-  resource.doNotPerform === true ||
-  meaningsOf(resource.verificationStatus).some((meaning) => meaning.endsWith('|refuted'));
+/**
+ * Whether and how a resource negates its statement. "Must not be done" is kept apart from "was not done", so that neither can
+ * swallow the other.
+ */
+export function negation(resource: Json): false | 'not-done' | 'prohibited' {
+  if (resource.doNotPerform === true) return 'prohibited';
+  const isRefuted = meaningsOf(resource.verificationStatus).some((meaning) => meaning.endsWith('|refuted'));
+  return resource.status === 'not-done' || isRefuted ? 'not-done' : false;
+}
 
 /** First address line and zip: enough to compare addresses that are written differently. */
 function placeOf(resource: Json): string | undefined {
@@ -73,12 +78,12 @@ const phoneOf = (resource: Json): string | undefined =>
 const medicationTaken =
   (...dates: string[]): Fingerprint =>
   (resource, related) =>
-    whole(medicationOf(resource, related), firstMoment(resource, dates), negated(resource));
+    whole(medicationOf(resource, related), firstMoment(resource, dates), negation(resource));
 
 const coded =
   (code: string, ...dates: string[]): Fingerprint =>
   (resource) =>
-    whole(meaningOf(resource[code]), firstMoment(resource, dates), negated(resource));
+    whole(meaningOf(resource[code]), firstMoment(resource, dates), negation(resource));
 
 /**
  * What identifies a thing, by type (explained in docs/merge.md): the elements that distinguish two things of one person,
@@ -88,7 +93,7 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
   AllergyIntolerance: (resource) =>
     whole(
       meaningOf(resource.code) ?? meaningsOf(objectsOf(resource.reaction).map((r) => r.substance))[0],
-      negated(resource),
+      negation(resource),
       ...absenceDay(resource),
     ),
   CarePlan: (resource) =>
@@ -112,7 +117,7 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
         day(resource.recordedDate) ??
         '',
       meaningsOf(resource.bodySite).join(),
-      negated(resource),
+      negation(resource),
     ),
   Device: (resource) => {
     const udi = objectsOf(resource.udiCarrier).flatMap(
@@ -155,7 +160,7 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
     whole(
       meaningOf(resource.vaccineCode),
       day(resource.occurrenceDateTime) ?? comparableText(resource.occurrenceString),
-      negated(resource),
+      negation(resource),
     ),
   Location: (resource) => whole(comparableText(resource.name), placeOf(resource)),
   MedicationAdministration: medicationTaken('effectiveDateTime', 'effectivePeriod'),

@@ -1,6 +1,6 @@
 import { valueIn } from './codes.ts';
 import { comparable, withoutMetadata } from './comparable.ts';
-import { fingerprintOf, isEnteredInError, negated, type Related } from './fingerprints.ts';
+import { fingerprintOf, isEnteredInError, negation, type Related } from './fingerprints.ts';
 import { AGREEING_WITH_IDENTIFIER } from './identifier-agreement.ts';
 import { hashOf } from './ids.ts';
 import { canonicalJson, type Json, objectsOf, textOf } from './json.ts';
@@ -58,7 +58,7 @@ function identifierKeys(
 ): string[] {
   const { identifier: _identifier, ...unnumbered } = resource;
   const besides = AGREEING_WITH_IDENTIFIER[type]?.(resource, related) ?? [comparable(unnumbered)];
-  const beside = [isEnteredInError(resource), negated(resource), ...besides];
+  const beside = [isEnteredInError(resource), negation(resource), ...besides];
   return [
     ...objectsOf(resource.identifier),
     ...objectsOf(resource.masterIdentifier),
