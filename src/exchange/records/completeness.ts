@@ -1,8 +1,7 @@
 import type { RecordSource } from '../../contract/primitives.ts';
 import type { RecordCompleteness, SourceCompleteness } from './completeness-store.ts';
 import type { Json } from './rules/json.ts';
-import { sourceName } from './summary/section.ts';
-import { momentText } from './summary/words.ts';
+import { momentText, sourceName } from './summary/words.ts';
 
 const list = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;

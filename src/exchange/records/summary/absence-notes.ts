@@ -1,7 +1,7 @@
 import { type AbsenceStatement, absencesIn } from '../rules/absence.ts';
 import type { SummaryBodyPart } from './parts.ts';
+import type { RecordReader } from './record-reader.ts';
 import { entryOf, type SectionRule, type SummaryEntry } from './section.ts';
-import type { RecordReader } from './summarise.ts';
 import { dayText, firstDay } from './words.ts';
 
 /** Whether a resource of a section contradicts a statement of absence. */

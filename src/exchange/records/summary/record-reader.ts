@@ -1,12 +1,23 @@
 import type { Store } from '../../platform/database/database.ts';
+import type { RecordCompleteness } from '../completeness-store.ts';
 import { readRecordCompleteness } from '../completeness-store.ts';
+import type { ConsolidatedResource } from '../read-consolidated.ts';
 import {
   type ConsolidatedFilter,
   type ConsolidatedPlace,
   countConsolidated,
   readConsolidated,
 } from '../read-consolidated.ts';
-import type { RecordReader } from './summarise.ts';
+
+/** Access to a record for the summary, which reads it once for each table, page by page. */
+export interface RecordReader {
+  /** How complete it is. */
+  standing: RecordCompleteness;
+  /** Number of resources per type that match the filter. */
+  counts: Readonly<Record<string, number>>;
+  /** Resources of these types that match the filter, by type, newest first. */
+  read(types: readonly string[]): AsyncIterable<ConsolidatedResource>;
+}
 
 const RESOURCES_PER_PAGE = 200;
 

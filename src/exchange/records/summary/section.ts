@@ -3,7 +3,7 @@ import type { AbsenceTopic } from '../rules/absence.ts';
 import { isJson, type Json } from '../rules/json.ts';
 import type { Denial } from './absence-notes.ts';
 import type { Column, SummaryRow } from './parts.ts';
-import { unique } from './words.ts';
+import { sourceName, unique } from './words.ts';
 
 /** A consolidated resource as the sections use it. */
 export interface SummaryEntry {
@@ -40,14 +40,6 @@ export interface SectionRule {
   /** The topic of which sources may state absence, and which resources contradict such a statement. */
   statements?: { topic: AbsenceTopic; denies: Denial };
 }
-
-const SOURCE_NAMES: Readonly<Record<string, string>> = {
-  hie: 'HIE',
-  pharmacy: 'Pharmacy',
-  lab: 'Laboratory',
-  message: 'Message',
-};
-export const sourceName = (source: string): string => SOURCE_NAMES[source] ?? source;
 
 export const entryOf = ({ content, origins }: ConsolidatedResource): SummaryEntry => ({
   content: content as unknown as Json,

@@ -1,4 +1,3 @@
-import type { RecordCompleteness } from '../completeness-store.ts';
 import type { ConsolidatedFilter, ConsolidatedResource } from '../read-consolidated.ts';
 import { absencesIn } from '../rules/absence.ts';
 import { type Json, objectsOf, textOf } from '../rules/json.ts';
@@ -9,6 +8,7 @@ import { immunizations, medications } from './medications.ts';
 import { background, carePlans, documents } from './other-sections.ts';
 import { NOTHING, type SummaryPart, type SummaryRow } from './parts.ts';
 import { allergies, problems } from './problems.ts';
+import type { RecordReader } from './record-reader.ts';
 import { results } from './results.ts';
 import {
   entryOf,
@@ -21,16 +21,6 @@ import {
 import { socialFindings } from './social-findings.ts';
 import { vitalSigns } from './vital-signs.ts';
 import { conceptText } from './words.ts';
-
-/** Access to a record for the summary, which reads it once for each table, page by page. */
-export interface RecordReader {
-  /** How complete it is. */
-  standing: RecordCompleteness;
-  /** Number of resources per type that match the filter. */
-  counts: Readonly<Record<string, number>>;
-  /** Resources of these types that match the filter, by type, newest first. */
-  read(types: readonly string[]): AsyncIterable<ConsolidatedResource>;
-}
 
 const SECTIONS: readonly SectionRule[] = [
   problems,

@@ -128,3 +128,11 @@ export function nameText(names: unknown): string | undefined {
 }
 
 export const NO_NAME = 'Name unknown';
+
+const SOURCE_NAMES: Readonly<Record<string, string>> = {
+  hie: 'HIE',
+  pharmacy: 'Pharmacy',
+  lab: 'Laboratory',
+  message: 'Message',
+};
+export const sourceName = (source: string): string => SOURCE_NAMES[source] ?? source;
