@@ -82,6 +82,7 @@ describe('seeding', () => {
         requestsPerMinute: 120_000,
         networkQueriesPerMinute: 12_000,
         consolidatedQueriesPerMinute: 12_000,
+        messagesPerMinute: 6_000,
       },
     });
   });

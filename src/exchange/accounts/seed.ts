@@ -24,6 +24,7 @@ const LIMITS = {
   requestsPerMinute: 120_000,
   networkQueriesPerMinute: 12_000,
   consolidatedQueriesPerMinute: 12_000,
+  messagesPerMinute: 6_000,
 };
 
 /**

@@ -213,7 +213,7 @@ describe('what is the same', () => {
         resourceType: 'Observation',
         id: String(both?.id),
         origins: [
-          { ...origin, source: 'lab', sourceId: 'b' },
+          { ...origin, source: 'lab', sourceId: 'b', fileName: 'lab-page.json' },
           { ...origin, source: 'hie', sourceId: 'a' },
         ],
       },
@@ -221,6 +221,7 @@ describe('what is the same', () => {
     );
     expect(fhirIssues(provenance)).toEqual([]);
     expect(provenance).toMatchObject({
+      meta: { source: 'lab-page.json' },
       agent: [{ who: { display: 'hie' } }, { who: { display: 'lab' } }],
       entity: [{}, {}],
     });

@@ -13,7 +13,10 @@ export interface ProvenanceOrigin {
 /** System of the identifiers that are file names of documents (`meta.source`). */
 const DOCUMENT_SYSTEM = 'urn:medical-exchange:document';
 
-/** The Provenance of a consolidated resource: an entity per delivery, an agent per source. */
+/**
+ * The Provenance of a consolidated resource: an entity per delivery, an agent per source. `origins` has at least one entry,
+ * the leading one first; its file is the `meta.source` of both.
+ */
 export function provenanceOf(
   resource: { id: string; resourceType: string; origins: readonly ProvenanceOrigin[] },
   patientId: string,
@@ -25,6 +28,7 @@ export function provenanceOf(
   return canonical({
     resourceType: 'Provenance',
     id: derivedUuid([patientId, 'Provenance', id]),
+    meta: { source: resource.origins[0]?.fileName },
     target: [{ reference: `${resourceType}/${id}` }],
     recorded: new Date(recordedMs).toISOString(),
     agent: sources.map((source) => ({
