@@ -224,7 +224,7 @@ describe('reconcile', () => {
     await changeAccount({ monitoring: { timeZone: 'Mars/Olympus' } });
     await reconcile();
     expect((await found(cohortId))?.spec).toMatchObject({ timezone: 'America/New_York' });
-    expect(logLines.join()).toContain('settings.monitoring of the account cannot be used');
+    expect(logLines.join()).toContain('settings.monitoring of the account is invalid');
   });
 
   test('puts right what was deleted or changed by hand, and lets an operator’s pause be', async () => {

@@ -204,7 +204,7 @@ describe('faults become failures of a kind, with a reason', () => {
       { fault: { type: 'endless-pages' } },
       {
         kind: 'bad-answer',
-        message: expect.stringContaining('circle'),
+        message: expect.stringContaining('loop'),
       },
     ],
     [

@@ -380,7 +380,7 @@ describe('what was collected', () => {
     const failure = await failureOf(runActivity(askSource, stepOf(accountId, requestId, 'lab')));
     expect(failure).toMatchObject({
       type: SOURCE_FAILURE_TYPES.badAnswer,
-      message: 'lab sent data that cannot be kept',
+      message: 'lab sent data that cannot be stored',
     });
     expect(await kept(patientId)).toEqual([]);
   });

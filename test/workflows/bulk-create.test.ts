@@ -160,7 +160,7 @@ describe('steering a bulk create', () => {
     expect(await service.pauseBulkCreate(accountId, requestId)).toMatchObject({ paused: true });
     release();
     await eventually(async () => (await exchange.row(requestId)).counts.handled === 20);
-    await expect(service.pauseBulkCreate(accountId, requestId)).rejects.toThrow('is paused already');
+    await expect(service.pauseBulkCreate(accountId, requestId)).rejects.toThrow('is already paused');
     const state = await exchange.handle(requestId).query<BulkCreateProgress>('status');
     expect(state.state).toBe('paused');
     const { activeMs } = await exchange.row(requestId);

@@ -127,7 +127,7 @@ describe('a sweep', () => {
     await start(panel, { pageSize: 2, windowSize: 2 });
     await eventually(async () => (await countsOf(panel))?.started === 2);
     expect(await control().pauseSweep(panel.accountId, panel.requestId)).toMatchObject({ state: 'paused' });
-    await expect(control().pauseSweep(panel.accountId, panel.requestId)).rejects.toThrow('paused already');
+    await expect(control().pauseSweep(panel.accountId, panel.requestId)).rejects.toThrow('already paused');
     await environment.endQueries(panel);
     const before = pages;
     expect(await countsOf(panel)).toMatchObject({ state: 'paused', started: 2 });

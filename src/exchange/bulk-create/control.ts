@@ -62,7 +62,7 @@ export function createBulkControl(deps: {
     if (request.status === 'waiting' && paused)
       throw new ConflictError('No file has been uploaded yet, so there is nothing to pause');
     if (request.paused === paused)
-      throw new ConflictError(paused ? 'The bulk create is paused already' : 'The bulk create is not paused');
+      throw new ConflictError(paused ? 'The bulk create is already paused' : 'The bulk create is not paused');
     const taken = await steer(accountId, requestId, paused ? MESSAGES.pause : MESSAGES.resume);
     if (!taken) {
       await end(accountId, requestId, BULK_END_REASONS.workflowGone);

@@ -135,7 +135,7 @@ export const bulkCreateCases: Record<
     good: (world) => bulkIn(world, 'processing'),
     refused: [
       refusedBulk('waiting', 'No file has been uploaded yet'),
-      refusedBulk('processing', 'is paused already', true),
+      refusedBulk('processing', 'is already paused', true),
       refusedBulk('completed', 'has ended (completed)'),
       refusedBulk('expired', 'has ended (expired)'),
     ],

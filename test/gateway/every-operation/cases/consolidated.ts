@@ -94,7 +94,7 @@ export const consolidatedCases: Record<keyof typeof consolidatedEndpoints, Opera
       return { params: { id, resourceId }, body: { source: 'lab', sourceId: 'result' } };
     },
     refused: [
-      badBody({ source: 'hie', sourceId: '' }, 'sourceId', 'has at least 1 character'),
+      badBody({ source: 'hie', sourceId: '' }, 'sourceId', 'must have at least 1 character'),
       badBody({ source: 'hie', sourceId: 'other' }, 'sourceId', 'is not a delivery of this resource'),
       badBody({ source: 'moon', sourceId: 'result' }, 'source', 'expected one of'),
       {
