@@ -30,6 +30,10 @@ export const messageSchema = z
     patientId: idSchema
       .optional()
       .meta({ description: 'Absent if an inbound message names no known patient.' }),
+    externalId: z
+      .string()
+      .optional()
+      .meta({ description: 'The caller’s own id of the patient; absent if it has none.' }),
     direction: z.enum(MESSAGE_DIRECTIONS),
     status: z.enum(MESSAGE_STATUSES),
     transportMethod: z.enum(TRANSPORT_METHODS),

@@ -119,6 +119,10 @@ export const networkQueryStatusSchema = z
   .object({
     requestId: idSchema,
     patientId: idSchema.optional(),
+    externalId: z
+      .string()
+      .optional()
+      .meta({ description: 'The caller’s own id of the patient; absent if it has none.' }),
     startedAt: instantSchema,
     status: queryStatusSchema,
     sources: z.array(sourceEntrySchema),

@@ -152,6 +152,24 @@ describe('sending', () => {
     expect((await send(patientId, { ...note, attachments: large })).statusCode).toBe(400);
   });
 
+  test('every answer and the webhook carry the caller’s own id of the patient, if it has one', async () => {
+    const [named, unnamed] = [
+      await addPatient(account, newPerson({ externalId: 'chart-31' })),
+      await addPatient(),
+    ];
+    const [sent, other] = [(await send(named, note)).json(), (await send(unnamed, note)).json()];
+    const listed = async (of: string) =>
+      (await account.call('GET', `message?patientId=${of}`)).json().messages;
+    for (const message of [sent, await read(sent.id), ...(await listed(named))])
+      expect(message).toMatchObject({ id: sent.id, patientId: named, externalId: 'chart-31' });
+    for (const message of [other, await read(other.id), ...(await listed(unnamed))])
+      expect(message).not.toHaveProperty('externalId');
+    for (const { id } of [sent, other]) await runActivity(activities.transmitMessage, stepOf(id));
+    const payloads = (await eventsOf('message.status')).map(({ payload }) => payload);
+    expect(payloads.find(({ id }) => id === sent.id)).toMatchObject({ externalId: 'chart-31' });
+    expect(payloads.find(({ id }) => id === other.id)).not.toHaveProperty('externalId');
+  });
+
   test('another account’s patient and message are unknown', async () => {
     const stranger = await gateway.addAccount();
     const patientId = await addPatient();
@@ -243,7 +261,7 @@ describe('inbound messages', () => {
   });
 
   test('go to the account with the Direct address or the facility’s OID, are announced, and belong to a known patient', async () => {
-    const person = newPerson();
+    const person = newPerson({ externalId: 'chart-32' });
     const patientId = await addPatient(account, person);
     const patient = {
       firstNames: [person.firstName],
@@ -255,13 +273,17 @@ describe('inbound messages', () => {
     expect(await simulator.admin.deliverMessage(inbound({ patient }))).toBe(200);
     const told = (await eventsOf('message.received')).find(({ payload }) => payload.patientId === patientId);
     expect(told).toMatchObject({
-      payload: { direction: 'inbound', status: 'completed', transportMethod: 'direct', subject: 'Result' },
+      payload: {
+        ...{ direction: 'inbound', status: 'completed', transportMethod: 'direct', subject: 'Result' },
+        externalId: 'chart-32',
+      },
     });
     const strangers = { ...patient, dob: '1911-01-01' };
     const subject = 'Of somebody unknown';
     expect(await simulator.admin.deliverMessage(inbound({ patient: strangers, subject }))).toBe(200);
     const unmatched = (await eventsOf('message.received')).find(({ payload }) => payload.subject === subject);
     expect(unmatched?.payload).not.toHaveProperty('patientId');
+    expect(unmatched?.payload).not.toHaveProperty('externalId');
   });
 
   test('by XDR an OID must be one account’s alone', async () => {

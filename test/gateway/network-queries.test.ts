@@ -28,6 +28,24 @@ describe('start network query', () => {
     expect(status).toMatchObject({ status: 'in-progress', sources: [{ status: 'in-progress' }] });
   });
 
+  test('every answer carries the caller’s own id of the patient, if it has one', async () => {
+    const person = newPerson({ externalId: 'chart-30' });
+    const named = (await account.call('POST', `patient?facilityId=${account.facilityId}`, person)).json().id;
+    for (const [of, externalId] of [
+      [named, 'chart-30'],
+      [patientId, undefined],
+    ]) {
+      const started = await account.call('POST', `network/query?patientId=${of}`, { sources: ['hie'] });
+      const { requestId } = started.json();
+      const status = await account.call('GET', `network/query/${requestId}`);
+      const list = await account.call('GET', `network/query?patientId=${of}`);
+      for (const query of [started.json(), status.json(), ...list.json().queries]) {
+        expect(query).toMatchObject({ patientId: of });
+        expect(query.externalId).toBe(externalId);
+      }
+    }
+  });
+
   test('is 2XX and failed when no source could start', async () => {
     const none = await gateway.addAccount({ settings: { sources: {} } });
     const patient = (await none.call('POST', `patient?facilityId=${none.facilityId}`, newPerson())).json();

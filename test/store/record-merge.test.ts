@@ -1,4 +1,5 @@
 import { fc, test as property } from '@fast-check/vitest';
+import type { FhirResource } from 'fhir/r4.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import { consolidatedBundle } from '../../src/exchange/records/consolidated-bundle.ts';
@@ -83,12 +84,17 @@ describe('a record', () => {
       fullUrlBase: 'https://exchange.example.org/fhir',
     }))
       text += part;
-    const bundle = JSON.parse(text) as { entry: { fullUrl: string; resource: { resourceType: string } }[] };
+    const bundle = JSON.parse(text) as { entry: { fullUrl: string; resource: FhirResource }[] };
     expect(fhirIssues(bundle)).toEqual([]);
     expect(new Set(bundle.entry.map(({ fullUrl }) => fullUrl)).size).toBe(bundle.entry.length);
     expect(bundle.entry.filter(({ resource }) => resource.resourceType === 'Provenance')).toHaveLength(
       resources.length,
     );
+    const files = bundle.entry.map(({ resource }) => resource.meta?.source);
+    bundle.entry.forEach(({ resource }, place) => {
+      expect(files[place]).toEqual(expect.any(String));
+      if (resource.resourceType === 'Provenance') expect(files[place]).toBe(files[place - 1]);
+    });
     const counts = await environment.store.asAccount(environment.accountId, (tx) =>
       countConsolidated(tx, patientId, {}),
     );

@@ -95,7 +95,7 @@ describe('the progress of a query', () => {
   const attempt = { attempt: 1, run: 0, willRetry: false, startedAt: new Date(0), resources: 0 };
   const view = (...attempts: QueryView['attempts']): QueryView => ({
     ...{ requestId: '1', patientId: '2', status: 'failed', startedAt: new Date(0), metadata: null },
-    ...{ attempts, errors: [] },
+    ...{ externalId: null, attempts, errors: [] },
   });
   const failed = { ...attempt, status: 'failed' as const };
 

@@ -6,14 +6,19 @@ import type {
   MessageStatus,
   TransportMethod,
 } from '../../contract/messages.ts';
+import { externalIdOf } from '../patients/patient-facts.ts';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 import { column, type ListOrder, type Page, type PageRequest, readPage } from '../platform/database/page.ts';
 import type { Database } from '../platform/database/schema.ts';
 import { isTakenBack } from '../records/taken-back.ts';
 
+const EXTERNAL_ID = externalIdOf('message.patient_id');
+
 export interface StoredMessage {
   id: string;
   patientId: string | null;
+  /** The caller's own id of the patient. */
+  externalId: string | null;
   direction: MessageDirection;
   status: MessageStatus;
   transportMethod: TransportMethod;
@@ -28,7 +33,7 @@ export interface StoredMessage {
   updatedAt: Date;
 }
 
-export type NewMessage = Omit<StoredMessage, 'reason' | 'sentAt' | 'updatedAt'> & {
+export type NewMessage = Omit<StoredMessage, 'externalId' | 'reason' | 'sentAt' | 'updatedAt'> & {
   /** Hash of the transport partner's id of an inbound message. */
   partnerKey?: Buffer;
   /** Its attachments are to be converted and merged into the patient's record. */
@@ -57,6 +62,7 @@ export async function insertMessage(tx: AccountTx, message: NewMessage): Promise
     })
     .onConflict((conflict) => conflict.columns(['account_id', 'partner_key']).doNothing())
     .returningAll()
+    .returning(EXTERNAL_ID)
     .executeTakeFirst();
   return row && toMessage(row);
 }
@@ -68,7 +74,8 @@ export async function isKnownMessage(tx: AccountTx, partnerKey: Buffer): Promise
 }
 
 export async function findMessage(tx: AccountTx, id: string): Promise<StoredMessage | undefined> {
-  const row = await tx.db.selectFrom('message').selectAll().where('id', '=', id).executeTakeFirst();
+  const query = tx.db.selectFrom('message').selectAll().select(EXTERNAL_ID).where('id', '=', id);
+  const row = await query.executeTakeFirst();
   return row && toMessage(row);
 }
 
@@ -100,7 +107,7 @@ export async function listMessages(
   const { total } = await matching
     .select(({ fn }) => fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow();
-  const page = await readPage(matching.selectAll('message'), MESSAGE_ORDER, request);
+  const page = await readPage(matching.selectAll('message').select(EXTERNAL_ID), MESSAGE_ORDER, request);
   return { ...page, items: page.items.map(toMessage), total };
 }
 
@@ -121,6 +128,7 @@ export async function endMessage(
     .where('direction', '=', 'outbound')
     .where('status', '=', 'processing')
     .returningAll()
+    .returning(EXTERNAL_ID)
     .executeTakeFirst();
   return row && toMessage(row);
 }
@@ -241,10 +249,11 @@ export async function documentsOfPatient(
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
-function toMessage(row: Selectable<Database['message']>): StoredMessage {
+function toMessage(row: Selectable<Database['message']> & { external_id: string | null }): StoredMessage {
   return {
     id: row.id,
     patientId: row.patient_id,
+    externalId: row.external_id,
     direction: row.direction,
     status: row.status,
     transportMethod: row.transport_method,

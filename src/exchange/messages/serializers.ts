@@ -7,6 +7,7 @@ export function serializeMessage(message: StoredMessage): Message {
   return {
     id: message.id,
     patientId: message.patientId ?? undefined,
+    externalId: message.externalId ?? undefined,
     direction: message.direction,
     status: message.status,
     transportMethod: message.transportMethod,

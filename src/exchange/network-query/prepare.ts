@@ -12,7 +12,8 @@ import { addToTimeline } from './timeline-store.ts';
 
 export interface PrepareInput {
   account: { settings: AccountSettings };
-  patient: { id: string; hieOptOut: boolean };
+  /** `externalId` is only part of the answer; callers that do not return it leave it out. */
+  patient: { id: string; externalId?: string | null; hieOptOut: boolean };
   request: NetworkQueryRequest;
   purposeOfUse: 'treatment' | 'ias';
   /** With purpose `ias`: the challenge with the active AAL2 session; without one no source is asked. */
@@ -54,7 +55,7 @@ export async function prepareQuery(
   if (isBackground && starting.length === 0 && limited.length > 0)
     return {
       requestId,
-      query: unstoredQuery(requestId, input.patient.id, startErrors),
+      query: unstoredQuery(requestId, input.patient, startErrors),
       run: undefined,
       retryAfterMs,
     };
@@ -90,9 +91,14 @@ export async function prepareQuery(
 }
 
 /** The answer to a background query that is not stored, because rate limits left no room; its caller starts it again later. */
-const unstoredQuery = (requestId: string, patientId: string, errors: SourceError[]): QueryView => ({
+const unstoredQuery = (
+  requestId: string,
+  { id: patientId, externalId }: PrepareInput['patient'],
+  errors: SourceError[],
+): QueryView => ({
   requestId,
   patientId,
+  externalId: externalId ?? null,
   status: 'failed',
   startedAt: new Date(),
   metadata: null,

@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import type { RequestedSource, SourceError } from '../../contract/network-query.ts';
 import type { NETWORK_QUERY_SORT } from '../../contract/network-query-endpoints.ts';
 import { SOURCE_TYPES, type SourceType } from '../../contract/source-types.ts';
+import { externalIdOf } from '../patients/patient-facts.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { column, type ListOrder, type Page, type PageRequest, readPage } from '../platform/database/page.ts';
 import type { Database } from '../platform/database/schema.ts';
@@ -38,6 +39,8 @@ export interface AttemptView {
 export interface QueryView {
   requestId: string;
   patientId: string;
+  /** The caller's own id of the patient. */
+  externalId: string | null;
   status: QueryState;
   startedAt: Date;
   /** Key-value pairs given by the caller. */
@@ -65,6 +68,7 @@ export async function insertQuery(tx: AccountTx, query: NewQuery): Promise<Query
       ended_at: startable ? null : new Date(),
     })
     .returning(['id', 'patient_id', 'status', 'started_at', 'metadata', 'start_errors'])
+    .returning(externalIdOf('network_query.patient_id'))
     .executeTakeFirstOrThrow();
   return toView(row, startable ? await insertRun(tx, query.id, 0, query.starting) : []);
 }
@@ -107,6 +111,7 @@ export async function readQuery(tx: AccountTx, queryId: string): Promise<QueryVi
   const query = await tx.db
     .selectFrom('network_query')
     .selectAll()
+    .select(externalIdOf('network_query.patient_id'))
     .where('id', '=', queryId)
     .executeTakeFirst();
   if (query === undefined) return undefined;
@@ -153,7 +158,8 @@ export async function listQueries(
   const { total } = await matching
     .select(({ fn }) => fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow();
-  const page = await readPage(matching.selectAll('q'), QUERY_ORDER, request);
+  const rows = matching.selectAll('q').select(externalIdOf('q.patient_id'));
+  const page = await readPage(rows, QUERY_ORDER, request);
   const attempts = await readAttempts(
     tx,
     page.items.map((row) => row.id),
@@ -210,12 +216,13 @@ function toView(
   row: Pick<
     Selectable<Database['network_query']>,
     'id' | 'patient_id' | 'status' | 'started_at' | 'metadata' | 'start_errors'
-  >,
+  > & { external_id: string | null },
   attempts: AttemptView[] = [],
 ): QueryView {
   return {
     requestId: row.id,
     patientId: row.patient_id,
+    externalId: row.external_id,
     status: row.status,
     startedAt: row.started_at,
     metadata: row.metadata,

@@ -21,6 +21,7 @@ function queryAnswer(query: QueryView, dialect: Dialect, running: Running): Netw
   return {
     requestId: query.requestId,
     patientId: query.patientId,
+    externalId: query.externalId ?? undefined,
     startedAt: query.startedAt.toISOString(),
     status: query.status === 'running' ? running : query.status,
     sources: attempts.map((attempt) => ({

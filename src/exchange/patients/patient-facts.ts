@@ -1,3 +1,4 @@
+import { type AliasedRawBuilder, sql } from 'kysely';
 import type { AccountTx } from '../platform/database/database.ts';
 
 /** The caller's own id of a patient, for webhooks. */
@@ -9,3 +10,9 @@ export async function readExternalId(tx: AccountTx, patientId: string): Promise<
     .executeTakeFirst();
   return row?.external_id ?? undefined;
 }
+
+/** The column `external_id` for rows that refer to a patient, read in the same statement; also in `returning`. */
+export const externalIdOf = (patientIdColumn: string): AliasedRawBuilder<string | null, 'external_id'> =>
+  sql<string | null>`(select p.external_id from patient as p where p.id = ${sql.ref(patientIdColumn)})`.as(
+    'external_id',
+  );
