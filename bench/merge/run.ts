@@ -125,6 +125,7 @@ async function addPatient(
     contacts: createBody.contact,
     personalIdentifiers: [],
     externalId: null,
+    additionalIdentifiers: {},
     facilityIds: [],
     hieOptOut: false,
     treatmentRelationship: true,

@@ -73,6 +73,7 @@ async function preparePatients(env: Environment, key: string, count: number): Pr
   const content = {
     ...normaliseDemographics(patientDemographicsSchema.parse(sample.createBody)),
     externalId: null,
+    additionalIdentifiers: {},
     facilityIds: [facilityId],
     hieOptOut: false,
     treatmentRelationship: true,

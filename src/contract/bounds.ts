@@ -12,6 +12,8 @@ export const PATIENT_LISTS_MAX = {
   address: 100,
   contact: 100,
   personalIdentifiers: 50,
+  /** Ids at each system. */
+  additionalIdentifiers: 50,
   facilityIds: 500,
 } as const;
 /** First or last name: maximum number of parts, length of the whole text, and length of one part. */

@@ -143,6 +143,47 @@ const storedPersonalIdentifierSchema = z.object({
   assigner: z.string().optional(),
 });
 
+/** Allowed keys of additionalIdentifiers (docs/interface.md, Patient (response)). */
+export const EXTERNAL_SYSTEMS = [
+  'athenahealth',
+  'elation',
+  'canvas',
+  'healthie',
+  'eclinicalworks',
+  'salesforce',
+  'practicefusion',
+  'quest',
+  'healthix',
+] as const;
+type ExternalSystem = (typeof EXTERNAL_SYSTEMS)[number];
+const storedAdditionalIdentifiersSchema = z.partialRecord(z.enum(EXTERNAL_SYSTEMS), z.array(z.string()));
+
+const idsAtSystem = boundedList(
+  z.array(
+    z.string().trim().min(1, { error: 'an id must not be empty' }).max(TEXT_LENGTH_MAX).meta(NOT_BLANK),
+  ),
+  PATIENT_LISTS_MAX.additionalIdentifiers,
+).optional();
+
+/** The ids that other systems have for the patient. */
+export const additionalIdentifiersSchema = z
+  .strictObject(
+    Object.fromEntries(EXTERNAL_SYSTEMS.map((system) => [system, idsAtSystem])) as Record<
+      ExternalSystem,
+      typeof idsAtSystem
+    >,
+    {
+      error: (issue) =>
+        issue.code === 'unrecognized_keys'
+          ? `unknown system: ${issue.keys
+              .slice(0, 5)
+              .map((key) => quoted(key))
+              .join(', ')}; supported systems are ${EXTERNAL_SYSTEMS.join(', ')}`
+          : undefined,
+    },
+  )
+  .meta({ id: 'AdditionalIdentifiers' });
+
 /** A list of at least `minimum` entries; a single object is accepted too. */
 const oneOrMore = <T extends z.ZodType>(item: T, minimum: number, name: 'address' | 'contact') =>
   preprocessRequired(
@@ -172,6 +213,7 @@ export const patientDemographicsSchema = z.object({
   address: oneOrMore(addressSchema, 1, 'address'),
   contact: oneOrMore(contactSchema, 0, 'contact').optional(),
   externalId: z.string().trim().min(1).max(200).meta(NOT_BLANK).optional(),
+  additionalIdentifiers: additionalIdentifiersSchema.optional(),
   status: z
     .object({ hieOptOut: z.boolean().optional(), treatmentRelationship: z.boolean().optional() })
     .optional(),
@@ -201,20 +243,6 @@ export const updatePatientBodySchema = patientDemographicsSchema
   .meta({ id: 'UpdatePatient' });
 export type UpdatePatientBody = z.output<typeof updatePatientBodySchema>;
 
-/** Allowed keys of additionalIdentifiers (docs/interface.md, Patient (response)). */
-export const EXTERNAL_SYSTEMS = [
-  'athenahealth',
-  'elation',
-  'canvas',
-  'healthie',
-  'eclinicalworks',
-  'salesforce',
-  'practicefusion',
-  'quest',
-  'healthix',
-] as const;
-export const additionalIdentifiersSchema = z.partialRecord(z.enum(EXTERNAL_SYSTEMS), z.array(z.string()));
-
 const responseNames = z
   .union([z.array(z.string()), z.string()])
   .meta({ description: 'A list of names; in the dialect "published", one string separated by spaces.' });
@@ -225,8 +253,8 @@ export const patientSchema = z
     id: idSchema,
     eTag: z.string().optional(),
     externalId: z.string().optional(),
-    additionalIdentifiers: additionalIdentifiersSchema,
-    additionalIds: additionalIdentifiersSchema,
+    additionalIdentifiers: storedAdditionalIdentifiersSchema,
+    additionalIds: storedAdditionalIdentifiersSchema,
     firstName: responseNames,
     lastName: responseNames,
     dob: z.string(),

@@ -25,6 +25,8 @@ export function createLogger(processName: string, level = 'info'): Logger {
         '*.address',
         '*.contact',
         '*.personalIdentifiers',
+        '*.additionalIdentifiers',
+        '*.additionalIds',
       ],
       remove: true,
     },

@@ -213,6 +213,46 @@ describe('consent', () => {
   });
 });
 
+describe('additional identifiers', () => {
+  const read = async (id: string) => (await account.call('GET', `patient/${id}`)).json();
+
+  test('are united on a match; what is known already changes nothing', async () => {
+    const person = newPerson({ additionalIdentifiers: { quest: ['q-1'] } });
+    const first = (await create(person)).json();
+    expect((await create({ ...person, additionalIdentifiers: undefined })).json()).toEqual(first);
+    expect((await create({ ...person, additionalIdentifiers: { quest: [' q-1 '] } })).json()).toEqual(first);
+    const merged = await create({
+      ...person,
+      additionalIdentifiers: { quest: ['Q-1', 'q-1'], elation: ['7'], canvas: [] },
+    });
+    expect(merged.statusCode).toBe(200);
+    expect(merged.json()).toMatchObject({
+      id: first.id,
+      additionalIdentifiers: { quest: ['q-1', 'Q-1'], elation: ['7'] },
+    });
+    expect(merged.json().additionalIdentifiers).not.toHaveProperty('canvas');
+    expect(merged.json().eTag).not.toBe(first.eTag);
+    expect(await read(first.id)).toEqual(merged.json());
+  });
+
+  test('are replaced by an update, removed by an update without them, and kept when a flag changes', async () => {
+    const person = newPerson({ additionalIdentifiers: { quest: ['q-1'], elation: ['7'] } });
+    const { id, eTag } = (await create(person)).json();
+    const put = async (additionalIdentifiers?: unknown) =>
+      (await account.call('PUT', `patient/${id}`, { ...person, additionalIdentifiers })).json();
+    expect((await put({ elation: ['7', '7'], quest: ['q-1'] })).eTag).toBe(eTag);
+    const replaced = await put({ quest: ['q-2'] });
+    expect(replaced).toMatchObject({
+      additionalIdentifiers: { quest: ['q-2'] },
+      additionalIds: { quest: ['q-2'] },
+    });
+    expect(replaced.eTag).not.toBe(eTag);
+    await account.call('PUT', `patient/${id}/hie-opt-out?hieOptOut=true`);
+    expect((await read(id)).additionalIdentifiers).toEqual({ quest: ['q-2'] });
+    expect((await put()).additionalIdentifiers).toEqual({});
+  });
+});
+
 describe('list patients with filters', () => {
   const found = async (filters: string, more = '') => {
     const answer = await account.call('GET', `patient?filters=${encodeURIComponent(filters)}${more}`);
@@ -229,6 +269,7 @@ describe('list patients with filters', () => {
       address,
       contact: [{ phone: '5085550188', email: 'elodie@example.org' }],
       personalIdentifiers: [{ type: 'driversLicense', state: 'MA', value: 'S7654321' }],
+      additionalIdentifiers: { athenahealth: ['a-1959.E-10447'] },
       dob: '1977-07-07',
     });
     const other = await make({ dob: '1978-08-08' });
@@ -238,6 +279,7 @@ describe('list patients with filters', () => {
       '1977-07',
       'chart-("7\\7")',
       's7654321',
+      'A-1959.e-10447',
       '5550188',
       'ELODIE@',
       'worcester',
@@ -247,7 +289,13 @@ describe('list patients with filters', () => {
       expect(await ids(`searched ${word}`), word).toEqual([known]);
     expect(await ids('ÉLODIE  SEARCHED')).toEqual([other, known]);
     expect(await ids('searched 1977 boston')).toEqual([]);
-    for (const none of ['searched %', 'searched .*', 'searched addressLine1', 'searched driversLicense'])
+    for (const none of [
+      'searched %',
+      'searched .*',
+      'searched addressLine1',
+      'searched driversLicense',
+      'searched athenahealth',
+    ])
       expect(await ids(none), none).toEqual([]);
   });
 

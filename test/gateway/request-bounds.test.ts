@@ -33,6 +33,15 @@ describe('a request that is wrong many times', () => {
     },
   );
 
+  test('with thousands of unknown systems, or of ids at one system, is one mistake', async () => {
+    const many = Array.from({ length: 10_000 }, (_, index) => `k${index}`);
+    const unknown = Object.fromEntries(many.map((key) => [key, ['1']]));
+    for (const additionalIdentifiers of [unknown, { quest: many }]) {
+      const answer = await match(newPerson({ additionalIdentifiers }));
+      expect([answer.statusCode, answer.json().errors.length]).toEqual([400, 1]);
+    }
+  });
+
   test('with too many keys of metadata is one mistake', async () => {
     const metadata = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 1]));
     const answer = await create(newPerson({ networkQuery: { sources: ['hie'], metadata } }));
@@ -59,6 +68,8 @@ describe('a request that is wrong many times', () => {
     ['dob', { long: 'x'.repeat(200_000) }],
     ['address', [{ ...address(1), zip: '1'.repeat(200_000) }]],
     ['contact', [{ phone: '1'.repeat(200_000) }]],
+    ['additionalIdentifiers', { ['x'.repeat(200_000)]: [] }],
+    ['additionalIdentifiers', { quest: ['x'.repeat(200_000)] }],
     ['networkQuery', { sources: { ['x'.repeat(200_000)]: true } }],
     ['networkQuery', { sources: ['hie'], metadata: { ['x'.repeat(200_000)]: '' } }],
   ])('does not get a long %s back', async (member, value) => {
@@ -115,5 +126,21 @@ describe('a match', () => {
       await create({ ...person, personalIdentifiers: licences(50, 1) }),
     ];
     expect(refused.map((answer) => answer.json().errors[0].path)).toEqual(['contact', 'personalIdentifiers']);
+  });
+
+  test('unites additional identifiers up to the bound of each system', async () => {
+    const person = newPerson();
+    const ids = (from: number, count: number) =>
+      Array.from({ length: count }, (_, index) => `i${from + index}`);
+    const { id } = (await create({ ...person, additionalIdentifiers: { quest: ids(0, 50) } })).json();
+    const other = await create({
+      ...person,
+      additionalIdentifiers: { quest: ids(0, 50), canvas: ids(0, 50) },
+    });
+    expect(other.statusCode).toBe(200);
+    const refused = await create({ ...person, additionalIdentifiers: { quest: ids(50, 1) } });
+    const message = `patient ${id} would have 51 additional identifiers of one system, but at most 50 are allowed; update the patient with those that are still valid`;
+    expect(refused.json().errors).toEqual([{ path: 'additionalIdentifiers', message }]);
+    expect((await account.call('GET', `patient/${id}`)).json()).toEqual(other.json());
   });
 });

@@ -221,6 +221,7 @@ const person = {
   ],
   contacts: [],
   personalIdentifiers: [],
+  additionalIdentifiers: {},
   facilityIds: [],
   treatmentRelationship: true,
 };

@@ -62,6 +62,7 @@ export async function createRecordEnvironment() {
           {
             ...person,
             externalId: person.externalId ?? null,
+            additionalIdentifiers: {},
             facilityIds: [],
             hieOptOut: false,
             treatmentRelationship: true,

@@ -152,6 +152,7 @@ export async function recordBulkPatients(
   `.execute(tx.db);
 }
 
+/** Without additional_identifiers: a file has no column for them, so rows never change them. */
 const CONTENT_COLUMNS = sql.raw(
   `external_id, first_names, last_names, dob, gender, addresses, contacts, personal_identifiers, facility_ids,
    hie_opt_out, treatment_relationship`,

@@ -57,5 +57,7 @@ const addedSizes = (sizes: ListSizes, { person: { given } }: ContentRow): ListSi
   addresses: sizes.addresses + given.addresses.length,
   contacts: sizes.contacts + given.contacts.length,
   personalIdentifiers: sizes.personalIdentifiers + given.personalIdentifiers.length,
+  // A file has no column for them.
+  additionalIdentifiers: sizes.additionalIdentifiers,
   facilityIds: sizes.facilityIds + 1,
 });

@@ -7,7 +7,6 @@ import type { PatientContent } from './rules/patient-content.ts';
 /** A patient as stored. */
 export interface StoredPatient extends PatientContent {
   id: string;
-  additionalIdentifiers: Record<string, string[]>;
   version: number;
   createdAt: Date;
 }
@@ -146,6 +145,7 @@ function toColumns(content: PatientContent) {
     addresses: JSON.stringify(content.addresses),
     contacts: JSON.stringify(content.contacts),
     personal_identifiers: JSON.stringify(content.personalIdentifiers),
+    additional_identifiers: JSON.stringify(content.additionalIdentifiers),
     facility_ids: content.facilityIds,
     hie_opt_out: content.hieOptOut,
     treatment_relationship: content.treatmentRelationship,

@@ -15,6 +15,7 @@ import {
   type StoredPatient,
   updatePatient,
 } from './patient-store.ts';
+import { normaliseAdditionalIdentifiers } from './rules/additional-identifiers.ts';
 import { identityKeys } from './rules/identity-keys.ts';
 import {
   isSameContent,
@@ -103,6 +104,7 @@ export async function replacePatient(
   const content = {
     ...given,
     externalId: body.externalId ?? null,
+    additionalIdentifiers: normaliseAdditionalIdentifiers(body.additionalIdentifiers),
     facilityIds: unitedIds(known.facilityIds, facilityId === undefined ? [] : [facilityId]),
     ...statusOf(body, known),
   };
@@ -120,7 +122,7 @@ export async function changeStatus(
   const known = await lockPatient(tx, id);
   if (known === undefined) throw new NotFoundError('Patient');
   checkVersion(known);
-  const { id: _id, version, createdAt, additionalIdentifiers, ...content } = known;
+  const { id: _id, version, createdAt, ...content } = known;
   return store(tx, known, { ...content, ...status });
 }
 
@@ -147,7 +149,7 @@ export async function setPatientFacilities(
       : [{ path: `facilityIds[${index}]`, message: `there is no facility ${facilityId}` }],
   );
   if (errors.length > 0) throw new InvalidRequestError(errors);
-  const { id: _id, version, createdAt, additionalIdentifiers, ...content } = known;
+  const { id: _id, version, createdAt, ...content } = known;
   return store(tx, known, { ...content, facilityIds: unitedIds([], facilityIds) });
 }
 
@@ -156,7 +158,7 @@ async function store(tx: AccountTx, known: StoredPatient, content: PatientConten
   if (known.treatmentRelationship && !content.treatmentRelationship) {
     await removeFromTreatmentCohorts(tx, known.id);
   }
-  const { id, version, createdAt, additionalIdentifiers, ...before } = known;
+  const { id, version, createdAt, ...before } = known;
   return isSameContent(before, content) ? known : updatePatient(tx, id, content);
 }
 

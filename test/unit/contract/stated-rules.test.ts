@@ -60,6 +60,7 @@ const PERSON = {
   address: ADDRESS,
   contact: [{ phone: '6175550123' }, { email: 'a.b+c@sub.example.org' }],
   personalIdentifiers: [{ type: 'ssn', value: '123456789' }],
+  additionalIdentifiers: { quest: ['q-1', 'q-2'] },
 };
 const ID = '0198a000-0000-7000-8000-000000000000';
 const MESSAGE = { destination: 'urn:oid:2.16.840.1', subject: 'S', attachments: [ID] };
@@ -90,6 +91,8 @@ const BODIES: [keyof typeof endpoints, { good: unknown[]; refused: unknown[] }][
         person({ contact: [{ email: 'mailto:a@example.org' }] }),
         person({ personalIdentifiers: [{ type: 'ssn', value: '1' }] }),
         person({ externalId: ' ' }),
+        person({ additionalIdentifiers: { epic: ['1'] } }),
+        person({ additionalIdentifiers: { quest: [' '] } }),
         person({ networkQuery: { sources: [] } }),
         person({ networkQuery: { sources: { hie: { enabled: false } } } }),
       ],

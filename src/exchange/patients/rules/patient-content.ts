@@ -1,4 +1,9 @@
 import type { PatientDemographics } from '../../../contract/patients.ts';
+import {
+  type AdditionalIdentifiers,
+  normaliseAdditionalIdentifiers,
+  uniteAdditionalIdentifiers,
+} from './additional-identifiers.ts';
 import type { Demographics } from './demographics.ts';
 import { mergeDemographics } from './patient-normalisation.ts';
 import { isSame } from './same-value.ts';
@@ -6,6 +11,7 @@ import { isSame } from './same-value.ts';
 /** The members of a patient that a change can write. */
 export interface PatientContent extends Demographics {
   externalId: string | null;
+  additionalIdentifiers: AdditionalIdentifiers;
   /** Lower case. */
   facilityIds: string[];
   hieOptOut: boolean;
@@ -13,13 +19,14 @@ export interface PatientContent extends Demographics {
 }
 
 /** The parts of a request other than demographics. */
-export type StatedFacts = Pick<PatientDemographics, 'externalId' | 'status'>;
+export type StatedFacts = Pick<PatientDemographics, 'externalId' | 'additionalIdentifiers' | 'status'>;
 
 /** The content of a new patient. */
 export function newContent(given: Demographics, facts: StatedFacts, facilityId: string): PatientContent {
   return {
     ...given,
     externalId: facts.externalId ?? null,
+    additionalIdentifiers: normaliseAdditionalIdentifiers(facts.additionalIdentifiers),
     facilityIds: [facilityId.toLowerCase()],
     hieOptOut: facts.status?.hieOptOut ?? false,
     treatmentRelationship: facts.status?.treatmentRelationship ?? true,
@@ -36,6 +43,10 @@ export function mergedContent(
   return {
     ...mergeDemographics(known, given),
     externalId: facts.externalId ?? known.externalId,
+    additionalIdentifiers: uniteAdditionalIdentifiers(
+      known.additionalIdentifiers,
+      facts.additionalIdentifiers,
+    ),
     facilityIds: unitedIds(known.facilityIds, [facilityId]),
     hieOptOut: facts.status?.hieOptOut ?? known.hieOptOut,
     treatmentRelationship: facts.status?.treatmentRelationship ?? known.treatmentRelationship,
@@ -56,6 +67,7 @@ const MEMBERS = Object.keys({
   contacts: true,
   personalIdentifiers: true,
   externalId: true,
+  additionalIdentifiers: true,
   facilityIds: true,
   hieOptOut: true,
   treatmentRelationship: true,

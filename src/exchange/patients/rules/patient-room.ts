@@ -1,10 +1,11 @@
 import { PATIENT_LISTS_MAX } from '../../../contract/bounds.ts';
+import { mostIdsAtOneSystem } from './additional-identifiers.ts';
 import type { PatientContent } from './patient-content.ts';
 
 /** The lists of a patient that grow when a match adds values. */
 export type PatientLists = Pick<
   PatientContent,
-  'addresses' | 'contacts' | 'personalIdentifiers' | 'facilityIds'
+  'addresses' | 'contacts' | 'personalIdentifiers' | 'additionalIdentifiers' | 'facilityIds'
 >;
 export type ListSizes = Record<keyof PatientLists, number>;
 
@@ -13,11 +14,18 @@ const LISTS: Readonly<Record<keyof PatientLists, { member: keyof typeof PATIENT_
     addresses: { member: 'address', what: 'addresses' },
     contacts: { member: 'contact', what: 'contacts' },
     personalIdentifiers: { member: 'personalIdentifiers', what: 'personal identifiers' },
+    additionalIdentifiers: { member: 'additionalIdentifiers', what: 'additional identifiers of one system' },
     facilityIds: { member: 'facilityIds', what: 'facilities' },
   };
 const LIST_NAMES = Object.keys(LISTS) as (keyof PatientLists)[];
 
-const NOTHING: ListSizes = { addresses: 0, contacts: 0, personalIdentifiers: 0, facilityIds: 0 };
+const NOTHING: ListSizes = {
+  addresses: 0,
+  contacts: 0,
+  personalIdentifiers: 0,
+  additionalIdentifiers: 0,
+  facilityIds: 0,
+};
 
 export const sizesOf = (lists: PatientLists | undefined): ListSizes =>
   lists === undefined
@@ -26,6 +34,7 @@ export const sizesOf = (lists: PatientLists | undefined): ListSizes =>
         addresses: lists.addresses.length,
         contacts: lists.contacts.length,
         personalIdentifiers: lists.personalIdentifiers.length,
+        additionalIdentifiers: mostIdsAtOneSystem(lists.additionalIdentifiers),
         facilityIds: lists.facilityIds.length,
       };
 

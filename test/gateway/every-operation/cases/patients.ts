@@ -39,6 +39,7 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
               address: { addressLine1: '1 Main', city: 'Boston', state: 'ma', zip: '02108-1234' },
               contact: { email: 'a.b+c_d-e@sub.example.org' },
               personalIdentifiers: [{ type: 'driversLicense', value: 'S1', state: 'ny' }],
+              additionalIdentifiers: { quest: [' q-1', 'q-1'], elation: [] },
               networkQuery: { sources: ['lab'] },
             },
           };
@@ -48,6 +49,7 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
           address: [{ state: 'MA', zip: '02108-1234', country: 'USA' }],
           contact: [{ email: 'a.b+c_d-e@sub.example.org' }],
           personalIdentifiers: [{ type: 'driversLicense', state: 'NY', value: 'S1' }],
+          additionalIdentifiers: { quest: ['q-1'] },
           networkQuery: { status: 'processing', sources: [{ type: 'lab', status: 'processing' }] },
         },
       },

@@ -60,5 +60,18 @@ export const PERSON_RULES: readonly Refused[] = [
     'must not be set for an SSN',
   ),
   badBody({ externalId: ' ' }, 'externalId', ''),
+  badBody(
+    { additionalIdentifiers: { epic: ['1'] } },
+    'additionalIdentifiers',
+    'unknown system: "epic"; supported systems are athenahealth, elation, canvas',
+  ),
+  badBody({ additionalIdentifiers: { quest: 'q-1' } }, 'additionalIdentifiers.quest', 'expected array'),
+  badBody({ additionalIdentifiers: { quest: [' '] } }, 'additionalIdentifiers.quest[0]', 'must not be empty'),
+  badBody({ additionalIdentifiers: { quest: [7] } }, 'additionalIdentifiers.quest[0]', 'expected string'),
+  badBody(
+    { additionalIdentifiers: { quest: Array.from({ length: 51 }, (_, index) => `q-${index}`) } },
+    'additionalIdentifiers.quest',
+    'at most 50 entries',
+  ),
   badBody({ status: { hieOptOut: 'yes' } }, 'status.hieOptOut', 'expected boolean'),
 ];

@@ -17,6 +17,7 @@ export const REQUEST_EXAMPLES: Partial<Record<OperationName, unknown>> = {
     address: [{ addressLine1: '12 Beacon Street', city: 'Boston', state: 'MA', zip: '02108' }],
     contact: [{ phone: '6175550123', email: 'jane.sample@example.org' }],
     externalId: 'chart-20481',
+    additionalIdentifiers: { athenahealth: ['a-195900.E-10447'] },
     networkQuery,
   },
   splitRecordResource: { source: 'lab', sourceId: '8f3a1c' },
