@@ -1,4 +1,4 @@
-import type { BulkCounts } from './bulk-create-workflow.ts';
+import type { BulkCounts } from './bulk-create.ts';
 
 /** Identifies a bulk create in the input of its activities. */
 export interface BulkStepInput {

@@ -1,3 +1,4 @@
+import type { BulkCounts } from './bulk-create.ts';
 /** Input of the workflow `bulkPatientCreate`. It carries ids only; everything else is read from PostgreSQL. */
 export interface BulkPatientCreateInput {
   accountId: string;
@@ -17,15 +18,6 @@ export const BULK_CREATE_MESSAGES = {
   resume: 'resume',
   cancel: 'cancel',
 } as const;
-
-export interface BulkCounts {
-  /** Rows of the file; 0 until its format has been checked. */
-  rows: number;
-  handled: number;
-  created: number;
-  updated: number;
-  failed: number;
-}
 
 /** Result of the query `status`: a snapshot of the bulk create. */
 export interface BulkCreateProgress {

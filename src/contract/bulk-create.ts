@@ -46,6 +46,8 @@ export const bulkCountsSchema = z
     id: 'BulkCounts',
     description: 'Row counts. In a dry run, `created` and `updated` count what would be created and updated.',
   });
+/** The one declaration of a bulk create's row counts. Workflow code imports the type only. */
+export type BulkCounts = z.output<typeof bulkCountsSchema>;
 
 export const bulkCreateStatusResponseSchema = z
   .object({

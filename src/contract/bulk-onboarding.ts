@@ -1,3 +1,4 @@
+import type { BulkCounts } from './bulk-create.ts';
 import type { ExchangeAccess, LearnedBy } from './patient-onboarding.ts';
 
 /**
@@ -68,14 +69,6 @@ export interface BulkCreateSignal {
   reason?: string;
 }
 
-export interface BulkRowCounts {
-  rows: number;
-  handled: number;
-  created: number;
-  updated: number;
-  failed: number;
-}
-
 export interface BulkOnboardingStatus {
   phase: 'requesting' | 'uploading' | 'processing' | 'reading-result' | 'cancelling' | 'ended';
   dryRun: boolean;
@@ -85,7 +78,7 @@ export interface BulkOnboardingStatus {
   requestIds: string[];
   paused: boolean;
   /** As last reported by the exchange. */
-  counts: BulkRowCounts;
+  counts: BulkCounts;
   rowsPerSecond?: number;
   secondsLeft?: number;
   webhooksReceived: number;
@@ -98,7 +91,7 @@ export interface BulkOnboardingStatus {
 
 /** The outcome of the result CSV: its row counts and the files made of it. */
 export interface BulkResult {
-  counts: Omit<BulkRowCounts, 'handled'>;
+  counts: Omit<BulkCounts, 'handled'>;
   /** The exchange's result CSV, unchanged: every row, with patient id, status and reason. */
   result: FileRef;
   /** `externalId,patientId,status` of each row that has a patient; absent if no row has one (dry run). */

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { inject } from 'vitest';
 import { createBulkActivities } from '../../src/activities/exchange/bulk-create.ts';
-import type { BulkCounts } from '../../src/contract/bulk-create-workflow.ts';
+import type { BulkCounts } from '../../src/contract/bulk-create.ts';
 import {
   bulkPatientCreateWorkflowId,
   querySweepWorkflowId,

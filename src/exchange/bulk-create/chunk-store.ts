@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { BulkCounts } from '../../contract/bulk-create-workflow.ts';
+import type { BulkCounts } from '../../contract/bulk-create.ts';
 import type { BlobRef } from '../../shared/blobs/blob-store.ts';
 import type { CsvChunk, CsvLayout } from '../../shared/bulk-csv/layout.ts';
 import { insertAuditEntry } from '../platform/audit/audit-store.ts';

@@ -1,4 +1,4 @@
-import type { BulkCounts } from '../../contract/bulk-create-workflow.ts';
+import type { BulkCounts } from '../../contract/bulk-create.ts';
 import type { BlobRef } from '../../shared/blobs/blob-store.ts';
 import type { CsvLayout } from '../../shared/bulk-csv/layout.ts';
 import { retryOvertaken } from '../platform/database/retry.ts';

@@ -1,4 +1,4 @@
-import type { BulkCounts } from '../../contract/bulk-create-workflow.ts';
+import type { BulkCounts } from '../../contract/bulk-create.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
 

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely';
+import type { BulkCounts } from '../../contract/bulk-create.ts';
 import type { BULK_CREATE_SORT } from '../../contract/bulk-create-endpoints.ts';
-import type { BulkCounts } from '../../contract/bulk-create-workflow.ts';
 import type { BlobRef } from '../../shared/blobs/blob-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { column, type ListOrder, type Page, type PageRequest, readPage } from '../platform/database/page.ts';

@@ -1,8 +1,8 @@
+import type { BulkCounts } from '../../contract/bulk-create.ts';
 import type {
   BulkOnboardingStatus,
   BulkOnboardingSummary,
   BulkResult,
-  BulkRowCounts,
 } from '../../contract/bulk-onboarding.ts';
 import type { BulkStatusAnswer } from '../../orchestrator/client/answers.ts';
 import { plainText } from './plain-text.ts';
@@ -15,7 +15,7 @@ export interface BulkView {
   dryRun?: boolean;
   requestId?: string;
   paused: boolean;
-  counts?: BulkRowCounts;
+  counts?: BulkCounts;
   rowsPerSecond?: number;
   secondsLeft?: number;
   webhooksReceived: number;
@@ -64,13 +64,13 @@ function stateOf(end: KnownOfBulk['end']): BulkView['state'] {
   return end.summary.status === 'timed-out' ? 'failed' : end.summary.status;
 }
 
-const endCounts = (summary: BulkOnboardingSummary | undefined): BulkRowCounts | undefined =>
+const endCounts = (summary: BulkOnboardingSummary | undefined): BulkCounts | undefined =>
   summary?.outcome && { ...summary.outcome.counts, handled: summary.outcome.counts.rows };
 
 function runningCounts(
   status: BulkOnboardingStatus | undefined,
   request: BulkStatusAnswer | undefined,
-): BulkRowCounts | undefined {
+): BulkCounts | undefined {
   if (status === undefined || request?.counts === undefined) return status?.counts;
   // Until the exchange has checked the file, it counts 0 rows.
   return { ...status.counts, ...request.counts, rows: request.counts.rows || status.counts.rows };

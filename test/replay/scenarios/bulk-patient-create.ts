@@ -1,5 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { BulkActivities } from '../../../src/activities/exchange/bulk-create.ts';
+import type { BulkCounts } from '../../../src/contract/bulk-create.ts';
 import {
   BULK_FAILURE_TYPES,
   type RowsHandled,
@@ -7,7 +8,6 @@ import {
 } from '../../../src/contract/bulk-create-steps.ts';
 import {
   BULK_CREATE_MESSAGES,
-  type BulkCounts,
   type BulkPatientCreateInput,
 } from '../../../src/contract/bulk-create-workflow.ts';
 import { bulkPatientCreateWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';

@@ -1,4 +1,4 @@
-import type { BulkCounts } from '../../../contract/bulk-create-workflow.ts';
+import type { BulkCounts } from '../../../contract/bulk-create.ts';
 
 /**
  * The pace of a bulk create in rows per second, without pauses, and, while rows are processed, the seconds left at that

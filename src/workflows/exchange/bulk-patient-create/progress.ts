@@ -1,4 +1,5 @@
-import type { BulkCounts, BulkCreateProgress } from '../../../contract/bulk-create-workflow.ts';
+import type { BulkCounts } from '../../../contract/bulk-create.ts';
+import type { BulkCreateProgress } from '../../../contract/bulk-create-workflow.ts';
 
 type State = BulkCreateProgress['state'];
 type Facts = Omit<BulkCreateProgress, 'requestId' | 'state'>;

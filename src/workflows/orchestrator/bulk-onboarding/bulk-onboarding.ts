@@ -1,9 +1,9 @@
+import type { BulkCounts } from '../../../contract/bulk-create.ts';
 import {
   type BulkCreateSignal,
   type BulkOnboardingInput,
   type BulkOnboardingTiming,
   type BulkResult,
-  type BulkRowCounts,
   DEFAULT_BULK_TIMING,
 } from '../../../contract/bulk-onboarding.ts';
 import { backOff } from '../../shared/pacing.ts';
@@ -14,7 +14,7 @@ export interface BulkCreateReport {
   requestId: string;
   status: string;
   paused?: boolean;
-  counts?: Partial<BulkRowCounts>;
+  counts?: Partial<BulkCounts>;
   rowsPerSecond?: number;
   secondsLeft?: number;
   reason?: string;

@@ -1,4 +1,5 @@
-import type { BulkOnboardingStatus, BulkResult, BulkRowCounts } from '../../../contract/bulk-onboarding.ts';
+import type { BulkCounts } from '../../../contract/bulk-create.ts';
+import type { BulkOnboardingStatus, BulkResult } from '../../../contract/bulk-onboarding.ts';
 import type { LearnedBy } from '../../../contract/patient-onboarding.ts';
 
 /** How the request ended, according to a webhook or a poll. */
@@ -18,7 +19,7 @@ export interface BulkState {
   paused: boolean;
   /** Number of pauses and resumes requested. */
   commands: number;
-  counts: BulkRowCounts;
+  counts: BulkCounts;
   rowsPerSecond?: number;
   secondsLeft?: number;
   ending?: BulkEnding;
