@@ -29,7 +29,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   {
     from: CONTRACT,
     may: [],
-    packages: [/^zod$/],
+    packages: [/^zod$/, /^fastest-levenshtein$/],
     why: 'contract describes what crosses the interface; it imports nothing else of this repository.',
   },
   { from: LIB, may: [CONFIG], why: 'lib contains general helpers; they must not depend on the product.' },

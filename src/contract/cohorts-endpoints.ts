@@ -42,6 +42,7 @@ export const cohortEndpoints = {
     summary: 'Create cohort',
     headers: idempotency,
     body: createCohortBodySchema,
+    ignoresUnknownWhenPublished: true,
     responses: { 201: cohortSchema },
   }),
   getCohort: endpoint({
@@ -65,6 +66,7 @@ export const cohortEndpoints = {
     params: byId,
     headers: ifMatch,
     body: updateCohortBodySchema,
+    ignoresUnknownWhenPublished: true,
     responses: { 200: cohortSchema },
     errors: [404, 412],
   }),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { boundedList, ETAG_LENGTH_MAX, NOT_BLANK, required } from './bounds.ts';
 import { idSchema } from './primitives.ts';
+import { strictMembers } from './strict-members.ts';
 
 export const COHORT_COLORS = [
   'red',
@@ -17,39 +18,43 @@ export const COHORT_COLORS = [
 ] as const;
 const frequencySchema = z.enum(['weekly', 'biweekly', 'monthly']);
 
+type Members = <S extends z.core.$ZodShape>(shape: S) => z.ZodObject<S>;
+
 /** settings.monitoring with its defaults (docs/interface.md, Cohort). */
-export const monitoringSchema = z.object({
-  hie: z
-    .object({ enabled: z.boolean().default(false), frequency: frequencySchema.default('monthly') })
-    .prefault({}),
-  adt: z.object({ enabled: z.boolean().default(false) }).prefault({}),
-  pharmacy: z
-    .object({
+const monitoringOf = (members: Members) =>
+  members({
+    hie: members({
+      enabled: z.boolean().default(false),
+      frequency: frequencySchema.default('monthly'),
+    }).prefault({}),
+    adt: members({ enabled: z.boolean().default(false) }).prefault({}),
+    pharmacy: members({
       notifications: z.boolean().default(false),
-      schedule: z
-        .object({ enabled: z.boolean().default(false), frequency: frequencySchema.default('monthly') })
-        .prefault({}),
-    })
-    .prefault({}),
-  laboratory: z.object({ notifications: z.boolean().default(false) }).prefault({}),
-});
+      schedule: members({
+        enabled: z.boolean().default(false),
+        frequency: frequencySchema.default('monthly'),
+      }).prefault({}),
+    }).prefault({}),
+    laboratory: members({ notifications: z.boolean().default(false) }).prefault({}),
+  });
+export const monitoringSchema = monitoringOf(z.object);
 /** settings.monitoring in an update: only the members to change, without defaults. */
-const monitoringChangeSchema = z
-  .object({
-    hie: z.object({ enabled: z.boolean(), frequency: frequencySchema }).partial(),
-    adt: z.object({ enabled: z.boolean() }).partial(),
-    pharmacy: z
-      .object({
-        notifications: z.boolean(),
-        schedule: z.object({ enabled: z.boolean(), frequency: frequencySchema }).partial(),
-      })
-      .partial(),
-    laboratory: z.object({ notifications: z.boolean() }).partial(),
-  })
-  .partial();
+const monitoringChangeSchema = strictMembers({
+  hie: strictMembers({ enabled: z.boolean(), frequency: frequencySchema }).partial(),
+  adt: strictMembers({ enabled: z.boolean() }).partial(),
+  pharmacy: strictMembers({
+    notifications: z.boolean(),
+    schedule: strictMembers({ enabled: z.boolean(), frequency: frequencySchema }).partial(),
+  }).partial(),
+  laboratory: strictMembers({ notifications: z.boolean() }).partial(),
+}).partial();
 export const cohortSettingsSchema = z
   .object({ monitoring: monitoringSchema.prefault({}) })
   .meta({ id: 'CohortSettings' });
+/** In requests, a misspelt member would leave the monitoring off without a word, so it is refused. */
+const newCohortSettingsSchema = strictMembers({ monitoring: monitoringOf(strictMembers).prefault({}) }).meta({
+  id: 'NewCohortSettings',
+});
 export type CohortSettings = z.output<typeof cohortSettingsSchema>;
 
 /** Cohort (response). */
@@ -80,7 +85,7 @@ export const createCohortBodySchema = z
       .enum(COHORT_COLORS, { error: `color must be one of ${COHORT_COLORS.join(', ')}` })
       .default('white'),
     purposeOfUse: z.enum(['treatment', 'operations']).default('treatment'),
-    settings: cohortSettingsSchema.prefault({}),
+    settings: newCohortSettingsSchema.prefault({}),
   })
   .meta({ id: 'CreateCohort' });
 export type CreateCohortBody = z.output<typeof createCohortBodySchema>;
@@ -95,7 +100,7 @@ export const updateCohortBodySchema = z
     description: z.string().trim().max(2000),
     color: z.enum(COHORT_COLORS, { error: `color must be one of ${COHORT_COLORS.join(', ')}` }),
     purposeOfUse: z.enum(['treatment', 'operations']),
-    settings: z.object({ monitoring: monitoringChangeSchema.optional() }),
+    settings: strictMembers({ monitoring: monitoringChangeSchema.optional() }),
     eTag: z.string().max(ETAG_LENGTH_MAX),
   })
   .partial()

@@ -33,6 +33,8 @@ export interface Endpoint {
   query?: z.ZodType;
   headers?: z.ZodType;
   body?: z.ZodType;
+  /** Whether accounts of the dialect "published" may send members that the body's schema refuses; they are ignored. */
+  ignoresUnknownWhenPublished?: boolean;
   /** Media type of success responses; default `application/json`. */
   mediaType?: string;
   /** Schema of the response body by success status; `null` for a response without a body. */

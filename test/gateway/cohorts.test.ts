@@ -98,9 +98,22 @@ describe('a cohort', () => {
       { settings: { monitoring: { hie: { frequency: 'daily' } } } },
       /^settings\.monitoring\.hie\.frequency: /,
     ],
+    [
+      { settings: { monitoring: { adt: { enable: true } } } },
+      'settings.monitoring.adt: unknown member enable; did you mean enabled?',
+    ],
+    [{ settings: { adt: { enabled: true } } }, 'settings: unknown member adt; did you mean monitoring.adt?'],
+    [{ settings: { colour: 'red' } }, 'settings: unknown member colour; the members are monitoring'],
   ])('does not take %o', async (change, detail) => {
     const { id } = await addCohort();
     await expectError(account.call('PATCH', `cohort/${id}`, change), 400, detail);
+    if ('settings' in change)
+      await expectError(account.call('POST', 'cohort', { name: 'New', ...change }), 400, detail);
+  });
+
+  test('takes its own answer back as an update', async () => {
+    const cohort = await addCohort({ settings: { monitoring: { adt: { enabled: true } } } });
+    expect((await account.call('PUT', `cohort/${cohort.id}`, cohort)).statusCode).toBe(200);
   });
 
   test('takes no name that another one has, except one of another account', async () => {

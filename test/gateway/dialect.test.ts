@@ -101,3 +101,16 @@ describe.each<[Dialect, { first: unknown; last: unknown }]>([
     }
   });
 });
+
+test('ignores settings of a cohort that only published clients send', async () => {
+  const account = await gateway.addAccount({ dialect: 'published' });
+  const settings = { theme: 'dark', monitoring: { adt: { enabled: true, enable: true }, imaging: {} } };
+  const created = await account.call('POST', 'cohort', { name: 'Published', settings });
+  expect(created.json().settings.monitoring.adt).toEqual({ enabled: true });
+  const { id } = created.json();
+  const off = { settings: { theme: 'light', monitoring: { adt: { enabled: false } } } };
+  const changed = await account.call('PATCH', `cohort/${id}`, off);
+  expect([changed.statusCode, changed.json().settings.monitoring.adt]).toEqual([200, { enabled: false }]);
+  const nonsense = await account.call('POST', 'cohort', { name: 'Other', settings: 'dark' });
+  expect(nonsense.statusCode).toBe(400);
+});

@@ -15,6 +15,7 @@ import type {
   TransactionHandler,
 } from './operation.ts';
 import { callerOf } from './plugins/auth.ts';
+import { dropUnknownMembers } from './unknown-members.ts';
 import { createReadAudit, runAction, runAuditedRead, runWrite, type WriteDeps } from './write.ts';
 
 declare module 'fastify' {
@@ -64,13 +65,14 @@ export function createOperations(app: FastifyInstance, deps: OperationsDeps): Op
     run: (request: FastifyRequest) => Promise<AnyResponse>,
     { method, path, operationId }: { method?: HttpMethod; path?: string; operationId?: string } = {},
   ) => {
-    const { body }: Endpoint = endpoints[name];
+    const { body, ignoresUnknownWhenPublished }: Endpoint = endpoints[name];
     const route: RouteOptions = {
       method: method ?? endpoints[name].method,
       url: path ?? endpoints[name].path,
       schema: schemaOf(name, operationId ?? name),
       config: { operation: name },
       bodyLimit: BODY_BYTES_MAX,
+      ...(body !== undefined && ignoresUnknownWhenPublished && { preValidation: dropUnknownMembers(body) }),
       handler: async (request, reply) => {
         const response = await run(request);
         reply.code(response.status).headers(response.headers ?? {});

@@ -1,0 +1,49 @@
+import { distance } from 'fastest-levenshtein';
+import { z } from 'zod';
+
+const NAMES_MAX = 5;
+const NAME_LENGTH_MAX = 60;
+
+/**
+ * An object schema that refuses unknown members. Its message suggests the member that was probably meant: a misspelt one
+ * (`enable` → `enabled`), or one that belongs deeper (`adt` → `monitoring.adt`).
+ */
+export function strictMembers<S extends z.core.$ZodShape>(shape: S): z.ZodObject<S> {
+  const paths = memberPaths(shape);
+  const schema = z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? issue.keys
+            .slice(0, NAMES_MAX)
+            .map((key) => describeUnknown(key.slice(0, NAME_LENGTH_MAX), paths))
+            .join('; ')
+        : undefined,
+  });
+  // Only the handling of unknown members differs; the types of both are the same.
+  return schema as unknown as z.ZodObject<S>;
+}
+
+function describeUnknown(name: string, paths: readonly string[]): string {
+  const editsTo = (path: string) => distance(name.toLowerCase(), nameOf(path).toLowerCase());
+  const nearest = paths.reduce((best, path) => (editsTo(path) < editsTo(best) ? path : best));
+  if (editsTo(nearest) <= Math.max(1, Math.floor(name.length / 3)))
+    return `unknown member ${name}; did you mean ${nearest}?`;
+  return `unknown member ${name}; the members are ${paths.filter((path) => !path.includes('.')).join(', ')}`;
+}
+
+const nameOf = (path: string): string => path.slice(path.lastIndexOf('.') + 1);
+
+/** The members of a shape and of the objects in it, the outer ones first: `monitoring`, `monitoring.adt`. */
+function memberPaths(shape: z.core.$ZodShape): string[] {
+  const inner = Object.entries(shape).flatMap(([name, schema]) => {
+    const below = unwrap(schema);
+    return below instanceof z.ZodObject ? memberPaths(below.shape).map((path) => `${name}.${path}`) : [];
+  });
+  return [...Object.keys(shape), ...inner];
+}
+
+function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
+  return schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional || schema instanceof z.ZodDefault
+    ? unwrap(schema.unwrap() as z.core.$ZodType)
+    : schema;
+}
