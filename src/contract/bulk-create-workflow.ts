@@ -44,7 +44,7 @@ export interface QuerySweepInput {
   pace?: Partial<SweepPace>;
 }
 
-/** Page and window sizes of a sweep; the defaults are `DEFAULT_SWEEP_PACE`. */
+/** Page and window sizes of a sweep; `DEFAULT_SWEEP_PACE` is written into each new input. */
 export interface SweepPace {
   /** Maximum number of patients whose queries are started in one transaction. */
   pageSize: number;

@@ -29,7 +29,7 @@ export interface FileRef {
   contentType: string;
 }
 
-/** Polling intervals and deadline of the orchestration; the defaults are `DEFAULT_BULK_TIMING`. */
+/** Polling intervals and deadline of the orchestration; `DEFAULT_BULK_TIMING` is written into each new input. */
 export interface BulkOnboardingTiming {
   /** Delay before the first poll for the request's status if no webhook arrives; doubles with each poll. */
   pollFirstMs: number;

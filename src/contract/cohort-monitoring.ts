@@ -24,12 +24,17 @@ export interface CohortMonitoringInput {
   pace?: Partial<MonitoringPace>;
 }
 
-/** Page size and request rate of a run; the defaults are `DEFAULT_MONITORING_PACE`. */
+/** Page size and request rate of a run; `DEFAULT_MONITORING_PACE` is written into each Schedule. */
 export interface MonitoringPace {
   /** Patients per page of E9; at most 100. */
   pageSize: number;
   /** Maximum number of HTTP requests per minute, of all kinds. The account's own request limit applies as well. */
   requestsPerMinute: number;
+  /**
+   * The share of the account's request limit that monitoring uses once the exchange has reported that limit; the rest is
+   * for the account's other calls. An input with `requestsPerMinute` but without this keeps to `requestsPerMinute`.
+   */
+  shareOfRequests: number;
   /** Number of pages after which the workflow continues as new. */
   pagesPerRun: number;
 }
@@ -37,6 +42,7 @@ export interface MonitoringPace {
 export const DEFAULT_MONITORING_PACE: MonitoringPace = {
   pageSize: 100,
   requestsPerMinute: 400,
+  shareOfRequests: 1 / 3,
   pagesPerRun: 200,
 };
 

@@ -5,7 +5,24 @@ export interface DischargeFollowUpInput {
   notificationId: string;
   /** ISO 8601. The rounds are scheduled from this time, however late the workflow starts. */
   startedAt: string;
+  /** Absent in runs that started before inputs stated it. */
+  plan?: FollowUpPlan;
 }
+
+/** When the source is queried again, in milliseconds since the discharge became known. */
+export interface FollowUpPlan {
+  roundsMs: readonly number[];
+  /** How long to wait for the query of the last round: longer than all attempts of an hie source together. */
+  lastQueryMs: number;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Written into the input of each new follow-up, so that a change applies to new ones only. */
+export const FOLLOW_UP_PLAN: FollowUpPlan = {
+  roundsMs: [HOUR_MS / 12, HOUR_MS / 2, 4 * HOUR_MS, 24 * HOUR_MS, 48 * HOUR_MS, 96 * HOUR_MS],
+  lastQueryMs: 7 * 24 * HOUR_MS,
+};
 
 /** Names of the signals, queries and updates of `dischargeFollowUp`. */
 export const DISCHARGE_FOLLOW_UP_MESSAGES = {

@@ -2,7 +2,12 @@
 export interface MessageTransmissionInput {
   accountId: string;
   messageId: string;
+  /** How long to wait for the network's receipt. Absent in runs that started before inputs stated it. */
+  receiptWithinMs?: number;
 }
+
+/** Written into the input of each new transmission, so that a change applies to new ones only. */
+export const RECEIPT_WITHIN_MS = 3 * 24 * 3_600_000;
 
 export const MESSAGE_TRANSMISSION_MESSAGES = {
   /** Query: `MessageTransmissionProgress`. */

@@ -31,7 +31,7 @@ export const API_KEY_ACCESS: ExchangeAccess = { credentialRef: 'api-key' };
 
 export type OnboardedPatient = Omit<CreatePatientInput, 'networkQuery' | 'cohorts'>;
 
-/** Polling intervals and deadline of the orchestration; the defaults are `DEFAULT_ONBOARDING_TIMING`. */
+/** Polling intervals and deadline of the orchestration; `DEFAULT_ONBOARDING_TIMING` is written into each new input. */
 export interface OnboardingTiming {
   /** Delay before the first poll for the query's status if no webhook arrives; doubles with each poll. */
   pollFirstMs: number;

@@ -13,6 +13,7 @@ import { loadHistories } from './histories.ts';
 
 const histories = await loadHistories();
 const BROKEN = fileURLToPath(new URL('./broken-workflows.ts', import.meta.url));
+const CHANGED_CONSTANTS = fileURLToPath(new URL('./changed-constants.ts', import.meta.url));
 
 /** The failure of each history under this bundle, by its run id; undefined where it replays. */
 async function replay(bundle: { code: string }): Promise<Map<string, Error | undefined>> {
@@ -26,10 +27,12 @@ async function replay(bundle: { code: string }): Promise<Map<string, Error | und
 describe('recorded runs', () => {
   let today: Map<string, Error | undefined>;
   let broken: Map<string, Error | undefined>;
+  let changed: Map<string, Error | undefined>;
   beforeAll(async () => {
     installTemporalRuntime(createLogger('replay', 'silent'));
     today = await replay(await workflowBundle());
     broken = await replay(await loadWorkflowBundle(BROKEN));
+    changed = await replay(await loadWorkflowBundle(CHANGED_CONSTANTS));
   });
 
   test.each(Object.values(WORKFLOW_TYPES))('there is one of %s', (workflowType) => {
@@ -39,6 +42,11 @@ describe('recorded runs', () => {
   test.each(histories)('$name goes on under the code of today', ({ runId }) => {
     expect([...today.keys()]).toContain(runId);
     expect(today.get(runId)).toBeUndefined();
+  });
+
+  test.each(histories)('$name goes on after every default has been changed', ({ runId }) => {
+    expect([...changed.keys()]).toContain(runId);
+    expect(changed.get(runId)).toBeUndefined();
   });
 
   test.each(histories)('$name is refused by a workflow with one step more', ({ runId }) => {

@@ -3,6 +3,7 @@ import {
   MESSAGE_END_REASONS,
   MESSAGE_TRANSMISSION_MESSAGES,
   type MessageTransmissionInput,
+  RECEIPT_WITHIN_MS,
 } from '../../contract/messages-workflow.ts';
 import { messageTransmissionWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { Logger } from '../../lib/logger.ts';
@@ -34,7 +35,7 @@ export function createMessageLauncher(deps: {
   const background = createBackground(deps.logger);
 
   async function start(accountId: string, messageId: string): Promise<void> {
-    const input: MessageTransmissionInput = { accountId, messageId };
+    const input: MessageTransmissionInput = { accountId, messageId, receiptWithinMs: RECEIPT_WITHIN_MS };
     const state = await startOnce(temporal, {
       type: WORKFLOW_TYPES.messageTransmission,
       id: messageTransmissionWorkflowId(messageId),

@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import type { NetworkQueryInput } from '../../contract/network-query-workflow.ts';
+import { type NetworkQueryInput, SOURCE_STEERING } from '../../contract/network-query-workflow.ts';
 import { networkQueryWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
@@ -21,7 +21,7 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
 
   async function start(accountId: string, requestId: string, run: number): Promise<'open' | 'closed'> {
     const { origin, sources } = await deps.store.asAccount(accountId, (tx) => readRun(tx, requestId, run));
-    const input: NetworkQueryInput = { accountId, requestId, run, sources };
+    const input: NetworkQueryInput = { accountId, requestId, run, sources, steering: SOURCE_STEERING };
     const names = sources.map(({ source }) => source);
     const state = await startOnce(deps.temporal, {
       type: WORKFLOW_TYPES.networkQuery,

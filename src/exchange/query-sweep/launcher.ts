@@ -1,5 +1,9 @@
 import type { Client } from '@temporalio/client';
-import { QUERY_SWEEP_DETAILS, type QuerySweepInput } from '../../contract/bulk-create-workflow.ts';
+import {
+  DEFAULT_SWEEP_PACE,
+  QUERY_SWEEP_DETAILS,
+  type QuerySweepInput,
+} from '../../contract/bulk-create-workflow.ts';
 import { PRIORITY, querySweepWorkflowId, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { Store } from '../platform/database/database.ts';
 import type { Recovery } from '../platform/recovery/recovery.ts';
@@ -15,7 +19,7 @@ export async function launchSweep(
   accountId: string,
   requestId: string,
 ): Promise<void> {
-  const input: QuerySweepInput = { accountId, requestId };
+  const input: QuerySweepInput = { accountId, requestId, pace: DEFAULT_SWEEP_PACE };
   await startOnce(deps.temporal, {
     type: WORKFLOW_TYPES.querySweep,
     id: querySweepWorkflowId(requestId),

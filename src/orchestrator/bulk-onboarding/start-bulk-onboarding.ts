@@ -1,5 +1,9 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, type WorkflowHandle } from '@temporalio/client';
-import type { BulkOnboardingInput, BulkOnboardingSummary } from '../../contract/bulk-onboarding.ts';
+import {
+  type BulkOnboardingInput,
+  type BulkOnboardingSummary,
+  DEFAULT_BULK_TIMING,
+} from '../../contract/bulk-onboarding.ts';
 import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
 import { bulkOnboardingWorkflowId, PRIORITY, TASK_QUEUES, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import { opaqueId } from '../../temporal/opaque-id.ts';
@@ -37,7 +41,11 @@ export async function startBulkOnboarding(
   { exchange, idHmacKey }: { exchange: ExchangeAccess; idHmacKey: string },
 ): Promise<StartedBulkOnboarding> {
   const workflowId = bulkOnboardingWorkflowId(bulkJobKey(jobId, exchange, idHmacKey));
-  const input: BulkOnboardingInput = { ...rest, exchange };
+  const input: BulkOnboardingInput = {
+    ...rest,
+    exchange,
+    timing: { ...DEFAULT_BULK_TIMING, ...rest.timing },
+  };
   const handle = client.workflow.getHandle(workflowId) as BulkOnboardingHandle;
   const memo: JobMemo = { fileSha256: input.file.sha256, dryRun: input.dryRun };
   try {

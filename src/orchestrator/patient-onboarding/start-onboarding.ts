@@ -1,5 +1,6 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, type WorkflowHandle } from '@temporalio/client';
 import {
+  DEFAULT_ONBOARDING_TIMING,
   type ExchangeAccess,
   PATIENT_ONBOARDING_MESSAGES,
   type PatientOnboardingInput,
@@ -92,7 +93,7 @@ function startOptions(
     sources,
     ias,
     metadata,
-    timing,
+    timing: { ...DEFAULT_ONBOARDING_TIMING, ...timing },
   };
   return {
     taskQueue: TASK_QUEUES.orchestrator,

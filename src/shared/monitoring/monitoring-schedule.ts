@@ -1,9 +1,10 @@
 import { type CalendarSpec, ScheduleOverlapPolicy, type ScheduleSpec } from '@temporalio/client';
 import type { Priority } from '@temporalio/common';
-import type {
-  CohortMonitoringInput,
-  MonitoringFrequency,
-  MonitoringKind,
+import {
+  type CohortMonitoringInput,
+  DEFAULT_MONITORING_PACE,
+  type MonitoringFrequency,
+  type MonitoringKind,
 } from '../../contract/cohort-monitoring.ts';
 import { backgroundLimit } from '../../contract/query-limits.ts';
 import {
@@ -36,7 +37,7 @@ export interface MonitoringPlan {
 }
 
 /** Increase it when the same plan should lead to a different Schedule: all existing ones are then updated. */
-export const SCHEDULE_RULES = 1;
+export const SCHEDULE_RULES = 2;
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -53,6 +54,7 @@ export function monitoringSchedule(plan: MonitoringPlan) {
     kind,
     frequency,
     queriesPerMinute: backgroundLimit(plan.networkQueriesPerMinute),
+    pace: DEFAULT_MONITORING_PACE,
   };
   const priority: Priority = {
     priorityKey: PRIORITY.monitoring,

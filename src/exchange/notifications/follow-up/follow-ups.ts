@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import {
   DISCHARGE_FOLLOW_UP_MESSAGES,
   type DischargeFollowUpInput,
+  FOLLOW_UP_PLAN,
 } from '../../../contract/discharge-follow-up-workflow.ts';
 import { dischargeFollowUpWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
 import type { Logger } from '../../../lib/logger.ts';
@@ -36,7 +37,12 @@ export function createFollowUps(deps: { store: Store; temporal: Client; logger: 
     const startedAt = await store.asAccount(accountId, (tx) => readFollowUpStart(tx, notificationId));
     // It ended, or was deleted with its patient, before its workflow was started.
     if (startedAt === undefined) return;
-    const input: DischargeFollowUpInput = { accountId, notificationId, startedAt: startedAt.toISOString() };
+    const input: DischargeFollowUpInput = {
+      accountId,
+      notificationId,
+      startedAt: startedAt.toISOString(),
+      plan: FOLLOW_UP_PLAN,
+    };
     const state = await startOnce(temporal, {
       type: WORKFLOW_TYPES.dischargeFollowUp,
       id: dischargeFollowUpWorkflowId(notificationId),

@@ -14,6 +14,7 @@ import {
 import {
   type BulkCreateProgress,
   type BulkPatientCreateInput,
+  DEFAULT_SWEEP_PACE,
   BULK_CREATE_MESSAGES as MESSAGES,
   QUERY_SWEEP_DETAILS,
   type QuerySweepInput,
@@ -70,7 +71,7 @@ export async function bulkPatientCreate(input: BulkPatientCreateInput): Promise<
  * is being cancelled, because the patients exist by now. `reconcile` may have started it already; that is fine.
  */
 async function startSweep({ accountId, requestId }: BulkPatientCreateInput): Promise<void> {
-  const input: QuerySweepInput = { accountId, requestId };
+  const input: QuerySweepInput = { accountId, requestId, pace: DEFAULT_SWEEP_PACE };
   await CancellationScope.nonCancellable(() =>
     startChild(WORKFLOW_TYPES.querySweep, {
       workflowId: querySweepWorkflowId(requestId),

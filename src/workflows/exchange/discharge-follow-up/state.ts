@@ -2,21 +2,14 @@ import { setCurrentDetails } from '@temporalio/workflow';
 import type {
   DischargeFollowUpInput,
   DischargeFollowUpProgress,
+  FollowUpPlan,
   FollowUpStep,
 } from '../../../contract/discharge-follow-up-workflow.ts';
 import { backOff } from '../../shared/pacing.ts';
+import { UNSTATED } from '../../shared/unstated.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-
-/** When the source is queried again, in milliseconds since the discharge became known. */
-export const ROUNDS_MS: readonly number[] = [
-  ...[5 * MINUTE, 30 * MINUTE, 4 * HOUR],
-  ...[1 * DAY, 2 * DAY, 4 * DAY],
-];
-/** How long to wait for the query of the last round: longer than all attempts of an hie source together. */
-const LAST_QUERY_MS = 7 * DAY;
 
 /** The wait before check number `checks` (from 0) of a running query: 1, 2, 4 … minutes, at most 2 hours. */
 export const checkDelayMs = (checks: number): number => backOff(checks, MINUTE, 2 * HOUR);
@@ -25,19 +18,25 @@ export const checkDelayMs = (checks: number): number => backOff(checks, MINUTE, 
 export class FollowUpState {
   readonly #notificationId: string;
   readonly #startedAtMs: number;
+  readonly #plan: FollowUpPlan;
   #progress: Omit<DischargeFollowUpProgress, 'notificationId' | 'rounds'> = { state: 'waiting', round: 0 };
   #woken = false;
   #cancelReason: string | undefined;
 
-  constructor({ notificationId, startedAt }: DischargeFollowUpInput) {
+  constructor({ notificationId, startedAt, plan = UNSTATED.followUp }: DischargeFollowUpInput) {
     this.#notificationId = notificationId;
     this.#startedAtMs = Date.parse(startedAt);
+    this.#plan = plan;
   }
 
   /** @param round from 0; for the number of rounds, returns when to stop waiting for the last query */
   roundAtMs(round: number): number {
-    const last = ROUNDS_MS.at(-1) ?? 0;
-    return this.#startedAtMs + (ROUNDS_MS[round] ?? last + LAST_QUERY_MS);
+    const { roundsMs, lastQueryMs } = this.#plan;
+    return this.#startedAtMs + (roundsMs[round] ?? (roundsMs.at(-1) ?? 0) + lastQueryMs);
+  }
+
+  get rounds(): number {
+    return this.#plan.roundsMs.length;
   }
 
   get hasEnded(): boolean {
@@ -83,13 +82,13 @@ export class FollowUpState {
   }
 
   snapshot(): DischargeFollowUpProgress {
-    return { notificationId: this.#notificationId, rounds: ROUNDS_MS.length, ...this.#progress };
+    return { notificationId: this.#notificationId, rounds: this.rounds, ...this.#progress };
   }
 
   #change(change: Partial<DischargeFollowUpProgress>): void {
     this.#progress = { ...this.#progress, ...change };
     const { state, round, nextRoundAt, reason } = this.#progress;
-    const facts = [`- **${state}**, ${round} of ${ROUNDS_MS.length} rounds started`];
+    const facts = [`- **${state}**, ${round} of ${this.rounds} rounds started`];
     if (nextRoundAt !== undefined) facts.push(`- next query of the hie source: ${nextRoundAt}`);
     if (reason !== undefined) facts.push(`- ${reason}`);
     setCurrentDetails(facts.join('\n'));

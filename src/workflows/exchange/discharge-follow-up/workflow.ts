@@ -17,7 +17,7 @@ import {
   DISCHARGE_FOLLOW_UP_MESSAGES as MESSAGES,
 } from '../../../contract/discharge-follow-up-workflow.ts';
 import { rejected } from '../../shared/rejected.ts';
-import { checkDelayMs, FollowUpState, ROUNDS_MS } from './state.ts';
+import { checkDelayMs, FollowUpState } from './state.ts';
 
 const activities = (summary: string) =>
   proxyActivities<FollowUpActivities>({
@@ -71,7 +71,8 @@ export async function dischargeFollowUp(input: DischargeFollowUpInput): Promise<
       if (state.hasEnded) return false;
       const waitMs = atMs - Date.now();
       if (waitMs <= 0) return true;
-      await condition(() => state.isInterrupted, waitMs, { summary });
+      // The timer decides, not another look at the clock: the wait may be computed differently at a replay.
+      if (!(await condition(() => state.isInterrupted, waitMs, { summary }))) return true;
     }
   }
 
@@ -89,9 +90,9 @@ export async function dischargeFollowUp(input: DischargeFollowUpInput): Promise<
   }
 
   async function run(): Promise<void> {
-    for (const round of ROUNDS_MS.keys()) {
+    for (let round = 0; round < state.rounds; round++) {
       state.waitFor(round);
-      if (!(await waitUntil(state.roundAtMs(round), `wait for round ${round + 1} of ${ROUNDS_MS.length}`)))
+      if (!(await waitUntil(state.roundAtMs(round), `wait for round ${round + 1} of ${state.rounds}`)))
         return;
       const step = await activities(`Round ${round + 1}: query the hie source`).askAfterDischarge({
         accountId,

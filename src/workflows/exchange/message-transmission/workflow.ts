@@ -20,6 +20,7 @@ import {
 } from '../../../contract/messages-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { backOff } from '../../shared/pacing.ts';
+import { UNSTATED } from '../../shared/unstated.ts';
 
 const { transmitMessage } = proxyActivities<Pick<MessageActivities, 'transmitMessage'>>({
   startToCloseTimeout: '2 minutes',
@@ -41,7 +42,6 @@ const { failTransmission } = proxyActivities<Pick<MessageActivities, 'failTransm
   summary: 'End the message as failed',
 });
 
-const RECEIPT_WITHIN_MS = 3 * 24 * 3_600_000;
 const CHECK_FIRST_MS = 60_000;
 const CHECK_MAX_MS = 3_600_000;
 
@@ -69,7 +69,7 @@ export async function messageTransmission(
 
   async function untilEnded(): Promise<TransmissionStep> {
     let step = await transmitMessage(input);
-    const deadlineAt = Date.now() + RECEIPT_WITHIN_MS;
+    const deadlineAt = Date.now() + (input.receiptWithinMs ?? UNSTATED.receiptWithinMs);
     for (let checks = 0; step.state === 'waiting'; checks++) {
       show(step, 'Handed to the transport partner; waiting for the receipt');
       const waitMs = backOff(checks, CHECK_FIRST_MS, CHECK_MAX_MS);

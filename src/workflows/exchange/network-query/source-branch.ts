@@ -16,7 +16,7 @@ import type { NetworkQueryInput } from '../../../contract/network-query-workflow
 import type { SourceType } from '../../../contract/primitives.ts';
 import { recordActivities, sourceActivities } from './activities.ts';
 import type { QueryProgress } from './progress.ts';
-import { pollDelayMs, SOURCE_POLICIES } from './source-policy.ts';
+import { pollDelayMs, SOURCE_POLICIES, steeringOf } from './source-policy.ts';
 
 type AttemptOutcome =
   | { kind: 'completed'; resources: number; note?: string }
@@ -34,7 +34,7 @@ export async function runSource(
   firstAttempt: number,
   cancelReason: () => string,
 ): Promise<void> {
-  const backOffs = SOURCE_POLICIES[source].nextAttemptAfterMs;
+  const { deadlineMs, nextAttemptAfterMs: backOffs } = steeringOf(input, source);
   for (let attempt = firstAttempt; ; attempt++) {
     progress.begin(source, attempt);
     const step: SourceStepInput = {
@@ -44,7 +44,7 @@ export async function runSource(
       source,
       attempt,
     };
-    const outcome = await runAttempt(step, progress).catch((error: unknown) =>
+    const outcome = await runAttempt(step, progress, deadlineMs).catch((error: unknown) =>
       toOutcome(error, cancelReason),
     );
     if (outcome.kind === 'completed') {
@@ -72,18 +72,22 @@ export async function runSource(
   }
 }
 
-async function runAttempt(step: SourceStepInput, progress: QueryProgress): Promise<AttemptOutcome> {
+async function runAttempt(
+  step: SourceStepInput,
+  progress: QueryProgress,
+  deadlineMs: number,
+): Promise<AttemptOutcome> {
   const { source, attempt } = step;
   const policy = SOURCE_POLICIES[source];
-  const deadlineAt = Date.now() + policy.deadlineMs;
+  const deadlineAt = Date.now() + deadlineMs;
   const summary = `${source}, attempt ${attempt}`;
 
-  let answer: SourceStep = await sourceActivities(source, policy.deadlineMs, summary).askSource(step);
+  let answer: SourceStep = await sourceActivities(source, deadlineMs, summary).askSource(step);
   for (let polls = 0; answer.state === 'waiting'; polls++) {
     progress.change(source, { state: 'waiting' });
     const waitMs = pollDelayMs(policy, polls, answer.retryAfterMs);
     const called = await callbackWithin(step, progress, Math.min(waitMs, deadlineAt - Date.now()));
-    if (!called && Date.now() >= deadlineAt) return noAnswerWithin(policy.deadlineMs);
+    if (!called && Date.now() >= deadlineAt) return noAnswerWithin(deadlineMs);
     progress.change(source, { state: 'collecting' });
     answer = await sourceActivities(source, Math.max(deadlineAt - Date.now(), 60_000), summary).collectSource(
       step,

@@ -1,17 +1,18 @@
 import type { Duration, RetryPolicy } from '@temporalio/common';
+import type { NetworkQueryInput, SourceSteering } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
+import { UNSTATED } from '../../shared/unstated.ts';
 
-/** Deadlines, retries and polling for one kind of source. */
+/**
+ * Retries and polling for one kind of source. These values may change while queries run, because they only set how long a
+ * step takes. What decides which step comes next (deadlines, number of attempts) is in the input: `steeringOf`.
+ */
 export interface SourcePolicy {
   /** One execution of an activity: the request and, when data is available at once, its collection. */
   startToClose: Duration;
-  /** A source that has not answered an attempt after this long ends as failed. */
-  deadlineMs: number;
   heartbeatTimeout: Duration;
   /** Retries of one call, within an attempt. */
   retry: RetryPolicy;
-  /** Waits before further attempts, for a source that accepted the request and then failed. */
-  nextAttemptAfterMs: readonly number[];
   /** First wait for a callback before the source is polled; each further wait is 1.5 times as long. */
   pollFirstMs: number;
   pollMaxMs: number;
@@ -20,7 +21,6 @@ export interface SourcePolicy {
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 
 /**
  * For a source that does not answer, the activity itself gives up after SOURCE_CALLS_MAX calls. Failures on our side (the
@@ -33,36 +33,32 @@ const callRetry: RetryPolicy = {
   maximumAttempts: 30,
 };
 
-/** National networks answer within minutes to days, pharmacies at once, labs within a week. */
 export const SOURCE_POLICIES: Record<SourceType, SourcePolicy> = {
   hie: {
     startToClose: '30 minutes',
-    deadlineMs: 2 * DAY,
     heartbeatTimeout: '30 seconds',
     retry: callRetry,
-    nextAttemptAfterMs: [5 * SECOND, 5 * MINUTE],
     pollFirstMs: 30 * SECOND,
     pollMaxMs: 30 * MINUTE,
   },
   pharmacy: {
     startToClose: '10 minutes',
-    deadlineMs: 6 * HOUR,
     heartbeatTimeout: '30 seconds',
     retry: callRetry,
-    nextAttemptAfterMs: [5 * SECOND, 5 * MINUTE],
     pollFirstMs: 30 * SECOND,
     pollMaxMs: 15 * MINUTE,
   },
   lab: {
     startToClose: '10 minutes',
-    deadlineMs: 7 * DAY,
     heartbeatTimeout: '30 seconds',
     retry: callRetry,
-    nextAttemptAfterMs: [5 * SECOND, 5 * MINUTE],
     pollFirstMs: 30 * SECOND,
     pollMaxMs: 1 * HOUR,
   },
 };
+
+export const steeringOf = ({ steering }: NetworkQueryInput, source: SourceType): SourceSteering =>
+  (steering ?? UNSTATED.sources)[source];
 
 /**
  * How long to wait for a callback before polling, in milliseconds. Starts with the source's Retry-After, or else with the

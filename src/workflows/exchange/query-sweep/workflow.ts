@@ -11,7 +11,6 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import {
-  DEFAULT_SWEEP_PACE,
   QUERY_SWEEP_MESSAGES as MESSAGES,
   type QuerySweepInput,
   type QuerySweepProgress,
@@ -19,6 +18,7 @@ import {
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { Gate } from '../../shared/gate.ts';
 import { rejected } from '../../shared/rejected.ts';
+import { UNSTATED } from '../../shared/unstated.ts';
 import { workInPages } from '../../shared/work-in-pages.ts';
 import { Sweep } from './sweep.ts';
 
@@ -34,7 +34,7 @@ export async function querySweep(
   input: QuerySweepInput,
   carried?: QuerySweepProgress,
 ): Promise<QuerySweepProgress> {
-  const pace = { ...DEFAULT_SWEEP_PACE, ...input.pace };
+  const pace = { ...UNSTATED.sweep, ...input.pace };
   const gate = new Gate(carried?.state === 'paused');
   const sweep = new Sweep(input, pace, gate, carried);
 

@@ -29,8 +29,6 @@ export interface MonitoringState {
   requestLimit?: number;
 }
 
-/** The share of an account's request limit that monitoring uses; it leaves the rest to the account's other calls. */
-const SHARE_OF_REQUESTS = 1 / 3;
 const COHORT_GONE = 'The cohort was deleted during this run; its remaining patients were not queried';
 const CANNOT_LIST =
   'This exchange cannot list queries, so a patient in several cohorts is queried once for each of them';
@@ -112,9 +110,10 @@ export class Monitoring {
 
   get #requestsPerMinute(): number {
     const { requestLimit } = this.state;
-    if (this.input.pace?.requestsPerMinute !== undefined || requestLimit === undefined)
-      return this.pace.requestsPerMinute;
-    return Math.max(1, requestLimit * SHARE_OF_REQUESTS);
+    const { requestsPerMinute: fixed, shareOfRequests: share } = this.input.pace ?? {};
+    const isFixed = fixed !== undefined && share === undefined;
+    if (isFixed || requestLimit === undefined) return this.pace.requestsPerMinute;
+    return Math.max(1, requestLimit * this.pace.shareOfRequests);
   }
 
   #add(page: MonitoredPage): void {

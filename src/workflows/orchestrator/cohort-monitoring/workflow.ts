@@ -12,11 +12,11 @@ import {
 import {
   type CohortMonitoringInput,
   type CohortMonitoringStatus,
-  DEFAULT_MONITORING_PACE,
   COHORT_MONITORING_MESSAGES as MESSAGES,
 } from '../../../contract/cohort-monitoring.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { Gate } from '../../shared/gate.ts';
+import { UNSTATED } from '../../shared/unstated.ts';
 import { workInPages } from '../../shared/work-in-pages.ts';
 import { nominalTime } from './due-at.ts';
 import { Monitoring, type MonitoringState } from './monitoring.ts';
@@ -33,7 +33,7 @@ export async function cohortMonitoring(
   input: CohortMonitoringInput,
   carried?: MonitoringState,
 ): Promise<CohortMonitoringStatus> {
-  const pace = { ...DEFAULT_MONITORING_PACE, ...input.pace };
+  const pace = { ...UNSTATED.monitoring, ...input.pace };
   const gate = new Gate(carried?.status.state === 'paused');
   const monitoring = new Monitoring(input, pace, gate, carried ?? nominalTime(input));
 

@@ -1,9 +1,7 @@
 import { condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
-import {
-  DEFAULT_ONBOARDING_TIMING,
-  type PatientOnboardingInput,
-} from '../../../contract/patient-onboarding.ts';
+import type { PatientOnboardingInput } from '../../../contract/patient-onboarding.ts';
 import { callFailure } from '../../shared/call-failure.ts';
+import { UNSTATED } from '../../shared/unstated.ts';
 import type { Onboarding } from './onboarding.ts';
 import type { IdentityPage } from './onboarding-state.ts';
 import type { patientOnboarding } from './workflow.ts';
@@ -46,7 +44,7 @@ export async function awaitPerson(
 
   const { state } = onboarding;
   const identity = onboarding.identity();
-  const { pollFirstMs, pollMaxMs } = { ...DEFAULT_ONBOARDING_TIMING, ...input.timing };
+  const { pollFirstMs, pollMaxMs } = { ...UNSTATED.onboarding, ...input.timing };
   let pauseMs = pollFirstMs;
   for (let unknown = 0; ; ) {
     const untilMs = unknown < UNKNOWN_MAX ? Math.min(pauseMs, leftMs()) : leftMs();

@@ -1,11 +1,11 @@
-import {
-  DEFAULT_ONBOARDING_TIMING,
-  type NetworkQuerySignal,
-  type OnboardingTiming,
-  type PatientOnboardingInput,
+import type {
+  NetworkQuerySignal,
+  OnboardingTiming,
+  PatientOnboardingInput,
 } from '../../../contract/patient-onboarding.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { backOff } from '../../shared/pacing.ts';
+import { UNSTATED } from '../../shared/unstated.ts';
 import {
   type IdentityState,
   isOpen,
@@ -39,7 +39,7 @@ export class Onboarding {
 
   /** `carried` is the state of an earlier run of the same orchestration (continue-as-new). */
   constructor(input: PatientOnboardingInput, nowMs: number, carried?: OnboardingState) {
-    this.#timing = { ...DEFAULT_ONBOARDING_TIMING, ...input.timing };
+    this.#timing = { ...UNSTATED.onboarding, ...input.timing };
     this.state =
       carried ?? newOnboardingState(requestedTypes(input.sources), nowMs + this.#timing.deadlineMs);
   }
