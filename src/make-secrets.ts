@@ -14,13 +14,22 @@ const token = () => randomBytes(32).toString('base64url');
 /** Unused until an operator writes a value into the file. */
 const empty = () => '';
 
+/** The logins are those of deploy/postgres/init.sql. */
+function databaseUrl(login: string, passwordFile: string) {
+  return (earlier: ReadonlyMap<string, string>) =>
+    `postgres://${login}:${earlier.get(passwordFile)}@postgres:5432/exchange`;
+}
+
 /** Generators by file name, in order; a generator may use the values of earlier files. */
 const SECRETS: Readonly<Record<string, (earlier: ReadonlyMap<string, string>) => string>> = {
   'postgres-password': token,
   'temporal-db-password': token,
   'exchange-db-password': token,
-  'database-url': (earlier) =>
-    `postgres://exchange:${earlier.get('exchange-db-password')}@postgres:5432/exchange`,
+  'service-db-password': token,
+  'admin-db-password': token,
+  'owner-database-url': databaseUrl('exchange', 'exchange-db-password'),
+  'database-url': databaseUrl('exchange_service', 'service-db-password'),
+  'admin-database-url': databaseUrl('exchange_operator', 'admin-db-password'),
   'data-keys': () => `k1:${randomBytes(32).toString('base64')}`,
   'id-hmac-key': token,
   'link-signing-key': token,

@@ -1,7 +1,11 @@
+import pg from 'pg';
 import { DEMO_ACCOUNT_ID, type SeededAccount, seedDemoAccount } from '../exchange/accounts/seed.ts';
 import { createStore } from '../exchange/platform/database/database.ts';
 import type { WebhookKeys } from '../exchange/platform/outbox/webhook-key.ts';
 import { findDestination } from '../exchange/webhooks/settings-store.ts';
+
+/** As in deploy/postgres/init.sql. */
+const SERVICE_LOGIN = 'exchange_service';
 
 /**
  * Migrates the schema and seeds the demo account. The account's webhooks go to the stack's own receiver, unless another
@@ -21,6 +25,25 @@ export async function prepareDatabase(
   } finally {
     await store.close();
   }
+}
+
+/**
+ * Creates the login of the stack's gateway and worker, which owns nothing, and returns its address. For the stack's own
+ * server only: the logins of an external one are its administrator's.
+ */
+export async function ensureServiceLogin(databaseUrl: string, password: string): Promise<string> {
+  const login = pg.escapeIdentifier(SERVICE_LOGIN);
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    const { rowCount } = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [SERVICE_LOGIN]);
+    if (rowCount === 0) await client.query(`CREATE ROLE ${login} LOGIN NOINHERIT`);
+    await client.query(`ALTER ROLE ${login} PASSWORD ${pg.escapeLiteral(password)}`);
+    await client.query(`GRANT exchange_app, exchange_system TO ${login}`);
+  } finally {
+    await client.end();
+  }
+  return Object.assign(new URL(databaseUrl), { username: SERVICE_LOGIN, password }).href;
 }
 
 /** Whether this is the stack's own receiver, possibly on the port of an earlier run. */

@@ -7,6 +7,7 @@ import { readJsonFile, writeJsonFile } from './json-file.ts';
 
 /** How each secret is generated. A secret that is added later is generated at the next start. */
 const GENERATORS = {
+  serviceDatabasePassword: token,
   dataKeys: () => `k1:${randomBytes(32).toString('base64')}`,
   idHmacKey: token,
   linkSigningKey: token,

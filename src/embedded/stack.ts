@@ -9,7 +9,7 @@ import { stopLeftOverNodeProcesses } from './pid-files.ts';
 import { stopLeftOverPostgres } from './postgres.ts';
 import { runsAsOtherUser } from './postgres-launcher.ts';
 import { ProcessGroup } from './process-group.ts';
-import { prepareDatabase } from './stack-database.ts';
+import { ensureServiceLogin, prepareDatabase } from './stack-database.ts';
 import {
   type Environment,
   gatewayEnvironment,
@@ -134,7 +134,8 @@ async function startParts(
     logLevel,
     secrets,
     ports,
-    databaseUrl,
+    databaseUrl:
+      outside.databaseUrl ?? (await ensureServiceLogin(databaseUrl, secrets.serviceDatabasePassword)),
     temporal: {
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_NAMESPACE: temporal.namespace,

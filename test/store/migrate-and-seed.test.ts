@@ -49,7 +49,7 @@ describe('migrating', () => {
     await admin.query(`create role ${name} login password 'p'`);
     await admin.query(`create database ${name} owner ${name}`);
     // Roles belong to the whole server, so an administrator has made and granted them.
-    await admin.query(`grant exchange_app, exchange_system to ${name}`);
+    await admin.query(`grant exchange_app, exchange_system, exchange_admin to ${name}`);
     const url = new URL(inject('postgresUrl'));
     [url.pathname, url.username, url.password] = [`/${name}`, name, 'p'];
     const owned = createStore({ databaseUrl: url.href, poolMax: 2 });

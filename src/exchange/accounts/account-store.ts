@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { SystemTx } from '../platform/database/database.ts';
+import { type SystemTx, takeAdminRole } from '../platform/database/database.ts';
 import type { AccountSettings } from './tables.ts';
 
 export type Dialect = 'interface' | 'published';
@@ -24,6 +24,7 @@ export async function insertAccount(
   tx: SystemTx,
   account: { id: string; name: string; dialect?: Dialect; settings: AccountSettings },
 ): Promise<void> {
+  await takeAdminRole(tx);
   await tx.db
     .insertInto('account')
     .values({ ...account, settings: JSON.stringify(account.settings) })
@@ -58,6 +59,7 @@ export async function lockAccount(
   tx: SystemTx,
   accountId: string,
 ): Promise<(Account & { name: string }) | undefined> {
+  await takeAdminRole(tx);
   return tx.db
     .selectFrom('account')
     .select(['id', 'name', 'dialect', 'settings'])
@@ -71,6 +73,7 @@ export async function updateAccount(
   accountId: string,
   { settings, ...account }: { name: string; dialect: Dialect; settings: AccountSettings },
 ): Promise<void> {
+  await takeAdminRole(tx);
   await tx.db
     .updateTable('account')
     .set({ ...account, settings: JSON.stringify(settings) })

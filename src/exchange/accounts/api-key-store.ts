@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Scope } from '../../contract/scope.ts';
-import type { Store, SystemTx } from '../platform/database/database.ts';
+import { type Store, type SystemTx, takeAdminRole } from '../platform/database/database.ts';
 import type { Account } from './account-store.ts';
 
 /** An API key with its account. `keyId` identifies the key in the audit. */
@@ -109,6 +109,7 @@ export async function insertApiKey(
     expiresAt?: Date;
   },
 ): Promise<void> {
+  await takeAdminRole(tx);
   await tx.db
     .insertInto('api_key')
     .values({
@@ -152,6 +153,7 @@ export async function findApiKeys(
 
 /** Revokes a key, effective with the commit. Returns false if the key is unknown or already revoked. */
 export async function revokeApiKey(tx: SystemTx, keyId: string): Promise<boolean> {
+  await takeAdminRole(tx);
   const { numUpdatedRows } = await tx.db
     .updateTable('api_key')
     .set({ revoked_at: sql<Date>`now()` })

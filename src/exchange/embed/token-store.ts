@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { SystemTx } from '../platform/database/database.ts';
+import { type SystemTx, takeAdminRole } from '../platform/database/database.ts';
 
 /** The revoked ones of these embed tokens. */
 export async function findRevokedEmbedTokens(
@@ -22,6 +22,7 @@ export async function revokeEmbedToken(
   tx: SystemTx,
   token: { tokenId: string; accountId: string; expiresAt: Date },
 ): Promise<boolean> {
+  await takeAdminRole(tx);
   await tx.db.deleteFrom('embed_token_revocation').where('expires_at', '<', sql<Date>`now()`).execute();
   const { numInsertedOrUpdatedRows } = await tx.db
     .insertInto('embed_token_revocation')

@@ -62,7 +62,7 @@ describe('npm run secrets', () => {
       await make();
       expect((await readdir(join(folder, 's'))).sort()).toEqual(Object.keys(compose.secrets).sort());
       const [dataKeys, url, password] = await Promise.all(
-        ['data-keys', 'database-url', 'exchange-db-password'].map(read),
+        ['data-keys', 'database-url', 'service-db-password'].map(read),
       );
       expect(parseKeyRing(dataKeys ?? '').primaryKeyId).toBe('k1');
       expect(url).toContain(`:${password}@postgres:5432/`);

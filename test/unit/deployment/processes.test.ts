@@ -16,8 +16,10 @@ describe('the configuration in docker-compose.yml is complete', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'deployment-'));
     await run(['src/make-secrets.ts', join(folder, 'secrets')], {});
-    await rm(join(folder, 'secrets/database-url'));
-    await writeFile(join(folder, 'secrets/database-url'), 'postgres://exchange:p@127.0.0.1:1/exchange');
+    for (const name of ['database-url', 'owner-database-url', 'admin-database-url']) {
+      await rm(join(folder, 'secrets', name));
+      await writeFile(join(folder, 'secrets', name), 'postgres://exchange:p@127.0.0.1:1/exchange');
+    }
   });
   afterAll(async () => {
     for (const child of running) child.kill('SIGKILL');

@@ -147,6 +147,14 @@ export async function withinAccount<T>(
   return result;
 }
 
+/**
+ * Gives the rest of a system transaction the rights to create and change accounts and keys. Fails unless the login is a
+ * member of exchange_admin; the logins of gateways and workers are not.
+ */
+export async function takeAdminRole(tx: SystemTx): Promise<void> {
+  await sql`set local role exchange_admin`.execute(tx.db);
+}
+
 const MIGRATIONS = new URL('./migrations/', import.meta.url);
 
 /** Applies the numbered SQL files in order. Kysely's migrator serialises concurrent runs and records what was applied. */

@@ -1,0 +1,85 @@
+/** The roles of migration 0044. None can log in; logins are members of them. */
+export const ROLES = ['exchange_app', 'exchange_system', 'exchange_admin', 'exchange_backup'] as const;
+
+/**
+ * What a role may do with a table: S(elect), I(nsert), U(pdate), D(elete), T(runcate), R(eferences), trig(G)er; columns in
+ * brackets where it is not all of them.
+ */
+export type TableGrants = Readonly<Partial<Record<(typeof ROLES)[number], string>>>;
+
+/** A table of an account: the service changes its rows, the account's own by requests and all by the system. */
+const OF_ACCOUNT: TableGrants = {
+  exchange_app: 'SIUD',
+  exchange_system: 'SIUD',
+  exchange_admin: 'SIUD',
+  exchange_backup: 'S',
+};
+
+/** What is not about one account, or is known before the account is. */
+const OF_SERVICE: TableGrants = { exchange_system: 'SIUD', exchange_admin: 'SIUD', exchange_backup: 'S' };
+
+const AUDIT_COLUMNS =
+  'account_id,actor,details,operation,outcome,patient_id,remote_address,since,target_id,times';
+
+/** The decision for each table; docs/decisions/0079-roles-by-task.md. */
+export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
+  ...each(OF_ACCOUNT, [
+    'aal2_challenge',
+    'activity_start',
+    'answered_page',
+    'bulk_chunk',
+    'bulk_patient',
+    'bulk_request',
+    'bulk_sweep',
+    'bulk_trial_key',
+    'cohort',
+    'cohort_member',
+    'cohort_schedule',
+    'consolidated_query',
+    'discharge_follow_up',
+    'document',
+    'document_conversion',
+    'document_rendition',
+    'erasure',
+    'event',
+    'event_attempt',
+    'facility',
+    'idempotency_key',
+    'identity_session',
+    'message',
+    'network_query',
+    'network_query_attempt',
+    'network_query_run',
+    'network_query_timeline',
+    'notification',
+    'patient',
+    'patient_at_source',
+    'patient_identity_key',
+    'patient_resource',
+    'proofed_identity',
+    'rate_window',
+    'record_key',
+    'record_origin',
+    'record_split',
+    'retired_resource',
+    'webhook_destination',
+  ]),
+  ...each(OF_SERVICE, ['inbound_event', 'inbound_merge', 'inbound_message', 'inbound_subject']),
+  wanted_cohort_schedule: { exchange_app: 'S', exchange_system: 'S', exchange_admin: 'S' },
+  account: { exchange_app: 'S', exchange_system: 'S', exchange_admin: 'SIU', exchange_backup: 'S' },
+  api_key: { exchange_system: 'SU(last_used_at)', exchange_admin: 'SIU', exchange_backup: 'S' },
+  embed_token_revocation: { exchange_system: 'S', exchange_admin: 'SID', exchange_backup: 'S' },
+  audit_entry: {
+    exchange_app: `SI(${AUDIT_COLUMNS})`,
+    exchange_system: `SI(${AUDIT_COLUMNS})U(mac,position)`,
+    exchange_admin: `SI(${AUDIT_COLUMNS})U(mac,position)`,
+    exchange_backup: 'S',
+  },
+  audit_head: { exchange_system: 'SIU', exchange_admin: 'SIU', exchange_backup: 'S' },
+  kysely_migration: { exchange_backup: 'S' },
+  kysely_migration_lock: { exchange_backup: 'S' },
+};
+
+function each(grants: TableGrants, tables: readonly string[]): Record<string, TableGrants> {
+  return Object.fromEntries(tables.map((table) => [table, grants]));
+}
