@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { Endpoint } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
-import { REQUEST_EXAMPLES } from '../../src/exchange/platform/http/openapi/examples.ts';
+import { EXAMPLES } from '../../src/exchange/platform/http/openapi/examples/all-examples.ts';
 import { newPerson, type TestAccount } from '../support/gateway.ts';
 import { createCrossAccountEnvironment, type Owned } from './cross-account-environment.ts';
 
@@ -59,7 +59,7 @@ const BODIES: Partial<Record<EndpointName, (of: Owned) => unknown>> = {
   createEmbedToken: () => ({}),
   rotateSettingsKey: () => ({}),
   rotateWebhookKey: () => ({}),
-  updateFacility: () => REQUEST_EXAMPLES.createFacility,
+  updateFacility: () => EXAMPLES.createFacility.body,
   createWebhook: () => ({ url: 'https://hooks.example.org/theirs', types: ['*'] }),
   updateWebhook: () => ({ url: 'https://hooks.example.org/theirs' }),
 };
@@ -89,7 +89,7 @@ function attemptOf(name: EndpointName, inPath: Owned, inBody: Owned): Attempt {
   const parameters = new URLSearchParams(
     known.map((key): [string, string] => [key, IN_QUERIES[key]?.(inBody) ?? '']),
   );
-  const given = BODIES[name]?.(inBody) ?? REQUEST_EXAMPLES[name];
+  const given = BODIES[name]?.(inBody) ?? EXAMPLES[name].body;
   if (body !== undefined && given === undefined && !body.safeParse(undefined).success)
     throw new Error(`${name}: what does it send? Say so in BODIES`);
   const isList = method === 'GET' && !path.includes(':') && !/url|external-id/.test(path);

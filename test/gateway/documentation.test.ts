@@ -1,13 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Endpoint, errorStatusesOf } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
-import { REQUEST_EXAMPLES } from '../../src/exchange/platform/http/openapi/examples.ts';
+import { EXAMPLES } from '../../src/exchange/platform/http/openapi/examples/all-examples.ts';
 import { createTestGateway, type TestGateway } from '../support/gateway.ts';
 
 interface OpenApi {
   openapi: string;
-  paths: Record<string, Record<string, { operationId: string; security: unknown; responses: object }>>;
+  paths: Record<string, Record<string, OpenApiOperation>>;
   components: { schemas: Record<string, unknown>; securitySchemes: object };
+}
+
+interface OpenApiOperation {
+  operationId: string;
+  description: string;
+  security: unknown;
+  responses: Record<string, { content?: Record<string, { example?: unknown }> }>;
 }
 
 let gateway: TestGateway;
@@ -46,12 +53,29 @@ describe('the OpenAPI document', () => {
     expect([...references].sort()).toEqual(Object.keys(document.components.schemas).sort());
   });
 
-  test('shows examples that the operations accept', () => {
-    for (const [name, example] of Object.entries(REQUEST_EXAMPLES)) {
-      const { body }: Endpoint = endpoints[name as EndpointName];
-      expect(body?.safeParse(example), name).toMatchObject({ success: true });
-    }
-    expect(JSON.stringify(document.paths['/medical/v1/cohort'])).toContain('"example":{"name":"Diabetes');
+  test.each(Object.keys(endpoints) as EndpointName[])('shows a valid request and answer for %s', (name) => {
+    const { params, query, body, method, path, responses }: Endpoint = endpoints[name];
+    const example = EXAMPLES[name];
+    expect(params?.parse(example.params ?? {}) ?? {}).toEqual(example.params ?? {});
+    const sent = Object.entries(example.query ?? {}).map(([key, value]) => [key, String(value)]);
+    query?.parse(Object.fromEntries(sent));
+    body?.parse(example.body);
+    expect(example.body === undefined || body !== undefined).toBe(true);
+    const [[status, answerSchema] = []] = Object.entries(responses);
+    if (answerSchema === null) expect(example.answer).toBeUndefined();
+    else expect(answerSchema?.parse(example.answer)).toEqual(example.answer);
+
+    const shown = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
+    expect(shown?.description).toContain(`curl -X ${method} 'https://exchange.test.example.org/medical/v1/`);
+    const [answer] = Object.values(shown?.responses[status ?? '']?.content ?? {});
+    expect(answer?.example).toEqual(example.answer);
+  });
+
+  test('is also served as a file of requests for editors', async () => {
+    const { body, headers } = await gateway.app.inject('/requests.http');
+    expect(headers['content-disposition']).toContain('requests.http');
+    expect(body.match(/^### /gm)).toHaveLength(Object.keys(endpoints).length);
+    expect(body).toContain('POST {{baseUrl}}/medical/v1/cohort\nx-api-key: {{apiKey}}\ncontent-type');
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { endpoints } from '../../../src/contract/endpoints.ts';
-import { REQUEST_EXAMPLES } from '../../../src/exchange/platform/http/openapi/examples.ts';
+import { EXAMPLES } from '../../../src/exchange/platform/http/openapi/examples/all-examples.ts';
 
 type Json = { [word: string]: unknown };
 
@@ -65,13 +65,13 @@ const PERSON = {
 const ID = '0198a000-0000-7000-8000-000000000000';
 const MESSAGE = { destination: 'urn:oid:2.16.840.1', subject: 'S', attachments: [ID] };
 const person = (change: object) => ({ ...PERSON, ...change });
-const facility = (change: object) => ({ ...(REQUEST_EXAMPLES.createFacility as object), ...change });
+const facility = (change: object) => ({ ...EXAMPLES.createFacility.body, ...change });
 
 const BODIES: [keyof typeof endpoints, { good: unknown[]; refused: unknown[] }][] = [
   [
     'createPatient',
     {
-      good: [PERSON, REQUEST_EXAMPLES.createPatient],
+      good: [PERSON, EXAMPLES.createPatient.body],
       refused: [
         ...Object.keys(PERSON)
           .slice(0, 5)

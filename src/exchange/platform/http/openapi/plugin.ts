@@ -3,7 +3,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { tidyDocument } from './document.ts';
-import { addExamples } from './examples.ts';
+import { addExamples, examplesAsHttpFile } from './examples/add-examples.ts';
 
 const DESCRIPTION = `
 Manage patients and cohorts, and query national health information networks, pharmacies and laboratories for their records.
@@ -13,6 +13,7 @@ Manage patients and cohorts, and query national health information networks, pha
   \`errors\`, with the path and message of each invalid field.
 - Every POST accepts an \`Idempotency-Key\`: a repeated request with the same key returns the first response.
 - Sources respond asynchronously: poll the status of the query, or set a webhook destination in the settings.
+- Every operation has an example as a curl command; [requests.http](/requests.http) contains all of them for your editor.
 - The headers \`RateLimit\` and \`RateLimit-Policy\` report how many requests your account has left in the current minute.
 `.trim();
 
@@ -38,7 +39,10 @@ const toPlainJson = <T>(document: unknown): T => JSON.parse(JSON.stringify(docum
 const PAGE_POLICY =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'self'; frame-ancestors 'none'";
 
-/** Serves `/openapi.json`, generated from the registered routes, and the API reference page at `/reference`. */
+/**
+ * Serves `/openapi.json`, generated from the registered routes, the API reference page at `/reference`, and the examples as
+ * `/requests.http`.
+ */
 export async function addOpenApi(app: FastifyInstance, publicBaseUrl: string): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -51,7 +55,8 @@ export async function addOpenApi(app: FastifyInstance, publicBaseUrl: string): P
       },
     },
     transform: createJsonSchemaTransform({}),
-    transformObject: (document) => addExamples(tidyDocument(toPlainJson(collectSchemas(document)))),
+    transformObject: (document) =>
+      addExamples(tidyDocument(toPlainJson(collectSchemas(document))), publicBaseUrl),
   });
   await app.register(swaggerUi, {
     routePrefix: '/reference',
@@ -63,5 +68,14 @@ export async function addOpenApi(app: FastifyInstance, publicBaseUrl: string): P
       css: [{ filename: 'page.css', content: '.swagger-ui .topbar { display: none }' }],
     },
   });
+  app.get(
+    '/requests.http',
+    { schema: { hide: true }, config: { operation: 'requests' } },
+    (_request, reply) =>
+      reply
+        .type('text/plain; charset=utf-8')
+        .header('content-disposition', 'attachment; filename="requests.http"')
+        .send(examplesAsHttpFile(publicBaseUrl)),
+  );
   app.get('/openapi.json', { schema: { hide: true }, config: { operation: 'openapi' } }, () => app.swagger());
 }

@@ -1,0 +1,30 @@
+import type { OperationName } from '../../operation.ts';
+import { bulkCreateExamples, querySweepExamples } from './bulk-create.ts';
+import { cohortExamples } from './cohorts.ts';
+import { consolidatedExamples } from './consolidated-query.ts';
+import { documentExamples } from './documents.ts';
+import type { OperationExample } from './example.ts';
+import { facilityExamples } from './facilities.ts';
+import { embedTokenExamples, identityExamples } from './identity.ts';
+import { messageExamples, notificationExamples } from './messages.ts';
+import { networkQueryExamples } from './network-query.ts';
+import { patientExamples } from './patients.ts';
+import { settingsExamples, webhookExamples } from './webhooks.ts';
+
+/** A request and its answer for every operation of the interface. */
+export const EXAMPLES: Readonly<Record<OperationName, OperationExample>> = {
+  ...patientExamples,
+  ...bulkCreateExamples,
+  ...querySweepExamples,
+  ...cohortExamples,
+  ...networkQueryExamples,
+  ...identityExamples,
+  ...messageExamples,
+  ...notificationExamples,
+  ...consolidatedExamples,
+  ...documentExamples,
+  ...facilityExamples,
+  ...embedTokenExamples,
+  ...settingsExamples,
+  ...webhookExamples,
+};
