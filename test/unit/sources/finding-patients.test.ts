@@ -132,6 +132,122 @@ describe('a search', () => {
   });
 });
 
+describe('a person whom the exact search does not find', () => {
+  const searchable = (...names: string[]) => ({
+    'GET metadata': {
+      json: {
+        resourceType: 'CapabilityStatement',
+        rest: [
+          {
+            mode: 'server',
+            resource: [{ type: 'Patient', searchParam: names.map((name) => ({ name })) }],
+          },
+        ],
+      },
+    },
+  });
+  const byParameter = (name: string, found: unknown, others?: unknown) => ({
+    'POST Patient/_search': ({ body }: { body: string }) => ({
+      json: bundle(new URLSearchParams(body).has(name) ? [found] : [others ?? namesake]),
+    }),
+  });
+  const namesake = { ...adaAtSource, id: 'p5', address: [{ postalCode: '90210' }] };
+  const everything = { 'GET Patient/p1/$everything': { json: bundle([condition('c1')]) } };
+  const searched = () =>
+    source
+      .askedFor('POST Patient/_search')
+      .map(({ body }) => [...new URLSearchParams(body).keys()].filter((name) => name !== '_count').join('+'));
+
+  test('is searched by the birth date and a similar name, the zip, the phone and the identifier, in this order', async () => {
+    await start({ 'POST Patient/$match': { status: 404 }, ...byParameter('nothing', adaAtSource) });
+    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+    expect(searched()).toEqual([
+      'family+given+birthdate',
+      'birthdate+name',
+      'birthdate+address-postalcode',
+      'birthdate+phone',
+      'birthdate+identifier',
+    ]);
+    expect(source.askedFor('POST Patient/_search').map(({ headers }) => headers['cache-control'])).toEqual(
+      Array.from({ length: 5 }, () => 'no-cache'),
+    );
+  });
+
+  test('is found by the first search that returns an acceptable Patient; further ones are not sent', async () => {
+    await start({
+      'POST Patient/$match': { status: 404 },
+      ...byParameter('address-postalcode', adaAtSource),
+      ...everything,
+    });
+    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
+    expect(searched()).toHaveLength(3);
+  });
+
+  test('is not searched by parameters that the server does not list', async () => {
+    await start({
+      ...searchable('family', 'given', 'birthdate', 'address-postalcode'),
+      'POST Patient/$match': { status: 404 },
+      ...byParameter('nothing', adaAtSource),
+    });
+    await begin();
+    expect(searched()).toEqual(['family+given+birthdate', 'birthdate+given', 'birthdate+address-postalcode']);
+  });
+
+  test('is also searched after a $match without a result, if the server lists the birth date', async () => {
+    await start({
+      ...searchable('birthdate', 'phone', 'address-postalcode'),
+      'POST Patient/$match': { json: bundle([]) },
+      ...byParameter('phone', adaAtSource),
+      ...everything,
+    });
+    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
+    expect(searched()).toEqual(['birthdate+address-postalcode', 'birthdate+phone']);
+    source.routes['GET metadata'] = { status: 404 };
+    source.asked.length = 0;
+    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+    expect(searched()).toEqual([]);
+  });
+
+  test('is not searched further at a server that ignores the birth date', async () => {
+    await start({
+      'POST Patient/$match': { status: 404 },
+      ...byParameter('name', adaAtSource, { ...namesake, birthDate: '1950-01-01' }),
+    });
+    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+    expect(searched()).toHaveLength(1);
+  });
+
+  test('is found although the server refuses the exact search; if it refuses all, the refusal is reported', async () => {
+    await start({
+      'POST Patient/$match': { status: 404 },
+      'POST Patient/_search': ({ body }) =>
+        body.includes('postalcode') ? { json: bundle([adaAtSource]) } : { status: 400 },
+      ...everything,
+    });
+    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
+    source.routes['POST Patient/_search'] = { status: 400 };
+    await expect(begin()).rejects.toMatchObject({
+      kind: 'refused',
+      message: 'hie answered 400 to Patient/_search',
+    });
+  });
+
+  test('is never named in an address, whichever parameter a next link repeats', async () => {
+    let posts = 0;
+    await start({
+      'POST Patient/$match': { status: 404 },
+      'POST Patient/_search': ({ body }) => {
+        posts += 1;
+        const next = posts % 2 === 1 ? `Patient?${body}&page=2` : undefined;
+        return { json: bundle([], next) };
+      },
+    });
+    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+    expect(posts).toBe(10);
+    expect(source.asked.some(({ path }) => path.includes('page=2'))).toBe(false);
+  });
+});
+
 describe('Patient.link', () => {
   const linked = (id: string, other: string, type = 'seealso') => ({
     ...adaAtSource,

@@ -1,5 +1,6 @@
 import type { Patient } from 'fhir/r4.js';
 import { z } from 'zod';
+import type { Bundle } from '../collect/bundle.ts';
 import { isResourceId } from '../collect/subjects.ts';
 
 /** The elements of a Patient that matching reads; an element with an invalid shape counts as missing. */
@@ -43,4 +44,8 @@ export type ReadPatient = Patient & { id: string };
 export function readPatient(resource: unknown): ReadPatient | undefined {
   const patient = patientSchema.safeParse(resource);
   return patient.success ? (patient.data as ReadPatient) : undefined;
+}
+
+export function readPatients(bundle: Bundle): ReadPatient[] {
+  return bundle.entries.flatMap(({ resource }) => readPatient(resource) ?? []);
 }

@@ -19,23 +19,6 @@ export function matchParameters(person: Demographics, candidatesMax: number): Pa
   };
 }
 
-/** The form of `Patient/_search`. Few parameters: each further one excludes records that hold another value. */
-export function searchForm(person: Demographics, pageSize: number): URLSearchParams {
-  return new URLSearchParams({
-    family: anyOf(person.lastNames),
-    given: anyOf(person.firstNames),
-    birthdate: person.dob,
-    _count: String(pageSize),
-  });
-}
-
-/** The parameters above that identify a person and therefore must not appear in a URL. */
-export const IDENTIFYING_PARAMETERS = ['family', 'given', 'birthdate'];
-
-function anyOf(values: string[]): string {
-  return values.map((value) => value.replace(/[\\,$|]/g, '\\$&')).join(',');
-}
-
 function patientOf(person: Demographics): Patient {
   return {
     resourceType: 'Patient',

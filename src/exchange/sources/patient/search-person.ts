@@ -1,0 +1,103 @@
+import type { Demographics } from '../../patients/rules/demographics.ts';
+import { describesPerson } from '../../patients/rules/patient-matching.ts';
+import { bundleOf, resolveLink } from '../collect/bundle.ts';
+import { SourceFailure } from '../connector.ts';
+import { badResponse } from '../http/failures.ts';
+import type { SourceRequest } from '../http/source-http.ts';
+import type { SourceContext } from '../source-context.ts';
+import { type ReadPatient, readPatients } from './patient-shape.ts';
+import { IDENTIFYING_PARAMETERS, type PersonSearch, personSearches, searchForm } from './person-searches.ts';
+
+const SEARCH = 'Patient/_search';
+const PAGE_SIZE = 100;
+/** Limits what one search may cost. */
+const PAGES_MAX = 10;
+/** The server has no search by POST. */
+const NO_SEARCH = new Set([404, 405, 501]);
+/** The server does not take this combination of parameters. */
+const NO_COMBINATION = new Set([400, 422]);
+
+/**
+ * The Patients that our matching rule accepts, from the first search that returns any. Only when every search that the
+ * server supports returns none is the person unknown; a search that could not be read to its end is no proof of that.
+ *
+ * @param isMatched whether `$match` found nobody: the exact search would repeat it, and the wider ones are sent only if the
+ * server lists their parameters
+ */
+export async function searchForPerson(
+  context: SourceContext,
+  person: Demographics,
+  isMatched: boolean,
+  signal: AbortSignal,
+): Promise<ReadPatient[]> {
+  const { source } = context.config;
+  const offered = (await context.capabilities.read()).searchParameters?.get('Patient');
+  const [exact, ...wide] = personSearches(person, offered);
+  const isSearchStated = offered?.has('birthdate') === true;
+  const searches = isMatched ? (isSearchStated ? wide : []) : [exact, ...wide];
+  let isAnswered = isMatched;
+  let refusal: SourceFailure | undefined;
+  for (const search of searches) {
+    const result = await runSearch(context, search, signal);
+    if (result.kind === 'unsupported') {
+      refusal ??= result.failure;
+      // A server that has no searches at all has none with other parameters.
+      if (NO_SEARCH.has(result.failure.options.httpStatus ?? 0)) break;
+      continue;
+    }
+    isAnswered = true;
+    const accepted = result.patients.filter((patient) => describesPerson(person, patient));
+    if (accepted.length > 0) return accepted;
+    if (result.kind === 'cut-off')
+      throw badResponse(
+        source,
+        `answered ${SEARCH} with more patients than can share one name and birth date`,
+      );
+    // The server ignores the birth date, by which alone the wider searches are narrow.
+    if (result.patients.some(({ birthDate }) => birthDate !== undefined && birthDate !== person.dob)) break;
+  }
+  if (isAnswered || refusal === undefined) return [];
+  throw refusal;
+}
+
+type SearchResult =
+  | { kind: 'complete' | 'cut-off'; patients: ReadPatient[] }
+  | { kind: 'unsupported'; failure: SourceFailure };
+
+async function runSearch(
+  { config, http }: SourceContext,
+  search: PersonSearch,
+  signal: AbortSignal,
+): Promise<SearchResult> {
+  const post = (form: URLSearchParams): Pick<SourceRequest, 'method' | 'url' | 'body'> => ({
+    method: 'POST',
+    url: new URL(SEARCH, config.baseUrl),
+    body: { text: form.toString(), contentType: 'application/x-www-form-urlencoded' },
+  });
+  const patients: ReadPatient[] = [];
+  let request = post(searchForm(search, PAGE_SIZE));
+  for (let page = 1; page <= PAGES_MAX; page += 1) {
+    // Some servers repeat an earlier result for a while; a patient registered since would be missing.
+    const headers = { 'cache-control': 'no-cache' };
+    const response = await http.send({ ...request, headers, label: SEARCH, signal });
+    if (response.status !== 200) {
+      const failure = await http.failureOf(response, SEARCH);
+      if (page > 1) throw failure;
+      if (NO_COMBINATION.has(response.status)) return { kind: 'unsupported', failure };
+      if (!NO_SEARCH.has(response.status)) throw failure;
+      const message = `${config.source} supports neither Patient/$match nor POST ${SEARCH}`;
+      return { kind: 'unsupported', failure: new SourceFailure('refused', message, failure.options) };
+    }
+    const json = await http.readJson(response, SEARCH);
+    const bundle = bundleOf(config.source, SEARCH, json);
+    patients.push(...readPatients(bundle));
+    if (bundle.next === undefined) return { kind: 'complete', patients };
+    const url = resolveLink(bundle.next, json.url, config.baseUrl);
+    if (url === undefined)
+      throw badResponse(config.source, `answered ${SEARCH} with a next link that is not a valid URL`);
+    // A link that repeats our parameters would put the person's name into a URL, so they are sent as a form again.
+    const isIdentifying = IDENTIFYING_PARAMETERS.some((name) => url.searchParams.has(name));
+    request = isIdentifying ? post(url.searchParams) : { method: 'GET', url };
+  }
+  return { kind: 'cut-off', patients };
+}
