@@ -19,6 +19,20 @@ const origins = z
   .pipe(z.array(httpUrl.transform((url) => new URL(url).origin)));
 const secret = z.string().min(16, { error: 'must have at least 16 characters' });
 
+/** The driver reads the modes in between differently from libpq, and some of them accept any certificate. */
+const TLS_MODES = ['verify-full', 'disable'];
+const databaseUrl = z
+  .string()
+  .min(1)
+  .refine((value) => !/[?&](uselibpqcompat|ssl)=/.test(value) && hasTlsMode(value), {
+    error: `sslmode must be ${TLS_MODES.join(' or ')}; other modes, ssl= and uselibpqcompat= are not accepted`,
+  });
+
+function hasTlsMode(url: string): boolean {
+  const modes = [...url.matchAll(/[?&]sslmode=([^&]*)/g)].map(([, mode = '']) => mode);
+  return modes.length === 0 || (modes.length === 1 && TLS_MODES.includes(modes[0] ?? ''));
+}
+
 const timeZone = z.string().refine(isTimeZone, { error: 'is not an IANA time zone name' });
 const sender = z
   .string()
@@ -106,10 +120,9 @@ export const VARIABLES = {
   TEMPORAL_PORT: port.default(0).describe('Embedded stack: port of the Temporal server; 0 for any free port'),
   TEMPORAL_UI_PORT: port.default(0).describe('Embedded stack: port of the Temporal UI; 0 for any free port'),
 
-  DATABASE_URL: z
-    .string()
-    .min(1)
-    .describe('PostgreSQL connection URL; the role must own the schema or be able to create it'),
+  DATABASE_URL: databaseUrl.describe(
+    'PostgreSQL connection URL; append ?sslmode=verify-full&sslrootcert=/path/to/ca.crt for TLS. The login of `migrate` must own the schema or be able to create it',
+  ),
   DATABASE_POOL_MAX: z.coerce
     .number()
     .int()

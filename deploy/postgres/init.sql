@@ -25,6 +25,7 @@ GRANT exchange_app, exchange_admin TO exchange_operator;
 
 CREATE DATABASE exchange OWNER exchange;
 REVOKE CONNECT ON DATABASE exchange FROM PUBLIC;
+GRANT CONNECT ON DATABASE exchange TO exchange_service, exchange_operator, exchange_backup;
 
 CREATE ROLE temporal LOGIN PASSWORD :'temporal_password';
 CREATE DATABASE temporal OWNER temporal;
