@@ -3,11 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
-import { readConfig } from '../../src/config.ts';
 import { TASK_QUEUES } from '../../src/contract/temporal.ts';
-import { parseKeyRing } from '../../src/lib/key-ring.ts';
-import { createTemporalClient, TEMPORAL_VARIABLES } from '../../src/temporal/client.ts';
-import { createEncryptionCodec } from '../../src/temporal/codec.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { startTestTemporalServer } from '../support/temporal-server.ts';
@@ -30,8 +26,8 @@ import { webhookAndReconcileScenarios } from './scenarios/webhooks-and-reconcile
  * Records histories for the replay test; never over an existing one.
  *
  *   npx tsx test/replay/record.ts <name> …              runs scenarios of ./scenarios ("all": those not yet recorded)
- *   npx tsx test/replay/record.ts --from <workflow id> <name>
- *                                                       takes a run of the system that TEMPORAL_ADDRESS and DATA_KEYS name
+ *
+ * Histories of real runs are replayed where they are (`npm run replay -- --open`), and never become files.
  */
 const scenarios: Record<string, Scenario> = {
   ...networkQueryScenarios,
@@ -45,21 +41,10 @@ const scenarios: Record<string, Scenario> = {
   ...patientOnboardingScenarios,
   ...bulkOnboardingScenarios,
 };
-const testCodec = createEncryptionCodec(testKeyRing());
 
 const [first, ...rest] = process.argv.slice(2);
 if (first === undefined) fail(`Name a scenario:\n  ${Object.keys(scenarios).join('\n  ')}\n  all`);
-else if (first === '--from') await takeOver(rest);
 else await recordScenarios(first === 'all' ? Object.keys(scenarios) : [first, ...rest], first === 'all');
-
-async function takeOver([workflowId, name]: string[]): Promise<void> {
-  if (workflowId === undefined || name === undefined) return fail('--from needs a workflow id and a name');
-  const config = readConfig(TEMPORAL_VARIABLES);
-  const client = await createTemporalClient(config);
-  const from = createEncryptionCodec(parseKeyRing(config.DATA_KEYS));
-  console.log(await saveHistory(client, workflowId, name, { from, to: testCodec }));
-  await client.connection.close();
-}
 
 async function recordScenarios(names: string[], skipExisting: boolean): Promise<void> {
   Runtime.install({ logger: new DefaultLogger('ERROR') });
@@ -73,7 +58,7 @@ async function recordScenarios(names: string[], skipExisting: boolean): Promise<
       const scenario = scenarios[name];
       if (scenario === undefined) throw new Error(`There is no scenario ${name}`);
       await run(client, native, scenario);
-      const saved = saveHistory(client, scenario.workflowId, name, { from: testCodec, to: testCodec });
+      const saved = saveHistory(client, scenario.workflowId, name);
       console.log(await saved.catch((error: unknown) => skipped(name, error, skipExisting)));
     }
   } finally {

@@ -1,0 +1,77 @@
+import { Command, CommanderError } from 'commander';
+import { ConfigError } from '../config.ts';
+import { NoStackError } from '../embedded/connection-file.ts';
+import { createTemporalClient, type TemporalClient } from '../temporal/client.ts';
+import { temporalTarget } from './temporal-target.ts';
+
+export const EXIT = { done: 0, error: 1, refused: 2, failed: 3 } as const;
+export type Exit = (typeof EXIT)[keyof typeof EXIT];
+
+/** What a command wants to be printed: lines for people, one document for `--json`. */
+export interface ToolResult {
+  exit: Exit;
+  lines: readonly string[];
+  document: unknown;
+}
+
+/** Thrown when a command cannot do what was asked. The message says what to do instead. */
+export class ToolError extends Error {
+  override readonly name = 'ToolError';
+}
+
+export interface CommonOptions {
+  dataDir?: string;
+  json?: boolean;
+}
+
+/** Opens Temporal, runs `work` and closes it again. `dataKeys` decrypt what `work` reads. */
+export type WithTemporal = <O extends CommonOptions>(
+  options: O,
+  work: (client: TemporalClient, dataKeys: string) => Promise<ToolResult>,
+) => Promise<void>;
+
+/** Adds the options that all commands about Temporal share. */
+export const withCommonOptions = (command: Command): Command =>
+  command
+    .option('--data-dir <folder>', 'the running embedded stack on this folder, instead of TEMPORAL_ADDRESS')
+    .option('--json', 'print one JSON document');
+
+/** Runs one command line of an operator's tool for Temporal and returns the exit code. Never rejects. */
+export async function runTool(
+  name: string,
+  argv: readonly string[],
+  define: (program: Command, withTemporal: WithTemporal) => void,
+): Promise<number> {
+  let exit: number = EXIT.done;
+  const print = (text: string) => void process.stdout.write(`${text}\n`);
+  const withTemporal: WithTemporal = async (options, work) => {
+    const target = await temporalTarget(options.dataDir);
+    const client = await createTemporalClient(target).catch((cause: unknown) => {
+      throw new ToolError(
+        `Temporal cannot be reached at ${target.TEMPORAL_ADDRESS}. Check that it is running and that TEMPORAL_ADDRESS is correct.`,
+        { cause },
+      );
+    });
+    try {
+      const result = await work(client, target.DATA_KEYS);
+      for (const line of options.json === true ? [JSON.stringify(result.document)] : result.lines)
+        print(line);
+      exit = result.exit;
+    } finally {
+      await client.connection.close();
+    }
+  };
+  const program = new Command(name).exitOverride();
+  define(program, withTemporal);
+  for (const command of program.commands) command.exitOverride();
+  try {
+    await program.parseAsync([...argv], { from: 'user' });
+    return exit;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.refused;
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    const isAsked =
+      error instanceof ConfigError || error instanceof NoStackError || error instanceof ToolError;
+    return isAsked ? EXIT.refused : EXIT.error;
+  }
+}
