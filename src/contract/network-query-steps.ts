@@ -11,7 +11,12 @@ export interface SourceStepInput {
 
 /** State of a source after a step. */
 export type SourceStep =
-  | { state: 'waiting'; retryAfterMs?: number }
+  | {
+      state: 'waiting';
+      retryAfterMs?: number;
+      /** The source failed or refused the last calls; it is called again after `retryAfterMs`. */
+      held?: { reason: string; nextTryAt: string };
+    }
   | { state: 'completed'; resources: number; note?: string };
 
 /** An attempt that ended without data. `retryAfterMs`: time until the next attempt, if there is to be one. */
@@ -24,10 +29,11 @@ export interface FailedAttempt extends SourceStepInput {
 
 /** Failure types of the source activities. Workflow code compares these and no other strings. */
 export const SOURCE_FAILURE_TYPES = {
-  /** Retried within the attempt. */
+  /** Retried within the attempt, until its deadline. */
   transport: 'SourceTransport',
   rateLimited: 'SourceRateLimited',
-  /** Not retryable: the source fails. */
+  denied: 'SourceDenied',
+  /** Not retryable: the source refuses this patient, and fails. */
   refused: 'SourceRefused',
   /** The attempt fails; a further attempt may succeed. */
   badAnswer: 'SourceBadAnswer',
@@ -35,6 +41,3 @@ export const SOURCE_FAILURE_TYPES = {
   /** The attempt has already ended, or another run continues it. */
   superseded: 'SourceAttemptSuperseded',
 } as const;
-
-/** Number of failed calls after which an attempt fails. */
-export const SOURCE_CALLS_MAX = 8;

@@ -57,6 +57,8 @@ export interface SourceProgress {
   state: 'asking' | 'waiting' | 'collecting' | 'backing-off' | 'completed' | 'failed';
   resources: number;
   reason?: string;
+  /** Set while the source is not called because it failed or refused the last calls, for the given `reason`. */
+  nextTryAt?: string;
 }
 
 /** Result of the query `status`: a snapshot of the network query. */

@@ -96,12 +96,21 @@ export const purposeOfUseSchema = z.enum(['treatment', 'ias']);
 export const queryStatusSchema = z.enum(['processing', 'in-progress', 'completed', 'partial', 'failed']);
 export const sourceStatusSchema = z.enum(['processing', 'in-progress', 'completed', 'failed']);
 
+/** Why a source is not called at the moment: it failed or refused the last calls, and is called again at `nextTryAt`. */
+export const sourceWaitSchema = z
+  .object({ reason: z.string(), since: instantSchema, nextTryAt: instantSchema })
+  .meta({ id: 'SourceWait' });
+
 export const sourceEntrySchema = z
   .object({
     type: sourceTypeSchema,
     status: sourceStatusSchema,
     startedAt: instantSchema,
     completedAt: instantSchema.optional(),
+    waiting: sourceWaitSchema.optional().meta({
+      description:
+        'Present while a running source is not called because it failed or refused the last calls: the reason, since when, and when it is called again.',
+    }),
   })
   .meta({ id: 'Source' });
 

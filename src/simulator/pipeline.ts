@@ -128,7 +128,9 @@ function failedRequest(fault: Fault): Answer | undefined {
   if (fault.type === 'rate-limit') return tooManyRequests(fault.retryAfterSeconds);
   if (fault.type !== 'status') return undefined;
   if (fault.body !== undefined) return { status: fault.status, contentType: 'text/plain', body: fault.body };
-  return refusal(fault.status, 'exception', 'The network has a temporary problem.');
+  const why =
+    fault.code === 'suppressed' ? 'The patient has not consented.' : 'The network has a temporary problem.';
+  return refusal(fault.status, fault.code, why);
 }
 
 /** Sends no response: resets the connection (`reset`), or leaves it open (`hang`). */

@@ -44,7 +44,7 @@ export const RULES: FaultRuleInput[] = [
     sample: keith.key,
     source: 'lab',
     operation: 'match',
-    fault: { type: 'status', status: 403, body: `no consent of ${keith.fullName}, ${keith.createBody.dob}` },
+    fault: { type: 'status', status: 422, body: `no consent of ${keith.fullName}, ${keith.createBody.dob}` },
   },
   {
     sample: tamica.key,
@@ -54,7 +54,12 @@ export const RULES: FaultRuleInput[] = [
     fault: { type: 'status', status: 503, body: `${tamica.fullName} is busy` },
   },
   { sample: 'dannie-bogisich', source: 'hie', operation: 'job', fault: { type: 'job-never-ends' } },
-  { sample: 'dannie-bogisich', source: 'lab', operation: 'match', fault: { type: 'status', status: 403 } },
+  {
+    sample: 'dannie-bogisich',
+    source: 'lab',
+    operation: 'match',
+    fault: { type: 'status', status: 403, code: 'suppressed' },
+  },
   { sample: 'isaiah-weber', source: 'hie', operation: 'job', times: 1, fault: { type: 'stray', count: 2 } },
   {
     sample: 'isaiah-weber',

@@ -148,7 +148,12 @@ describe('faults become failures of a kind, with a reason', () => {
         options: { retryAfterMs: 3_000, httpStatus: 429 },
       },
     ],
-    ['lab', { operation: 'match', fault: { type: 'status', status: 403 } }, { kind: 'refused' }],
+    ['lab', { operation: 'match', fault: { type: 'status', status: 403 } }, { kind: 'denied' }],
+    [
+      'lab',
+      { operation: 'match', fault: { type: 'status', status: 403, code: 'suppressed' } },
+      { kind: 'refused', message: expect.stringContaining('lab answered 403 (suppressed)') },
+    ],
     ['hie', { operation: 'match', fault: { type: 'reset' } }, { kind: 'transport' }],
     [
       'hie',

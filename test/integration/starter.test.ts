@@ -95,7 +95,12 @@ describe('the starter on a running stack', () => {
 
   test('a failed source is retried after the end, as a second attempt of the same query', async () => {
     await stack.simulator.setRules([
-      { source: 'lab', sample: KEY, operation: 'match', fault: { type: 'status', status: 403 } },
+      {
+        source: 'lab',
+        sample: KEY,
+        operation: 'match',
+        fault: { type: 'status', status: 403, code: 'suppressed' },
+      },
     ]);
     const onboarded = await run('onboard', '--sample', KEY, '--sources', 'pharmacy,lab');
     expect(onboarded.exitCode).toBe(3);

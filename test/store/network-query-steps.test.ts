@@ -1,7 +1,7 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { SOURCE_CALLS_MAX, SOURCE_FAILURE_TYPES } from '../../src/contract/network-query-steps.ts';
+import { SOURCE_FAILURE_TYPES, type SourceStepInput } from '../../src/contract/network-query-steps.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { completeAttempt, failAttempt } from '../../src/exchange/network-query/endings.ts';
 import { upsertResources } from '../../src/exchange/records/delivery-store.ts';
@@ -248,6 +248,7 @@ describe('what a source says when it does not answer as asked', () => {
   test.each([
     ['transport', SOURCE_FAILURE_TYPES.transport, false],
     ['rate-limited', SOURCE_FAILURE_TYPES.rateLimited, false],
+    ['denied', SOURCE_FAILURE_TYPES.denied, false],
     ['refused', SOURCE_FAILURE_TYPES.refused, true],
     ['bad-answer', SOURCE_FAILURE_TYPES.badAnswer, true],
     ['job-failed', SOURCE_FAILURE_TYPES.jobFailed, true],
@@ -269,12 +270,85 @@ describe('what a source says when it does not answer as asked', () => {
     );
   });
 
-  test('the last call of an attempt ends it', async () => {
+  test('our own faults are no calls to the source: Temporal may have counted a hundred', async () => {
+    const { step, requestId } = await begin(['lab']);
+    const broken = environment.activities({ begin: () => Promise.reject(new Error('the database is away')) });
+    await expect(runActivity(broken.askSource, step, 99)).rejects.toThrow('the database is away');
+    const failure = await failureOf(runActivity(failing('transport').askSource, step, 100));
+    expect(failure.nonRetryable).toBe(false);
+    expect((await outcome(requestId)).told).toContain('call-failed: Call 1: lab answered badly (transport)');
+  });
+});
+
+describe('a source that is away for long', () => {
+  const away = (kind: SourceFailureKind) =>
+    environment.activities({ begin: () => Promise.reject(new SourceFailure(kind, 'lab is away')) });
+  /** Calls the source as the workflow does, until the step returns a wait that the workflow makes. */
+  async function untilHeld({ askSource }: ReturnType<typeof away>, step: SourceStepInput) {
+    for (let call = 1; call < 20; call++) {
+      const held = await runActivity(askSource, step).catch((error: unknown) => {
+        expect(error).toMatchObject({ nonRetryable: false });
+      });
+      if (held !== undefined) return held;
+    }
+    throw new Error('the source was called twenty times in a row');
+  }
+
+  test.each(['transport', 'rate-limited', 'denied'] as const)(
+    'because of %s is waited for, and the query shows why and until when',
+    async (kind) => {
+      const { step, requestId } = await begin(['lab']);
+      const held = await untilHeld(away(kind), step);
+      expect(held).toMatchObject({ state: 'waiting', held: { reason: 'lab is away' } });
+      const { attempts } = await environment.view(accountId, requestId);
+      expect(attempts).toMatchObject([{ status: 'running', waiting: { reason: 'lab is away' } }]);
+      const timeline = await environment.timeline(accountId, requestId);
+      expect(timeline.at(-1)).toMatchObject({
+        kind: 'waiting',
+        message: expect.stringMatching(
+          /^Waiting for lab: lab is away \(\d calls failed since \S+Z\); next try at \S+Z$/,
+        ),
+      });
+    },
+  );
+
+  test('adds one entry to the timeline, however long it is away', async () => {
+    const { step, requestId } = await begin(['lab']);
+    const source = away('denied');
+    await untilHeld(source, step);
+    const before = await environment.timeline(accountId, requestId);
+    for (let call = 0; call < 30; call++)
+      expect(await runActivity(source.collectSource, step)).toMatchObject({ held: {} });
+    const after = await environment.timeline(accountId, requestId);
+    expect(after).toHaveLength(before.length);
+    expect(after.at(-1)?.message).not.toBe(before.at(-1)?.message);
+  });
+
+  test('is asked as usual when it is back, and its failed calls count no more', async () => {
+    const { step, requestId } = await begin(['lab']);
+    await untilHeld(away('transport'), step);
+    const accepting = environment.activities({
+      begin: async () => ({ kind: 'accepted', job: { url: 'job-1' } }),
+      poll: () => Promise.reject(new SourceFailure('transport', 'lab is away again')),
+    });
+    expect(await runActivity(accepting.collectSource, step)).toEqual({ state: 'waiting' });
+    expect((await environment.view(accountId, requestId)).attempts[0]?.waiting).toBeUndefined();
+    await failureOf(runActivity(accepting.collectSource, step));
+    expect((await outcome(requestId)).told).toContain('call-failed: Call 1: lab is away again');
+    const pending = environment.activities({ poll: async (job) => ({ kind: 'pending', job }) });
+    await runActivity(pending.collectSource, step);
+    await failureOf(runActivity(accepting.collectSource, step));
+    expect((await outcome(requestId)).told.filter((line) => line.includes('Call 2'))).toEqual([
+      'call-failed: Call 2: lab is away',
+    ]);
+  });
+
+  test('with a Retry-After is not called before that', async () => {
     const { step } = await begin(['lab']);
-    const { askSource } = failing('transport');
-    const before = await failureOf(runActivity(askSource, step, SOURCE_CALLS_MAX - 1));
-    const last = await failureOf(runActivity(askSource, step, SOURCE_CALLS_MAX));
-    expect([before.nonRetryable, last.nonRetryable]).toEqual([false, true]);
+    const { askSource } = environment.activities({
+      begin: () => Promise.reject(new SourceFailure('rate-limited', 'busy', { retryAfterMs: 7_200_000 })),
+    });
+    expect(await runActivity(askSource, step)).toMatchObject({ retryAfterMs: 7_200_000, held: {} });
   });
 });
 

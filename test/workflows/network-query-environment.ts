@@ -170,6 +170,12 @@ export function scriptedSources(script: {
 
 export const completed = (resources: number): SourceStep => ({ state: 'completed', resources });
 export const waiting = (retryAfterMs?: number): SourceStep => ({ state: 'waiting', retryAfterMs });
+/** The source refused the last calls; it is called again after this time. */
+export const held = (retryAfterMs: number): SourceStep => ({
+  state: 'waiting',
+  retryAfterMs,
+  held: { reason: 'lab answered 401 to the token request', nextTryAt: '2026-11-22T10:15:00.000Z' },
+});
 export const failure = (type: string, message: string, nonRetryable = true): ApplicationFailure =>
   ApplicationFailure.create({ type, message, nonRetryable });
 

@@ -11,6 +11,7 @@ import {
   createTimeSkippingEnvironment,
   eventually,
   failure,
+  held,
   scriptedSources,
   stateOf,
   statusOf,
@@ -72,6 +73,27 @@ describe('giving a source up', () => {
       { reason: 'HTML', retryAfterMs: 5_000 },
       { reason, abandoned: false },
     ]);
+  });
+
+  test('ends it while it waits for a source that refuses everybody, and shows that wait until then', async () => {
+    const { activities, failures, calls } = scriptedSources({ ask: { 'lab/1': [held(1_800_000)] } });
+    await skipping.withActivities(activities, async () => {
+      const run = await skipping.startQuery(['lab']);
+      await eventually(async () => (await stateOf(run, 'lab')) === 'waiting');
+      expect(await statusOf(run)).toMatchObject({
+        sources: [
+          {
+            state: 'waiting',
+            reason: 'lab answered 401 to the token request',
+            nextTryAt: '2026-11-22T10:15:00.000Z',
+          },
+        ],
+      });
+      await update(run, MESSAGES.giveUpSource, 'lab');
+      expect(await run.result()).toMatchObject({ status: 'failed' });
+    });
+    expect(failures).toMatchObject([{ reason: 'Given up on request', abandoned: true }]);
+    expect(calls('collect', 'lab')).toEqual([]);
   });
 
   test('is refused when it has ended or is not part of the query', async () => {

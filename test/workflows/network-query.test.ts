@@ -8,6 +8,7 @@ import {
   createTimeSkippingEnvironment,
   eventually,
   failure,
+  held,
   scriptedSources,
   stateOf,
   statusOf,
@@ -221,15 +222,42 @@ describe('a source that fails', () => {
     expect(failures.map(({ retryAfterMs }) => retryAfterMs)).toEqual([5_000, 300_000, undefined]);
   });
 
-  test.each([
-    ['refuses', failure(TYPES.refused, 'lab answered 403')],
-    ['cannot be reached in all its calls', failure(TYPES.transport, 'lab did not answer')],
-    ['stays over its rate limit', failure(TYPES.rateLimited, 'lab answered 429')],
-  ])('because it %s ends at once, without another attempt', async (_, error) => {
+  test('because it refuses this patient ends at once, without another attempt', async () => {
+    const error = failure(TYPES.refused, 'lab answered 422');
     const { result, calls, failures } = await runToEnd(['lab'], { ask: { 'lab/1': [error] } });
     expect(result).toMatchObject({ status: 'failed', sources: [{ attempt: 1, reason: error.message }] });
     expect(calls('ask', 'lab')).toHaveLength(1);
     expect(failures).toMatchObject([{ reason: error.message }]);
+  });
+
+  test('or refuses everybody is waited for, and completes when it is back hours later', async () => {
+    const { result, calls, failures } = await runToEnd(['lab'], {
+      ask: { 'lab/1': [held(600_000)] },
+      collect: { 'lab/1': [held(1_800_000), held(1_800_000), held(14_400_000), completed(3)] },
+    });
+    expect(result).toMatchObject({ status: 'completed', sources: [{ attempt: 1, resources: 3 }] });
+    expect(result.sources[0]).not.toHaveProperty('reason');
+    expect(calls('collect', 'lab')).toHaveLength(4);
+    expect(failures).toEqual([]);
+  });
+
+  test('until its deadline ends there, with the last failure as the reason', async () => {
+    const { result, failures } = await runToEnd(['pharmacy'], {
+      ask: { 'pharmacy/1': [held(1_800_000)] },
+      collect: { 'pharmacy/1': [held(1_800_000)] },
+    });
+    const reason = 'No answer within 6 hours; the last call failed: lab answered 401 to the token request';
+    expect(result).toMatchObject({ status: 'failed', sources: [{ reason }] });
+    expect(failures).toMatchObject([{ reason, abandoned: true }]);
+  });
+
+  test('through sixty faults of ours completes: only the deadline bounds them', async () => {
+    const fault = new Error('the database is away');
+    const { result, failures } = await runToEnd(['lab'], {
+      ask: { 'lab/1': [...Array.from({ length: 60 }, () => fault), completed(2)] },
+    });
+    expect(result).toMatchObject({ status: 'completed', sources: [{ attempt: 1 }] });
+    expect(failures).toEqual([]);
   });
 
   test('for a while only is asked again within the attempt', async () => {

@@ -1,6 +1,5 @@
-import { ApplicationFailure, activityInfo } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/activity';
 import {
-  SOURCE_CALLS_MAX,
   SOURCE_FAILURE_TYPES,
   type SourceStep,
   type SourceStepInput,
@@ -10,12 +9,22 @@ import { type AttemptWork, saveJob } from '../../exchange/network-query/attempt-
 import { callbackHash, callbackToken } from '../../exchange/network-query/callback-token.ts';
 import { AttemptSuperseded, collectPages, completeCollected } from '../../exchange/network-query/collect.ts';
 import { completeAttempt } from '../../exchange/network-query/endings.ts';
+import {
+  clearFailedCalls,
+  type NextTry,
+  recordFailedCall,
+} from '../../exchange/network-query/failed-calls.ts';
 import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
 import { addToTimeline } from '../../exchange/network-query/timeline-store.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
 import { ProcessEndedTooOften, type StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import type { RecordKeeper } from '../../exchange/records/record-keeper.ts';
-import { type SourceConnector, SourceFailure, type SourcePage } from '../../exchange/sources/connector.ts';
+import {
+  type SourceConnector,
+  SourceFailure,
+  type SourceFailureKind,
+  type SourcePage,
+} from '../../exchange/sources/connector.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import { withHeartbeat } from './heartbeat.ts';
 
@@ -39,7 +48,9 @@ const UNKNOWN_PATIENT = 'The source does not know this patient';
 
 /**
  * The steps on a source. Each reads from PostgreSQL how far the attempt has progressed and continues from there, so each
- * may run twice. Failures have one of the `SOURCE_FAILURE_TYPES`. Each failed call is recorded in the query's timeline.
+ * may run twice. Failures have one of the `SOURCE_FAILURE_TYPES`. Failed calls are counted in the attempt's row, so that
+ * failures on our side, which Temporal counts as well, never use them up; they are recorded in the query's timeline. After
+ * a few of them the step returns, and the workflow waits before it calls the source again.
  */
 export function createSourceActivities(deps: SourceActivityDeps) {
   const { store } = deps;
@@ -90,6 +101,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     const polled = await connector.poll(work.job, signal);
     if (polled.kind === 'ready') return collect(step, work, polled.pages, signal);
     if (polled.job !== work.job) await store.asAccount(step.accountId, (tx) => saveJob(tx, step, polled.job));
+    else if (work.failedCalls > 0) await store.asAccount(step.accountId, (tx) => clearFailedCalls(tx, step));
     return { state: 'waiting', retryAfterMs: polled.retryAfterMs };
   };
 
@@ -135,46 +147,30 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     return deps.startGuard
       .run(counted, signal, () => work(step, opened, signal))
       .catch((error: unknown) => {
-        if (!(error instanceof ProcessEndedTooOften)) throw error;
-        throw new SourceFailure('refused', `${source} is not queried again: ${error.message}`, {
-          cause: error,
-        });
+        if (error instanceof ProcessEndedTooOften)
+          throw new SourceFailure('refused', `${source} is not queried again: ${error.message}`, {
+            cause: error,
+          });
+        throw error;
+      })
+      .catch((error: unknown) => {
+        if (!(error instanceof SourceFailure) || signal.aborted) throw error;
+        return afterFailedCall(step, error);
       });
   }
 
+  /** Records a failed call. Returns the wait for the source, or throws the failure that the workflow expects. */
+  async function afterFailedCall(step: SourceStepInput, failure: SourceFailure): Promise<SourceStep> {
+    const next = await store.asAccount(step.accountId, (tx) => recordFailedCall(tx, step, failure));
+    if (next?.nextTryAt === undefined) throw toApplicationFailure(failure, next);
+    const held = { reason: failure.message, nextTryAt: next.nextTryAt.toISOString() };
+    return { state: 'waiting', retryAfterMs: next.waitMs, held };
+  }
+
   const asStep = (step: SourceStepInput, work: Work): Promise<SourceStep> =>
-    withHeartbeat(
-      { everyMs: HEARTBEAT_EVERY_MS, toFailure: (error) => describeFailure(step, error) },
-      (signal) => openAndWork(step, work, signal),
+    withHeartbeat({ everyMs: HEARTBEAT_EVERY_MS, toFailure: describeFailure }, (signal) =>
+      openAndWork(step, work, signal),
     );
-
-  /** Returns the failure with the type that the workflow expects. Records a failed call in the timeline. */
-  async function describeFailure(step: SourceStepInput, error: unknown): Promise<unknown> {
-    if (error instanceof QueryGone)
-      return ApplicationFailure.nonRetryable(error.message, SOURCE_FAILURE_TYPES.superseded);
-    // The retry reads the attempt's new state from PostgreSQL.
-    if (error instanceof AttemptSuperseded)
-      return ApplicationFailure.retryable(error.message, SOURCE_FAILURE_TYPES.superseded);
-    if (!(error instanceof SourceFailure)) return error;
-    const call = activityInfo().attempt;
-    await recordFailedCall(step, error, call);
-    return toApplicationFailure(error, call >= SOURCE_CALLS_MAX);
-  }
-
-  async function recordFailedCall(step: SourceStepInput, error: SourceFailure, call: number): Promise<void> {
-    const { source, attempt } = step;
-    const wait = error.options.retryAfterMs;
-    const message =
-      wait === undefined ? error.message : `${error.message}; asked to wait ${Math.ceil(wait / 1000)} s`;
-    await store.asAccount(step.accountId, (tx) =>
-      addToTimeline(tx, step.requestId, {
-        source,
-        attempt,
-        kind: 'call-failed',
-        message: `Call ${call}: ${message}`,
-      }),
-    );
-  }
 
   return {
     /** Finds the patient at the source and requests the data. Collects it if it is available at once. */
@@ -212,31 +208,33 @@ function ended({ status, resources, reason }: AttemptWork): SourceStep {
   return { state: 'completed', resources, note: reason ?? undefined };
 }
 
-/** Decides which failures are retried within an attempt. */
-function toApplicationFailure(failure: SourceFailure, isLastCall: boolean): ApplicationFailure {
-  const { message } = failure;
-  switch (failure.kind) {
-    case 'transport':
-      return retrySameCall(SOURCE_FAILURE_TYPES.transport, failure, isLastCall);
-    case 'rate-limited':
-      return retrySameCall(SOURCE_FAILURE_TYPES.rateLimited, failure, isLastCall);
-    case 'refused':
-      return ApplicationFailure.nonRetryable(message, SOURCE_FAILURE_TYPES.refused);
-    case 'bad-answer':
-      return ApplicationFailure.nonRetryable(message, SOURCE_FAILURE_TYPES.badAnswer);
-    case 'job-failed':
-      return ApplicationFailure.nonRetryable(message, SOURCE_FAILURE_TYPES.jobFailed);
-  }
+/** Gives an error the type that the workflow expects. */
+function describeFailure(error: unknown): unknown {
+  if (error instanceof QueryGone)
+    return ApplicationFailure.nonRetryable(error.message, SOURCE_FAILURE_TYPES.superseded);
+  // The retry reads the attempt's new state from PostgreSQL.
+  if (error instanceof AttemptSuperseded)
+    return ApplicationFailure.retryable(error.message, SOURCE_FAILURE_TYPES.superseded);
+  return error;
 }
 
-const retrySameCall = (
-  type: string,
-  { message, options }: SourceFailure,
-  isLastCall: boolean,
+const TYPE_OF_KIND: Record<SourceFailureKind, string> = {
+  transport: SOURCE_FAILURE_TYPES.transport,
+  'rate-limited': SOURCE_FAILURE_TYPES.rateLimited,
+  denied: SOURCE_FAILURE_TYPES.denied,
+  refused: SOURCE_FAILURE_TYPES.refused,
+  'bad-answer': SOURCE_FAILURE_TYPES.badAnswer,
+  'job-failed': SOURCE_FAILURE_TYPES.jobFailed,
+};
+
+/** @param next when the same call is made again; undefined: not within this attempt */
+const toApplicationFailure = (
+  { kind, message }: SourceFailure,
+  next: NextTry | undefined,
 ): ApplicationFailure =>
   ApplicationFailure.create({
     message,
-    type,
-    nonRetryable: isLastCall,
-    nextRetryDelay: options.retryAfterMs,
+    type: TYPE_OF_KIND[kind],
+    nonRetryable: next === undefined,
+    nextRetryDelay: next?.waitMs,
   });

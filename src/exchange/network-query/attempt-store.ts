@@ -20,6 +20,8 @@ export interface AttemptWork {
   isCollected: boolean;
   job: Record<string, unknown> | null;
   cursor: Record<string, unknown> | null;
+  /** Calls to the source that failed in a row. */
+  failedCalls: number;
 }
 
 /** The attempt that a step works on; undefined when it has not been written, or was deleted with its query. */
@@ -30,6 +32,7 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
     .innerJoin('patient as p', 'p.id', 'q.patient_id')
     .leftJoin('aal2_challenge as c', 'c.id', 'q.aal2_challenge_id')
     .select(['a.status', 'a.reason', 'a.resources', 'a.pages', 'a.collected', 'a.job', 'a.cursor'])
+    .select('a.failed_calls')
     .select(['q.patient_id', 'q.requested', 'q.purpose_of_use', 'c.session_expires_at'])
     .select([
       'p.first_names',
@@ -65,6 +68,7 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
     isCollected: row.collected,
     job: row.job,
     cursor: row.cursor,
+    failedCalls: row.failed_calls,
   };
 }
 
@@ -118,12 +122,15 @@ export async function newestAttempt(
     .executeTakeFirst();
 }
 
-const updateAttempt = (tx: AccountTx, step: SourceStepInput) =>
+export const updateAttempt = (tx: AccountTx, step: SourceStepInput) =>
   tx.db
     .updateTable('network_query_attempt')
     .where('query_id', '=', step.requestId)
     .where('source', '=', step.source)
     .where('attempt', '=', step.attempt);
+
+/** The state of an attempt whose source answers. */
+export const ANSWERED = { failed_calls: 0, failing_since: null, waiting_for: null, next_try_at: null };
 
 /** Stores the handle of a request that the source accepted, so that a step after a crash does not ask again. */
 export async function saveJob(
@@ -132,7 +139,7 @@ export async function saveJob(
   job: Record<string, unknown>,
 ): Promise<void> {
   await updateAttempt(tx, step)
-    .set({ job: JSON.stringify(job) })
+    .set({ job: JSON.stringify(job), ...ANSWERED })
     .where('status', '=', 'running')
     .execute();
 }
@@ -164,6 +171,7 @@ export async function savePage(
       resources: sql`resources + ${counts.resources}`,
       strays: sql`strays + ${counts.strays}`,
       documents: sql`documents + ${counts.documents}`,
+      ...ANSWERED,
     })
     .where('status', '=', 'running')
     .where('pages', '=', pagesBefore)
@@ -185,6 +193,7 @@ export async function endAttempt(
       reason: end.reason ?? null,
       will_retry: end.willRetry ?? false,
       completed_at: sql<Date>`coalesce(completed_at, clock_timestamp())`,
+      ...ANSWERED,
     })
     // A failed attempt that awaits its retry may end once more, without a retry: the source was given up meanwhile.
     .where(({ or, eb }) =>

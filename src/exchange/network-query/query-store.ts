@@ -33,6 +33,8 @@ export interface AttemptView {
   completedAt?: Date;
   reason?: string;
   resources: number;
+  /** Set while the attempt waits before it calls a source that failed or refused its calls. */
+  waiting?: { reason: string; since: Date; nextTryAt: Date };
 }
 
 /** A query as stored, with its attempts; `serializers.ts` turns it into a response. */
@@ -178,6 +180,9 @@ const ATTEMPT_COLUMNS = [
   'completed_at',
   'reason',
   'resources',
+  'waiting_for',
+  'failing_since',
+  'next_try_at',
 ] as const;
 
 const toAttempt = (
@@ -192,6 +197,10 @@ const toAttempt = (
   completedAt: row.completed_at ?? undefined,
   reason: row.reason ?? undefined,
   resources: row.resources,
+  waiting:
+    row.waiting_for === null || row.failing_since === null || row.next_try_at === null
+      ? undefined
+      : { reason: row.waiting_for, since: row.failing_since, nextTryAt: row.next_try_at },
 });
 
 async function readAttempts(tx: AccountTx, queryIds: readonly string[]): Promise<Map<string, AttemptView[]>> {

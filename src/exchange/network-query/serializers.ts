@@ -29,6 +29,11 @@ function queryAnswer(query: QueryView, dialect: Dialect, running: Running): Netw
       status: sourceStatus(attempt, dialect, running),
       startedAt: attempt.startedAt.toISOString(),
       completedAt: attempt.completedAt?.toISOString(),
+      waiting: attempt.waiting && {
+        reason: attempt.waiting.reason,
+        since: attempt.waiting.since.toISOString(),
+        nextTryAt: attempt.waiting.nextTryAt.toISOString(),
+      },
     })),
     ...(query.errors.length > 0 ? { errors: query.errors } : {}),
   };

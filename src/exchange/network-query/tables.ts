@@ -65,6 +65,12 @@ interface NetworkQueryAttemptTable {
   resources: Generated<number>;
   strays: Generated<number>;
   documents: Generated<number>;
+  /** Calls to the source that failed in a row. */
+  failed_calls: Generated<number>;
+  failing_since: Date | null;
+  /** Why the attempt waits before it calls the source again; null unless it does. */
+  waiting_for: string | null;
+  next_try_at: Date | null;
 }
 
 interface NetworkQueryTimelineTable {

@@ -40,6 +40,21 @@ export async function addToTimeline(
     .execute();
 }
 
+/** Adds an entry, or replaces the message of the entry with its key, so that a long wait stays one entry. */
+export async function replaceInTimeline(
+  tx: AccountTx,
+  queryId: string,
+  entry: NewTimelineEntry & { onceKey: string },
+): Promise<void> {
+  await addToTimeline(tx, queryId, entry);
+  await tx.db
+    .updateTable('network_query_timeline')
+    .set({ message: entry.message })
+    .where('query_id', '=', queryId)
+    .where('once_key', '=', entry.onceKey)
+    .execute();
+}
+
 /** The timeline of a query, oldest entry first. */
 export async function readTimeline(tx: AccountTx, queryId: string): Promise<TimelineEntry[]> {
   const rows = await tx.db

@@ -98,12 +98,20 @@ export interface Attachment {
  * Why a call to a source failed.
  * - `transport`: no response, a broken one, or 408/5xx; the same call may be retried.
  * - `rate-limited`: 429; the same call may be retried after `retryAfterMs`.
- * - `refused`: the source rejects us (401, 403, other 4xx, configuration); retrying does not help.
+ * - `denied`: the source rejects our credentials (401, 403, a refused token request), and would for any patient; the same
+ *   call may be retried once an operator has mended them.
+ * - `refused`: the source refuses this request (other 4xx, a 403 because of consent, configuration); retrying does not help.
  * - `bad-answer`: the response is not what was requested (content type, size, JSON, another person's Patient); a new
  *   attempt may succeed.
  * - `job-failed`: the source accepted the request and its job then failed; a new attempt may succeed.
  */
-export type SourceFailureKind = 'transport' | 'rate-limited' | 'refused' | 'bad-answer' | 'job-failed';
+export type SourceFailureKind =
+  | 'transport'
+  | 'rate-limited'
+  | 'denied'
+  | 'refused'
+  | 'bad-answer'
+  | 'job-failed';
 
 /** The message is shown to callers and operators, so it contains no personal data, tokens or URLs with ids. */
 export class SourceFailure extends Error {

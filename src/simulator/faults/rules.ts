@@ -5,10 +5,12 @@ const milliseconds = z.int().min(0);
 
 /** The faults that can be injected at a source. */
 export const fault = z.discriminatedUnion('type', [
-  /** Responds with this status and an OperationOutcome, or with `body` unchanged. */
+  /** Responds with this status and an OperationOutcome (issue code `code`), or with `body` unchanged. */
   z.strictObject({
     type: z.literal('status'),
     status: z.int().min(400).max(599),
+    /** With 403, `suppressed` refuses this patient (consent); without it, the caller's credentials are refused. */
+    code: z.enum(['exception', 'suppressed']).default('exception'),
     body: z.string().optional(),
   }),
   z.strictObject({ type: z.literal('rate-limit'), retryAfterSeconds: z.int().min(0) }),

@@ -84,8 +84,11 @@ export const INCIDENTS: readonly Incident[] = [
   {
     sample: 'isaiah-weber',
     source: 'lab',
-    title: 'refuses with 403: the query ends partial',
-    rule: onlyFor('isaiah-weber', 'lab', { operation: 'match', fault: { type: 'status', status: 403 } }),
+    title: 'refuses this patient with 403 (no consent): the query ends partial',
+    rule: onlyFor('isaiah-weber', 'lab', {
+      operation: 'match',
+      fault: { type: 'status', status: 403, code: 'suppressed' },
+    }),
     outcome: 'failed',
     attempts: 1,
     proof(log) {

@@ -32,7 +32,7 @@ export const FAULTS_OF_SOURCES: FaultRuleInput[] = [
     sample: 'isaiah-weber',
     source: 'lab',
     operation: 'match',
-    fault: { type: 'status', status: 403 },
+    fault: { type: 'status', status: 403, code: 'suppressed' },
   },
   { ...FAILS_ITS_FIRST_JOB, operation: 'job', times: 1, fault: { type: 'job-fails' } },
 ];

@@ -57,14 +57,15 @@ test('a token that is no longer taken is replaced once', async () => {
   expect(issued).toBe(2);
   source.routes['POST Patient/$match'] = { status: 401 };
   await expect(shared.begin(ada, {}, never)).rejects.toMatchObject({
-    kind: 'refused',
+    kind: 'denied',
     options: { httpStatus: 401 },
   });
   expect(issued).toBe(3);
 });
 
 test.each([
-  [{ status: 401 }, 'refused', 'hie answered 401 to the token request'],
+  [{ status: 400 }, 'denied', 'hie answered 400 to the token request'],
+  [{ status: 401 }, 'denied', 'hie answered 401 to the token request'],
   [{ status: 503 }, 'transport', 'hie answered 503 to the token request'],
   [{ status: 429 }, 'rate-limited', 'hie answered 429 to the token request'],
   [{ text: 'no' }, 'bad-answer', 'hie answered the token request without a token'],
@@ -78,7 +79,7 @@ test('a fixed token that is refused is asked with once', async () => {
   await expect(
     connect(source, { auth: { kind: 'bearer', token: 'old' } }).begin(ada, {}, never),
   ).rejects.toMatchObject({
-    kind: 'refused',
+    kind: 'denied',
     message: 'hie answered 401 to Patient/$match',
   });
   expect(source.askedFor('POST Patient/$match')).toHaveLength(1);

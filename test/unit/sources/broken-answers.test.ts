@@ -44,8 +44,8 @@ describe('a status', () => {
     [429, 'rate-limited'],
     [500, 'transport'],
     [503, 'transport'],
-    [401, 'refused'],
-    [403, 'refused'],
+    [401, 'denied'],
+    [403, 'denied'],
     [422, 'refused'],
     [204, 'bad-answer'],
   ])('%s is %s', async (status, kind) => {
@@ -55,6 +55,19 @@ describe('a status', () => {
       message: `hie answered ${status} to ${EVERYTHING}`,
       options: { httpStatus: status },
     });
+  });
+
+  test.each([
+    ['suppressed', 'refused'],
+    ['business-rule', 'refused'],
+    ['forbidden', 'denied'],
+    ['login', 'denied'],
+  ])('403 with the issue code %s is %s', async (code, kind) => {
+    await start({
+      status: 403,
+      json: { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code }] },
+    });
+    await expect(collect()).rejects.toMatchObject({ kind });
   });
 
   test('passes on the issue code of an OperationOutcome, never its texts or a code of its own making', async () => {

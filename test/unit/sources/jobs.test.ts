@@ -132,7 +132,7 @@ describe('the state of a job', () => {
       { status: 502, text: '<html>', headers: { 'content-type': 'text/html' } },
       { kind: 'transport' },
     ],
-    ['403', { status: 403, json: outcome }, { kind: 'refused' }],
+    ['403', { status: 403, json: outcome }, { kind: 'denied' }],
     ['neither Bundle nor manifest', { json: { done: true } }, { kind: 'bad-answer' }],
     [
       'an entry that failed',

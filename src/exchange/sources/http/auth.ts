@@ -3,7 +3,7 @@ import { request } from 'undici';
 import { z } from 'zod';
 import { SourceFailure } from '../connector.ts';
 import type { ResolvedSourceConfig, SourceAuth } from '../source-config.ts';
-import { badResponse, failureOfStatus, parseRetryAfter } from './failures.ts';
+import { badResponse, failureOfTokenRequest, parseRetryAfter } from './failures.ts';
 
 export interface TokenProvider {
   /** The value of the Authorization header, or undefined when the source needs none. */
@@ -94,7 +94,7 @@ async function requestToken(
   } catch (cause) {
     throw new SourceFailure('transport', `${source} did not answer ${label}`, { cause });
   }
-  if (status !== 200) throw failureOfStatus(source, label, { status, retryAfterMs });
+  if (status !== 200) throw failureOfTokenRequest(source, label, { status, retryAfterMs });
   const token = tokenSchema.safeParse(parseJson(text));
   if (!token.success) throw badResponse(source, `answered ${label} without a token`);
   return token.data;

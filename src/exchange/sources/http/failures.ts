@@ -32,15 +32,29 @@ export interface ErrorResponse {
 export function failureOfStatus(source: SourceType, label: string, response: ErrorResponse): SourceFailure {
   const { status, retryAfterMs, issueCode } = response;
   const code = issueCode === undefined ? '' : ` (${issueCode})`;
-  return new SourceFailure(kindOfStatus(status), `${source} answered ${status}${code} to ${label}`, {
+  return new SourceFailure(kindOfStatus(response), `${source} answered ${status}${code} to ${label}`, {
     httpStatus: status,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
 }
 
-function kindOfStatus(status: number): SourceFailureKind {
+/** The SourceFailure for an error of the token endpoint. Any 4xx means that our credentials are not accepted. */
+export function failureOfTokenRequest(
+  source: SourceType,
+  label: string,
+  response: ErrorResponse,
+): SourceFailure {
+  const { kind, message, options } = failureOfStatus(source, label, response);
+  return new SourceFailure(kind === 'refused' ? 'denied' : kind, message, options);
+}
+
+/** Issue codes with which a 403 is about this patient (consent, a rule of the source) and not about our credentials. */
+const ABOUT_THE_PATIENT = new Set(['suppressed', 'business-rule']);
+
+function kindOfStatus({ status, issueCode = '' }: ErrorResponse): SourceFailureKind {
   if (status === 429) return 'rate-limited';
   if (status === 408 || status >= 500) return 'transport';
+  if (status === 401 || (status === 403 && !ABOUT_THE_PATIENT.has(issueCode))) return 'denied';
   if (status >= 400) return 'refused';
   return 'bad-answer';
 }

@@ -2,14 +2,15 @@ import { proxyActivities } from '@temporalio/workflow';
 import type { BulkActivities } from '../../../activities/exchange/bulk-create.ts';
 
 /**
- * The activities that read the file and process its rows. Retries cover about two hours of failures on our side (the
- * database is down, a worker was killed). A killed activity resumes from its last commit within seconds.
+ * The activities that read the file and process its rows. Failures on our side (the database is down, a worker was killed)
+ * are retried for two days. A killed activity resumes from its last commit within seconds.
  */
 export const fileActivities = (summary: string) =>
   proxyActivities<Pick<BulkActivities, 'checkUpload' | 'handleRows' | 'finishBulkCreate'>>({
     startToCloseTimeout: '30 minutes',
+    scheduleToCloseTimeout: '2 days',
     heartbeatTimeout: '10 seconds',
-    retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: 120 },
+    retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
     summary,
   });
 

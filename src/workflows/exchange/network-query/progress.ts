@@ -77,9 +77,15 @@ export class QueryProgress {
   /** Markdown for the workflow's page in the Temporal UI. A list, because the UI shows tables without cell spacing. */
   toMarkdown(): string {
     return [...this.#sources.values()]
-      .map(({ source, attempt, state, resources, reason }) => {
-        const facts = [state, `attempt ${attempt}`, ...(resources > 0 ? [`${resources} resources`] : [])];
-        return `- **${source}**: ${[...facts, ...(reason === undefined ? [] : [reason])].join(' · ')}`;
+      .map(({ source, attempt, state, resources, reason, nextTryAt }) => {
+        const facts = [
+          state,
+          `attempt ${attempt}`,
+          ...(resources > 0 ? [`${resources} resources`] : []),
+          ...(reason === undefined ? [] : [reason]),
+          ...(nextTryAt === undefined ? [] : [`next try at ${nextTryAt}`]),
+        ];
+        return `- **${source}**: ${facts.join(' · ')}`;
       })
       .join('\n');
   }

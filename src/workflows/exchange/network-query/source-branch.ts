@@ -56,7 +56,7 @@ export async function runSource(
     const retryAfterMs = outcome.furtherAttemptUseful ? backOffs[attempt - firstAttempt] : undefined;
     await recordFailure(step, { reason, abandoned, retryAfterMs });
     if (retryAfterMs === undefined) {
-      progress.change(source, { state: 'failed', reason });
+      progress.change(source, { state: 'failed', reason, nextTryAt: undefined });
       return;
     }
 
@@ -83,12 +83,16 @@ async function runAttempt(
   const summary = `${source}, attempt ${attempt}`;
 
   let answer: SourceStep = await sourceActivities(source, deadlineMs, summary).askSource(step);
-  for (let polls = 0; answer.state === 'waiting'; polls++) {
-    progress.change(source, { state: 'waiting' });
-    const waitMs = pollDelayMs(policy, polls, answer.retryAfterMs);
+  for (let polls = 0; answer.state === 'waiting'; ) {
+    const { held } = answer;
+    progress.change(source, { state: 'waiting', reason: held?.reason, nextTryAt: held?.nextTryAt });
+    const waitMs =
+      held === undefined
+        ? pollDelayMs(policy, polls++, answer.retryAfterMs)
+        : (answer.retryAfterMs ?? policy.pollFirstMs);
     const called = await callbackWithin(step, progress, Math.min(waitMs, deadlineAt - Date.now()));
-    if (!called && Date.now() >= deadlineAt) return noAnswerWithin(deadlineMs);
-    progress.change(source, { state: 'collecting' });
+    if (!called && Date.now() >= deadlineAt) return noAnswerWithin(deadlineMs, held?.reason);
+    progress.change(source, { state: 'collecting', reason: undefined, nextTryAt: undefined });
     answer = await sourceActivities(source, Math.max(deadlineAt - Date.now(), 60_000), summary).collectSource(
       step,
     );
@@ -96,9 +100,11 @@ async function runAttempt(
   return { kind: 'completed', resources: answer.resources, note: answer.note };
 }
 
-function noAnswerWithin(deadlineMs: number): AttemptOutcome {
+/** @param lastFailure why the last call to the source failed, if it did */
+function noAnswerWithin(deadlineMs: number, lastFailure?: string): AttemptOutcome {
   const days = deadlineMs / 86_400_000;
-  const reason = `No answer within ${days >= 1 ? `${days} days` : `${days * 24} hours`}`;
+  const within = `No answer within ${days >= 1 ? `${days} days` : `${days * 24} hours`}`;
+  const reason = lastFailure === undefined ? within : `${within}; the last call failed: ${lastFailure}`;
   return { kind: 'failed', reason, furtherAttemptUseful: false, abandoned: true };
 }
 

@@ -23,14 +23,13 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
 /**
- * For a source that does not answer, the activity itself gives up after SOURCE_CALLS_MAX calls. Failures on our side (the
- * database is down, a worker was killed) must not fail a source: these retries cover about two hours of them.
+ * Failures on our side (the database is down, a worker was killed) never fail a source: they are retried until the
+ * attempt's deadline. For a failed call to the source, the activity sets the wait (`rules/source-back-off.ts`).
  */
 const callRetry: RetryPolicy = {
   initialInterval: 1 * SECOND,
   backoffCoefficient: 2,
   maximumInterval: 5 * MINUTE,
-  maximumAttempts: 30,
 };
 
 export const SOURCE_POLICIES: Record<SourceType, SourcePolicy> = {

@@ -1,0 +1,69 @@
+import { sql } from 'kysely';
+import type { SourceStepInput } from '../../contract/network-query-steps.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import type { SourceFailure, SourceFailureKind } from '../sources/connector.ts';
+import { ANSWERED, updateAttempt } from './attempt-store.ts';
+import { SHORT_WAIT_MAX_MS, waitAfterFailedCalls } from './rules/source-back-off.ts';
+import { addToTimeline, replaceInTimeline } from './timeline-store.ts';
+
+/** Whether the same call may succeed later, so that the attempt waits for its source until its deadline. */
+export const isTemporary = (kind: SourceFailureKind): boolean =>
+  kind === 'transport' || kind === 'rate-limited' || kind === 'denied';
+
+/** What follows a failed call; `nextTryAt` is set when the wait is long and shown to callers. */
+export interface NextTry {
+  waitMs: number;
+  nextTryAt?: Date;
+}
+
+/**
+ * Counts a failed call of an attempt and records it in the timeline: each of the first calls, then one entry for the whole
+ * wait. Returns what follows; undefined when the failure is not temporary, or the attempt has ended meanwhile.
+ */
+export async function recordFailedCall(
+  tx: AccountTx,
+  step: SourceStepInput,
+  failure: SourceFailure,
+): Promise<NextTry | undefined> {
+  const { source, attempt, requestId } = step;
+  const { retryAfterMs } = failure.options;
+  const counted = await updateAttempt(tx, step)
+    .set({
+      failed_calls: sql`failed_calls + 1`,
+      failing_since: sql<Date>`coalesce(failing_since, clock_timestamp())`,
+    })
+    .where('status', '=', 'running')
+    .returning(['failed_calls', 'failing_since'])
+    .executeTakeFirst();
+  if (counted === undefined) return undefined;
+  const { failed_calls: calls, failing_since: since } = counted;
+  const waitMs = isTemporary(failure.kind) ? waitAfterFailedCalls(calls, retryAfterMs) : undefined;
+  if (waitMs === undefined || waitMs <= SHORT_WAIT_MAX_MS || since === null) {
+    const asked = retryAfterMs === undefined ? '' : `; asked to wait ${Math.ceil(retryAfterMs / 1000)} s`;
+    await addToTimeline(tx, requestId, {
+      source,
+      attempt,
+      kind: 'call-failed',
+      message: `Call ${calls}: ${failure.message}${asked}`,
+    });
+    return waitMs === undefined ? undefined : { waitMs };
+  }
+  const nextTryAt = new Date(Date.now() + waitMs);
+  await updateAttempt(tx, step).set({ waiting_for: failure.message, next_try_at: nextTryAt }).execute();
+  await replaceInTimeline(tx, requestId, {
+    source,
+    attempt,
+    kind: 'waiting',
+    message: `Waiting for ${source}: ${failure.message} (${calls} calls failed since ${shown(since)}); next try at ${shown(nextTryAt)}`,
+    onceKey: `waiting/${source}/${attempt}/${since.getTime()}`,
+  });
+  return { waitMs, nextTryAt };
+}
+
+/** Forgets the failed calls of an attempt whose source answers again. */
+export async function clearFailedCalls(tx: AccountTx, step: SourceStepInput): Promise<void> {
+  await updateAttempt(tx, step).set(ANSWERED).where('status', '=', 'running').execute();
+}
+
+/** To the second: `2026-11-22T10:15:00Z`. */
+const shown = (at: Date): string => `${at.toISOString().slice(0, 19)}Z`;
