@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Endpoint, errorStatusesOf } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
 import { EXAMPLES } from '../../src/exchange/platform/http/openapi/examples/all-examples.ts';
+import { hasChromium, launchChromium } from '../support/embed-page.ts';
 import { createTestGateway, type TestGateway } from '../support/gateway.ts';
 
 interface OpenApi {
@@ -88,7 +89,28 @@ describe('the reference page', () => {
     expect(scripts.length).toBeGreaterThan(0);
     for (const script of scripts) {
       const path = script.startsWith('reference') ? `/${script}` : `/reference/${script}`;
-      expect((await gateway.app.inject(path)).statusCode, script).toBe(200);
+      const served = await gateway.app.inject(path);
+      expect([served.statusCode, served.headers['content-type']], script).toEqual([
+        200,
+        expect.stringContaining('/javascript'),
+      ]);
+      expect(served.body.length, script).toBeGreaterThan(100);
+    }
+  });
+
+  test.skipIf(!hasChromium)('shows the operations in a browser, each with its curl command', async () => {
+    const address = await gateway.app.listen({ port: 0, host: '127.0.0.1' });
+    const browser = await launchChromium();
+    try {
+      const page = await browser.newPage();
+      await page.goto(`${address}/reference/`);
+      await page.locator('#operations-cohort-createCohort .opblock-summary-control').click();
+      const shown = page.locator('#operations-cohort-createCohort .opblock-description');
+      expect(await shown.innerText()).toContain(
+        "curl -X POST 'https://exchange.test.example.org/medical/v1/cohort'",
+      );
+    } finally {
+      await browser.close();
     }
   });
 });

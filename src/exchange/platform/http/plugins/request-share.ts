@@ -19,14 +19,24 @@ export function countRequests(app: FastifyInstance, accountMax?: number): void {
   app.decorate('requestShares', new RequestShares(accountMax));
   app.addHook('onRoute', (route) => {
     const { handler } = route;
-    route.handler = async function (request, reply) {
-      handled.add(request);
-      try {
-        return await handler.call(this, request, reply);
-      } finally {
+    route.handler = function (request, reply) {
+      const end = () => {
         handled.delete(request);
         if (isAnswered(reply)) places.get(request)?.leave();
+      };
+      handled.add(request);
+      let result: unknown;
+      try {
+        result = handler.call(this, request, reply);
+      } catch (error) {
+        end();
+        throw error;
       }
+      if (result instanceof Promise) return result.finally(end);
+      // A handler that returns no promise sends its response by itself, later. Returning a promise here would send an empty
+      // one at once.
+      end();
+      return result;
     };
   });
 }
