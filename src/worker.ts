@@ -1,6 +1,6 @@
 import { readConfig } from './config.ts';
 import { TASK_QUEUES } from './contract/temporal.ts';
-import { ensureReconcileSchedule } from './exchange/platform/recovery/reconcile-schedule.ts';
+import { keepReconcileLoop, startReconcileLoop } from './exchange/platform/recovery/reconcile-loop.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { parseKeyRing } from './lib/key-ring.ts';
 import { createMetrics } from './lib/metrics.ts';
@@ -38,7 +38,8 @@ await runProcess('worker', async (logger) => {
   installTemporalRuntime(logger, config.WORKER_TEMPORAL_METRICS);
   // Lazy, so that configuration errors of the halves are reported first, even without a Temporal server.
   const temporal = await createTemporalClient(config, { lazy: true });
-  const deps = { logger, temporal };
+  const metrics = createMetrics('worker');
+  const deps = { logger, temporal, metrics };
   const halves = [
     ...(queues.some((queue) => queue !== TASK_QUEUES.orchestrator) ? [await openExchangeHalf(deps)] : []),
     ...(queues.includes(TASK_QUEUES.orchestrator) ? [await openOrchestratorHalf()] : []),
@@ -63,13 +64,17 @@ await runProcess('worker', async (logger) => {
     },
   });
   const ended = Promise.all(workers.map((worker) => worker.run()));
-  if (queues.includes(TASK_QUEUES.exchange))
-    await ensureReconcileSchedule(temporal, config.RECONCILE_INTERVAL_SECONDS);
+  const hostsReconcile = queues.includes(TASK_QUEUES.exchange);
+  const intervalSeconds = config.RECONCILE_INTERVAL_SECONDS;
+  if (hostsReconcile) await startReconcileLoop(temporal, intervalSeconds);
+  const stopKeeping = hostsReconcile
+    ? keepReconcileLoop({ temporal, logger }, { intervalSeconds })
+    : undefined;
 
   const probes = await startProbeServer({
     host: config.WORKER_HOST,
     port: config.WORKER_PORT,
-    metrics: createMetrics('worker'),
+    metrics,
     isReady: () => workers.every((worker) => worker.getState() === 'RUNNING'),
   });
   logger.info({ queues, probes: probes.url }, 'worker is ready');
@@ -77,6 +82,7 @@ await runProcess('worker', async (logger) => {
   return {
     ended: ended.then(() => undefined),
     stop: async () => {
+      stopKeeping?.();
       for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
       await ended;
       await Promise.all(halves.map((half) => half.close()));

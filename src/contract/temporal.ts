@@ -18,6 +18,7 @@ export const WORKFLOW_TYPES = {
   networkQuery: 'networkQuery',
   webhookDelivery: 'webhookDelivery',
   reconcile: 'reconcile',
+  reconcileLoop: 'reconcileLoop',
   patientOnboarding: 'patientOnboarding',
   bulkPatientCreate: 'bulkPatientCreate',
   querySweep: 'querySweep',
@@ -28,7 +29,10 @@ export const WORKFLOW_TYPES = {
   messageTransmission: 'messageTransmission',
 } as const;
 
-export const SCHEDULE_IDS = { reconcile: 'reconcile' } as const;
+/** There is only one execution of `reconcileLoop`. */
+export const RECONCILE_WORKFLOW_ID = 'reconcile';
+/** The Temporal Schedule that started `reconcile` in earlier versions. */
+export const RECONCILE_SCHEDULE_ID = 'reconcile';
 
 /** Custom search attributes, registered with the namespace before a worker starts. They never contain personal data. */
 export const SEARCH_ATTRIBUTES = {

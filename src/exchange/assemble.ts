@@ -6,13 +6,15 @@ import { openBlobStore } from '../shared/blobs/open-blob-store.ts';
 import { openFeatures, servicesOf } from './features.ts';
 import { orphanSweep } from './platform/blobs/orphan-sweep.ts';
 import { createStore } from './platform/database/database.ts';
+import { deleteOldIdempotencyKeys } from './platform/http/idempotency-store.ts';
 import { createLinkMaker } from './platform/links/signed-link.ts';
 import { createWebhookDelivery } from './platform/outbox/delivery.ts';
+import { eventRecovery } from './platform/outbox/event-recovery.ts';
 import { createWebhookSender } from './platform/outbox/sender.ts';
 import { createWebhookDispatcher } from './platform/outbox/webhook-dispatcher.ts';
 import { createWebhookKeys } from './platform/outbox/webhook-key.ts';
 import type { Platform } from './platform/platform.ts';
-import type { Recovery } from './platform/recovery/recovery.ts';
+import { type Recovery, removalRecovery } from './platform/recovery/recovery.ts';
 import { activityStartRecovery } from './platform/recovery/start-guard.ts';
 
 /** Environment variables that both the gateway and the workers read. */
@@ -46,9 +48,13 @@ export async function assembleExchange(
   return {
     ...platform,
     ...servicesOf(features),
-    /** Recoveries that `reconcile` runs, in addition to those of queries and events. */
+    /** Recoveries that `reconcile` runs, besides the sealing of the audit, which only workers can do. */
     recoveries: [
       ...opened.flatMap(({ recoveries }) => recoveries),
+      eventRecovery(platform),
+      removalRecovery('expired idempotency keys', (limit) =>
+        store.asSystem((tx) => deleteOldIdempotencyKeys(tx, limit)),
+      ),
       activityStartRecovery({ store }),
       orphanSweep({ store, blobs, logger }),
     ] as Recovery[],

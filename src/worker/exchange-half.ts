@@ -7,6 +7,8 @@ import { createAuditChain } from '../exchange/platform/audit/chain.ts';
 import { openAuditHeads } from '../exchange/platform/audit/heads.ts';
 import { auditSealing } from '../exchange/platform/audit/sealer.ts';
 import { openMessagePartner } from '../exchange/platform/partners/open-partners.ts';
+import { createReconcileMetrics } from '../exchange/platform/recovery/reconcile-metrics.ts';
+import { createReconciler } from '../exchange/platform/recovery/reconciler.ts';
 import { createStartGuard } from '../exchange/platform/recovery/start-guard.ts';
 import { createConnectors } from '../exchange/sources/fhir-connector.ts';
 import type { Half, HalfDeps } from './half.ts';
@@ -16,7 +18,7 @@ import { SOURCE_VARIABLES, sourceConfigs } from './source-configs.ts';
 const AUDIT_VARIABLES = ['AUDIT_KEY', 'AUDIT_HEADS'] as const;
 
 /** Builds the activities of the exchange's own task queue and of the sources' queues. Throws ConfigError. */
-export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<Half> {
+export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps): Promise<Half> {
   const config = readConfig([
     ...EXCHANGE_VARIABLES,
     ...SOURCE_VARIABLES,
@@ -28,7 +30,7 @@ export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<
   const messagePartner = openMessagePartner(config);
   const connectors = createConnectors(sourceConfigs(config));
   const exchange = await assembleExchange(config, temporal, logger);
-  const { store, webhookDispatcher, networkQueries } = exchange;
+  const { store } = exchange;
   const sealing = auditSealing({
     store,
     chain: createAuditChain(config.AUDIT_KEY),
@@ -36,10 +38,11 @@ export async function openExchangeHalf({ logger, temporal }: HalfDeps): Promise<
     logger,
   });
   const reconcile = createReconcileActivities({
-    store,
-    webhookDispatcher,
-    launcher: networkQueries.launcher,
-    others: [...exchange.recoveries, sealing],
+    reconciler: createReconciler({
+      recoveries: [...exchange.recoveries, sealing],
+      logger,
+      metrics: createReconcileMetrics(metrics),
+    }),
   });
   const byQueue = featureActivities({
     ...exchange,

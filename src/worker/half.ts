@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import type { Registry } from 'prom-client';
 import type { Logger } from '../lib/logger.ts';
 import type { WorkerQueue } from '../temporal/worker-queues.ts';
 
@@ -13,4 +14,5 @@ export interface Half {
 export interface HalfDeps {
   logger: Logger;
   temporal: Client;
+  metrics: Registry;
 }

@@ -13,6 +13,7 @@ import {
 import { describeMonitoringSchedule, OFF_NOTE } from '../../src/shared/monitoring/monitoring-control.ts';
 import { monitoringSchedule } from '../../src/shared/monitoring/monitoring-schedule.ts';
 import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { takeUp } from '../support/take-up.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 
 // The gateway and a real Temporal server: what becomes of a cohort's schedules when its settings change.
@@ -78,7 +79,7 @@ const changeAccount = (settings: AccountSettings) =>
       .execute(),
   );
 
-const reconcile = () => schedules.recovery.takeUp(500);
+const reconcile = () => takeUp(schedules.recovery, 500);
 
 describe('the schedules of a cohort', () => {
   test('are there for each monitoring that is on, and tell the workflow what it needs', async () => {

@@ -22,6 +22,7 @@ import {
   type TestAccount,
   type TestGateway,
 } from '../support/gateway.ts';
+import { takeUp } from '../support/take-up.ts';
 
 const [sample] = loadSamplePatients();
 if (sample === undefined) throw new Error('no samples');
@@ -225,7 +226,7 @@ describe('E14', () => {
     const { url } = (await urlOf(fileName, 'html')).json();
     const { store, blobs } = gateway;
     const { recovery } = createDocumentRenditions({ store, blobs });
-    expect(await recovery.takeUp(100)).toBe(0);
+    expect(await takeUp(recovery, 100)).toBe(0);
     await store.asSystem((tx) =>
       tx.db
         .updateTable('document_rendition')
@@ -233,7 +234,7 @@ describe('E14', () => {
         .where('id', '=', uuidOf(url.split('/').at(-1) ?? ''))
         .execute(),
     );
-    expect(await recovery.takeUp(100)).toBe(1);
+    expect(await takeUp(recovery, 100)).toBe(1);
     expect((await open(url)).statusCode).toBe(404);
     const noted = await store.asSystem((tx) => tx.db.selectFrom('erasure').selectAll().execute());
     expect(noted).toMatchObject([{ kind: 'blob', ref: expect.stringMatching(/^document\//) }]);

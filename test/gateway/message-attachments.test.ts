@@ -18,6 +18,7 @@ import { loadCcda, loadSamplePatients, type SamplePatient } from '../../src/simu
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { runActivity } from '../support/network-query-environment.ts';
 import { startTestSimulator, type TestSimulator } from '../support/simulator.ts';
+import { takeUp } from '../support/take-up.ts';
 
 const SECRET = generateWebhookKey();
 const HERE = 'records@direct.clinic.example.org';
@@ -140,7 +141,7 @@ test('become documents of a known patient: listed, downloaded, converted, in the
   // What a worker does in a round of reconcile.
   const records = createRecordKeeper({ ...gateway, converter: createCcdaConverter() });
   const reading = attachmentsToRead({ store: gateway.store, records });
-  expect([await reading.takeUp(500), await reading.takeUp(500)]).toEqual([1, 0]);
+  expect([await takeUp(reading, 500), await takeUp(reading, 500)]).toEqual([1, 0]);
   const bundle = (await account.call('GET', `patient/${patientId}/consolidated`)).json();
   const types = bundle.entry.map(
     ({ resource }: { resource: { resourceType: string } }) => resource.resourceType,

@@ -19,6 +19,7 @@ import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts'
 import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connector.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { observation, page, runActivity, stepOf } from '../support/network-query-environment.ts';
+import { takeUp } from '../support/take-up.ts';
 
 let gateway: TestGateway;
 let account: TestAccount;
@@ -228,11 +229,11 @@ describe('a patient that is deleted', () => {
     const stopped: string[] = [];
     const stopWorkflow = async (id: string) => void stopped.push(id);
     const half = createErasures({ ...parts, blobs: { delete: failing }, stopWorkflow });
-    await expect(half.recovery.takeUp(10)).rejects.toThrow('down');
+    await expect(takeUp(half.recovery, 10)).rejects.toThrow('down');
     expect(stopped).toEqual([networkQueryWorkflowId(running)]);
     const whole = createErasures({ ...parts, blobs, stopWorkflow });
-    expect(await whole.recovery.takeUp(10)).toBe(2);
-    expect([await gateway.blobCount(), await whole.recovery.takeUp(10)]).toEqual([before, 0]);
+    expect(await takeUp(whole.recovery, 10)).toBe(2);
+    expect([await gateway.blobCount(), await takeUp(whole.recovery, 10)]).toEqual([before, 0]);
   });
 });
 

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { SCHEDULE_IDS } from '../../src/contract/temporal.ts';
+import { RECONCILE_LOOP_MESSAGES, type ReconcileLoopStatus } from '../../src/contract/reconcile-workflow.ts';
+import { RECONCILE_WORKFLOW_ID } from '../../src/contract/temporal.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
@@ -66,17 +67,20 @@ describe('the worker as a process', () => {
   const readyInfo = async (child: ChildProcess): Promise<{ probes: string }> =>
     ((await once(child, 'message')) as [{ info: { probes: string } }])[0].info;
 
-  test('it serves every queue, keeps the reconcile schedule, reports ready and ends cleanly', async () => {
+  test('it serves every queue, keeps reconcile running with metrics, reports ready and ends cleanly', async () => {
     const { child, output } = start();
     const { probes } = await readyInfo(child);
     await expect.poll(async () => (await request(`${probes}/ready`)).statusCode).toBe(200);
+    const status = () =>
+      temporal.workflow
+        .getHandle(RECONCILE_WORKFLOW_ID)
+        .query<ReconcileLoopStatus>(RECONCILE_LOOP_MESSAGES.status);
     await expect
-      .poll(() => temporal.workflow.count(`WorkflowType = 'reconcile' AND ExecutionStatus = 'Completed'`), {
-        timeout: 20_000,
-      })
-      .toMatchObject({ count: expect.toSatisfy((count: number) => count > 0) });
-    const { spec } = await temporal.schedule.getHandle(SCHEDULE_IDS.reconcile).describe();
-    expect(spec.intervals).toMatchObject([{ every: 1_000 }]);
+      .poll(status, { timeout: 20_000 })
+      .toMatchObject({ intervalMs: 1_000, last: { kinds: {}, isBehind: false } });
+    expect(await (await request(`${probes}/metrics`)).body.text()).toMatch(
+      /^reconcile_oldest_seconds\{kind="network queries",process="worker"\} 0$/m,
+    );
 
     child.kill('SIGTERM');
     expect((await once(child, 'exit'))[0], output()).toBe(0);

@@ -15,6 +15,7 @@ export const networkQuery = withOneStepMore(workflows.networkQuery);
 export const patientOnboarding = withOneStepMore(workflows.patientOnboarding);
 export const querySweep = withOneStepMore(workflows.querySweep);
 export const reconcile = withOneStepMore(workflows.reconcile);
+export const reconcileLoop = withOneStepMore(workflows.reconcileLoop);
 export const webhookDelivery = withOneStepMore(workflows.webhookDelivery);
 
 function withOneStepMore<A extends unknown[], R>(

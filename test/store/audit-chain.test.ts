@@ -18,6 +18,7 @@ import { createStore, type Store } from '../../src/exchange/platform/database/da
 import { renderTable } from '../../src/starter/table.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { takeUp } from '../support/take-up.ts';
 
 const KEY = 'audit-key-of-the-tests-only';
 const chain = createAuditChain([KEY]);
@@ -52,7 +53,7 @@ const sealing = () =>
     heads,
     logger: pino({}, { write: (line: string) => void logged.push(line) }),
   });
-const seal = () => sealing().takeUp(500);
+const seal = () => takeUp(sealing(), 500);
 const verify = (accountId: string, by = chain) => verifyChain({ store, chain: by, heads }, accountId);
 
 const entry = (n: number) => ({
@@ -105,7 +106,7 @@ describe('an audit that nobody touched', () => {
     const accountId = await sealedAccount();
     const rotated = createAuditChain(['the-next-key-of-the-tests', KEY]);
     await store.asAccount(accountId, (tx) => insertAuditEntry(tx, entry(9)));
-    await auditSealing({ store, chain: rotated, heads, logger: pino({ level: 'silent' }) }).takeUp(500);
+    await takeUp(auditSealing({ store, chain: rotated, heads, logger: pino({ level: 'silent' }) }), 500);
     expect((await verify(accountId, rotated)).fault).toBeUndefined();
     expect((await verify(accountId)).fault).toBeDefined();
   });
@@ -310,7 +311,7 @@ describe('a head kept elsewhere', () => {
       await heads.write(head);
     };
     const deps = { store, chain, heads: { ...heads, write }, logger: pino({ level: 'silent' }) };
-    await expect(auditSealing(deps).takeUp(500)).rejects.toThrow(killed);
+    await expect(takeUp(auditSealing(deps), 500)).rejects.toThrow(killed);
     expect(await verify(accountId)).toMatchObject({ verified: 2, headPosition: 0 });
     expect((await verify(accountId)).fault).toBeUndefined();
     await more(accountId);
@@ -320,7 +321,7 @@ describe('a head kept elsewhere', () => {
 
   test('begins anew on an operator’s word, which stays in the chain; so do heads that are kept from now on', async () => {
     const accountId = await addAccount(3);
-    await auditSealing({ store, chain, logger: pino({ level: 'silent' }) }).takeUp(500);
+    await takeUp(auditSealing({ store, chain, logger: pino({ level: 'silent' }) }), 500);
     expect((await verify(accountId)).fault).toMatchObject({ what: 'head missing' });
     expect(await accept(accountId)).toEqual({ kind: 'head renewed', position: 3 });
     await more(accountId);

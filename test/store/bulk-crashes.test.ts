@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { orphanSweep } from '../../src/exchange/platform/blobs/orphan-sweep.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { BlobNotFoundError, type BlobStore } from '../../src/shared/blobs/blob-store.ts';
+import { takeUp } from '../support/take-up.ts';
 import { type BulkEnvironment, createBulkEnvironment, csvOf } from './bulk-environment.ts';
 import { someRows, withoutIds } from './bulk-rows.ts';
 
@@ -95,7 +96,7 @@ describe('blobs', () => {
         logger: pino({ enabled: false }),
         pickPart: () => part,
       });
-      deleted += await sweep.takeUp(500);
+      deleted += await takeUp(sweep, 500);
     }
     return deleted;
   }
@@ -133,7 +134,7 @@ describe('blobs', () => {
       delete: async (ref: string) => void deleted.push(ref),
     };
     const sweep = orphanSweep({ store: env.store, blobs, logger: pino({ enabled: false }) });
-    expect(await sweep.takeUp(500)).toBe(0);
+    expect(await takeUp(sweep, 500)).toBe(0);
     expect(deleted).toEqual([]);
   });
 });

@@ -21,6 +21,7 @@ import {
   type QueryEnvironment,
   stepOf,
 } from '../support/network-query-environment.ts';
+import { takeUp } from '../support/take-up.ts';
 
 let environment: QueryEnvironment;
 let rounds: FollowUpRounds;
@@ -195,8 +196,8 @@ describe('reconcile', () => {
       temporal: temporal as unknown as Parameters<typeof createFollowUps>[0]['temporal'],
       logger: pino({ level: 'silent' }),
     });
-    expect(await recovery.takeUp(100)).toBe(2);
-    expect(await recovery.takeUp(100)).toBe(0);
+    expect(await takeUp(recovery, 100)).toBe(2);
+    expect(await takeUp(recovery, 100)).toBe(0);
     expect(started.sort()).toEqual(
       [left, terminated].map(({ notificationId }) => `discharge-follow-up/${notificationId}`).sort(),
     );

@@ -4,10 +4,10 @@ import type { Client, Connection } from '@temporalio/client';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createReconcileActivities } from '../../src/activities/exchange/reconcile.ts';
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import { networkQueryEventSchema } from '../../src/contract/events.ts';
 import { webhookDeliveryWorkflowId } from '../../src/contract/temporal.ts';
+import { eventRecovery } from '../../src/exchange/platform/outbox/event-recovery.ts';
 import { claimEvent, recordDelivery } from '../../src/exchange/platform/outbox/event-store.ts';
 import { reopenUndelivered } from '../../src/exchange/webhooks/replay-store.ts';
 import { findDestination, setDestination } from '../../src/exchange/webhooks/settings-store.ts';
@@ -25,6 +25,7 @@ import {
   type QueryEnvironment,
   runActivity,
 } from '../support/network-query-environment.ts';
+import { takeUp } from '../support/take-up.ts';
 
 let environment: QueryEnvironment;
 let temporal: Client & { connection: Connection };
@@ -320,22 +321,8 @@ describe('an event that is delivered by a workflow', () => {
 });
 
 describe('reconcile', () => {
-  const round = async (
-    webhookDispatcher: Parameters<typeof createReconcileActivities>[0]['webhookDispatcher'],
-  ) => {
-    const launcher = {
-      launch: () => undefined,
-      start: async () => 'open' as const,
-      drain: async () => undefined,
-    };
-    const { reconcileLeftOvers } = createReconcileActivities({
-      store: environment.store,
-      launcher,
-      webhookDispatcher,
-      others: [],
-    });
-    return runActivity(reconcileLeftOvers, undefined);
-  };
+  const round = (webhookDispatcher: Parameters<typeof eventRecovery>[0]['webhookDispatcher']) =>
+    takeUp(eventRecovery({ store: environment.store, webhookDispatcher }));
   const age = (accountId: string) =>
     environment.store.asAccount(accountId, (tx) =>
       tx.db

@@ -5,7 +5,13 @@ import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
 import { OvertakenError } from '../../src/exchange/platform/database/retry.ts';
 import { countUse } from '../../src/exchange/platform/limits/limit-store.ts';
 import { startPage } from '../../src/exchange/query-sweep/start-page.ts';
-import { openSweep, readSweepCounts, sweepsToEnsure } from '../../src/exchange/query-sweep/sweep-store.ts';
+import {
+  openSweep,
+  readSweepCounts,
+  recentlyUnswept,
+  sweepsToCheck,
+  unsweptInSlice,
+} from '../../src/exchange/query-sweep/sweep-store.ts';
 import {
   CALLBACK_KEY,
   createSweepEnvironment,
@@ -178,7 +184,11 @@ describe('a page of a sweep', () => {
 
 describe('left over', () => {
   const left = async () => {
-    const found = await environment.store.asSystem((tx) => sweepsToEnsure(tx, 1_000));
+    const found = await environment.store.asSystem(async (tx) => [
+      ...(await recentlyUnswept(tx, 1_000)),
+      ...(await unsweptInSlice(tx, { after: new Date(0), slice: 1_000 })).unswept,
+      ...(await sweepsToCheck(tx, 1_000)),
+    ]);
     return found.map(({ requestId }) => requestId);
   };
 
@@ -195,5 +205,30 @@ describe('left over', () => {
     await environment.page(panel);
     expect(await left()).not.toContain(panel.requestId);
     expect(await left()).not.toContain(dry.requestId);
+  });
+
+  test('is found after any time, slice by slice', async () => {
+    const panels = [
+      await environment.addPanel(1),
+      await environment.addPanel(1),
+      await environment.addPanel(1),
+    ];
+    const ids = panels.map(({ requestId }) => requestId);
+    for (const [index, id] of ids.entries())
+      await environment.store.asSystem((tx) =>
+        sql`update bulk_request set ended_at = now() - ${40 - index} * interval '1 day' where id = ${id}`.execute(
+          tx.db,
+        ),
+      );
+    const seen: string[] = [];
+    let after: Date | undefined = new Date(Date.now() - 41 * 24 * 60 * 60_000);
+    for (let slices = 0; after !== undefined; slices++) {
+      expect(slices).toBeLessThan(10);
+      const from: Date = after;
+      const slice = await environment.store.asSystem((tx) => unsweptInSlice(tx, { after: from, slice: 1 }));
+      seen.push(...slice.unswept.map(({ requestId }) => requestId));
+      after = slice.next;
+    }
+    expect([...new Set(seen)].filter((id) => ids.includes(id))).toEqual(ids);
   });
 });

@@ -25,6 +25,7 @@ import {
   type QueryEnvironment,
   runActivity,
 } from '../support/network-query-environment.ts';
+import { takeUp } from '../support/take-up.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 
 let environment: QueryEnvironment;
@@ -217,8 +218,8 @@ test('a key in clear that is rotated is sealed as the one before, and signs unti
 test('reconcile seals a key that stands there in clear, and it goes on signing', async () => {
   const { store, accountId, webhookDispatcher, main, webhookKey, event } = await accountWithTwo();
   const work = webhookKeySealing({ store, webhookKeys: keys });
-  expect(await work.takeUp(1000)).toBeGreaterThan(0);
-  expect(await work.takeUp(1000)).toBe(0);
+  expect(await takeUp(work, 1000)).toBeGreaterThan(0);
+  expect(await takeUp(work, 1000)).toBe(0);
   const stored = await store.asAccount(accountId, (tx) =>
     tx.db.selectFrom('webhook_destination').select('key').execute(),
   );

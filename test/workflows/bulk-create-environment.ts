@@ -12,7 +12,7 @@ import {
   TASK_QUEUES,
 } from '../../src/contract/temporal.ts';
 import { type BulkEngine, createBulkEngine } from '../../src/exchange/bulk-create/engine.ts';
-import { bulkCreateRecovery, uploadRetention } from '../../src/exchange/bulk-create/recovery.ts';
+import { bulkCreateRecoveries, uploadRetention } from '../../src/exchange/bulk-create/recovery.ts';
 import { insertBulkRequest, readBulkRequest } from '../../src/exchange/bulk-create/request-store.ts';
 import { createBulkCreateService } from '../../src/exchange/bulk-create/service.ts';
 import { insertFacility } from '../../src/exchange/facilities/facility-store.ts';
@@ -21,6 +21,7 @@ import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { createDeliveries, startReceiver } from '../support/events-environment.ts';
 import { createQueryEnvironment } from '../support/network-query-environment.ts';
+import { takeUp } from '../support/take-up.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { TEST_ID_HMAC_KEY, testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
@@ -121,8 +122,9 @@ export async function createBulkExchange(createEngine: (parts: EngineParts) => B
       return part.ref;
     },
     reconcile: async () => {
-      const taken = await bulkCreateRecovery(recovery).takeUp(100);
-      return { taken, uploadsDeleted: await uploadRetention(recovery).takeUp(100) };
+      let taken = 0;
+      for (const each of bulkCreateRecoveries(recovery)) taken += await takeUp(each, 100);
+      return { taken, uploadsDeleted: await takeUp(uploadRetention(recovery), 100) };
     },
     /** What the receiver was told of a request, in the order of its coming. */
     told: (requestId: string) =>

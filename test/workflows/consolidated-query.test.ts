@@ -27,6 +27,7 @@ import { createStartGuard } from '../../src/exchange/platform/recovery/start-gua
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { createQueryEnvironment } from '../support/network-query-environment.ts';
+import { takeUp } from '../support/take-up.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
@@ -102,7 +103,7 @@ const rowOf = (requestId: string) => inAccount((tx) => readConsolidatedQuery(tx,
 const eventsOf = (requestId: string) =>
   inAccount((tx) => tx.db.selectFrom('event').select('id').where('request_id', '=', requestId).execute());
 const reconcile = async () => {
-  for (const work of launcher.recoveries) await work.takeUp(10);
+  for (const work of launcher.recoveries) await takeUp(work, 10);
 };
 const letTimePass = (requestId: string) =>
   inAccount((tx) =>

@@ -318,10 +318,10 @@ describe('while Temporal cannot be reached', () => {
     await withoutTemporal(async (service) => service.launchQuery(exchange.accountId, { requestId, run: 0 }));
     expect(await view(requestId)).toMatchObject({ status: 'running' });
     await age(requestId, 'requested_at');
-    expect(await exchange.reconcile()).toMatchObject({ runsEnsured: 1 });
+    expect(await exchange.reconcile()).toBe(1);
     await untilEnded(requestId);
     expect(await view(requestId)).toMatchObject({ status: 'completed' });
-    expect(await exchange.reconcile()).toMatchObject({ runsEnsured: 0 });
+    expect(await exchange.reconcile()).toBe(0);
   });
 
   test('steering a running query says so, and changes nothing', async () => {
@@ -357,7 +357,7 @@ describe('while Temporal cannot be reached', () => {
     await untilAttempt(requestId, 'lab', 'completed');
     await exchange.handle(requestId).terminate('by hand');
     await age(requestId, 'workflow_started_at');
-    expect(await exchange.reconcile()).toMatchObject({ attemptsEnded: 1 });
+    expect(await exchange.reconcile()).toBe(1);
     expect(await view(requestId)).toMatchObject({
       status: 'partial',
       attempts: [

@@ -4,10 +4,10 @@ import { pino } from 'pino';
 import { inject } from 'vitest';
 import { createRecordActivities } from '../../src/activities/exchange/network-query-record.ts';
 import { createSourceActivities } from '../../src/activities/exchange/network-query-source.ts';
-import { createReconcileActivities } from '../../src/activities/exchange/reconcile.ts';
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { networkQueryWorkflowId, TASK_QUEUES } from '../../src/contract/temporal.ts';
+import { networkQueryRecovery } from '../../src/exchange/network-query/recovery.ts';
 import { createNetworkQueryService } from '../../src/exchange/network-query/service.ts';
 import { createSourceCallbacks } from '../../src/exchange/network-query/source-callback.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
@@ -22,9 +22,9 @@ import {
   createQueryEnvironment,
   observation,
   page,
-  runActivity,
   sourceOf,
 } from '../support/network-query-environment.ts';
+import { takeUp } from '../support/take-up.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
@@ -69,16 +69,10 @@ export async function createTestExchange() {
     converter: createCcdaConverter(),
   });
   const deps = { store, records, blobs: environment.blobs, callbackKey: CALLBACK_KEY };
-  const reconcileActivities = createReconcileActivities({
-    store,
-    webhookDispatcher,
-    launcher: service.launcher,
-    others: [],
-  });
+  const recovery = networkQueryRecovery({ store, launcher: service.launcher });
   const exchangeActivities = {
     ...createRecordActivities({ ...deps, connectors: connectorsFor(behaviourOf) }),
     ...createWebhookActivities({ delivery, webhookDispatcher, temporal }),
-    ...reconcileActivities,
   };
   const sourceActivities = createSourceActivities({
     ...deps,
@@ -127,7 +121,8 @@ export async function createTestExchange() {
     },
     handle: (requestId: string, run = 0) =>
       temporal.workflow.getHandle(networkQueryWorkflowId(requestId, run)),
-    reconcile: () => runActivity(reconcileActivities.reconcileLeftOvers, undefined),
+    /** Returns the number of healed runs. */
+    reconcile: () => takeUp(recovery),
     eventsOf: (requestId: string) => receiver.received.filter(({ raw }) => raw.includes(requestId)),
     async close() {
       for (const worker of workers) worker.shutdown();

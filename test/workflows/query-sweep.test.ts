@@ -22,6 +22,7 @@ import {
   type SweepEnvironment,
   type TestPanel,
 } from '../support/sweep-environment.ts';
+import { takeUp } from '../support/take-up.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
@@ -169,7 +170,7 @@ describe('a sweep', () => {
       sql`update bulk_sweep set state = 'running', seen_at = now() - interval '1 hour'
           where request_id = ${panel.requestId}`.execute(tx.db),
     );
-    await sweepRecovery({ store: environment.store, temporal }).takeUp(10);
+    await takeUp(sweepRecovery({ store: environment.store, temporal }), 10);
     expect(await temporal.workflow.result(sweep.workflowId)).toMatchObject({
       state: 'completed',
       started: 6,

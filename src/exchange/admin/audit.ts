@@ -152,7 +152,7 @@ function describe(report: ChainReport): string[] {
     ...report.renewedHeads.map(describeRenewed),
     ...(isLate
       ? [
-          `  nothing has been sealed since ${shortTime(oldestUnsealedAt)}; check that a worker is running and that the schedule reconcile is not paused`,
+          `  nothing has been sealed since ${shortTime(oldestUnsealedAt)}; check that a worker is running and that the workflow reconcile is not paused`,
         ]
       : []),
   ];

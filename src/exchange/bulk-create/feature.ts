@@ -4,7 +4,7 @@ import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../platform/fe
 import type { Platform } from '../platform/platform.ts';
 import type { WorkerPlatform } from '../platform/worker-platform.ts';
 import { createBulkEngine } from './engine.ts';
-import { bulkCreateRecovery, uploadRetention } from './recovery.ts';
+import { bulkCreateRecoveries, uploadRetention } from './recovery.ts';
 import { addBulkResultRoute } from './result-routes.ts';
 import { addBulkCreateRoutes } from './routes.ts';
 import { type BulkCreateService, createBulkCreateService } from './service.ts';
@@ -17,7 +17,7 @@ export const bulkCreateFeature = {
     const deps = { ...platform, launcher: bulkCreates.launcher };
     return {
       services: { bulkCreates },
-      recoveries: [bulkCreateRecovery(deps), uploadRetention(deps)],
+      recoveries: [...bulkCreateRecoveries(deps), uploadRetention(deps)],
       drain: bulkCreates.drain,
     };
   },

@@ -6,6 +6,12 @@ export interface UnfinishedRequest {
   requestId: string;
 }
 
+/** An open request whose workflow should be started, or checked. */
+export interface RequestToEnsure extends UnfinishedRequest {
+  since: Date;
+  isStarted: boolean;
+}
+
 interface RecoveryOptions {
   olderThanMs: number;
   limit: number;
@@ -16,16 +22,17 @@ const LOOK_AGAIN = sql`interval '15 minutes'`;
 const agoMs = (ms: number) => sql<Date>`now() - ${ms} * interval '1 millisecond'`;
 
 /**
- * Open bulk creates of all accounts whose workflow was not started within `olderThanMs`, or was last seen over 15 minutes ago
- * and should be checked. Oldest first.
+ * Open bulk creates of all accounts whose workflow was not started within `olderThanMs`, oldest first; then those whose
+ * workflow was last seen over 15 minutes ago and should be checked, longest unseen first.
  */
 export async function requestsToEnsure(
   tx: SystemTx,
   { olderThanMs, limit }: RecoveryOptions,
-): Promise<UnfinishedRequest[]> {
+): Promise<RequestToEnsure[]> {
   return tx.db
     .selectFrom('bulk_request')
-    .select(['account_id as accountId', 'id as requestId'])
+    .select(['account_id as accountId', 'id as requestId', 'created_at as since'])
+    .select(sql<boolean>`workflow_started_at is not null`.as('isStarted'))
     .where('status', 'in', ['waiting', 'processing'])
     .where(({ and, eb, or }) =>
       or([
@@ -33,6 +40,7 @@ export async function requestsToEnsure(
         eb('workflow_started_at', '<', sql<Date>`now() - ${LOOK_AGAIN}`),
       ]),
     )
+    .orderBy('workflow_started_at', (order) => order.asc().nullsFirst())
     .orderBy('created_at')
     .limit(limit)
     .execute();
@@ -42,10 +50,11 @@ export async function requestsToEnsure(
 export async function uploadsToSignal(
   tx: SystemTx,
   { olderThanMs, limit }: RecoveryOptions,
-): Promise<UnfinishedRequest[]> {
+): Promise<(UnfinishedRequest & { since: Date })[]> {
   return tx.db
     .selectFrom('bulk_request')
     .select(['account_id as accountId', 'id as requestId'])
+    .select(({ ref }) => ref('uploaded_at').$notNull().as('since'))
     .where('status', '=', 'processing')
     .where('upload_told_at', 'is', null)
     .where('uploaded_at', '<', agoMs(olderThanMs))
@@ -58,19 +67,18 @@ export async function uploadsToSignal(
 export async function uploadsToDelete(
   tx: SystemTx,
   { endedBeforeDays, limit }: { endedBeforeDays: number; limit: number },
-): Promise<(UnfinishedRequest & { ref: string })[]> {
+): Promise<(UnfinishedRequest & { ref: string; since: Date })[]> {
   const rows = await tx.db
     .selectFrom('bulk_request')
     .select(['account_id as accountId', 'id as requestId', 'upload'])
+    .select(({ ref }) => ref('ended_at').$notNull().as('since'))
     .where('upload', 'is not', null)
     .where('upload_deleted_at', 'is', null)
     .where('ended_at', '<', sql<Date>`now() - ${endedBeforeDays} * interval '1 day'`)
     .orderBy('ended_at')
     .limit(limit)
     .execute();
-  return rows.flatMap(({ accountId, requestId, upload }) =>
-    upload === null ? [] : [{ accountId, requestId, ref: upload.ref }],
-  );
+  return rows.flatMap(({ upload, ...request }) => (upload === null ? [] : [{ ...request, ref: upload.ref }]));
 }
 
 export async function markUploadDeleted(tx: AccountTx, requestId: string): Promise<void> {

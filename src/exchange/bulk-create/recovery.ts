@@ -2,7 +2,7 @@ import { BULK_END_REASONS } from '../../contract/bulk-create-steps.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { Recovery } from '../platform/recovery/recovery.ts';
+import { itemRecovery, type Recovery } from '../platform/recovery/recovery.ts';
 import { clearParts, listParts } from './chunk-store.ts';
 import type { BulkLauncher } from './launcher.ts';
 import {
@@ -31,31 +31,32 @@ interface BulkRecoveryDeps {
  * Starts the workflow of open requests that have none, and signals uploads that were not signalled. A request whose workflow
  * was terminated is ended as failed.
  */
-export function bulkCreateRecovery(deps: BulkRecoveryDeps): Recovery {
+export function bulkCreateRecoveries(deps: BulkRecoveryDeps): Recovery[] {
   const { store, launcher } = deps;
 
-  async function settle(request: UnfinishedRequest, reach: BulkLauncher['start']): Promise<void> {
+  /** Returns whether the workflow is open. Ends a request whose workflow has closed. */
+  async function settle(request: UnfinishedRequest, reach: BulkLauncher['start']): Promise<boolean> {
     const { accountId, requestId } = request;
-    if ((await reach(accountId, requestId)) === 'open') return;
+    if ((await reach(accountId, requestId)) === 'open') return true;
     await store.asAccount(accountId, (tx) => failBulkCreate(tx, requestId, BULK_END_REASONS.workflowGone));
+    return false;
   }
 
-  return {
-    name: 'bulk creates',
-    async takeUp(limit) {
-      const options = { olderThanMs: GRACE_MS, limit };
-      const [unstarted, unsignalled] = await store.asSystem(async (tx) => [
-        await requestsToEnsure(tx, options),
-        await uploadsToSignal(tx, options),
-      ]);
-      const failures = [
-        ...(await inTurn(unstarted, (request) => settle(request, launcher.start))),
-        ...(await inTurn(unsignalled, (request) => settle(request, launcher.signalUpload))),
-      ];
-      if (failures.length > 0) throw failures[0];
-      return unstarted.length + unsignalled.length;
-    },
-  };
+  return [
+    itemRecovery({
+      name: 'bulk creates',
+      find: (limit) => store.asSystem((tx) => requestsToEnsure(tx, { olderThanMs: GRACE_MS, limit })),
+      heal: async (request) => !((await settle(request, launcher.start)) && request.isStarted),
+    }),
+    itemRecovery({
+      name: 'uploads not signalled',
+      find: (limit) => store.asSystem((tx) => uploadsToSignal(tx, { olderThanMs: GRACE_MS, limit })),
+      async heal(request) {
+        await settle(request, launcher.signalUpload);
+        return true;
+      },
+    }),
+  ];
 }
 
 /**
@@ -63,33 +64,21 @@ export function bulkCreateRecovery(deps: BulkRecoveryDeps): Recovery {
  * was never joined. Hash and size of the upload stay with the request.
  */
 export function uploadRetention({ store, blobs, logger }: BulkRecoveryDeps): Recovery {
-  return {
+  return itemRecovery({
     name: 'uploads past their retention',
-    async takeUp(limit) {
-      const uploads = await store.asSystem((tx) =>
-        uploadsToDelete(tx, { endedBeforeDays: UPLOAD_RETENTION_DAYS, limit }),
-      );
-      const failures = await inTurn(uploads, async ({ accountId, requestId, ref }) => {
-        const parts = await store.asAccount(accountId, (tx) => listParts(tx, requestId));
-        for (const { part } of parts) if (part !== null) await blobs.delete(part.ref);
-        await blobs.delete(ref);
-        await store.asAccount(accountId, async (tx) => {
-          await clearParts(tx, requestId);
-          await deleteTrialKeys(tx, requestId);
-          await markUploadDeleted(tx, requestId);
-        });
+    find: (limit) =>
+      store.asSystem((tx) => uploadsToDelete(tx, { endedBeforeDays: UPLOAD_RETENTION_DAYS, limit })),
+    async heal({ accountId, requestId, ref }) {
+      const parts = await store.asAccount(accountId, (tx) => listParts(tx, requestId));
+      for (const { part } of parts) if (part !== null) await blobs.delete(part.ref);
+      await blobs.delete(ref);
+      await store.asAccount(accountId, async (tx) => {
+        await clearParts(tx, requestId);
+        await deleteTrialKeys(tx, requestId);
+        await markUploadDeleted(tx, requestId);
       });
-      if (uploads.length > 0)
-        logger.info({ uploads: uploads.length }, 'deleted uploads past their retention');
-      if (failures.length > 0) throw failures[0];
-      return uploads.length;
+      logger.info({ bulkRequestId: requestId }, 'deleted an upload past its retention');
+      return true;
     },
-  };
-}
-
-/** Works on all items, one after the other, and returns the errors of those that failed. */
-async function inTurn<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<unknown[]> {
-  const failures: unknown[] = [];
-  for (const item of items) await work(item).catch((error: unknown) => failures.push(error));
-  return failures;
+  });
 }

@@ -7,7 +7,7 @@ import { consolidatedQueryWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../con
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { Recovery } from '../platform/recovery/recovery.ts';
+import { itemRecovery, type Recovery } from '../platform/recovery/recovery.ts';
 import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
 import {
   consolidatedToEnsure,
@@ -39,7 +39,7 @@ export function createConsolidatedLauncher(deps: {
   const { store } = deps;
   const background = createBackground(deps.logger);
 
-  async function start(accountId: string, requestId: string): Promise<void> {
+  async function start(accountId: string, requestId: string): Promise<'open' | 'closed'> {
     const input: ConsolidatedQueryInput = { accountId, requestId };
     const state = await startOnce(deps.temporal, {
       type: WORKFLOW_TYPES.consolidatedQuery,
@@ -55,6 +55,7 @@ export function createConsolidatedLauncher(deps: {
       await markConsolidatedStarted(tx, requestId);
       if (state === 'closed') await failConsolidated(tx, requestId, CONSOLIDATED_END_REASONS.workflowGone);
     });
+    return state;
   }
 
   return {
@@ -64,29 +65,22 @@ export function createConsolidatedLauncher(deps: {
       );
     },
     recoveries: [
-      {
+      itemRecovery({
         name: 'consolidated queries',
-        async takeUp(limit) {
-          const open = await store.asSystem((tx) =>
-            consolidatedToEnsure(tx, { olderThanMs: GRACE_MS, limit }),
-          );
-          for (const { accountId, requestId } of open) await start(accountId, requestId);
-          return open.length;
-        },
-      },
-      {
+        find: (limit) => store.asSystem((tx) => consolidatedToEnsure(tx, { olderThanMs: GRACE_MS, limit })),
+        heal: async ({ accountId, requestId, isStarted }) =>
+          (await start(accountId, requestId)) === 'closed' || !isStarted,
+      }),
+      itemRecovery({
         name: 'consolidated results past their retention',
-        async takeUp(limit) {
-          const past = await store.asSystem((tx) =>
-            resultsToDelete(tx, { endedBeforeDays: RESULT_RETENTION_DAYS, limit }),
-          );
-          for (const { accountId, requestId, ref } of past) {
-            await deps.blobs.delete(ref);
-            await store.asAccount(accountId, (tx) => markResultDeleted(tx, requestId));
-          }
-          return past.length;
+        find: (limit) =>
+          store.asSystem((tx) => resultsToDelete(tx, { endedBeforeDays: RESULT_RETENTION_DAYS, limit })),
+        async heal({ accountId, requestId, ref }) {
+          await deps.blobs.delete(ref);
+          await store.asAccount(accountId, (tx) => markResultDeleted(tx, requestId));
+          return true;
         },
-      },
+      }),
     ],
     drain: () => background.drain(),
   };

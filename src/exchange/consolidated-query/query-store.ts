@@ -155,10 +155,11 @@ const LOOK_AGAIN = sql`interval '15 minutes'`;
 export async function consolidatedToEnsure(
   tx: SystemTx,
   { olderThanMs, limit }: { olderThanMs: number; limit: number },
-): Promise<OwnedRequest[]> {
+): Promise<(OwnedRequest & { since: Date; isStarted: boolean })[]> {
   return tx.db
     .selectFrom('consolidated_query')
-    .select(['account_id as accountId', 'id as requestId'])
+    .select(['account_id as accountId', 'id as requestId', 'created_at as since'])
+    .select(sql<boolean>`workflow_started_at is not null`.as('isStarted'))
     .where('status', '=', 'processing')
     .where(({ and, eb, or }) =>
       or([
@@ -169,6 +170,7 @@ export async function consolidatedToEnsure(
         eb('workflow_started_at', '<', sql<Date>`now() - ${LOOK_AGAIN}`),
       ]),
     )
+    .orderBy('workflow_started_at', (order) => order.asc().nullsFirst())
     .orderBy('created_at')
     .limit(limit)
     .execute();
@@ -178,10 +180,11 @@ export async function consolidatedToEnsure(
 export async function resultsToDelete(
   tx: SystemTx,
   { endedBeforeDays, limit }: { endedBeforeDays: number; limit: number },
-): Promise<(OwnedRequest & { ref: string })[]> {
+): Promise<(OwnedRequest & { ref: string; since: Date })[]> {
   const rows = await tx.db
     .selectFrom('consolidated_query')
     .select(['account_id as accountId', 'id as requestId', 'result'])
+    .select(({ ref }) => ref('ended_at').$notNull().as('since'))
     .where('result', 'is not', null)
     .where('result_deleted_at', 'is', null)
     .where('ended_at', '<', sql<Date>`now() - ${endedBeforeDays} * interval '1 day'`)

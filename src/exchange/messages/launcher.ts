@@ -8,7 +8,7 @@ import {
 import { messageTransmissionWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { Recovery } from '../platform/recovery/recovery.ts';
+import { itemRecovery, type Recovery } from '../platform/recovery/recovery.ts';
 import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
 import { markTransmissionStarted, messagesToEnsure } from './message-store.ts';
 import { endTransmission } from './transitions.ts';
@@ -34,7 +34,7 @@ export function createMessageLauncher(deps: {
   const { store, temporal } = deps;
   const background = createBackground(deps.logger);
 
-  async function start(accountId: string, messageId: string): Promise<void> {
+  async function start(accountId: string, messageId: string): Promise<'open' | 'closed'> {
     const input: MessageTransmissionInput = { accountId, messageId, receiptWithinMs: RECEIPT_WITHIN_MS };
     const state = await startOnce(temporal, {
       type: WORKFLOW_TYPES.messageTransmission,
@@ -52,6 +52,7 @@ export function createMessageLauncher(deps: {
       const end = { status: 'failed', reason: MESSAGE_END_REASONS.workflowGone } as const;
       await endTransmission(tx, messageId, end);
     });
+    return state;
   }
 
   return {
@@ -73,18 +74,12 @@ export function createMessageLauncher(deps: {
           ),
       );
     },
-    recovery: {
+    recovery: itemRecovery({
       name: 'messages',
-      async takeUp(limit) {
-        const open = await store.asSystem((tx) => messagesToEnsure(tx, { olderThanMs: GRACE_MS, limit }));
-        const failures: unknown[] = [];
-        for (const { accountId, messageId } of open)
-          await start(accountId, messageId).catch((error: unknown) => failures.push(error));
-        // A failure does not stop the remaining messages; the first one is reported at the end.
-        if (failures.length > 0) throw failures[0];
-        return open.length;
-      },
-    },
+      find: (limit) => store.asSystem((tx) => messagesToEnsure(tx, { olderThanMs: GRACE_MS, limit })),
+      heal: async ({ accountId, messageId, isStarted }) =>
+        (await start(accountId, messageId)) === 'closed' || !isStarted,
+    }),
     drain: () => background.drain(),
   };
 }

@@ -151,10 +151,11 @@ const LOOK_AGAIN = sql`interval '15 minutes'`;
 export async function messagesToEnsure(
   tx: SystemTx,
   { olderThanMs, limit }: { olderThanMs: number; limit: number },
-): Promise<{ accountId: string; messageId: string }[]> {
+): Promise<{ accountId: string; messageId: string; since: Date; isStarted: boolean }[]> {
   return tx.db
     .selectFrom('message')
-    .select(['account_id as accountId', 'id as messageId'])
+    .select(['account_id as accountId', 'id as messageId', 'sent_at as since'])
+    .select(sql<boolean>`workflow_started_at is not null`.as('isStarted'))
     .where('direction', '=', 'outbound')
     .where('status', '=', 'processing')
     .where(({ and, eb, or }) =>
@@ -166,6 +167,7 @@ export async function messagesToEnsure(
         eb('workflow_started_at', '<', sql<Date>`now() - ${LOOK_AGAIN}`),
       ]),
     )
+    .orderBy('workflow_started_at', (order) => order.asc().nullsFirst())
     .orderBy('sent_at')
     .limit(limit)
     .execute();
@@ -175,10 +177,10 @@ export async function messagesToEnsure(
 export async function messagesToRead(
   tx: SystemTx,
   limit: number,
-): Promise<{ accountId: string; patientId: string; messageId: string }[]> {
+): Promise<{ accountId: string; patientId: string; messageId: string; since: Date }[]> {
   return tx.db
     .selectFrom('message')
-    .select(['account_id as accountId', 'id as messageId'])
+    .select(['account_id as accountId', 'id as messageId', 'sent_at as since'])
     .select(({ ref }) => ref('patient_id').$notNull().as('patientId'))
     .where('to_be_read', '=', true)
     .where('patient_id', 'is not', null)

@@ -2,9 +2,9 @@ import type { Client } from '@temporalio/client';
 import type { Logger } from '../../lib/logger.ts';
 import { SCHEDULE_RULES } from '../../shared/monitoring/monitoring-schedule.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { Recovery } from '../platform/recovery/recovery.ts';
+import type { Recovery, RecoveryRound, TakenUp } from '../platform/recovery/recovery.ts';
 import { createBackground } from '../platform/workflows/start-workflow.ts';
-import { listMonitoringSchedules } from './list-schedules.ts';
+import { createScheduleListing } from './list-schedules.ts';
 import {
   adoptSchedules,
   deleteScheduleRow,
@@ -14,6 +14,7 @@ import {
   releaseSchedule,
   type ScheduleRef,
   schedulesToCheck,
+  sliceEnd,
 } from './schedule-store.ts';
 import { isUntouched, writeSchedule } from './write-schedule.ts';
 
@@ -32,9 +33,13 @@ export interface CohortSchedules {
 const LEASE_MS = 60_000;
 /** A schedule is compared with Temporal again after this time. */
 const CHECK_AFTER_MS = 60 * 60_000;
-/** Schedules compared with Temporal in one run of `reconcile`. */
+/** Cohorts whose settings are compared with what was last written, in one round of `reconcile`. */
+const SLICE = 2_000;
+/** Schedules compared with Temporal in one round of `reconcile`. */
 const CHECKS_MAX = 100;
-/** A run of the recovery stops after this many failures: each may have waited for a timeout, and other recoveries follow. */
+/** Schedules read from Temporal's list in one round. */
+const LISTED_MAX = 2_000;
+/** A round stops after this many failures, because each may have waited for a timeout. */
 const FAILURES_MAX = 3;
 /** If a cohort keeps changing meanwhile, `sync` stops after this many rounds; the next change or `reconcile` continues. */
 const ROUNDS_MAX = 5;
@@ -45,9 +50,10 @@ export function createCohortSchedules(
 ): CohortSchedules {
   const { store, temporal, logger } = deps;
   const background = createBackground(logger);
+  const listing = createScheduleListing(temporal);
   let nextSearchAt = 0;
 
-  const drifted = (limit: number, cohortId?: string): Promise<ScheduleRef[]> =>
+  const drifted = (limit: number, cohortId: string): Promise<ScheduleRef[]> =>
     store.asSystem((tx) => driftedSchedules(tx, { rules: SCHEDULE_RULES, limit, cohortId }));
 
   /**
@@ -95,21 +101,21 @@ export function createCohortSchedules(
 
   /**
    * Finds schedules in Temporal that have no row, as after restoring a backup, and inserts one, so that they are compared with
-   * the settings. At most once per `checkAfterMs`, because it lists all schedules.
+   * the settings. Reads the list of all schedules part by part, and begins again `checkAfterMs` after its end.
    */
   async function adoptUnknownSchedules(): Promise<void> {
     if (Date.now() < nextSearchAt) return;
-    const listed = await listMonitoringSchedules(temporal);
+    const { listed, isEnd } = await listing.next(LISTED_MAX);
     await store.asSystem((tx) => adoptSchedules(tx, listed));
-    nextSearchAt = Date.now() + checkAfterMs;
+    if (isEnd) nextSearchAt = Date.now() + checkAfterMs;
   }
 
-  async function takeUp(limit: number): Promise<number> {
+  async function takeUp({ limit, signal, cursor }: RecoveryRound): Promise<TakenUp> {
     const failures: unknown[] = [];
     let written = 0;
     const each = async (refs: readonly ScheduleRef[], options?: { compare: boolean }) => {
       for (const ref of refs) {
-        if (failures.length === FAILURES_MAX) return;
+        if (failures.length === FAILURES_MAX || signal.aborted) return;
         try {
           if (await bringInLine(ref, options)) written += 1;
         } catch (error) {
@@ -118,12 +124,16 @@ export function createCohortSchedules(
       }
     };
     await adoptUnknownSchedules().catch((error: unknown) => failures.push(error));
-    await each(await drifted(limit));
+    const upTo = await store.asSystem((tx) => sliceEnd(tx, { after: cursor, size: SLICE }));
+    const inSlice = await store.asSystem((tx) =>
+      driftedSchedules(tx, { rules: SCHEDULE_RULES, limit, range: { after: cursor, upTo } }),
+    );
+    await each(inSlice);
     const toCheck = { olderThanMs: checkAfterMs, limit: CHECKS_MAX };
     await each(await store.asSystem((tx) => schedulesToCheck(tx, toCheck)), { compare: true });
-    // One failed schedule does not stop the others, but several end the run: Temporal probably does not answer.
-    if (failures.length > 0) throw failures[0];
-    return written;
+    // A full slice is not finished: the next round repeats it, in another order.
+    const next = inSlice.length === limit ? cursor : upTo;
+    return { found: written + failures.length, healed: written, failures, cursor: next };
   }
 
   return {

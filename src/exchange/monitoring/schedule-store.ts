@@ -26,6 +26,27 @@ export interface WrittenSchedule {
   fingerprint: Buffer | null;
 }
 
+/** The cohorts whose ids are greater than `after`, up to and including `upTo`; an end that is missing is open. */
+export interface CohortRange {
+  after?: string;
+  upTo?: string;
+}
+
+/** The end of the slice of at most `size` cohorts after an id, deleted cohorts with a schedule included; undefined at the end. */
+export async function sliceEnd(
+  tx: SystemTx,
+  { after, size }: { after?: string; size: number },
+): Promise<string | undefined> {
+  const from = after ?? '00000000-0000-0000-0000-000000000000';
+  const { rows } = await sql<{ id: string }>`
+    select id from (
+      (select id from cohort where id > ${from}::uuid order by id limit ${size})
+      union (select cohort_id from cohort_schedule where cohort_id > ${from}::uuid order by cohort_id limit ${size})
+    ) as slice order by id limit 1 offset ${size - 1}
+  `.execute(tx.db);
+  return rows[0]?.id;
+}
+
 /**
  * Schedules that differ from the current settings: new, changed, switched off, or of a deleted cohort. Leased ones are left
  * out. Monitoring that was never enabled has no schedule. In random order, so that schedules that cannot be written do not
@@ -33,14 +54,20 @@ export interface WrittenSchedule {
  */
 export async function driftedSchedules(
   tx: SystemTx,
-  { rules, limit, cohortId }: { rules: number; limit: number; cohortId?: string },
+  { rules, limit, cohortId, range }: { rules: number; limit: number; cohortId?: string; range?: CohortRange },
 ): Promise<ScheduleRef[]> {
   const only = cohortId ?? null;
+  const after = range?.after ?? null;
+  const upTo = range?.upTo ?? null;
+  const inRange = (id: ReturnType<typeof sql.ref>) => sql`
+      (${only}::uuid is null or ${id} = ${only}::uuid)
+      and (${after}::uuid is null or ${id} > ${after}::uuid)
+      and (${upTo}::uuid is null or ${id} <= ${upTo}::uuid)`;
   const { rows } = await sql<ScheduleRef>`
     select * from (
     select w.account_id as "accountId", w.cohort_id as "cohortId", w.kind
     from wanted_cohort_schedule w left join cohort_schedule s on s.cohort_id = w.cohort_id and s.kind = w.kind
-    where (${only}::uuid is null or w.cohort_id = ${only}::uuid)
+    where ${inRange(sql.ref('w.cohort_id'))}
       and (s.held_until is null or s.held_until < now())
       and case when (w.wanted->>'enabled')::boolean
         then s.applied is distinct from w.wanted or s.rules < ${rules}::int
@@ -48,7 +75,7 @@ export async function driftedSchedules(
     union all
     select s.account_id, s.cohort_id, s.kind
     from cohort_schedule s
-    where (${only}::uuid is null or s.cohort_id = ${only}::uuid)
+    where ${inRange(sql.ref('s.cohort_id'))}
       and (s.held_until is null or s.held_until < now())
       and not exists (select from cohort where cohort.id = s.cohort_id)
     ) as drifted

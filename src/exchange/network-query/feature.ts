@@ -8,6 +8,7 @@ import type { WorkerPlatform } from '../platform/worker-platform.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
 import { addSourceCallbackRoute } from './callback-route.ts';
 import type { Launcher } from './launcher.ts';
+import { networkQueryRecovery } from './recovery.ts';
 import { addNetworkQueryRoutes } from './routes.ts';
 import { createNetworkQueryService, type NetworkQueryService } from './service.ts';
 import { createSourceCallbacks, type SourceCallbacks } from './source-callback.ts';
@@ -21,8 +22,11 @@ export const networkQueryFeature = {
     const { callbackSecrets: secrets } = platform;
     const networkQueries = createNetworkQueryService(platform);
     const sourceCallbacks = createSourceCallbacks({ ...platform, secrets });
-    // No recovery here: `reconcile` itself starts open runs first (activities/exchange/reconcile.ts).
-    return { services: { networkQueries, sourceCallbacks }, recoveries: [], drain: networkQueries.drain };
+    return {
+      services: { networkQueries, sourceCallbacks },
+      recoveries: [networkQueryRecovery({ ...platform, launcher: networkQueries.launcher })],
+      drain: networkQueries.drain,
+    };
   },
   routes(
     { operations, open }: GatewayScopes,

@@ -4,18 +4,26 @@ import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 /** A workflow that was started this long ago is checked again. */
 const LOOK_AGAIN_MS = 15 * 60_000;
 
+export interface OpenRun {
+  accountId: string;
+  requestId: string;
+  run: number;
+  isStarted: boolean;
+  since: Date;
+}
+
 /**
- * Open runs of all accounts whose workflow was not started within `olderThanMs`, or was last seen over 15 minutes ago and
- * should be checked. Oldest first.
+ * Open runs of all accounts whose workflow was not started within `olderThanMs`, oldest first; then those whose workflow was
+ * last seen over 15 minutes ago and should be checked, longest unseen first.
  */
 export async function runsToEnsure(
   tx: SystemTx,
   options: { olderThanMs: number; limit: number },
-): Promise<{ accountId: string; requestId: string; run: number }[]> {
+): Promise<OpenRun[]> {
   const now = Date.now();
   const rows = await tx.db
     .selectFrom('network_query_run')
-    .select(['account_id', 'query_id', 'run'])
+    .select(['account_id', 'query_id', 'run', 'requested_at', 'workflow_started_at'])
     .where('ended_at', 'is', null)
     .where(({ and, eb, or }) =>
       or([
@@ -26,10 +34,17 @@ export async function runsToEnsure(
         eb('workflow_started_at', '<', new Date(now - LOOK_AGAIN_MS)),
       ]),
     )
+    .orderBy('workflow_started_at', (order) => order.asc().nullsFirst())
     .orderBy('requested_at')
     .limit(options.limit)
     .execute();
-  return rows.map((row) => ({ accountId: row.account_id, requestId: row.query_id, run: row.run }));
+  return rows.map((row) => ({
+    accountId: row.account_id,
+    requestId: row.query_id,
+    run: row.run,
+    isStarted: row.workflow_started_at !== null,
+    since: row.requested_at,
+  }));
 }
 
 /** Attempts of a run that are running or waiting for a retry. */

@@ -18,10 +18,10 @@ export async function recordWorkflowsToStop(tx: AccountTx, workflowIds: readonly
 }
 
 /** Pending erasures of all accounts, oldest first. */
-export async function pendingErasures(tx: SystemTx, limit: number): Promise<Erasure[]> {
+export async function pendingErasures(tx: SystemTx, limit: number): Promise<(Erasure & { since: Date })[]> {
   return tx.db
     .selectFrom('erasure')
-    .select(['kind', 'ref'])
+    .select(['kind', 'ref', 'noted_at as since'])
     .orderBy('noted_at')
     .orderBy('ref')
     .limit(limit)

@@ -2,7 +2,7 @@ import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { Recovery } from '../platform/recovery/recovery.ts';
+import { healEach, type Recovery, type TakenUp } from '../platform/recovery/recovery.ts';
 import { createBackground } from '../platform/workflows/start-workflow.ts';
 import { deleteErasures, type Erasure, pendingErasures, postponeErasure } from './erasure-store.ts';
 
@@ -34,31 +34,38 @@ export function createErasures(deps: {
     else await deps.stopWorkflow(ref);
   }
 
-  async function takeUp(limit: number): Promise<number> {
-    const failures: unknown[] = [];
+  async function takeUp(limit: number, signal: AbortSignal): Promise<TakenUp> {
     const todo = await store.asSystem((tx) => pendingErasures(tx, limit));
-    for (let start = 0; start < todo.length; start += BATCH) {
+    const total: TakenUp = { found: 0, healed: 0, failures: [], oldestSince: todo[0]?.since };
+    for (let start = 0; start < todo.length && !signal.aborted; start += BATCH) {
       const done: Erasure[] = [];
-      for (const erasure of todo.slice(start, start + BATCH)) {
-        try {
-          await erase(erasure);
-          done.push(erasure);
-        } catch (error) {
-          failures.push(error);
-          await store.asSystem((tx) => postponeErasure(tx, erasure));
-        }
-      }
+      const taken = await healEach(todo.slice(start, start + BATCH), {
+        signal,
+        async heal(erasure) {
+          try {
+            await erase(erasure);
+          } catch (error) {
+            await store.asSystem((tx) => postponeErasure(tx, erasure));
+            throw error;
+          }
+          return done.push(erasure) > 0;
+        },
+      });
       await store.asSystem((tx) => deleteErasures(tx, done));
+      total.found += taken.found;
+      total.healed += taken.healed;
+      total.failures.push(...taken.failures);
     }
-    // Thrown at the end, so that one failure does not block the others.
-    if (failures.length > 0) throw failures[0];
-    return todo.length;
+    return { ...total, isBehind: todo.length === limit && total.healed > 0 };
   }
 
   return {
     start: () =>
-      background.run('erasure not finished yet; reconcile will finish it', {}, () => takeUp(BACKGROUND_MAX)),
-    recovery: { name: 'erasures', takeUp },
+      background.run('erasure not finished yet; reconcile will finish it', {}, async () => {
+        const { failures } = await takeUp(BACKGROUND_MAX, new AbortController().signal);
+        if (failures.length > 0) throw failures[0];
+      }),
+    recovery: { name: 'erasures', takeUp: ({ limit, signal }) => takeUp(limit, signal) },
     drain: () => background.drain(),
   };
 }

@@ -6,9 +6,15 @@ import {
 } from '../../contract/bulk-create-workflow.ts';
 import { PRIORITY, querySweepWorkflowId, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { Store } from '../platform/database/database.ts';
-import type { Recovery } from '../platform/recovery/recovery.ts';
+import { healEach, type Recovery } from '../platform/recovery/recovery.ts';
 import { startOnce } from '../platform/workflows/start-workflow.ts';
-import { markSweepSeen, sweepsToEnsure } from './sweep-store.ts';
+import {
+  markSweepSeen,
+  recentlyUnswept,
+  type SweepToEnsure,
+  sweepsToCheck,
+  unsweptInSlice,
+} from './sweep-store.ts';
 
 /**
  * Starts the workflow of a bulk create's post-import queries. A workflow that was terminated is started again under the same
@@ -34,16 +40,37 @@ export async function launchSweep(
   await deps.store.asAccount(accountId, (tx) => markSweepSeen(tx, requestId));
 }
 
+/** Older bulk creates examined per round. */
+const SLICE = 500;
+const AT_ONCE = 4;
+
 /** Starts the workflow of post-import queries where it was never started, or no longer runs. */
 export const sweepRecovery = (deps: { store: Store; temporal: Client }): Recovery => ({
   name: 'query sweeps',
-  async takeUp(limit) {
-    const unfinished = await deps.store.asSystem((tx) => sweepsToEnsure(tx, limit));
-    const launched = await Promise.allSettled(
-      unfinished.map(({ accountId, requestId }) => launchSweep(deps, accountId, requestId)),
-    );
-    const failed = launched.find((launch) => launch.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
-    return unfinished.length;
+  async takeUp({ limit, signal, cursor }) {
+    const after = new Date(cursor ?? 0);
+    const { recent, older, open } = await deps.store.asSystem(async (tx) => ({
+      recent: await recentlyUnswept(tx, limit),
+      older: await unsweptInSlice(tx, { after, slice: SLICE }),
+      open: await sweepsToCheck(tx, limit),
+    }));
+    const launch = ({ accountId, requestId }: SweepToEnsure) => launchSweep(deps, accountId, requestId);
+    const started = await healEach([...recent, ...older.unswept], {
+      signal,
+      atOnce: AT_ONCE,
+      heal: (sweep) => launch(sweep).then(() => true),
+    });
+    const checked = await healEach(open, {
+      signal,
+      atOnce: AT_ONCE,
+      heal: (sweep) => launch(sweep).then(() => false),
+    });
+    return {
+      ...started,
+      found: started.found + checked.found,
+      failures: [...started.failures, ...checked.failures],
+      isBehind: recent.length === limit && started.healed > 0,
+      cursor: older.next?.toISOString(),
+    };
   },
 });

@@ -86,20 +86,57 @@ export async function setSweepState(
   return row?.state;
 }
 
-/** Over all accounts: completed bulk creates with patients whose sweep has not begun, and open sweeps not seen for long. */
-export async function sweepsToEnsure(
-  tx: SystemTx,
-  limit: number,
-): Promise<{ accountId: string; requestId: string }[]> {
-  const { rows } = await sql<{ accountId: string; requestId: string }>`
-    select r.account_id as "accountId", r.id as "requestId"
-    from bulk_request r left join bulk_sweep s on s.request_id = r.id
-    where r.status = 'completed' and not r.dry_run and r.created + r.updated > 0 and (
-      (s.request_id is null and r.ended_at < now() - ${START_GRACE_MS} * interval '1 millisecond')
-      or (s.ended_at is null and s.seen_at < now() - ${LOOK_AGAIN_MS} * interval '1 millisecond'))
+export interface SweepToEnsure {
+  accountId: string;
+  requestId: string;
+  since: Date;
+}
+
+/** Completed bulk creates of the last day, of all accounts, that have patients and whose sweep has not begun. */
+export async function recentlyUnswept(tx: SystemTx, limit: number): Promise<SweepToEnsure[]> {
+  const { rows } = await sql<SweepToEnsure>`
+    select r.account_id as "accountId", r.id as "requestId", r.ended_at as since
+    from bulk_request r
+    where r.status = 'completed' and not r.dry_run and r.created + r.updated > 0
+      and r.ended_at between now() - interval '1 day' and now() - ${START_GRACE_MS} * interval '1 millisecond'
+      and not exists (select from bulk_sweep s where s.request_id = r.id)
     order by r.ended_at limit ${limit}
   `.execute(tx.db);
   return rows;
+}
+
+/**
+ * The same among `slice` older bulk creates, those that ended after `after`: a restore or a long outage may have left them.
+ * `next` is where the following slice begins; undefined at the end.
+ */
+export async function unsweptInSlice(
+  tx: SystemTx,
+  { after, slice }: { after: Date; slice: number },
+): Promise<{ unswept: SweepToEnsure[]; next?: Date }> {
+  const { rows } = await sql<SweepToEnsure & { isUnswept: boolean }>`
+    select r.account_id as "accountId", r.id as "requestId", r.ended_at as since,
+      r.created + r.updated > 0 and s.request_id is null as "isUnswept"
+    from (
+      select * from bulk_request
+      where status = 'completed' and not dry_run and ended_at > ${after} and ended_at < now() - interval '1 day'
+      order by ended_at limit ${slice}
+    ) r left join bulk_sweep s on s.request_id = r.id
+    order by r.ended_at
+  `.execute(tx.db);
+  const unswept = rows.filter(({ isUnswept }) => isUnswept);
+  return { unswept, next: rows.length === slice ? rows.at(-1)?.since : undefined };
+}
+
+/** Open sweeps of all accounts whose workflow was not seen for a quarter of an hour, longest unseen first. */
+export async function sweepsToCheck(tx: SystemTx, limit: number): Promise<SweepToEnsure[]> {
+  return tx.db
+    .selectFrom('bulk_sweep')
+    .select(['account_id as accountId', 'request_id as requestId', 'seen_at as since'])
+    .where('ended_at', 'is', null)
+    .where('seen_at', '<', sql<Date>`now() - ${LOOK_AGAIN_MS} * interval '1 millisecond'`)
+    .orderBy('seen_at')
+    .limit(limit)
+    .execute();
 }
 
 /** Records that the sweep's workflow exists now. */

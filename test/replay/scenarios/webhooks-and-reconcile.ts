@@ -1,6 +1,16 @@
+import { ApplicationFailure } from '@temporalio/common';
 import type { ReconcileActivities } from '../../../src/activities/exchange/reconcile.ts';
 import type { WebhookActivities } from '../../../src/activities/exchange/webhook-delivery.ts';
-import { WORKFLOW_TYPES, webhookDeliveryWorkflowId } from '../../../src/contract/temporal.ts';
+import {
+  RECONCILE_LOOP_MESSAGES,
+  type Reconciled,
+  type ReconcileLoopInput,
+} from '../../../src/contract/reconcile-workflow.ts';
+import {
+  RECONCILE_WORKFLOW_ID,
+  WORKFLOW_TYPES,
+  webhookDeliveryWorkflowId,
+} from '../../../src/contract/temporal.ts';
 import {
   WEBHOOK_DELIVERY_MESSAGES,
   type WebhookDeliveryInput,
@@ -8,6 +18,8 @@ import {
 import type { DeliveryOutcome } from '../../../src/exchange/platform/outbox/delivery.ts';
 import { ACCOUNT_ID, inTurn, type Scenario } from './scenario.ts';
 
+const NOTHING_TO_DO: Reconciled = { kinds: {}, cursors: {}, isBehind: false };
+const delay = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const EVENT_ID = '01900000-0000-7000-8000-0000000000e1';
 const input: WebhookDeliveryInput = { accountId: ACCOUNT_ID, eventId: EVENT_ID, attemptsMade: 1 };
 
@@ -40,14 +52,36 @@ export const webhookAndReconcileScenarios: Record<string, Scenario> = {
     args: [],
     activities: {
       exchange: {
-        reconcileLeftOvers: async () => ({
-          runsEnsured: 1,
-          attemptsEnded: 0,
-          eventsHandedOver: 2,
-          keysForgotten: 0,
-          others: {},
-        }),
+        reconcileLeftOvers: async () => NOTHING_TO_DO,
       } satisfies Partial<ReconcileActivities>,
+    },
+  },
+  'reconcile-loop/rounds-pause-behind-cancelled-v1': {
+    workflowType: WORKFLOW_TYPES.reconcileLoop,
+    workflowId: RECONCILE_WORKFLOW_ID,
+    args: [{ intervalMs: 60_000 } satisfies ReconcileLoopInput],
+    activities: {
+      exchange: {
+        reconcileLeftOvers: inTurn<Reconciled>(
+          {
+            kinds: { 'network queries': { found: 500, healed: 499, failed: 1, oldestSeconds: 900 } },
+            cursors: { 'query sweeps': '2026-11-21T00:00:00.000Z' },
+            isBehind: true,
+          },
+          ApplicationFailure.nonRetryable('the worker was killed'),
+          NOTHING_TO_DO,
+        ),
+      } satisfies Partial<ReconcileActivities>,
+    },
+    async meanwhile(handle) {
+      const { roundDue, pause, resume } = RECONCILE_LOOP_MESSAGES;
+      await delay(2_500);
+      await handle.signal(roundDue, 30_000);
+      await handle.signal(pause);
+      await delay(500);
+      await handle.signal(resume);
+      await delay(500);
+      await handle.cancel();
     },
   },
 };

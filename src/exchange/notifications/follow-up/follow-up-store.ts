@@ -138,11 +138,11 @@ const LOOK_AGAIN_MS = 60 * 60_000;
 export async function followUpsToEnsure(
   tx: SystemTx,
   options: { olderThanMs: number; limit: number },
-): Promise<{ accountId: string; notificationId: string }[]> {
+): Promise<{ accountId: string; notificationId: string; since: Date; isStarted: boolean }[]> {
   const now = Date.now();
   const rows = await tx.db
     .selectFrom('discharge_follow_up')
-    .select(['account_id', 'notification_id'])
+    .select(['account_id', 'notification_id', 'started_at', 'workflow_started_at'])
     .where('state', '=', 'open')
     .where(({ and, eb, or }) =>
       or([
@@ -153,10 +153,16 @@ export async function followUpsToEnsure(
         eb('workflow_started_at', '<', new Date(now - LOOK_AGAIN_MS)),
       ]),
     )
+    .orderBy('workflow_started_at', (order) => order.asc().nullsFirst())
     .orderBy('started_at')
     .limit(options.limit)
     .execute();
-  return rows.map((row) => ({ accountId: row.account_id, notificationId: row.notification_id }));
+  return rows.map((row) => ({
+    accountId: row.account_id,
+    notificationId: row.notification_id,
+    since: row.started_at,
+    isStarted: row.workflow_started_at !== null,
+  }));
 }
 
 /** The facts that decide whether a source may be asked about a patient (`refusal`); undefined when the patient was deleted. */

@@ -7,7 +7,7 @@ import {
 import { dischargeFollowUpWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import type { Store } from '../../platform/database/database.ts';
-import type { Recovery } from '../../platform/recovery/recovery.ts';
+import { itemRecovery, type Recovery } from '../../platform/recovery/recovery.ts';
 import { createBackground, startOnce } from '../../platform/workflows/start-workflow.ts';
 import {
   endFollowUps,
@@ -33,10 +33,10 @@ export function createFollowUps(deps: { store: Store; temporal: Client; logger: 
   const { store, temporal } = deps;
   const background = createBackground(deps.logger);
 
-  async function start(accountId: string, notificationId: string): Promise<void> {
+  async function start(accountId: string, notificationId: string): Promise<'open' | 'closed'> {
     const startedAt = await store.asAccount(accountId, (tx) => readFollowUpStart(tx, notificationId));
     // It ended, or was deleted with its patient, before its workflow was started.
-    if (startedAt === undefined) return;
+    if (startedAt === undefined) return 'closed';
     const input: DischargeFollowUpInput = {
       accountId,
       notificationId,
@@ -63,6 +63,7 @@ export function createFollowUps(deps: { store: Store; temporal: Client; logger: 
           'The workflow was ended from outside; the follow-up stopped',
         );
     });
+    return state;
   }
 
   return {
@@ -84,18 +85,12 @@ export function createFollowUps(deps: { store: Store; temporal: Client; logger: 
           ),
       );
     },
-    recovery: {
+    recovery: itemRecovery({
       name: 'follow-ups of discharges',
-      async takeUp(limit) {
-        const open = await store.asSystem((tx) => followUpsToEnsure(tx, { olderThanMs: GRACE_MS, limit }));
-        const failures: unknown[] = [];
-        for (const { accountId, notificationId } of open)
-          await start(accountId, notificationId).catch((error: unknown) => failures.push(error));
-        // A failure does not stop the remaining follow-ups; the first one is reported at the end.
-        if (failures.length > 0) throw failures[0];
-        return open.length;
-      },
-    },
+      find: (limit) => store.asSystem((tx) => followUpsToEnsure(tx, { olderThanMs: GRACE_MS, limit })),
+      heal: async ({ accountId, notificationId, isStarted }) =>
+        (await start(accountId, notificationId)) === 'closed' || !isStarted,
+    }),
     drain: () => background.drain(),
   };
 }

@@ -26,11 +26,20 @@ const ACCOUNTS_AT_ONCE = 500;
 export function auditSealing(deps: SealerDeps): Recovery {
   return {
     name: 'audit entries',
-    async takeUp() {
+    async takeUp({ signal }) {
       const accountIds = await deps.store.asSystem((tx) => accountsToSeal(tx, ACCOUNTS_AT_ONCE));
+      const failures: unknown[] = [];
       let sealed = 0;
-      for (const accountId of accountIds) sealed += await sealAccount(deps, accountId);
-      return sealed;
+      for (const accountId of accountIds) {
+        if (signal.aborted) break;
+        try {
+          sealed += await sealAccount(deps, accountId);
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+      const isBehind = sealed > 0 && accountIds.length === ACCOUNTS_AT_ONCE;
+      return { found: sealed + failures.length, healed: sealed, failures, isBehind };
     },
   };
 }

@@ -98,11 +98,13 @@ export async function releaseIdempotencyKey(tx: AccountTx, keyHash: Buffer): Pro
     .execute();
 }
 
-/** Deletes expired keys; returns their number. */
-export async function deleteOldIdempotencyKeys(tx: SystemTx): Promise<number> {
-  const result = await tx.db
-    .deleteFrom('idempotency_key')
-    .where('created_at', '<', sql<Date>`now() - make_interval(hours => ${KEEP_HOURS})`)
-    .executeTakeFirst();
-  return Number(result.numDeletedRows);
+/** Deletes at most `limit` expired keys; returns their number. */
+export async function deleteOldIdempotencyKeys(tx: SystemTx, limit: number): Promise<number> {
+  const deleted = await sql`
+    delete from idempotency_key where (account_id, key_hash) in (
+      select account_id, key_hash from idempotency_key
+      where created_at < now() - make_interval(hours => ${KEEP_HOURS}) order by created_at limit ${limit})`.execute(
+    tx.db,
+  );
+  return Number(deleted.numAffectedRows ?? 0);
 }

@@ -12,12 +12,12 @@ const HAND_OVER_AGAIN_MS = 15 * 60_000;
 export async function overdueEvents(
   tx: SystemTx,
   options: { olderThanMs: number; limit: number },
-): Promise<{ accountId: string; eventId: string; attempts: number }[]> {
+): Promise<{ accountId: string; eventId: string; attempts: number; since: Date }[]> {
   const now = Date.now();
   const rows = await tx.db
     .selectFrom('event')
     .innerJoin('webhook_destination as d', 'd.id', 'event.destination_id')
-    .select(['event.account_id', 'event.id', 'event.attempts'])
+    .select(['event.account_id', 'event.id', 'event.attempts', 'event.occurred_at'])
     .where('event.status', 'in', ['pending', 'delivering'])
     // Without a URL, open events wait until one is set.
     .where('d.url', 'is not', null)
@@ -30,5 +30,10 @@ export async function overdueEvents(
     .orderBy('seq')
     .limit(options.limit)
     .execute();
-  return rows.map((row) => ({ accountId: row.account_id, eventId: row.id, attempts: row.attempts }));
+  return rows.map((row) => ({
+    accountId: row.account_id,
+    eventId: row.id,
+    attempts: row.attempts,
+    since: row.occurred_at,
+  }));
 }

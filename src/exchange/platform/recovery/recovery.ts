@@ -1,7 +1,98 @@
-/** Completes committed work of one kind that a crash or an outage left unfinished. The workflow `reconcile` runs all of them. */
+/** Completes committed work of one kind that a crash or an outage left unfinished. The workflow `reconcileLoop` runs all of them. */
 export interface Recovery {
-  /** Name in the log, such as `bulk creates`. */
+  /** The kind of work, in the log and as the label of the metrics, such as `bulk creates`. */
   name: string;
-  /** Takes up at most `limit` items and returns their number. Harmless if repeated. */
-  takeUp(limit: number): Promise<number>;
+  /** Takes up a bounded slice of the work. Harmless if repeated. An item that fails must not stop the others. */
+  takeUp(round: RecoveryRound): Promise<TakenUp>;
+}
+
+export interface RecoveryRound {
+  /** Maximum number of items. */
+  limit: number;
+  /** Aborts when the time of this kind is up, or when the worker stops. What remains is left to the next round. */
+  signal: AbortSignal;
+  /** `TakenUp.cursor` of the last round, for kinds that examine all rows slice by slice. Undefined: from the beginning. */
+  cursor?: string;
+}
+
+export interface TakenUp {
+  /** Unfinished items. Those that were only looked at and are in order do not count. */
+  found: number;
+  /** How many of the found items are completed now, or in progress again. */
+  healed: number;
+  /** Errors of the items that failed. */
+  failures: unknown[];
+  /** Since when the oldest of the found items has been unfinished. */
+  oldestSince?: Date;
+  /** More items are waiting, so that the next round should follow at once. */
+  isBehind?: boolean;
+  /** Where the next slice begins. Undefined: at the beginning. */
+  cursor?: string;
+}
+
+/** Since when an item has been unfinished. */
+interface Dated {
+  since: Date;
+}
+
+/** Creates a recovery that finds unfinished items and heals each by itself. */
+export function itemRecovery<Item extends Dated>(of: {
+  name: string;
+  /** Maximum number of items per round, if lower than the usual one. */
+  limit?: number;
+  /** Number of items healed concurrently. Default: 1. */
+  atOnce?: number;
+  /** Finds at most `limit` items; those never started first. */
+  find(limit: number): Promise<Item[]>;
+  /** Returns false if the item turned out to be in order. */
+  heal(item: Item, signal: AbortSignal): Promise<boolean>;
+}): Recovery {
+  return {
+    name: of.name,
+    async takeUp({ limit: usual, signal }) {
+      const limit = Math.min(usual, of.limit ?? usual);
+      const items = await of.find(limit);
+      const taken = await healEach(items, { ...of, signal });
+      const isFull = items.length === limit || taken.looked < items.length;
+      return { ...taken, isBehind: isFull && taken.healed > 0 };
+    },
+  };
+}
+
+/** Heals items until all are done or the signal aborts. */
+export async function healEach<Item extends Dated>(
+  items: readonly Item[],
+  of: { atOnce?: number; signal: AbortSignal; heal(item: Item, signal: AbortSignal): Promise<boolean> },
+): Promise<TakenUp & { looked: number }> {
+  const taken = { found: 0, healed: 0, looked: 0, failures: [] as unknown[] };
+  let oldestSince: Date | undefined;
+  // All runners take their items from the same iterator.
+  const queue = items.values();
+  const runner = async () => {
+    for (const item of queue) {
+      if (of.signal.aborted) return;
+      taken.looked += 1;
+      try {
+        if (!(await of.heal(item, of.signal))) continue;
+        taken.healed += 1;
+      } catch (error) {
+        taken.failures.push(error);
+      }
+      taken.found += 1;
+      if (oldestSince === undefined || item.since < oldestSince) oldestSince = item.since;
+    }
+  };
+  await Promise.all(Array.from({ length: of.atOnce ?? 1 }, runner));
+  return { ...taken, oldestSince };
+}
+
+/** Creates a recovery that deletes what has expired, in one statement. `remove` deletes at most `limit` rows and returns their number. */
+export function removalRecovery(name: string, remove: (limit: number) => Promise<number>): Recovery {
+  return {
+    name,
+    async takeUp({ limit }) {
+      const removed = await remove(limit);
+      return { found: removed, healed: removed, failures: [], isBehind: removed === limit };
+    },
+  };
 }

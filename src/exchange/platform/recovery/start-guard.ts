@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Store } from '../database/database.ts';
 import { type CountedWork, deleteOldStarts, deleteStarts, recordStart } from './activity-start-store.ts';
-import type { Recovery } from './recovery.ts';
+import { type Recovery, removalRecovery } from './recovery.ts';
 
 /** After this many starts without an end, suspect work runs one piece at a time. */
 export const STARTS_IN_COMPANY = 2;
@@ -72,7 +72,5 @@ export function createStartGuard(store: Pick<Store, 'asAccount'>): StartGuard {
 }
 
 /** Deletes old counts of work that was never continued. */
-export const activityStartRecovery = ({ store }: { store: Pick<Store, 'asSystem'> }): Recovery => ({
-  name: 'counts of starts',
-  takeUp: (limit) => store.asSystem((tx) => deleteOldStarts(tx, limit)),
-});
+export const activityStartRecovery = ({ store }: { store: Pick<Store, 'asSystem'> }): Recovery =>
+  removalRecovery('counts of starts', (limit) => store.asSystem((tx) => deleteOldStarts(tx, limit)));

@@ -1,0 +1,45 @@
+/** What one round of reconcile did for one kind of work. */
+export interface KindReconciled {
+  /** Unfinished items that were found. */
+  found: number;
+  /** How many of them are completed now, or in progress again. */
+  healed: number;
+  failed: number;
+  /** Age of the oldest of the items found. */
+  oldestSeconds?: number;
+}
+
+export interface Reconciled {
+  /** By the name of the kind; kinds for which there was nothing to do are left out. */
+  kinds: Record<string, KindReconciled>;
+  /** By kind, where the next round continues, for kinds that examine all rows slice by slice. */
+  cursors: Record<string, string>;
+  /** Some kind has more to do, so that the next round should follow at once. */
+  isBehind: boolean;
+}
+
+export interface ReconcileLoopInput {
+  intervalMs: number;
+  isPaused?: boolean;
+  /** The result of the last round, when the workflow continues as new. */
+  last?: Reconciled;
+}
+
+/** Public state of `reconcileLoop`. */
+export interface ReconcileLoopStatus {
+  intervalMs: number;
+  isPaused: boolean;
+  /** ISO 8601. */
+  lastRoundAt?: string;
+  last?: Reconciled;
+  /** Why the last round failed as a whole, for example because the worker was killed. */
+  failure?: string;
+}
+
+export const RECONCILE_LOOP_MESSAGES = {
+  status: 'status',
+  /** Makes a round now, and sets the interval in milliseconds. */
+  roundDue: 'roundDue',
+  pause: 'pause',
+  resume: 'resume',
+} as const;

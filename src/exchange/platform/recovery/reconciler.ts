@@ -1,0 +1,91 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { KindReconciled, Reconciled } from '../../../contract/reconcile-workflow.ts';
+import { anySignal } from '../../../lib/any-signal.ts';
+import type { Logger } from '../../../lib/logger.ts';
+import { timeoutSignal } from '../../../lib/timeout-signal.ts';
+import type { ReconcileMetrics } from './reconcile-metrics.ts';
+import type { Recovery, TakenUp } from './recovery.ts';
+
+/** Maximum number of items of each kind per round. */
+const BATCH = 500;
+/** Kinds that work at the same time. */
+const KINDS_AT_ONCE = 4;
+/** Time for one kind in a round; what remains is left to the next round. */
+const KIND_MS = 20_000;
+/** A kind that ignores the end of its time for this long no longer delays the round. */
+const OVERTIME_MS = 5_000;
+
+/** Completes what a crash or an outage left unfinished. Running it twice in parallel is harmless. */
+export interface Reconciler {
+  /** Runs all kinds, each for a limited time; none waits for, or fails because of, another one. */
+  round(cursors: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Reconciled>;
+}
+
+export function createReconciler(deps: {
+  recoveries: readonly Recovery[];
+  logger: Pick<Logger, 'info' | 'warn'>;
+  metrics?: ReconcileMetrics;
+  kindMs?: number;
+  overtimeMs?: number;
+}): Reconciler {
+  const { recoveries, logger, metrics, kindMs = KIND_MS, overtimeMs = OVERTIME_MS } = deps;
+  /** Kinds that still work, perhaps since an earlier round. */
+  const atWork = new Set<string>();
+
+  async function takeUp(recovery: Recovery, cursor: string | undefined, end: AbortSignal): Promise<TakenUp> {
+    const { name } = recovery;
+    const failed = (error: unknown): TakenUp => ({ found: 0, healed: 0, failures: [error], cursor });
+    if (atWork.has(name)) return failed(new Error('the previous round of this kind has not ended'));
+    atWork.add(name);
+    const signal = anySignal([end, timeoutSignal(kindMs)]);
+    const work = recovery
+      .takeUp({ limit: BATCH, signal, cursor })
+      .catch(failed)
+      .finally(() => atWork.delete(name));
+    const overtime = new AbortController();
+    const late = new Promise<TakenUp>((resolve) => {
+      signal.addEventListener('abort', () => {
+        delay(overtimeMs, undefined, { signal: overtime.signal }).then(
+          () => resolve(failed(new Error(`did not end within ${Math.round(kindMs / 1000)} s`))),
+          () => undefined,
+        );
+      });
+    });
+    return Promise.race([work, late]).finally(() => overtime.abort());
+  }
+
+  function report(name: string, taken: TakenUp): KindReconciled {
+    const { found, healed, failures, oldestSince } = taken;
+    const failed = failures.length;
+    const oldestSeconds =
+      oldestSince === undefined ? undefined : Math.round((Date.now() - oldestSince.getTime()) / 1000);
+    const done = { found, healed, failed, oldestSeconds };
+    metrics?.record(name, done);
+    if (failed > 0)
+      logger.warn({ kind: name, ...done, err: failures[0] }, 'unfinished work could not be completed');
+    else if (healed > 0) logger.info({ kind: name, ...done }, 'completed unfinished work');
+    return done;
+  }
+
+  return {
+    async round(cursors, signal) {
+      const result: Reconciled = { kinds: {}, cursors: {}, isBehind: false };
+      // All runners take their kinds from the same iterator.
+      const queue = recoveries.values();
+      const runner = async () => {
+        for (const recovery of queue) {
+          if (signal.aborted) return;
+          const { name } = recovery;
+          const taken = await takeUp(recovery, cursors[name], signal);
+          const done = report(name, taken);
+          if (done.found + done.failed > 0) result.kinds[name] = done;
+          if (taken.cursor !== undefined) result.cursors[name] = taken.cursor;
+          if (taken.isBehind === true) result.isBehind = true;
+        }
+      };
+      await Promise.all(Array.from({ length: KINDS_AT_ONCE }, runner));
+      signal.throwIfAborted();
+      return result;
+    },
+  };
+}

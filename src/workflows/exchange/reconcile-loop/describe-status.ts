@@ -1,0 +1,16 @@
+import type { ReconcileLoopStatus } from '../../../contract/reconcile-workflow.ts';
+
+/** Markdown for the workflow's page in the Temporal UI. A list, because the UI shows tables without cell spacing. */
+export function describeStatus(status: ReconcileLoopStatus): string {
+  const { isPaused, lastRoundAt, last, failure } = status;
+  const state = isPaused ? '**Paused.** Continue with the signal `resume`.' : undefined;
+  const round = lastRoundAt === undefined ? undefined : `Last round: ${lastRoundAt}`;
+  const kinds = Object.entries(last?.kinds ?? {}).map(([kind, { found, healed, failed, oldestSeconds }]) => {
+    const age = oldestSeconds === undefined ? [] : [`oldest ${oldestSeconds} s`];
+    return `- **${kind}**: ${[`${found} found`, `${healed} healed`, `${failed} failed`, ...age].join(' · ')}`;
+  });
+  const outcome = failure ?? (kinds.length > 0 ? kinds.join('\n') : 'Nothing was unfinished.');
+  return [state, round, lastRoundAt === undefined ? undefined : outcome]
+    .filter((part) => part !== undefined)
+    .join('\n\n');
+}

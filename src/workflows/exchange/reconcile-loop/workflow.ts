@@ -1,0 +1,85 @@
+import {
+  condition,
+  continueAsNew,
+  defineQuery,
+  defineSignal,
+  isCancellation,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { ReconcileActivities } from '../../../activities/exchange/reconcile.ts';
+import {
+  RECONCILE_LOOP_MESSAGES as MESSAGES,
+  type ReconcileLoopInput,
+  type ReconcileLoopStatus,
+} from '../../../contract/reconcile-workflow.ts';
+import { describeStatus } from './describe-status.ts';
+
+const { reconcileLeftOvers } = proxyActivities<ReconcileActivities>({
+  startToCloseTimeout: '4 minutes',
+  heartbeatTimeout: '30 seconds',
+  // The next round soon does the same.
+  retry: { maximumAttempts: 2 },
+  summary: 'Complete work that a crash left unfinished',
+});
+
+/** About ten events per round. */
+const ROUNDS_MAX = 500;
+/** Well before the run times out, see reconcile-loop.ts in exchange/platform/recovery. */
+const RUN_MS = 12 * 60 * 60_000;
+/** Wait before the next round if there is more to do. */
+const BEHIND_MS = 1_000;
+
+/**
+ * Regularly completes work that was committed but then interrupted, for example accepted queries without a workflow and
+ * events without a delivery.
+ *
+ * Durable because it must run as long as the system does, and never twice at once. One execution with a fixed id; workers
+ * start it, and start it again if it was ended. Every round may run twice. Continues as new after 500 rounds or 12 hours.
+ */
+export async function reconcileLoop(input: ReconcileLoopInput): Promise<void> {
+  const status: ReconcileLoopStatus = {
+    intervalMs: input.intervalMs,
+    isPaused: input.isPaused ?? false,
+    last: input.last,
+  };
+  const describe = () => setCurrentDetails(describeStatus(status));
+  let isDue = false;
+
+  setHandler(defineQuery<ReconcileLoopStatus>(MESSAGES.status), () => status);
+  setHandler(defineSignal<[number]>(MESSAGES.roundDue), (intervalMs) => {
+    status.intervalMs = intervalMs;
+    isDue = true;
+  });
+  setHandler(defineSignal(MESSAGES.pause), () => {
+    status.isPaused = true;
+    describe();
+  });
+  setHandler(defineSignal(MESSAGES.resume), () => {
+    status.isPaused = false;
+    isDue = true;
+    describe();
+  });
+
+  const mayGoOn = () =>
+    !workflowInfo().continueAsNewSuggested && Date.now() - workflowInfo().runStartTime.getTime() < RUN_MS;
+  for (let rounds = 0; rounds < ROUNDS_MAX && mayGoOn(); rounds++) {
+    await condition(() => !status.isPaused);
+    isDue = false;
+    try {
+      status.last = await reconcileLeftOvers(status.last?.cursors);
+      status.failure = undefined;
+    } catch (error) {
+      if (isCancellation(error)) throw error;
+      status.failure = 'The round did not end; see the log of the worker';
+    }
+    status.lastRoundAt = new Date().toISOString();
+    describe();
+    const isBehind = status.failure === undefined && status.last?.isBehind === true;
+    await condition(() => isDue, isBehind ? BEHIND_MS : status.intervalMs);
+  }
+  const { intervalMs, isPaused, last } = status;
+  await continueAsNew<typeof reconcileLoop>({ intervalMs, isPaused, last });
+}

@@ -1,0 +1,159 @@
+import { Registry } from 'prom-client';
+import { expect, test, vi } from 'vitest';
+import { createReconcileMetrics } from '../../../src/exchange/platform/recovery/reconcile-metrics.ts';
+import { createReconciler } from '../../../src/exchange/platform/recovery/reconciler.ts';
+import {
+  itemRecovery,
+  type Recovery,
+  type TakenUp,
+} from '../../../src/exchange/platform/recovery/recovery.ts';
+
+const logger = { info: vi.fn(), warn: vi.fn() };
+const nothing: TakenUp = { found: 0, healed: 0, failures: [] };
+const kind = (name: string, taken: Partial<TakenUp> | Error): Recovery => ({
+  name,
+  takeUp: async () => {
+    if (taken instanceof Error) throw taken;
+    return { ...nothing, ...taken };
+  },
+});
+const neverAborted = () => new AbortController().signal;
+const round = (recoveries: Recovery[], cursors: Record<string, string> = {}, kindMs = 50) =>
+  createReconciler({ recoveries, logger, kindMs, overtimeMs: 20 }).round(cursors, neverAborted());
+
+test('a kind that fails, or that never ends, stops no other kind', async () => {
+  const hanging: Recovery = { name: 'hanging', takeUp: () => new Promise(() => undefined) };
+  const hangers = ['a', 'b', 'c', 'd'].map((name) => ({ ...hanging, name }));
+  const { kinds } = await round([
+    ...hangers,
+    kind('broken', new Error('no')),
+    kind('sound', { found: 2, healed: 2 }),
+  ]);
+  expect(kinds.sound).toEqual({ found: 2, healed: 2, failed: 0 });
+  expect(kinds.broken).toMatchObject({ failed: 1 });
+  expect(kinds.a).toMatchObject({ failed: 1 });
+});
+
+test('a kind that still works since the last round is not started a second time', async () => {
+  let starts = 0;
+  const hanging: Recovery = {
+    name: 'hanging',
+    takeUp: () => {
+      starts += 1;
+      return new Promise(() => undefined);
+    },
+  };
+  const reconciler = createReconciler({ recoveries: [hanging], logger, kindMs: 20, overtimeMs: 10 });
+  await reconciler.round({}, neverAborted());
+  expect((await reconciler.round({}, neverAborted())).kinds.hanging).toMatchObject({ failed: 1 });
+  expect(starts).toBe(1);
+});
+
+test('each kind gets its own cursor back; one that fails keeps its own', async () => {
+  const seen: Record<string, string | undefined> = {};
+  const slices: Recovery = {
+    name: 'slices',
+    takeUp: async ({ cursor }) => {
+      seen.slices = cursor;
+      return { ...nothing, cursor: `${cursor}+` };
+    },
+  };
+  const { cursors } = await round([slices, kind('broken', new Error('no')), kind('whole', {})], {
+    slices: 's',
+    broken: 'b',
+  });
+  expect(seen).toEqual({ slices: 's' });
+  expect(cursors).toEqual({ slices: 's+', broken: 'b' });
+});
+
+test('a round that is cancelled ends as cancelled, and begins no further kind', async () => {
+  const cancelled = new AbortController();
+  const begun: string[] = [];
+  const recoveries = Array.from(
+    { length: 10 },
+    (_, n): Recovery => ({
+      name: String(n),
+      takeUp: async () => {
+        begun.push(String(n));
+        cancelled.abort(new Error('stop'));
+        return nothing;
+      },
+    }),
+  );
+  const reconciler = createReconciler({ recoveries, logger });
+  await expect(reconciler.round({}, cancelled.signal)).rejects.toThrow('stop');
+  expect(begun.length).toBeLessThan(10);
+});
+
+test('an item that fails does not stop its kind; the oldest one found is reported', async () => {
+  const items = [1, 2, 3, 4].map((n) => ({ n, since: new Date(2020, 1, 10 - n) }));
+  const healed: number[] = [];
+  const recovery = itemRecovery({
+    name: 'items',
+    find: async () => items,
+    heal: async ({ n }) => {
+      if (n === 1) throw new Error('poisoned');
+      healed.push(n);
+      // The fourth turns out to be in order.
+      return n !== 4;
+    },
+  });
+  const taken = await recovery.takeUp({ limit: 4, signal: neverAborted() });
+  expect(healed).toEqual([2, 3, 4]);
+  expect(taken).toMatchObject({ found: 3, healed: 2, oldestSince: items[2]?.since, isBehind: true });
+  expect(taken.failures).toHaveLength(1);
+});
+
+test('items that always fail do not make the rounds follow each other without a pause', async () => {
+  const recovery = itemRecovery({
+    name: 'items',
+    find: async () => [{ since: new Date() }],
+    heal: () => Promise.reject(new Error('poisoned')),
+  });
+  expect(await recovery.takeUp({ limit: 1, signal: neverAborted() })).toMatchObject({ isBehind: false });
+});
+
+test('items that the time did not suffice for are left to the next round, which follows at once', async () => {
+  const end = new AbortController();
+  let healed = 0;
+  const recovery = itemRecovery({
+    name: 'items',
+    find: async () => [1, 2, 3].map(() => ({ since: new Date() })),
+    heal: async () => {
+      healed += 1;
+      end.abort();
+      return true;
+    },
+  });
+  expect(await recovery.takeUp({ limit: 500, signal: end.signal })).toMatchObject({
+    healed: 1,
+    isBehind: true,
+  });
+  expect(healed).toBe(1);
+});
+
+test('metrics count by kind what was found, healed and failed, and show the age of the oldest', async () => {
+  const registry = new Registry();
+  const recoveries = [
+    kind('messages', {
+      found: 3,
+      healed: 2,
+      failures: [new Error('one')],
+      oldestSince: new Date(Date.now() - 90_000),
+    }),
+    kind('idle', {}),
+  ];
+  const reconciler = createReconciler({ recoveries, logger, metrics: createReconcileMetrics(registry) });
+  await reconciler.round({}, neverAborted());
+  await reconciler.round({}, neverAborted());
+  const lines = (await registry.metrics()).split('\n').filter((line) => line.startsWith('reconcile_'));
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'reconcile_found_total{kind="messages"} 6',
+      'reconcile_healed_total{kind="messages"} 4',
+      'reconcile_failed_total{kind="messages"} 2',
+      'reconcile_oldest_seconds{kind="messages"} 90',
+      'reconcile_oldest_seconds{kind="idle"} 0',
+    ]),
+  );
+});
