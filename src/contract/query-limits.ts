@@ -1,6 +1,9 @@
 /** Default limit of network queries per account, source and minute (docs/interface.md, Limits). */
 export const NETWORK_QUERIES_PER_MINUTE = 120;
 
+/** Default limit of `realtime` pharmacy queries per account and day (UTC). */
+export const PHARMACY_REALTIME_PER_DAY = 1_000;
+
 /** Share of a limit that background queries may use; the rest is reserved for interactive queries. */
 const BACKGROUND_SHARE = 0.8;
 

@@ -75,6 +75,34 @@ describe('start network query', () => {
     expect(refused.at(-1)).toMatchObject({ source: 'lab', httpStatus: 429 });
   });
 
+  test('asks the pharmacy in realtime only as often a day as the account may, and says what remains possible', async () => {
+    const limited = await gateway.addAccount({ settings: { limits: { pharmacyRealtimePerDay: 2 } } });
+    const { id } = (
+      await limited.call('POST', `patient?facilityId=${limited.facilityId}`, newPerson())
+    ).json();
+    const query = async (realtime: boolean) => {
+      const sources = { pharmacy: { enabled: true, realtime }, lab: { enabled: true } };
+      return (await limited.call('POST', `network/query?patientId=${id}`, { sources })).json();
+    };
+    const answers = [];
+    // The day may turn over once in between.
+    for (let count = 0; count < 5; count += 1) answers.push(await query(true));
+    const [refused] = answers.filter(({ errors }) => errors !== undefined);
+    expect(refused).toMatchObject({
+      sources: [{ type: 'lab' }],
+      errors: [
+        {
+          source: 'pharmacy',
+          httpStatus: 429,
+          message:
+            'Limit of 2 realtime pharmacy queries per day exceeded; query without realtime, or again after midnight UTC',
+        },
+      ],
+    });
+    expect(answers[1]).not.toHaveProperty('errors');
+    expect((await query(false)).sources).toMatchObject([{ type: 'pharmacy' }, { type: 'lab' }]);
+  });
+
   test.each([
     ['no source', { sources: {} }],
     ['a disabled one only', { sources: { hie: { enabled: false } } }],

@@ -23,6 +23,7 @@ const FACILITY_ID = uuidv5('demo-facility', SEED_NAMESPACE);
 const LIMITS = {
   requestsPerMinute: 120_000,
   networkQueriesPerMinute: 12_000,
+  pharmacyRealtimePerDay: 100_000,
   consolidatedQueriesPerMinute: 12_000,
   messagesPerMinute: 6_000,
 };

@@ -13,6 +13,7 @@ export interface AccountSettings {
   limits?: {
     requestsPerMinute?: number;
     networkQueriesPerMinute?: number;
+    pharmacyRealtimePerDay?: number;
     consolidatedQueriesPerMinute?: number;
     messagesPerMinute?: number;
   };

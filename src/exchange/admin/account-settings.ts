@@ -9,6 +9,7 @@ export interface SettingOptions {
   bulkSources?: string;
   requestsPerMinute?: string;
   networkQueriesPerMinute?: string;
+  pharmacyRealtimePerDay?: string;
   consolidatedQueriesPerMinute?: string;
   messagesPerMinute?: string;
   /** Hours of the day, such as `1-5`, or `22-4` across midnight. */
@@ -18,13 +19,14 @@ export interface SettingOptions {
   frameAncestors?: string;
 }
 
-const PER_MINUTE_MAX = 1_000_000;
+const LIMIT_MAX = 1_000_000;
 
 /** Returns the settings with the given options applied. Throws AdminError for an invalid option. */
 export function changedSettings(settings: AccountSettings, options: SettingOptions): AccountSettings {
   const limits = {
     ...limit('requestsPerMinute', options.requestsPerMinute),
     ...limit('networkQueriesPerMinute', options.networkQueriesPerMinute),
+    ...limit('pharmacyRealtimePerDay', options.pharmacyRealtimePerDay),
     ...limit('consolidatedQueriesPerMinute', options.consolidatedQueriesPerMinute),
     ...limit('messagesPerMinute', options.messagesPerMinute),
   };
@@ -70,10 +72,8 @@ const enabledSources = (text: string): AccountSettings['sources'] => {
 function limit(name: string, text: string | undefined): Record<string, number> {
   if (text === undefined) return {};
   const value = Number(text);
-  if (!Number.isInteger(value) || value < 1 || value > PER_MINUTE_MAX)
-    throw new AdminError(
-      `"${text}" is not a valid limit; expected a whole number per minute, from 1 to ${PER_MINUTE_MAX}`,
-    );
+  if (!Number.isInteger(value) || value < 1 || value > LIMIT_MAX)
+    throw new AdminError(`"${text}" is not a valid limit; expected a whole number from 1 to ${LIMIT_MAX}`);
   return { [name]: value };
 }
 

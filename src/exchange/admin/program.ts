@@ -82,6 +82,7 @@ const withSettings = (command: Command): Command =>
     .option('--bulk-sources <names>', 'sources of the queries after a bulk create (default: hie)')
     .option('--requests-per-minute <n>', 'limit of requests (default: 1200)')
     .option('--network-queries-per-minute <n>', 'limit of network queries per source (default: 120)')
+    .option('--pharmacy-realtime-per-day <n>', 'limit of realtime pharmacy queries (default: 1000)')
     .option('--consolidated-queries-per-minute <n>', 'limit of consolidated queries (default: 120)')
     .option('--messages-per-minute <n>', 'limit of messages sent (default: 60)')
     .option('--monitoring-hours <from-to>', 'hours in which scheduled monitoring may start (default: 1-5)')

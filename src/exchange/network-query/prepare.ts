@@ -1,7 +1,11 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { NetworkQueryRequest, RequestedSource, SourceError } from '../../contract/network-query.ts';
 import type { SourceType } from '../../contract/primitives.ts';
-import { backgroundLimit, NETWORK_QUERIES_PER_MINUTE } from '../../contract/query-limits.ts';
+import {
+  backgroundLimit,
+  NETWORK_QUERIES_PER_MINUTE,
+  PHARMACY_REALTIME_PER_DAY,
+} from '../../contract/query-limits.ts';
 import type { AccountSettings } from '../accounts/tables.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { OvertakenError } from '../platform/database/retry.ts';
@@ -49,8 +53,10 @@ export async function prepareQuery(
   );
   const check = isBackground ? checkBackgroundShare : checkLimit;
   const { errors: limited, retryAfterMs } = await check(tx, input.account.settings, allowed);
-  const startErrors = [...refused, ...limited];
-  const starting = allowed.filter(({ source }) => !limited.some((error) => error.source === source));
+  const withinMinute = allowed.filter(({ source }) => !limited.some((error) => error.source === source));
+  const usedUp = await checkRealtime(tx, input.account.settings, withinMinute);
+  const startErrors = [...refused, ...limited, ...usedUp];
+  const starting = withinMinute.filter(({ source }) => !usedUp.some((error) => error.source === source));
   // A background caller tries again later. Storing a failed query each time would bury the real ones in the lists.
   if (isBackground && starting.length === 0 && limited.length > 0)
     return {
@@ -142,6 +148,24 @@ async function checkLimit(
     over,
     (source) => `Rate limit of ${limit} ${source} queries per minute exceeded`,
   );
+}
+
+/**
+ * Counts a pharmacy query on the source's immediate path, and returns an error above the day's limit. It does not become a
+ * routine query: the caller asked for an answer now, and decides whether a later one still serves.
+ */
+async function checkRealtime(
+  tx: AccountTx,
+  settings: AccountSettings,
+  sources: readonly RequestedSource[],
+): Promise<SourceError[]> {
+  const realtime = sources.find((requested) => requested.realtime);
+  if (realtime === undefined) return [];
+  const limit = settings.limits?.pharmacyRealtimePerDay ?? PHARMACY_REALTIME_PER_DAY;
+  const [use] = await countUse(tx, ['pharmacy-realtime'], 1, 'day');
+  if (use === undefined || use.used <= limit) return [];
+  const message = `Limit of ${limit} realtime pharmacy queries per day exceeded; query without realtime, or again after midnight UTC`;
+  return [sourceError(realtime.source, 429, message)];
 }
 
 /** The same for background work, within its 80 % share. Sources without room are not counted. */

@@ -1,30 +1,38 @@
 import { sql } from 'kysely';
 import type { AccountTx } from '../database/database.ts';
 
+/** The period after which a counter starts again; days are those of UTC. */
+export type LimitWindow = 'minute' | 'day';
+
 export interface LimitUse {
   name: string;
-  /** Uses in the current minute, including these. */
+  /** Uses in the current window, including these. */
   used: number;
-  /** Milliseconds until the minute ends. */
+  /** Milliseconds until the window ends. */
   resetMs: number;
 }
 
 /**
- * Counts one use (or `uses`) of each named limit in the current minute, across all gateways. It is part of the caller's
- * transaction, so a request that is rolled back is not counted. A transaction that began in the previous minute and had to
+ * Counts one use (or `uses`) of each named limit in the current window, across all gateways. It is part of the caller's
+ * transaction, so a request that is rolled back is not counted. A transaction that began in the previous window and had to
  * wait counts in the current one, so that it does not reset the counter.
  */
-export async function countUse(tx: AccountTx, names: readonly string[], uses = 1): Promise<LimitUse[]> {
+export async function countUse(
+  tx: AccountTx,
+  names: readonly string[],
+  uses = 1,
+  window: LimitWindow = 'minute',
+): Promise<LimitUse[]> {
   if (names.length === 0) return [];
   const sorted = [...names].sort();
   const { rows } = await sql<{ name: string; used: number; reset_ms: number }>`
     insert into rate_window as w (account_id, name, window_start, used)
-    select ${tx.accountId}::uuid, name, date_trunc('minute', now()), ${uses}::int from unnest(${sorted}::text[]) as name
+    select ${tx.accountId}::uuid, name, date_trunc(${window}, now(), 'UTC'), ${uses}::int from unnest(${sorted}::text[]) as name
     on conflict (account_id, name) do update set
       used = case when w.window_start < excluded.window_start then excluded.used else w.used + excluded.used end,
       window_start = greatest(w.window_start, excluded.window_start)
     returning name, used,
-      extract(epoch from window_start + interval '1 minute' - clock_timestamp())::float * 1000 as reset_ms
+      extract(epoch from window_start + ${`1 ${window}`}::interval - clock_timestamp())::float * 1000 as reset_ms
   `.execute(tx.db);
   return rows.map((row) => ({ name: row.name, used: row.used, resetMs: Math.max(0, row.reset_ms) }));
 }
