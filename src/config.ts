@@ -65,13 +65,48 @@ const senders = z
   .transform((value) => value.split(/\s+/).filter(Boolean))
   .pipe(z.array(sender));
 
+/** How a source knows us, as the environment names it. */
+const SOURCE_AUTH_KINDS = [
+  'none',
+  'bearer',
+  'client-secret-basic',
+  'client-secret-post',
+  'smart-backend',
+] as const;
+type SourceAuthKind = (typeof SOURCE_AUTH_KINDS)[number];
+
 const sourceVariables = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, name: string) =>
   ({
     [`${prefix}_BASE_URL`]: httpUrl.describe(`FHIR R4 base URL of the ${name} source`),
     [`${prefix}_BEARER_TOKEN`]: z.string().optional().describe(`Bearer token of the ${name} source`),
+    [`${prefix}_AUTH`]: z
+      .enum(SOURCE_AUTH_KINDS)
+      .optional()
+      .describe(
+        `How the ${name} source knows us: none, bearer, client-secret-basic, client-secret-post or smart-backend; default: what the other variables suggest`,
+      ),
     [`${prefix}_TOKEN_URL`]: httpUrl.optional().describe('OAuth 2 client credentials: token endpoint'),
     [`${prefix}_CLIENT_ID`]: z.string().optional().describe('OAuth 2 client credentials: client id'),
     [`${prefix}_CLIENT_SECRET`]: z.string().optional().describe('OAuth 2 client credentials: client secret'),
+    [`${prefix}_SCOPE`]: z.string().optional().describe('OAuth 2 client credentials: scope to request'),
+    [`${prefix}_TLS_CA`]: z
+      .string()
+      .optional()
+      .describe(
+        `Certificates (PEM) of the authorities that the ${name} source is trusted by, instead of public ones`,
+      ),
+    [`${prefix}_TLS_CERT`]: z
+      .string()
+      .optional()
+      .describe(`Mutual TLS: our certificate (PEM, with its chain) for the ${name} source`),
+    [`${prefix}_TLS_KEY`]: z.string().optional().describe('Mutual TLS: the key of our certificate (PEM)'),
+    [`${prefix}_TLS_PINS`]: z
+      .string()
+      .regex(/^\s*(sha256\/[A-Za-z0-9+/]{43}=\s*)*$/, { error: 'each must have the form sha256/<base64>' })
+      .optional()
+      .describe(
+        `Public keys, separated by spaces, of which the certificate of the ${name} source must have one`,
+      ),
     [`${prefix}_CALLBACK_SECRET`]: z
       .string()
       .optional()
@@ -95,9 +130,15 @@ const sourceVariables = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, 
     [K in
       | `${P}_BASE_URL`
       | `${P}_BEARER_TOKEN`
+      | `${P}_AUTH`
       | `${P}_TOKEN_URL`
       | `${P}_CLIENT_ID`
       | `${P}_CLIENT_SECRET`
+      | `${P}_SCOPE`
+      | `${P}_TLS_CA`
+      | `${P}_TLS_CERT`
+      | `${P}_TLS_KEY`
+      | `${P}_TLS_PINS`
       | `${P}_CALLBACK_SECRET`
       | `${P}_ALLOWED_ORIGINS`
       | `${P}_TOKEN_ORIGINS`
@@ -107,7 +148,9 @@ const sourceVariables = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, 
         ? z.ZodOptional<typeof httpUrl>
         : K extends `${P}_RATE_PER_SECOND`
           ? z.ZodDefault<z.ZodCoercedNumber>
-          : z.ZodOptional<z.ZodString>;
+          : K extends `${P}_AUTH`
+            ? z.ZodOptional<z.ZodEnum<{ [N in SourceAuthKind]: N }>>
+            : z.ZodOptional<z.ZodString>;
   };
 
 export const VARIABLES = {
@@ -301,10 +344,16 @@ export const VARIABLES = {
 
 const SOURCE_SETTINGS = [
   'BASE_URL',
+  'AUTH',
   'BEARER_TOKEN',
   'TOKEN_URL',
   'CLIENT_ID',
   'CLIENT_SECRET',
+  'SCOPE',
+  'TLS_CA',
+  'TLS_CERT',
+  'TLS_KEY',
+  'TLS_PINS',
   'CALLBACK_SECRET',
   'ALLOWED_ORIGINS',
   'TOKEN_ORIGINS',

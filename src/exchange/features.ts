@@ -17,6 +17,7 @@ import type { Platform } from './platform/platform.ts';
 import type { WorkerPlatform } from './platform/worker-platform.ts';
 import { querySweepFeature } from './query-sweep/feature.ts';
 import { recordsFeature } from './records/feature.ts';
+import { sourceConnectionsFeature } from './source-connections/feature.ts';
 import { webhooksFeature } from './webhooks/feature.ts';
 
 /** Every feature of the exchange, in the order of the API reference. To add a feature, add a line here and in `openFeatures`. */
@@ -36,6 +37,7 @@ const FEATURES = {
   webhooks: webhooksFeature,
   bulkCreate: bulkCreateFeature,
   monitoring: monitoringFeature,
+  sourceConnections: sourceConnectionsFeature,
 } satisfies Record<string, Feature>;
 
 type FeatureName = keyof typeof FEATURES;
@@ -57,6 +59,7 @@ export function openFeatures(platform: Platform) {
     webhooks: webhooksFeature.open(platform),
     bulkCreate: bulkCreateFeature.open(platform),
     monitoring: monitoringFeature.open(platform),
+    sourceConnections: sourceConnectionsFeature.open(),
   };
   return {
     ...opened,

@@ -10,6 +10,8 @@ import { openMessagePartner } from '../exchange/platform/partners/open-partners.
 import { createReconcileMetrics } from '../exchange/platform/recovery/reconcile-metrics.ts';
 import { createReconciler } from '../exchange/platform/recovery/reconciler.ts';
 import { createStartGuard } from '../exchange/platform/recovery/start-guard.ts';
+import { createSharedTokens } from '../exchange/source-connections/shared-tokens.ts';
+import { createAssertionSigner } from '../exchange/source-connections/signing-keys.ts';
 import { createConnectors } from '../exchange/sources/fhir-connector.ts';
 import type { Half, HalfDeps } from './half.ts';
 import { SOURCE_VARIABLES, sourceConfigs } from './source-configs.ts';
@@ -28,9 +30,12 @@ export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps):
     'MESSAGE_PARTNER_SECRET',
   ]);
   const messagePartner = openMessagePartner(config);
-  const connectors = createConnectors(sourceConfigs(config));
   const exchange = await assembleExchange(config, temporal, logger);
-  const { store } = exchange;
+  const { store, keyRing } = exchange;
+  const connectors = createConnectors(sourceConfigs(config), {
+    signer: createAssertionSigner(store, keyRing),
+    sharedTokens: createSharedTokens(store, keyRing),
+  });
   const sealing = auditSealing({
     store,
     chain: createAuditChain(config.AUDIT_KEY),

@@ -65,6 +65,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'webhook_destination',
   ]),
   ...each(OF_SERVICE, ['inbound_event', 'inbound_merge', 'inbound_message', 'inbound_subject']),
+  ...each(OF_SERVICE, ['source_signing_key', 'source_token']),
   wanted_cohort_schedule: { exchange_app: 'S', exchange_system: 'S', exchange_admin: 'S' },
   account: { exchange_app: 'S', exchange_system: 'S', exchange_admin: 'SIU', exchange_backup: 'S' },
   api_key: { exchange_system: 'SU(last_used_at)', exchange_admin: 'SIU', exchange_backup: 'S' },

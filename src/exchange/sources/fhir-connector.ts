@@ -8,12 +8,13 @@ import { type ReceivedResponses, walkPages } from './collect/pages.ts';
 import { newPlan, planOfCursor, type Step } from './collect/plan.ts';
 import { searchSteps } from './collect/search-by-type.ts';
 import type { Begin, BeginOptions, Poll, SourceConnector } from './connector.ts';
+import type { TokenDeps } from './http/auth/token-provider.ts';
 import { SourceHttp } from './http/source-http.ts';
 import { findPatientIds } from './patient/match-patient.ts';
 import { resolveSourceConfig, type SourceConfig } from './source-config.ts';
 import type { SourceContext } from './source-context.ts';
 
-export interface ConnectorDeps {
+export interface ConnectorDeps extends Pick<TokenDeps, 'signer' | 'sharedTokens'> {
   /** Replaces the connector's own keep-alive pool. */
   dispatcher?: Dispatcher;
   clock?: { now(): number };
@@ -27,7 +28,7 @@ export interface ConnectorDeps {
 export function createFhirConnector(config: SourceConfig, deps: ConnectorDeps = {}): SourceConnector {
   const resolved = resolveSourceConfig(config);
   const now = () => (deps.clock ?? Date).now();
-  const http = new SourceHttp(resolved, { dispatcher: deps.dispatcher, now });
+  const http = new SourceHttp(resolved, { ...deps, now });
   const context: SourceContext = { config: resolved, http, capabilities: new Capabilities(http, now), now };
 
   return {

@@ -1,9 +1,41 @@
 import type { SourceType } from '../../contract/primitives.ts';
+import type { AssertionAlgorithm } from './http/auth/client-assertion.ts';
 
-export type SourceAuth =
-  | { kind: 'none' }
-  | { kind: 'bearer'; token: string }
-  | { kind: 'client-credentials'; tokenUrl: string; clientId: string; clientSecret: string; scope?: string };
+export type SourceAuth = { kind: 'none' } | { kind: 'bearer'; token: string } | GrantAuth;
+
+/** OAuth 2 client credentials, with a secret or with a key of ours. */
+export type GrantAuth = ClientSecretAuth | SmartBackendAuth;
+
+export interface ClientSecretAuth {
+  kind: 'client-credentials';
+  tokenUrl: string;
+  clientId: string;
+  clientSecret: string;
+  scope?: string;
+  /** Where the token request carries the secret. Default: in the Authorization header (HTTP Basic). */
+  secretIn?: 'header' | 'form';
+}
+
+/** SMART Backend Services: a client assertion that our key signs. */
+export interface SmartBackendAuth {
+  kind: 'smart-backend';
+  clientId: string;
+  scope?: string;
+  /** Default: what the server's `.well-known/smart-configuration` names. */
+  tokenUrl?: string;
+  /** Default: the first of ES384 and RS384 that the server lists. */
+  algorithm?: AssertionAlgorithm;
+}
+
+export interface SourceTls {
+  /** Certificates (PEM) of the authorities to trust instead of the public ones. */
+  ca?: string;
+  /** Our client certificate with its chain, and its key (PEM). */
+  cert?: string;
+  key?: string;
+  /** Public keys of which the server's certificate must have one: `sha256/<base64>`. */
+  pins?: readonly string[];
+}
 
 /** Configuration of one source, a FHIR R4 server. Only source, baseUrl and auth have no default. */
 export interface SourceConfig {
@@ -11,6 +43,9 @@ export interface SourceConfig {
   /** FHIR base address, e.g. https://fhir.example.org/r4 */
   baseUrl: string;
   auth: SourceAuth;
+  /** Identifies the connection, so that workers can share its tokens. Default: the source. */
+  connectionKey?: string;
+  tls?: SourceTls;
   /** Origins, besides that of baseUrl, to which links, files and redirects of this source may lead. */
   allowedOrigins?: string[];
   /** Further origins to which the source's token is sent. Default: none, so only the origin of baseUrl receives it. */
@@ -41,7 +76,7 @@ export function resolveSourceConfig(config: SourceConfig): ResolvedSourceConfig 
   baseUrl.search = '';
   baseUrl.hash = '';
   if (!baseUrl.pathname.endsWith('/')) baseUrl.pathname += '/';
-  if (config.auth.kind === 'client-credentials') {
+  if ('tokenUrl' in config.auth && config.auth.tokenUrl !== undefined) {
     parseHttpUrl(config.auth.tokenUrl, `token address of ${config.source}`);
   }
   const originsOf = (origins: readonly string[] = [], what: string) =>
@@ -53,6 +88,8 @@ export function resolveSourceConfig(config: SourceConfig): ResolvedSourceConfig 
     pageSize: 200,
     pagesMax: 1_000,
     callbacks: true,
+    connectionKey: config.source,
+    tls: {},
     ...withoutUndefined(config),
     baseUrl,
     allowedOrigins: new Set([...tokenOrigins, ...originsOf(config.allowedOrigins, 'allowed origin')]),

@@ -1,9 +1,12 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Demographics } from '../../../src/exchange/patients/rules/demographics.ts';
 import type { SourcePage } from '../../../src/exchange/sources/connector.ts';
 import { createFhirConnector } from '../../../src/exchange/sources/fhir-connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
+
+import { ada } from '../../support/ada.ts';
+
+export { ada, adaAtSource } from '../../support/ada.ts';
 
 export interface Asked {
   method: string;
@@ -82,25 +85,6 @@ function send(response: ServerResponse, { status = 200, headers = {}, json, text
   response.writeHead(status, { 'content-type': 'application/fhir+json', ...headers });
   response.end(text ?? (json === undefined ? '' : JSON.stringify(json)));
 }
-
-export const ada: Demographics = {
-  firstNames: ['Ada'],
-  lastNames: ['Lovelace'],
-  dob: '1985-12-10',
-  gender: 'F',
-  addresses: [{ addressLine1: '1 Main St', city: 'Boston', state: 'MA', zip: '02115-1234', country: 'USA' }],
-  contacts: [{ phone: '6175550100', email: 'ada@example.org' }],
-  personalIdentifiers: [{ type: 'ssn', value: '999-12-3456' }],
-};
-
-export const adaAtSource = {
-  resourceType: 'Patient',
-  id: 'p1',
-  name: [{ family: 'LOVELACE', given: ['Ada', 'King'] }],
-  birthDate: '1985-12-10',
-  gender: 'female',
-  address: [{ postalCode: '02115' }],
-};
 
 export const somebodyElse = {
   resourceType: 'Patient',

@@ -51,3 +51,33 @@ test('half a set of client credentials is a fault of the configuration, and no s
   expect(incomplete).toThrow(/LAB_TOKEN_URL, LAB_CLIENT_ID and LAB_CLIENT_SECRET/);
   expect(incomplete).not.toThrow(/very-secret/);
 });
+
+test('a key instead of a secret, a scope, mutual TLS and pins come from the configuration', () => {
+  const pin = `sha256/${'A'.repeat(43)}=`;
+  const { hie, lab } = configs({
+    HIE_AUTH: 'smart-backend',
+    HIE_CLIENT_ID: 'id',
+    HIE_SCOPE: 'system/*.rs',
+    HIE_TLS_CA: 'ca',
+    HIE_TLS_CERT: 'cert',
+    HIE_TLS_KEY: 'key',
+    HIE_TLS_PINS: pin,
+    LAB_AUTH: 'client-secret-post',
+    LAB_TOKEN_URL: 'https://lab.example.org/token',
+    LAB_CLIENT_ID: 'id',
+    LAB_CLIENT_SECRET: 'secret',
+  });
+  expect(hie.auth).toEqual({ kind: 'smart-backend', clientId: 'id', scope: 'system/*.rs' });
+  expect(hie.tls).toEqual({ ca: 'ca', cert: 'cert', key: 'key', pins: [pin] });
+  expect(lab.auth).toMatchObject({ kind: 'client-credentials', secretIn: 'form' });
+});
+
+test.each([
+  [{ HIE_AUTH: 'smart-backend' }, /HIE_CLIENT_ID is needed/],
+  [{ HIE_AUTH: 'bearer' }, /HIE_BEARER_TOKEN is needed/],
+  [{ HIE_AUTH: 'client-secret-post', HIE_CLIENT_ID: 'id' }, /belong together/],
+  [{ HIE_TLS_KEY: 'very-secret' }, /HIE_TLS_CERT and HIE_TLS_KEY belong together/],
+  [{ HIE_TLS_PINS: 'sha256/short' }, /sha256\/<base64>/],
+])('%j is a fault of the configuration', (env, message) => {
+  expect(() => configs(env as Record<string, string>)).toThrow(message);
+});

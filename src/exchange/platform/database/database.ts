@@ -159,7 +159,12 @@ const MIGRATIONS = new URL('./migrations/', import.meta.url);
 
 /** Applies the numbered SQL files in order. Kysely's migrator serialises concurrent runs and records what was applied. */
 async function migrate(db: Kysely<Database>): Promise<void> {
-  const migrator = new Migrator({ db, provider: { getMigrations: readMigrations } });
+  // Parts that were built side by side number their migrations apart, and are released in another order.
+  const migrator = new Migrator({
+    db,
+    provider: { getMigrations: readMigrations },
+    allowUnorderedMigrations: true,
+  });
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined) throw error;
 }

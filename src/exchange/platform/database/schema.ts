@@ -14,6 +14,7 @@ import type { ErasureTables } from '../../patients/erasure-tables.ts';
 import type { PatientTables } from '../../patients/tables.ts';
 import type { QuerySweepTables } from '../../query-sweep/tables.ts';
 import type { RecordTables } from '../../records/tables.ts';
+import type { SourceConnectionTables } from '../../source-connections/tables.ts';
 import type { AuditTables } from '../audit/tables.ts';
 import type { IdempotencyTables } from '../http/tables.ts';
 import type { LimitTables } from '../limits/tables.ts';
@@ -42,4 +43,5 @@ export interface Database
     PatientTables,
     QuerySweepTables,
     RecordTables,
+    SourceConnectionTables,
     WebhookTables {}

@@ -3,6 +3,7 @@ import { SourceFailure } from '../connector.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
 import { codingsOf, decodedBody, isDecodingError } from './content-encoding.ts';
 import { badResponse } from './failures.ts';
+import { tlsFailure } from './tls.ts';
 
 /** One HTTP response of a source, its body not read yet. */
 export interface SourceResponse {
@@ -77,6 +78,8 @@ export class HttpExchange {
     const { label, signal } = this.request;
     if (signal.aborted)
       return new SourceFailure('transport', `${source}: ${label} was cancelled`, { cause: error });
+    const untrusted = tlsFailure(source, label, error);
+    if (untrusted !== undefined) return untrusted;
     const code = codeOf(error);
     if (this.timedOut || code.endsWith('_TIMEOUT')) {
       const message = `${source} did not answer ${label} within ${requestTimeoutMs / 1_000} s`;

@@ -1,7 +1,7 @@
 import { Agent, type Dispatcher, request as undiciRequest } from 'undici';
 import type { SourceFailure } from '../connector.ts';
 import { isAllowedUrl, type ResolvedSourceConfig } from '../source-config.ts';
-import { createTokenProvider, type TokenProvider } from './auth.ts';
+import { createTokenProvider, type TokenDeps, type TokenProvider } from './auth/token-provider.ts';
 import {
   badResponse,
   type ErrorResponse,
@@ -12,6 +12,7 @@ import {
 } from './failures.ts';
 import { HttpExchange, type SourceResponse } from './http-response.ts';
 import { readSourceJson } from './source-json.ts';
+import { tlsOptions } from './tls.ts';
 
 export const FHIR_JSON = 'application/fhir+json';
 
@@ -43,9 +44,8 @@ const REDIRECTS_MAX = 5;
 const ERROR_BODY_BYTES_MAX = 64_000;
 const JSON_TYPES = new Set(['application/fhir+json', 'application/json', 'application/json+fhir']);
 
-export interface HttpDeps {
+export interface HttpDeps extends Omit<TokenDeps, 'dispatcher'> {
   dispatcher?: Dispatcher;
-  now: () => number;
 }
 
 /** HTTP with one source: applies its origins, token and limits. Throws only SourceFailure. */
@@ -57,8 +57,8 @@ export class SourceHttp {
     readonly config: ResolvedSourceConfig,
     private readonly deps: HttpDeps,
   ) {
-    this.dispatcher = deps.dispatcher ?? createPool(config.requestTimeoutMs);
-    this.tokens = createTokenProvider(config, this.dispatcher, deps.now);
+    this.dispatcher = deps.dispatcher ?? createPool(config);
+    this.tokens = createTokenProvider(config, { ...deps, dispatcher: this.dispatcher });
   }
 
   /** Sends a request and returns the response, whatever its status. The body must be read or discarded. */
@@ -125,7 +125,7 @@ export class SourceHttp {
     const authorization = await this.tokens.authorization();
     const response = await this.sendOnce(request, url, authorization);
     if (response.status !== 401 || authorization === undefined) return response;
-    if (!this.tokens.invalidate(authorization)) return response;
+    if (!(await this.tokens.invalidate(authorization))) return response;
     await response.discard();
     return this.sendOnce(request, url, await this.tokens.authorization());
   }
@@ -178,10 +178,10 @@ export async function readError(response: SourceResponse): Promise<ErrorResponse
   return { status, retryAfterMs, isOutcome, issueCode: issueCodeOf(json) };
 }
 
-function createPool(requestTimeoutMs: number): Agent {
+function createPool({ requestTimeoutMs, tls }: ResolvedSourceConfig): Agent {
   return new Agent({
     connections: 64,
-    connect: { timeout: Math.min(requestTimeoutMs, 10_000) },
+    connect: { timeout: Math.min(requestTimeoutMs, 10_000), ...tlsOptions(tls) },
   });
 }
 

@@ -1,0 +1,21 @@
+import type { Demographics } from '../../src/exchange/patients/rules/demographics.ts';
+
+/** A person, and the Patient that a source has about her. */
+export const ada: Demographics = {
+  firstNames: ['Ada'],
+  lastNames: ['Lovelace'],
+  dob: '1985-12-10',
+  gender: 'F',
+  addresses: [{ addressLine1: '1 Main St', city: 'Boston', state: 'MA', zip: '02115-1234', country: 'USA' }],
+  contacts: [{ phone: '6175550100', email: 'ada@example.org' }],
+  personalIdentifiers: [{ type: 'ssn', value: '999-12-3456' }],
+};
+
+export const adaAtSource = {
+  resourceType: 'Patient',
+  id: 'p1',
+  name: [{ family: 'LOVELACE', given: ['Ada', 'King'] }],
+  birthDate: '1985-12-10',
+  gender: 'female',
+  address: [{ postalCode: '02115' }],
+};
