@@ -20,6 +20,7 @@ import { addScopeCheck } from './platform/http/plugins/scopes.ts';
 import { createRefusalAudit } from './platform/http/refusals.ts';
 import { zodValidator } from './platform/http/validator.ts';
 import { halfCharacter, hasHalfCharacter } from './platform/http/well-formed.ts';
+import { measureSources } from './source-health/metrics.ts';
 
 /** Time in which a client must send its headers. For the body, see plugins/body-time.ts. */
 const HEADERS_TIMEOUT_MS = 30_000;
@@ -55,7 +56,9 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
   app.addHook('onClose', () => refusals.close());
   addErrorResponses(app, deps.logger, refusals);
   limitBodyTime(app);
-  observeRequests(app, { logger: deps.logger, metrics: createMetrics('gateway') });
+  const metrics = createMetrics('gateway');
+  measureSources(metrics, deps.store);
+  observeRequests(app, { logger: deps.logger, metrics });
   countRequests(app, deps.accountRequestsMax);
   await addOpenApi(app, deps.publicBaseUrl);
   addHealthRoutes(app, deps);

@@ -19,6 +19,7 @@ import type { WorkerPlatform } from './platform/worker-platform.ts';
 import { querySweepFeature } from './query-sweep/feature.ts';
 import { recordsFeature } from './records/feature.ts';
 import { sourceConnectionsFeature } from './source-connections/feature.ts';
+import { sourceHealthFeature } from './source-health/feature.ts';
 import { webhooksFeature } from './webhooks/feature.ts';
 
 /** Every feature of the exchange, in the order of the API reference. To add a feature, add a line here and in `openFeatures`. */
@@ -27,6 +28,7 @@ const FEATURES = {
   cohorts: cohortsFeature,
   facilities: facilitiesFeature,
   embed: embedFeature,
+  sourceHealth: sourceHealthFeature,
   networkQuery: networkQueryFeature,
   identity: identityFeature,
   messages: messagesFeature,
@@ -51,6 +53,7 @@ export function openFeatures(platform: Platform) {
     cohorts: cohortsFeature.open(),
     facilities: facilitiesFeature.open(),
     embed: embedFeature.open(),
+    sourceHealth: sourceHealthFeature.open(platform),
     networkQuery: networkQueryFeature.open(platform),
     identity: identityFeature.open(),
     notifications: notificationsFeature.open(platform),

@@ -37,6 +37,11 @@ export const examples = {
     'npm run starter -- cancel 0198f1c2-… --source hie',
     'npm run starter -- cancel admission-4711',
   ],
+  sources: [
+    'npm run starter -- sources',
+    'npm run starter -- sources pause hie --by "R. Ortiz" --reason "maintenance until 14:00 UTC"',
+    'npm run starter -- sources resume hie',
+  ],
   records: [
     'npm run starter -- records 0198f1c2-… --format pdf --out record.pdf',
     'npm run starter -- records 0198f1c2-… --format html --from 2024-01-01 --out since-2024.html',

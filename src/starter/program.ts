@@ -1,4 +1,4 @@
-import { Command, CommanderError, Option } from 'commander';
+import { Argument, Command, CommanderError, Option } from 'commander';
 import { DOCUMENT_FORMATS } from '../contract/documents.ts';
 import { SOURCE_TYPES } from '../contract/primitives.ts';
 import { addBulkCommands } from './bulk-commands.ts';
@@ -11,6 +11,7 @@ import { embed } from './commands/embed.ts';
 import { onboard } from './commands/onboard.ts';
 import { query } from './commands/query.ts';
 import { retry } from './commands/retry.ts';
+import { SOURCE_ACTIONS, sources } from './commands/sources.ts';
 import { status } from './commands/status.ts';
 import { describeError } from './errors.ts';
 import { EXIT, EXIT_CODES_HELP, type ExitCode } from './exit-codes.ts';
@@ -193,6 +194,22 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
     subcommand: (name, description) => subcommand(program, name, description),
     following,
   });
+
+  subcommand(
+    program,
+    'sources',
+    'For operators: show which sources are called and why not; pause or resume one',
+  )
+    .addArgument(new Argument('[action]', 'what to do').choices(SOURCE_ACTIONS).default('list'))
+    .argument('[source]', 'with pause and resume: the source')
+    .option(
+      '--by <name>',
+      'with pause: your name; recorded in the audit of the accounts and shown to operators',
+    )
+    .option('--reason <text>', 'with pause: why, without patient data; shown to callers whose queries wait')
+    .action((action, source, options) =>
+      run(options, (context) => sources(action, source, options, context)),
+    );
 
   const notifications = program
     .command('notifications')

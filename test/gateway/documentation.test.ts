@@ -129,7 +129,7 @@ describe('health', () => {
     const ready = await halfUp.app.inject('/ready');
     expect([ready.statusCode, ready.json()]).toEqual([
       200,
-      { status: 'ready', database: 'up', temporal: 'down' },
+      { status: 'ready', database: 'up', temporal: 'down', sources: expect.any(Array) },
     ]);
     await halfUp.close();
   });

@@ -9,6 +9,7 @@ import { createIdentityPartner } from '../../src/exchange/identity/partner.ts';
 import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
+import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
 import type { SourceConnector } from '../../src/exchange/sources/connector.ts';
 import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
 import { freePort } from '../../src/lib/free-port.ts';
@@ -398,6 +399,7 @@ describe('network query with purpose ias', () => {
       callbackBaseUrl: () => undefined,
       callbackKey: TEST_LINK_KEY,
       startGuard: createStartGuard(gateway.store),
+      sourceHealth: createSourceHealth(gateway.store),
       clock,
     });
     const step = { accountId: account.accountId, requestId, run: 0, source: 'hie' as const, attempt: 1 };

@@ -16,6 +16,7 @@ import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
+import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
 import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connector.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { observation, page, runActivity, stepOf } from '../support/network-query-environment.ts';
@@ -48,6 +49,7 @@ function workerOf(pages: () => AsyncGenerator<SourcePage>) {
     callbackKey: 'key',
     callbackBaseUrl: () => undefined,
     startGuard: createStartGuard(store),
+    sourceHealth: createSourceHealth(store),
   };
   return { ...createSourceActivities(deps), ...createRecordActivities(deps) };
 }

@@ -81,11 +81,13 @@ async function stopped(child: ChildProcess): Promise<number | null> {
   return code as number | null;
 }
 
+const ALL_WELL = ['hie', 'pharmacy', 'lab'].map((source) => ({ source, state: 'ok', waitingQueries: 0 }));
+
 describe('the gateway as a process', () => {
   test('starts the workflow of an accepted query, and stops cleanly when asked', async () => {
     const { process: child, baseUrl } = await startGateway(inject('temporalAddress'));
     const ready = await (await request(`${baseUrl}/ready`)).body.json();
-    expect(ready).toEqual({ status: 'ready', database: 'up', temporal: 'up' });
+    expect(ready).toEqual({ status: 'ready', database: 'up', temporal: 'up', sources: ALL_WELL });
     const { status, body } = await createPatient(baseUrl);
     expect(status).toBe(201);
     expect(await stopped(child)).toBe(0);
@@ -104,7 +106,7 @@ describe('the gateway as a process', () => {
     const ready = await request(`${baseUrl}/ready`);
     expect([ready.statusCode, await ready.body.json()]).toEqual([
       200,
-      { status: 'ready', database: 'up', temporal: 'down' },
+      { status: 'ready', database: 'up', temporal: 'down', sources: ALL_WELL },
     ]);
     const { status, body } = await createPatient(baseUrl);
     expect([status, body.networkQuery.status]).toEqual([201, 'processing']);

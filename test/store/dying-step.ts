@@ -4,6 +4,7 @@ import { createSourceActivities } from '../../src/activities/exchange/network-qu
 import type { SourceStepInput } from '../../src/contract/network-query-steps.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
+import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
 import type { SourceConnector } from '../../src/exchange/sources/connector.ts';
 import { runActivity } from '../support/network-query-environment.ts';
 
@@ -24,6 +25,7 @@ const { askSource } = createSourceActivities({
   callbackBaseUrl: () => undefined,
   callbackKey: 'callback-key-of-the-tests-only',
   startGuard: createStartGuard(store),
+  sourceHealth: createSourceHealth(store),
 });
 await runActivity(askSource, JSON.parse(step) as SourceStepInput).catch((error: unknown) => {
   if (!(error instanceof ApplicationFailure)) throw error;

@@ -21,6 +21,7 @@ import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-k
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
+import type { SourceHealth } from '../../src/exchange/source-health/source-health.ts';
 import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connector.ts';
 import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
@@ -46,11 +47,14 @@ export async function createQueryEnvironment() {
     /** Ids of the events that were given to the webhook dispatcher. */
     sent,
     /** Activities as one run of a worker has them. */
-    activities(connector: Partial<SourceConnector>, parts: { store?: Store; blobs?: typeof blobs } = {}) {
+    activities(
+      connector: Partial<SourceConnector>,
+      parts: { store?: Store; blobs?: typeof blobs; sourceHealth?: SourceHealth } = {},
+    ) {
       const connectors = Object.fromEntries(
         SOURCE_TYPES.map((source) => [source, { ...unwilling, ...connector }]),
       ) as Record<SourceType, SourceConnector>;
-      const deps = { store, blobs, ...parts, connectors, callbackKey: CALLBACK_KEY };
+      const deps = { store, blobs, sourceHealth: neverHeld, ...parts, connectors, callbackKey: CALLBACK_KEY };
       const records = createRecordKeeper({
         store: deps.store,
         blobs: deps.blobs,
@@ -200,6 +204,13 @@ export function sourceOf(pages: SourcePage[]): Pick<SourceConnector, 'begin' | '
     resume: (cursor) => pagesFrom(Number(cursor.page)),
   };
 }
+
+/** Lets every call through: most tests let one source fail for many queries, which would open its breaker. */
+const neverHeld: SourceHealth = {
+  admit: async () => ({ mayCall: true }),
+  answered: async () => undefined,
+  failed: async () => undefined,
+};
 
 const unwilling: SourceConnector = {
   begin: () => Promise.reject(new Error('nobody asks for this')),

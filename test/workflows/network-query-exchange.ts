@@ -13,6 +13,7 @@ import { createSourceCallbacks } from '../../src/exchange/network-query/source-c
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
+import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
 import { type SourceConnector, SourceFailure } from '../../src/exchange/sources/connector.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
@@ -78,6 +79,7 @@ export async function createTestExchange(options: { workflowBundle?: { code: str
     ...deps,
     connectors: connectorsFor(behaviourOf),
     startGuard: createStartGuard(store),
+    sourceHealth: createSourceHealth(store),
     callbackBaseUrl: () => 'https://exchange.example.org/sources/callback',
   });
   function behaviourOf(source: SourceType): Behaviour {

@@ -13,12 +13,15 @@ import {
   clearFailedCalls,
   type NextTry,
   recordFailedCall,
+  recordHold,
 } from '../../exchange/network-query/failed-calls.ts';
 import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
 import { addToTimeline } from '../../exchange/network-query/timeline-store.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
 import { ProcessEndedTooOften, type StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import type { RecordKeeper } from '../../exchange/records/record-keeper.ts';
+import type { SourceHealth } from '../../exchange/source-health/source-health.ts';
+import { watchConnector } from '../../exchange/source-health/watch-connector.ts';
 import {
   type SourceConnector,
   SourceFailure,
@@ -37,6 +40,7 @@ export interface SourceActivityDeps {
   callbackBaseUrl: (source: SourceType) => string | undefined;
   callbackKey: string;
   startGuard: StartGuard;
+  sourceHealth: SourceHealth;
   /** For tests. Default: the system clock. */
   clock?: () => Date;
 }
@@ -58,9 +62,12 @@ export function createSourceActivities(deps: SourceActivityDeps) {
   const tokenOf = ({ requestId, source, attempt }: SourceStepInput) =>
     callbackToken(deps.callbackKey, requestId, source, attempt);
 
+  const connectorOf = (step: SourceStepInput): SourceConnector =>
+    watchConnector(deps.connectors[step.source], () => deps.sourceHealth.answered(connectionOf(step)));
+
   const ask: Work = async (step, work, signal) => {
     const token = tokenOf(step);
-    const connector = deps.connectors[step.source];
+    const connector = connectorOf(step);
     if (work.isCollected) return complete(step, work, signal);
     if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal), signal);
     if (work.job !== null) return { state: 'waiting' };
@@ -93,7 +100,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
   };
 
   const collectAccepted: Work = async (step, work, signal) => {
-    const connector = deps.connectors[step.source];
+    const connector = connectorOf(step);
     if (work.isCollected) return complete(step, work, signal);
     if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal), signal);
     if (work.job === null) return ask(step, work, signal);
@@ -139,6 +146,11 @@ export function createSourceActivities(deps: SourceActivityDeps) {
       openAttempt(tx, step, callbackHash(tokenOf(step))),
     );
     if (opened.status !== 'running') return ended(opened);
+    // What is collected completely needs no call.
+    if (!opened.isCollected) {
+      const admitted = await deps.sourceHealth.admit(connectionOf(step));
+      if (!admitted.mayCall) return hold(step, admitted);
+    }
     const counted = {
       accountId,
       name: `source/${requestId}/${source}/${attempt}`,
@@ -159,8 +171,23 @@ export function createSourceActivities(deps: SourceActivityDeps) {
       });
   }
 
+  /** Returns the wait for a source that no query may call now. */
+  async function hold(step: SourceStepInput, wait: { reason: string; waitMs: number }): Promise<SourceStep> {
+    const nextTryAt = await store.asAccount(step.accountId, (tx) => recordHold(tx, step, wait));
+    if (nextTryAt === undefined) throw new AttemptSuperseded('The attempt was ended while it waited');
+    const held = { reason: wait.reason, nextTryAt: nextTryAt.toISOString() };
+    return { state: 'waiting', retryAfterMs: wait.waitMs, held };
+  }
+
   /** Records a failed call. Returns the wait for the source, or throws the failure that the workflow expects. */
   async function afterFailedCall(step: SourceStepInput, failure: SourceFailure): Promise<SourceStep> {
+    const { requestId, source, attempt } = step;
+    if (isOutage(failure.kind))
+      await deps.sourceHealth.failed(connectionOf(step), {
+        attempt: `${requestId}/${source}/${attempt}`,
+        reason: failure.message,
+      });
+    else await deps.sourceHealth.answered(connectionOf(step));
     const next = await store.asAccount(step.accountId, (tx) => recordFailedCall(tx, step, failure));
     if (next?.nextTryAt === undefined) throw toApplicationFailure(failure, next);
     const held = { reason: failure.message, nextTryAt: next.nextTryAt.toISOString() };
@@ -207,6 +234,12 @@ function ended({ status, resources, reason }: AttemptWork): SourceStep {
     throw ApplicationFailure.nonRetryable(reason ?? 'The attempt has ended', SOURCE_FAILURE_TYPES.superseded);
   return { state: 'completed', resources, note: reason ?? undefined };
 }
+
+/** Key of the connection that a step uses; the breaker, pauses and rates are counted by it. */
+const connectionOf = ({ source }: SourceStepInput): string => source;
+
+/** Whether the failure says that the source would fail or refuse any query. (With a 429 it answers, but not so fast.) */
+const isOutage = (kind: SourceFailureKind): boolean => kind === 'transport' || kind === 'denied';
 
 /** Gives an error the type that the workflow expects. */
 function describeFailure(error: unknown): unknown {

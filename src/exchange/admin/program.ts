@@ -6,6 +6,7 @@ import type { AdminResult, AdminTarget } from './command.ts';
 import { revokeEmbedTokenCommand } from './embed-tokens.ts';
 import { createFacilityCommand, listFacilitiesCommand } from './facilities.ts';
 import { createKeyCommand, listKeysCommand, revokeKeyCommand } from './keys.ts';
+import { listSourcesCommand, pauseSourceCommand, resumeSourceCommand } from './sources.ts';
 
 /** Opens the target of a command, runs it, and prints its result. */
 export type RunCommand = (
@@ -42,6 +43,7 @@ export function createAdminProgram(run: RunCommand, { out, err }: ProgramStreams
   addFacilityCommands(group(program, 'facilities', 'Facilities of an account'), run);
   addKeyCommands(group(program, 'keys', 'API keys of an account'), run);
   addEmbedTokenCommands(group(program, 'embed-tokens', 'Tokens of the embedded patient page'), run);
+  addSourceCommands(group(program, 'sources', 'Sources of all accounts: their state, pause and resume'), run);
   addAuditCommands(group(program, 'audit', 'The audit trail of an account'), run);
   return program;
 }
@@ -128,6 +130,20 @@ function addKeyCommands(keys: Command, run: RunCommand): void {
   subcommand(keys, 'revoke', 'Revoke a key and the embed tokens created with it')
     .argument('<key>', 'id of the key, or its prefix (mdx_ and eight characters)')
     .action((key, options) => run(options, (target) => revokeKeyCommand(target, key)));
+}
+
+function addSourceCommands(sources: Command, run: RunCommand): void {
+  subcommand(sources, 'list', 'Show which sources are called, why not, and how many queries wait').action(
+    (options) => run(options, listSourcesCommand),
+  );
+  subcommand(sources, 'pause', 'Stop all calls to a source; its queries wait, and their deadlines continue')
+    .argument('<source>', 'hie, pharmacy or lab')
+    .requiredOption('--by <name>', 'your name')
+    .requiredOption('--reason <text>', 'why, without patient data; shown to callers whose queries wait')
+    .action((source, options) => run(options, (target) => pauseSourceCommand(target, source, options)));
+  subcommand(sources, 'resume', 'End a pause')
+    .argument('<source>', 'hie, pharmacy or lab')
+    .action((source, options) => run(options, (target) => resumeSourceCommand(target, source)));
 }
 
 function addAuditCommands(audit: Command, run: RunCommand): void {

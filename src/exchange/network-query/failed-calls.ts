@@ -48,16 +48,51 @@ export async function recordFailedCall(
     });
     return waitMs === undefined ? undefined : { waitMs };
   }
+  const nextTryAt = await showWait(tx, step, {
+    reason: failure.message,
+    details: `${calls} calls failed since ${shown(since)}`,
+    since,
+    waitMs,
+  });
+  return { waitMs, nextTryAt };
+}
+
+/**
+ * Records that an attempt waits without calling its source, because of what other queries found or an operator decided.
+ * Returns when it tries again; undefined when the attempt has ended meanwhile.
+ */
+export async function recordHold(
+  tx: AccountTx,
+  step: SourceStepInput,
+  { reason, waitMs }: { reason: string; waitMs: number },
+): Promise<Date | undefined> {
+  const held = await updateAttempt(tx, step)
+    .set({ failing_since: sql<Date>`coalesce(failing_since, clock_timestamp())` })
+    .where('status', '=', 'running')
+    .returning('failing_since')
+    .executeTakeFirst();
+  if (held === undefined || held.failing_since === null) return undefined;
+  const since = held.failing_since;
+  return showWait(tx, step, { reason, details: `for all queries; since ${shown(since)}`, since, waitMs });
+}
+
+/** Shows the wait in the attempt and, as one entry that is replaced, in the timeline. Returns its end. */
+async function showWait(
+  tx: AccountTx,
+  step: SourceStepInput,
+  { reason, details, since, waitMs }: { reason: string; details: string; since: Date; waitMs: number },
+): Promise<Date> {
+  const { source, attempt } = step;
   const nextTryAt = new Date(Date.now() + waitMs);
-  await updateAttempt(tx, step).set({ waiting_for: failure.message, next_try_at: nextTryAt }).execute();
-  await replaceInTimeline(tx, requestId, {
+  await updateAttempt(tx, step).set({ waiting_for: reason, next_try_at: nextTryAt }).execute();
+  await replaceInTimeline(tx, step.requestId, {
     source,
     attempt,
     kind: 'waiting',
-    message: `Waiting for ${source}: ${failure.message} (${calls} calls failed since ${shown(since)}); next try at ${shown(nextTryAt)}`,
+    message: `Waiting for ${source}: ${reason} (${details}); next try at ${shown(nextTryAt)}`,
     onceKey: `waiting/${source}/${attempt}/${since.getTime()}`,
   });
-  return { waitMs, nextTryAt };
+  return nextTryAt;
 }
 
 /** Forgets the failed calls of an attempt whose source answers again. */

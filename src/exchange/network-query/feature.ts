@@ -6,6 +6,7 @@ import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../platform/fe
 import type { Platform } from '../platform/platform.ts';
 import type { WorkerPlatform } from '../platform/worker-platform.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
+import type { SourceHealth } from '../source-health/source-health.ts';
 import { addSourceCallbackRoute } from './callback-route.ts';
 import type { Launcher } from './launcher.ts';
 import { networkQueryRecovery } from './recovery.ts';
@@ -35,7 +36,7 @@ export const networkQueryFeature = {
     addNetworkQueryRoutes(operations, deps);
     open((scope) => addSourceCallbackRoute(scope, deps));
   },
-  activities(deps: WorkerPlatform & { records: RecordKeeper }) {
+  activities(deps: WorkerPlatform & { records: RecordKeeper; sourceHealth: SourceHealth }) {
     const { callbackSecrets, publicBaseUrl } = deps;
     const ofSources = createSourceActivities({
       ...deps,

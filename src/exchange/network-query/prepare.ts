@@ -10,6 +10,8 @@ import type { AccountSettings } from '../accounts/tables.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { OvertakenError } from '../platform/database/retry.ts';
 import { countUse, type LimitUse, readUse } from '../platform/limits/limit-store.ts';
+import { readConnections } from '../source-health/connection-store.ts';
+import { backgroundHoldMs } from '../source-health/rules/breaker.ts';
 import { callbackHash, callbackToken } from './callback-token.ts';
 import { insertQuery, type QueryView } from './query-store.ts';
 import { addToTimeline } from './timeline-store.ts';
@@ -180,15 +182,16 @@ async function checkBackgroundShare(
     sources.map(({ source }) => source),
   );
   const over = rooms.filter(({ room }) => room === 0);
+  const held = new Set(rooms.flatMap(({ source, isHeld }) => (isHeld ? [source] : [])));
   const free = rooms.filter(({ room }) => room > 0);
   await countUse(
     tx,
     free.map(({ name }) => name),
   );
-  return limitErrors(
-    sources,
-    over,
-    (source) => `The share of the ${source} rate limit for background queries is used up in this minute`,
+  return limitErrors(sources, over, (source) =>
+    held.has(source)
+      ? `The ${source} source is not available for background queries`
+      : `The share of the ${source} rate limit for background queries is used up in this minute`,
   );
 }
 
@@ -199,8 +202,10 @@ export interface BackgroundRoom {
   name: string;
   /** Queries that may still be started. */
   room: number;
-  /** Milliseconds until the counter resets. */
+  /** Milliseconds until the counter resets, or until the source is tried again. */
   resetMs: number;
+  /** The source is away or paused: it has no room, whatever the counter says. */
+  isHeld: boolean;
 }
 
 /** Reads the counters and locks them, so that no other transaction counts until this one ends. */
@@ -209,7 +214,8 @@ async function lockBackgroundRoom(
   settings: AccountSettings,
   sources: readonly SourceType[],
 ): Promise<BackgroundRoom[]> {
-  return roomOf(await countUse(tx, sources.map(limitName), 0), settings, sources);
+  const holds = await readHolds(tx, sources);
+  return roomOf(await countUse(tx, sources.map(limitName), 0), settings, holds);
 }
 
 /** Reads the room without locking; call `takeBackgroundRoom` for the started queries at the end of the transaction. */
@@ -218,7 +224,8 @@ export async function readBackgroundRoom(
   settings: AccountSettings,
   sources: readonly SourceType[],
 ): Promise<BackgroundRoom[]> {
-  return roomOf(await readUse(tx, sources.map(limitName)), settings, sources);
+  const holds = await readHolds(tx, sources);
+  return roomOf(await readUse(tx, sources.map(limitName)), settings, holds);
 }
 
 /** Counts the queries being started. Throws OvertakenError when other transactions have used the room meanwhile. */
@@ -236,12 +243,27 @@ export async function takeBackgroundRoom(
   }
 }
 
-function roomOf(uses: readonly LimitUse[], settings: AccountSettings, sources: readonly SourceType[]) {
+/** For how long background work holds each source, in milliseconds. */
+async function readHolds(
+  tx: AccountTx,
+  sources: readonly SourceType[],
+): Promise<{ source: SourceType; holdMs: number }[]> {
+  const states = await readConnections(tx);
+  return sources.map((source) => ({ source, holdMs: backgroundHoldMs(states.get(source), Date.now()) }));
+}
+
+function roomOf(
+  uses: readonly LimitUse[],
+  settings: AccountSettings,
+  holds: readonly { source: SourceType; holdMs: number }[],
+): BackgroundRoom[] {
   const limit = backgroundLimit(queriesPerMinute(settings));
-  return sources.map((source): BackgroundRoom => {
+  return holds.map(({ source, holdMs }) => {
     const name = limitName(source);
+    if (holdMs > 0) return { source, name, room: 0, resetMs: holdMs, isHeld: true };
     const use = uses.find((entry) => entry.name === name);
-    return { source, name, room: Math.max(0, limit - (use?.used ?? 0)), resetMs: use?.resetMs ?? 0 };
+    const room = Math.max(0, limit - (use?.used ?? 0));
+    return { source, name, room, resetMs: use?.resetMs ?? 0, isHeld: false };
   });
 }
 

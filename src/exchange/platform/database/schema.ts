@@ -15,6 +15,7 @@ import type { PatientTables } from '../../patients/tables.ts';
 import type { QuerySweepTables } from '../../query-sweep/tables.ts';
 import type { RecordTables } from '../../records/tables.ts';
 import type { SourceConnectionTables } from '../../source-connections/tables.ts';
+import type { SourceHealthTables } from '../../source-health/tables.ts';
 import type { AuditTables } from '../audit/tables.ts';
 import type { IdempotencyTables } from '../http/tables.ts';
 import type { LimitTables } from '../limits/tables.ts';
@@ -44,4 +45,5 @@ export interface Database
     QuerySweepTables,
     RecordTables,
     SourceConnectionTables,
+    SourceHealthTables,
     WebhookTables {}

@@ -1,11 +1,12 @@
 import type { FastifyInstance } from 'fastify';
+import { reportSources } from '../../source-health/report.ts';
 import type { GatewayPlatform } from './deps.ts';
 
 const PROBE_TIMEOUT_MS = 2_000;
 
 /**
- * `/health`: the process is running. `/ready`: it can accept requests, which requires only the database; while Temporal is
- * unavailable, accepted work is started later. The body reports both.
+ * `/health`: the process is running. `/ready`: it can accept requests, which requires only the database; while Temporal or
+ * a source is unavailable, accepted work waits. The body reports all of them.
  */
 export function addHealthRoutes(
   app: FastifyInstance,
@@ -13,20 +14,23 @@ export function addHealthRoutes(
 ): void {
   app.get('/health', { schema: { hide: true }, config: { operation: 'health' } }, () => ({ status: 'ok' }));
   app.get('/ready', { schema: { hide: true }, config: { operation: 'ready' } }, async (_request, reply) => {
-    const [database, temporal] = await Promise.all([
+    const sources = deps.store.asSystem(reportSources).catch(() => undefined);
+    const [database, temporal, isReported] = await Promise.all([
       responds(deps.store.ping()),
       responds(deps.pingTemporal()),
+      responds(sources),
     ]);
     return reply.code(database ? 200 : 503).send({
       status: database ? 'ready' : 'not ready',
       database: database ? 'up' : 'down',
       temporal: temporal ? 'up' : 'down',
+      sources: isReported ? await sources : undefined,
     });
   });
 }
 
 /** Whether the probe resolves within PROBE_TIMEOUT_MS. */
-async function responds(probe: Promise<void>): Promise<boolean> {
+async function responds(probe: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), PROBE_TIMEOUT_MS);

@@ -1,0 +1,46 @@
+import { SOURCE_TYPES } from '../../contract/primitives.ts';
+import type { SystemTx } from '../platform/database/database.ts';
+import { countWaiting, readConnections } from './connection-store.ts';
+import { newConnection } from './rules/breaker.ts';
+
+/** The state of a connection as operators see it. Contains no personal data. */
+export interface SourceReport {
+  source: string;
+  /** `open`: it refuses or fails every call, and only probes are made. `paused`: by an operator. */
+  state: 'ok' | 'open' | 'paused';
+  reason?: string;
+  since?: string;
+  nextProbeAt?: string;
+  /** Queries that wait before they call it again. */
+  waitingQueries: number;
+}
+
+/** The state of every source, also of those that nothing is known against. */
+export async function reportSources(tx: SystemTx): Promise<SourceReport[]> {
+  const states = await readConnections(tx);
+  const waiting: ReadonlyMap<string, number> = await countWaiting(tx);
+  const names = [...new Set<string>([...SOURCE_TYPES, ...states.keys()])];
+  return names.map((source) => {
+    const { paused, openedAt, nextProbeAt, reason } = states.get(source) ?? newConnection(source);
+    const waitingQueries = waiting.get(source) ?? 0;
+    if (paused !== undefined)
+      return {
+        source,
+        state: 'paused',
+        reason: `${paused.reason} (${paused.by})`,
+        since: instant(paused.at),
+        waitingQueries,
+      };
+    if (openedAt === undefined) return { source, state: 'ok', waitingQueries };
+    return {
+      source,
+      state: 'open',
+      reason,
+      since: instant(openedAt),
+      nextProbeAt: nextProbeAt === undefined ? undefined : instant(nextProbeAt),
+      waitingQueries,
+    };
+  });
+}
+
+const instant = (at: number): string => new Date(at).toISOString();

@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { runAdmin } from '../../src/exchange/admin/run.ts';
+import { readBackgroundRoom } from '../../src/exchange/network-query/prepare.ts';
+import { reportSources } from '../../src/exchange/source-health/report.ts';
+import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
+import {
+  type SourceConnector,
+  SourceFailure,
+  type SourceFailureKind,
+} from '../../src/exchange/sources/connector.ts';
+import { renderTable } from '../../src/starter/table.ts';
+import { closedGate } from '../support/gate.ts';
+import {
+  createQueryEnvironment,
+  observation,
+  page,
+  type QueryEnvironment,
+  runActivity,
+  sourceOf,
+  stepOf,
+} from '../support/network-query-environment.ts';
+
+let environment: QueryEnvironment;
+let accountId: string;
+beforeAll(async () => {
+  environment = await createQueryEnvironment();
+  ({ accountId } = await environment.addAccount({ limits: { networkQueriesPerMinute: 100_000 } }));
+});
+afterAll(() => environment.close());
+beforeEach(() => environment.store.asSystem((tx) => tx.db.deleteFrom('source_connection').execute()));
+
+/** A worker of its own, whose calls to the source are counted. */
+function worker(connector: Pick<SourceConnector, 'begin'>) {
+  const counted = { calls: 0 };
+  const { askSource } = environment.activities(
+    {
+      begin: (...args) => {
+        counted.calls += 1;
+        return connector.begin(...args);
+      },
+    },
+    { sourceHealth: createSourceHealth(environment.store) },
+  );
+  return { counted, ask: (requestId: string) => runActivity(askSource, stepOf(accountId, requestId, 'lab')) };
+}
+const refusing = (kind: SourceFailureKind) =>
+  worker({ begin: () => Promise.reject(new SourceFailure(kind, 'lab answered 401 to the token request')) });
+const answering = () => worker(sourceOf([page([observation('a')])]));
+
+async function newQueries(count: number): Promise<string[]> {
+  const patientId = await environment.addPatient(accountId);
+  const requestIds: string[] = [];
+  for (let each = 0; each < count; each++)
+    requestIds.push(await environment.addQuery(accountId, patientId, ['lab']));
+  return requestIds;
+}
+/** Five queries fail, one after the other: the breaker opens. */
+async function open(kind: SourceFailureKind = 'denied'): Promise<string[]> {
+  const { ask } = refusing(kind);
+  const requestIds = await newQueries(5);
+  for (const requestId of requestIds) await ask(requestId).catch(() => undefined);
+  return requestIds;
+}
+const lab = async () =>
+  (await environment.store.asSystem(reportSources)).find(({ source }) => source === 'lab');
+/** Lets the next probe be due, as if its time had come. */
+const probeIsDue = () =>
+  environment.store.asSystem((tx) =>
+    tx.db
+      .updateTable('source_connection')
+      .set({ next_probe_at: new Date(0) })
+      .execute(),
+  );
+
+describe('a source that refuses everybody', () => {
+  test.each(['denied', 'transport'] as const)(
+    '(%s) is called no more: new queries wait, and say why',
+    async (kind) => {
+      await open(kind);
+      const source = answering();
+      const [requestId = ''] = await newQueries(1);
+      expect(await source.ask(requestId)).toMatchObject({
+        state: 'waiting',
+        held: { reason: 'lab answered 401 to the token request' },
+      });
+      expect(source.counted.calls).toBe(0);
+      expect(await environment.view(accountId, requestId)).toMatchObject({
+        status: 'running',
+        attempts: [{ waiting: { reason: 'lab answered 401 to the token request' } }],
+      });
+      expect((await environment.timeline(accountId, requestId)).at(-1)).toMatchObject({
+        kind: 'waiting',
+        message: expect.stringMatching(/^Waiting for lab: .* \(for all queries; since .*\); next try at /),
+      });
+      expect(await lab()).toMatchObject({ state: 'open', waitingQueries: expect.any(Number) });
+    },
+  );
+
+  test('gets one probe when it is due, from all workers together; its answer lets all others call', async () => {
+    const [waiting = '', ...others] = await open();
+    await probeIsDue();
+    const gate = closedGate();
+    const slow = () =>
+      worker({
+        begin: async (...args) => {
+          await gate.passed;
+          return sourceOf([page([observation('a')])]).begin(...args);
+        },
+      });
+    const workers = [slow(), slow(), slow()];
+    const held: unknown[] = [];
+    const asks = workers.map(async ({ ask }, index) => {
+      const answer = await ask(others[index] ?? '');
+      if (answer.state === 'waiting') held.push(answer);
+      return answer;
+    });
+    await vi.waitFor(() => expect(held).toHaveLength(2), { timeout: 30_000 });
+    gate.open();
+    const answers = await Promise.all(asks);
+    expect(workers.map(({ counted }) => counted.calls).sort()).toEqual([0, 0, 1]);
+    expect(answers.filter(({ state }) => state === 'completed')).toHaveLength(1);
+    expect(await lab()).toMatchObject({ state: 'ok' });
+    expect(await answering().ask(waiting)).toMatchObject({ state: 'completed' });
+  });
+
+  test('stays closed to all when the probe fails', async () => {
+    const [requestId = ''] = await open();
+    const before = await lab();
+    await probeIsDue();
+    await refusing('denied')
+      .ask(requestId)
+      .catch(() => undefined);
+    const after = await lab();
+    expect(after).toMatchObject({ state: 'open', since: before?.since });
+    expect(Date.parse(after?.nextProbeAt ?? '')).toBeGreaterThan(Date.now());
+  });
+
+  test('gets no queries of sweeps and monitoring until a probe is due', async () => {
+    const room = () =>
+      environment.store.asAccount(accountId, (tx) => readBackgroundRoom(tx, {}, ['hie', 'lab']));
+    expect(await room()).toMatchObject([{ isHeld: false }, { isHeld: false }]);
+    await open();
+    const [hie, held] = await room();
+    expect(hie).toMatchObject({ source: 'hie', isHeld: false });
+    expect(held).toMatchObject({ source: 'lab', isHeld: true, room: 0 });
+    expect(held?.resetMs).toBeGreaterThan(0);
+    await probeIsDue();
+    expect(await room()).toMatchObject([{ isHeld: false }, { isHeld: false }]);
+  });
+});
+
+describe('a source that others use without trouble', () => {
+  test('is called however often one query fails', async () => {
+    const source = refusing('transport');
+    const [requestId = '', other = ''] = await newQueries(2);
+    for (let call = 0; call < 12; call++) await source.ask(requestId).catch(() => undefined);
+    expect(source.counted.calls).toBe(12);
+    expect(await answering().ask(other)).toMatchObject({ state: 'completed' });
+    expect(await lab()).toMatchObject({ state: 'ok' });
+  });
+
+  test.each(['refused', 'bad-answer', 'job-failed', 'rate-limited'] as const)(
+    'is called after any number of %s: it answers',
+    async (kind) => {
+      await open(kind);
+      expect(await lab()).toMatchObject({ state: 'ok' });
+    },
+  );
+
+  test('starts to count anew with each answer', async () => {
+    const requestIds = await newQueries(9);
+    for (const [index, requestId] of requestIds.entries()) {
+      const source = index === 4 ? answering() : refusing('transport');
+      await source.ask(requestId).catch(() => undefined);
+    }
+    expect(await lab()).toMatchObject({ state: 'ok' });
+  });
+});
+
+describe('an operator', () => {
+  const admin = async (...argv: string[]) => {
+    const [out, err]: [string[], string[]] = [[], []];
+    const exitCode = await runAdmin([...argv, '--json'], {
+      write: (text) => void out.push(text),
+      writeError: (text) => void err.push(text),
+      open: async () => ({
+        store: { ...environment.store, close: async () => undefined },
+        openAudit: () => Promise.reject(new Error('not asked for here')),
+      }),
+      renderTable,
+    });
+    const text = out.join('');
+    const document = text === '' ? undefined : (JSON.parse(text) as Record<string, unknown>);
+    return { exitCode, err: err.join(''), document };
+  };
+  const pause = () => admin('sources', 'pause', 'lab', '--by', 'R. Ortiz', '--reason', 'maintenance');
+
+  test('pauses a source: no query calls it, whatever is due, until it is resumed', async () => {
+    expect(await pause()).toMatchObject({ exitCode: 0 });
+    await probeIsDue();
+    const source = answering();
+    const [requestId = ''] = await newQueries(1);
+    expect(await source.ask(requestId)).toMatchObject({
+      held: { reason: 'paused by an operator (maintenance)' },
+    });
+    expect(source.counted.calls).toBe(0);
+    const { document } = await admin('sources', 'list');
+    expect(document).toMatchObject({
+      sources: [
+        { source: 'hie', state: 'ok' },
+        { state: 'ok' },
+        { state: 'paused', reason: 'maintenance (R. Ortiz)' },
+      ],
+    });
+    expect(await admin('sources', 'resume', 'lab')).toMatchObject({ exitCode: 0 });
+    expect(await answering().ask(requestId)).toMatchObject({ state: 'completed' });
+    expect(await admin('sources', 'resume', 'lab')).toMatchObject({ exitCode: 2 });
+  });
+
+  test('is in the audit of each account that the source serves', async () => {
+    await pause();
+    const entries = await environment.store.asAccount(accountId, (tx) =>
+      tx.db.selectFrom('audit_entry').select(['actor', 'operation', 'target_id']).execute(),
+    );
+    expect(entries).toContainEqual({ actor: 'admin', operation: 'pauseSource', target_id: 'lab' });
+  });
+
+  test('who misspells a source learns its name', async () => {
+    const { exitCode, err } = await admin('sources', 'pause', 'labs', '--by', 'me', '--reason', 'x');
+    expect(exitCode).toBe(2);
+    expect(err).toBe('"labs" is not a source; expected one of hie, pharmacy, lab\n');
+  });
+});

@@ -1,0 +1,80 @@
+import { fc, test } from '@fast-check/vitest';
+import { describe, expect } from 'vitest';
+import {
+  SHORT_WAIT_MAX_MS,
+  waitAfterFailedCalls,
+} from '../../../src/exchange/network-query/rules/source-back-off.ts';
+import {
+  admission,
+  afterFailure,
+  backgroundHoldMs,
+  FAILURES_TO_OPEN,
+  newConnection,
+  waitWhileHeld,
+} from '../../../src/exchange/source-health/rules/breaker.ts';
+
+const reason = 'lab answered 401 to the token request';
+const afterFailures = (attempts: readonly string[], now = 0) =>
+  attempts.reduce((state, attempt) => afterFailure(state, { attempt, reason }, now), newConnection('lab'));
+
+describe('a breaker', () => {
+  test.prop([fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g'), { maxLength: 40 })])(
+    'opens exactly when enough different attempts have failed, however often each',
+    (attempts) => {
+      const isOpen = afterFailures(attempts).openedAt !== undefined;
+      expect(isOpen).toBe(new Set(attempts).size >= FAILURES_TO_OPEN);
+    },
+  );
+
+  test.prop([fc.integer({ min: 0, max: 60 })])(
+    'probes ever less often, at most every five minutes',
+    (probes) => {
+      const attempts = ['a', 'b', 'c', 'd', 'e', ...Array.from({ length: probes }, () => 'e')];
+      const state = afterFailures(attempts, 1_000);
+      const waitMs = (state.nextProbeAt ?? 0) - 1_000;
+      expect(waitMs).toBeGreaterThanOrEqual(15_000);
+      expect(waitMs).toBeLessThanOrEqual(300_000);
+      expect(admission(state, 1_000)).toEqual({ kind: 'wait', reason });
+      expect(admission(state, state.nextProbeAt ?? 0)).toEqual({ kind: 'probe' });
+      expect(backgroundHoldMs(state, 1_000)).toBe(waitMs);
+      expect(backgroundHoldMs(state, state.nextProbeAt ?? 0)).toBe(0);
+    },
+  );
+
+  test('that is paused lets no probe through either', () => {
+    const paused = { ...newConnection('lab'), paused: { at: 0, by: 'me', reason: 'maintenance' } };
+    expect(admission(paused, 1e12)).toEqual({ kind: 'wait', reason: 'paused by an operator (maintenance)' });
+    expect(backgroundHoldMs(paused, 1e12)).toBeGreaterThan(0);
+  });
+
+  test.prop([fc.integer({ min: 0, max: 14 * 86_400_000 }), fc.double({ min: 0, max: 1, noNaN: true })])(
+    'makes queries wait half a minute to a quarter of an hour, give or take a half',
+    (awayMs, random) => {
+      const waitMs = waitWhileHeld({ ...newConnection('lab'), openedAt: 0 }, awayMs, random);
+      expect(waitMs).toBeGreaterThanOrEqual(15_000);
+      expect(waitMs).toBeLessThanOrEqual(22.5 * 60_000);
+    },
+  );
+});
+
+describe('the wait after failed calls', () => {
+  const calls = fc.integer({ min: 1, max: 10_000 });
+  const random = fc.double({ min: 0, max: 1, noNaN: true });
+
+  test.prop([calls, random])(
+    'is at most half an hour, and shorter only for the first calls',
+    (failed, luck) => {
+      const waitMs = waitAfterFailedCalls(failed, undefined, luck);
+      expect(waitMs).toBeGreaterThanOrEqual(800);
+      expect(waitMs).toBeLessThanOrEqual(30 * 60_000);
+      if (failed > 6) expect(waitMs).toBeGreaterThan(SHORT_WAIT_MAX_MS);
+    },
+  );
+
+  test.prop([calls, random, fc.integer({ min: 0, max: 86_400_000 })])(
+    'is never shorter than the source asks for',
+    (failed, luck, retryAfterMs) => {
+      expect(waitAfterFailedCalls(failed, retryAfterMs, luck)).toBeGreaterThanOrEqual(retryAfterMs);
+    },
+  );
+});
