@@ -7,6 +7,10 @@ import type { SourceType } from './primitives.ts';
  */
 export const TASK_QUEUES = {
   exchange: 'exchange',
+  /** Deliveries of webhooks, which wait for receivers. */
+  webhooks: 'webhooks',
+  /** Steps that take a processor for seconds to minutes: consolidated results. */
+  builds: 'builds',
   orchestrator: 'orchestrator',
   source: (source: SourceType) => `source-${source}` as const,
 } as const;
@@ -16,7 +20,9 @@ export const PRIORITY = { interactive: 2, monitoring: 4, bulk: 5 } as const;
 
 export const WORKFLOW_TYPES = {
   networkQuery: 'networkQuery',
+  /** Started by earlier versions only. */
   webhookDelivery: 'webhookDelivery',
+  webhookDestination: 'webhookDestination',
   reconcile: 'reconcile',
   reconcileLoop: 'reconcileLoop',
   patientOnboarding: 'patientOnboarding',
@@ -54,7 +60,10 @@ export function parseNetworkQueryWorkflowId(
   return match?.[1] === undefined ? undefined : { requestId: match[1], redrive: Number(match[2] ?? 0) };
 }
 
+/** Of earlier versions. */
 export const webhookDeliveryWorkflowId = (eventId: string): string => `webhook-delivery/${eventId}`;
+export const webhookDestinationWorkflowId = (accountId: string, destinationId: string): string =>
+  `webhook-destination/${accountId}/${destinationId}`;
 
 export const bulkPatientCreateWorkflowId = (requestId: string): string => `bulk-patient-create/${requestId}`;
 /** requestId: the bulk create whose patients are queried. */

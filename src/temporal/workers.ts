@@ -22,6 +22,10 @@ const WORKFLOW_WORKERS = {
   },
 } as const;
 const SOURCE_ACTIVITY_SLOTS = 20;
+/** A slot for each destination that is being caught up; deliveries wait for receivers. */
+const WEBHOOK_ACTIVITY_SLOTS = 20;
+/** One result is built on each of two cores. */
+const BUILD_ACTIVITY_SLOTS = 2;
 
 const COMMON: Partial<WorkerOptions> = {
   shutdownGraceTime: '20 s',
@@ -71,6 +75,8 @@ function optionsOf(queue: WorkerQueue, options: WorkersOptions): Partial<WorkerO
   const { workflowBundle, sourceRatePerSecond } = options;
   if (queue === TASK_QUEUES.exchange || queue === TASK_QUEUES.orchestrator)
     return { ...WORKFLOW_WORKERS[queue], workflowBundle };
+  if (queue === TASK_QUEUES.webhooks) return { maxConcurrentActivityTaskExecutions: WEBHOOK_ACTIVITY_SLOTS };
+  if (queue === TASK_QUEUES.builds) return { maxConcurrentActivityTaskExecutions: BUILD_ACTIVITY_SLOTS };
   const source = SOURCE_TYPES.find((type) => TASK_QUEUES.source(type) === queue);
   return {
     maxConcurrentActivityTaskExecutions: SOURCE_ACTIVITY_SLOTS,

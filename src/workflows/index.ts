@@ -8,6 +8,7 @@ export { querySweep } from './exchange/query-sweep/workflow.ts';
 export { reconcile } from './exchange/reconcile/workflow.ts';
 export { reconcileLoop } from './exchange/reconcile-loop/workflow.ts';
 export { webhookDelivery } from './exchange/webhook-delivery/workflow.ts';
+export { webhookDestination } from './exchange/webhook-destination/workflow.ts';
 export { bulkOnboarding } from './orchestrator/bulk-onboarding/workflow.ts';
 export { cohortMonitoring } from './orchestrator/cohort-monitoring/workflow.ts';
 export { patientOnboarding } from './orchestrator/patient-onboarding/workflow.ts';

@@ -5,8 +5,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { insertApiKey } from '../../src/exchange/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import { consolidatedDataUrl, createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
+import { claimEvent } from '../../src/exchange/platform/outbox/claim-store.ts';
 import { linkedBody } from '../../src/exchange/platform/outbox/event-links.ts';
-import { claimEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { isSigned } from '../../src/orchestrator/receiver/signatures.ts';
 import { TEST_BASE_URL, TEST_LINK_KEY } from '../support/gateway.ts';

@@ -174,7 +174,7 @@ describe('what a whole run leaves behind', { timeout: 180_000 }, () => {
     for (const id of [
       'patient-onboarding/',
       'network-query/',
-      'webhook-delivery/',
+      'webhook-destination/',
       '/redrive/1',
       'bulk-patient-create/',
       'query-sweep/',

@@ -17,6 +17,7 @@ export const querySweep = withOneStepMore(workflows.querySweep);
 export const reconcile = withOneStepMore(workflows.reconcile);
 export const reconcileLoop = withOneStepMore(workflows.reconcileLoop);
 export const webhookDelivery = withOneStepMore(workflows.webhookDelivery);
+export const webhookDestination = withOneStepMore(workflows.webhookDestination);
 
 function withOneStepMore<A extends unknown[], R>(
   workflow: (...args: A) => Promise<R>,

@@ -47,7 +47,12 @@ async function healthOf(url: string, key = generateWebhookKey(), allowLoopback =
     links: { url: () => '' },
     webhookKeys: createWebhookKeys(testKeyRing()),
   });
-  const pings = createDestinationPing({ store, sender, logger: pino({ level: 'silent' }) });
+  const pings = createDestinationPing({
+    store,
+    sender,
+    webhookDispatcher: { handOver: async () => undefined },
+    logger: pino({ level: 'silent' }),
+  });
   pings.ping(accountId);
   await pings.drain();
   return (await store.asAccount(accountId, findDestination))?.health;

@@ -4,11 +4,11 @@ import type { Client, Connection } from '@temporalio/client';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import { networkQueryEventSchema } from '../../src/contract/events.ts';
-import { webhookDeliveryWorkflowId } from '../../src/contract/temporal.ts';
+import { webhookDestinationWorkflowId } from '../../src/contract/temporal.ts';
+import { claimEvent } from '../../src/exchange/platform/outbox/claim-store.ts';
+import { recordDelivery } from '../../src/exchange/platform/outbox/delivery-record-store.ts';
 import { eventRecovery } from '../../src/exchange/platform/outbox/event-recovery.ts';
-import { claimEvent, recordDelivery } from '../../src/exchange/platform/outbox/event-store.ts';
 import { reopenUndelivered } from '../../src/exchange/webhooks/replay-store.ts';
 import { findDestination, setDestination } from '../../src/exchange/webhooks/settings-store.ts';
 import {
@@ -17,14 +17,10 @@ import {
   connectTestTemporal,
   createDeliveries,
   eventRow,
+  hasWorkflow,
   startReceiver,
-  workflowsOf,
 } from '../support/events-environment.ts';
-import {
-  createQueryEnvironment,
-  type QueryEnvironment,
-  runActivity,
-} from '../support/network-query-environment.ts';
+import { createQueryEnvironment, type QueryEnvironment } from '../support/network-query-environment.ts';
 import { takeUp } from '../support/take-up.ts';
 
 let environment: QueryEnvironment;
@@ -49,6 +45,7 @@ async function accountWith(
   const account = await environment.addAccount({}, receiver.url);
   const deliveries = createDeliveries(store, temporal, options);
   const event = (patientId: string = uuidv7()) => addEvent(store, account.accountId, patientId);
+  const destination = () => store.asAccount(account.accountId, findDestination);
   return {
     ...account,
     ...deliveries,
@@ -56,8 +53,8 @@ async function accountWith(
     event,
     row: (id: string) => eventRow(store, account.accountId, id),
     attempts: (id: string) => attemptRows(store, account.accountId, id),
-    workflows: (id: string) => workflowsOf(temporal, id),
-    destination: () => store.asAccount(account.accountId, findDestination),
+    destination,
+    hasWorkflow: async () => hasWorkflow(temporal, account.accountId, (await destination())?.id ?? ''),
   };
 }
 const status = (code: number, headers: Record<string, string> = {}) =>
@@ -87,7 +84,7 @@ describe('the webhookDispatcher', () => {
     expect(await of.row(id)).toMatchObject({ status: 'delivered', attempts: 1 });
     expect(await of.attempts(id)).toEqual([{ attempt: 1, http_status: 200, outcome: '200' }]);
     expect(await of.destination()).toMatchObject({ health: 'healthy' });
-    expect(await of.workflows(id)).toBe(0);
+    expect(await of.hasWorkflow()).toBe(false);
   });
 
   test('brings events of one patient out in their order and without a workflow, given in any order', async () => {
@@ -100,7 +97,7 @@ describe('the webhookDispatcher', () => {
     for (const id of ids.toReversed()) webhookDispatcher.send(accountId, [id]);
     await webhookDispatcher.drain();
     expect(receiver.received.map(({ id }) => id)).toEqual(ids);
-    for (const id of ids) expect(await of.workflows(id)).toBe(0);
+    expect(await of.hasWorkflow()).toBe(false);
   });
 
   test('leaves none of a patient behind and doubles none, however webhookDispatchers of several processes meet', async () => {
@@ -131,16 +128,21 @@ describe('the webhookDispatcher', () => {
     const { store } = environment;
     const patientId = uuidv7();
     const eventId = await event(patientId);
-    await store.asAccount(accountId, (tx) => claimEvent(tx, eventId));
+    const first = await store.asAccount(accountId, (tx) => claimEvent(tx, eventId));
+    if (first.kind !== 'claimed') throw new Error('the event cannot be claimed');
     let claim: ReturnType<typeof claimEvent> | undefined;
     const next = await store.asAccount(accountId, async (tx) => {
-      const found = await recordDelivery(tx, { eventId, outcome: 'delivered', httpStatus: 200, note: '200' });
+      const found = await recordDelivery(tx, first.event, {
+        outcome: 'delivered',
+        httpStatus: 200,
+        note: '200',
+      });
       const later = await event(patientId);
       claim = store.asAccount(accountId, (other) => claimEvent(other, later));
       await delay(100);
       return found;
     });
-    expect(next).toBeUndefined();
+    expect(next.nextEventId).toBeUndefined();
     expect(await claim).toMatchObject({ kind: 'claimed' });
   });
 
@@ -151,20 +153,18 @@ describe('the webhookDispatcher', () => {
     const id = await of.event();
     webhookDispatcher.send(accountId, [id]);
     await webhookDispatcher.drain();
-    await webhookDispatcher.handOver(accountId, id, { attemptsMade: 1 });
     expect(receiver.received).toHaveLength(1);
-    expect(await of.workflows(id)).toBe(1);
-    expect(await of.row(id)).toMatchObject({ status: 'pending', handed_over_at: expect.any(Date) });
+    expect(await of.hasWorkflow()).toBe(true);
+    const { status: state, next_attempt_at: at } = await of.row(id);
+    expect(state).toBe('pending');
+    expect((at?.getTime() ?? 0) - Date.now()).toBeGreaterThan(110_000);
     expect(await of.attempts(id)).toMatchObject([{ attempt: 1, http_status: 503, outcome: '503' }]);
     expect(await of.destination()).toMatchObject({ health: 'failing' });
-    const { events } = await temporal.workflow.getHandle(webhookDeliveryWorkflowId(id)).fetchHistory();
+    const destinationId = (await of.destination())?.id ?? '';
+    const workflow = temporal.workflow.getHandle(webhookDestinationWorkflowId(accountId, destinationId));
+    const { events } = await workflow.fetchHistory();
     const [payload] = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
-    expect(JSON.parse(Buffer.from(payload?.data ?? '').toString())).toEqual({
-      accountId,
-      eventId: id,
-      attemptsMade: 1,
-      retryAfterMs: 120_000,
-    });
+    expect(JSON.parse(Buffer.from(payload?.data ?? '').toString())).toEqual({ accountId, destinationId });
   });
 
   test('keeps a later event of the patient back while an earlier one fails; the others go out', async () => {
@@ -175,7 +175,7 @@ describe('the webhookDispatcher', () => {
     const [first, second, other] = [await of.event(troubled), await of.event(troubled), await of.event()];
     webhookDispatcher.send(accountId, [first, second, other]);
     await webhookDispatcher.drain();
-    expect(receiver.received.map(({ id }) => id)).toEqual([first, other]);
+    expect(receiver.received.map(({ id }) => id).sort()).toEqual([first, other]);
     expect(await of.row(second)).toMatchObject({ status: 'pending', attempts: 0 });
   });
 
@@ -250,7 +250,7 @@ describe('the webhookDispatcher', () => {
     await take(receiver.url);
     webhookDispatcher.send(accountId, await environment.store.asAccount(accountId, reopenUndelivered));
     await webhookDispatcher.drain();
-    expect(receiver.received.map(({ id }) => id)).toEqual([before, after]);
+    expect(receiver.received.map(({ id }) => id).sort()).toEqual([before, after]);
   });
 });
 
@@ -260,16 +260,15 @@ describe('an event that is delivered by a workflow', () => {
     const { accountId, delivery, webhookDispatcher, receiver, ...of } = await accountWith((_, response) => {
       response.writeHead(failing ? 500 : 200).end();
     });
-    const { deliverEvent } = createWebhookActivities({ delivery, webhookDispatcher, temporal });
     const patientId = uuidv7();
     const [first, second] = [await of.event(patientId), await of.event(patientId)];
     for (let attempt = 1; attempt < 10; attempt++) {
-      expect(await runActivity(deliverEvent, { accountId, eventId: first })).toMatchObject({
+      expect(await delivery.attempt(accountId, first)).toMatchObject({
         state: 'failed',
         attemptsMade: attempt,
       });
     }
-    expect(await runActivity(deliverEvent, { accountId, eventId: second })).toEqual({
+    expect(await delivery.attempt(accountId, second)).toEqual({
       state: 'blocked',
       attemptsMade: 0,
     });
@@ -277,13 +276,13 @@ describe('an event that is delivered by a workflow', () => {
       failing = false;
       return outcome;
     });
-    expect(await last).toEqual({ state: 'dead', note: '500', nextEventId: second });
+    expect(await last).toMatchObject({ state: 'dead', note: '500', nextEventId: second });
     expect(await of.row(first)).toMatchObject({ status: 'dead', attempts: 10 });
 
     // Sent anew, it starts its schedule again, under the same id; what was tried before stays known.
     const open = await environment.store.asAccount(accountId, reopenUndelivered);
     expect(open).toEqual([first, second]);
-    await runActivity(deliverEvent, { accountId, eventId: first });
+    webhookDispatcher.resume(accountId, open);
     await webhookDispatcher.drain();
     expect(receiver.received.slice(-2).map(({ id }) => id)).toEqual([first, second]);
     expect(await of.attempts(first)).toHaveLength(11);
@@ -292,7 +291,8 @@ describe('an event that is delivered by a workflow', () => {
 
   test('to a receiver that is gone is dead, as is all that was open; nothing more goes there', async () => {
     const { accountId, webhookDispatcher, receiver, ...of } = await accountWith(status(410));
-    const [first, other] = [await of.event(), await of.event()];
+    const patientId = uuidv7();
+    const [first, other] = [await of.event(patientId), await of.event(patientId)];
     webhookDispatcher.send(accountId, [first, other]);
     await webhookDispatcher.drain();
     const later = await of.event();
@@ -302,7 +302,7 @@ describe('an event that is delivered by a workflow', () => {
     const states = await Promise.all([first, other, later].map(of.row));
     expect(states.map((row) => row.status)).toEqual(['dead', 'dead', 'unrouted']);
     expect(await of.destination()).toMatchObject({ health: 'disabled' });
-    expect(await of.workflows(first)).toBe(0);
+    expect(await of.hasWorkflow()).toBe(false);
   });
 
   test('is not sent by a second one while the first is at it', async () => {
@@ -315,7 +315,7 @@ describe('an event that is delivered by a workflow', () => {
     while (receiver.received.length === 0) await delay(10);
     expect(await delivery.attempt(accountId, id)).toEqual({ state: 'blocked', attemptsMade: 1 });
     answer();
-    expect(await first).toEqual({ state: 'delivered', nextEventId: undefined });
+    expect(await first).toMatchObject({ state: 'delivered', nextEventId: undefined });
     expect(await delivery.attempt(accountId, id)).toEqual({ state: 'closed' });
   });
 });
@@ -327,44 +327,69 @@ describe('reconcile', () => {
     environment.store.asAccount(accountId, (tx) =>
       tx.db
         .updateTable('event')
-        .set({ occurred_at: new Date(Date.now() - 60_000) })
+        .set({ opened_at: new Date(Date.now() - 60_000) })
         .execute(),
     );
 
-  test('hands over what a crash kept from its webhookDispatcher, once; what is fresh it leaves alone', async () => {
+  test('hands over what a crash kept from its webhookDispatcher; what is fresh it leaves alone', async () => {
+    const [crashed, sound] = [await accountWith(), await accountWith()];
+    await crashed.event();
+    await age(crashed.accountId);
+    await sound.event();
+    await round(crashed.webhookDispatcher);
+    expect([await crashed.hasWorkflow(), await sound.hasWorkflow()]).toEqual([true, false]);
+  });
+
+  test('leaves what waits for its next attempt, for an earlier event of the patient, or for a held destination', async () => {
     const { accountId, webhookDispatcher, ...of } = await accountWith();
-    const old = await of.event();
+    const patientId = uuidv7();
+    const [first] = [await of.event(patientId), await of.event(patientId)];
     await age(accountId);
-    const fresh = await of.event();
+    const set = (nextAttemptAt: Date | null, heldUntil: Date | null) =>
+      environment.store.asAccount(accountId, async (tx) => {
+        await tx.db.updateTable('webhook_destination').set({ held_until: heldUntil }).execute();
+        await tx.db
+          .updateTable('event')
+          .set({ next_attempt_at: nextAttemptAt })
+          .where('id', '=', first)
+          .execute();
+      });
+    const later = new Date(Date.now() + 60_000);
+    await set(later, null);
     await round(webhookDispatcher);
+    await set(null, later);
     await round(webhookDispatcher);
-    expect([await of.workflows(old), await of.workflows(fresh)]).toEqual([1, 0]);
-    expect(await of.row(old)).toMatchObject({ handed_over_at: expect.any(Date) });
+    expect(await of.hasWorkflow()).toBe(false);
+    await set(null, null);
+    await round(webhookDispatcher);
+    expect(await of.hasWorkflow()).toBe(true);
   });
 
   test('leaves what has no address to go to, until there is one', async () => {
     const { accountId, webhookDispatcher, receiver, ...of } = await accountWith();
-    const id = await of.event();
+    await of.event();
     await age(accountId);
     const set = (url: string | null) =>
       environment.store.asAccount(accountId, (tx) => setDestination(tx, { id: uuidv7(), url, key: 'kept' }));
     await set(null);
     await round(webhookDispatcher);
-    expect(await of.workflows(id)).toBe(0);
+    expect(await of.hasWorkflow()).toBe(false);
     await set(receiver.url);
     await round(webhookDispatcher);
-    expect(await of.workflows(id)).toBe(1);
+    expect(await of.hasWorkflow()).toBe(true);
   });
 
-  test('passes over an event that cannot be handed over, takes the next, and shows the failure', async () => {
-    const { accountId, webhookDispatcher, ...of } = await accountWith();
-    const [broken, sound] = [await of.event(), await of.event()];
-    await age(accountId);
-    const handOver: typeof webhookDispatcher.handOver = async (account, eventId, attempts) => {
-      if (eventId === broken) throw new Error('not this one');
-      return webhookDispatcher.handOver(account, eventId, attempts);
+  test('passes over a destination that cannot be handed over, takes the next, and shows the failure', async () => {
+    const [broken, sound] = [await accountWith(), await accountWith()];
+    for (const { event, accountId } of [broken, sound]) {
+      await event();
+      await age(accountId);
+    }
+    const handOver: typeof broken.webhookDispatcher.handOver = async (account, destinationId) => {
+      if (account === broken.accountId) throw new Error('not this one');
+      return sound.webhookDispatcher.handOver(account, destinationId);
     };
-    await expect(round({ ...webhookDispatcher, handOver })).rejects.toThrow('not this one');
-    expect(await of.workflows(sound)).toBe(1);
+    await expect(round({ ...sound.webhookDispatcher, handOver })).rejects.toThrow('not this one');
+    expect(await sound.hasWorkflow()).toBe(true);
   });
 });

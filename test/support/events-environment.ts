@@ -4,7 +4,7 @@ import { Client, Connection } from '@temporalio/client';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { inject } from 'vitest';
-import { webhookDeliveryWorkflowId } from '../../src/contract/temporal.ts';
+import { webhookDestinationWorkflowId } from '../../src/contract/temporal.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { createWebhookDelivery } from '../../src/exchange/platform/outbox/delivery.ts';
 import type { DestinationRules } from '../../src/exchange/platform/outbox/destination-guard.ts';
@@ -118,11 +118,15 @@ export const attemptRows = (store: Store, accountId: string, eventId: string) =>
       .execute(),
   );
 
-/** How many runs of a `webhookDelivery` there are for an event. */
-export async function workflowsOf(temporal: Client, eventId: string): Promise<number> {
-  const description = await temporal.workflow
-    .getHandle(webhookDeliveryWorkflowId(eventId))
-    .describe()
-    .catch(() => undefined);
-  return description === undefined ? 0 : 1;
+/** Whether a workflow was started for a destination. */
+export async function hasWorkflow(
+  temporal: Client,
+  accountId: string,
+  destinationId: string,
+): Promise<boolean> {
+  const handle = temporal.workflow.getHandle(webhookDestinationWorkflowId(accountId, destinationId));
+  return handle.describe().then(
+    () => true,
+    () => false,
+  );
 }

@@ -70,6 +70,7 @@ beforeAll(async () => {
     publicBaseUrl: 'https://exchange.test.example.org',
   });
   launcher = createConsolidatedLauncher({ store, blobs, temporal, logger });
+  const activities = createConsolidatedActivities({ builder, startGuard: createStartGuard(store) });
   workers = await createWorkers({
     connection: native,
     namespace,
@@ -77,7 +78,8 @@ beforeAll(async () => {
     workflowBundle: await workflowBundle(),
     sourceRatePerSecond: { hie: 1, pharmacy: 1, lab: 1 },
     activities: {
-      [TASK_QUEUES.exchange]: createConsolidatedActivities({ builder, startGuard: createStartGuard(store) }),
+      [TASK_QUEUES.exchange]: activities,
+      [TASK_QUEUES.builds]: activities,
     },
   });
   running = workers.map((worker) => worker.run());

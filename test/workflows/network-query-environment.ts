@@ -7,7 +7,10 @@ import type { MessageActivities } from '../../src/activities/exchange/messages.t
 import type { RecordActivities } from '../../src/activities/exchange/network-query-record.ts';
 import type { SourceActivities } from '../../src/activities/exchange/network-query-source.ts';
 import type { ReconcileActivities } from '../../src/activities/exchange/reconcile.ts';
-import type { WebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
+import type {
+  EarlierWebhookActivities,
+  WebhookActivities,
+} from '../../src/activities/exchange/webhook-delivery.ts';
 import type { FailedAttempt, SourceStep, SourceStepInput } from '../../src/contract/network-query-steps.ts';
 import {
   NETWORK_QUERY_MESSAGES as MESSAGES,
@@ -32,6 +35,7 @@ import { installTestRuntime } from './network-query-runtime.ts';
 type ExchangeActivities = RecordActivities &
   SourceActivities &
   WebhookActivities &
+  EarlierWebhookActivities &
   ReconcileActivities &
   FollowUpActivities &
   MessageActivities;
@@ -41,6 +45,7 @@ const ACTIVITY_NAMES = [
   'recordFailedAttempt',
   'openNextAttempt',
   'deliverEvent',
+  'deliverDue',
   'reconcileLeftOvers',
   'askAfterDischarge',
   'lookAfterDischarge',
@@ -95,6 +100,7 @@ export async function createTimeSkippingEnvironment() {
     sourceRatePerSecond: { hie: 1_000, pharmacy: 1_000, lab: 1_000 },
     activities: {
       [TASK_QUEUES.exchange]: activities,
+      [TASK_QUEUES.webhooks]: activities,
       ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), activities])),
     },
   });

@@ -4,7 +4,10 @@ import { pino } from 'pino';
 import { inject } from 'vitest';
 import { createRecordActivities } from '../../src/activities/exchange/network-query-record.ts';
 import { createSourceActivities } from '../../src/activities/exchange/network-query-source.ts';
-import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
+import {
+  createEarlierWebhookActivities,
+  createWebhookActivities,
+} from '../../src/activities/exchange/webhook-delivery.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { networkQueryWorkflowId, TASK_QUEUES } from '../../src/contract/temporal.ts';
 import { networkQueryRecovery } from '../../src/exchange/network-query/recovery.ts';
@@ -38,7 +41,7 @@ export const CALLBACK_SECRET = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
 type Behaviour = Partial<SourceConnector>;
 
 /** The exchange's half on real parts (PostgreSQL, Temporal with our workers, a receiver); only the sources are scripted. */
-export async function createTestExchange(options: { workflowBundle?: { code: string } } = {}) {
+export async function createTestExchange() {
   const [environment, namespace, receiver] = await Promise.all([
     createQueryEnvironment(),
     createTestNamespace(),
@@ -73,7 +76,7 @@ export async function createTestExchange(options: { workflowBundle?: { code: str
   const recovery = networkQueryRecovery({ store, launcher: service.launcher });
   const exchangeActivities = {
     ...createRecordActivities({ ...deps, connectors: connectorsFor(behaviourOf) }),
-    ...createWebhookActivities({ delivery, webhookDispatcher, temporal }),
+    ...createEarlierWebhookActivities({ store, webhookDispatcher }),
   };
   const sourceActivities = createSourceActivities({
     ...deps,
@@ -85,26 +88,19 @@ export async function createTestExchange(options: { workflowBundle?: { code: str
   function behaviourOf(source: SourceType): Behaviour {
     return behaviours.get(source) ?? sourceOf([page([observation(`${source}-1`)])]);
   }
-  /** Workers with this workflow code; what it returns stops them. */
-  async function startWorkers(workflowBundle: { code: string }): Promise<() => Promise<void>> {
-    const workers = await createWorkers({
-      connection: native,
-      namespace,
-      dataConverter,
-      workflowBundle,
-      sourceRatePerSecond: { hie: 1_000, pharmacy: 1_000, lab: 1_000 },
-      activities: {
-        [TASK_QUEUES.exchange]: exchangeActivities,
-        ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), sourceActivities])),
-      },
-    });
-    const running = workers.map((worker) => worker.run());
-    return async () => {
-      for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
-      await Promise.all(running);
-    };
-  }
-  const stopWorkers = await startWorkers(options.workflowBundle ?? (await workflowBundle()));
+  const workers = await createWorkers({
+    connection: native,
+    namespace,
+    dataConverter,
+    workflowBundle: await workflowBundle(),
+    sourceRatePerSecond: { hie: 1_000, pharmacy: 1_000, lab: 1_000 },
+    activities: {
+      [TASK_QUEUES.exchange]: exchangeActivities,
+      [TASK_QUEUES.webhooks]: createWebhookActivities({ store, delivery }),
+      ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), sourceActivities])),
+    },
+  });
+  const running = workers.map((worker) => worker.run());
   const { accountId } = await environment.addAccount(
     { limits: { networkQueriesPerMinute: 1_000 } },
     receiver.url,
@@ -115,8 +111,6 @@ export async function createTestExchange(options: { workflowBundle?: { code: str
     accountId,
     receiver,
     temporal,
-    startWorkers,
-    stopWorkers,
     service,
     callbacks,
     /** What a source does from now on; undefined: it answers at once with one resource. */
@@ -137,7 +131,8 @@ export async function createTestExchange(options: { workflowBundle?: { code: str
     reconcile: () => takeUp(recovery),
     eventsOf: (requestId: string) => receiver.received.filter(({ raw }) => raw.includes(requestId)),
     async close() {
-      await stopWorkers();
+      for (const worker of workers) worker.shutdown();
+      await Promise.all(running);
       await service.drain();
       await webhookDispatcher.drain();
       await Promise.all([receiver.close(), environment.close()]);

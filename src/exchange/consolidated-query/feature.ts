@@ -22,10 +22,12 @@ export const consolidatedQueryFeature = {
     addConsolidatedRoutes(operations, deps);
     open((scope) => addConsolidatedResultRoute(scope, deps));
   },
-  activities: (deps: WorkerPlatform & { records: RecordKeeper }) => ({
-    [TASK_QUEUES.exchange]: createConsolidatedActivities({
+  activities(deps: WorkerPlatform & { records: RecordKeeper }) {
+    const activities = createConsolidatedActivities({
       builder: createConsolidatedBuilder(deps),
       startGuard: deps.startGuard,
-    }),
-  }),
+    });
+    // The queue of the small steps keeps them all: earlier versions scheduled builds there.
+    return { [TASK_QUEUES.exchange]: activities, [TASK_QUEUES.builds]: activities };
+  },
 } satisfies Feature;

@@ -19,6 +19,16 @@ export interface StoredDestination {
   createdAt: Date;
 }
 
+/** What a destination's row holds about its health until an event has been sent to its address. */
+export const UNKNOWN_HEALTH = {
+  health: 'unknown',
+  health_at: null,
+  failures: 0,
+  failed_event: null,
+  held_since: null,
+  held_until: null,
+} as const;
+
 /** The further destinations, without the one of the settings, oldest first. */
 export async function listDestinations(tx: AccountTx): Promise<StoredDestination[]> {
   const rows = await tx.db
@@ -66,7 +76,7 @@ export async function changeDestination(
     .set({
       updated_at: sql<Date>`now()`,
       ...(change.types && { types: [...change.types] }),
-      ...(change.url && { url: change.url, health: 'unknown' as const, health_at: null }),
+      ...(change.url && { url: change.url, ...UNKNOWN_HEALTH }),
     })
     .where('id', '=', id)
     .where('of_settings', '=', false)

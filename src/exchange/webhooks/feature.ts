@@ -1,4 +1,7 @@
-import { createWebhookActivities } from '../../activities/exchange/webhook-delivery.ts';
+import {
+  createEarlierWebhookActivities,
+  createWebhookActivities,
+} from '../../activities/exchange/webhook-delivery.ts';
 import { TASK_QUEUES } from '../../contract/temporal.ts';
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../platform/feature.ts';
 import { webhookKeySealing } from '../platform/outbox/seal-keys.ts';
@@ -17,7 +20,7 @@ export const webhooksFeature = {
     webhookKeys,
     webhookDispatcher,
   }: Platform): OpenFeature<{ destinationPing: DestinationPing }> {
-    const destinationPing = createDestinationPing({ store, sender, logger });
+    const destinationPing = createDestinationPing({ store, sender, webhookDispatcher, logger });
     return {
       services: { destinationPing },
       recoveries: [webhookKeySealing({ store, webhookKeys })],
@@ -33,7 +36,8 @@ export const webhooksFeature = {
     addSettingsRoutes(operations, deps);
     addWebhookRoutes(operations, deps);
   },
-  activities: ({ delivery, webhookDispatcher, temporal }: WorkerPlatform) => ({
-    [TASK_QUEUES.exchange]: createWebhookActivities({ delivery, webhookDispatcher, temporal }),
+  activities: ({ store, delivery, webhookDispatcher }: WorkerPlatform) => ({
+    [TASK_QUEUES.exchange]: createEarlierWebhookActivities({ store, webhookDispatcher }),
+    [TASK_QUEUES.webhooks]: createWebhookActivities({ store, delivery }),
   }),
 } satisfies Feature;

@@ -9,13 +9,33 @@ const TAKES_EVENTS = sql`d.url is not null and d.health <> 'disabled'`;
  * Reopens events that were dead-lettered, or had no destination when they occurred. Returns all open events, oldest first.
  */
 export async function reopenUndelivered(tx: AccountTx): Promise<string[]> {
+  await releaseHolds(tx);
   await sql`
-    update event set status = 'pending', attempts = 0, destination_id = d.id
+    update event set status = 'pending', attempts = 0, destination_id = d.id, opened_at = now()
     from webhook_destination d
     where d.account_id = event.account_id and ${TAKES_EVENTS} and event.status in ('dead', 'unrouted')
       and (d.id = event.destination_id or d.of_settings and event.destination_id is null)
   `.execute(tx.db);
+  await tx.db
+    .updateTable('event')
+    .set({ next_attempt_at: null })
+    .where('status', '=', 'pending')
+    .where('next_attempt_at', 'is not', null)
+    .execute();
   return openEvents(tx);
+}
+
+/**
+ * Ends the hold of destinations, so that they get events at once and not one as a probe. Call it before events are changed:
+ * destinations are locked before events everywhere.
+ */
+async function releaseHolds(tx: AccountTx, destinationId?: string): Promise<void> {
+  await tx.db
+    .updateTable('webhook_destination')
+    .set({ failures: 0, failed_event: null, held_since: null, held_until: null })
+    .where('held_until', 'is not', null)
+    .$if(destinationId !== undefined, (query) => query.where('id', '=', destinationId ?? ''))
+    .execute();
 }
 
 /** Messages that occurred in a period, oldest first. Returns at most `max` + 1, so that the caller notices an excess. */
@@ -48,10 +68,11 @@ export async function reopenMessages(
   messageIds: readonly string[],
   destinationId?: string,
 ): Promise<string[]> {
+  await releaseHolds(tx, destinationId);
   await routeCopies(tx, messageIds);
   const ids = [...messageIds];
   const { rows } = await sql<{ id: string; seq: string }>`
-    update event set destination_id = d.id,
+    update event set destination_id = d.id, opened_at = now(), next_attempt_at = null,
       status = case when event.status = 'delivering' then event.status else 'pending' end,
       attempts = case when event.status = 'delivering' then attempts else 0 end,
       delivered_at = null

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { AccountTx } from '../platform/database/database.ts';
-import { type StoredDestination, toDestination } from './destination-store.ts';
+import { type StoredDestination, toDestination, UNKNOWN_HEALTH } from './destination-store.ts';
 
 /** The destination of the account's settings, which gets all events. */
 export async function findDestination(tx: AccountTx): Promise<StoredDestination | undefined> {
@@ -21,13 +21,15 @@ export async function setDestination(
     .insertInto('webhook_destination')
     .values({ ...destination, account_id: tx.accountId })
     .onConflict((conflict) =>
-      conflict.column('account_id').where(sql<boolean>`of_settings`).doUpdateSet({
-        url: destination.url,
-        key: sql<string>`coalesce(webhook_destination.key, excluded.key)`,
-        health: 'unknown',
-        health_at: null,
-        updated_at: sql<Date>`now()`,
-      }),
+      conflict
+        .column('account_id')
+        .where(sql<boolean>`of_settings`)
+        .doUpdateSet({
+          url: destination.url,
+          key: sql<string>`coalesce(webhook_destination.key, excluded.key)`,
+          ...UNKNOWN_HEALTH,
+          updated_at: sql<Date>`now()`,
+        }),
     )
     .returningAll()
     .executeTakeFirstOrThrow();

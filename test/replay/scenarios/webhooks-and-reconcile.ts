@@ -1,6 +1,10 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { ReconcileActivities } from '../../../src/activities/exchange/reconcile.ts';
-import type { WebhookActivities } from '../../../src/activities/exchange/webhook-delivery.ts';
+import type {
+  DeliveredDue,
+  EarlierWebhookActivities,
+  WebhookActivities,
+} from '../../../src/activities/exchange/webhook-delivery.ts';
 import {
   RECONCILE_LOOP_MESSAGES,
   type Reconciled,
@@ -10,11 +14,16 @@ import {
   RECONCILE_WORKFLOW_ID,
   WORKFLOW_TYPES,
   webhookDeliveryWorkflowId,
+  webhookDestinationWorkflowId,
 } from '../../../src/contract/temporal.ts';
 import {
   WEBHOOK_DELIVERY_MESSAGES,
   type WebhookDeliveryInput,
 } from '../../../src/contract/webhook-delivery-workflow.ts';
+import {
+  WEBHOOK_DESTINATION_MESSAGES,
+  type WebhookDestinationInput,
+} from '../../../src/contract/webhook-destination-workflow.ts';
 import type { DeliveryOutcome } from '../../../src/exchange/platform/outbox/delivery.ts';
 import { ACCOUNT_ID, inTurn, type Scenario } from './scenario.ts';
 
@@ -28,7 +37,7 @@ const delivery = (...outcomes: DeliveryOutcome[]): Scenario => ({
   workflowId: webhookDeliveryWorkflowId(EVENT_ID),
   args: [input],
   activities: {
-    exchange: { deliverEvent: inTurn(...outcomes) } satisfies Partial<WebhookActivities>,
+    exchange: { deliverEvent: inTurn(...outcomes) } satisfies Partial<EarlierWebhookActivities>,
   },
   /** Nobody waits five seconds and more for the next attempt. */
   async meanwhile(handle) {
@@ -39,6 +48,14 @@ const delivery = (...outcomes: DeliveryOutcome[]): Scenario => ({
   },
 });
 
+const DESTINATION_ID = '01900000-0000-7000-8000-0000000000d1';
+const destination: WebhookDestinationInput = { accountId: ACCOUNT_ID, destinationId: DESTINATION_ID };
+const waiting = (held: boolean): DeliveredDue => ({
+  look: { state: 'waiting', untilMs: Date.now() + 60_000, held },
+  sent: 0,
+  note: '503',
+});
+
 export const webhookAndReconcileScenarios: Record<string, Scenario> = {
   'webhook-delivery/failed-blocked-delivered-v1': delivery(
     { state: 'failed', attemptsMade: 2, note: '503', retryAfterMs: 10_000 },
@@ -46,6 +63,28 @@ export const webhookAndReconcileScenarios: Record<string, Scenario> = {
     { state: 'delivered' },
   ),
   'webhook-delivery/dead-lettered-v1': delivery({ state: 'dead', note: '410' }),
+  'webhook-destination/held-due-waiting-empty-v1': {
+    workflowType: WORKFLOW_TYPES.webhookDestination,
+    workflowId: webhookDestinationWorkflowId(ACCOUNT_ID, DESTINATION_ID),
+    args: [destination],
+    activities: {
+      webhooks: {
+        deliverDue: inTurn<DeliveredDue>(
+          waiting(true),
+          { look: { state: 'due' }, sent: 400 },
+          waiting(false),
+          { look: { state: 'empty' }, sent: 2 },
+        ),
+      } satisfies WebhookActivities,
+    },
+    /** The waits of a minute are cut short. */
+    async meanwhile(handle) {
+      for (const signal of ['look', 'deliverNow'] as const) {
+        await new Promise((resolve) => setTimeout(resolve, 1_500));
+        await handle.signal(WEBHOOK_DESTINATION_MESSAGES[signal]);
+      }
+    },
+  },
   'reconcile/one-round-v1': {
     workflowType: WORKFLOW_TYPES.reconcile,
     workflowId: 'reconcile-2026-11-21T00:00:00Z',

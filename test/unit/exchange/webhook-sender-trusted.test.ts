@@ -31,6 +31,10 @@ describe('a webhook to a private address', () => {
       patientId: null,
       body: {},
       attempts: 1,
+      isProbe: false,
+      heldSince: null,
+      isHealthy: true,
+      hasWorkflow: false,
       destinationId: '0191d2b4-0000-7000-8000-000000000003',
     });
 

@@ -32,18 +32,32 @@ export async function routeCopies(tx: AccountTx, messageIds: readonly string[]):
   await copiesOf(messages).execute(tx.db);
 }
 
-/** The rows of messages and their copies, grouped by destination and in sending order. */
-export async function routesOf(tx: AccountTx, messageIds: readonly string[]): Promise<string[][]> {
-  const ids = [...messageIds];
-  const { rows } = await sql<{ id: string; destination_id: string | null }>`
-    select id, destination_id from event where id = any(${ids}::uuid[]) or copy_of = any(${ids}::uuid[])
-    order by copy_of is not null, array_position(${ids}::uuid[], coalesce(copy_of, id))
+/** Rows of the outbox for one destination, in sending order. */
+export interface Route {
+  destinationId: string;
+  eventIds: string[];
+}
+
+/**
+ * The rows to send by destination: `ids` themselves, or with `areWhole` also the copies of these messages. Rows without a
+ * destination, or of one that is held, are left out.
+ */
+export async function routesOf(
+  tx: AccountTx,
+  ids: readonly string[],
+  { areWhole }: { areWhole: boolean },
+): Promise<Route[]> {
+  const rows = sql`${[...ids]}::uuid[]`;
+  const { rows: found } = await sql<{ id: string; destination_id: string }>`
+    select e.id, e.destination_id from event as e join webhook_destination as d on d.id = e.destination_id
+    where (e.id = any(${rows}) ${areWhole ? sql`or e.copy_of = any(${rows})` : sql``}) and d.held_until is null
+    order by array_position(${rows}, ${areWhole ? sql`coalesce(e.copy_of, e.id)` : sql`e.id`})
   `.execute(tx.db);
-  const lists = new Map<string, string[]>();
-  for (const row of rows) {
-    const key = row.destination_id ?? '';
-    const list = lists.get(key) ?? [];
-    lists.set(key, [...list, row.id]);
+  const routes = new Map<string, string[]>();
+  for (const { id, destination_id: destinationId } of found) {
+    const eventIds = routes.get(destinationId);
+    if (eventIds === undefined) routes.set(destinationId, [id]);
+    else eventIds.push(id);
   }
-  return [...lists.values()];
+  return [...routes].map(([destinationId, eventIds]) => ({ destinationId, eventIds }));
 }

@@ -8,7 +8,7 @@ import { withConsolidatedResult } from '../../consolidated-query/event-link.ts';
 import { withDocumentUrls } from '../../documents/document-link.ts';
 import { notificationUrl } from '../../notifications/notification-link.ts';
 import { consolidatedDataUrl, type LinkMaker } from '../links/signed-link.ts';
-import type { OpenEvent } from './event-store.ts';
+import type { OpenEvent } from './claim-store.ts';
 
 /** The parts of an event that a link rule uses. */
 export type LinkedEvent = Pick<OpenEvent, 'patientId' | 'body'>;

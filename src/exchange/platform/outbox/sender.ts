@@ -4,6 +4,7 @@ import { Agent, request } from 'undici';
 import { v7 as uuidv7 } from 'uuid';
 import { retryAfterMs } from '../../../lib/retry-after.ts';
 import type { LinkMaker } from '../links/signed-link.ts';
+import type { OpenEvent } from './claim-store.ts';
 import {
   type DestinationRules,
   destinationProblem,
@@ -11,7 +12,6 @@ import {
   isTrustedDestination,
 } from './destination-guard.ts';
 import { linkedBody } from './event-links.ts';
-import type { OpenEvent } from './event-store.ts';
 import type { WebhookKeys } from './webhook-key.ts';
 
 export type SendResult =

@@ -18,6 +18,14 @@ interface WebhookDestinationTable {
   previous_key_until: Date | null;
   health: Generated<'healthy' | 'failing' | 'disabled' | 'unknown'>;
   health_at: Date | null;
+  /** Different events that failed one after the other, then the probes that failed; a success sets it to 0. */
+  failures: Generated<number>;
+  failed_event: string | null;
+  /** Set while the destination is held; the next probe is sent at `held_until`. */
+  held_since: Date | null;
+  held_until: Date | null;
+  /** When the workflow `webhookDestination` looks at the events next; null: it is not running. */
+  looks_at: Date | null;
   created_at: Instant;
   updated_at: Instant;
 }
@@ -42,6 +50,11 @@ interface EventTable {
   status: EventState;
   attempts: Generated<number>;
   last_attempt_at: Date | null;
+  /** Not before this time; null: now. */
+  next_attempt_at: Date | null;
+  /** When the event became due for the first time, or again by a request to resend it. */
+  opened_at: Instant;
+  /** Written by earlier versions, which started a workflow for each event. */
   handed_over_at: Date | null;
   delivered_at: Date | null;
 }

@@ -1,146 +1,159 @@
-import {
-  type Client,
-  WorkflowExecutionAlreadyStartedError,
-  WorkflowIdConflictPolicy,
-  WorkflowIdReusePolicy,
-} from '@temporalio/client';
+import { type Client, WorkflowIdReusePolicy } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
-import { TASK_QUEUES, WORKFLOW_TYPES, webhookDeliveryWorkflowId } from '../../../contract/temporal.ts';
-import type { WebhookDeliveryInput } from '../../../contract/webhook-delivery-workflow.ts';
+import { TASK_QUEUES, WORKFLOW_TYPES, webhookDestinationWorkflowId } from '../../../contract/temporal.ts';
+import {
+  WEBHOOK_DESTINATION_MESSAGES as MESSAGES,
+  type WebhookDestinationInput,
+} from '../../../contract/webhook-destination-workflow.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import type { Store } from '../database/database.ts';
 import type { WebhookDelivery } from './delivery.ts';
 import { routesOf } from './event-copy-store.ts';
-import { markHandedOver } from './hand-over-store.ts';
+import { Lanes } from './lanes.ts';
 
 /**
  * Makes the first delivery attempt right after the commit (`Store.onEventsCommitted`), in the process that committed the
- * event and outside any activity slot. An event that it cannot deliver gets a `webhookDelivery` workflow; an event that a
- * crash interrupts is found by `reconcile`.
+ * event and outside any activity slot. A destination with an event that it cannot deliver gets a `webhookDestination`
+ * workflow; an event that a crash interrupts is found by `reconcile`.
  */
 export interface WebhookDispatcher {
   /**
-   * Sends committed events to all their destinations, in the background; the events of one call in their order. To be called
-   * by `Store.onEventsCommitted`.
+   * Sends committed events to all their destinations, in the background; those of one patient in their order. To be called by
+   * `Store.onEventsCommitted`.
    */
   send(accountId: string, eventIds: readonly string[]): void;
   /** Sends single rows of the outbox in the background, each to its own destination only. */
   resume(accountId: string, eventIds: readonly string[]): void;
-  /** Starts a `webhookDelivery` workflow for an event. Harmless if repeated. */
-  handOver(accountId: string, eventId: string, attempts: AttemptsMade): Promise<void>;
+  /**
+   * Makes the destination's workflow look at its events; starts it if it is not running. With `deliverNow` it sends all of
+   * them now. Harmless if repeated.
+   */
+  handOver(accountId: string, destinationId: string, signal?: 'look' | 'deliverNow'): Promise<void>;
   /** Resolves when no delivery is in progress. */
   drain(): Promise<void>;
 }
 
-export type AttemptsMade = Pick<WebhookDeliveryInput, 'attemptsMade' | 'retryAfterMs'>;
-
-/** Events to send: rows of single destinations, or with `areWhole` messages with the rows of all their destinations. */
-interface Batch {
-  accountId: string;
-  eventIds: readonly string[];
-  areWhole: boolean;
+/** Rows of the outbox, or with `isWhole` messages with the rows of all their destinations. */
+interface Unrouted {
+  eventId: string;
+  isWhole: boolean;
 }
 
-/** Maximum number of concurrent first attempts; further events wait in memory and in the outbox. */
-const SENDING_MAX = 50;
+/**
+ * First attempts in progress, in all and to one destination: a receiver that does not answer occupies a tenth of them until
+ * its destination is held.
+ */
+const SENDING_MAX = 100;
+const SENDING_PER_DESTINATION_MAX = 10;
+/** Events that wait in memory for one destination; its workflow sends the others. */
+const WAITING_MAX = 2_000;
+const ROUTING_MAX = 4;
+const ROUTED_AT_ONCE_MAX = 500;
 const START_TIMEOUT_MS = 5_000;
 
 export function createWebhookDispatcher(deps: {
   store: Store;
-  delivery: WebhookDelivery;
+  delivery: Pick<WebhookDelivery, 'attempt'>;
   temporal: Client;
   logger: Logger;
 }): WebhookDispatcher {
-  const waiting: Batch[] = [];
-  const underWay = new Set<Promise<void>>();
+  const { store, delivery, temporal, logger } = deps;
+  /** A lane for each account. */
+  const routing = new Lanes<Unrouted>({
+    inProgressMax: ROUTING_MAX,
+    perLaneMax: 1,
+    batchMax: ROUTED_AT_ONCE_MAX,
+    waitingMax: Number.POSITIVE_INFINITY,
+    work: route,
+  });
+  /** A lane for each destination; the items are rows of the outbox with their account. */
+  const sending = new Lanes<{ accountId: string; eventId: string }>({
+    inProgressMax: SENDING_MAX,
+    perLaneMax: SENDING_PER_DESTINATION_MAX,
+    batchMax: 1,
+    waitingMax: WAITING_MAX,
+    work: async (_destinationId, [item]) => {
+      if (item !== undefined) await deliver(item.accountId, item.eventId);
+    },
+  });
+  const handingOver = new Set<Promise<void>>();
 
-  async function handOver(accountId: string, eventId: string, attempts: AttemptsMade): Promise<void> {
-    const { attemptsMade, retryAfterMs } = attempts;
-    const input: WebhookDeliveryInput = { accountId, eventId, attemptsMade, retryAfterMs };
-    try {
-      await deps.temporal.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
-        deps.temporal.workflow.start(WORKFLOW_TYPES.webhookDelivery, {
-          workflowId: webhookDeliveryWorkflowId(eventId),
-          taskQueue: TASK_QUEUES.exchange,
-          args: [input],
-          // A dead-lettered event may be replayed later.
-          workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
-          workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-          typedSearchAttributes: new TypedSearchAttributes([
-            { key: searchAttribute.accountId, value: accountId },
-          ]),
-          staticSummary: 'Webhook that could not be delivered at once',
-        }),
-      );
-    } catch (error) {
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  async function handOver(
+    accountId: string,
+    destinationId: string,
+    signal: 'look' | 'deliverNow' = 'look',
+  ): Promise<void> {
+    const input: WebhookDestinationInput = { accountId, destinationId };
+    await temporal.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
+      temporal.workflow.signalWithStart(WORKFLOW_TYPES.webhookDestination, {
+        signal: MESSAGES[signal],
+        workflowId: webhookDestinationWorkflowId(accountId, destinationId),
+        taskQueue: TASK_QUEUES.exchange,
+        args: [input],
+        // A destination can fail again later.
+        workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+        typedSearchAttributes: new TypedSearchAttributes([
+          { key: searchAttribute.accountId, value: accountId },
+        ]),
+        staticSummary: 'Webhooks that could not be delivered at once',
+      }),
+    );
+  }
+
+  /** Rows of one account. Each destination is sent to independently, so that a slow one does not delay the others. */
+  async function route(accountId: string, items: Unrouted[]): Promise<void> {
+    for (const areWhole of [true, false]) {
+      const eventIds = items.filter(({ isWhole }) => isWhole === areWhole).map(({ eventId }) => eventId);
+      if (eventIds.length === 0) continue;
+      try {
+        const routes = await store.asAccount(accountId, (tx) => routesOf(tx, eventIds, { areWhole }));
+        for (const { destinationId, eventIds: rows } of routes) enqueue(accountId, destinationId, rows);
+      } catch (error) {
+        logger.warn({ err: error, eventIds }, 'webhooks not sent yet; reconcile will send them');
+      }
     }
-    await deps.store.asAccount(accountId, (tx) => markHandedOver(tx, eventId));
+  }
+
+  function enqueue(accountId: string, destinationId: string, eventIds: readonly string[]): void {
+    const items = eventIds.map((eventId) => ({ accountId, eventId }));
+    if (sending.add(destinationId, items)) return;
+    const work = handOver(accountId, destinationId)
+      .catch((error: unknown) =>
+        logger.warn({ err: error, destinationId }, 'webhooks not sent yet; reconcile will send them'),
+      )
+      .finally(() => handingOver.delete(work));
+    handingOver.add(work);
   }
 
   async function deliver(accountId: string, eventId: string): Promise<void> {
-    const outcome = await deps.delivery.attempt(accountId, eventId);
-    switch (outcome.state) {
-      case 'failed':
-        return handOver(accountId, eventId, outcome);
-      case 'delivered':
-      case 'dead':
-        if (outcome.nextEventId !== undefined) resume(accountId, [outcome.nextEventId]);
-        return;
-      // The delivery of the earlier event continues with this one; if that takes long, reconcile hands it over.
-      case 'blocked':
-      case 'closed':
-    }
-  }
-
-  function next(): void {
-    if (underWay.size >= SENDING_MAX) return;
-    const batch = waiting.shift();
-    if (batch === undefined) return;
-    const work = sendAll(batch).finally(() => {
-      underWay.delete(work);
-      next();
-    });
-    underWay.add(work);
-  }
-
-  async function sendAll({ accountId, eventIds, areWhole }: Batch): Promise<void> {
-    if (areWhole) return route(accountId, eventIds);
-    for (const eventId of eventIds) {
-      await deliver(accountId, eventId).catch((error: unknown) =>
-        deps.logger.warn({ err: error, eventId }, 'webhook not sent yet; reconcile will send it'),
-      );
-    }
-  }
-
-  /** Sends to each destination independently, so that a slow one does not delay the others. */
-  async function route(accountId: string, eventIds: readonly string[]): Promise<void> {
     try {
-      const [first = [], ...others] = await deps.store.asAccount(accountId, (tx) => routesOf(tx, eventIds));
-      for (const rows of others) resume(accountId, rows);
-      await sendAll({ accountId, eventIds: first, areWhole: false });
+      const attempt = await delivery.attempt(accountId, eventId);
+      // Of an earlier event that blocks this one, the delivery continues with this one.
+      if (attempt.state === 'blocked' || attempt.state === 'closed') return;
+      const { destinationId, needsLook } = attempt;
+      if (attempt.state !== 'failed' && attempt.nextEventId !== undefined)
+        enqueue(accountId, destinationId, [attempt.nextEventId]);
+      if (needsLook) await handOver(accountId, destinationId);
     } catch (error) {
-      deps.logger.warn({ err: error, eventIds }, 'webhooks not sent yet; reconcile will send them');
+      logger.warn({ err: error, eventId }, 'webhook not sent yet; reconcile will send it');
     }
   }
 
-  function add(batch: Batch): void {
-    if (batch.eventIds.length === 0) return;
-    waiting.push(batch);
-    next();
-  }
-  const send: WebhookDispatcher['send'] = (accountId, eventIds) =>
-    add({ accountId, eventIds, areWhole: true });
-  const resume: WebhookDispatcher['resume'] = (accountId, eventIds) =>
-    add({ accountId, eventIds, areWhole: false });
-
+  const add = (accountId: string, eventIds: readonly string[], isWhole: boolean): void => {
+    if (eventIds.length === 0) return;
+    routing.add(
+      accountId,
+      eventIds.map((eventId) => ({ eventId, isWhole })),
+    );
+  };
   return {
     handOver,
-    send,
-    resume,
+    send: (accountId, eventIds) => add(accountId, eventIds, true),
+    resume: (accountId, eventIds) => add(accountId, eventIds, false),
     async drain() {
-      while (underWay.size > 0) await Promise.all(underWay);
+      while (!routing.isIdle || !sending.isIdle || handingOver.size > 0)
+        await Promise.all([routing.drain(), sending.drain(), ...handingOver]);
     },
   };
 }

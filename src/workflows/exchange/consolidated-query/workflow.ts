@@ -16,10 +16,13 @@ import {
   CONSOLIDATED_MESSAGES as MESSAGES,
   CONSOLIDATED_END_REASONS as REASONS,
 } from '../../../contract/consolidated-query-workflow.ts';
+import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 
 /** Retries cover about two hours of failures on our side. A killed activity starts over within seconds. */
 const { buildConsolidated } = proxyActivities<Pick<ConsolidatedActivities, 'buildConsolidated'>>({
+  // Not among the small steps, which would wait behind it.
+  taskQueue: TASK_QUEUES.builds,
   startToCloseTimeout: '1 hour',
   heartbeatTimeout: '15 seconds',
   retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: 120 },

@@ -6,7 +6,7 @@ import {
   setCurrentDetails,
   setHandler,
 } from '@temporalio/workflow';
-import type { WebhookActivities } from '../../../activities/exchange/webhook-delivery.ts';
+import type { EarlierWebhookActivities } from '../../../activities/exchange/webhook-delivery.ts';
 import {
   WEBHOOK_DELIVERY_MESSAGES as MESSAGES,
   type WebhookDeliveryInput,
@@ -15,7 +15,7 @@ import {
 import { deliveryDelayMs } from '../../../exchange/platform/outbox/rules/delivery-schedule.ts';
 import { backOff } from '../../shared/pacing.ts';
 
-const { deliverEvent } = proxyActivities<WebhookActivities>({
+const { deliverEvent } = proxyActivities<EarlierWebhookActivities>({
   startToCloseTimeout: '45 seconds',
   retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
   summary: 'Send the webhook',
@@ -25,7 +25,8 @@ const BLOCKED_FIRST_MS = 5_000;
 const BLOCKED_MAX_MS = 60 * 60_000;
 
 /**
- * Delivers one webhook whose first attempt failed.
+ * Delivers one webhook whose first attempt failed. Earlier versions started it; now `webhookDestination` delivers, and the
+ * next `deliverEvent` ends this workflow. Remove it when none is open any more.
  *
  * Durable because the attempts span more than three days. Keyed by the event id. PostgreSQL counts the attempts, so an
  * attempt that ran twice counts as two. An event that must wait for an earlier one of the same patient checks again, less
@@ -64,7 +65,7 @@ export async function webhookDelivery(input: WebhookDeliveryInput): Promise<Webh
         return { ...progress };
       case 'closed':
         progress.state = 'closed';
-        setCurrentDetails('Closed: already delivered, or its destination was deleted');
+        setCurrentDetails('Closed: delivered, deleted, or handed over to the workflow of its destination');
         return { ...progress };
       case 'dead':
         progress.state = 'dead';

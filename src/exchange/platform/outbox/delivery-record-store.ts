@@ -1,0 +1,214 @@
+import { sql } from 'kysely';
+import type { AccountTx } from '../database/database.ts';
+import type { OpenEvent } from './claim-store.ts';
+import { HELD_EVENT_MAX_MS, holdMs, OUTAGE_MIN_MS } from './rules/destination-hold.ts';
+
+export interface AttemptResult {
+  outcome: 'delivered' | 'failed' | 'dead';
+  httpStatus?: number;
+  /** For operators, such as `503` or `no response within 15 s`; never contains a body. */
+  note: string;
+  /** Delay that the receiver requested with Retry-After. */
+  retryAfterMs?: number;
+  /** After a failure: when the event may be sent again, by its own schedule. */
+  nextAttemptAt?: Date;
+}
+
+export interface RecordedDelivery {
+  /** The patient's next event for the destination, if it can be sent now. */
+  nextEventId?: string;
+  /**
+   * The destination's workflow must look at its events: it is not running, would look too late, or has nothing left to do
+   * and can end. To be ignored by the workflow itself.
+   */
+  needsLook: boolean;
+}
+
+/** A workflow that looked this recently at the events of its destination does so again before it waits or ends. */
+export const LOOK_MAX_MS = 2 * 60_000;
+
+/** Records the result of an attempt, in the event and in its destination. */
+export async function recordDelivery(
+  tx: AccountTx,
+  event: Omit<OpenEvent, 'body'>,
+  result: AttemptResult,
+): Promise<RecordedDelivery> {
+  const isDelivered = result.outcome === 'delivered';
+  // The destination is locked before the event, as everywhere.
+  const destination =
+    isDelivered && event.isHealthy ? undefined : await recordAtDestination(tx, event, result);
+  const closed = await recordAtEvent(tx, event, result);
+  if (closed === undefined) return { needsLook: false };
+  if (event.isProbe) await (isDelivered ? endHold(tx, event) : deadLetterHeld(tx, event.destinationId));
+  if (result.outcome === 'failed') {
+    const dueAt = destination?.heldUntil ?? result.nextAttemptAt ?? new Date();
+    return { needsLook: !looksBy(destination?.looksAt ?? null, dueAt) };
+  }
+  const nextEventId = await nextOfPatient(tx, closed);
+  return {
+    nextEventId,
+    needsLook: event.hasWorkflow && (await hasWorkflowWithoutWork(tx, event.destinationId)),
+  };
+}
+
+async function recordAtEvent(
+  tx: AccountTx,
+  event: Pick<OpenEvent, 'id' | 'isProbe'>,
+  result: AttemptResult,
+): Promise<{ patientId: string | null; destinationId: string | null; seq: string } | undefined> {
+  // Attempts are numbered on if the event is replayed, although its schedule then starts again. No row if the event is gone.
+  await sql`
+    insert into event_attempt (event_id, attempt, account_id, http_status, outcome)
+    select id, (select count(*) + 1 from event_attempt where event_id = event.id), account_id,
+      ${result.httpStatus ?? null}::int, ${result.note}
+    from event where id = ${event.id}
+    on conflict do nothing
+  `.execute(tx.db);
+  const row = await tx.db
+    .updateTable('event')
+    .set({
+      status: result.outcome === 'failed' ? 'pending' : result.outcome,
+      delivered_at: result.outcome === 'delivered' ? new Date() : null,
+      // The schedule of a held destination's event stands still.
+      ...(!event.isProbe && { next_attempt_at: result.nextAttemptAt ?? null }),
+    })
+    .where('id', '=', event.id)
+    .where('status', 'in', ['pending', 'delivering'])
+    .returning(['patient_id', 'seq', 'destination_id'])
+    .executeTakeFirst();
+  return row && { patientId: row.patient_id, destinationId: row.destination_id, seq: row.seq };
+}
+
+/** Records a success or a failure in the destination; enough failures of different events hold it. */
+async function recordAtDestination(
+  tx: AccountTx,
+  event: Pick<OpenEvent, 'id' | 'destinationId' | 'isProbe'>,
+  { outcome, retryAfterMs }: AttemptResult,
+): Promise<{ heldUntil: Date | null; looksAt: Date | null } | undefined> {
+  const health = outcome === 'delivered' ? 'healthy' : 'failing';
+  const changed = {
+    health: sql<typeof health>`case when health = 'disabled' then health else ${health} end`,
+    health_at: sql<Date>`case when health in (${health}, 'disabled') then health_at else now() end`,
+  };
+  const update = tx.db.updateTable('webhook_destination').where('id', '=', event.destinationId);
+  if (outcome === 'delivered') {
+    await update
+      .set({ ...changed, failures: 0, failed_event: null, held_since: null, held_until: null })
+      .execute();
+    return undefined;
+  }
+  // Attempts that were in progress when the destination was held do not count.
+  const counts = event.isProbe
+    ? sql<boolean>`true`
+    : sql<boolean>`(held_until is null and failed_event is distinct from ${event.id}::uuid)`;
+  const row = await update
+    .set({
+      ...changed,
+      failures: sql<number>`failures + case when ${counts} then 1 else 0 end`,
+      failed_event: event.id,
+    })
+    .returning(['failures', 'held_since', 'held_until', 'looks_at'])
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const { held_until: heldUntil, looks_at: looksAt } = row;
+  const waitMs = holdMs(row.failures, Math.random(), retryAfterMs);
+  if (waitMs === undefined || (heldUntil !== null && !event.isProbe)) return { heldUntil, looksAt };
+  const until = new Date(Date.now() + waitMs);
+  await tx.db
+    .updateTable('webhook_destination')
+    .set({ held_since: row.held_since ?? new Date(), held_until: until })
+    .where('id', '=', event.destinationId)
+    .execute();
+  return { heldUntil: until, looksAt };
+}
+
+/** After an outage, all events of the destination are due. */
+async function endHold(
+  tx: AccountTx,
+  { destinationId, heldSince }: Pick<OpenEvent, 'destinationId' | 'heldSince'>,
+): Promise<void> {
+  if (heldSince === null || Date.now() - heldSince.getTime() < OUTAGE_MIN_MS) return;
+  await makeDue(tx, destinationId);
+}
+
+/** Lets all pending events of a destination be sent now, whatever their schedules. */
+export async function makeDue(tx: AccountTx, destinationId: string): Promise<void> {
+  await tx.db
+    .updateTable('event')
+    .set({ next_attempt_at: null })
+    .where('destination_id', '=', destinationId)
+    .where('status', '=', 'pending')
+    .where('next_attempt_at', 'is not', null)
+    .execute();
+}
+
+/** Dead-letters the events of a held destination that have waited as long as ten attempts would have taken. */
+async function deadLetterHeld(tx: AccountTx, destinationId: string): Promise<void> {
+  await tx.db
+    .updateTable('event')
+    .set({ status: 'dead' })
+    .where('destination_id', '=', destinationId)
+    .where('status', '=', 'pending')
+    .where('opened_at', '<', new Date(Date.now() - HELD_EVENT_MAX_MS))
+    .execute();
+}
+
+/** Whether the destination's workflow looks at the events at `dueAt` or before. */
+function looksBy(looksAt: Date | null, dueAt: Date): boolean {
+  if (looksAt === null || looksAt.getTime() < Date.now() - LOOK_MAX_MS) return false;
+  return looksAt.getTime() <= dueAt.getTime();
+}
+
+async function nextOfPatient(
+  tx: AccountTx,
+  event: { patientId: string | null; destinationId: string | null; seq: string },
+): Promise<string | undefined> {
+  if (event.patientId === null) return undefined;
+  const next = await tx.db
+    .selectFrom('event')
+    .select('id')
+    .where('patient_id', '=', event.patientId)
+    .where('destination_id', '=', event.destinationId)
+    .where('seq', '>', event.seq)
+    .where('status', '=', 'pending')
+    .orderBy('seq')
+    .limit(1)
+    .executeTakeFirst();
+  return next?.id;
+}
+
+/** Whether a workflow waits for events of the destination, although none is open any more. */
+async function hasWorkflowWithoutWork(tx: AccountTx, destinationId: string): Promise<boolean> {
+  const waiting = await tx.db
+    .selectFrom('webhook_destination as d')
+    .select('d.id')
+    .where('d.id', '=', destinationId)
+    .where('d.looks_at', '>', new Date())
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('event as e')
+            .select('e.id')
+            .whereRef('e.destination_id', '=', 'd.id')
+            .where('e.status', 'in', ['pending', 'delivering']),
+        ),
+      ),
+    )
+    .executeTakeFirst();
+  return waiting !== undefined;
+}
+
+/** Disables a destination that responded 410, until the caller sets its URL again. Its open events are dead-lettered. */
+export async function disableDestination(tx: AccountTx, destinationId: string): Promise<void> {
+  await tx.db
+    .updateTable('webhook_destination')
+    .set({ health: 'disabled', health_at: new Date() })
+    .where('id', '=', destinationId)
+    .execute();
+  await tx.db
+    .updateTable('event')
+    .set({ status: 'dead' })
+    .where('destination_id', '=', destinationId)
+    .where('status', 'in', ['pending', 'delivering'])
+    .execute();
+}

@@ -1,0 +1,50 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Store } from '../database/database.ts';
+import type { WebhookDelivery } from './delivery.ts';
+import { beginLook, endLook, type Look } from './look-store.ts';
+
+/** Deliveries of one destination that are in progress at a time, and started each second, while it is caught up. */
+const IN_PROGRESS_MAX = 8;
+const PER_SECOND = 100;
+/** After this time no delivery is started; with the response time of a receiver it fits into a worker's shutdown. */
+const SENDING_MS = 4_000;
+/** When nothing could be sent although something was due, for example because another process is sending it. */
+const NOTHING_SENT_MS = 1_000;
+
+/**
+ * Sends the events of a destination that are due, in their order. Several at a time, but those of a patient one after the
+ * other; the first alone, so that a destination which still fails receives only one.
+ */
+export async function drainDestination(
+  { store, delivery }: { store: Store; delivery: Pick<WebhookDelivery, 'attemptNext'> },
+  { accountId, destinationId, dueNow }: { accountId: string; destinationId: string; dueNow: boolean },
+  signal: AbortSignal,
+): Promise<{ look: Look; sent: number; note?: string }> {
+  const startedAt = Date.now();
+  let [sent, begun] = [0, 0];
+  let note: string | undefined;
+
+  async function sendNext(): Promise<boolean> {
+    await delay(Math.max(0, startedAt + (begun++ * 1_000) / PER_SECOND - Date.now()));
+    const attempted = await delivery.attemptNext(accountId, destinationId);
+    if (attempted === undefined) return false;
+    if (attempted.state === 'delivered') sent += 1;
+    else note = attempted.note;
+    return true;
+  }
+  async function sendOn(): Promise<void> {
+    while (!signal.aborted && Date.now() - startedAt < SENDING_MS && (await sendNext()));
+  }
+
+  await store.asAccount(accountId, (tx) => beginLook(tx, destinationId, dueNow));
+  const hasSent = await sendNext();
+  if (hasSent) await Promise.all(Array.from({ length: IN_PROGRESS_MAX }, sendOn));
+  const look = await store.asAccount(accountId, (tx) => endLook(tx, destinationId));
+  return { look: hasSent ? look : notBefore(look, Date.now() + NOTHING_SENT_MS), sent, note };
+}
+
+function notBefore(look: Look, earliestMs: number): Look {
+  if (look.state === 'empty') return look;
+  if (look.state === 'due') return { state: 'waiting', untilMs: earliestMs, held: false };
+  return { ...look, untilMs: Math.max(look.untilMs, earliestMs) };
+}

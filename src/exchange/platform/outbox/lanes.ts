@@ -1,0 +1,84 @@
+export interface LanesOptions<Item> {
+  /** Maximum number of pieces of work in progress, in all lanes and in one. */
+  inProgressMax: number;
+  perLaneMax: number;
+  /** Maximum number of items that one piece of work takes. */
+  batchMax: number;
+  /** Maximum number of items that wait in one lane. */
+  waitingMax: number;
+  /** Must not throw. */
+  work(lane: string, items: Item[]): Promise<void>;
+}
+
+interface Lane<Item> {
+  name: string;
+  waiting: Item[];
+  inProgress: number;
+  /** Whether it is in the queue of lanes that may start work. */
+  isReady: boolean;
+}
+
+/**
+ * Runs work in lanes that take turns, so that a slow lane delays no other. The items of a lane are taken in their order; what
+ * waits is in memory only.
+ */
+export class Lanes<Item> {
+  readonly #options: LanesOptions<Item>;
+  readonly #lanes = new Map<string, Lane<Item>>();
+  readonly #ready: Lane<Item>[] = [];
+  #inProgress = 0;
+  #idle: (() => void)[] = [];
+
+  constructor(options: LanesOptions<Item>) {
+    this.#options = options;
+  }
+
+  /** Adds items to a lane. Returns false, and adds none, if they would exceed what may wait there. */
+  add(name: string, items: readonly Item[]): boolean {
+    const lane = this.#lanes.get(name) ?? { name, waiting: [], inProgress: 0, isReady: false };
+    if (lane.waiting.length + items.length > this.#options.waitingMax) return false;
+    this.#lanes.set(name, lane);
+    lane.waiting.push(...items);
+    this.#queue(lane);
+    this.#start();
+    return true;
+  }
+
+  /** Resolves when nothing waits and nothing is in progress. */
+  async drain(): Promise<void> {
+    if (this.#inProgress > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  get isIdle(): boolean {
+    return this.#inProgress === 0;
+  }
+
+  #queue(lane: Lane<Item>): void {
+    if (lane.isReady || lane.waiting.length === 0 || lane.inProgress >= this.#options.perLaneMax) return;
+    lane.isReady = true;
+    this.#ready.push(lane);
+  }
+
+  #start(): void {
+    while (this.#inProgress < this.#options.inProgressMax) {
+      const lane = this.#ready.shift();
+      if (lane === undefined) return;
+      lane.isReady = false;
+      lane.inProgress += 1;
+      this.#inProgress += 1;
+      const items = lane.waiting.splice(0, this.#options.batchMax);
+      this.#queue(lane);
+      void this.#options.work(lane.name, items).finally(() => this.#end(lane));
+    }
+  }
+
+  #end(lane: Lane<Item>): void {
+    lane.inProgress -= 1;
+    this.#inProgress -= 1;
+    this.#queue(lane);
+    if (lane.waiting.length === 0 && lane.inProgress === 0) this.#lanes.delete(lane.name);
+    this.#start();
+    if (this.#inProgress > 0) return;
+    for (const resolve of this.#idle.splice(0)) resolve();
+  }
+}

@@ -1,0 +1,234 @@
+import type { Client, Connection } from '@temporalio/client';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  createEarlierWebhookActivities,
+  createWebhookActivities,
+} from '../../src/activities/exchange/webhook-delivery.ts';
+import { HELD_EVENT_MAX_MS } from '../../src/exchange/platform/outbox/rules/destination-hold.ts';
+import { reopenUndelivered } from '../../src/exchange/webhooks/replay-store.ts';
+import { findDestination, setDestination } from '../../src/exchange/webhooks/settings-store.ts';
+import {
+  addEvent,
+  connectTestTemporal,
+  createDeliveries,
+  eventRow,
+  hasWorkflow,
+  startReceiver,
+} from '../support/events-environment.ts';
+import {
+  createQueryEnvironment,
+  type QueryEnvironment,
+  runActivity,
+} from '../support/network-query-environment.ts';
+
+const MINUTE_MS = 60_000;
+let environment: QueryEnvironment;
+let temporal: Client & { connection: Connection };
+const closing: (() => Promise<unknown>)[] = [];
+beforeAll(async () => {
+  [environment, temporal] = await Promise.all([createQueryEnvironment(), connectTestTemporal()]);
+});
+afterAll(async () => {
+  await Promise.all(closing.map((close) => close()));
+  await Promise.all([environment.close(), temporal.connection.close()]);
+});
+
+/** An account whose receiver answers 500 to the events in `failing`, or to all of them while `isDown`. */
+async function account() {
+  const { store } = environment;
+  const state = { isDown: false, failing: new Set<string>() };
+  const receiver = await startReceiver(({ id }, response) => {
+    response.writeHead(state.isDown || state.failing.has(id) ? 500 : 200).end();
+  });
+  closing.push(receiver.close);
+  const { accountId } = await environment.addAccount({}, receiver.url);
+  const deliveries = createDeliveries(store, temporal);
+  const { deliverDue } = createWebhookActivities({ store, delivery: deliveries.delivery });
+  const destination = async () => {
+    const row = await store.asAccount(accountId, (tx) =>
+      tx.db.selectFrom('webhook_destination').selectAll().executeTakeFirstOrThrow(),
+    );
+    return { ...row, isHeld: row.held_until !== null };
+  };
+  const destinationId = (await destination()).id;
+  const change = (values: { held_since?: Date; held_until?: Date; looks_at?: Date }) =>
+    store.asAccount(accountId, (tx) => tx.db.updateTable('webhook_destination').set(values).execute());
+  return {
+    ...deliveries,
+    accountId,
+    destinationId,
+    receiver,
+    state,
+    destination,
+    change,
+    /** Lets a probe be sent now. */
+    letProbe: () => change({ held_until: new Date(Date.now() - 1_000) }),
+    event: (patientId: string = uuidv7()) => addEvent(store, accountId, patientId),
+    row: (id: string) => eventRow(store, accountId, id),
+    look: (dueNow = false) => runActivity(deliverDue, { accountId, destinationId, dueNow }),
+    async send(ids: string[]) {
+      deliveries.webhookDispatcher.send(accountId, ids);
+      await deliveries.webhookDispatcher.drain();
+    },
+    /** Writes events and holds the destination by their failures. */
+    async hold(): Promise<string[]> {
+      state.isDown = true;
+      const ids: string[] = [];
+      for (let count = 0; count < 5; count++) ids.push(await addEvent(store, accountId, uuidv7()));
+      for (const id of ids) await deliveries.delivery.attempt(accountId, id);
+      return ids;
+    },
+  };
+}
+
+describe('a destination', () => {
+  test('is held after five different events have failed in a row, and then gets no first attempts', async () => {
+    const { hold, destination, event, send, receiver, row } = await account();
+    await hold();
+    expect(await destination()).toMatchObject({ isHeld: true, failures: 5, health: 'failing' });
+    const later = await event();
+    await send([later]);
+    expect(receiver.received.map(({ id }) => id)).not.toContain(later);
+    expect(await row(later)).toMatchObject({ status: 'pending', attempts: 0 });
+  });
+
+  test('is not held by one event that always fails, nor by failures between successes', async () => {
+    const { state, event, delivery, accountId, destination } = await account();
+    const bad = await event();
+    state.failing.add(bad);
+    for (let attempt = 0; attempt < 8; attempt++) await delivery.attempt(accountId, bad);
+    expect(await destination()).toMatchObject({ isHeld: false, failures: 1 });
+    for (let count = 0; count < 6; count++) {
+      const another = await event();
+      state.failing.add(another);
+      await delivery.attempt(accountId, another);
+      await delivery.attempt(accountId, await event());
+    }
+    expect(await destination()).toMatchObject({ isHeld: false, failures: 0, health: 'healthy' });
+  });
+
+  test('gets one probe at a time, of another event each time; probes are not counted as attempts', async () => {
+    const { hold, letProbe, look, receiver, row, destination } = await account();
+    const ids = await hold();
+    const before = receiver.received.length;
+    for (let probe = 1; probe <= 5; probe++) {
+      await letProbe();
+      const { look: next, sent } = await look();
+      expect([sent, receiver.received.length - before]).toEqual([0, probe]);
+      expect(next).toMatchObject({ state: 'waiting', held: true });
+      expect(await destination()).toMatchObject({ failures: 5 + probe });
+    }
+    expect(new Set(receiver.received.slice(before).map(({ id }) => id))).toEqual(new Set(ids));
+    for (const id of ids) expect(await row(id)).toMatchObject({ status: 'pending', attempts: 1 });
+    expect(await look()).toMatchObject({ sent: 0 });
+    expect(receiver.received).toHaveLength(before + 5);
+  });
+
+  test('that answers a probe after an outage gets everything at once, oldest first', async () => {
+    const { hold, letProbe, look, state, event, receiver, change, destination } = await account();
+    const ids = [...(await hold()), await event(), await event()];
+    await change({ held_since: new Date(Date.now() - 6 * MINUTE_MS) });
+    await letProbe();
+    state.isDown = false;
+    const before = receiver.received.length;
+    expect(await look()).toMatchObject({ look: { state: 'empty' }, sent: ids.length });
+    const [probe, ...others] = receiver.received.slice(before).map(({ id }) => id);
+    // The probe is the first event that was never sent.
+    expect(probe).toBe(ids[5]);
+    expect(others).toEqual(ids.filter((id) => id !== probe));
+    expect(await destination()).toMatchObject({ isHeld: false, failures: 0, looks_at: null });
+  });
+
+  test('that answers after a short hold gets what was held; failed events keep their own time', async () => {
+    const { hold, letProbe, look, state, event, row, delivery, accountId } = await account();
+    const [first = ''] = await hold();
+    state.isDown = false;
+    const held = await event();
+    await letProbe();
+    expect(await look()).toMatchObject({ look: { state: 'waiting', held: false }, sent: 1 });
+    expect((await row(held)).status).toBe('delivered');
+    expect((await row(first)).status).toBe('pending');
+    // Its own attempt is possible at any time, for example on request.
+    expect(await delivery.attempt(accountId, first)).toMatchObject({ state: 'delivered' });
+  });
+
+  test('that stays down dead-letters what has waited for three days, and nothing younger', async () => {
+    const { hold, letProbe, look, row, accountId } = await account();
+    const [old = '', ...others] = await hold();
+    await environment.store.asAccount(accountId, (tx) =>
+      tx.db
+        .updateTable('event')
+        .set({ opened_at: new Date(Date.now() - HELD_EVENT_MAX_MS - MINUTE_MS) })
+        .where('id', '=', old)
+        .execute(),
+    );
+    await letProbe();
+    await look();
+    expect((await row(old)).status).toBe('dead');
+    for (const id of others) expect((await row(id)).status).toBe('pending');
+  });
+
+  test('that is set again, or whose events are resent, is not held any more', async () => {
+    for (const release of ['set', 'resend'] as const) {
+      const { hold, accountId, receiver, destination, row } = await account();
+      const [first = ''] = await hold();
+      await environment.store.asAccount(accountId, async (tx) => {
+        if (release === 'set') await setDestination(tx, { id: uuidv7(), url: receiver.url, key: 'kept' });
+        else await reopenUndelivered(tx);
+      });
+      expect(await destination()).toMatchObject({ isHeld: false, failures: 0 });
+      if (release === 'resend') expect((await row(first)).next_attempt_at).toBeNull();
+    }
+  });
+});
+
+describe('the workflow of a destination', () => {
+  test('is asked to look when an event fails before it looks anyway', async () => {
+    const { event, delivery, accountId, change, state } = await account();
+    state.isDown = true;
+    expect(await delivery.attempt(accountId, await event())).toMatchObject({ needsLook: true });
+    await change({ looks_at: new Date() });
+    expect(await delivery.attempt(accountId, await event())).toMatchObject({ needsLook: false });
+    await change({ looks_at: new Date(Date.now() + 60 * MINUTE_MS) });
+    expect(await delivery.attempt(accountId, await event())).toMatchObject({ needsLook: true });
+    await change({ looks_at: new Date(Date.now() - 3 * MINUTE_MS) });
+    expect(await delivery.attempt(accountId, await event())).toMatchObject({ needsLook: true });
+  });
+
+  test('is asked to look, so that it ends, when the last open event was delivered without it', async () => {
+    const { event, delivery, accountId, change } = await account();
+    const [first, second] = [await event(), await event()];
+    await change({ looks_at: new Date(Date.now() + MINUTE_MS) });
+    expect(await delivery.attempt(accountId, first)).toMatchObject({ state: 'delivered', needsLook: false });
+    expect(await delivery.attempt(accountId, second)).toMatchObject({ state: 'delivered', needsLook: true });
+  });
+
+  test('takes over from the workflow that an earlier version started for an event', async () => {
+    const { event, accountId, destinationId, webhookDispatcher, delivery, state, row } = await account();
+    state.isDown = true;
+    const id = await event();
+    await delivery.attempt(accountId, id);
+    const { deliverEvent } = createEarlierWebhookActivities({ store: environment.store, webhookDispatcher });
+    expect(await runActivity(deliverEvent, { accountId, eventId: id })).toEqual({ state: 'closed' });
+    expect(await hasWorkflow(temporal, accountId, destinationId)).toBe(true);
+    expect((await row(id)).next_attempt_at).toBeNull();
+    expect(await runActivity(deliverEvent, { accountId, eventId: uuidv7() })).toEqual({ state: 'closed' });
+  });
+
+  test('of a destination without an address, or a deleted one, ends', async () => {
+    const { event, look, accountId, state } = await account();
+    state.isDown = true;
+    await event();
+    await environment.store.asAccount(accountId, (tx) =>
+      setDestination(tx, { id: uuidv7(), url: null, key: 'kept' }),
+    );
+    expect(await environment.store.asAccount(accountId, findDestination)).toMatchObject({ url: null });
+    expect(await look()).toMatchObject({ look: { state: 'empty' } });
+    await environment.store.asAccount(accountId, (tx) =>
+      tx.db.updateTable('event').set({ destination_id: null }).execute(),
+    );
+    await environment.store.asAccount(accountId, (tx) => tx.db.deleteFrom('webhook_destination').execute());
+    expect(await look()).toMatchObject({ look: { state: 'empty' } });
+  });
+});
