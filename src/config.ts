@@ -153,6 +153,33 @@ const sourceVariables = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, 
             : z.ZodOptional<z.ZodString>;
   };
 
+/** What one response of a source may cost. */
+const sourceLimits = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, name: string) => {
+  const count = z.coerce.number().int().min(1);
+  return {
+    [`${prefix}_PAGE_SIZE`]: count
+      .max(10_000)
+      .default(200)
+      .describe(`Resources per page that the ${name} source is asked for (_count)`),
+    [`${prefix}_PAGE_BYTES_MAX`]: count
+      .default(20_000_000)
+      .describe(`Largest page of the ${name} source, in bytes; a larger one is asked for in smaller pages`),
+    [`${prefix}_DOCUMENT_BYTES_MAX`]: count
+      .default(200_000_000)
+      .describe(`Largest document (attachment) of the ${name} source, in bytes; larger ones are skipped`),
+    [`${prefix}_REQUEST_TIMEOUT_SECONDS`]: count
+      .max(600)
+      .default(30)
+      .describe(`Time for one request to the ${name} source; for documents and files: between their parts`),
+  } as {
+    [K in
+      | `${P}_PAGE_SIZE`
+      | `${P}_PAGE_BYTES_MAX`
+      | `${P}_DOCUMENT_BYTES_MAX`
+      | `${P}_REQUEST_TIMEOUT_SECONDS`]: z.ZodDefault<z.ZodCoercedNumber>;
+  };
+};
+
 export const VARIABLES = {
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
@@ -267,8 +294,11 @@ export const VARIABLES = {
     .describe('Interval at which unfinished work is taken up'),
 
   ...sourceVariables('HIE', 'hie'),
+  ...sourceLimits('HIE', 'hie'),
   ...sourceVariables('PHARMACY', 'pharmacy'),
+  ...sourceLimits('PHARMACY', 'pharmacy'),
   ...sourceVariables('LAB', 'lab'),
+  ...sourceLimits('LAB', 'lab'),
 
   EXCHANGE_BASE_URL: httpUrl.describe(
     'Orchestrator: URL of the exchange, ours or another service with the same interface',
@@ -358,6 +388,10 @@ const SOURCE_SETTINGS = [
   'ALLOWED_ORIGINS',
   'TOKEN_ORIGINS',
   'RATE_PER_SECOND',
+  'PAGE_SIZE',
+  'PAGE_BYTES_MAX',
+  'DOCUMENT_BYTES_MAX',
+  'REQUEST_TIMEOUT_SECONDS',
 ] as const;
 
 /** The names of all variables of one source. */

@@ -33,6 +33,10 @@ function sourceConfig(source: SourceType, config: SourcesConfig): SourceConfig {
     tokenOrigins: config[`${prefix}_TOKEN_ORIGINS`]?.split(/\s+/) ?? [],
     // Without a secret, a source's callbacks cannot be verified, so the source is only polled.
     callbacks: config[`${prefix}_CALLBACK_SECRET`] !== undefined,
+    pageSize: config[`${prefix}_PAGE_SIZE`],
+    pageBytesMax: config[`${prefix}_PAGE_BYTES_MAX`],
+    documentBytesMax: config[`${prefix}_DOCUMENT_BYTES_MAX`],
+    requestTimeoutMs: config[`${prefix}_REQUEST_TIMEOUT_SECONDS`] * 1_000,
   };
 }
 

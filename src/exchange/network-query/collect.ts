@@ -99,7 +99,7 @@ async function storePage(
     await retireRetracted(tx, step, patientId, page);
     await recordPageResources(tx, step, pageCount, {
       resources: collected.map(({ resourceType, sourceId }) => ({ resourceType, id: sourceId })),
-      isPartial: page.reportedErrors > 0,
+      isPartial: page.reportedErrors > 0 || page.leftOut !== undefined,
     });
     await recordOmissions(tx, step, page);
     return true;

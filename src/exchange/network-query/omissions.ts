@@ -19,14 +19,22 @@ export async function recordOmissions(tx: AccountTx, step: SourceStepInput, page
     page.unreachable === undefined
       ? undefined
       : `${countOf(page.unreachable.count, 'organization, practitioner or location', 'organizations, practitioners or locations')} could not be fetched (${page.unreachable.reason})`,
+    page.leftOut === undefined ? undefined : leftOutMessage(page.leftOut),
     page.reportedErrors > 0 ? `the source reports errors of its own: ${page.reportedErrors}` : undefined,
   ].filter((omission) => omission !== undefined);
   if (omissions.length === 0) return;
   // Discarded resources of other patients leave no gap in this patient's record.
-  const isGap = page.skippedAttachments > 0 || page.unreachable !== undefined || page.reportedErrors > 0;
+  const isGap =
+    page.skippedAttachments > 0 ||
+    page.unreachable !== undefined ||
+    page.leftOut !== undefined ||
+    page.reportedErrors > 0;
   const message = omissions.join('; ');
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, isGap });
 }
+
+const leftOutMessage = (names: readonly string[]): string =>
+  `${countOf(names.length, 'resource')} larger than a page may be left out (${names.join(', ')})`;
 
 /** Records in the timeline, once per attempt, how many of a source's resources are stored but excluded, by reason. */
 export async function recordExclusions(

@@ -76,6 +76,8 @@ export interface SourcePage {
   retracted: readonly Retraction[];
   /** Organizations, practitioners and locations that the results refer to and that could not be fetched. */
   unreachable?: Unreachable;
+  /** Resources larger than a page may be, as `Type/id` where the source named them; the result lacks them. */
+  leftOut?: readonly string[];
   /** Number of error files that the source listed besides its data; the data may be incomplete. */
   reportedErrors: number;
   /** Where to continue; null after the last page. */

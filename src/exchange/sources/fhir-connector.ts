@@ -7,8 +7,10 @@ import { askEverything } from './collect/everything.ts';
 import { type ReceivedResponses, walkPages } from './collect/pages.ts';
 import { newPlan, planOfCursor, type Step } from './collect/plan.ts';
 import { searchSteps } from './collect/search-by-type.ts';
+import { smallerCount } from './collect/smaller-pages.ts';
 import type { Begin, BeginOptions, Poll, SourceConnector } from './connector.ts';
 import type { TokenDeps } from './http/auth/token-provider.ts';
+import { AnswerTooLarge } from './http/failures.ts';
 import { SourceHttp } from './http/source-http.ts';
 import { findPatientIds } from './patient/match-patient.ts';
 import { resolveSourceConfig, type SourceConfig } from './source-config.ts';
@@ -84,7 +86,12 @@ async function kickOff(
   };
   try {
     for (const patientId of patientIds) {
-      const response = await askEverything(context, patientId, everythingOptions, signal);
+      const response = await askEverything(context, patientId, everythingOptions, signal).catch(
+        (error: unknown) => {
+          if (error instanceof AnswerTooLarge) return { kind: 'too-large' as const };
+          throw error;
+        },
+      );
       switch (response.kind) {
         case 'page':
           received.set(patientId, response.response);
@@ -93,6 +100,9 @@ async function kickOff(
         case 'accepted':
           jobs.push({ url: response.statusUrl, isDone: false });
           if (response.retryAfterMs !== undefined) delaysMs.push(response.retryAfterMs);
+          break;
+        case 'too-large':
+          steps.push({ kind: 'everything', patientId, count: smallerCount(context.config.pageSize) });
           break;
         case 'missing':
           steps.push(...(await searchSteps(context, patientId)));

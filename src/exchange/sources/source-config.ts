@@ -50,8 +50,10 @@ export interface SourceConfig {
   allowedOrigins?: string[];
   /** Further origins to which the source's token is sent. Default: none, so only the origin of baseUrl receives it. */
   tokenOrigins?: string[];
-  /** Largest single response, NDJSON page or attachment, in bytes. Default 20 MB. */
+  /** Largest single response or NDJSON line, in bytes. Default 20 MB. Larger pages are asked for in smaller ones. */
   pageBytesMax?: number;
+  /** Largest attachment, in bytes. Default 200 MB. */
+  documentBytesMax?: number;
   /** Time for one request from connect to last byte; for streamed files: to the headers, then between chunks. */
   requestTimeoutMs?: number;
   /** `_count` of searches and $everything. */
@@ -84,6 +86,7 @@ export function resolveSourceConfig(config: SourceConfig): ResolvedSourceConfig 
   const tokenOrigins = [baseUrl.origin, ...originsOf(config.tokenOrigins, 'token origin')];
   return {
     pageBytesMax: 20_000_000,
+    documentBytesMax: 200_000_000,
     requestTimeoutMs: 30_000,
     pageSize: 200,
     pagesMax: 1_000,

@@ -18,6 +18,10 @@ test('a source with nothing but an address is asked without a login and only pol
     allowedOrigins: [],
     tokenOrigins: [],
     callbacks: false,
+    pageSize: 200,
+    pageBytesMax: 20_000_000,
+    documentBytesMax: 200_000_000,
+    requestTimeoutMs: 30_000,
   });
 });
 
@@ -43,6 +47,19 @@ test('a bearer token, client credentials, further origins and callbacks come fro
     clientId: 'id',
     clientSecret: 'secret',
   });
+});
+
+test('page size, bytes and time-outs belong to each source', () => {
+  const { hie, lab } = configs({
+    LAB_PAGE_SIZE: '50',
+    LAB_PAGE_BYTES_MAX: '5000000',
+    LAB_DOCUMENT_BYTES_MAX: '900000000',
+    LAB_REQUEST_TIMEOUT_SECONDS: '120',
+  });
+  const limits = { pageSize: 50, pageBytesMax: 5_000_000, documentBytesMax: 900_000_000 };
+  expect(lab).toMatchObject({ ...limits, requestTimeoutMs: 120_000 });
+  expect(hie).toMatchObject({ pageSize: 200, requestTimeoutMs: 30_000 });
+  expect(() => configs({ LAB_PAGE_SIZE: '0' })).toThrow(/LAB_PAGE_SIZE/);
 });
 
 test('half a set of client credentials is a fault of the configuration, and no secret is quoted', () => {

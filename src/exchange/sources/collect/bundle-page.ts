@@ -14,6 +14,10 @@ interface PageTrail {
   seen?: string[];
   /** The resource type searched for, when this is a page of a search. */
   searchedType?: string;
+  /** `_count` of this page, if it is smaller than configured. */
+  count?: number;
+  /** The request whose pages these are. */
+  origin?: StepOf<'everything'> | StepOf<'search'>;
 }
 
 /** Reads a Bundle: its entries, and steps for its next page and for the Medications that its entries refer to. */
@@ -42,16 +46,22 @@ export async function fetchLink(
 ): Promise<FetchedPart> {
   const url = new URL(step.url);
   const { config, http } = context;
-  const response = await http.send({ method: 'GET', url, label: FURTHER_PAGE, signal });
+  const response = await http.send({
+    method: 'GET',
+    url,
+    label: FURTHER_PAGE,
+    keepsBeginning: step.count === 1,
+    signal,
+  });
   if (response.status !== 200) throw failureOfRest(config.source, FURTHER_PAGE, await readError(response));
   return fetchedBundle(context, FURTHER_PAGE, await http.readJson(response, FURTHER_PAGE), step);
 }
 
-function nextStep(
+export function nextStep(
   { config }: SourceContext,
   link: string,
   page: URL,
-  { seen = [], searchedType }: PageTrail,
+  { seen = [], searchedType, count, origin }: PageTrail,
 ): StepOf<'link'> {
   const url = resolveLink(link, page, config.baseUrl);
   if (url === undefined) throw badResponse(config.source, 'returned a next link that is not a valid URL');
@@ -62,7 +72,22 @@ function nextStep(
   const before = seen.length === 0 ? [hashOfLink(page)] : seen;
   if (before.includes(hash))
     throw badResponse(config.source, 'returned the same next link twice: its pages form a loop');
-  return { kind: 'link', url: url.href, seen: [...before, hash], searchedType };
+  const followed = [...before, hash];
+  const step: StepOf<'link'> = { kind: 'link', url: url.href, seen: followed, searchedType, origin };
+  return count === undefined ? step : grown(step, count, config.pageSize);
+}
+
+/** The page size grows again after a page that fitted, so that one large resource does not make all later pages small. */
+function grown(step: StepOf<'link'>, count: number, pageSize: number): StepOf<'link'> {
+  const larger = Math.min(count * 2, pageSize);
+  return { ...withCount(step, larger), count: larger < pageSize ? larger : undefined };
+}
+
+/** The link with another `_count`, if it has one. */
+export function withCount(step: StepOf<'link'>, count: number): StepOf<'link'> {
+  const url = new URL(step.url);
+  if (url.searchParams.has('_count')) url.searchParams.set('_count', String(count));
+  return { ...step, url: url.href, count };
 }
 
 /** A copy of the Bundle, and of Bundles nested in it, without the given resources. */

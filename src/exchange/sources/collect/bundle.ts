@@ -66,7 +66,7 @@ function newestOf(entries: ResponseEntry[]): ResponseEntry[] {
   });
 }
 
-function nextLinkOf(link: unknown): string | undefined {
+export function nextLinkOf(link: unknown): string | undefined {
   if (!isRecord(link) || link.relation !== 'next') return undefined;
   return typeof link.url === 'string' ? link.url : '';
 }

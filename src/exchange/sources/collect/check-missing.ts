@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Identity, namesAnother } from '../../records/rules/retirement.ts';
 import { type Fate, type MissingResources, SourceFailure } from '../connector.ts';
-import { isRecord } from '../http/failures.ts';
+import { AnswerTooLarge, isRecord } from '../http/failures.ts';
 import type { SourceContext } from '../source-context.ts';
 import { namedPatientIds } from './subjects.ts';
 
@@ -52,7 +52,13 @@ async function read(
   const url = new URL(`${resourceType}/${id}`, config.baseUrl);
   const response = await http.send({ method: 'GET', url, label, signal });
   if (response.status === 200) {
-    const { json } = await http.readJson(response, label);
+    // Too large to be read, so its subject is unknown. The other resources can still be checked.
+    const read = await http.readJson(response, label).catch((error: unknown) => {
+      if (error instanceof AnswerTooLarge) return undefined;
+      throw error;
+    });
+    if (read === undefined) return 'unknown';
+    const { json } = read;
     if (!isRecord(json) || json.resourceType !== resourceType || json.id !== id) return 'unknown';
     if (resourceType === 'Patient') return 'kept';
     const named = namedPatientIds(json, { config, ids, urns: new Map() });

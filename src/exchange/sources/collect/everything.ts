@@ -17,6 +17,8 @@ export interface EverythingOptions {
   /** Requests a background job (FHIR asynchronous pattern); the source may still respond at once. */
   async: boolean;
   callbackUrl?: string;
+  /** `_count`; default: the configured page size. */
+  count?: number;
 }
 
 /** Requests everything that the source holds about one of its patients. */
@@ -32,13 +34,14 @@ export async function askEverything(
   const send = (withTypes: boolean) =>
     http.send({
       method: 'GET',
-      url: everythingUrl(context, patientId, withTypes),
+      url: everythingUrl(context, patientId, withTypes, options.count),
       label: EVERYTHING,
       headers: {
         ...(options.async ? { prefer: 'respond-async' } : {}),
         ...(options.callbackUrl === undefined ? {} : { 'x-callback-url': options.callbackUrl }),
       },
       accept: FHIR_JSON,
+      keepsBeginning: options.count === 1,
       signal,
     });
 
@@ -85,9 +88,14 @@ async function accepted({ config }: SourceContext, response: SourceResponse): Pr
 }
 
 /** `_type` limits the response to the types we keep; the HIE is asked for all types. */
-function everythingUrl({ config }: SourceContext, patientId: string, withTypes: boolean): URL {
+function everythingUrl(
+  { config }: SourceContext,
+  patientId: string,
+  withTypes: boolean,
+  count = config.pageSize,
+): URL {
   const url = new URL(`Patient/${patientId}/$everything`, config.baseUrl);
-  url.searchParams.set('_count', String(config.pageSize));
+  url.searchParams.set('_count', String(count));
   if (withTypes) {
     const { clinical, supporting } = resourceTypesOf(config.source);
     url.searchParams.set('_type', [...clinical, ...supporting].join(','));

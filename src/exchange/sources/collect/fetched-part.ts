@@ -16,6 +16,8 @@ export interface FetchedPart {
   isSearch?: boolean;
   /** Whether the source answered the search; undefined when this is not a search. */
   isAnsweredSearch?: boolean;
+  /** Resources larger than a page may be. */
+  leftOut?: string[];
   /** Referenced resources that could not be fetched. */
   unreachable?: Unreachable;
 }

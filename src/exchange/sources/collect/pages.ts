@@ -10,8 +10,9 @@ import { fetchedJob } from './job-result.ts';
 import { fetchRead } from './medications.ts';
 import { fetchFile } from './ndjson.ts';
 import { contentOf, type PageContent } from './page-content.ts';
-import type { Plan, Step } from './plan.ts';
+import type { Plan, Step, StepOf } from './plan.ts';
 import { fetchSearch } from './search-by-type.ts';
+import { withSmallerPages } from './smaller-pages.ts';
 import { beyondMax, fetchSupporting, supportingSteps, withReferred } from './supporting.ts';
 
 /** Responses that `begin` or `poll` already received, by patient id or status URL, so that none is fetched twice. */
@@ -49,7 +50,8 @@ export async function* walkPages(
       if (isLast && fetched.isAnsweredSearch === false && current.answeredSearchCount === 0) {
         throw new SourceFailure('refused', `${source} supports neither $everything nor any search by type`);
       }
-      const isIncomplete = (fetched.reportedErrors ?? 0) > 0 || unreachable !== undefined;
+      const isIncomplete =
+        (fetched.reportedErrors ?? 0) > 0 || unreachable !== undefined || fetched.leftOut !== undefined;
       if (fetched.entries.length > 0 || isIncomplete || isLast)
         yield await pageOf(context, current, { ...fetched, unreachable }, content, signal);
     }
@@ -97,6 +99,7 @@ async function pageOf(
     misattributedCount: misattributed.length,
     retracted,
     reportedErrors: fetched.reportedErrors ?? 0,
+    ...(fetched.leftOut === undefined ? {} : { leftOut: fetched.leftOut }),
     ...(fetched.unreachable === undefined ? {} : { unreachable: fetched.unreachable }),
     next: plan.steps.length === 0 ? null : plan,
   };
@@ -110,15 +113,17 @@ async function* fetchStep(
 ): AsyncGenerator<FetchedPart> {
   switch (step.kind) {
     case 'everything':
-      return yield await fetchEverything(context, step.patientId, take(received, step.patientId), signal);
+      return yield await withSmallerPages(context, step, () =>
+        fetchEverything(context, step, take(received, step.patientId), signal),
+      );
     case 'search':
-      return yield await fetchSearch(context, step, signal);
+      return yield await withSmallerPages(context, step, () => fetchSearch(context, step, signal));
     case 'supporting':
       return yield await fetchSupporting(context, step, signal);
     case 'read':
       return yield await fetchRead(context, step, signal);
     case 'link':
-      return yield await fetchLink(context, step, signal);
+      return yield await withSmallerPages(context, step, () => fetchLink(context, step, signal));
     case 'job':
       return yield await fetchJob(context, step.url, take(received, step.url), signal);
     case 'file':
@@ -135,15 +140,16 @@ function take(received: ReceivedResponses, key: string): JsonResponse | undefine
 
 async function fetchEverything(
   context: SourceContext,
-  patientId: string,
+  step: StepOf<'everything'>,
   received: JsonResponse | undefined,
   signal: AbortSignal,
 ): Promise<FetchedPart> {
   const { source } = context.config;
   const label = 'Patient/$everything';
-  if (received !== undefined) return fetchedBundle(context, label, received);
-  const response = await askEverything(context, patientId, { async: false }, signal);
-  if (response.kind === 'page') return fetchedBundle(context, label, response.response);
+  const trail = { count: step.count, origin: step };
+  if (received !== undefined) return fetchedBundle(context, label, received, trail);
+  const response = await askEverything(context, step.patientId, { async: false, count: step.count }, signal);
+  if (response.kind === 'page') return fetchedBundle(context, label, response.response, trail);
   if (response.kind === 'accepted')
     throw badResponse(source, `responded to ${label} with an asynchronous job that was not requested`);
   throw badResponse(source, `no longer supports ${label}, which it supported when the query began`);

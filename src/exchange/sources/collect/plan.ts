@@ -8,15 +8,26 @@ const supportingTypeSchema = z.enum(['Organization', 'Practitioner', 'Practition
 export type SupportingType = z.infer<typeof supportingTypeSchema>;
 const urlSchema = z.url({ protocol: /^https?$/ });
 
+/** `_count`, while it is smaller than configured because a page exceeded the size limit. */
+const countSchema = z.number().int().positive().optional();
+
+const everythingSchema = z.object({
+  kind: z.literal('everything'),
+  patientId: idSchema,
+  count: countSchema,
+});
+const searchSchema = z.object({
+  kind: z.literal('search'),
+  type: z.string().regex(/^[A-Za-z]+$/),
+  parameter: z.string(),
+  value: z.string(),
+  count: countSchema,
+});
+
 /** One request still to make. Steps are plain data and are stored, so that a crash loses at most one page. */
 const stepSchema = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('everything'), patientId: idSchema }),
-  z.object({
-    kind: z.literal('search'),
-    type: z.string().regex(/^[A-Za-z]+$/),
-    parameter: z.string(),
-    value: z.string(),
-  }),
+  everythingSchema,
+  searchSchema,
   z.object({ kind: z.literal('read'), type: z.literal('Medication'), id: idSchema }),
   /** Resources that collected resources refer to. */
   z.object({
@@ -32,6 +43,9 @@ const stepSchema = z.discriminatedUnion('kind', [
     seen: z.array(z.string()),
     /** Set on the pages of a search by type. */
     searchedType: z.string().optional(),
+    count: countSchema,
+    /** The request whose pages these are. */
+    origin: z.discriminatedUnion('kind', [everythingSchema, searchSchema]).optional(),
   }),
   /** The status URL of a finished job; it returns a Bundle or a manifest. */
   z.object({ kind: z.literal('job'), url: urlSchema }),

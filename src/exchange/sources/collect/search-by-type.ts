@@ -40,10 +40,11 @@ export async function fetchSearch(
   const { config, http } = context;
   const label = `${step.type}/_search`;
   for (const request of searchRequests(context, step)) {
-    const response = await http.send({ ...request, label, signal });
+    const response = await http.send({ ...request, label, keepsBeginning: step.count === 1, signal });
     if (response.status === 200) {
       const json = await http.readJson(response, label);
-      const fetched = fetchedBundle(context, label, json, { searchedType: step.type });
+      const trail = { searchedType: step.type, count: step.count, origin: step };
+      const fetched = fetchedBundle(context, label, json, trail);
       const missing = step.parameter === '_id' ? missingReads(step, fetched.entries) : [];
       return { ...fetched, next: [...fetched.next, ...missing], isAnsweredSearch: true };
     }
@@ -65,12 +66,12 @@ export async function fetchSearch(
 /** The search as POST and as GET, in the order in which they are tried. */
 function searchRequests(
   { config }: SourceContext,
-  { type, parameter, value }: StepOf<'search'>,
+  { type, parameter, value, count = config.pageSize }: StepOf<'search'>,
 ): Array<Pick<SourceRequest, 'method' | 'url' | 'body'>> {
-  const form = new URLSearchParams({ [parameter]: value, _count: String(config.pageSize) });
+  const form = new URLSearchParams({ [parameter]: value, _count: String(count) });
   if (refersToMedication(type)) form.set('_include', `${type}:medication`);
   const getUrl = new URL(type, config.baseUrl);
-  getUrl.search = new URLSearchParams({ [parameter]: value, _count: String(config.pageSize) }).toString();
+  getUrl.search = new URLSearchParams({ [parameter]: value, _count: String(count) }).toString();
   return [
     {
       method: 'POST',

@@ -70,6 +70,21 @@ export function failureOfRest(source: SourceType, label: string, response: Error
   return new SourceFailure('job-failed', message, { httpStatus: status });
 }
 
+/** A response larger than allowed. What was read of it is private, so that no log can contain it. */
+export class AnswerTooLarge extends SourceFailure {
+  readonly #page: { url: URL; beginning: Buffer };
+
+  constructor(message: string, url: URL, beginning: Buffer) {
+    super('bad-answer', message);
+    this.#page = { url, beginning };
+  }
+
+  /** Its address, and what was read: nothing if the response declared its size and `keepsBeginning` was not set. */
+  page(): { url: URL; beginning: Buffer } {
+    return this.#page;
+  }
+}
+
 export function badResponse(source: SourceType, what: string, cause?: unknown): SourceFailure {
   return new SourceFailure('bad-answer', `${source} ${what}`, { cause });
 }

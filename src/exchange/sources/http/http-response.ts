@@ -2,8 +2,8 @@ import type { Dispatcher } from 'undici';
 import { SourceFailure } from '../connector.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
 import { codingsOf, decodedBody, isDecodingError } from './content-encoding.ts';
-import { badResponse } from './failures.ts';
 import { tlsFailure } from './tls.ts';
+import { AnswerTooLarge, badResponse } from './failures.ts';
 
 /** One HTTP response of a source, its body not read yet. */
 export interface SourceResponse {
@@ -24,6 +24,7 @@ export interface SourceResponse {
 interface ExchangeRequest {
   label: string;
   streamed?: boolean;
+  keepsBeginning?: boolean;
   signal: AbortSignal;
 }
 
@@ -65,7 +66,7 @@ export class HttpExchange {
       retryAfterMs,
       header,
       chunks: () => this.chunks(response, header('content-encoding')),
-      bytes: (bytesMax) => this.bytes(response, header('content-encoding'), declaredBytes, bytesMax),
+      bytes: (bytesMax) => this.bytes(response, url, header('content-encoding'), declaredBytes, bytesMax),
       discard: () => this.discard(response),
     };
   }
@@ -126,24 +127,30 @@ export class HttpExchange {
 
   private async bytes(
     response: Dispatcher.ResponseData,
+    url: URL,
     encoding: string | undefined,
     declaredBytes: number,
     bytesMax: number,
   ): Promise<Buffer> {
+    const parts: Buffer[] = [];
     const tooLarge = () => {
       const limit = bytesMax < 1_000_000 ? `${bytesMax} bytes` : `${Math.floor(bytesMax / 1_000_000)} MB`;
-      return badResponse(this.config.source, `answered ${this.request.label} with more than ${limit}`);
+      const message = `${this.config.source} answered ${this.request.label} with more than ${limit}`;
+      return new AnswerTooLarge(message, url, Buffer.concat(parts));
     };
-    if (declaredBytes > bytesMax) {
+    if (declaredBytes > bytesMax && this.request.keepsBeginning !== true) {
       this.destroy(response);
       throw tooLarge();
     }
-    const parts: Buffer[] = [];
     let sizeBytes = 0;
-    for await (const part of this.chunks(response, encoding)) {
-      sizeBytes += part.length;
-      if (sizeBytes > bytesMax) throw tooLarge();
-      parts.push(part);
+    try {
+      for await (const part of this.chunks(response, encoding)) {
+        sizeBytes += part.length;
+        parts.push(part);
+        if (sizeBytes > bytesMax) throw tooLarge();
+      }
+    } catch (error) {
+      throw declaredBytes > bytesMax ? tooLarge() : error;
     }
     return Buffer.concat(parts, sizeBytes);
   }

@@ -28,6 +28,8 @@ export interface SourceRequest {
   withToken?: boolean;
   /** True when the body is read chunk by chunk: the timeout then applies between chunks, not to the whole. */
   streamed?: boolean;
+  /** True when the beginning of a response that is too large will be read (`AnswerTooLarge`). */
+  keepsBeginning?: boolean;
   signal: AbortSignal;
 }
 

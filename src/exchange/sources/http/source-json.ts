@@ -41,7 +41,7 @@ function isWithinLevels(bytes: Buffer): boolean {
 }
 
 /** The index of the quote that closes the string; the last index when it is not closed. */
-function endOfString(bytes: Buffer, start: number): number {
+export function endOfString(bytes: Buffer, start: number): number {
   let end = bytes.indexOf(QUOTE, start + 1);
   while (end !== -1 && isEscaped(bytes, end)) end = bytes.indexOf(QUOTE, end + 1);
   return end === -1 ? bytes.length - 1 : end;
