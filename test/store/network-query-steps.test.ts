@@ -395,6 +395,47 @@ describe('what was collected', () => {
     );
   });
 
+  test('names a resource that was left out because it is too large', async () => {
+    const { patientId } = await begin();
+    const requestId = await environment.addQuery(accountId, patientId, ['lab']);
+    const leftOut = ['DiagnosticReport/scan'];
+    const { askSource } = environment.activities(sourceOf([page([observation('a')], { leftOut })]));
+    await runActivity(askSource, stepOf(accountId, requestId, 'lab'));
+    expect((await outcome(requestId)).told).toContain(
+      'incomplete: 1 resource larger than a page may be left out (DiagnosticReport/scan)',
+    );
+  });
+
+  test('has its large documents streamed into the store; one that breaks off twice is counted', async () => {
+    const { patientId } = await begin();
+    const requestId = await environment.addQuery(accountId, patientId, ['lab']);
+    const large = (failures: number): Partial<SourcePage> => {
+      let readings = 0;
+      async function* chunks() {
+        readings += 1;
+        yield Buffer.from('%PDF');
+        if (readings <= failures) throw new SourceFailure('transport', 'lab dropped the connection');
+        yield Buffer.from('-1.7');
+      }
+      return {
+        largeAttachment: { documentReferenceId: `d${failures}`, contentType: 'application/pdf', chunks },
+      };
+    };
+    const pages = [page([observation('a')]), page([], large(1)), page([], large(2))];
+    const { askSource } = environment.activities(sourceOf(pages));
+    await runActivity(askSource, stepOf(accountId, requestId, 'lab'));
+    const stored = await environment.store.asAccount(accountId, (tx) =>
+      tx.db
+        .selectFrom('document')
+        .select(['source_document_id', 'size_bytes'])
+        .where('query_id', '=', requestId)
+        .where('kind', '=', 'attachment')
+        .execute(),
+    );
+    expect(stored).toMatchObject([{ source_document_id: 'd1', size_bytes: 8 }]);
+    expect((await outcome(requestId)).told).toContain('incomplete: 1 document could not be fetched');
+  });
+
   test('stays as it is when the same comes again, and is replaced by newer content', async () => {
     const { patientId } = await begin();
     await collect(patientId, [page([observation('a'), observation('b')])]);

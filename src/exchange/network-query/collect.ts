@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { SourceStepInput } from '../../contract/network-query-steps.ts';
-import type { BlobKind, BlobStore } from '../../shared/blobs/blob-store.ts';
+import type { BlobRef, BlobStore } from '../../shared/blobs/blob-store.ts';
 import { extensionOf } from '../documents/file-name.ts';
 import type { Store } from '../platform/database/database.ts';
 import {
@@ -15,7 +15,7 @@ import { recordPageResources } from '../records/retirement-store.ts';
 import { revisionOf } from '../records/rules/delivery-facts.ts';
 import type { Json } from '../records/rules/json.ts';
 import { insertSourcePatientIds } from '../records/source-patient-store.ts';
-import type { SourcePage } from '../sources/connector.ts';
+import { SourceFailure, type SourcePage } from '../sources/connector.ts';
 import { type AttemptWork, readAttempt, savePage } from './attempt-store.ts';
 import { announceFirstData, completeAttempt } from './endings.ts';
 import { recordExclusions, recordOmissions } from './omissions.ts';
@@ -64,7 +64,7 @@ export async function collectPages(
       await announceMerged(deps, step, patientId);
       isAnnounced = true;
     }
-    resources += await storePage(deps, step, patientId, page, pageCount);
+    resources += await storePage(deps, step, patientId, page, pageCount, signal);
     pageCount += 1;
     if (!isAnnounced && resources > 0 && page.next !== null) {
       await announceMerged(deps, step, patientId);
@@ -82,9 +82,13 @@ async function storePage(
   patientId: string,
   page: SourcePage,
   pageCount: number,
+  signal: AbortSignal,
 ): Promise<number> {
   const documents = await storeBytes(deps.blobs, step, patientId, page);
-  const collected = identify(page, documents[0]?.fileName ?? '');
+  const large = await storeLargeAttachment(deps.blobs, step, patientId, page, signal);
+  if (large !== undefined) documents.push(large);
+  const isLargeLost = page.largeAttachment !== undefined && large === undefined;
+  const collected = identify(page, documents.find(({ kind }) => kind === 'page')?.fileName ?? '');
   const counts = {
     resources: collected.length,
     strays: page.misattributedCount,
@@ -101,7 +105,8 @@ async function storePage(
       resources: collected.map(({ resourceType, sourceId }) => ({ resourceType, id: sourceId })),
       isPartial: page.reportedErrors > 0 || page.leftOut !== undefined,
     });
-    await recordOmissions(tx, step, page);
+    const skippedAttachments = page.skippedAttachments + (isLargeLost ? 1 : 0);
+    await recordOmissions(tx, step, { ...page, skippedAttachments });
     return true;
   });
   if (!isStored) {
@@ -154,14 +159,43 @@ async function storeBytes(
   patientId: string,
   page: SourcePage,
 ): Promise<NewDocument[]> {
-  const put = async (
-    kind: 'page' | 'attachment',
-    bytes: Buffer,
-    contentType: string,
-    sourceDocumentId?: string,
-  ) => {
-    const blobKind: BlobKind = kind === 'page' ? 'source-answer' : 'document';
-    const blob = await blobs.put(blobKind, bytes, contentType);
+  const describe = describerFor(step, patientId);
+  const documents: NewDocument[] = [];
+  const { raw } = page;
+  // A page is empty when the source does not serve a search, or when all of its resources were misattributed.
+  if (raw.bytes.length > 0)
+    documents.push(describe('page', await blobs.put('source-answer', raw.bytes, raw.contentType)));
+  const attachments = page.attachments.map(async ({ bytes, contentType, documentReferenceId }) =>
+    describe('attachment', await blobs.put('document', bytes, contentType), documentReferenceId),
+  );
+  return [...documents, ...(await Promise.all(attachments))];
+}
+
+/** Streams the page's large attachment into the blob store. Undefined if there is none, or if it broke off twice. */
+async function storeLargeAttachment(
+  blobs: BlobStore,
+  step: SourceStepInput,
+  patientId: string,
+  { largeAttachment }: SourcePage,
+  signal: AbortSignal,
+): Promise<NewDocument | undefined> {
+  if (largeAttachment === undefined) return undefined;
+  const { contentType, documentReferenceId } = largeAttachment;
+  for (const isLast of [false, true]) {
+    try {
+      const blob = await blobs.put('document', largeAttachment.chunks(), contentType);
+      return describerFor(step, patientId)('attachment', blob, documentReferenceId);
+    } catch (error) {
+      if (!(error instanceof SourceFailure) || signal.aborted) throw error;
+      if (isLast || error.kind !== 'transport') break;
+    }
+  }
+  return undefined;
+}
+
+const describerFor =
+  (step: SourceStepInput, patientId: string) =>
+  (kind: 'page' | 'attachment', blob: BlobRef, sourceDocumentId?: string): NewDocument => {
     const id = uuidv7();
     return {
       id,
@@ -170,21 +204,13 @@ async function storeBytes(
       source: step.source,
       kind,
       sourceDocumentId,
-      fileName: `${step.source}-${id}.${extensionOf(contentType)}`,
-      contentType,
+      fileName: `${step.source}-${id}.${extensionOf(blob.contentType)}`,
+      contentType: blob.contentType,
       sizeBytes: blob.sizeBytes,
       sha256: Buffer.from(blob.sha256, 'hex'),
       blobRef: blob.ref,
-    } satisfies NewDocument;
+    };
   };
-  const documents: NewDocument[] = [];
-  // A page is empty when the source does not serve a search, or when all of its resources were misattributed.
-  if (page.raw.bytes.length > 0) documents.push(await put('page', page.raw.bytes, page.raw.contentType));
-  const attachments = page.attachments.map(({ bytes, contentType, documentReferenceId }) =>
-    put('attachment', bytes, contentType, documentReferenceId),
-  );
-  return [...documents, ...(await Promise.all(attachments))];
-}
 
 /**
  * A page's resources, one for each type and id, with `meta.source` naming the document they came from. Of repeated

@@ -66,8 +66,10 @@ export interface SourcePage {
    * to it. Empty when the page only closes the sequence.
    */
   raw: { bytes: Buffer; contentType: string };
-  /** Attachments of this page's DocumentReferences. */
+  /** Attachments of DocumentReferences: those inside this page's, or the next ones of an earlier page's. */
   attachments: Attachment[];
+  /** One more attachment, too large to be held in memory. */
+  largeAttachment?: LargeAttachment;
   /** Number of attachments that could not be fetched: gone, too large, or at an origin that is not configured. */
   skippedAttachments: number;
   /** Number of resources that belong to other patients or are malformed; they are not stored. */
@@ -94,6 +96,14 @@ export interface Attachment {
   documentReferenceId: string;
   contentType: string;
   bytes: Buffer;
+}
+
+export interface LargeAttachment extends Omit<Attachment, 'bytes'> {
+  /**
+   * The content, from the source; ends with a SourceFailure if it breaks off or exceeds the configured size. May be called
+   * again to read it anew.
+   */
+  chunks(): AsyncIterable<Buffer>;
 }
 
 /**

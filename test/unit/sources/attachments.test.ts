@@ -1,7 +1,19 @@
+import type { ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { SourcePage } from '../../../src/exchange/sources/connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
-import { adaAtSource, bundle, collectAtOnce, connect, FakeSource, type Reply } from './fake-source.ts';
+import {
+  ada,
+  adaAtSource,
+  allOf,
+  bundle,
+  collectAtOnce,
+  connect,
+  FakeSource,
+  never,
+  type Reply,
+} from './fake-source.ts';
 
 let source: FakeSource;
 const others: FakeSource[] = [];
@@ -27,9 +39,14 @@ async function pageWith(
     'GET Patient/p1/$everything': { json: bundle(documents) },
     ...routes,
   }).start();
-  const [page] = await collectAtOnce(connect(source, config));
+  const pages = await collectAtOnce(connect(source, config));
+  const [page] = pages;
   if (page === undefined) throw new Error('no page');
-  return page;
+  return {
+    ...page,
+    attachments: pages.flatMap(({ attachments }) => attachments),
+    skippedAttachments: pages.reduce((sum, { skippedAttachments }) => sum + skippedAttachments, 0),
+  };
 }
 
 const pdf = { contentType: 'application/pdf', url: 'Binary/b1' };
@@ -57,8 +74,8 @@ describe('a document', () => {
         String(bytes),
       ]),
     ).toEqual([
-      ['d1', 'text/xml', '<xml/>'],
       ['d2', 'text/plain', '<xml/>'],
+      ['d1', 'text/xml', '<xml/>'],
     ]);
   });
 
@@ -89,7 +106,7 @@ describe('a document', () => {
     ['is a broken connection', pdf, { write: (response) => response.destroy() }],
   ])('that %s is skipped and counted, and the page stands', async (_, attachment, reply) => {
     const documents = [document(attachment), document({ data: 'eA==' }, 'd2')];
-    const page = await pageWith(documents, { 'GET Binary/b1': reply }, { pageBytesMax: 200_000 });
+    const page = await pageWith(documents, { 'GET Binary/b1': reply }, { documentBytesMax: 200_000 });
     expect(page.resources).toHaveLength(2);
     expect(page).toMatchObject({ skippedAttachments: 1, attachments: [{ documentReferenceId: 'd2' }] });
   });
@@ -110,11 +127,89 @@ describe('a document', () => {
     expect(source.askedFor('GET Binary')).toEqual([]);
   });
 
-  test('more than a page may hold is skipped and counted', async () => {
-    const data = Buffer.alloc(10).toString('base64');
-    const documents = Array.from({ length: 130 }, (_, n) => document({ data }, `d${n}`));
-    const page = await pageWith(documents);
-    expect(page.attachments).toHaveLength(100);
-    expect(page.skippedAttachments).toBe(30);
+  test('is fetched, however many a page refers to, and a crash repeats none that is stored', async () => {
+    const documents = Array.from({ length: 130 }, (_, n) => document({ url: `Binary/b${n}` }, `d${n}`));
+    const routes = Object.fromEntries(documents.map((_, n) => [`GET Binary/b${n}`, asPdf]));
+    source = await new FakeSource({
+      'POST Patient/$match': { json: bundle([adaAtSource]) },
+      'GET Patient/p1/$everything': { json: bundle(documents) },
+      ...routes,
+    }).start();
+    const pages = await collectAtOnce(connect(source));
+    const ids = documents.map(({ id }) => id);
+    const namesOf = (some: SourcePage[]) =>
+      some.flatMap(({ attachments }) => attachments.map(({ documentReferenceId }) => documentReferenceId));
+    expect(namesOf(pages)).toEqual(ids);
+    source.asked.length = 0;
+    const cursor = JSON.parse(JSON.stringify(pages[1]?.next)) as Record<string, unknown>;
+    expect(namesOf(await allOf(connect(source).resume(cursor, never)))).toEqual(ids.slice(50));
+    expect(source.askedFor('GET Binary')).toHaveLength(80);
+  });
+});
+
+const sizeOf = async (chunks: AsyncIterable<Buffer>) => (await buffer(chunks)).length;
+
+describe('a large document', () => {
+  const parts = Array.from({ length: 200 }, (_, n) => Buffer.alloc(64_000, n % 250));
+  const streamed = (onWritten: (response: ServerResponse) => void = (response) => response.end()): Reply => ({
+    write: (response) => {
+      response.writeHead(200, { 'content-type': 'application/pdf' });
+      for (const part of parts) response.write(part);
+      onWritten(response);
+    },
+  });
+  const largeOf = async (routes: FakeSource['routes'], config: Partial<SourceConfig> = {}) => {
+    source = await new FakeSource({
+      'POST Patient/$match': { json: bundle([adaAtSource]) },
+      'GET Patient/p1/$everything': { json: bundle([document(pdf), document({ url: 'Binary/b2' }, 'd2')]) },
+      'GET Binary/b2': asPdf,
+      ...routes,
+    }).start();
+    const begun = await connect(source, config).begin(ada, {}, never);
+    if (begun.kind !== 'ready') throw new Error(begun.kind);
+    return begun.pages;
+  };
+
+  test('is streamed, not held, on a page of its own; the next document follows', async () => {
+    let sizeBytes = 0;
+    const others: string[] = [];
+    for await (const page of await largeOf({ 'GET Binary/b1': streamed() })) {
+      for await (const chunk of page.largeAttachment?.chunks() ?? []) sizeBytes += chunk.length;
+      others.push(...page.attachments.map(({ documentReferenceId }) => documentReferenceId));
+    }
+    expect(sizeBytes).toBe(200 * 64_000);
+    expect(others).toEqual(['d2']);
+  });
+
+  test('that breaks off is read anew by a second reading', async () => {
+    let asked = 0;
+    let breakOff = () => {};
+    const pages = await largeOf({
+      'GET Binary/b1': () => {
+        asked += 1;
+        if (asked > 1) return streamed();
+        return streamed((response) => {
+          breakOff = () => response.destroy();
+        });
+      },
+    });
+    for await (const { largeAttachment } of pages) {
+      if (largeAttachment === undefined) continue;
+      breakOff();
+      await expect(sizeOf(largeAttachment.chunks())).rejects.toMatchObject({ kind: 'transport' });
+      expect(Buffer.compare(await buffer(largeAttachment.chunks()), Buffer.concat(parts))).toBe(0);
+    }
+    expect(asked).toBe(2);
+  });
+
+  test('beyond the configured size ends with a failure, also without a declared size', async () => {
+    const config = { documentBytesMax: 6_000_000 };
+    for await (const { largeAttachment } of await largeOf({ 'GET Binary/b1': streamed() }, config)) {
+      if (largeAttachment === undefined) continue;
+      await expect(sizeOf(largeAttachment.chunks())).rejects.toMatchObject({
+        kind: 'bad-answer',
+        message: 'hie answered a document with more than 6000000 bytes',
+      });
+    }
   });
 });

@@ -1,4 +1,4 @@
-import type { Unreachable } from '../connector.ts';
+import type { SourcePage, Unreachable } from '../connector.ts';
 import type { Step } from './plan.ts';
 import type { ResponseEntry } from './response-entry.ts';
 
@@ -16,6 +16,8 @@ export interface FetchedPart {
   isSearch?: boolean;
   /** Whether the source answered the search; undefined when this is not a search. */
   isAnsweredSearch?: boolean;
+  /** Attachments that a step of its own fetched. */
+  documents?: Pick<SourcePage, 'attachments' | 'largeAttachment' | 'skippedAttachments'>;
   /** Resources larger than a page may be. */
   leftOut?: string[];
   /** Referenced resources that could not be fetched. */

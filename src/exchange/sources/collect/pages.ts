@@ -2,8 +2,9 @@ import { SourceFailure, type SourcePage } from '../connector.ts';
 import { badResponse } from '../http/failures.ts';
 import type { JsonResponse } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
-import { collectAttachments } from './attachments.ts';
+import { attachmentsOf } from './attachments.ts';
 import { fetchedBundle, fetchLink } from './bundle-page.ts';
+import { fetchDocuments } from './documents.ts';
 import { askEverything } from './everything.ts';
 import type { FetchedPart } from './fetched-part.ts';
 import { fetchedJob } from './job-result.ts';
@@ -35,13 +36,16 @@ export async function* walkPages(
     if (step === undefined) break;
     for await (const fetched of fetchStep(context, step, received, signal)) {
       const content = contentOf(context.config, plan.patientIds, fetched.entries);
-      const left = remainingSteps(context, current, [...fetched.next, ...rest], fetched, content);
+      const found = attachmentsOf(context.config, content.resources);
+      const next = [...found.steps, ...fetched.next, ...rest];
+      const left = remainingSteps(context, current, next, fetched, content);
       const unreachable = fetched.unreachable ?? left.unreachable;
       current = {
         ...current,
         steps: left.steps,
         supporting: left.supporting,
-        pageCount: current.pageCount + 1,
+        // The attachments are bounded by the pages that named them.
+        pageCount: current.pageCount + (step.kind === 'documents' ? 0 : 1),
         answeredSearchCount: current.answeredSearchCount + (fetched.isAnsweredSearch === true ? 1 : 0),
       };
       const isLast = current.steps.length === 0;
@@ -50,10 +54,11 @@ export async function* walkPages(
       if (isLast && fetched.isAnsweredSearch === false && current.answeredSearchCount === 0) {
         throw new SourceFailure('refused', `${source} supports neither $everything nor any search by type`);
       }
+      const isPage = fetched.entries.length > 0 || fetched.documents !== undefined;
       const isIncomplete =
         (fetched.reportedErrors ?? 0) > 0 || unreachable !== undefined || fetched.leftOut !== undefined;
-      if (fetched.entries.length > 0 || isIncomplete || isLast)
-        yield await pageOf(context, current, { ...fetched, unreachable }, content, signal);
+      if (isPage || isIncomplete || isLast)
+        yield pageOf(context, current, { documents: found, ...fetched, unreachable }, content);
     }
   }
 }
@@ -77,25 +82,22 @@ function remainingSteps(
   return { steps: due.steps, supporting: { wanted: [], known }, unreachable: beyondMax(due.beyond) };
 }
 
-async function pageOf(
-  context: SourceContext,
-  plan: Plan,
-  fetched: FetchedPart,
-  content: PageContent,
-  signal: AbortSignal,
-): Promise<SourcePage> {
+function pageOf(context: SourceContext, plan: Plan, fetched: FetchedPart, content: PageContent): SourcePage {
   const { resources, misattributed, retracted, isAboutAnother } = content;
   // A search page may contain only other patients: some servers ignore the patient parameter and return everybody.
   if (isAboutAnother && fetched.isSearch !== true) {
     throw badResponse(context.config.source, "answered with another patient's record");
   }
+  const { documents } = fetched;
   const { contentType, bytes } = fetched.raw;
   const rawBytes = misattributed.length === 0 ? bytes : fetched.rawWithout(new Set(misattributed));
   return {
     resources,
     patientIds: plan.patientIds,
     raw: { contentType, bytes: rawBytes },
-    ...(await collectAttachments(context, resources, signal)),
+    attachments: documents?.attachments ?? [],
+    skippedAttachments: documents?.skippedAttachments ?? 0,
+    ...(documents?.largeAttachment === undefined ? {} : { largeAttachment: documents.largeAttachment }),
     misattributedCount: misattributed.length,
     retracted,
     reportedErrors: fetched.reportedErrors ?? 0,
@@ -122,6 +124,8 @@ async function* fetchStep(
       return yield await fetchSupporting(context, step, signal);
     case 'read':
       return yield await fetchRead(context, step, signal);
+    case 'documents':
+      return yield await fetchDocuments(context, step, signal);
     case 'link':
       return yield await withSmallerPages(context, step, () => fetchLink(context, step, signal));
     case 'job':

@@ -11,6 +11,9 @@ const urlSchema = z.url({ protocol: /^https?$/ });
 /** `_count`, while it is smaller than configured because a page exceeded the size limit. */
 const countSchema = z.number().int().positive().optional();
 
+const documentSchema = z.object({ documentReferenceId: idSchema, contentType: z.string(), url: urlSchema });
+export type DocumentToFetch = z.infer<typeof documentSchema>;
+
 const everythingSchema = z.object({
   kind: z.literal('everything'),
   patientId: idSchema,
@@ -47,6 +50,8 @@ const stepSchema = z.discriminatedUnion('kind', [
     /** The request whose pages these are. */
     origin: z.discriminatedUnion('kind', [everythingSchema, searchSchema]).optional(),
   }),
+  /** Attachments still to fetch. */
+  z.object({ kind: z.literal('documents'), documents: z.array(documentSchema).min(1) }),
   /** The status URL of a finished job; it returns a Bundle or a manifest. */
   z.object({ kind: z.literal('job'), url: urlSchema }),
   /** An NDJSON file, read from `offsetBytes` (counted after decompression; always the start of a line). */
