@@ -2,8 +2,8 @@ import type { Dispatcher } from 'undici';
 import { SourceFailure } from '../connector.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
 import { codingsOf, decodedBody, isDecodingError } from './content-encoding.ts';
-import { tlsFailure } from './tls.ts';
 import { AnswerTooLarge, badResponse } from './failures.ts';
+import { tlsFailure } from './tls.ts';
 
 /** One HTTP response of a source, its body not read yet. */
 export interface SourceResponse {
