@@ -437,6 +437,17 @@ export function givenVariables<const N extends VariableName>(
   return Object.fromEntries(given.map((name) => [name, rawValue(name, env)])) as Partial<Record<N, string>>;
 }
 
+/**
+ * Removes all variables of this module from the environment of this process, once it has read them, so that neither
+ * diagnostic reports, threads nor child processes contain secrets.
+ */
+export function forgetVariables(env: Record<string, string | undefined> = process.env): void {
+  for (const name of Object.keys(VARIABLES)) {
+    delete env[name];
+    delete env[`${name}_FILE`];
+  }
+}
+
 function rawValue(name: string, env: Readonly<Record<string, string | undefined>>): string | undefined {
   const file = env[`${name}_FILE`];
   const value = file === undefined || file === '' ? env[name] : readFileSync(file, 'utf8').trim();

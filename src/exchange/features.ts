@@ -5,6 +5,7 @@ import { consolidatedQueryFeature } from './consolidated-query/feature.ts';
 import { documentsFeature } from './documents/feature.ts';
 import { embedFeature } from './embed/feature.ts';
 import { facilitiesFeature } from './facilities/feature.ts';
+import { fhirApiFeature } from './fhir-api/feature.ts';
 import { identityFeature } from './identity/feature.ts';
 import { messagesFeature } from './messages/feature.ts';
 import { monitoringFeature } from './monitoring/feature.ts';
@@ -34,6 +35,7 @@ const FEATURES = {
   notifications: notificationsFeature,
   records: recordsFeature,
   consolidatedQuery: consolidatedQueryFeature,
+  fhirApi: fhirApiFeature,
   documents: documentsFeature,
   querySweep: querySweepFeature,
   webhooks: webhooksFeature,
@@ -57,6 +59,7 @@ export function openFeatures(platform: Platform) {
     notifications: notificationsFeature.open(platform),
     records: recordsFeature.open(platform),
     consolidatedQuery: consolidatedQueryFeature.open(platform),
+    fhirApi: fhirApiFeature.open(),
     documents: documentsFeature.open(platform),
     querySweep: querySweepFeature.open(platform),
     webhooks: webhooksFeature.open(platform),

@@ -1,4 +1,4 @@
-import { ConfigError, readConfig } from '../config.ts';
+import { ConfigError, forgetVariables, readConfig } from '../config.ts';
 import { createLogger, type Logger } from './logger.ts';
 
 export interface RunningProcess {
@@ -13,7 +13,8 @@ const STOP_TIMEOUT_MS = 28_000;
 
 /**
  * Runs an entry point: starts it, stops it on SIGTERM and SIGINT, and exits with code 0 after a drain and 1 after a failure.
- * A second signal exits at once. Configuration errors are printed as plain lines; everything else is logged.
+ * A second signal exits at once. Configuration errors are printed as plain lines; everything else is logged. After the start
+ * the environment no longer contains our variables: `start` must read all that it needs.
  */
 export async function runProcess(
   name: string,
@@ -33,9 +34,12 @@ export async function runProcess(
   process.on('uncaughtException', (error) => fail(logger, error, 'uncaught exception'));
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
+  // Reports written during the start, where Node.js has this setting (22.13 and newer).
+  Object.assign(process.report, { excludeEnv: true });
   try {
     logger = createLogger(name, readConfig(['LOG_LEVEL']).LOG_LEVEL);
     running = await start(logger);
+    forgetVariables();
   } catch (error) {
     return fail(logger, error, 'could not start');
   }

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
+import { systemEnvironment } from '../config.ts';
 
 /** A thread does not inherit its process's TypeScript loader, so it registers tsx itself. */
 const TSX = pathToFileURL(
@@ -21,6 +22,8 @@ export const startSourceThread = (file: URL, options: { heapMb: number; workerDa
       eval: true,
       workerData: options.workerData,
       execArgv: [],
+      // A thread reads foreign documents: it gets none of the secrets that its process was started with.
+      env: systemEnvironment(),
       resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
     },
   );

@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import { z } from 'zod';
 import type { Correction } from './data/corrections.ts';
-import type { FaultRuleInput } from './faults/rules.ts';
+import { type CountedRule, countedRule, type FaultRuleInput } from './faults/rules.ts';
 import { type NotifyInput, type SentMessage, sentMessage } from './notifications/request.ts';
 import type { Carried } from './partners/messages.ts';
 import type { PartnerSettingsChange } from './partners/settings.ts';
@@ -10,6 +10,8 @@ import type { SettingsChange } from './settings.ts';
 
 /** Controls a running simulator over HTTP. Every call throws an Error with the simulator's message when it is rejected. */
 export interface SimulatorAdmin {
+  /** Returns the active rules, in the order in which they are tried. */
+  rules(): Promise<CountedRule[]>;
   /** Replaces all rules. */
   setRules(rules: readonly FaultRuleInput[]): Promise<void>;
   clearRules(): Promise<void>;
@@ -61,6 +63,7 @@ export function createSimulatorAdmin(simulatorUrl: string, token?: string): Simu
     return text;
   };
   return {
+    rules: async () => z.array(countedRule).parse(JSON.parse(await call('GET', 'rules'))),
     setRules: async (rules) => void (await call('PUT', 'rules', rules)),
     clearRules: async () => void (await call('DELETE', 'rules')),
     changeSettings: async (change) => void (await call('PUT', 'settings', change)),

@@ -62,6 +62,29 @@ export const examples = {
     'npm run starter -- documents 0198f1c2-… --from 2024-01-01 --content discharge --json',
   ],
   embed: ['npm run starter -- embed 0198f1c2-…', 'npm run starter -- embed 0198f1c2-… --seconds 600 --json'],
+  'patients list': [
+    'npm run starter -- patients list',
+    'npm run starter -- patients list --count 500 --json',
+  ],
+  'patients find': [
+    'npm run starter -- patients find kiehn 02108',
+    'npm run starter -- patients find chart-20481',
+  ],
+  'patients show': ['npm run starter -- patients show 0198f1c2-…'],
+  'cohorts list': ['npm run starter -- cohorts list'],
+  'cohorts create': [
+    'npm run starter -- cohorts create "Diabetes, high risk" --adt',
+    'npm run starter -- cohorts create Panel --hie monthly --json',
+  ],
+  'cohorts show': ['npm run starter -- cohorts show 0198f1c2-…'],
+  'cohorts add': ['npm run starter -- cohorts add 0198f1c2-… 0198f1c3-… 0198f1c4-…'],
+  'cohorts remove': ['npm run starter -- cohorts remove 0198f1c2-… 0198f1c3-…'],
+  'simulate set': [
+    'npm run starter -- simulate set hie lost-callback',
+    'npm run starter -- simulate set lab down --sample keith-kiehn --times 3',
+  ],
+  'simulate list': ['npm run starter -- simulate list'],
+  'simulate clear': ['npm run starter -- simulate clear'],
   'notifications list': [
     'npm run starter -- notifications list',
     'npm run starter -- notifications list --patient 0198f1c2-… --json',

@@ -2,6 +2,7 @@ import { Argument, Command, CommanderError, Option } from 'commander';
 import { DOCUMENT_FORMATS } from '../contract/documents.ts';
 import { SOURCE_TYPES } from '../contract/primitives.ts';
 import { addBulkCommands } from './bulk-commands.ts';
+import { addCohortCommands } from './cohort-commands.ts';
 import type { Run } from './command-group.ts';
 import { cancel } from './commands/cancel.ts';
 import { withTarget } from './commands/command.ts';
@@ -21,7 +22,9 @@ import { addMessageCommands } from './message-commands.ts';
 import { addMonitorCommands } from './monitor-commands.ts';
 import { addNotificationCommands } from './notification-commands.ts';
 import { seconds, wholeNumber } from './option-values.ts';
+import { addPatientCommands } from './patient-commands.ts';
 import { addRecordCommands } from './record-commands.ts';
+import { addSimulateCommands } from './simulate-commands.ts';
 import { PERSON_OUTCOMES } from './target/simulated-person.ts';
 import type { Env } from './target/target.ts';
 import { openTerminal, type Streams, writeError, writeResult } from './terminal.ts';
@@ -174,6 +177,12 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
     )
     .action((patientId, options) => run(options, (context) => embed(patientId, options, context)));
 
+  const patients = program.command('patients').description('Patients of the account');
+  addPatientCommands({ run, subcommand: (name, description) => subcommand(patients, name, description) });
+
+  const cohorts = program.command('cohorts').description('Groups of patients');
+  addCohortCommands({ run, subcommand: (name, description) => subcommand(cohorts, name, description) });
+
   addBulkCommands({
     run,
     subcommand: (name, description) => subcommand(program, name, description),
@@ -221,6 +230,11 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
 
   const monitor = program.command('monitor').description('Scheduled monitoring of cohorts');
   addMonitorCommands({ run, subcommand: (name, description) => subcommand(monitor, name, description) });
+
+  const simulate = program
+    .command('simulate')
+    .description("Trouble at the sources of the stack's simulator: slow, down, lost callbacks");
+  addSimulateCommands({ run, subcommand: (name, description) => subcommand(simulate, name, description) });
 
   return program;
 }

@@ -55,6 +55,51 @@ const standstill = () =>
     })),
   );
 
+describe('patients, cohorts and trouble', () => {
+  const text = (...argv: string[]) => starter([...argv, '--data-dir', stack.dataDir]);
+
+  test('every id that a command wants was printed by another one', async () => {
+    const [onboarded] = onboardings(await run('onboard', '--sample', KEY, '--no-wait'));
+    expect(onboarded).toBeDefined();
+    const names = [sample?.createBody.lastName].flat().join(' ');
+    await expect
+      .poll(async () => (await run('patients', 'find', names)).json().patients, { timeout: 20_000 })
+      .toHaveLength(1);
+    const [patient] = (await run('patients', 'find', names)).json().patients as { id: string }[];
+    const created = await run('cohorts', 'create', 'Typed', '--adt', '--hie', 'weekly');
+    const { id: cohortId } = created.json().cohort as { id: string };
+    const added = await text('cohorts', 'add', cohortId, patient?.id ?? '');
+    expect(added.stdout).toContain('1 patient added to the cohort');
+    const shown = await text('cohorts', 'show', cohortId);
+    expect(shown.stdout).toMatch(/Typed +1 +treatment +hie weekly, adt/);
+    expect(shown.stdout).toContain(patient?.id);
+    const person = await text('patients', 'show', patient?.id ?? '');
+    expect(person.stdout).toContain(`Typed (${cohortId})`);
+    expect(person.stdout).toMatch(/query +started +status +sources|No queries yet/);
+    expect((await text('cohorts', 'list')).stdout).toContain(cohortId);
+    const removed = await text('cohorts', 'remove', cohortId, patient?.id ?? '');
+    expect(removed.stdout).toContain('1 patient removed from the cohort');
+    expect((await text('patients', 'list', '--count', '1')).stdout).toMatch(/^patient +name +born/);
+    expect((await text('patients', 'show', '0198a000-0000-7000-8000-000000000000')).exitCode).toBe(5);
+  });
+
+  test('a source can be made to fail, is then retried, and behaves again', async () => {
+    const set = await text('simulate', 'set', 'lab', 'refuses-patient', '--sample', KEY, '--times', '1');
+    expect(set.stdout).toMatch(new RegExp(`lab +${KEY} +refuses-patient +0 +1`));
+    const failed = await run('onboard', '--sample', KEY, '--sources', 'lab');
+    const [{ requestIds = [] } = {}] = onboardings(failed) as Partial<OnboardingDocument>[];
+    expect(failed.exitCode).toBe(4);
+    expect((await text('simulate', 'list')).stdout).toMatch(/refuses-patient +1 +1/);
+    expect((await run('retry', requestIds[0] ?? '', 'lab')).exitCode).toBe(0);
+    expect((await text('simulate', 'clear')).stdout).toBe('All sources behave.\n');
+    const unknown = await text('simulate', 'set', 'lab', 'explode');
+    expect([unknown.exitCode, unknown.stderr]).toEqual([
+      2,
+      expect.stringContaining('Expected one of slow, down'),
+    ]);
+  });
+});
+
 describe('the starter on a running stack', () => {
   test('onboards every sample at once, and each link leads to a workflow that Temporal knows', async () => {
     const result = await run('onboard', '--sample', 'all');

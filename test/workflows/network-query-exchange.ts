@@ -41,7 +41,7 @@ export const CALLBACK_SECRET = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
 type Behaviour = Partial<SourceConnector>;
 
 /** The exchange's half on real parts (PostgreSQL, Temporal with our workers, a receiver); only the sources are scripted. */
-export async function createTestExchange() {
+export async function createTestExchange(options: { workflowBundle?: { code: string } } = {}) {
   const [environment, namespace, receiver] = await Promise.all([
     createQueryEnvironment(),
     createTestNamespace(),
@@ -88,19 +88,27 @@ export async function createTestExchange() {
   function behaviourOf(source: SourceType): Behaviour {
     return behaviours.get(source) ?? sourceOf([page([observation(`${source}-1`)])]);
   }
-  const workers = await createWorkers({
-    connection: native,
-    namespace,
-    dataConverter,
-    workflowBundle: await workflowBundle(),
-    sourceRatePerSecond: { hie: 1_000, pharmacy: 1_000, lab: 1_000 },
-    activities: {
-      [TASK_QUEUES.exchange]: exchangeActivities,
-      [TASK_QUEUES.webhooks]: createWebhookActivities({ store, delivery }),
-      ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), sourceActivities])),
-    },
-  });
-  const running = workers.map((worker) => worker.run());
+  /** Workers with this workflow code; what it returns stops them. */
+  async function startWorkers(workflowBundle: { code: string }): Promise<() => Promise<void>> {
+    const workers = await createWorkers({
+      connection: native,
+      namespace,
+      dataConverter,
+      workflowBundle,
+      sourceRatePerSecond: { hie: 1_000, pharmacy: 1_000, lab: 1_000 },
+      activities: {
+        [TASK_QUEUES.exchange]: exchangeActivities,
+        [TASK_QUEUES.webhooks]: createWebhookActivities({ store, delivery }),
+        ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), sourceActivities])),
+      },
+    });
+    const running = workers.map((worker) => worker.run());
+    return async () => {
+      for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+      await Promise.all(running);
+    };
+  }
+  const stopWorkers = await startWorkers(options.workflowBundle ?? (await workflowBundle()));
   const { accountId } = await environment.addAccount(
     { limits: { networkQueriesPerMinute: 1_000 } },
     receiver.url,
@@ -111,6 +119,8 @@ export async function createTestExchange() {
     accountId,
     receiver,
     temporal,
+    startWorkers,
+    stopWorkers,
     service,
     callbacks,
     /** What a source does from now on; undefined: it answers at once with one resource. */
@@ -131,8 +141,7 @@ export async function createTestExchange() {
     reconcile: () => takeUp(recovery),
     eventsOf: (requestId: string) => receiver.received.filter(({ raw }) => raw.includes(requestId)),
     async close() {
-      for (const worker of workers) worker.shutdown();
-      await Promise.all(running);
+      await stopWorkers();
       await service.drain();
       await webhookDispatcher.drain();
       await Promise.all([receiver.close(), environment.close()]);

@@ -28,6 +28,7 @@ export function createBulkControl(deps: {
   const command = (requestId: string, name: string) =>
     commandWorkflow(deps.temporal, bulkPatientCreateWorkflowId(requestId), name, {
       timeoutMs: deps.commandTimeoutMs,
+      endIfStuck: name === MESSAGES.cancel,
     });
 
   /** Sends a command to the workflow, starting it if none runs. Returns false when the workflow has ended. */

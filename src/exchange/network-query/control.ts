@@ -52,6 +52,7 @@ export function createQueryControl(deps: {
     commandWorkflow(deps.temporal, networkQueryWorkflowId(of.requestId, of.run), name, {
       argument,
       timeoutMs: deps.commandTimeoutMs,
+      endIfStuck: name === MESSAGES.cancelQuery,
     });
 
   /**

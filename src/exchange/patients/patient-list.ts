@@ -29,7 +29,7 @@ const SEARCHED_ROUGHLY = sql`concat_ws(' ', first_names::text, last_names::text,
 const isUnescaped = (word: string): boolean => !/["\\]/.test(word);
 
 /** A case-insensitive regular expression for a word; PostgreSQL's own case folding may cover only ASCII. */
-const expressionOf = (word: string): string =>
+export const expressionOf = (word: string): string =>
   [...word.normalize('NFC')]
     .map((letter) => [...new Set([letter, letter.toLowerCase(), letter.toUpperCase()])])
     .map((cases) => `(?:${cases.map((text) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|')})`)

@@ -32,6 +32,7 @@ export function createSweepControl(deps: {
   const command = (requestId: string, name: string) =>
     commandWorkflow(deps.temporal, querySweepWorkflowId(requestId), name, {
       timeoutMs: deps.commandTimeoutMs,
+      endIfStuck: name === MESSAGES.cancel,
     });
 
   /** Sends a command to the workflow, which commits the new state before it responds. Starts the workflow if none runs. */

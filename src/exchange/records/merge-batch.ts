@@ -11,13 +11,15 @@ import {
   upsertOrigins,
   writeKeys,
 } from './merge-store.ts';
+import { writeResourceChanges } from './resource-change-store.ts';
 import { meaningOf } from './rules/codes.ts';
 import { type Delivery, type DeliveryFacts, deliveryFacts } from './rules/delivery-facts.ts';
 import { groupByKeys } from './rules/grouping.ts';
+import { resourceChanges } from './rules/resource-changes.ts';
 import { readSourcePatientIds } from './source-patient-store.ts';
 
 /** Increase when a change in `rules/` changes which deliveries are grouped: every record is then merged again. */
-export const MERGE_RULES = 3;
+export const MERGE_RULES = 4;
 
 /**
  * Merges these deliveries into a patient's record. The caller holds the record's lock in the same transaction.
@@ -65,6 +67,7 @@ export async function mergeBatch(
   });
   await upsertOrigins(tx, patientId, written);
   await writeKeys(tx, patientId, changedKeys([...before, ...others], after));
+  await writeResourceChanges(tx, patientId, resourceChanges([...before, ...others], after));
 }
 
 /** The merge facts of deliveries, including the code of the Medication that a delivery refers to. */

@@ -139,7 +139,8 @@ export interface KnownOrigin extends Omit<DeliveryFacts, 'days' | 'source'>, Del
 const ORIGIN_COLUMNS = sql`o.source, o.resource_type as "resourceType", o.source_id as "sourceId",
   encode(o.sha256, 'hex') as sha256, o.resource_id as "resourceId", o.family_id as "familyId", o.rules, o.aside as exclusion, o.keys, o.told as assertions,
   o.rank, o.leads,
-  o.medication_id as "medicationId", o.sort_date as "sortDate", o.date_from as "dateFrom", o.date_to as "dateTo"`;
+  o.medication_id as "medicationId", o.sort_date as "sortDate", o.date_from as "dateFrom", o.date_to as "dateTo",
+  o.search`;
 
 export async function upsertOrigins(
   tx: AccountTx,
@@ -149,19 +150,18 @@ export async function upsertOrigins(
   if (origins.length === 0) return;
   await sql`
     insert into record_origin (account_id, patient_id, source, resource_type, source_id, sha256, rules, resource_id,
-      family_id, aside, keys, told, rank, leads, medication_id, sort_date, date_from, date_to)
+      family_id, aside, keys, told, rank, leads, medication_id, sort_date, date_from, date_to, search)
     select ${tx.accountId}, ${patientId}, n.source, n."resourceType", n."sourceId", decode(n.sha256, 'hex'), n.rules,
-      n."resourceId", n."familyId", n.exclusion, n.keys, n.assertions, n.rank, n.leads, n."medicationId", n."sortDate", n."dateFrom", n."dateTo"
+      n."resourceId", n."familyId", n.exclusion, n.keys, n.assertions, n.rank, n.leads, n."medicationId", n."sortDate", n."dateFrom", n."dateTo", n.search
     from json_to_recordset(${JSON.stringify(origins)}::json) as n(source text, "resourceType" text, "sourceId" text,
       sha256 text, rules integer, "resourceId" uuid, "familyId" uuid, exclusion text, keys text[], assertions jsonb, rank text, leads boolean, "medicationId" text,
-      "sortDate" text, "dateFrom" date, "dateTo" date)
+      "sortDate" text, "dateFrom" date, "dateTo" date, search text[])
     on conflict (patient_id, source, resource_type, source_id) do update set
       sha256 = excluded.sha256, rules = excluded.rules, resource_id = excluded.resource_id,
       family_id = excluded.family_id, aside = excluded.aside, keys = excluded.keys, told = excluded.told,
       rank = excluded.rank, leads = excluded.leads, medication_id = excluded.medication_id,
-      sort_date = excluded.sort_date, date_from = excluded.date_from, date_to = excluded.date_to`.execute(
-    tx.db,
-  );
+      sort_date = excluded.sort_date, date_from = excluded.date_from, date_to = excluded.date_to,
+      search = excluded.search`.execute(tx.db);
 }
 
 export async function deleteOrigins(

@@ -80,25 +80,38 @@ export async function readConsolidated(
 ): Promise<ConsolidatedPage> {
   const leading = await readLeading(tx, patientId, filter, after, count);
   const withPatient = after === undefined && hasPatient(filter);
-  const ids = leading.map(({ id }) => id);
-  const members = await readMembers(tx, patientId, withPatient ? [patientId, ...ids] : ids);
+  const patient = withPatient ? [{ resourceType: 'Patient', id: patientId }] : [];
+  const resources = await readResources(tx, patientId, [...patient, ...leading]);
+  const last = leading.at(-1);
+  return { resources, ...(leading.length === count && last !== undefined ? { next: last } : {}) };
+}
+
+/**
+ * Reads these consolidated resources, in this order, without those that do not exist. The Patient always exists.
+ *
+ * @throws NotFoundError when the patient does not exist
+ */
+export async function readResources(
+  tx: AccountTx,
+  patientId: string,
+  wanted: readonly { resourceType: string; id: string }[],
+): Promise<ConsolidatedResource[]> {
+  const members = await readMembers(
+    tx,
+    patientId,
+    wanted.map(({ id }) => id),
+  );
   const byResource = groupByResource(members);
   const resolve = await resolver(tx, patientId, members);
-  const resources = leading.flatMap(({ id, resourceType }) => {
-    // Empty when a concurrent merge has just changed the resource's id; a later page contains it.
+  const resources: ConsolidatedResource[] = [];
+  for (const { id, resourceType } of wanted) {
     const own = byResource.get(id) ?? [];
-    return own.length === 0
-      ? []
-      : [consolidated(id, resourceType, own, foldGroup(id, own, patientId, resolve))];
-  });
-  const patient = withPatient
-    ? [await consolidatedPatient(tx, patientId, byResource.get(patientId) ?? [], resolve)]
-    : [];
-  const last = leading.at(-1);
-  return {
-    resources: [...patient, ...resources],
-    ...(leading.length === count && last !== undefined ? { next: last } : {}),
-  };
+    if (id === patientId) resources.push(await consolidatedPatient(tx, patientId, own, resolve));
+    // Empty when a concurrent merge has just changed the resource's id; a later page contains it.
+    else if (own.length > 0)
+      resources.push(consolidated(id, resourceType, own, foldGroup(id, own, patientId, resolve)));
+  }
+  return resources;
 }
 
 /** The number of resources per type that match the filter. */

@@ -8,6 +8,7 @@ export interface RecordTables {
   patient_resource: PatientResourceTable;
   patient_at_source: PatientAtSourceTable;
   record_origin: RecordOriginTable;
+  record_resource: RecordResourceTable;
   record_key: RecordKeyTable;
   record_split: RecordSplitTable;
   document_conversion: DocumentConversionTable;
@@ -43,6 +44,18 @@ interface RecordOriginTable {
   date_from: string | null;
   /** YYYY-MM-DD or `infinity` */
   date_to: string | null;
+  search: Generated<string[]>;
+}
+
+/** A consolidated resource, also after it has gone. */
+interface RecordResourceTable {
+  account_id: string;
+  patient_id: string;
+  resource_type: string;
+  resource_id: string;
+  provenance_id: string;
+  changed_at: Date;
+  gone_at: Date | null;
 }
 
 /** A delivery that stays a resource of its own. */

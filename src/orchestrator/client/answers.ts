@@ -41,6 +41,7 @@ const patientAnswerSchema = z.object({
   address: z.union([z.array(address), address]),
   contact: z.union([z.array(z.looseObject({})), z.looseObject({})]).nullish(),
   facilityIds: z.array(z.string()),
+  createdAt: z.string().nullish(),
   status: z.looseObject({}).nullish(),
   networkQuery: queryAnswerSchema.nullish(),
 });
@@ -51,6 +52,12 @@ const patientPageSchema = z.object({
     z.object({
       id,
       eTag: z.string().nullish(),
+      externalId: z.string().nullish(),
+      firstName: names.nullish(),
+      lastName: names.nullish(),
+      dob: z.string().nullish(),
+      genderAtBirth: z.string().nullish(),
+      createdAt: z.string().nullish(),
       status: z.object({ hieOptOut: z.boolean().nullish() }).nullish(),
     }),
   ),
@@ -62,8 +69,10 @@ const cohortAnswerSchema = z.object({
   eTag: z.string().optional(),
   name: z.string(),
   size: z.number().optional(),
+  purposeOfUse: z.string().max(50).optional(),
   settings: z.looseObject({}).nullish(),
 });
+export type CohortAnswer = z.output<typeof cohortAnswerSchema>;
 
 const facilityAnswerSchema = z.object({
   id,
@@ -96,7 +105,7 @@ const bulkStatusSchema = z.object({
 });
 export type BulkStatusAnswer = z.output<typeof bulkStatusSchema>;
 
-/** The members of listed queries that monitoring reads. */
+/** The members of listed queries that monitoring and the starter read. */
 const queryListSchema = z.object({
   queries: z.array(
     z.object({
@@ -104,6 +113,7 @@ const queryListSchema = z.object({
       patientId: id.nullish(),
       status: z.string().max(50),
       startedAt: z.string().max(50),
+      sources: z.array(z.object({ type: z.string().max(50), status: z.string().max(50) })).nullish(),
       metadata: z.record(z.string(), z.unknown()).nullish(),
     }),
   ),
@@ -181,10 +191,14 @@ const tolerantAnswers = {
   updateCohort: cohortAnswerSchema,
   listCohortPatients: patientPageSchema,
   addPatientsToCohort: z.object({
+    message: z.string().max(1_000).nullish(),
     cohort: cohortAnswerSchema,
     skipped: z.object({ total: z.number(), patientIds: z.array(id) }).nullish(),
   }),
-  removePatientsFromCohort: z.object({ cohort: cohortAnswerSchema }),
+  removePatientsFromCohort: z.object({
+    message: z.string().max(1_000).nullish(),
+    cohort: cohortAnswerSchema,
+  }),
   listMessages: messagePageSchema,
   getMessage: messageAnswerSchema,
   sendMessage: messageAnswerSchema,

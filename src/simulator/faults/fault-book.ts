@@ -1,15 +1,10 @@
 import type { Operation, SourceName } from '../protocol.ts';
-import { FAULT_PLACES, type Fault, type FaultRule, type Phase } from './rules.ts';
+import { type CountedRule, FAULT_PLACES, type Fault, type FaultRule, type Phase } from './rules.ts';
 
 export interface Occasion {
   source: SourceName;
   operation: Operation;
   sample?: string;
-}
-
-export interface CountedRule extends FaultRule {
-  /** How many times it has been applied. */
-  applied: number;
 }
 
 /** The active rules, in order: the first one that matches is applied. */

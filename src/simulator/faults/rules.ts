@@ -113,3 +113,7 @@ export const faultRule = z
 export type FaultRule = z.infer<typeof faultRule>;
 /** A rule as input: members with a default are optional. */
 export type FaultRuleInput = z.input<typeof faultRule>;
+
+/** A rule with the number of times it has been applied. */
+export const countedRule = faultRule.and(z.object({ applied: z.int() }));
+export type CountedRule = z.infer<typeof countedRule>;

@@ -24,7 +24,7 @@ export interface DocumentsOptions extends CommonOptions {
 }
 
 const AT_ONCE = 4;
-const HEAD = ['file', 'type', 'bytes', 'filed', 'description'];
+const HEAD = ['document', 'file', 'type', 'bytes', 'filed', 'description'];
 
 /**
  * Lists a patient's documents. With `out`, downloads them into that folder; C-CDA documents are converted to `format`.
@@ -51,8 +51,8 @@ export async function documents(
     terminal.live.set('documents', [`${done} of ${found.length} downloaded`]);
     return path;
   });
-  const rows = found.map(({ fileName, mimeType, size, indexed, description }, index) => [
-    ...[fileName, mimeType ?? '', String(size ?? ''), indexed?.slice(0, 10) ?? '', description ?? ''],
+  const rows = found.map(({ id, fileName, mimeType, size, indexed, description }, index) => [
+    ...[id, fileName, mimeType ?? '', String(size ?? ''), indexed?.slice(0, 10) ?? '', description ?? ''],
     ...(out === undefined ? [] : [saved[index] ?? '']),
   ]);
   return {

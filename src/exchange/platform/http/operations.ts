@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Endpoint, errorStatusesOf, type HttpMethod } from '../../../contract/endpoint.ts';
 import { endpoints } from '../../../contract/endpoints.ts';
 import { errorBodySchema } from '../../../contract/errors.ts';
-import { scopeOf } from '../../../contract/scope.ts';
+import { type Scope, scopeOf } from '../../../contract/scope.ts';
 import type { AccountTx } from '../database/database.ts';
 import { isAuditedRead } from './audited-reads.ts';
 import { ERROR_TITLES } from './errors.ts';
@@ -22,6 +22,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Name of the operation in metrics, logs and audit. */
     operation?: string;
+    /** Required scope of a route outside the endpoint table; default: `read` for GET, `write` for other methods. */
+    scope?: Scope;
   }
 }
 

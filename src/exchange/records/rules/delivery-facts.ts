@@ -5,6 +5,7 @@ import { isJson, type Json, objectsOf, textOf } from './json.ts';
 import { parseLocalReference, subjectIds } from './references.ts';
 import { CLINICAL_TYPES, MEDICATION_TYPES, MINIMUM, SUPPORTING_TYPES } from './resource-types.ts';
 import { ownKey, samenessKeys } from './sameness.ts';
+import { searchEntries } from './search-index.ts';
 
 /** A resource as delivered by one source. */
 export interface Delivery {
@@ -51,6 +52,8 @@ export interface DeliveryFacts {
   medicationId?: string;
   sortDate: string;
   days?: Days;
+  /** What it can be found by (`search-index.ts`); empty when excluded. */
+  search: string[];
 }
 
 export interface DeliveryContext {
@@ -78,6 +81,7 @@ export function deliveryFacts(delivery: Delivery, whom: DeliveryContext): Delive
       assertions: {},
       rank: '',
       sortDate: '',
+      search: [],
     };
   }
 }
@@ -110,6 +114,7 @@ function readFacts(delivery: Delivery, whom: DeliveryContext): DeliveryFacts {
     medicationId,
     sortDate,
     days,
+    search: exclusion === undefined ? searchEntries(content) : [],
   };
 }
 

@@ -27,7 +27,7 @@ export function provenanceOf(
   const sources = [...new Set(origins.map(({ source }) => source))];
   return canonical({
     resourceType: 'Provenance',
-    id: derivedUuid([patientId, 'Provenance', id]),
+    id: generatedProvenanceId(patientId, id),
     meta: { source: resource.origins[0]?.fileName },
     target: [{ reference: `${resourceType}/${id}` }],
     recorded: new Date(recordedMs).toISOString(),
@@ -62,3 +62,7 @@ export function provenanceOf(
 
 const nameOf = ({ source, sourceId, fileName }: ProvenanceOrigin): string =>
   `${source} ${sourceId} ${fileName}`;
+
+/** The id of the Provenance that is generated for a consolidated resource. */
+export const generatedProvenanceId = (patientId: string, resourceId: string): string =>
+  derivedUuid([patientId, 'Provenance', resourceId]);

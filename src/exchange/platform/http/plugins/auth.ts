@@ -50,7 +50,7 @@ export interface AuthOptions {
   keys?: KeyCheck;
 }
 
-/** Rejects requests with 401 unless they carry a valid `x-api-key` or bearer token (internal, or an embed token of E1). */
+/** Rejects requests with 401 unless they carry a valid API key (`x-api-key`, or as bearer token), internal token, or embed token (E1). */
 export function addAuthentication(app: FastifyInstance, options: AuthOptions): void {
   const authenticate = createAuthenticator(options);
   app.addHook('onRequest', async (request) => {
@@ -127,6 +127,8 @@ function createAuthenticator({ store, internalTokenKey, keys = createKeyCheck(st
     if (typeof apiKey === 'string') return byApiKey(apiKey);
     const bearer = /^Bearer ([\w.-]+)$/i.exec(request.headers.authorization ?? '')?.[1];
     if (bearer === undefined) return undefined;
+    // Standard FHIR clients can send a key only like this.
+    if (parseApiKey(bearer) !== undefined) return byApiKey(bearer);
     return isForEmbedding(bearer) ? byEmbedToken(bearer) : byInternalToken(bearer);
   };
 }

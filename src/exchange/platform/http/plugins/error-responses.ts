@@ -4,6 +4,7 @@ import { ExchangeError, OverloadError } from '../../errors.ts';
 import { RefusalBrake } from '../../limits/refusal-brake.ts';
 import { patientNamedBy, targetNamedBy } from '../audited-reads.ts';
 import { isConnectionFault, PROBLEM_JSON, toErrorResponse } from '../errors.ts';
+import { FHIR_JSON_ERROR, isFhirUrl, operationOutcomeOf } from '../operation-outcome.ts';
 import type { Refusal, RefusalAudit } from '../refusals.ts';
 import { leaveRequestShare } from './request-share.ts';
 
@@ -90,9 +91,9 @@ export function sendError(
   return reply
     .code(response.status)
     .headers({ ...response.headers, 'x-request-id': request.id })
-    .type(PROBLEM_JSON)
+    .type(isFhirUrl(request.url) ? FHIR_JSON_ERROR : PROBLEM_JSON)
     .serializer((body: unknown) => JSON.stringify(body))
-    .send(response.body);
+    .send(isFhirUrl(request.url) ? operationOutcomeOf(response) : response.body);
 }
 
 interface KnownRoutes {
@@ -111,7 +112,7 @@ function rememberRoutes(app: FastifyInstance): KnownRoutes {
       routes.fixed.set(url, [...(routes.fixed.get(url) ?? []), ...methods]);
       return;
     }
-    const pattern = new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/:[a-zA-Z]+/g, '[^/]+')}/?$`);
+    const pattern = new RegExp(`^${url.replaceAll(/[.$]/g, '\\$&').replaceAll(/:[a-zA-Z]+/g, '[^/]+')}/?$`);
     routes.others.push({ pattern, methods });
   });
   return routes;

@@ -27,11 +27,12 @@ function refusalOf(request: FastifyRequest, operation: string): string | undefin
     : `This operation requires an API key with the scope ${needed}; your key has: ${scopes.join(', ')}`;
 }
 
-/** The required scope. For routes outside the endpoint table (the upload of a bulk create) it depends on the method. */
+/** The required scope. Routes outside the endpoint table state it, or it depends on the method. */
 function scopeFor(request: FastifyRequest): Scope {
-  const operation = request.routeOptions.config.operation ?? '';
+  const { operation = '', scope } = request.routeOptions.config;
   const table: Readonly<Record<string, Endpoint>> = endpoints;
   const row = table[operation];
   if (row !== undefined) return scopeOf(row);
+  if (scope !== undefined) return scope;
   return request.method === 'GET' || request.method === 'HEAD' ? 'read' : 'write';
 }

@@ -1,0 +1,73 @@
+import type { FastifyInstance } from 'fastify';
+import { ExchangeError } from '../platform/errors.ts';
+import { type Feature, type GatewayScopes, NO_ACTIVITIES, NOTHING_OPEN } from '../platform/feature.ts';
+import type { GatewayPlatform } from '../platform/http/deps.ts';
+import type { RecordKeeper } from '../records/record-keeper.ts';
+import { FHIR_JSON, FHIR_PATH } from './bundles.ts';
+import { capabilityStatement } from './capability-statement.ts';
+import type { FhirDeps } from './deps.ts';
+import { addMatchRoute } from './match-route.ts';
+import { createPageCursors } from './page-cursor.ts';
+import { createFhirReadAudit } from './read-audit.ts';
+import { addReadRoutes } from './read-routes.ts';
+import { addSearchRoutes } from './search-routes.ts';
+
+type FhirRouteDeps = Pick<GatewayPlatform, 'store' | 'publicBaseUrl' | 'linkSigningKey' | 'idHmacKey'> & {
+  records: RecordKeeper;
+};
+
+/** The FHIR R4 API: consolidated records, read-only (docs/fhir.md). */
+export const fhirApiFeature = {
+  open: NOTHING_OPEN,
+  routes({ authenticated, open }: GatewayScopes, deps: FhirRouteDeps) {
+    open((scope) => addMetadataRoute(scope, deps.publicBaseUrl));
+    authenticated((scope) => addFhirRoutes(scope, deps));
+  },
+  activities: NO_ACTIVITIES,
+} satisfies Feature;
+
+/** Without a key: clients read it to learn how to authenticate. */
+function addMetadataRoute(app: FastifyInstance, publicBaseUrl: string): void {
+  const statement = JSON.stringify(capabilityStatement(publicBaseUrl));
+  app.get(
+    `${FHIR_PATH}/metadata`,
+    { schema: { hide: true }, config: { operation: 'fhirMetadata' } },
+    async (_request, reply) => reply.type(FHIR_JSON).send(statement),
+  );
+}
+
+function addFhirRoutes(
+  app: FastifyInstance,
+  { publicBaseUrl, linkSigningKey, ...deps }: FhirRouteDeps,
+): void {
+  readFhirBodies(app);
+  const fhir: FhirDeps = {
+    ...deps,
+    cursors: createPageCursors(linkSigningKey),
+    audit: createFhirReadAudit(deps.store),
+    base: `${publicBaseUrl}${FHIR_PATH}`,
+  };
+  addSearchRoutes(app, fhir);
+  addReadRoutes(app, fhir);
+  addMatchRoute(app, fhir);
+}
+
+/** Forms of a search by POST, and FHIR resources. */
+function readFhirBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser<string>(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string' },
+    (_, body, done) => done(null, new URLSearchParams(body)),
+  );
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.addContentTypeParser<string>(
+    ['application/fhir+json', 'application/json'],
+    { parseAs: 'string' },
+    (request, body, done) => (body === '' ? done(null, undefined) : void parse(request, body, done)),
+  );
+  app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (_, body, done) => {
+    if (body.length === 0) done(null, undefined);
+    else done(new ExchangeError(415, 'Content-Type must be application/fhir+json, or a form for a search'));
+  });
+}

@@ -1,0 +1,27 @@
+import type { FastifyRequest } from 'fastify';
+import { InvalidRequestError } from '../platform/errors.ts';
+import type { SearchFault, SearchPair } from './rules/search-request.ts';
+
+/** The parameters of the URL and of a form in the body, in order. */
+export function pairsOf(request: FastifyRequest): SearchPair[] {
+  const query = request.url.split('?')[1] ?? '';
+  const form = request.body instanceof URLSearchParams ? [...request.body] : [];
+  return [...new URLSearchParams(query), ...form];
+}
+
+/** Whether the caller wants unknown parameters rejected (`Prefer: handling=strict`). */
+const isStrict = ({ headers }: FastifyRequest): boolean =>
+  /(?:^|[,;\s])handling\s*=\s*"?strict/i.test(String(headers.prefer ?? ''));
+
+/** @throws InvalidRequestError for faults, and with strict handling also for ignored parameters */
+export function checkSearch(
+  request: FastifyRequest,
+  { faults, ignored }: { faults: readonly SearchFault[]; ignored: readonly string[] },
+): void {
+  const unknown = isStrict(request)
+    ? ignored.map((parameter) => ({ parameter, message: 'is not supported here' }))
+    : [];
+  const all = [...faults, ...unknown];
+  if (all.length > 0)
+    throw new InvalidRequestError(all.map(({ parameter, message }) => ({ path: parameter, message })));
+}

@@ -1,0 +1,171 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { findPatient } from '../patients/patient-store.ts';
+import { ExchangeError, InvalidRequestError, NotFoundError } from '../platform/errors.ts';
+import { callerOf } from '../platform/http/plugins/auth.ts';
+import { completenessMeta, incompleteness } from '../records/completeness.ts';
+import { readRecordCompleteness } from '../records/completeness-store.ts';
+import type { FoundPlace } from '../records/record-search-store.ts';
+import { type BundleLink, FHIR_JSON, searchEntriesOf, searchIssues, searchset } from './bundles.ts';
+import { SERVED_TYPES } from './capability-statement.ts';
+import type { FhirDeps } from './deps.ts';
+import { searchPatients } from './patient-search.ts';
+import { checkSearch, pairsOf } from './request-parameters.ts';
+import { type PatientCriteria, parsePatientSearch } from './rules/patient-criteria.ts';
+import { parseSearch, type SearchPair, type SearchRequest } from './rules/search-request.ts';
+import { placesOfIds, readIncluded, searchRecord } from './search-record.ts';
+import { readServed } from './served-resources.ts';
+
+/** `GET /fhir/R4/<Type>` and `POST /fhir/R4/<Type>/_search`. */
+export function addSearchRoutes(app: FastifyInstance, deps: FhirDeps): void {
+  const search = async (request: FastifyRequest<{ Params: { type: string } }>, reply: FastifyReply) => {
+    const { type } = request.params;
+    requireType(type);
+    const bundle = await (type === 'Patient'
+      ? searchForPatients(deps, request)
+      : searchOneType(deps, type, request));
+    return reply.type(FHIR_JSON).header('cache-control', 'no-store').send(JSON.stringify(bundle));
+  };
+  const config = { operation: 'fhirSearch', scope: 'read' } as const;
+  const schema = { hide: true };
+  app.get('/fhir/R4/:type', { schema, config, exposeHeadRoute: false }, search);
+  app.post('/fhir/R4/:type/_search', { schema, config }, search);
+}
+
+/** @throws ExchangeError 404 */
+export function requireType(type: string): void {
+  if (!SERVED_TYPES.includes(type))
+    throw new ExchangeError(
+      404,
+      'This resource type is not served here; GET /fhir/R4/metadata lists those that are',
+    );
+}
+
+/** The search of a page: as sent, or as it was when its first page was sent. */
+async function openPage<Place>({ cursors }: FhirDeps, path: string, request: FastifyRequest) {
+  const pairs = pairsOf(request);
+  const cursor = pairs.find(([name]) => name === '_page')?.[1];
+  if (cursor === undefined) return { pairs, place: undefined };
+  return cursors.read<Place>(path, cursor);
+}
+
+async function linksOf<Place>(
+  { base, cursors }: FhirDeps,
+  path: string,
+  pairs: readonly SearchPair[],
+  next: Place | undefined,
+): Promise<BundleLink[]> {
+  const query = new URLSearchParams(pairs.map(([name, value]): [string, string] => [name, value])).toString();
+  const self: BundleLink = { relation: 'self', url: `${base}/${path}${query === '' ? '' : `?${query}`}` };
+  if (next === undefined) return [self];
+  const cursor = await cursors.write({ path, pairs, place: next });
+  return [self, { relation: 'next', url: `${base}/${path}?_page=${cursor}` }];
+}
+
+async function searchOneType(deps: FhirDeps, type: string, request: FastifyRequest) {
+  const { pairs, place } = await openPage<FoundPlace>(deps, type, request);
+  const { request: search, faults } = parseSearch(type, pairs);
+  checkSearch(request, { faults, ignored: search.ignored });
+  const { patientId } = search;
+  if (patientId === undefined) return searchByIds(deps, type, search, request);
+  const { id: accountId } = callerOf(request).account;
+  await requirePatient(deps, accountId, patientId);
+  // Later pages belong to the record that the first page showed.
+  if (place === undefined) await deps.records.merge(accountId, patientId);
+  const { page, included, standing } = await deps.store.asAccount(accountId, async (tx) => {
+    const found = await searchRecord(tx, { patientId, resourceType: type, request: search }, place);
+    return {
+      page: found,
+      included: await readIncluded(tx, patientId, found.matches, search.include),
+      standing: await readRecordCompleteness(tx, patientId),
+    };
+  });
+  await deps.audit.write(request, [patientId]);
+  const isAll = place === undefined && page.next === undefined;
+  return searchset(
+    {
+      meta: completenessMeta(standing),
+      links: await linksOf(deps, type, search.used, page.next),
+      total: isAll ? page.matches.length : undefined,
+    },
+    searchEntriesOf(deps.base, patientId, { ...page, included, withProvenance: search.withProvenance }),
+    searchIssues(search.ignored, incompleteness(standing)),
+  );
+}
+
+/** A search by `_id` without a patient. */
+async function searchByIds(deps: FhirDeps, type: string, search: SearchRequest, request: FastifyRequest) {
+  const { ids } = search;
+  if (ids === undefined)
+    throw new InvalidRequestError([
+      {
+        path: 'patient',
+        message: 'is required: a search is about one patient (patient=<id>), or has ids (_id=<id>)',
+      },
+    ]);
+  const { id: accountId } = callerOf(request).account;
+  const byPatient = await deps.store.asAccount(accountId, (tx) => placesOfIds(tx, type, ids));
+  const entries = [];
+  let total = 0;
+  for (const [patientId, own] of byPatient) {
+    await deps.records.merge(accountId, patientId);
+    const found = await deps.store.asAccount(accountId, async (tx) => {
+      const { matches } = await searchRecord(
+        tx,
+        { patientId, resourceType: type, request: { ...search, ids: own, count: own.length } },
+        undefined,
+      );
+      return { matches, included: await readIncluded(tx, patientId, matches, search.include) };
+    });
+    total += found.matches.length;
+    entries.push(
+      ...searchEntriesOf(deps.base, patientId, { ...found, withProvenance: search.withProvenance }),
+    );
+  }
+  await deps.audit.write(request, [...byPatient.keys()]);
+  const links = await linksOf(deps, type, search.used, undefined);
+  return searchset({ links, total }, entries, searchIssues(search.ignored, undefined));
+}
+
+async function searchForPatients(deps: FhirDeps, request: FastifyRequest) {
+  const { pairs, place } = await openPage<string>(deps, 'Patient', request);
+  const { request: search, faults } = parsePatientSearch(pairs);
+  checkSearch(request, { faults, ignored: search.ignored });
+  const { id: accountId } = callerOf(request).account;
+  const ids = await deps.store.asAccount(accountId, (tx) => searchPatients(tx, search, place));
+  const entries = await patientEntries(deps, accountId, ids, search);
+  await deps.audit.write(request, ids);
+  const next = ids.length === search.count ? ids.at(-1) : undefined;
+  const isAll = place === undefined && next === undefined;
+  return searchset(
+    { links: await linksOf(deps, 'Patient', search.used, next), total: isAll ? ids.length : undefined },
+    entries,
+    searchIssues(search.ignored, undefined),
+  );
+}
+
+async function patientEntries(
+  deps: FhirDeps,
+  accountId: string,
+  ids: readonly string[],
+  { withProvenance }: Pick<PatientCriteria, 'withProvenance'>,
+) {
+  const entries = [];
+  for (const patientId of ids) {
+    await deps.records.merge(accountId, patientId);
+    const matches = await deps.store.asAccount(accountId, (tx) =>
+      readServed(tx, patientId, [{ resourceType: 'Patient', id: patientId }]),
+    );
+    entries.push(...searchEntriesOf(deps.base, patientId, { matches, withProvenance }));
+  }
+  return entries;
+}
+
+/** @throws NotFoundError */
+export async function requirePatient(
+  { store }: FhirDeps,
+  accountId: string,
+  patientId: string,
+): Promise<void> {
+  const patient = await store.asAccount(accountId, (tx) => findPatient(tx, patientId));
+  if (patient === undefined) throw new NotFoundError('Patient');
+}

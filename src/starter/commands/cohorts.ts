@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import { type CohortResponse, cohortSettingsSchema } from '../../contract/cohorts.ts';
+import type { CohortAnswer } from '../../orchestrator/client/answers.ts';
+import { EXIT } from '../exit-codes.ts';
+import { renderTable } from '../table.ts';
+import type { CommandResult } from '../terminal.ts';
+import type { CommandContext, CommonOptions } from './command.ts';
+import { fullName } from './patients.ts';
+
+export type Frequency = 'weekly' | 'biweekly' | 'monthly';
+
+export interface CohortCreateOptions extends CommonOptions {
+  description?: string;
+  color?: CohortResponse['color'];
+  purpose?: CohortResponse['purposeOfUse'];
+  /** Notifications of encounters. */
+  adt?: boolean;
+  /** How often the hie source is queried for every patient. */
+  hie?: Frequency;
+}
+
+export interface CohortShowOptions extends CommonOptions {
+  count: number;
+}
+
+const HEAD = ['cohort', 'name', 'patients', 'purpose', 'monitoring'];
+
+export async function cohortsList(
+  _options: CommonOptions,
+  { target }: CommandContext,
+): Promise<CommandResult> {
+  const { answer } = await target.exchange.call('listCohorts', {});
+  return {
+    exitCode: EXIT.done,
+    lines:
+      answer.cohorts.length === 0
+        ? ['No cohorts found. Create one with: npm run starter -- cohorts create <name>']
+        : renderTable(HEAD, answer.cohorts.map(cohortRow)),
+    document: { command: 'cohorts list', cohorts: answer.cohorts },
+  };
+}
+
+const cohortRow = (cohort: CohortAnswer): string[] => [
+  ...[cohort.id, cohort.name, String(cohort.size ?? ''), cohort.purposeOfUse ?? '', monitoringOf(cohort)],
+];
+
+/** The enabled monitoring in words: `hie weekly, adt`. */
+function monitoringOf({ settings }: CohortAnswer): string {
+  const known = cohortSettingsSchema.safeParse(settings ?? {});
+  if (!known.success) return 'unknown';
+  const { hie, adt, pharmacy, laboratory } = known.data.monitoring;
+  const parts = [
+    hie.enabled && `hie ${hie.frequency}`,
+    adt.enabled && 'adt',
+    pharmacy.schedule.enabled && `pharmacy ${pharmacy.schedule.frequency}`,
+    pharmacy.notifications && 'fills',
+    laboratory.notifications && 'lab results',
+  ];
+  return parts.filter(Boolean).join(', ') || 'off';
+}
+
+export async function cohortsCreate(
+  name: string,
+  { description, color, purpose, adt, hie }: CohortCreateOptions,
+  { target }: CommandContext,
+): Promise<CommandResult> {
+  const monitoring = {
+    ...(adt === true && { adt: { enabled: true } }),
+    ...(hie !== undefined && { hie: { enabled: true, frequency: hie } }),
+  };
+  const { answer: cohort } = await target.exchange.call(
+    'createCohort',
+    { body: { name, description, color, purposeOfUse: purpose, settings: { monitoring } } },
+    { idempotencyKey: randomUUID() },
+  );
+  return {
+    exitCode: EXIT.done,
+    lines: [
+      ...renderTable(HEAD, [cohortRow(cohort)]),
+      '',
+      `Add patients with: npm run starter -- cohorts add ${cohort.id} <patientId>…`,
+    ],
+    document: { command: 'cohorts create', cohort },
+  };
+}
+
+export async function cohortsShow(
+  id: string,
+  { count }: CohortShowOptions,
+  { target }: CommandContext,
+): Promise<CommandResult> {
+  const { exchange } = target;
+  const [{ answer: cohort }, { answer: members }] = await Promise.all([
+    exchange.call('getCohort', { params: { id } }),
+    exchange.call('listCohortPatients', { params: { id }, query: { count } }),
+  ]);
+  const rows = members.patients.map((patient) => [
+    ...[patient.id, fullName(patient), patient.dob ?? '', patient.externalId ?? ''],
+  ]);
+  const more = (cohort.size ?? 0) - rows.length;
+  return {
+    exitCode: EXIT.done,
+    lines: [
+      ...renderTable(HEAD, [cohortRow(cohort)]),
+      '',
+      ...(rows.length === 0
+        ? [`No patients in it. Add some with: npm run starter -- cohorts add ${id} <patientId>…`]
+        : renderTable(['patient', 'name', 'born', 'external id'], rows)),
+      ...(more > 0 ? [`${more} more patients; raise --count to list them.`] : []),
+    ],
+    document: { command: 'cohorts show', cohort, patients: members.patients },
+  };
+}
+
+export async function cohortsAdd(
+  id: string,
+  patientIds: string[],
+  _options: CommonOptions,
+  { target }: CommandContext,
+): Promise<CommandResult> {
+  const { answer } = await target.exchange.call(
+    'addPatientsToCohort',
+    { params: { id }, body: { patientIds } },
+    { idempotencyKey: randomUUID() },
+  );
+  return changed('cohorts add', answer);
+}
+
+export async function cohortsRemove(
+  id: string,
+  patientIds: string[],
+  _options: CommonOptions,
+  { target }: CommandContext,
+): Promise<CommandResult> {
+  const { answer } = await target.exchange.call('removePatientsFromCohort', {
+    params: { id },
+    body: { patientIds },
+  });
+  return changed('cohorts remove', answer);
+}
+
+const changed = (
+  command: string,
+  { message, cohort }: { message?: string | null; cohort: CohortAnswer },
+): CommandResult => ({
+  exitCode: EXIT.done,
+  lines: [`${message ?? 'Done'}.`, '', ...renderTable(HEAD, [cohortRow(cohort)])],
+  document: { command, message, cohort },
+});

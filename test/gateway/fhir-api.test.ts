@@ -1,0 +1,389 @@
+import type { Bundle, Condition, Observation, OperationOutcome } from 'fhir/r4.js';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
+import { claimKeys } from '../../src/exchange/patients/patient-store.ts';
+import { identityKeys } from '../../src/exchange/patients/rules/identity-keys.ts';
+import type { ConsolidatedResource } from '../../src/exchange/records/read-consolidated.ts';
+import { delivery, personOf, samples } from '../support/deliveries.ts';
+import {
+  createFhirDoor,
+  diagnosticsIn,
+  FHIR_BASE,
+  type FhirDoor,
+  idsIn,
+  inMode,
+} from '../support/fhir-door.ts';
+import { fhirIssues } from '../support/fhir-issues.ts';
+import { TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
+
+const [sample] = samples.filter(({ key }) => key === 'keith-kiehn');
+if (sample === undefined) throw new Error('the sample is gone');
+const person = personOf(sample);
+
+let door: FhirDoor;
+let patientId: string;
+let record: ConsolidatedResource[];
+beforeAll(async () => {
+  door = await createFhirDoor();
+  patientId = await door.addSample(sample);
+  await door.records.merge(door.accountId, patientId);
+  record = await door.read(patientId);
+});
+afterAll(() => door.close());
+
+const ofType = <T>(type: string): T[] =>
+  record.filter(({ resourceType }) => resourceType === type).map(({ content }) => content as T);
+const observations = () => ofType<Observation>('Observation');
+const idsOf = (resources: readonly { id?: string }[]) => resources.map(({ id }) => id).sort();
+const search = (type: string, query = '') => door.pages(`${type}?patient=${patientId}&_count=40${query}`);
+
+describe('a search', () => {
+  test('of a type finds each of its resources once, page by page, and valid FHIR', async () => {
+    const pages = await search('Observation');
+    expect(pages.length).toBeGreaterThan(1);
+    expect(idsIn(pages).sort()).toEqual(idsOf(observations()));
+    for (const page of pages) {
+      expect(fhirIssues(page)).toEqual([]);
+      expect(inMode(page, 'match').length).toBeLessThanOrEqual(40);
+      for (const { fullUrl, resource } of page.entry ?? [])
+        if (resource?.resourceType !== 'OperationOutcome')
+          expect(fullUrl).toBe(`${FHIR_BASE}/${resource?.resourceType}/${resource?.id}`);
+    }
+  });
+
+  test.each([
+    ['code=http://loinc.org|8302-2', ({ code }: Observation) => hasCode(code, '8302-2')],
+    ['code=8302-2', ({ code }: Observation) => hasCode(code, '8302-2')],
+    [
+      'code=http://loinc.org|8302-2,http://loinc.org|29463-7',
+      ({ code }: Observation) => hasCode(code, '8302-2') || hasCode(code, '29463-7'),
+    ],
+    ['code=http://snomed.info/sct|8302-2', () => false],
+    ['code=|8302-2', () => false],
+    ['code=http://loinc.org|', () => true],
+    ['category=laboratory', (each: Observation) => isLaboratory(each)],
+    [
+      'category=laboratory&code=http://loinc.org|2339-0',
+      (each: Observation) => isLaboratory(each) && hasCode(each.code, '2339-0'),
+    ],
+    ['status=final', ({ status }: Observation) => status === 'final'],
+    ['status=http://hl7.org/fhir/observation-status|final', ({ status }: Observation) => status === 'final'],
+    ['date=ge2015', (each: Observation) => dayOf(each) >= '2015-01-01'],
+    ['date=lt2015-01-01', (each: Observation) => dayOf(each) < '2015-01-01'],
+    ['date=2015', (each: Observation) => dayOf(each).startsWith('2015')],
+    ['date=ne2015', (each: Observation) => !dayOf(each).startsWith('2015')],
+    ['date=gt2014&date=eb2016', (each: Observation) => /^2015/.test(dayOf(each))],
+    [
+      'category=vital-signs&date=sa2015-06',
+      (each: Observation) => !isLaboratory(each) && isVital(each) && dayOf(each) > '2015-06-30',
+    ],
+  ])('by %s finds what a look at the whole record finds', async (query, isWanted) => {
+    const wanted = idsOf(observations().filter(isWanted));
+    expect(idsIn(await search('Observation', `&${query}`)).sort()).toEqual(wanted);
+  });
+
+  test('by a time compares instants, by a day the day that the source wrote', async () => {
+    const [one] = observations().filter(({ effectiveDateTime }) => effectiveDateTime?.includes('T'));
+    const at = String(one?.effectiveDateTime);
+    const by = async (date: string) =>
+      idsIn(await search('Observation', `&date=${encodeURIComponent(date)}`)).includes(String(one?.id));
+    expect(await by(at)).toBe(true);
+    expect(await by(at.slice(0, 10))).toBe(true);
+    expect(await by(new Date(Date.parse(at)).toISOString().slice(0, 19).concat('Z'))).toBe(true);
+    expect(await by(`gt${at}`)).toBe(false);
+    expect(await by(`le${at}`)).toBe(true);
+  });
+
+  test('by onset, recorded date and clinical status finds Conditions', async () => {
+    const conditions = ofType<Condition>('Condition');
+    const active = conditions.filter(({ clinicalStatus }) => hasCode(clinicalStatus, 'active'));
+    expect(idsIn(await search('Condition', '&clinical-status=active')).sort()).toEqual(idsOf(active));
+    const early = conditions.filter(({ onsetDateTime = '9' }) => onsetDateTime < '2010');
+    expect(idsIn(await search('Condition', '&onset-date=lt2010')).sort()).toEqual(idsOf(early));
+  });
+
+  test('includes what the matches refer to, and their Provenance, once each', async () => {
+    const pages = await search(
+      'MedicationRequest',
+      '&_include=MedicationRequest:encounter&_revinclude=Provenance:target',
+    );
+    for (const page of pages) {
+      const included = inMode(page, 'include');
+      expect(new Set(included.map(({ id }) => id)).size).toBe(included.length);
+      const encounters = new Set(
+        inMode(page, 'match').flatMap(
+          (each) => (each as { encounter?: { reference?: string } }).encounter?.reference ?? [],
+        ),
+      );
+      const types = included.map(({ resourceType }) => resourceType);
+      expect(types.filter((type) => type === 'Encounter')).toHaveLength(encounters.size);
+      expect(types.filter((type) => type === 'Provenance')).toHaveLength(inMode(page, 'match').length);
+    }
+  });
+
+  test('can be sent as a form, and its next link discloses nothing of it', async () => {
+    const response = await door.call(
+      'POST',
+      'Observation/_search?_count=1',
+      { 'content-type': 'application/x-www-form-urlencoded' },
+      `patient=Patient/${patientId}&category=laboratory`,
+    );
+    const page: Bundle = response.json();
+    expect(inMode(page, 'match')).toHaveLength(1);
+    const next = page.link?.find(({ relation }) => relation === 'next')?.url ?? '';
+    expect(next).not.toContain('laboratory');
+    expect(Buffer.from(next, 'base64url').toString('latin1')).not.toContain('laboratory');
+    const [second] = await door.pages(next);
+    expect(second && idsIn([second])).toHaveLength(1);
+    expect(second && idsIn([second])).not.toEqual(idsIn([page]));
+    // A changed cursor, and one of another search.
+    for (const url of [next.replace('Observation', 'Condition'), `${next.slice(0, -8)}AAAAAAAA`])
+      expect((await door.get(url)).statusCode).toBe(400);
+  });
+
+  test('ignores an unknown parameter with a warning, and rejects it with strict handling', async () => {
+    const [page] = await search('Observation', '&colour=blue');
+    const outcome = page && (inMode(page, 'outcome')[0] as OperationOutcome);
+    expect(outcome && diagnosticsIn(outcome)).toContain('colour');
+    expect(page?.link?.[0]?.url).not.toContain('colour');
+    const strict = await door.get(`Observation?patient=${patientId}&colour=blue`, {
+      prefer: 'handling=strict',
+    });
+    expect(strict.statusCode).toBe(400);
+    expect(strict.headers['content-type']).toContain('application/fhir+json');
+    expect(strict.json().resourceType).toBe('OperationOutcome');
+  });
+
+  test.each([
+    ['Observation', 'patient'],
+    ['Observation?patient=someone', 'patient'],
+    ['Observation?patient={id}&date=yesterday', 'date'],
+    ['Observation?patient={id}&code:not=8302-2', 'modifier'],
+    ['Observation?patient={id}&_count=0', '_count'],
+    ['Observation?patient={id}&_lastUpdated=soon', '_lastUpdated'],
+    [`Observation?patient={id}&code=${'x'.repeat(4_000)}`, '4000'],
+  ])('refuses %s', async (path, named) => {
+    const response = await door.get(path.replace('{id}', patientId));
+    expect(response.statusCode).toBe(400);
+    expect(diagnosticsIn(response.json())).toContain(named);
+    expect(fhirIssues(response.json())).toEqual([]);
+  });
+
+  test('by _lastUpdated finds what changed in our record since', async () => {
+    const [before] = await search('Condition');
+    const times = inMode(before ?? { resourceType: 'Bundle', type: 'searchset' }, 'match').map(
+      ({ meta }) => meta?.lastUpdated ?? '',
+    );
+    const newest = times.sort().at(-1) ?? '';
+    expect(idsIn(await search('Condition', `&_lastUpdated=gt${newest}`))).toEqual([]);
+    const other = await door.addSample(sample);
+    const condition = {
+      resourceType: 'Condition',
+      id: 'new-one',
+      subject: { reference: 'Patient/p' },
+      code: { text: 'Gout' },
+    };
+    await door.records.merge(door.accountId, other);
+    const then = new Date().toISOString();
+    await door.deliver(other, 'hie', [delivery('hie', condition)], ['p']);
+    const found = await door.pages(`Condition?patient=${other}&_lastUpdated=ge${then}`);
+    expect(
+      found.flatMap((page) => inMode(page, 'match')).map((each) => (each as Condition).code?.text),
+    ).toEqual(['Gout']);
+  });
+
+  test('says that the record is incomplete', async () => {
+    const [page] = await search('Observation', '&_count=1');
+    const outcome = page && (inMode(page, 'outcome')[0] as OperationOutcome);
+    expect(outcome && diagnosticsIn(outcome)).toContain('This record is incomplete');
+    expect(page?.meta?.tag?.[0]?.code).toBe('incomplete');
+  });
+});
+
+describe('reading', () => {
+  test('returns the resource, and the Provenance that was generated for it', async () => {
+    const [one] = observations();
+    const response = await door.get(`Observation/${one?.id}`);
+    expect(response.json()).toMatchObject({ resourceType: 'Observation', id: one?.id, code: one?.code });
+    const [page] = await door.pages(`Observation?_id=${one?.id}&_revinclude=Provenance:target`);
+    const [provenance] = page ? inMode(page, 'include') : [];
+    expect((await door.get(`Provenance/${provenance?.id}`)).json()).toEqual(provenance);
+    expect((await door.get(`Condition/${one?.id}`)).statusCode).toBe(404);
+    expect((await door.get(`Observation/${uuidv7()}`)).statusCode).toBe(404);
+    expect((await door.get('Observation/1')).statusCode).toBe(404);
+    expect((await door.get('Colour/1')).json().resourceType).toBe('OperationOutcome');
+  });
+
+  test('answers 410 once the source has deleted or moved it, and a search no longer finds it', async () => {
+    const other = await door.addPatient(person);
+    const condition = (subject: string) => ({
+      resourceType: 'Condition',
+      id: 'c',
+      subject: { reference: `Patient/${subject}` },
+      code: { text: 'Gout' },
+    });
+    await door.deliver(other, 'hie', [delivery('hie', condition('p'))], ['p']);
+    const [id] = idsIn(await door.pages(`Condition?patient=${other}`));
+    expect((await door.get(`Condition/${id}`)).statusCode).toBe(200);
+    await door.deliver(other, 'hie', [delivery('hie', condition('another'))], ['p']);
+    expect((await door.get(`Condition/${id}`)).statusCode).toBe(410);
+    expect((await door.get(`Condition/${id}`)).statusCode).toBe(410);
+    expect(idsIn(await door.pages(`Condition?patient=${other}`))).toEqual([]);
+  });
+});
+
+describe('Patients', () => {
+  const [first = '', last = ''] = [person.firstNames[0], person.lastNames[0]];
+  test.each([
+    ['name', first.slice(0, 3).toLowerCase()],
+    ['family', last],
+    ['family:exact', last],
+    ['given:contains', first.slice(1)],
+    ['birthdate', person.dob],
+    ['birthdate', person.dob.slice(0, 4)],
+    ['identifier', person.externalId ?? ''],
+    ['identifier', `urn:medical-exchange:external-id|${person.externalId}`],
+    ['_id', 'id'],
+  ])('are found by %s', async (name, value) => {
+    const found = await door.pages(
+      `Patient?${name}=${encodeURIComponent(value === 'id' ? patientId : value)}`,
+    );
+    expect(idsIn(found)).toContain(patientId);
+  });
+
+  test.each([
+    'family=Nobodyhere',
+    'birthdate=1890-01-01',
+    'identifier=urn:x|1',
+    'given:exact=x',
+    'gender=other',
+    'name=.*',
+  ])('are not found by %s', async (query) => expect(idsIn(await door.pages(`Patient?${query}`))).toEqual([]));
+
+  test('are listed page by page, each once', async () => {
+    const all = idsIn(await door.pages('Patient?_count=1'));
+    expect(all).toContain(patientId);
+    expect(new Set(all).size).toBe(all.length);
+  });
+
+  test('$match uses the rule of the interface', async () => {
+    const keys = identityKeys(TEST_ID_HMAC_KEY, door.accountId, person);
+    await door.store.asAccount(door.accountId, (tx) => claimKeys(tx, patientId, keys));
+    const [address] = sample.createBody.address;
+    const patient = {
+      resourceType: 'Patient',
+      name: [{ family: last.toUpperCase(), given: [first] }],
+      birthDate: person.dob,
+      gender: person.gender === 'M' ? 'male' : 'female',
+      address: [{ postalCode: address?.zip }],
+    };
+    const match = (body: object, headers = {}) =>
+      door.call(
+        'POST',
+        'Patient/$match',
+        { 'content-type': 'application/fhir+json', ...headers },
+        JSON.stringify(body),
+      );
+    const parameters = { resourceType: 'Parameters', parameter: [{ name: 'resource', resource: patient }] };
+    const bundle: Bundle = (await match(parameters)).json();
+    expect(idsIn([bundle])).toEqual([patientId]);
+    expect(bundle.entry?.[0]?.search).toMatchObject({ mode: 'match', score: 1 });
+    expect(fhirIssues(bundle)).toEqual([]);
+    const stranger = { 'x-api-key': (await otherAccount()).apiKey };
+    expect(idsIn([(await match(parameters, stranger)).json()])).toEqual([]);
+    const { address: _, ...without } = patient;
+    const response = await match(without);
+    expect(response.statusCode).toBe(400);
+    expect(diagnosticsIn(response.json())).toContain('postalCode');
+  });
+
+  test('$everything gives the whole record, at once or in pages', async () => {
+    const whole = await door.bundle(`Patient/${patientId}/$everything`);
+    const all = idsOf(record.map(({ id }) => ({ id })));
+    expect(idsIn([whole]).sort()).toEqual(all);
+    const pages = await door.pages(`Patient/${patientId}/$everything?_count=100`);
+    expect(pages.length).toBeGreaterThan(2);
+    expect(idsIn(pages).sort()).toEqual(all);
+    const some = await door.bundle(`Patient/${patientId}/$everything?_type=Condition`);
+    expect(idsIn([some]).sort()).toEqual(idsOf(ofType('Condition')));
+    const since = encodeURIComponent(new Date(Date.now() + 60_000).toISOString());
+    expect((await door.bundle(`Patient/${patientId}/$everything?_since=${since}`)).entry).toBeUndefined();
+    expect((await door.get(`Patient/${uuidv7()}/$everything`)).statusCode).toBe(404);
+  });
+});
+
+describe('access', () => {
+  test('the statement of capabilities needs no key, is valid, and names what is served', async () => {
+    const response = await door.gateway.app.inject({ url: '/fhir/R4/metadata' });
+    expect(fhirIssues(response.json())).toEqual([]);
+    expect(response.json().rest[0].resource.map(({ type }: { type: string }) => type)).toContain(
+      'Observation',
+    );
+  });
+
+  test('a key is accepted as bearer token; without a key or with one of another kind the answer is an OperationOutcome', async () => {
+    const url = `/fhir/R4/Observation?patient=${patientId}&_count=1`;
+    const as = (headers: Record<string, string>) => door.gateway.app.inject({ url, headers });
+    expect((await as({ authorization: `Bearer ${door.apiKey}` })).statusCode).toBe(200);
+    const writeOnly = await door.addKey(door.accountId, ['write']);
+    for (const [headers, status] of [
+      [{}, 401],
+      [{ authorization: 'Bearer mdx_00000000_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' }, 401],
+      [{ 'x-api-key': writeOnly }, 403],
+    ] as const) {
+      const response = await as(headers as Record<string, string>);
+      expect(response.statusCode).toBe(status);
+      expect(response.json().resourceType).toBe('OperationOutcome');
+    }
+  });
+
+  test('another account sees nothing', async () => {
+    const headers = { 'x-api-key': (await otherAccount()).apiKey };
+    const [one] = observations();
+    for (const path of [
+      `Patient/${patientId}`,
+      `Observation/${one?.id}`,
+      `Observation?patient=${patientId}`,
+      `Patient/${patientId}/$everything`,
+    ])
+      expect((await door.get(path, headers)).statusCode, path).toBe(404);
+    for (const path of [`Observation?_id=${one?.id}`, `Patient?_id=${patientId}`, 'Patient'])
+      expect(idsIn([(await door.get(path, headers)).json()]), path).toEqual([]);
+  });
+
+  test('every patient whose data was read is in the audit', async () => {
+    const count = async () => {
+      const rows = await door.store.asAccount(door.accountId, (tx) =>
+        tx.db.selectFrom('audit_entry').select('operation').where('patient_id', '=', patientId).execute(),
+      );
+      return rows.map(({ operation }) => operation);
+    };
+    const before = (await count()).length;
+    await door.get(`Observation?patient=${patientId}&_count=1`);
+    await door.get(`Patient/${patientId}`);
+    await door.get(`Patient?_id=${patientId}`);
+    await door.get(`Patient/${patientId}/$everything?_count=1`);
+    expect((await count()).slice(before).sort()).toEqual([
+      'fhirEverything',
+      'fhirRead',
+      'fhirSearch',
+      'fhirSearch',
+    ]);
+  });
+});
+
+async function otherAccount() {
+  const id = uuidv7();
+  await door.store.asSystem((tx) => insertAccount(tx, { id, name: 'Other', settings: {} }));
+  return { apiKey: await door.addKey(id) };
+}
+
+const hasCode = (concept: { coding?: { code?: string }[] } | undefined, code: string): boolean =>
+  concept?.coding?.some((coding) => coding.code === code) ?? false;
+const isLaboratory = ({ category }: Observation) =>
+  category?.some((each) => hasCode(each, 'laboratory')) ?? false;
+const isVital = ({ category }: Observation) =>
+  category?.some((each) => hasCode(each, 'vital-signs')) ?? false;
+const dayOf = ({ effectiveDateTime, effectivePeriod }: Observation): string =>
+  (effectiveDateTime ?? effectivePeriod?.start ?? '').slice(0, 10);
