@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { Command, InvalidArgumentError } from 'commander';
-import { fuzzReader, openReaderThread } from '../../test/fuzz/fuzz-reader.ts';
-import { READERS } from '../../test/fuzz/readers.ts';
+import { fuzzReader, openReaderThread } from '../../test/unit/fuzz/fuzz-reader.ts';
+import { READERS } from '../../test/unit/fuzz/readers.ts';
 
 const number = (text: string): number => {
   const value = Number(text);

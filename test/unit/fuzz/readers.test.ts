@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
-import { fuzzReader, openReaderThread } from '../fuzz/fuzz-reader.ts';
-import { FAULTY_READER, READERS } from '../fuzz/readers.ts';
+import { fuzzReader, openReaderThread } from './fuzz-reader.ts';
+import { FAULTY_READER, READERS } from './readers.ts';
 
 /** The short form of `npm run fuzz`; a failure names the seed and the path that repeat it. */
 const RUNS = 150;

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { createJobThread } from '../../src/lib/job-thread.ts';
+import { createJobThread } from '../../../src/lib/job-thread.ts';
 import { mutate, mutations } from './mutations.ts';
 import type { ReaderAnswer, ReaderJob } from './reader-thread.ts';
 import { readerNamed } from './readers.ts';

@@ -1,26 +1,26 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
-import { renderDocument } from '../../src/exchange/documents/render.ts';
-import { readFhirBundle } from '../../src/exchange/notifications/fhir/bundle.ts';
-import { acknowledge } from '../../src/exchange/notifications/hl7v2/ack.ts';
-import { readAdt } from '../../src/exchange/notifications/hl7v2/adt.ts';
-import { parseHl7 } from '../../src/exchange/notifications/hl7v2/message.ts';
-import { UnreadableMessageError } from '../../src/exchange/notifications/inbound.ts';
-import { convertCcda } from '../../src/exchange/records/ccda/convert.ts';
-import { mergeDeliveries } from '../../src/exchange/records/rules/merge.ts';
-import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
-import { summarise } from '../../src/exchange/records/summary/summarise.ts';
-import { bundleOf } from '../../src/exchange/sources/collect/bundle.ts';
-import { cutLines } from '../../src/exchange/sources/collect/ndjson.ts';
-import { contentOf } from '../../src/exchange/sources/collect/page-content.ts';
-import { SourceFailure } from '../../src/exchange/sources/connector.ts';
-import { readSourceJson } from '../../src/exchange/sources/http/source-json.ts';
-import { resolveSourceConfig } from '../../src/exchange/sources/source-config.ts';
-import { checkCsv } from '../../src/shared/bulk-csv/check-csv.ts';
-import { parseRecords } from '../../src/shared/bulk-csv/records.ts';
-import { createRowReader } from '../../src/shared/bulk-csv/row-reader.ts';
-import { deliveriesOf, delivery, personOf, samples } from '../support/deliveries.ts';
-import { readerOf } from '../unit/records/summary/reader.ts';
+import { renderDocument } from '../../../src/exchange/documents/render.ts';
+import { readFhirBundle } from '../../../src/exchange/notifications/fhir/bundle.ts';
+import { acknowledge } from '../../../src/exchange/notifications/hl7v2/ack.ts';
+import { readAdt } from '../../../src/exchange/notifications/hl7v2/adt.ts';
+import { parseHl7 } from '../../../src/exchange/notifications/hl7v2/message.ts';
+import { UnreadableMessageError } from '../../../src/exchange/notifications/inbound.ts';
+import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
+import { mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
+import { renderHtml } from '../../../src/exchange/records/summary/render-html.ts';
+import { summarise } from '../../../src/exchange/records/summary/summarise.ts';
+import { bundleOf } from '../../../src/exchange/sources/collect/bundle.ts';
+import { cutLines } from '../../../src/exchange/sources/collect/ndjson.ts';
+import { contentOf } from '../../../src/exchange/sources/collect/page-content.ts';
+import { SourceFailure } from '../../../src/exchange/sources/connector.ts';
+import { readSourceJson } from '../../../src/exchange/sources/http/source-json.ts';
+import { resolveSourceConfig } from '../../../src/exchange/sources/source-config.ts';
+import { checkCsv } from '../../../src/shared/bulk-csv/check-csv.ts';
+import { parseRecords } from '../../../src/shared/bulk-csv/records.ts';
+import { createRowReader } from '../../../src/shared/bulk-csv/row-reader.ts';
+import { deliveriesOf, delivery, personOf, samples } from '../../support/deliveries.ts';
+import { readerOf } from '../records/summary/reader.ts';
 
 /** A reader of foreign bytes. `read` throws what `refusals` lists, or nothing: any other error is a fault of ours. */
 export interface FuzzedReader {
@@ -30,7 +30,7 @@ export interface FuzzedReader {
 }
 
 const [sample = raise('there are no sample patients')] = samples;
-const CCDA_FOLDER = new URL('../../samples/ccda/', import.meta.url);
+const CCDA_FOLDER = new URL('../../../samples/ccda/', import.meta.url);
 const PATIENT = 'p1';
 const config = resolveSourceConfig({
   source: 'hie',
