@@ -345,6 +345,17 @@ export const VARIABLES = {
     .string()
     .default('all')
     .describe('Task queues that this worker process polls, separated by spaces, or "all"'),
+  WORKER_VERSIONING: z
+    .enum(['off', 'on', 'alone'])
+    .default('off')
+    .describe(
+      'Worker Versioning: off; on, for builds side by side; alone, for workers that are all replaced together',
+    ),
+  BUILD_ID: z
+    .string()
+    .regex(/^[\w.-]{1,64}$/, { error: 'may have 64 letters, digits, dots, dashes and underscores' })
+    .optional()
+    .describe('Names the build of a versioned worker; default: a hash of the sources'),
   WORKER_HOST: z
     .string()
     .default('127.0.0.1')

@@ -20,9 +20,10 @@ process.exitCode = await runTool('replay', process.argv.slice(2), (program, with
     .option('--per-type <n>', 'at most this many runs of each workflow type, the newest first', positive)
     .action(async (options: { open?: boolean; perType?: number; dataDir?: string; json?: boolean }) => {
       if (options.open !== true) throw new ToolError('Say what to replay: npm run replay -- --open');
-      installTemporalRuntime(createLogger('replay', readConfig(['LOG_LEVEL']).LOG_LEVEL));
       const workflowBundle = await loadWorkflowBundle();
       await withTemporal(options, async (client, dataKeys) => {
+        // Only now: it would keep the process alive after a failed connection.
+        installTemporalRuntime(createLogger('replay', readConfig(['LOG_LEVEL']).LOG_LEVEL));
         const dataConverter = createDataConverter(parseKeyRing(dataKeys));
         const { perType: perTypeMax } = options;
         return replayReport(await replayOpenRuns(client, { workflowBundle, dataConverter, perTypeMax }));

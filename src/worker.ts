@@ -13,13 +13,16 @@ import { installTemporalRuntime } from './temporal/runtime.ts';
 import { connectTemporal } from './temporal/worker-connection.ts';
 import { parseWorkerQueues } from './temporal/worker-queues.ts';
 import { createWorkers } from './temporal/workers.ts';
-import { loadWorkflowBundle } from './temporal/workflow-bundle.ts';
+import { hashOfBuild, loadWorkflowBundle } from './temporal/workflow-bundle.ts';
 import { openExchangeHalf } from './worker/exchange-half.ts';
 import { openOrchestratorHalf } from './worker/orchestrator-half.ts';
+import { settleRouting } from './worker/routing.ts';
 
 const VARIABLES = [
   ...TEMPORAL_VARIABLES,
   'WORKER_QUEUES',
+  'WORKER_VERSIONING',
+  'BUILD_ID',
   'WORKER_HOST',
   'WORKER_PORT',
   'WORKER_TEMPORAL_METRICS',
@@ -44,7 +47,9 @@ await runProcess('worker', async (logger) => {
     ...(queues.some((queue) => queue !== TASK_QUEUES.orchestrator) ? [await openExchangeHalf(deps)] : []),
     ...(queues.includes(TASK_QUEUES.orchestrator) ? [await openOrchestratorHalf()] : []),
   ];
-  const [connection, workflowBundle] = await Promise.all([
+  const versioning = config.WORKER_VERSIONING;
+  const [build, connection, workflowBundle] = await Promise.all([
+    config.BUILD_ID ?? hashOfBuild(),
     connectTemporal(config),
     loadWorkflowBundle(),
     registerSearchAttributes(temporal.connection, config.TEMPORAL_NAMESPACE),
@@ -56,6 +61,7 @@ await runProcess('worker', async (logger) => {
     namespace: config.TEMPORAL_NAMESPACE,
     dataConverter: createDataConverter(keyRing),
     workflowBundle,
+    build: versioning === 'off' ? undefined : build,
     activities: Object.fromEntries(hosted.filter(([queue]) => queues.some((served) => served === queue))),
     sourceRatePerSecond: {
       hie: config.HIE_RATE_PER_SECOND,
@@ -71,17 +77,23 @@ await runProcess('worker', async (logger) => {
     ? keepReconcileLoop({ temporal, logger }, { intervalSeconds })
     : undefined;
 
+  const stopping = new AbortController();
+  const routed = settleRouting({ versioning, build }, { temporal, logger, signal: stopping.signal }).catch(
+    (err: unknown) => logger.error({ err, build }, 'could not check which build is current in Temporal'),
+  );
   const probes = await startProbeServer({
     host: config.WORKER_HOST,
     port: config.WORKER_PORT,
     metrics,
     isReady: () => workers.every((worker) => worker.getState() === 'RUNNING'),
   });
-  logger.info({ queues, probes: probes.url }, 'worker is ready');
+  logger.info({ queues, versioning, build, probes: probes.url }, 'worker is ready');
   reportReady({ probes: probes.url });
   return {
     ended: ended.then(() => undefined),
     stop: async () => {
+      stopping.abort();
+      await routed;
       stopKeeping?.();
       for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
       await ended;

@@ -44,6 +44,7 @@ try {
       worker: config.WORKER_PORT,
     },
     outside: outsideParts(givenVariables),
+    environment: { worker: givenVariables(['WORKER_VERSIONING', 'BUILD_ID']) },
     signal: stopping.signal,
   });
   print(describeStack(stack.connection, config.DATA_DIR));

@@ -16,9 +16,13 @@ export interface ReplayedType {
 export interface ReplayOpenOptions extends Pick<ReplayWorkerOptions, 'workflowBundle' | 'dataConverter'> {
   /** How many open runs of each workflow type are replayed at most, the most recently started first. */
   perTypeMax?: number | undefined;
+  /** Leaves out runs that are pinned to a build. */
+  unpinnedOnly?: boolean;
 }
 
 const OPEN = `ExecutionStatus = 'Running' AND TaskQueue IN ('${TASK_QUEUES.exchange}', '${TASK_QUEUES.orchestrator}')`;
+const UNPINNED =
+  " AND (TemporalWorkflowVersioningBehavior IS NULL OR TemporalWorkflowVersioningBehavior != 'Pinned')";
 const REASON_LENGTH_MAX = 300;
 
 /**
@@ -28,14 +32,15 @@ const REASON_LENGTH_MAX = 300;
  */
 export async function replayOpenRuns(
   client: Client,
-  { perTypeMax = Number.POSITIVE_INFINITY, ...options }: ReplayOpenOptions,
+  { perTypeMax = Number.POSITIVE_INFINITY, unpinnedOnly = false, ...options }: ReplayOpenOptions,
 ): Promise<ReplayedType[]> {
   const types = new Map<string, ReplayedType>();
+  const query = unpinnedOnly ? OPEN + UNPINNED : OPEN;
   // Histories are replayed one after the other, in this order.
   let current: ReplayedType | undefined;
 
   async function* histories(): AsyncGenerator<HistoryAndWorkflowId> {
-    for await (const { type: workflowType, workflowId, runId } of client.workflow.list({ query: OPEN })) {
+    for await (const { type: workflowType, workflowId, runId } of client.workflow.list({ query })) {
       const row = types.get(workflowType) ?? { workflowType, replayed: 0, left: 0, failures: [] };
       types.set(workflowType, row);
       if (row.replayed + row.failures.length >= perTypeMax) {

@@ -2,6 +2,7 @@ import type { DataConverter } from '@temporalio/common';
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { SOURCE_TYPES, type SourceType } from '../contract/primitives.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
+import { DEPLOYMENT_NAME } from './builds.ts';
 import { WORKER_QUEUES, type WorkerQueue } from './worker-queues.ts';
 
 /**
@@ -46,6 +47,8 @@ export interface WorkersOptions {
   namespace: string;
   dataConverter: DataConverter;
   workflowBundle: { code: string };
+  /** With Worker Versioning: names the code of these workers. */
+  build?: string | undefined;
   /** The task queues to serve, each with its activities by name. */
   activities: Partial<Record<WorkerQueue, object>>;
   /** Activities per second that each source allows; Temporal enforces it for all workers of the queue together. */
@@ -61,6 +64,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
       Worker.create({
         ...COMMON,
         ...optionsOf(taskQueue, options),
+        ...versioned(options.build),
         connection,
         namespace,
         dataConverter,
@@ -70,6 +74,21 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     ),
   );
 }
+
+/**
+ * Every queue is part of the build, those of the sources too: an activity runs with the code of the build that scheduled it.
+ * Workflows that are pinned to their build say so themselves (workflows/index.ts).
+ */
+const versioned = (buildId: string | undefined): Partial<WorkerOptions> =>
+  buildId === undefined
+    ? {}
+    : {
+        workerDeploymentOptions: {
+          version: { deploymentName: DEPLOYMENT_NAME, buildId },
+          useWorkerVersioning: true,
+          defaultVersioningBehavior: 'AUTO_UPGRADE',
+        },
+      };
 
 function optionsOf(queue: WorkerQueue, options: WorkersOptions): Partial<WorkerOptions> {
   const { workflowBundle, sourceRatePerSecond } = options;

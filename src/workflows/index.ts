@@ -1,3 +1,10 @@
+import { setWorkflowOptions, workflowInfo } from '@temporalio/workflow';
+import { bulkPatientCreate } from './exchange/bulk-patient-create/workflow.ts';
+import { consolidatedQuery } from './exchange/consolidated-query/workflow.ts';
+import { messageTransmission } from './exchange/message-transmission/workflow.ts';
+import { networkQuery } from './exchange/network-query/workflow.ts';
+import { querySweep } from './exchange/query-sweep/workflow.ts';
+
 /** Every function exported here is a workflow type. Its name must match `WORKFLOW_TYPES` in contract/temporal.ts. */
 export { bulkPatientCreate } from './exchange/bulk-patient-create/workflow.ts';
 export { consolidatedQuery } from './exchange/consolidated-query/workflow.ts';
@@ -12,3 +19,18 @@ export { webhookDestination } from './exchange/webhook-destination/workflow.ts';
 export { bulkOnboarding } from './orchestrator/bulk-onboarding/workflow.ts';
 export { cohortMonitoring } from './orchestrator/cohort-monitoring/workflow.ts';
 export { patientOnboarding } from './orchestrator/patient-onboarding/workflow.ts';
+
+/**
+ * With Worker Versioning, a run of these types ends with the build that it began with; they end within days. The others go
+ * on with the current build, so their changes need `patched`. Decision 71.
+ */
+for (const workflow of [networkQuery, bulkPatientCreate, querySweep, consolidatedQuery, messageTransmission])
+  setWorkflowOptions<never[], unknown>(
+    () => (isVersioned() ? { versioningBehavior: 'PINNED' } : {}),
+    workflow,
+  );
+
+/** Temporal refuses what a worker without versioning completes for a pinned run. */
+function isVersioned(): boolean {
+  return (workflowInfo().currentDeploymentVersion?.deploymentName ?? '') !== '';
+}

@@ -22,8 +22,12 @@ export const webhookDestination = withOneStepMore(workflows.webhookDestination);
 function withOneStepMore<A extends unknown[], R>(
   workflow: (...args: A) => Promise<R>,
 ): (...args: A) => Promise<R> {
-  return async (...args) => {
+  const changed = async (...args: A) => {
     await sleep('1 second');
     return workflow(...args);
   };
+  // Pinned, or not.
+  return Object.assign(changed, {
+    workflowDefinitionOptions: Reflect.get(workflow, 'workflowDefinitionOptions'),
+  });
 }

@@ -41,7 +41,7 @@ export const CALLBACK_SECRET = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
 type Behaviour = Partial<SourceConnector>;
 
 /** The exchange's half on real parts (PostgreSQL, Temporal with our workers, a receiver); only the sources are scripted. */
-export async function createTestExchange(options: { workflowBundle?: { code: string } } = {}) {
+export async function createTestExchange(options: { build?: string } = {}) {
   const [environment, namespace, receiver] = await Promise.all([
     createQueryEnvironment(),
     createTestNamespace(),
@@ -54,7 +54,7 @@ export async function createTestExchange(options: { workflowBundle?: { code: str
     Connection.connect({ address }),
     NativeConnection.connect({ address }),
   ]);
-  const temporal = new Client({ connection, namespace, dataConverter });
+  const temporal = Object.assign(new Client({ connection, namespace, dataConverter }), { connection });
   /** By `<request id>/<source>`, else what the source does by default. */
   const behaviours = new Map<string, Behaviour>();
 
@@ -89,12 +89,16 @@ export async function createTestExchange(options: { workflowBundle?: { code: str
     return behaviours.get(source) ?? sourceOf([page([observation(`${source}-1`)])]);
   }
   /** Workers with this workflow code; what it returns stops them. */
-  async function startWorkers(workflowBundle: { code: string }): Promise<() => Promise<void>> {
+  async function startWorkers(
+    workflowBundle: { code: string },
+    build?: string,
+  ): Promise<() => Promise<void>> {
     const workers = await createWorkers({
       connection: native,
       namespace,
       dataConverter,
       workflowBundle,
+      build,
       sourceRatePerSecond: { hie: 1_000, pharmacy: 1_000, lab: 1_000 },
       activities: {
         [TASK_QUEUES.exchange]: exchangeActivities,
@@ -108,7 +112,7 @@ export async function createTestExchange(options: { workflowBundle?: { code: str
       await Promise.all(running);
     };
   }
-  const stopWorkers = await startWorkers(options.workflowBundle ?? (await workflowBundle()));
+  const stopWorkers = await startWorkers(await workflowBundle(), options.build);
   const { accountId } = await environment.addAccount(
     { limits: { networkQueriesPerMinute: 1_000 } },
     receiver.url,
