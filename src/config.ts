@@ -153,6 +153,19 @@ const sourceVariables = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, 
             : z.ZodOptional<z.ZodString>;
   };
 
+const baseUrls = z
+  .string()
+  .transform((value) => value.split(/\s+/).filter(Boolean))
+  .pipe(z.array(httpUrl));
+const sourceNames = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, name: string) =>
+  ({
+    [`${prefix}_OWN_BASE_URLS`]: baseUrls
+      .optional()
+      .describe(
+        `Base URLs, separated by spaces, by which the ${name} source wrongly calls itself in links; replaced by ${prefix}_BASE_URL`,
+      ),
+  }) as { [K in `${P}_OWN_BASE_URLS`]: z.ZodOptional<typeof baseUrls> };
+
 /** What one response of a source may cost. */
 const sourceLimits = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, name: string) => {
   const count = z.coerce.number().int().min(1);
@@ -295,10 +308,13 @@ export const VARIABLES = {
 
   ...sourceVariables('HIE', 'hie'),
   ...sourceLimits('HIE', 'hie'),
+  ...sourceNames('HIE', 'hie'),
   ...sourceVariables('PHARMACY', 'pharmacy'),
   ...sourceLimits('PHARMACY', 'pharmacy'),
+  ...sourceNames('PHARMACY', 'pharmacy'),
   ...sourceVariables('LAB', 'lab'),
   ...sourceLimits('LAB', 'lab'),
+  ...sourceNames('LAB', 'lab'),
 
   EXCHANGE_BASE_URL: httpUrl.describe(
     'Orchestrator: URL of the exchange, ours or another service with the same interface',
@@ -403,6 +419,7 @@ const SOURCE_SETTINGS = [
   'PAGE_BYTES_MAX',
   'DOCUMENT_BYTES_MAX',
   'REQUEST_TIMEOUT_SECONDS',
+  'OWN_BASE_URLS',
 ] as const;
 
 /** The names of all variables of one source. */

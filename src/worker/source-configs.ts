@@ -30,6 +30,7 @@ function sourceConfig(source: SourceType, config: SourcesConfig): SourceConfig {
     auth: authOf(prefix, config),
     tls: tlsOf(prefix, config),
     allowedOrigins: config[`${prefix}_ALLOWED_ORIGINS`]?.split(/\s+/) ?? [],
+    ownBaseUrls: config[`${prefix}_OWN_BASE_URLS`] ?? [],
     tokenOrigins: config[`${prefix}_TOKEN_ORIGINS`]?.split(/\s+/) ?? [],
     // Without a secret, a source's callbacks cannot be verified, so the source is only polled.
     callbacks: config[`${prefix}_CALLBACK_SECRET`] !== undefined,

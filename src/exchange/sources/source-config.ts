@@ -48,6 +48,8 @@ export interface SourceConfig {
   tls?: SourceTls;
   /** Origins, besides that of baseUrl, to which links, files and redirects of this source may lead. */
   allowedOrigins?: string[];
+  /** Base addresses by which the server calls itself in links and references; they are replaced by baseUrl. */
+  ownBaseUrls?: string[];
   /** Further origins to which the source's token is sent. Default: none, so only the origin of baseUrl receives it. */
   tokenOrigins?: string[];
   /** Largest single response or NDJSON line, in bytes. Default 20 MB. Larger pages are asked for in smaller ones. */
@@ -65,10 +67,12 @@ export interface SourceConfig {
 }
 
 export interface ResolvedSourceConfig
-  extends Required<Omit<SourceConfig, 'baseUrl' | 'allowedOrigins' | 'tokenOrigins'>> {
+  extends Required<Omit<SourceConfig, 'baseUrl' | 'allowedOrigins' | 'ownBaseUrls' | 'tokenOrigins'>> {
   /** Ends with a slash, so that relative references resolve below it. */
   baseUrl: URL;
   allowedOrigins: ReadonlySet<string>;
+  /** Without a slash at the end. */
+  ownBaseUrls: readonly string[];
   tokenOrigins: ReadonlySet<string>;
 }
 
@@ -96,8 +100,20 @@ export function resolveSourceConfig(config: SourceConfig): ResolvedSourceConfig 
     ...withoutUndefined(config),
     baseUrl,
     allowedOrigins: new Set([...tokenOrigins, ...originsOf(config.allowedOrigins, 'allowed origin')]),
+    ownBaseUrls: (config.ownBaseUrls ?? []).map((own) =>
+      parseHttpUrl(own, `own base address of ${config.source}`).href.replace(/\/+$/, ''),
+    ),
     tokenOrigins: new Set(tokenOrigins),
   };
+}
+
+/** The address to request: one below a base address by which the server calls itself becomes one below the configured base. */
+export function addressOf({ baseUrl, ownBaseUrls }: ResolvedSourceConfig, url: URL): URL {
+  for (const own of ownBaseUrls) {
+    const rest = url.href.startsWith(own) ? url.href.slice(own.length) : undefined;
+    if (rest !== undefined && /^([/?]|$)/.test(rest)) return new URL(rest.replace(/^\//, ''), baseUrl);
+  }
+  return url;
 }
 
 /** Whether a link may be followed: its origin is configured and it contains no user name or password. */

@@ -180,7 +180,9 @@ describe('a body', () => {
         send();
       },
     });
-    await expect(collect({ pageBytesMax: 1_000_000 })).rejects.toMatchObject({ kind: 'bad-answer' });
+    await expect(collect({ pageBytesMax: 1_000_000, pageSize: 1 })).rejects.toMatchObject({
+      kind: 'bad-answer',
+    });
     expect(sentBytes).toBeLessThan(20_000_000);
   });
 
@@ -296,10 +298,28 @@ describe('a link', () => {
     const foreign = await startOther({});
     await start({ json: bundle([condition('c1')], `${foreign.origin}/fhir/more`) });
     await expect(collect({ auth: { kind: 'bearer', token: 'secret' } })).rejects.toMatchObject({
-      kind: 'bad-answer',
-      message: `hie linked to ${foreign.origin}, which is not one of its configured origins`,
+      kind: 'refused',
+      message: `hie linked to ${foreign.origin}, which is not one of its configured origins: name it in HIE_ALLOWED_ORIGINS, or in HIE_OWN_BASE_URLS if the server calls itself so`,
     });
     expect(foreign.asked).toEqual([]);
+  });
+
+  test('under a name by which the server wrongly calls itself leads to the server, with its references', async () => {
+    const own = 'http://fhir.internal:8080/api/fhir';
+    const c1 = { ...condition('c1', `${own}/Patient/p1`), encounter: { reference: `${own}/Encounter/e1` } };
+    await start(
+      { json: bundle([c1], `${own}?_getpages=2`) },
+      {
+        'GET ?_getpages=2': { json: bundle([condition('c2')], `${own}/Condition?page=3`) },
+        'GET Condition?page=3': { json: bundle([condition('c3')]) },
+      },
+    );
+    const pages = await collect({ ownBaseUrls: [`${own}/`] });
+    expect(idsOf(pages)).toEqual(['Condition/c1', 'Condition/c2', 'Condition/c3']);
+    expect(pages[0]?.resources[0]).toMatchObject({ encounter: { reference: 'Encounter/e1' } });
+    const similar = { json: bundle([condition('c1')], `${own}-other/more`) };
+    source.routes['GET Patient/p1/$everything'] = similar;
+    await expect(collect({ ownBaseUrls: [own] })).rejects.toMatchObject({ kind: 'refused' });
   });
 
   test('to a configured origin is followed', async () => {
@@ -382,7 +402,7 @@ describe('a redirect', () => {
     const foreign = await startOther({});
     await start({ status: 307, headers: { location: `${foreign.origin}/fhir/steal` } });
     await expect(collect({ auth: { kind: 'bearer', token: 'secret' } })).rejects.toMatchObject({
-      kind: 'bad-answer',
+      kind: 'refused',
     });
     expect(foreign.asked).toEqual([]);
     source.routes['GET Patient/p1/$everything'] = { status: 302, headers: { location: '?again' } };

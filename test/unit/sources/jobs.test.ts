@@ -82,13 +82,23 @@ describe('the request for a job', () => {
     });
   });
 
-  test.each<[string, Record<string, string>]>([
-    ['no address for its state', {}],
-    ['an address elsewhere', { 'content-location': 'https://elsewhere.example/job' }],
-  ])('that is accepted with %s is a bad answer', async (_, headers) => {
-    await start({ 'GET Patient/p1/$everything': { status: 202, headers } });
-    await expect(begin()).rejects.toMatchObject({ kind: 'bad-answer' });
+  test('that is accepted with an address elsewhere is refused', async () => {
+    await start({
+      'GET Patient/p1/$everything': {
+        status: 202,
+        headers: { 'content-location': 'https://elsewhere.example/job' },
+      },
+    });
+    await expect(begin()).rejects.toMatchObject({ kind: 'refused' });
   });
+
+  test.each<[string, Record<string, string>]>([['no address for its state', {}]])(
+    'that is accepted with %s is a bad answer',
+    async (_, headers) => {
+      await start({ 'GET Patient/p1/$everything': { status: 202, headers } });
+      await expect(begin()).rejects.toMatchObject({ kind: 'bad-answer' });
+    },
+  );
 });
 
 describe('the state of a job', () => {
@@ -277,11 +287,11 @@ describe('a manifest', () => {
     },
   );
 
-  test('that points elsewhere is a bad answer, and nobody there sees a request', async () => {
+  test('that points elsewhere is refused, and nobody there sees a request', async () => {
     const foreign = await new FakeSource().start();
     others.push(foreign);
     await start({ 'GET jobs/1': manifest({ output: [{ type: 'Condition', url: `${foreign.origin}/x` }] }) });
-    await expect(pollPages(await begin())).rejects.toMatchObject({ kind: 'bad-answer' });
+    await expect(pollPages(await begin())).rejects.toMatchObject({ kind: 'refused' });
     expect(foreign.asked).toEqual([]);
   });
 

@@ -16,6 +16,7 @@ test('a source with nothing but an address is asked without a login and only pol
     baseUrl: 'https://hie.example.org/fhir',
     auth: { kind: 'none' },
     allowedOrigins: [],
+    ownBaseUrls: [],
     tokenOrigins: [],
     callbacks: false,
     pageSize: 200,

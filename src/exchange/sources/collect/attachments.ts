@@ -28,7 +28,7 @@ export function attachmentsOf(config: ResolvedSourceConfig, resources: FhirResou
       attachments.push({ documentReferenceId, contentType, bytes: Buffer.from(data, 'base64') });
       continue;
     }
-    const address = resolveLink(url ?? '', config.baseUrl, config.baseUrl);
+    const address = resolveLink(config, url ?? '', config.baseUrl);
     if (address !== undefined && isAllowedUrl(config, address)) {
       documents.push({ documentReferenceId, contentType, url: address.href });
     } else skippedAttachments += 1;

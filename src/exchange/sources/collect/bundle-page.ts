@@ -1,4 +1,4 @@
-import { badResponse, failureOfRest, isRecord } from '../http/failures.ts';
+import { badResponse, failureOfRest, foreignOrigin, isRecord } from '../http/failures.ts';
 import { type JsonResponse, readError } from '../http/source-http.ts';
 import { isAllowedUrl } from '../source-config.ts';
 import type { SourceContext } from '../source-context.ts';
@@ -63,11 +63,9 @@ export function nextStep(
   page: URL,
   { seen = [], searchedType, count, origin }: PageTrail,
 ): StepOf<'link'> {
-  const url = resolveLink(link, page, config.baseUrl);
+  const url = resolveLink(config, link, page);
   if (url === undefined) throw badResponse(config.source, 'returned a next link that is not a valid URL');
-  if (!isAllowedUrl(config, url)) {
-    throw badResponse(config.source, `linked to ${url.origin}, which is not one of its configured origins`);
-  }
+  if (!isAllowedUrl(config, url)) throw foreignOrigin(config.source, 'linked to', url);
   const hash = hashOfLink(url);
   const before = seen.length === 0 ? [hashOfLink(page)] : seen;
   if (before.includes(hash))

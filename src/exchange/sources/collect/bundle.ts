@@ -1,6 +1,7 @@
 import type { SourceType } from '../../../contract/primitives.ts';
 import { badResponse, isRecord, issueCodeOf } from '../http/failures.ts';
 import type { JsonResponse } from '../http/source-http.ts';
+import { addressOf, type ResolvedSourceConfig } from '../source-config.ts';
 import type { ResponseEntry } from './response-entry.ts';
 
 export interface Bundle {
@@ -75,7 +76,8 @@ export function nextLinkOf(link: unknown): string | undefined {
  * Resolves a link to an absolute URL: `/x` and `?x` against the page that contains it, `Patient/x` against the FHIR base
  * URL. Returns undefined when the result is not a valid URL.
  */
-export function resolveLink(link: string, page: URL, base: URL): URL | undefined {
-  const against = link.startsWith('/') || link.startsWith('?') ? page : base;
-  return link !== '' && URL.canParse(link, against.href) ? new URL(link, against.href) : undefined;
+export function resolveLink(config: ResolvedSourceConfig, link: string, page: URL): URL | undefined {
+  const against = link.startsWith('/') || link.startsWith('?') ? page : config.baseUrl;
+  if (link === '' || !URL.canParse(link, against.href)) return undefined;
+  return addressOf(config, new URL(link, against.href));
 }

@@ -1,8 +1,8 @@
 import { isMissingOperation, type Support } from '../capabilities.ts';
-import { badResponse, failureOfStatus } from '../http/failures.ts';
+import { badResponse, failureOfStatus, foreignOrigin } from '../http/failures.ts';
 import type { SourceResponse } from '../http/http-response.ts';
 import { FHIR_JSON, type JsonResponse, readError } from '../http/source-http.ts';
-import { isAllowedUrl } from '../source-config.ts';
+import { addressOf, isAllowedUrl } from '../source-config.ts';
 import type { SourceContext } from '../source-context.ts';
 import { resourceTypesOf } from './resource-types.ts';
 
@@ -77,12 +77,9 @@ async function accepted({ config }: SourceContext, response: SourceResponse): Pr
       `accepted ${EVERYTHING} without a valid Content-Location for its status`,
     );
   }
-  const statusUrl = new URL(location, response.url.href);
+  const statusUrl = addressOf(config, new URL(location, response.url.href));
   if (!isAllowedUrl(config, statusUrl)) {
-    throw badResponse(
-      config.source,
-      `put the job's status at ${statusUrl.origin}, which is not one of its configured origins`,
-    );
+    throw foreignOrigin(config.source, "put the job's status at", statusUrl);
   }
   return { kind: 'accepted', statusUrl: statusUrl.href, retryAfterMs: response.retryAfterMs };
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { SourceFailure } from '../connector.ts';
-import { badResponse, isRecord, issueCodeOf } from '../http/failures.ts';
+import { badResponse, foreignOrigin, isRecord, issueCodeOf } from '../http/failures.ts';
 import type { JsonResponse } from '../http/source-http.ts';
-import { isAllowedUrl } from '../source-config.ts';
+import { addressOf, isAllowedUrl } from '../source-config.ts';
 import type { SourceContext } from '../source-context.ts';
 import { fetchedBundle } from './bundle-page.ts';
 import type { FetchedPart } from './fetched-part.ts';
@@ -82,13 +82,8 @@ function fetchedManifest(
   const steps = [...wanted, ...(manifest.deleted ?? [])].map(({ url }): StepOf<'file'> => {
     if (!URL.canParse(url, response.url.href))
       throw badResponse(config.source, 'listed a file without a valid address');
-    const fileUrl = new URL(url, response.url.href);
-    if (!isAllowedUrl(config, fileUrl)) {
-      throw badResponse(
-        config.source,
-        `put a file at ${fileUrl.origin}, which is not one of its configured origins`,
-      );
-    }
+    const fileUrl = addressOf(config, new URL(url, response.url.href));
+    if (!isAllowedUrl(config, fileUrl)) throw foreignOrigin(config.source, 'put a file at', fileUrl);
     return {
       kind: 'file',
       url: fileUrl.href,

@@ -1,5 +1,5 @@
 import { isRecord } from '../http/failures.ts';
-import type { ResolvedSourceConfig } from '../source-config.ts';
+import { addressOf, type ResolvedSourceConfig } from '../source-config.ts';
 import type { ResponseEntry } from './response-entry.ts';
 import { isResourceId } from './subjects.ts';
 
@@ -23,13 +23,10 @@ export function withLocalReferences<R extends Record<string, unknown>>(
 }
 
 /** The `Type/id` part of a URL at one of the source's own origins; undefined for any other reference. */
-export function localReferenceOf(
-  { allowedOrigins }: ResolvedSourceConfig,
-  reference: string,
-): string | undefined {
+export function localReferenceOf(config: ResolvedSourceConfig, reference: string): string | undefined {
   const match = /^https?:\/\/[^?#]+\/([A-Z][A-Za-z]+\/[^/?#]+)(?:\/_history\/[^/?#]+)?$/.exec(reference);
   if (match?.[1] === undefined || !URL.canParse(reference)) return undefined;
-  return allowedOrigins.has(new URL(reference).origin) ? match[1] : undefined;
+  return config.allowedOrigins.has(addressOf(config, new URL(reference)).origin) ? match[1] : undefined;
 }
 
 /** Returns the same object when nothing in it changes. */

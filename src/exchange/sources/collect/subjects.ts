@@ -1,5 +1,5 @@
 import { isRecord } from '../http/failures.ts';
-import type { ResolvedSourceConfig } from '../source-config.ts';
+import { addressOf, type ResolvedSourceConfig } from '../source-config.ts';
 
 /** Elements that refer to the patient; Appointment does so in participant.actor. */
 const SUBJECT_ELEMENTS = ['patient', 'subject', 'beneficiary', 'for', 'individual', 'target'];
@@ -64,8 +64,9 @@ export function patientIdOf(reference: string, config: ResolvedSourceConfig): st
   const match = /^(?:(https?:\/\/[^?#]+)\/)?Patient\/([^/?#]+)(?:\/_history\/[^/?#]+)?$/.exec(reference);
   if (match === null) return undefined;
   const [, base, id] = match;
-  if (base !== undefined && !(URL.canParse(base) && config.allowedOrigins.has(new URL(base).origin))) {
-    return undefined;
+  if (base !== undefined) {
+    const isOurs = URL.canParse(base) && config.allowedOrigins.has(addressOf(config, new URL(base)).origin);
+    if (!isOurs) return undefined;
   }
   return isResourceId(id) ? id : undefined;
 }

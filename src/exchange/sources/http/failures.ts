@@ -28,6 +28,17 @@ export interface ErrorResponse {
   issueCode?: string;
 }
 
+/** The failure for an address at an origin that is not configured. Only a change of the configuration helps. */
+export function foreignOrigin(source: SourceType, what: string, url: URL): SourceFailure {
+  const { origin, protocol, username, password } = url;
+  if (!/^https?:$/.test(protocol) || username !== '' || password !== '')
+    return badResponse(source, `${what} ${origin}, by an address that is not a plain http or https URL`);
+  const prefix = source.toUpperCase();
+  const remedy = `name it in ${prefix}_ALLOWED_ORIGINS, or in ${prefix}_OWN_BASE_URLS if the server calls itself so`;
+  const message = `${source} ${what} ${origin}, which is not one of its configured origins: ${remedy}`;
+  return new SourceFailure('refused', message);
+}
+
 /** The SourceFailure for an HTTP error status. */
 export function failureOfStatus(source: SourceType, label: string, response: ErrorResponse): SourceFailure {
   const { status, retryAfterMs, issueCode } = response;

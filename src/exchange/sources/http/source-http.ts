@@ -1,11 +1,12 @@
 import { Agent, type Dispatcher, request as undiciRequest } from 'undici';
 import type { SourceFailure } from '../connector.ts';
-import { isAllowedUrl, type ResolvedSourceConfig } from '../source-config.ts';
+import { addressOf, isAllowedUrl, type ResolvedSourceConfig } from '../source-config.ts';
 import { createTokenProvider, type TokenDeps, type TokenProvider } from './auth/token-provider.ts';
 import {
   badResponse,
   type ErrorResponse,
   failureOfStatus,
+  foreignOrigin,
   isRecord,
   issueCodeOf,
   parseRetryAfter,
@@ -68,12 +69,7 @@ export class SourceHttp {
     const { source } = this.config;
     let url = request.url;
     for (let hop = 0; hop <= REDIRECTS_MAX; hop += 1) {
-      if (!isAllowedUrl(this.config, url)) {
-        throw badResponse(
-          source,
-          `redirected ${request.label} to ${url.origin}, which is not one of its configured origins`,
-        );
-      }
+      if (!isAllowedUrl(this.config, url)) throw foreignOrigin(source, `led ${request.label} to`, url);
       const response = await this.sendWithToken(request, url);
       const location = response.header('location');
       if (!REDIRECTS.has(response.status) || location === undefined) return response;
@@ -86,7 +82,7 @@ export class SourceHttp {
       }
       if (!URL.canParse(location, url.href))
         throw badResponse(source, `redirected ${request.label} to an invalid URL`);
-      url = new URL(location, url.href);
+      url = addressOf(this.config, new URL(location, url.href));
     }
     throw badResponse(source, `redirected ${request.label} more than ${REDIRECTS_MAX} times`);
   }

@@ -92,7 +92,7 @@ async function runSearch(
     const bundle = bundleOf(config.source, SEARCH, json);
     patients.push(...readPatients(bundle));
     if (bundle.next === undefined) return { kind: 'complete', patients };
-    const url = resolveLink(bundle.next, json.url, config.baseUrl);
+    const url = resolveLink(config, bundle.next, json.url);
     if (url === undefined)
       throw badResponse(config.source, `answered ${SEARCH} with a next link that is not a valid URL`);
     // A link that repeats our parameters would put the person's name into a URL, so they are sent as a form again.
