@@ -125,7 +125,14 @@ const sourceVariables = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, 
       .number()
       .positive()
       .default(50)
-      .describe(`Requests per second that the ${name} source allows, for all workers together`),
+      .describe(`HTTP calls per second that the ${name} source allows, for all workers together`),
+    [`${prefix}_RATE_PER_MINUTE`]: z.coerce
+      .number()
+      .positive()
+      .optional()
+      .describe(
+        `HTTP calls per minute that the ${name} source allows, for all workers together; default: no limit`,
+      ),
   }) as {
     [K in
       | `${P}_BASE_URL`
@@ -142,15 +149,18 @@ const sourceVariables = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, 
       | `${P}_CALLBACK_SECRET`
       | `${P}_ALLOWED_ORIGINS`
       | `${P}_TOKEN_ORIGINS`
-      | `${P}_RATE_PER_SECOND`]: K extends `${P}_BASE_URL`
+      | `${P}_RATE_PER_SECOND`
+      | `${P}_RATE_PER_MINUTE`]: K extends `${P}_BASE_URL`
       ? typeof httpUrl
       : K extends `${P}_TOKEN_URL`
         ? z.ZodOptional<typeof httpUrl>
         : K extends `${P}_RATE_PER_SECOND`
           ? z.ZodDefault<z.ZodCoercedNumber>
-          : K extends `${P}_AUTH`
-            ? z.ZodOptional<z.ZodEnum<{ [N in SourceAuthKind]: N }>>
-            : z.ZodOptional<z.ZodString>;
+          : K extends `${P}_RATE_PER_MINUTE`
+            ? z.ZodOptional<z.ZodCoercedNumber>
+            : K extends `${P}_AUTH`
+              ? z.ZodOptional<z.ZodEnum<{ [N in SourceAuthKind]: N }>>
+              : z.ZodOptional<z.ZodString>;
   };
 
 const baseUrls = z
@@ -415,6 +425,7 @@ const SOURCE_SETTINGS = [
   'ALLOWED_ORIGINS',
   'TOKEN_ORIGINS',
   'RATE_PER_SECOND',
+  'RATE_PER_MINUTE',
   'PAGE_SIZE',
   'PAGE_BYTES_MAX',
   'DOCUMENT_BYTES_MAX',

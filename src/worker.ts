@@ -27,9 +27,6 @@ const VARIABLES = [
   'WORKER_PORT',
   'WORKER_TEMPORAL_METRICS',
   'RECONCILE_INTERVAL_SECONDS',
-  'HIE_RATE_PER_SECOND',
-  'PHARMACY_RATE_PER_SECOND',
-  'LAB_RATE_PER_SECOND',
 ] as const;
 
 /** Runs the workflows and activities of the task queues in WORKER_QUEUES. Start as many of these as the load requires. */
@@ -63,11 +60,6 @@ await runProcess('worker', async (logger) => {
     workflowBundle,
     build: versioning === 'off' ? undefined : build,
     activities: Object.fromEntries(hosted.filter(([queue]) => queues.some((served) => served === queue))),
-    sourceRatePerSecond: {
-      hie: config.HIE_RATE_PER_SECOND,
-      pharmacy: config.PHARMACY_RATE_PER_SECOND,
-      lab: config.LAB_RATE_PER_SECOND,
-    },
   });
   const ended = Promise.all(workers.map((worker) => worker.run()));
   const hostsReconcile = queues.includes(TASK_QUEUES.exchange);

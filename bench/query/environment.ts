@@ -122,7 +122,6 @@ export async function startEnvironment() {
       'source-pharmacy': sourceActivities,
       'source-lab': sourceActivities,
     },
-    sourceRatePerSecond: { hie: 100_000, pharmacy: 100_000, lab: 100_000 },
   });
   const recordings = new Map<string, SampleRecording>();
   const barePool = createBarePool(postgres.databaseUrl);

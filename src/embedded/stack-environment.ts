@@ -111,6 +111,9 @@ const exchangeEnvironment = (facts: StackFacts): Environment => ({
 const notificationSenders = ({ notificationSecret }: StackSecrets): string =>
   `simulator=${notificationSecret}`;
 
+/** The simulator is on this machine and needs no sparing. */
+const SIMULATOR_RATE = '1000';
+
 /** Variables for both the simulator and the connectors. The hie source uses OAuth, the others a bearer token. */
 function simulatedSource(prefix: SourcePrefix, ports: StackPorts, secrets: StackSecrets): Environment {
   const base = `${simulatorUrl(ports)}/${prefix.toLowerCase()}`;
@@ -118,6 +121,7 @@ function simulatedSource(prefix: SourcePrefix, ports: StackPorts, secrets: Stack
     case 'HIE':
       return {
         HIE_BASE_URL: `${base}/fhir`,
+        HIE_RATE_PER_SECOND: SIMULATOR_RATE,
         HIE_TOKEN_URL: `${base}/oauth/token`,
         HIE_CLIENT_ID: 'exchange',
         HIE_CLIENT_SECRET: secrets.hieClientSecret,
@@ -126,12 +130,14 @@ function simulatedSource(prefix: SourcePrefix, ports: StackPorts, secrets: Stack
     case 'PHARMACY':
       return {
         PHARMACY_BASE_URL: `${base}/fhir`,
+        PHARMACY_RATE_PER_SECOND: SIMULATOR_RATE,
         PHARMACY_BEARER_TOKEN: secrets.pharmacyBearerToken,
         PHARMACY_CALLBACK_SECRET: secrets.pharmacyCallbackSecret,
       };
     case 'LAB':
       return {
         LAB_BASE_URL: `${base}/fhir`,
+        LAB_RATE_PER_SECOND: SIMULATOR_RATE,
         LAB_BEARER_TOKEN: secrets.labBearerToken,
         LAB_CALLBACK_SECRET: secrets.labCallbackSecret,
       };

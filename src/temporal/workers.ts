@@ -1,6 +1,5 @@
 import type { DataConverter } from '@temporalio/common';
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
-import { SOURCE_TYPES, type SourceType } from '../contract/primitives.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import { DEPLOYMENT_NAME } from './builds.ts';
 import { WORKER_QUEUES, type WorkerQueue } from './worker-queues.ts';
@@ -51,8 +50,6 @@ export interface WorkersOptions {
   build?: string | undefined;
   /** The task queues to serve, each with its activities by name. */
   activities: Partial<Record<WorkerQueue, object>>;
-  /** Activities per second that each source allows; Temporal enforces it for all workers of the queue together. */
-  sourceRatePerSecond: Record<SourceType, number>;
 }
 
 /** Creates a Temporal worker for each task queue in `activities`. Run them with `worker.run()`. */
@@ -91,14 +88,10 @@ const versioned = (buildId: string | undefined): Partial<WorkerOptions> =>
       };
 
 function optionsOf(queue: WorkerQueue, options: WorkersOptions): Partial<WorkerOptions> {
-  const { workflowBundle, sourceRatePerSecond } = options;
+  const { workflowBundle } = options;
   if (queue === TASK_QUEUES.exchange || queue === TASK_QUEUES.orchestrator)
     return { ...WORKFLOW_WORKERS[queue], workflowBundle };
   if (queue === TASK_QUEUES.webhooks) return { maxConcurrentActivityTaskExecutions: WEBHOOK_ACTIVITY_SLOTS };
   if (queue === TASK_QUEUES.builds) return { maxConcurrentActivityTaskExecutions: BUILD_ACTIVITY_SLOTS };
-  const source = SOURCE_TYPES.find((type) => TASK_QUEUES.source(type) === queue);
-  return {
-    maxConcurrentActivityTaskExecutions: SOURCE_ACTIVITY_SLOTS,
-    ...(source === undefined ? {} : { maxTaskQueueActivitiesPerSecond: sourceRatePerSecond[source] }),
-  };
+  return { maxConcurrentActivityTaskExecutions: SOURCE_ACTIVITY_SLOTS };
 }

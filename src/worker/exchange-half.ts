@@ -12,6 +12,7 @@ import { createReconciler } from '../exchange/platform/recovery/reconciler.ts';
 import { createStartGuard } from '../exchange/platform/recovery/start-guard.ts';
 import { createSharedTokens } from '../exchange/source-connections/shared-tokens.ts';
 import { createAssertionSigner } from '../exchange/source-connections/signing-keys.ts';
+import { createCallBudgets } from '../exchange/sources/budget-store.ts';
 import { createConnectors } from '../exchange/sources/fhir-connector.ts';
 import type { Half, HalfDeps } from './half.ts';
 import { SOURCE_VARIABLES, sourceConfigs } from './source-configs.ts';
@@ -35,6 +36,7 @@ export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps):
   const connectors = createConnectors(sourceConfigs(config), {
     signer: createAssertionSigner(store, keyRing),
     sharedTokens: createSharedTokens(store, keyRing),
+    callBudgets: createCallBudgets(store),
   });
   const sealing = auditSealing({
     store,

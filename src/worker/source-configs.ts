@@ -32,6 +32,8 @@ function sourceConfig(source: SourceType, config: SourcesConfig): SourceConfig {
     allowedOrigins: config[`${prefix}_ALLOWED_ORIGINS`]?.split(/\s+/) ?? [],
     ownBaseUrls: config[`${prefix}_OWN_BASE_URLS`] ?? [],
     tokenOrigins: config[`${prefix}_TOKEN_ORIGINS`]?.split(/\s+/) ?? [],
+    callsPerSecond: config[`${prefix}_RATE_PER_SECOND`],
+    callsPerMinute: config[`${prefix}_RATE_PER_MINUTE`],
     // Without a secret, a source's callbacks cannot be verified, so the source is only polled.
     callbacks: config[`${prefix}_CALLBACK_SECRET`] !== undefined,
     pageSize: config[`${prefix}_PAGE_SIZE`],

@@ -81,7 +81,6 @@ async function run(client: Client, connection: NativeConnection, scenario: Scena
       orchestrator: { none: () => undefined },
       ...activities,
     },
-    sourceRatePerSecond: { hie: 100, pharmacy: 100, lab: 100 },
   });
   const running = workers.map((worker) => worker.run());
   const isOrchestration = activities.orchestrator !== undefined;

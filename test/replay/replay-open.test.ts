@@ -37,7 +37,6 @@ beforeAll(async () => {
     namespace,
     dataConverter,
     workflowBundle: await workflowBundle(),
-    sourceRatePerSecond: { hie: 100, pharmacy: 100, lab: 100 },
     activities: {
       exchange: {
         transmitMessage: async () => {

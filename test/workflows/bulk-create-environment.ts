@@ -55,7 +55,6 @@ export async function createBulkExchange(createEngine: (parts: EngineParts) => B
     namespace,
     dataConverter,
     workflowBundle: await workflowBundle(),
-    sourceRatePerSecond: { hie: 1, pharmacy: 1, lab: 1 },
     activities: {
       [TASK_QUEUES.exchange]: createBulkActivities({
         store,

@@ -76,7 +76,6 @@ beforeAll(async () => {
     namespace,
     dataConverter,
     workflowBundle: await workflowBundle(),
-    sourceRatePerSecond: { hie: 1, pharmacy: 1, lab: 1 },
     activities: {
       [TASK_QUEUES.exchange]: activities,
       [TASK_QUEUES.builds]: activities,

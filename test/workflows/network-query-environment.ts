@@ -97,7 +97,6 @@ export async function createTimeSkippingEnvironment() {
     namespace: environment.namespace ?? 'default',
     dataConverter,
     workflowBundle: await workflowBundle(),
-    sourceRatePerSecond: { hie: 1_000, pharmacy: 1_000, lab: 1_000 },
     activities: {
       [TASK_QUEUES.exchange]: activities,
       [TASK_QUEUES.webhooks]: activities,

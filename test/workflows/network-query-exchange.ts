@@ -99,7 +99,6 @@ export async function createTestExchange(options: { build?: string } = {}) {
       dataConverter,
       workflowBundle,
       build,
-      sourceRatePerSecond: { hie: 1_000, pharmacy: 1_000, lab: 1_000 },
       activities: {
         [TASK_QUEUES.exchange]: exchangeActivities,
         [TASK_QUEUES.webhooks]: createWebhookActivities({ store, delivery }),

@@ -72,7 +72,6 @@ beforeAll(async () => {
     namespace,
     dataConverter,
     workflowBundle: await workflowBundle(),
-    sourceRatePerSecond: { hie: 10, pharmacy: 10, lab: 10 },
     activities: { [TASK_QUEUES.exchange]: activities },
   });
   running = Promise.all(workers.map((worker) => worker.run()));

@@ -39,7 +39,6 @@ beforeAll(async () => {
     namespace,
     dataConverter,
     workflowBundle: await workflowBundle(),
-    sourceRatePerSecond: { hie: 1, pharmacy: 1, lab: 1 },
     activities: {
       [TASK_QUEUES.exchange]: { none: () => undefined },
       [TASK_QUEUES.webhooks]: createWebhookActivities({ store, delivery }),

@@ -9,14 +9,13 @@ import { newPlan, planOfCursor, type Step } from './collect/plan.ts';
 import { searchSteps } from './collect/search-by-type.ts';
 import { smallerCount } from './collect/smaller-pages.ts';
 import type { Begin, BeginOptions, Poll, SourceConnector } from './connector.ts';
-import type { TokenDeps } from './http/auth/token-provider.ts';
 import { AnswerTooLarge } from './http/failures.ts';
-import { SourceHttp } from './http/source-http.ts';
+import { type HttpDeps, SourceHttp } from './http/source-http.ts';
 import { findPatientIds } from './patient/match-patient.ts';
 import { resolveSourceConfig, type SourceConfig } from './source-config.ts';
 import type { SourceContext } from './source-context.ts';
 
-export interface ConnectorDeps extends Pick<TokenDeps, 'signer' | 'sharedTokens'> {
+export interface ConnectorDeps extends Pick<HttpDeps, 'signer' | 'sharedTokens' | 'callBudgets'> {
   /** Replaces the connector's own keep-alive pool. */
   dispatcher?: Dispatcher;
   clock?: { now(): number };

@@ -62,6 +62,9 @@ export interface SourceConfig {
   pageSize?: number;
   /** Pages per attempt. A source that returns more is assumed to loop. */
   pagesMax?: number;
+  /** Calls that the source allows, for all workers together. Default: no limit. */
+  callsPerSecond?: number;
+  callsPerMinute?: number;
   /** Whether the source reports finished jobs to the URL in our `x-callback-url` header. */
   callbacks?: boolean;
 }
@@ -94,6 +97,8 @@ export function resolveSourceConfig(config: SourceConfig): ResolvedSourceConfig 
     requestTimeoutMs: 30_000,
     pageSize: 200,
     pagesMax: 1_000,
+    callsPerSecond: Number.POSITIVE_INFINITY,
+    callsPerMinute: Number.POSITIVE_INFINITY,
     callbacks: true,
     connectionKey: config.source,
     tls: {},

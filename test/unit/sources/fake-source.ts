@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { SourcePage } from '../../../src/exchange/sources/connector.ts';
-import { createFhirConnector } from '../../../src/exchange/sources/fhir-connector.ts';
+import { type ConnectorDeps, createFhirConnector } from '../../../src/exchange/sources/fhir-connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
 
 import { ada } from '../../support/ada.ts';
@@ -110,14 +110,9 @@ export function condition(id: string, patient = 'Patient/p1') {
 
 export const never = new AbortController().signal;
 
-export function connect(source: FakeSource, config: Partial<SourceConfig> = {}) {
-  return createFhirConnector({
-    source: 'hie',
-    baseUrl: source.baseUrl,
-    auth: { kind: 'none' },
-    requestTimeoutMs: 5_000,
-    ...config,
-  });
+export function connect(source: FakeSource, config: Partial<SourceConfig> = {}, deps: ConnectorDeps = {}) {
+  const base = { baseUrl: source.baseUrl, auth: { kind: 'none' }, requestTimeoutMs: 5_000 } as const;
+  return createFhirConnector({ source: 'hie', ...base, ...config }, deps);
 }
 
 export async function allOf(pages: AsyncIterable<SourcePage>): Promise<SourcePage[]> {

@@ -19,6 +19,7 @@ test('a source with nothing but an address is asked without a login and only pol
     ownBaseUrls: [],
     tokenOrigins: [],
     callbacks: false,
+    callsPerSecond: 50,
     pageSize: 200,
     pageBytesMax: 20_000_000,
     documentBytesMax: 200_000_000,

@@ -16,6 +16,7 @@ import type { QuerySweepTables } from '../../query-sweep/tables.ts';
 import type { RecordTables } from '../../records/tables.ts';
 import type { SourceConnectionTables } from '../../source-connections/tables.ts';
 import type { SourceHealthTables } from '../../source-health/tables.ts';
+import type { SourceBudgetTables } from '../../sources/tables.ts';
 import type { AuditTables } from '../audit/tables.ts';
 import type { IdempotencyTables } from '../http/tables.ts';
 import type { LimitTables } from '../limits/tables.ts';
@@ -45,5 +46,6 @@ export interface Database
     QuerySweepTables,
     RecordTables,
     SourceConnectionTables,
+    SourceBudgetTables,
     SourceHealthTables,
     WebhookTables {}

@@ -1,7 +1,10 @@
 import { Agent, type Dispatcher, request as undiciRequest } from 'undici';
-import type { SourceFailure } from '../connector.ts';
+import type { CallBudgets } from '../budget-store.ts';
+import { SourceFailure } from '../connector.ts';
+import { blockOf } from '../rules/call-budget.ts';
 import { addressOf, isAllowedUrl, type ResolvedSourceConfig } from '../source-config.ts';
 import { createTokenProvider, type TokenDeps, type TokenProvider } from './auth/token-provider.ts';
+import { type CallPace, createCallPace, UNPACED } from './call-pace.ts';
 import {
   badResponse,
   type ErrorResponse,
@@ -49,18 +52,25 @@ const JSON_TYPES = new Set(['application/fhir+json', 'application/json', 'applic
 
 export interface HttpDeps extends Omit<TokenDeps, 'dispatcher'> {
   dispatcher?: Dispatcher;
+  /** The budgets that all workers share. Default: calls are made at once. */
+  callBudgets?: CallBudgets;
 }
 
-/** HTTP with one source: applies its origins, token and limits. Throws only SourceFailure. */
+/**
+ * HTTP with one source: applies its origins, token, rates and limits. Throws only SourceFailure, unless the budget that all
+ * workers share cannot be read: that is no failure of the source.
+ */
 export class SourceHttp {
   private readonly dispatcher: Dispatcher;
   private readonly tokens: TokenProvider;
+  private readonly pace: CallPace;
 
   constructor(
     readonly config: ResolvedSourceConfig,
     private readonly deps: HttpDeps,
   ) {
     this.dispatcher = deps.dispatcher ?? createPool(config);
+    this.pace = pacedBy(deps.callBudgets, config);
     this.tokens = createTokenProvider(config, { ...deps, dispatcher: this.dispatcher });
   }
 
@@ -128,11 +138,23 @@ export class SourceHttp {
     return this.sendOnce(request, url, await this.tokens.authorization());
   }
 
+  private async awaitTurn(pace: CallPace, { signal, label }: SourceRequest): Promise<void> {
+    try {
+      await pace.turn(signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      throw new SourceFailure('transport', `${this.config.source}: ${label} was cancelled`, { cause: error });
+    }
+  }
+
   private async sendOnce(
     request: SourceRequest,
     url: URL,
     authorization: string | undefined,
   ): Promise<SourceResponse> {
+    // Before the time limit of the request begins. Files at other addresses are not in the budget of this one.
+    const pace = url.origin === this.config.baseUrl.origin ? this.pace : UNPACED;
+    await this.awaitTurn(pace, request);
     const exchange = new HttpExchange(this.config, request);
     try {
       const response = await undiciRequest(url, {
@@ -154,7 +176,10 @@ export class SourceHttp {
         typeof retryAfter === 'string' ? retryAfter : undefined,
         this.deps.now(),
       );
-      return exchange.responded(response, url, retryAfterMs);
+      const answer = exchange.responded(response, url, retryAfterMs);
+      const blockMs = blockOf(answer.status, answer.header, retryAfterMs, this.deps.now());
+      if (blockMs > 0) pace.block(blockMs);
+      return answer;
     } catch (error) {
       throw exchange.failed(error);
     }
@@ -175,6 +200,14 @@ export async function readError(response: SourceResponse): Promise<ErrorResponse
   const isOutcome = isRecord(json) && json.resourceType === 'OperationOutcome';
   return { status, retryAfterMs, isOutcome, issueCode: issueCodeOf(json) };
 }
+
+const pacedBy = (budgets: CallBudgets | undefined, config: ResolvedSourceConfig): CallPace =>
+  budgets === undefined
+    ? UNPACED
+    : createCallPace(budgets, `${config.baseUrl.origin}${config.baseUrl.pathname}`, {
+        perSecond: config.callsPerSecond,
+        perMinute: config.callsPerMinute,
+      });
 
 function createPool({ requestTimeoutMs, tls }: ResolvedSourceConfig): Agent {
   return new Agent({

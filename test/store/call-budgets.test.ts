@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { createCallBudgets } from '../../src/exchange/sources/budget-store.ts';
+import { createCallPace } from '../../src/exchange/sources/http/call-pace.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+
+let database: TestDatabase;
+let store: Store;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  store = createStore({ databaseUrl: database.databaseUrl, poolMax: 4 });
+});
+afterAll(async () => {
+  await store.close();
+  await database.drop();
+});
+
+const never = new AbortController().signal;
+const slow = { perSecond: 10, perMinute: 60 };
+
+test('workers share the budget of a base address: what one takes, the others wait for', async () => {
+  const workers = [createCallBudgets(store), createCallBudgets(store), createCallBudgets(store)];
+  const waits = await Promise.all(
+    Array.from({ length: 60 }, (_, call) => workers[call % 3]?.take('http://a/', slow, 1) ?? 0),
+  );
+  // Sixty a minute, of which twelve may be made at once: the last of sixty comes a minute after the twelfth.
+  const sorted = waits.map((ms) => Math.round(ms)).sort((a, b) => a - b);
+  expect(sorted.at(-1)).toBeGreaterThan(50_000);
+  expect(new Set(sorted).size).toBeGreaterThan(50);
+  expect(await createCallBudgets(store).take('http://b/', slow, 1)).toBe(0);
+});
+
+test('a block holds every worker', async () => {
+  await createCallBudgets(store).block('http://c/', 30_000);
+  expect(await createCallBudgets(store).take('http://c/', slow, 1)).toBeGreaterThan(25_000);
+});
+
+test('a busy worker does not take each call singly', async () => {
+  const budgets = createCallBudgets(store);
+  let taken = 0;
+  const counting = {
+    ...budgets,
+    take: (...args: Parameters<typeof budgets.take>) => {
+      taken += 1;
+      return budgets.take(...args);
+    },
+  };
+  const pace = createCallPace(counting, 'http://d/', { perSecond: 100_000, perMinute: 6_000_000 });
+  await Promise.all(Array.from({ length: 500 }, () => pace.turn(never)));
+  expect(taken).toBeLessThan(50);
+});
+
+test('a call that is cancelled while it waits for its turn is not made', async () => {
+  const budgets = createCallBudgets(store);
+  await budgets.block('http://e/', 60_000);
+  const controller = new AbortController();
+  const turn = createCallPace(budgets, 'http://e/', slow).turn(controller.signal);
+  controller.abort(new Error('cancelled'));
+  await expect(turn).rejects.toThrow();
+});
