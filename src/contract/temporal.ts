@@ -32,6 +32,7 @@ export const WORKFLOW_TYPES = {
   dischargeFollowUp: 'dischargeFollowUp',
   cohortMonitoring: 'cohortMonitoring',
   bulkOnboarding: 'bulkOnboarding',
+  bulkExport: 'bulkExport',
   messageTransmission: 'messageTransmission',
 } as const;
 
@@ -68,6 +69,7 @@ export const webhookDestinationWorkflowId = (accountId: string, destinationId: s
 export const bulkPatientCreateWorkflowId = (requestId: string): string => `bulk-patient-create/${requestId}`;
 /** requestId: the bulk create whose patients are queried. */
 export const querySweepWorkflowId = (requestId: string): string => `query-sweep/${requestId}`;
+export const bulkExportWorkflowId = (exportId: string): string => `bulk-export/${exportId}`;
 export const consolidatedQueryWorkflowId = (requestId: string): string => `consolidated-query/${requestId}`;
 export const dischargeFollowUpWorkflowId = (notificationId: string): string =>
   `discharge-follow-up/${notificationId}`;

@@ -1,5 +1,6 @@
 import type { WorkerQueue } from '../temporal/worker-queues.ts';
 import { bulkCreateFeature } from './bulk-create/feature.ts';
+import { bulkExportFeature } from './bulk-export/feature.ts';
 import { cohortsFeature } from './cohorts/feature.ts';
 import { consolidatedQueryFeature } from './consolidated-query/feature.ts';
 import { documentsFeature } from './documents/feature.ts';
@@ -36,6 +37,7 @@ const FEATURES = {
   records: recordsFeature,
   consolidatedQuery: consolidatedQueryFeature,
   fhirApi: fhirApiFeature,
+  bulkExport: bulkExportFeature,
   documents: documentsFeature,
   querySweep: querySweepFeature,
   webhooks: webhooksFeature,
@@ -60,6 +62,7 @@ export function openFeatures(platform: Platform) {
     records: recordsFeature.open(platform),
     consolidatedQuery: consolidatedQueryFeature.open(platform),
     fhirApi: fhirApiFeature.open(),
+    bulkExport: bulkExportFeature.open(platform),
     documents: documentsFeature.open(platform),
     querySweep: querySweepFeature.open(platform),
     webhooks: webhooksFeature.open(platform),

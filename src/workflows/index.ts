@@ -6,6 +6,7 @@ import { networkQuery } from './exchange/network-query/workflow.ts';
 import { querySweep } from './exchange/query-sweep/workflow.ts';
 
 /** Every function exported here is a workflow type. Its name must match `WORKFLOW_TYPES` in contract/temporal.ts. */
+export { bulkExport } from './exchange/bulk-export/workflow.ts';
 export { bulkPatientCreate } from './exchange/bulk-patient-create/workflow.ts';
 export { consolidatedQuery } from './exchange/consolidated-query/workflow.ts';
 export { dischargeFollowUp } from './exchange/discharge-follow-up/workflow.ts';

@@ -5,6 +5,7 @@ import * as workflows from '../../src/workflows/index.ts';
  * Our workflows as a careless change would leave them: one step more than the recorded runs took. Replay must
  * reject each of them, else it would not notice a real mistake either.
  */
+export const bulkExport = withOneStepMore(workflows.bulkExport);
 export const bulkOnboarding = withOneStepMore(workflows.bulkOnboarding);
 export const bulkPatientCreate = withOneStepMore(workflows.bulkPatientCreate);
 export const consolidatedQuery = withOneStepMore(workflows.consolidatedQuery);

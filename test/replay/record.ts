@@ -10,6 +10,7 @@ import { startTestTemporalServer } from '../support/temporal-server.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 import { saveHistory } from './save-history.ts';
+import { bulkExportScenarios } from './scenarios/bulk-export.ts';
 import { bulkOnboardingScenarios } from './scenarios/bulk-onboarding.ts';
 import { bulkPatientCreateScenarios } from './scenarios/bulk-patient-create.ts';
 import { cohortMonitoringScenarios } from './scenarios/cohort-monitoring.ts';
@@ -33,6 +34,7 @@ const scenarios: Record<string, Scenario> = {
   ...networkQueryScenarios,
   ...dischargeFollowUpScenarios,
   ...bulkPatientCreateScenarios,
+  ...bulkExportScenarios,
   ...consolidatedQueryScenarios,
   ...messageTransmissionScenarios,
   ...webhookAndReconcileScenarios,

@@ -82,3 +82,6 @@ export const idsIn = (bundles: readonly Bundle[]): string[] =>
   bundles.flatMap((bundle) => inMode(bundle, 'match').map(({ id }) => String(id)));
 export const diagnosticsIn = ({ issue }: OperationOutcome): string =>
   issue.map(({ diagnostics }) => diagnostics).join('\n');
+/** All resources of a Bundle, included ones too. */
+export const resourcesIn = (bundle: Bundle): FhirResource[] =>
+  (bundle.entry ?? []).flatMap(({ resource }) => (resource === undefined ? [] : [resource as FhirResource]));

@@ -95,6 +95,10 @@ export async function createTestGateway({
     logger: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),
     networkQueries: notingQueries(launched),
     blobs,
+    bulkExports: {
+      launch: (_accountId, id) => void launched.push(id),
+      stop: (_, id) => void stopped.push(id),
+    },
     bulkCreates: notingBulkCreates({ store, blobs, launched }),
     consolidatedQueries: { launch: (_accountId, requestId) => void launched.push(requestId) },
     querySweeps: endedSweeps,

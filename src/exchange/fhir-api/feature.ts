@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { ExchangeError } from '../platform/errors.ts';
 import { type Feature, type GatewayScopes, NO_ACTIVITIES, NOTHING_OPEN } from '../platform/feature.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
 import { FHIR_JSON, FHIR_PATH } from './bundles.ts';
 import { capabilityStatement } from './capability-statement.ts';
 import type { FhirDeps } from './deps.ts';
+import { acceptFhirBodies } from './fhir-bodies.ts';
 import { addMatchRoute } from './match-route.ts';
 import { createPageCursors } from './page-cursor.ts';
 import { createFhirReadAudit } from './read-audit.ts';
@@ -40,7 +40,7 @@ function addFhirRoutes(
   app: FastifyInstance,
   { publicBaseUrl, linkSigningKey, ...deps }: FhirRouteDeps,
 ): void {
-  readFhirBodies(app);
+  acceptFhirBodies(app);
   const fhir: FhirDeps = {
     ...deps,
     cursors: createPageCursors(linkSigningKey),
@@ -50,24 +50,4 @@ function addFhirRoutes(
   addSearchRoutes(app, fhir);
   addReadRoutes(app, fhir);
   addMatchRoute(app, fhir);
-}
-
-/** Forms of a search by POST, and FHIR resources. */
-function readFhirBodies(app: FastifyInstance): void {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser<string>(
-    'application/x-www-form-urlencoded',
-    { parseAs: 'string' },
-    (_, body, done) => done(null, new URLSearchParams(body)),
-  );
-  const parse = app.getDefaultJsonParser('error', 'error');
-  app.addContentTypeParser<string>(
-    ['application/fhir+json', 'application/json'],
-    { parseAs: 'string' },
-    (request, body, done) => (body === '' ? done(null, undefined) : void parse(request, body, done)),
-  );
-  app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (_, body, done) => {
-    if (body.length === 0) done(null, undefined);
-    else done(new ExchangeError(415, 'Content-Type must be application/fhir+json, or a form for a search'));
-  });
 }

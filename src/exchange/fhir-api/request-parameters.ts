@@ -9,16 +9,20 @@ export function pairsOf(request: FastifyRequest): SearchPair[] {
   return [...new URLSearchParams(query), ...form];
 }
 
-/** Whether the caller wants unknown parameters rejected (`Prefer: handling=strict`). */
-const isStrict = ({ headers }: FastifyRequest): boolean =>
-  /(?:^|[,;\s])handling\s*=\s*"?strict/i.test(String(headers.prefer ?? ''));
+/** Whether the header Prefer contains the preference, such as `respond-async` or `handling=strict`. */
+export const prefers = ({ headers }: FastifyRequest, preference: string): boolean =>
+  [headers.prefer ?? '']
+    .flat()
+    .join(',')
+    .split(/[,;]/)
+    .some((each) => each.replaceAll(/[\s"]/g, '').toLowerCase() === preference);
 
 /** @throws InvalidRequestError for faults, and with strict handling also for ignored parameters */
 export function checkSearch(
   request: FastifyRequest,
   { faults, ignored }: { faults: readonly SearchFault[]; ignored: readonly string[] },
 ): void {
-  const unknown = isStrict(request)
+  const unknown = prefers(request, 'handling=strict')
     ? ignored.map((parameter) => ({ parameter, message: 'is not supported here' }))
     : [];
   const all = [...faults, ...unknown];

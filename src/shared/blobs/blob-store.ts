@@ -8,6 +8,7 @@ export const BLOB_KINDS = [
   'result',
   'consolidated',
   'notification',
+  'export',
 ] as const;
 export type BlobKind = (typeof BLOB_KINDS)[number];
 

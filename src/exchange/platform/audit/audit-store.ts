@@ -54,6 +54,18 @@ export async function insertAuditEntry(tx: AccountTx, record: AuditRecord): Prom
     .execute();
 }
 
+/** Inserts audit entries in the transaction of what they record. */
+export async function insertAuditEntriesIn(
+  tx: AccountTx,
+  records: readonly Omit<AuditRecord, 'many' | 'details'>[],
+): Promise<void> {
+  if (records.length === 0) return;
+  await tx.db
+    .insertInto('audit_entry')
+    .values(records.map((record) => ({ account_id: tx.accountId, ...columnsOf(record) })))
+    .execute();
+}
+
 /** Inserts audit entries of any accounts in a transaction of their own. For reads, which have no write transaction. */
 export async function insertAuditEntries(
   store: Pick<Store, 'call'>,

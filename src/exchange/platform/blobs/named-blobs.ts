@@ -12,6 +12,7 @@ export const BLOB_NAMING_COLUMNS: readonly (readonly [table: string, ref: string
   ['bulk_request', "result->>'ref'"],
   ['bulk_chunk', "result->>'ref'"],
   ['consolidated_query', "result->>'ref'"],
+  ['bulk_export_part', "content->>'ref'"],
   ['inbound_message', "content->>'ref'"],
   ['erasure', 'ref'],
 ];

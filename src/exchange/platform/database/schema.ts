@@ -1,5 +1,6 @@
 import type { AccountTables } from '../../accounts/tables.ts';
 import type { BulkTables } from '../../bulk-create/tables.ts';
+import type { BulkExportTables } from '../../bulk-export/tables.ts';
 import type { CohortTables } from '../../cohorts/tables.ts';
 import type { ConsolidatedTables } from '../../consolidated-query/tables.ts';
 import type { DocumentTables } from '../../documents/tables.ts';
@@ -28,6 +29,7 @@ export interface Database
   extends AccountTables,
     ActivityStartTables,
     AuditTables,
+    BulkExportTables,
     BulkTables,
     CohortTables,
     ConsolidatedTables,

@@ -1,0 +1,35 @@
+import type { BulkExportInput, BulkExportProgress } from '../../contract/bulk-export-workflow.ts';
+import type { ExportRunner } from '../../exchange/bulk-export/run-export.ts';
+import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
+import { withHeartbeat } from './heartbeat.ts';
+
+export type BulkExportActivities = ReturnType<typeof createBulkExportActivities>;
+
+const HEARTBEAT_EVERY_MS = 1_000;
+
+/** The steps of a bulk export. Each may run twice: the export's row shows what is done. */
+export function createBulkExportActivities({
+  runner,
+  startGuard,
+}: {
+  runner: ExportRunner;
+  startGuard: StartGuard;
+}) {
+  return {
+    listExportPatients: (of: BulkExportInput): Promise<BulkExportProgress> =>
+      withHeartbeat({ everyMs: HEARTBEAT_EVERY_MS }, () => runner.listPatients(of)),
+
+    /** Writes slices for half a minute, or to the end. */
+    exportSlices: (of: BulkExportInput): Promise<BulkExportProgress> =>
+      withHeartbeat({ everyMs: HEARTBEAT_EVERY_MS }, async (signal) => {
+        const { accountId, exportId } = of;
+        const progress = await runner.checkpoint(of);
+        return startGuard.run({ accountId, name: `bulk-export/${exportId}`, progress }, signal, () =>
+          runner.writeSlices(of, signal),
+        );
+      }),
+
+    failExport: ({ reason, ...of }: BulkExportInput & { reason: string }): Promise<BulkExportProgress> =>
+      runner.fail(of, reason),
+  };
+}

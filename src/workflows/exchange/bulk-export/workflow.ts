@@ -1,0 +1,85 @@
+import {
+  ActivityFailure,
+  CancellationScope,
+  condition,
+  continueAsNew,
+  defineQuery,
+  defineSignal,
+  isCancellation,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { BulkExportActivities } from '../../../activities/exchange/bulk-export.ts';
+import {
+  type BulkExportInput,
+  type BulkExportProgress,
+  type BulkExportStatus,
+  BULK_EXPORT_MESSAGES as MESSAGES,
+  BULK_EXPORT_END_REASONS as REASONS,
+} from '../../../contract/bulk-export-workflow.ts';
+import { searchAttribute } from '../../../temporal/search-attributes.ts';
+
+/** Retries cover about two hours of failures on our side. A killed step continues after its last slice within seconds. */
+const { listExportPatients, exportSlices } = proxyActivities<
+  Pick<BulkExportActivities, 'listExportPatients' | 'exportSlices'>
+>({
+  startToCloseTimeout: '1 hour',
+  heartbeatTimeout: '15 seconds',
+  retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: 120 },
+});
+const { failExport } = proxyActivities<Pick<BulkExportActivities, 'failExport'>>({
+  startToCloseTimeout: '30 seconds',
+  retry: { initialInterval: '500ms', maximumInterval: '30 seconds' },
+  summary: 'End the export as failed',
+});
+
+/**
+ * Writes the records of a cohort, or of all patients of an account, as NDJSON files (FHIR Bulk Data Access).
+ *
+ * Durable because it takes minutes to hours. Keyed by the export's id. The export's row in PostgreSQL is the source of truth
+ * and holds the checkpoint; a caller cancels by changing the row, which each slice obeys. History: 6 events per half minute
+ * of work; new history when Temporal suggests it.
+ */
+export async function bulkExport(input: BulkExportInput): Promise<BulkExportProgress> {
+  let progress: BulkExportProgress = { state: 'running', done: 0, resources: 0 };
+  let isPaused = false;
+  setHandler(defineQuery<BulkExportStatus>(MESSAGES.status), () => ({ ...progress, isPaused }));
+  setHandler(defineSignal(MESSAGES.pause), () => {
+    isPaused = true;
+  });
+  setHandler(defineSignal(MESSAGES.resume), () => {
+    isPaused = false;
+  });
+
+  try {
+    progress = await listExportPatients(input);
+    while (progress.state === 'running') {
+      setCurrentDetails(detailsOf(progress));
+      await condition(() => !isPaused);
+      progress = await exportSlices(input);
+      if (progress.state === 'running' && !isPaused && workflowInfo().continueAsNewSuggested)
+        await continueAsNew<typeof bulkExport>(input);
+    }
+  } catch (error) {
+    progress = await failed(input, error);
+  }
+  setCurrentDetails(detailsOf(progress));
+  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: progress.state }]);
+  return progress;
+}
+
+async function failed(input: BulkExportInput, error: unknown): Promise<BulkExportProgress> {
+  if (isCancellation(error)) {
+    await CancellationScope.nonCancellable(() => failExport({ ...input, reason: REASONS.byOperator }));
+    throw error;
+  }
+  // A bug in our code, or the new history: fail or end the workflow task.
+  if (!(error instanceof ActivityFailure)) throw error;
+  return failExport({ ...input, reason: REASONS.ourFault });
+}
+
+const detailsOf = ({ state, patients, done, resources }: BulkExportProgress): string =>
+  `**${state}**: ${done} of ${patients ?? '?'} patients, ${resources} resources`;
