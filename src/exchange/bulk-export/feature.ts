@@ -16,10 +16,10 @@ export const bulkExportFeature = {
   },
   routes: ({ authenticated }: GatewayScopes, deps: DepsOf<typeof addExportRoutes>) =>
     authenticated((scope) => addExportRoutes(scope, deps)),
-  activities: (deps: WorkerPlatform & { records: RecordKeeper }) => ({
-    [TASK_QUEUES.exchange]: createBulkExportActivities({
-      runner: createExportRunner(deps),
-      startGuard: deps.startGuard,
-    }),
-  }),
+  activities(deps: WorkerPlatform & { records: RecordKeeper }) {
+    const { startGuard } = deps;
+    const activities = createBulkExportActivities({ runner: createExportRunner(deps), startGuard });
+    const { failExport, ...builds } = activities;
+    return { [TASK_QUEUES.exchange]: { failExport }, [TASK_QUEUES.builds]: builds };
+  },
 } satisfies Feature;

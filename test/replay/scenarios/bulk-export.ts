@@ -21,11 +21,11 @@ const run = (exportSlices: BulkExportActivities['exportSlices']): Scenario => ({
   workflowId: bulkExportWorkflowId(REQUEST_ID),
   args: [{ accountId: ACCOUNT_ID, exportId: REQUEST_ID } satisfies BulkExportInput],
   activities: {
-    exchange: {
+    builds: {
       listExportPatients: async () => at('running', 0),
       exportSlices,
-      failExport: async () => at('failed', 1),
-    } satisfies BulkExportActivities,
+    } satisfies Partial<BulkExportActivities>,
+    exchange: { failExport: async () => at('failed', 1) } satisfies Partial<BulkExportActivities>,
   },
 });
 

@@ -20,12 +20,14 @@ import {
   BULK_EXPORT_MESSAGES as MESSAGES,
   BULK_EXPORT_END_REASONS as REASONS,
 } from '../../../contract/bulk-export-workflow.ts';
+import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 
 /** Retries cover about two hours of failures on our side. A killed step continues after its last slice within seconds. */
 const { listExportPatients, exportSlices } = proxyActivities<
   Pick<BulkExportActivities, 'listExportPatients' | 'exportSlices'>
 >({
+  taskQueue: TASK_QUEUES.builds,
   startToCloseTimeout: '1 hour',
   heartbeatTimeout: '15 seconds',
   retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: 120 },
