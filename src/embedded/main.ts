@@ -5,6 +5,9 @@ import { restartOnChange } from './restart-on-change.ts';
 import { type Stack, startStack } from './stack.ts';
 import { onStopSignal } from './stop-signals.ts';
 
+/** Limits of a gateway, passed on if they are set. */
+const LIMITS = ['DATABASE_POOL_MAX', 'ACCOUNT_CONNECTIONS_MAX', 'ACCOUNT_REQUESTS_MAX'] as const;
+
 /** `npm start`: runs the whole system on this machine in the foreground until Ctrl-C. `npm run dev` adds --watch. */
 const stopping = new AbortController();
 let stack: Stack | undefined;
@@ -44,7 +47,10 @@ try {
       worker: config.WORKER_PORT,
     },
     outside: outsideParts(givenVariables),
-    environment: { worker: givenVariables(['WORKER_VERSIONING', 'BUILD_ID']) },
+    environment: {
+      gateway: givenVariables([...LIMITS, 'TRUSTED_PROXIES']),
+      worker: givenVariables(['DATABASE_POOL_MAX', 'WORKER_VERSIONING', 'BUILD_ID']),
+    },
     signal: stopping.signal,
   });
   print(describeStack(stack.connection, config.DATA_DIR));

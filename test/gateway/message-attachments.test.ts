@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request as openRequest } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -10,8 +11,13 @@ import { createMessagePartner } from '../../src/exchange/messages/partner.ts';
 import { attachmentsToRead } from '../../src/exchange/messages/read-attachments.ts';
 import { createTransmission } from '../../src/exchange/messages/transmission.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import {
+  createStartGuard,
+  ProcessEndedTooOften,
+  STARTS_MAX,
+} from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
-import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
+import { createRecordKeeper, type RecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { loadCcda, loadSamplePatients, type SamplePatient } from '../../src/simulator/samples.ts';
@@ -114,6 +120,9 @@ function announce(sizeBytes: number, headers: Record<string, string> = forged())
   request.flushHeaders();
   return request;
 }
+/** The reading of a worker of its own. */
+const readingWith = (records: Pick<RecordKeeper, 'merge'>) =>
+  attachmentsToRead({ store: gateway.store, records, startGuard: createStartGuard(gateway.store) });
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
 test('become documents of a known patient: listed, downloaded, converted, in the record, and sent on as they came', async () => {
@@ -140,7 +149,7 @@ test('become documents of a known patient: listed, downloaded, converted, in the
 
   // What a worker does in a round of reconcile.
   const records = createRecordKeeper({ ...gateway, converter: createCcdaConverter() });
-  const reading = attachmentsToRead({ store: gateway.store, records });
+  const reading = readingWith(records);
   expect([await takeUp(reading, 500), await takeUp(reading, 500)]).toEqual([1, 0]);
   const bundle = (await account.call('GET', `patient/${patientId}/consolidated`)).json();
   const types = bundle.entry.map(
@@ -170,6 +179,28 @@ test('become documents of a known patient: listed, downloaded, converted, in the
   expect((await account.call('GET', `message/${received?.id}`)).statusCode).toBe(404);
   expect(await rowsOf([letterId, summaryId])).toEqual([]);
   expect(await gateway.blobCount()).toBe(0);
+});
+
+test('that end the worker each time are given up, and reported once', async () => {
+  const patientId = await addPatient(sample.createBody);
+  const [received] = (await bring({ patient: person, attachments: [summary] }, 'Fatal')).told;
+  for (let start = 1; start <= STARTS_MAX; start += 1) {
+    // A worker that dies while it reads: its work never ends, and the next worker has a guard of its own.
+    await new Promise<void>((begun) => {
+      const merge = () => {
+        begun();
+        return new Promise<never>(() => undefined);
+      };
+      void takeUp(readingWith({ merge }), 500);
+    });
+  }
+  const merge = async () => expect.unreachable('it was read again');
+  const round = { limit: 500, signal: new AbortController().signal };
+  const given = await readingWith({ merge }).takeUp(round);
+  expect(given.failures).toEqual([new ProcessEndedTooOften()]);
+  expect(await takeUp(readingWith({ merge }), 500)).toBe(0);
+  expect((await download(received?.attachments?.[0] ?? '')).rawPayload).toEqual(ccda);
+  await account.call('DELETE', `patient/${patientId}`);
 });
 
 test('of a message without a known patient stay with the message and become no patient’s documents', async () => {
@@ -264,20 +295,38 @@ test('an unsigned callback is refused before its body is read, and takes no plac
   for (const request of announced) request.destroy();
 });
 
-test('large bodies are read three at a time for each address, and six in all; small ones always', async () => {
+test('large bodies of strangers are read three at a time in all, and take no place of the partner; small ones always', async () => {
   const from = (address: string) => ({ ...forged(), 'x-forwarded-for': address });
   const attachments = [{ ...letter, content: Buffer.alloc(2_000_000, 'x').toString('base64') }];
-  const strangers = Array.from({ length: 4 }, () => announce(2_000_000, from('198.51.100.7')));
-  const answers = strangers.map((request) => once(request, 'response') as Promise<[IncomingMessage]>);
-  expect((await Promise.any(answers))[0].statusCode).toBe(503);
-  // The partner comes from another address.
+  // The partner's address is known from its first genuine callback.
   expect((await bring({ attachments })).status).toBe(200);
-  const others = Array.from({ length: 4 }, () => announce(2_000_000, from('203.0.113.9')));
-  const further = others.map((request) => once(request, 'response') as Promise<[IncomingMessage]>);
-  expect((await Promise.any(further))[0].statusCode).toBe(503);
-  expect((await bring({ attachments })).status).toBe(503);
+  const strangers = Array.from({ length: 8 }, (_, index) => announce(2_000_000, from(`198.51.100.${index}`)));
+  const answers = strangers.map((request) => once(request, 'response') as Promise<[IncomingMessage]>);
+  let refused = 0;
+  for (const answer of answers)
+    void answer.then(
+      ([{ statusCode }]) => (refused += Number(statusCode === 503)),
+      () => undefined,
+    );
+  await expect.poll(() => refused).toBe(5);
+  const messages = Array.from({ length: 3 }, () => bring({ attachments }));
+  expect((await Promise.all(messages)).map(({ status }) => status)).toEqual([200, 200, 200]);
   expect((await bring({ attachments: [letter] })).status).toBe(200);
-  for (const request of [...strangers, ...others]) request.destroy();
-  await Promise.allSettled([...answers, ...further]);
-  await expect.poll(async () => (await bring({ attachments })).status, { timeout: 10_000 }).toBe(200);
+  for (const request of strangers) request.destroy();
+  await Promise.allSettled(answers);
+  await expect
+    .poll(async () => {
+      const request = announce(2_000_000, from('203.0.113.9'));
+      const answer = once(request, 'response') as Promise<[IncomingMessage]>;
+      const isTaken = await Promise.race([
+        answer.then(
+          () => false,
+          () => true,
+        ),
+        sleep(300, true),
+      ]);
+      request.destroy();
+      return isTaken;
+    })
+    .toBe(true);
 });

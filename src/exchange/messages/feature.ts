@@ -2,6 +2,7 @@ import { createMessageActivities } from '../../activities/exchange/messages.ts';
 import { TASK_QUEUES } from '../../contract/temporal.ts';
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../platform/feature.ts';
 import type { Platform } from '../platform/platform.ts';
+import { createStartGuard } from '../platform/recovery/start-guard.ts';
 import type { WorkerPlatform } from '../platform/worker-platform.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
 import { createMessageLauncher, type MessageLauncher } from './launcher.ts';
@@ -16,9 +17,10 @@ export const messagesFeature = {
     { records }: { records: RecordKeeper },
   ): OpenFeature<{ messages: MessageLauncher }> {
     const launcher = createMessageLauncher(platform);
+    const startGuard = createStartGuard(platform.store);
     return {
       services: { messages: launcher },
-      recoveries: [launcher.recovery, attachmentsToRead({ store: platform.store, records })],
+      recoveries: [launcher.recovery, attachmentsToRead({ store: platform.store, records, startGuard })],
       drain: launcher.drain,
     };
   },
