@@ -42,6 +42,18 @@ describe('migrating', () => {
     await admin.end();
   });
 
+  test('accepts a schema that a later build has migrated, so that a deploy can be rolled back', async () => {
+    const later = '9999-of-a-later-build';
+    const admin = new pg.Client({ connectionString: database.databaseUrl });
+    await admin.connect();
+    await admin.query('insert into kysely_migration (name, timestamp) values ($1, now())', [later]);
+    await store.migrate();
+    const { rows } = await admin.query('select 1 from kysely_migration where name = $1', [later]);
+    await admin.query('delete from kysely_migration where name = $1', [later]);
+    await admin.end();
+    expect(rows).toHaveLength(1);
+  });
+
   test('works for an owner who may neither create roles nor do everything', async () => {
     const name = `owned_${Date.now()}`;
     const admin = new pg.Client({ connectionString: inject('postgresUrl') });

@@ -162,11 +162,22 @@ async function migrate(db: Kysely<Database>): Promise<void> {
   // Parts that were built side by side number their migrations apart, and are released in another order.
   const migrator = new Migrator({
     db,
-    provider: { getMigrations: readMigrations },
+    provider: {
+      getMigrations: async () => ({ ...(await appliedMigrations(db)), ...(await readMigrations()) }),
+    },
     allowUnorderedMigrations: true,
   });
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined) throw error;
+}
+
+/**
+ * Those that the database has, so that it may have more than this build: its schema is that of a later build when a deploy is
+ * rolled back. Migrations only expand the schema, so the previous build runs on it.
+ */
+async function appliedMigrations(db: Kysely<Database>): Promise<Record<string, Migration>> {
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(db);
+  return Object.fromEntries(rows.map(({ name }) => [name, { up: async () => undefined }]));
 }
 
 async function readMigrations(): Promise<Record<string, Migration>> {
