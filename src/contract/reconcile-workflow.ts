@@ -9,11 +9,22 @@ export interface KindReconciled {
   oldestSeconds?: number;
 }
 
-export interface Reconciled {
+/** One of the two stores was probably restored from a backup, or emptied. */
+export type RestoreSuspicion = 'postgresql-is-older' | 'temporal-is-older';
+
+/** Where a round begins, as the round before has left it. */
+export interface ReconcilePosition {
+  /** Number of rounds so far. */
+  rounds: number;
+  /** By kind, where the round continues, for kinds that examine all rows slice by slice. */
+  cursors: Record<string, string>;
+}
+
+export interface Reconciled extends ReconcilePosition {
   /** By the name of the kind; kinds for which there was nothing to do are left out. */
   kinds: Record<string, KindReconciled>;
-  /** By kind, where the next round continues, for kinds that examine all rows slice by slice. */
-  cursors: Record<string, string>;
+  /** Set if the rounds known to PostgreSQL and to the workflow differ; then all open work is looked at again. */
+  suspicion?: RestoreSuspicion;
   /** Some kind has more to do, so that the next round should follow at once. */
   isBehind: boolean;
 }

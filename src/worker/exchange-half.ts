@@ -8,6 +8,7 @@ import { openAuditHeads } from '../exchange/platform/audit/heads.ts';
 import { auditSealing } from '../exchange/platform/audit/sealer.ts';
 import { openMessagePartner } from '../exchange/platform/partners/open-partners.ts';
 import { createReconcileMetrics } from '../exchange/platform/recovery/reconcile-metrics.ts';
+import { createRoundCount } from '../exchange/platform/recovery/reconcile-state-store.ts';
 import { createReconciler } from '../exchange/platform/recovery/reconciler.ts';
 import { createStartGuard } from '../exchange/platform/recovery/start-guard.ts';
 import { createSharedTokens } from '../exchange/source-connections/shared-tokens.ts';
@@ -46,6 +47,7 @@ export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps):
   });
   const reconcile = createReconcileActivities({
     reconciler: createReconciler({
+      roundCount: createRoundCount(store),
       recoveries: [...exchange.recoveries, sealing],
       logger,
       metrics: createReconcileMetrics(metrics),

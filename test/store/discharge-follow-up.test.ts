@@ -189,6 +189,7 @@ describe('reconcile', () => {
         if (workflowId.includes(terminated.notificationId))
           throw new WorkflowExecutionAlreadyStartedError('closed', workflowId, 'dischargeFollowUp');
       },
+      getHandle: () => ({ describe: async () => ({ status: { name: 'TERMINATED' } }) }),
     };
     const temporal = { workflow, withDeadline: (_at: number, call: () => unknown) => call() };
     const { recovery } = createFollowUps({

@@ -68,6 +68,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
   ...each(OF_SERVICE, ['source_signing_key', 'source_token']),
   source_budget: OF_SERVICE,
   source_connection: { ...OF_SERVICE, exchange_app: 'S' },
+  reconcile_state: OF_SERVICE,
   wanted_cohort_schedule: { exchange_app: 'S', exchange_system: 'S', exchange_admin: 'S' },
   account: { exchange_app: 'S', exchange_system: 'S', exchange_admin: 'SIU', exchange_backup: 'S' },
   api_key: { exchange_system: 'SU(last_used_at)', exchange_admin: 'SIU', exchange_backup: 'S' },

@@ -31,17 +31,21 @@ import { testKeyRing } from './test-keys.ts';
 export const CALLBACK_KEY = 'callback-key-of-the-tests-only';
 const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };
 
-/** The exchange's store, blobs and activities on a database of its own, with sources that a test scripts. */
-export async function createQueryEnvironment() {
-  const database = await createTestDatabase();
-  const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 15 });
-  const blobFolder = join(tmpdir(), `network-query-test-${uuidv7()}`);
+/**
+ * The exchange's store, blobs and activities with sources that a test scripts: on a database and blobs of its own, or on
+ * given ones, which it leaves behind.
+ */
+export async function createQueryEnvironment(on?: { databaseUrl: string; blobFolder: string }) {
+  const own = on === undefined ? await createTestDatabase() : undefined;
+  const databaseUrl = on?.databaseUrl ?? own?.databaseUrl ?? '';
+  const store = createStore({ databaseUrl, poolMax: 15 });
+  const blobFolder = on?.blobFolder ?? join(tmpdir(), `network-query-test-${uuidv7()}`);
   const blobs = await openFileBlobStore(blobFolder, testKeyRing());
   const sent: string[] = [];
   store.onEventsCommitted((_accountId, eventIds) => void sent.push(...eventIds));
 
   return {
-    databaseUrl: database.databaseUrl,
+    databaseUrl,
     store,
     blobs,
     /** Ids of the events that were given to the webhook dispatcher. */
@@ -154,8 +158,8 @@ export async function createQueryEnvironment() {
       })),
     async close() {
       await store.close();
-      await database.drop();
-      await rm(blobFolder, { recursive: true, force: true });
+      await own?.drop();
+      if (own !== undefined) await rm(blobFolder, { recursive: true, force: true });
     },
   };
 }

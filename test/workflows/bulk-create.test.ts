@@ -242,6 +242,40 @@ describe('what a crash or an operator leaves behind', () => {
     await toldInTheEnd(requestId, ['failed']);
   });
 
+  test('a request that had ended before PostgreSQL was restored to an earlier time goes on, and is not failed', async () => {
+    plans.restored = {};
+    const requestId = await exchange.start();
+    await exchange.upload(requestId, 'restored');
+    expect((await resultOf(requestId)).state).toBe('completed');
+    await exchange.change(
+      requestId,
+      sql`status = 'processing', result = null, ended_at = null, workflow_started_at = now() - interval '1 hour'`,
+    );
+    const { runId } = await exchange.handle(requestId).describe();
+    await exchange.reconcile();
+
+    expect((await exchange.handle(requestId).describe()).runId).not.toBe(runId);
+    expect((await resultOf(requestId)).state).toBe('completed');
+    expect(await exchange.row(requestId)).toMatchObject({ status: 'completed' });
+  });
+
+  test('a paused request whose workflow is started anew stays paused without processing, until it is resumed', async () => {
+    plans['paused before'] = { chunks: 3 };
+    const requestId = await exchange.start({ launch: false });
+    await exchange.upload(requestId, 'paused before', false);
+    await exchange.change(requestId, sql`paused = true, created_at = now() - interval '1 hour'`);
+    await exchange.reconcile();
+    await expect
+      .poll(() => exchange.handle(requestId).query<BulkCreateProgress>('status'))
+      .toMatchObject({ state: 'paused' });
+    const events = async () => (await exchange.handle(requestId).fetchHistory()).events?.length;
+    const before = await events();
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect(await events()).toBe(before);
+    await exchange.service.resumeBulkCreate(exchange.accountId, requestId);
+    expect((await resultOf(requestId)).state).toBe('completed');
+  });
+
   test('an upload, and parts of a result never joined, are deleted a week after the end, and the hash stays', async () => {
     plans.old = {};
     const requestId = await exchange.start();

@@ -40,15 +40,27 @@ export const CALLBACK_SECRET = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
 
 type Behaviour = Partial<SourceConnector>;
 
+/** Parts that outlive one exchange, for tests that stop it and start another one on them. */
+export interface KeptParts {
+  databaseUrl: string;
+  blobFolder: string;
+  temporalAddress: string;
+  namespace: string;
+  receiver: Awaited<ReturnType<typeof startReceiver>>;
+  /** Undefined: create one. */
+  accountId?: string;
+}
+
 /** The exchange's half on real parts (PostgreSQL, Temporal with our workers, a receiver); only the sources are scripted. */
-export async function createTestExchange(options: { build?: string } = {}) {
+export async function createTestExchange(options: { build?: string; kept?: KeptParts } = {}) {
+  const { kept } = options;
   const [environment, namespace, receiver] = await Promise.all([
-    createQueryEnvironment(),
-    createTestNamespace(),
-    startReceiver(),
+    createQueryEnvironment(kept),
+    kept?.namespace ?? createTestNamespace(),
+    kept?.receiver ?? startReceiver(),
   ]);
   const { store } = environment;
-  const address = inject('temporalAddress');
+  const address = kept?.temporalAddress ?? inject('temporalAddress');
   const dataConverter = createDataConverter(testKeyRing());
   const [connection, native] = await Promise.all([
     Connection.connect({ address }),
@@ -112,10 +124,9 @@ export async function createTestExchange(options: { build?: string } = {}) {
     };
   }
   const stopWorkers = await startWorkers(await workflowBundle(), options.build);
-  const { accountId } = await environment.addAccount(
-    { limits: { networkQueriesPerMinute: 1_000 } },
-    receiver.url,
-  );
+  const accountId =
+    kept?.accountId ??
+    (await environment.addAccount({ limits: { networkQueriesPerMinute: 1_000 } }, receiver.url)).accountId;
 
   return {
     ...environment,
@@ -140,6 +151,7 @@ export async function createTestExchange(options: { build?: string } = {}) {
     },
     handle: (requestId: string, run = 0) =>
       temporal.workflow.getHandle(networkQueryWorkflowId(requestId, run)),
+    recovery,
     /** Returns the number of healed runs. */
     reconcile: () => takeUp(recovery),
     eventsOf: (requestId: string) => receiver.received.filter(({ raw }) => raw.includes(requestId)),
@@ -147,7 +159,7 @@ export async function createTestExchange(options: { build?: string } = {}) {
       await stopWorkers();
       await service.drain();
       await webhookDispatcher.drain();
-      await Promise.all([receiver.close(), environment.close()]);
+      await Promise.all([kept === undefined ? receiver.close() : undefined, environment.close()]);
       await Promise.all([connection.close(), native.close()]);
     },
   };

@@ -229,7 +229,10 @@ function cannotBeStored(error: unknown): boolean {
 }
 
 /** The result for an attempt that was already ended, by another execution of this step or by giving up the source. */
-function ended({ status, resources, reason }: AttemptWork): SourceStep {
+function ended({ status, willRetry, resources, reason }: AttemptWork): SourceStep {
+  // The workflow is older than this row, after a restore: it has yet to wait for the next attempt.
+  if (status === 'failed' && willRetry)
+    throw ApplicationFailure.nonRetryable(reason ?? 'The attempt failed', SOURCE_FAILURE_TYPES.jobFailed);
   if (status === 'failed')
     throw ApplicationFailure.nonRetryable(reason ?? 'The attempt has ended', SOURCE_FAILURE_TYPES.superseded);
   return { state: 'completed', resources, note: reason ?? undefined };

@@ -33,7 +33,8 @@ export function createBulkLauncher(deps: { store: Store; temporal: Client; logge
     const input: BulkPatientCreateInput = {
       accountId,
       requestId,
-      uploadExpiresAt: request.uploadExpiresAt.toISOString(),
+      // A file that has been uploaded is not waited for, whatever an earlier execution was signalled.
+      uploadExpiresAt: (request.status === 'processing' ? new Date() : request.uploadExpiresAt).toISOString(),
     };
     const state = await startOnce(temporal, {
       type: WORKFLOW_TYPES.bulkPatientCreate,
@@ -45,6 +46,10 @@ export function createBulkLauncher(deps: { store: Store; temporal: Client; logge
       searchAttributes: [{ key: searchAttribute.queryStatus, value: request.status }],
       summary: request.dryRun ? 'Bulk create (dry run)' : 'Bulk create',
       details: WORKFLOW_DETAILS,
+      async isOpen() {
+        const row = await store.asAccount(accountId, (tx) => readBulkRequest(tx, requestId));
+        return row?.status === 'waiting' || row?.status === 'processing';
+      },
     });
     await store.asAccount(accountId, (tx) => markStarted(tx, requestId));
     return state;

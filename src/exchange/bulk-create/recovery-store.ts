@@ -17,17 +17,15 @@ interface RecoveryOptions {
   limit: number;
 }
 
-/** A workflow that was started this long ago is checked again. */
-const LOOK_AGAIN = sql`interval '15 minutes'`;
 const agoMs = (ms: number) => sql<Date>`now() - ${ms} * interval '1 millisecond'`;
 
 /**
  * Open bulk creates of all accounts whose workflow was not started within `olderThanMs`, oldest first; then those whose
- * workflow was last seen over 15 minutes ago and should be checked, longest unseen first.
+ * workflow was last seen before `lookAgainBefore` and should be checked, longest unseen first.
  */
 export async function requestsToEnsure(
   tx: SystemTx,
-  { olderThanMs, limit }: RecoveryOptions,
+  { olderThanMs, lookAgainBefore, limit }: RecoveryOptions & { lookAgainBefore: Date },
 ): Promise<RequestToEnsure[]> {
   return tx.db
     .selectFrom('bulk_request')
@@ -37,7 +35,7 @@ export async function requestsToEnsure(
     .where(({ and, eb, or }) =>
       or([
         and([eb('workflow_started_at', 'is', null), eb('created_at', '<', agoMs(olderThanMs))]),
-        eb('workflow_started_at', '<', sql<Date>`now() - ${LOOK_AGAIN}`),
+        eb('workflow_started_at', '<', lookAgainBefore),
       ]),
     )
     .orderBy('workflow_started_at', (order) => order.asc().nullsFirst())

@@ -45,7 +45,8 @@ export function bulkCreateRecoveries(deps: BulkRecoveryDeps): Recovery[] {
   return [
     itemRecovery({
       name: 'bulk creates',
-      find: (limit) => store.asSystem((tx) => requestsToEnsure(tx, { olderThanMs: GRACE_MS, limit })),
+      find: (limit, lookAgainBefore) =>
+        store.asSystem((tx) => requestsToEnsure(tx, { olderThanMs: GRACE_MS, lookAgainBefore, limit })),
       heal: async (request) => !((await settle(request, launcher.start)) && request.isStarted),
     }),
     itemRecovery({

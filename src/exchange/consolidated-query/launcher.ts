@@ -13,6 +13,7 @@ import {
   consolidatedToEnsure,
   markConsolidatedStarted,
   markResultDeleted,
+  readConsolidatedQuery,
   resultsToDelete,
 } from './query-store.ts';
 import { failConsolidated } from './transitions.ts';
@@ -50,6 +51,10 @@ export function createConsolidatedLauncher(deps: {
       priority: PRIORITY.interactive,
       summary: 'Consolidated query',
       details: WORKFLOW_DETAILS,
+      async isOpen() {
+        const row = await store.asAccount(accountId, (tx) => readConsolidatedQuery(tx, requestId));
+        return row?.status === 'processing';
+      },
     });
     await store.asAccount(accountId, async (tx) => {
       await markConsolidatedStarted(tx, requestId);
@@ -67,7 +72,8 @@ export function createConsolidatedLauncher(deps: {
     recoveries: [
       itemRecovery({
         name: 'consolidated queries',
-        find: (limit) => store.asSystem((tx) => consolidatedToEnsure(tx, { olderThanMs: GRACE_MS, limit })),
+        find: (limit, lookAgainBefore) =>
+          store.asSystem((tx) => consolidatedToEnsure(tx, { olderThanMs: GRACE_MS, lookAgainBefore, limit })),
         heal: async ({ accountId, requestId, isStarted }) =>
           (await start(accountId, requestId)) === 'closed' || !isStarted,
       }),

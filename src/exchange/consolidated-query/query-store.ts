@@ -148,13 +148,10 @@ export interface OwnedRequest {
   requestId: string;
 }
 
-/** How long a workflow is assumed to be running after its start before this is checked again. */
-const LOOK_AGAIN = sql`interval '15 minutes'`;
-
 /** Queries in progress, in all accounts, whose workflow has not been started or was started long ago; oldest first. */
 export async function consolidatedToEnsure(
   tx: SystemTx,
-  { olderThanMs, limit }: { olderThanMs: number; limit: number },
+  { olderThanMs, lookAgainBefore, limit }: { olderThanMs: number; lookAgainBefore: Date; limit: number },
 ): Promise<(OwnedRequest & { since: Date; isStarted: boolean })[]> {
   return tx.db
     .selectFrom('consolidated_query')
@@ -167,7 +164,7 @@ export async function consolidatedToEnsure(
           eb('workflow_started_at', 'is', null),
           eb('created_at', '<', sql<Date>`now() - ${olderThanMs} * interval '1 millisecond'`),
         ]),
-        eb('workflow_started_at', '<', sql<Date>`now() - ${LOOK_AGAIN}`),
+        eb('workflow_started_at', '<', lookAgainBefore),
       ]),
     )
     .orderBy('workflow_started_at', (order) => order.asc().nullsFirst())

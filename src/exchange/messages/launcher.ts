@@ -10,7 +10,7 @@ import type { Logger } from '../../lib/logger.ts';
 import type { Store } from '../platform/database/database.ts';
 import { itemRecovery, type Recovery } from '../platform/recovery/recovery.ts';
 import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
-import { markTransmissionStarted, messagesToEnsure } from './message-store.ts';
+import { findMessage, markTransmissionStarted, messagesToEnsure } from './message-store.ts';
 import { endTransmission } from './transitions.ts';
 
 /** Starts and signals the workflows that transmit messages. */
@@ -45,6 +45,10 @@ export function createMessageLauncher(deps: {
       priority: PRIORITY.interactive,
       summary: 'Message to another provider',
       details: WORKFLOW_DETAILS,
+      async isOpen() {
+        const row = await store.asAccount(accountId, (tx) => findMessage(tx, messageId));
+        return row?.status === 'processing';
+      },
     });
     await store.asAccount(accountId, async (tx) => {
       await markTransmissionStarted(tx, messageId);
@@ -76,7 +80,8 @@ export function createMessageLauncher(deps: {
     },
     recovery: itemRecovery({
       name: 'messages',
-      find: (limit) => store.asSystem((tx) => messagesToEnsure(tx, { olderThanMs: GRACE_MS, limit })),
+      find: (limit, lookAgainBefore) =>
+        store.asSystem((tx) => messagesToEnsure(tx, { olderThanMs: GRACE_MS, lookAgainBefore, limit })),
       heal: async ({ accountId, messageId, isStarted }) =>
         (await start(accountId, messageId)) === 'closed' || !isStarted,
     }),

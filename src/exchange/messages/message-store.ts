@@ -141,16 +141,13 @@ export async function markTransmissionStarted(tx: AccountTx, id: string): Promis
     .execute();
 }
 
-/** A workflow that was started this long ago is checked again. */
-const LOOK_AGAIN = sql`interval '15 minutes'`;
-
 /**
  * Outbound messages of all accounts in processing whose workflow was not started within `olderThanMs`, or was last seen over
  * 15 minutes ago and should be checked. Oldest first.
  */
 export async function messagesToEnsure(
   tx: SystemTx,
-  { olderThanMs, limit }: { olderThanMs: number; limit: number },
+  { olderThanMs, lookAgainBefore, limit }: { olderThanMs: number; lookAgainBefore: Date; limit: number },
 ): Promise<{ accountId: string; messageId: string; since: Date; isStarted: boolean }[]> {
   return tx.db
     .selectFrom('message')
@@ -164,7 +161,7 @@ export async function messagesToEnsure(
           eb('workflow_started_at', 'is', null),
           eb('sent_at', '<', sql<Date>`now() - ${olderThanMs} * interval '1 millisecond'`),
         ]),
-        eb('workflow_started_at', '<', sql<Date>`now() - ${LOOK_AGAIN}`),
+        eb('workflow_started_at', '<', lookAgainBefore),
       ]),
     )
     .orderBy('workflow_started_at', (order) => order.asc().nullsFirst())

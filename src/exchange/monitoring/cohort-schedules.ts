@@ -110,7 +110,7 @@ export function createCohortSchedules(
     if (isEnd) nextSearchAt = Date.now() + checkAfterMs;
   }
 
-  async function takeUp({ limit, signal, cursor }: RecoveryRound): Promise<TakenUp> {
+  async function takeUp({ limit, signal, cursor, restoredAt }: RecoveryRound): Promise<TakenUp> {
     const failures: unknown[] = [];
     let written = 0;
     const each = async (refs: readonly ScheduleRef[], options?: { compare: boolean }) => {
@@ -129,7 +129,8 @@ export function createCohortSchedules(
       driftedSchedules(tx, { rules: SCHEDULE_RULES, limit, range: { after: cursor, upTo } }),
     );
     await each(inSlice);
-    const toCheck = { olderThanMs: checkAfterMs, limit: CHECKS_MAX };
+    const before = new Date(Math.max(Date.now() - checkAfterMs, restoredAt?.getTime() ?? 0));
+    const toCheck = { before, limit: CHECKS_MAX };
     await each(await store.asSystem((tx) => schedulesToCheck(tx, toCheck)), { compare: true });
     // A full slice is not finished: the next round repeats it, in another order.
     const next = inSlice.length === limit ? cursor : upTo;

@@ -84,15 +84,15 @@ export async function driftedSchedules(
   return rows;
 }
 
-/** Schedules that have not been compared with Temporal for this long, in random order. */
+/** Schedules that were last compared with Temporal before this time, in random order. */
 export async function schedulesToCheck(
   tx: SystemTx,
-  { olderThanMs, limit }: { olderThanMs: number; limit: number },
+  { before, limit }: { before: Date; limit: number },
 ): Promise<ScheduleRef[]> {
   return tx.db
     .selectFrom('cohort_schedule')
     .select(['account_id as accountId', 'cohort_id as cohortId', 'kind'])
-    .where('checked_at', '<', new Date(Date.now() - olderThanMs))
+    .where('checked_at', '<', before)
     .orderBy(sql`random()`)
     .limit(limit)
     .execute();

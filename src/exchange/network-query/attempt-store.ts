@@ -13,6 +13,8 @@ export interface AttemptWork {
   /** With purpose `ias`: when the AAL2 session ends; `null` when the session was deleted. Undefined for treatment. */
   accessEndsAt?: Date | null;
   status: 'running' | 'completed' | 'failed';
+  /** The attempt failed and a further one follows. */
+  willRetry: boolean;
   reason: string | null;
   resources: number;
   pages: number;
@@ -31,7 +33,16 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
     .innerJoin('network_query as q', 'q.id', 'a.query_id')
     .innerJoin('patient as p', 'p.id', 'q.patient_id')
     .leftJoin('aal2_challenge as c', 'c.id', 'q.aal2_challenge_id')
-    .select(['a.status', 'a.reason', 'a.resources', 'a.pages', 'a.collected', 'a.job', 'a.cursor'])
+    .select([
+      'a.status',
+      'a.will_retry',
+      'a.reason',
+      'a.resources',
+      'a.pages',
+      'a.collected',
+      'a.job',
+      'a.cursor',
+    ])
     .select('a.failed_calls')
     .select(['q.patient_id', 'q.requested', 'q.purpose_of_use', 'c.session_expires_at'])
     .select([
@@ -62,6 +73,7 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
     realtime: row.requested.some(({ source, realtime }) => source === step.source && realtime),
     accessEndsAt: row.purpose_of_use === 'ias' ? row.session_expires_at : undefined,
     status: row.status,
+    willRetry: row.will_retry,
     reason: row.reason,
     resources: row.resources,
     pages: row.pages,
@@ -72,7 +84,12 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
   };
 }
 
-/** Inserts a further attempt of a source, and marks the attempt before as no longer waiting for it. Safe to repeat. */
+const LOST_REASON = 'Its end was lost when the exchange was restored from a backup';
+
+/**
+ * Inserts a further attempt of a source, and marks the attempt before as no longer waiting for it. Safe to repeat. An earlier
+ * attempt that is still running here had ended before PostgreSQL was restored from a backup.
+ */
 export async function insertNextAttempt(
   tx: AccountTx,
   step: SourceStepInput,
@@ -84,6 +101,14 @@ export async function insertNextAttempt(
     .where('query_id', '=', step.requestId)
     .where('source', '=', step.source)
     .where('will_retry', '=', true)
+    .execute();
+  await tx.db
+    .updateTable('network_query_attempt')
+    .set({ status: 'failed', reason: LOST_REASON, completed_at: sql<Date>`clock_timestamp()` })
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('attempt', '<', step.attempt)
+    .where('status', '=', 'running')
     .execute();
   await tx.db
     .insertInto('network_query_attempt')

@@ -1,11 +1,16 @@
 import type { Client } from '@temporalio/client';
-import { type NetworkQueryInput, SOURCE_STEERING } from '../../contract/network-query-workflow.ts';
+import {
+  type NetworkQueryInput,
+  SOURCE_STEERING,
+  type SourceSteering,
+} from '../../contract/network-query-workflow.ts';
+import type { SourceType } from '../../contract/primitives.ts';
 import { networkQueryWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import type { Store } from '../platform/database/database.ts';
 import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
-import { markRunStarted, readRun } from './query-store.ts';
+import { isRunOpen, markRunStarted, type RunSource, readRun } from './query-store.ts';
 
 export interface Launcher {
   /** Starts the workflow of a committed run in the background. When that fails, `reconcile` starts it later. */
@@ -21,7 +26,13 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
 
   async function start(accountId: string, requestId: string, run: number): Promise<'open' | 'closed'> {
     const { origin, sources } = await deps.store.asAccount(accountId, (tx) => readRun(tx, requestId, run));
-    const input: NetworkQueryInput = { accountId, requestId, run, sources, steering: SOURCE_STEERING };
+    const input: NetworkQueryInput = {
+      accountId,
+      requestId,
+      run,
+      sources: sources.map(({ source, attempt }) => ({ source, attempt })),
+      steering: steeringOf(sources),
+    };
     const names = sources.map(({ source }) => source);
     const state = await startOnce(deps.temporal, {
       type: WORKFLOW_TYPES.networkQuery,
@@ -37,6 +48,7 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
       summary:
         run === 0 ? `Network query of ${names.join(', ')}` : `Network query: retry of ${names.join(', ')}`,
       details: WORKFLOW_DETAILS,
+      isOpen: () => deps.store.asAccount(accountId, (tx) => isRunOpen(tx, requestId, run)),
     });
     await deps.store.asAccount(accountId, (tx) => markRunStarted(tx, requestId, run));
     return state;
@@ -53,6 +65,19 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
     },
     drain: () => background.drain(),
   };
+}
+
+/** The steering of a run. A source that goes on from a later attempt has used up the back-offs before it. */
+function steeringOf(sources: readonly RunSource[]): Record<SourceType, SourceSteering> {
+  const steering = { ...SOURCE_STEERING };
+  for (const { source, attempt, firstAttempt } of sources) {
+    const { nextAttemptAfterMs } = SOURCE_STEERING[source];
+    steering[source] = {
+      ...SOURCE_STEERING[source],
+      nextAttemptAfterMs: nextAttemptAfterMs.slice(attempt - firstAttempt),
+    };
+  }
+  return steering;
 }
 
 /** Shown on the workflow's page in the Temporal UI. */

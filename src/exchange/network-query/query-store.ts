@@ -300,8 +300,31 @@ export async function markRunStarted(tx: AccountTx, queryId: string, run: number
     .execute();
 }
 
-/** The input of a run's workflow: its sources, each with the number of the run's first attempt. */
-export async function readRun(tx: AccountTx, queryId: string, run: number) {
+/** Whether the run has not ended. */
+export async function isRunOpen(tx: AccountTx, queryId: string, run: number): Promise<boolean> {
+  const row = await tx.db
+    .selectFrom('network_query_run')
+    .select('run')
+    .where('query_id', '=', queryId)
+    .where('run', '=', run)
+    .where('ended_at', 'is', null)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** A source of a run, with the numbers of the run's newest attempt, from which its workflow goes on, and of its first one. */
+export interface RunSource {
+  source: SourceType;
+  attempt: number;
+  firstAttempt: number;
+}
+
+/** The input of a run's workflow. */
+export async function readRun(
+  tx: AccountTx,
+  queryId: string,
+  run: number,
+): Promise<{ origin: NewQuery['origin']; sources: RunSource[] }> {
   const query = await tx.db
     .selectFrom('network_query')
     .select(['origin', 'started_at'])
@@ -309,7 +332,11 @@ export async function readRun(tx: AccountTx, queryId: string, run: number) {
     .executeTakeFirstOrThrow();
   const attempts = await tx.db
     .selectFrom('network_query_attempt')
-    .select(({ fn }) => ['source', fn.min<number>('attempt').as('attempt')])
+    .select('source')
+    .select(({ fn }) => [
+      fn.max<number>('attempt').as('attempt'),
+      fn.min<number>('attempt').as('firstAttempt'),
+    ])
     .where('query_id', '=', queryId)
     .where('run', '=', run)
     .groupBy('source')

@@ -1,9 +1,6 @@
 import type { SourceType } from '../../contract/primitives.ts';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 
-/** A workflow that was started this long ago is checked again. */
-const LOOK_AGAIN_MS = 15 * 60_000;
-
 export interface OpenRun {
   accountId: string;
   requestId: string;
@@ -14,11 +11,11 @@ export interface OpenRun {
 
 /**
  * Open runs of all accounts whose workflow was not started within `olderThanMs`, oldest first; then those whose workflow was
- * last seen over 15 minutes ago and should be checked, longest unseen first.
+ * last seen before `lookAgainBefore` and should be checked, longest unseen first.
  */
 export async function runsToEnsure(
   tx: SystemTx,
-  options: { olderThanMs: number; limit: number },
+  options: { olderThanMs: number; lookAgainBefore: Date; limit: number },
 ): Promise<OpenRun[]> {
   const now = Date.now();
   const rows = await tx.db
@@ -31,7 +28,7 @@ export async function runsToEnsure(
           eb('workflow_started_at', 'is', null),
           eb('requested_at', '<', new Date(now - options.olderThanMs)),
         ]),
-        eb('workflow_started_at', '<', new Date(now - LOOK_AGAIN_MS)),
+        eb('workflow_started_at', '<', options.lookAgainBefore),
       ]),
     )
     .orderBy('workflow_started_at', (order) => order.asc().nullsFirst())

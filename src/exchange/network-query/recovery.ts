@@ -27,7 +27,8 @@ export function networkQueryRecovery(deps: { store: Store; launcher: Pick<Launch
   return itemRecovery({
     name: 'network queries',
     atOnce: AT_ONCE,
-    find: (limit) => store.asSystem((tx) => runsToEnsure(tx, { olderThanMs: GRACE_MS, limit })),
+    find: (limit, lookAgainBefore) =>
+      store.asSystem((tx) => runsToEnsure(tx, { olderThanMs: GRACE_MS, lookAgainBefore, limit })),
     heal: ensureRun,
   });
 }

@@ -36,6 +36,7 @@ export async function launchSweep(
     summary: 'Queries for the patients of a bulk create',
     details: QUERY_SWEEP_DETAILS,
     againAfterItsEnd: true,
+    isOpen: async () => true,
   });
   await deps.store.asAccount(accountId, (tx) => markSweepSeen(tx, requestId));
 }
@@ -47,12 +48,12 @@ const AT_ONCE = 4;
 /** Starts the workflow of post-import queries where it was never started, or no longer runs. */
 export const sweepRecovery = (deps: { store: Store; temporal: Client }): Recovery => ({
   name: 'query sweeps',
-  async takeUp({ limit, signal, cursor }) {
+  async takeUp({ limit, signal, cursor, lookAgainBefore }) {
     const after = new Date(cursor ?? 0);
     const { recent, older, open } = await deps.store.asSystem(async (tx) => ({
       recent: await recentlyUnswept(tx, limit),
       older: await unsweptInSlice(tx, { after, slice: SLICE }),
-      open: await sweepsToCheck(tx, limit),
+      open: await sweepsToCheck(tx, { lookAgainBefore, limit }),
     }));
     const launch = ({ accountId, requestId }: SweepToEnsure) => launchSweep(deps, accountId, requestId);
     const started = await healEach([...recent, ...older.unswept], {

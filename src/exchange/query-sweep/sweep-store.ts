@@ -6,8 +6,6 @@ import type { SweepState } from './tables.ts';
 
 /** The process that completed a bulk create has this long to start its post-import queries before the recovery does. */
 const START_GRACE_MS = 60_000;
-/** A workflow that was last seen this long ago is checked again. */
-const LOOK_AGAIN_MS = 15 * 60_000;
 
 /** Inserts the sweep of a completed bulk create. Does nothing for a dry run, for any other status, or when it exists. */
 export async function openSweep(tx: AccountTx, requestId: string): Promise<void> {
@@ -127,13 +125,16 @@ export async function unsweptInSlice(
   return { unswept, next: rows.length === slice ? rows.at(-1)?.since : undefined };
 }
 
-/** Open sweeps of all accounts whose workflow was not seen for a quarter of an hour, longest unseen first. */
-export async function sweepsToCheck(tx: SystemTx, limit: number): Promise<SweepToEnsure[]> {
+/** Open sweeps of all accounts whose workflow was last seen before `lookAgainBefore`, longest unseen first. */
+export async function sweepsToCheck(
+  tx: SystemTx,
+  { lookAgainBefore, limit }: { lookAgainBefore: Date; limit: number },
+): Promise<SweepToEnsure[]> {
   return tx.db
     .selectFrom('bulk_sweep')
     .select(['account_id as accountId', 'request_id as requestId', 'seen_at as since'])
     .where('ended_at', 'is', null)
-    .where('seen_at', '<', sql<Date>`now() - ${LOOK_AGAIN_MS} * interval '1 millisecond'`)
+    .where('seen_at', '<', lookAgainBefore)
     .orderBy('seen_at')
     .limit(limit)
     .execute();

@@ -27,7 +27,7 @@ import {
 import type { DeliveryOutcome } from '../../../src/exchange/platform/outbox/delivery.ts';
 import { ACCOUNT_ID, inTurn, type Scenario } from './scenario.ts';
 
-const NOTHING_TO_DO: Reconciled = { kinds: {}, cursors: {}, isBehind: false };
+const NOTHING_TO_DO: Reconciled = { rounds: 1, kinds: {}, cursors: {}, isBehind: false };
 const delay = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const EVENT_ID = '01900000-0000-7000-8000-0000000000e1';
 const input: WebhookDeliveryInput = { accountId: ACCOUNT_ID, eventId: EVENT_ID, attemptsMade: 1 };
@@ -103,6 +103,7 @@ export const webhookAndReconcileScenarios: Record<string, Scenario> = {
       exchange: {
         reconcileLeftOvers: inTurn<Reconciled>(
           {
+            rounds: 1,
             kinds: { 'network queries': { found: 500, healed: 499, failed: 1, oldestSeconds: 900 } },
             cursors: { 'query sweeps': '2026-11-21T00:00:00.000Z' },
             isBehind: true,

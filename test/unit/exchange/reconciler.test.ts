@@ -17,9 +17,16 @@ const kind = (name: string, taken: Partial<TakenUp> | Error): Recovery => ({
     return { ...nothing, ...taken };
   },
 });
+const roundCount = {
+  begin: async () => ({ lookAgainBefore: new Date() }),
+  end: async (counted: number) => counted + 1,
+};
 const neverAborted = () => new AbortController().signal;
 const round = (recoveries: Recovery[], cursors: Record<string, string> = {}, kindMs = 50) =>
-  createReconciler({ recoveries, logger, kindMs, overtimeMs: 20 }).round(cursors, neverAborted());
+  createReconciler({ roundCount, recoveries, logger, kindMs, overtimeMs: 20 }).round(
+    { rounds: 0, cursors },
+    neverAborted(),
+  );
 
 test('a kind that fails, or that never ends, stops no other kind', async () => {
   const hanging: Recovery = { name: 'hanging', takeUp: () => new Promise(() => undefined) };
@@ -43,9 +50,15 @@ test('a kind that still works since the last round is not started a second time'
       return new Promise(() => undefined);
     },
   };
-  const reconciler = createReconciler({ recoveries: [hanging], logger, kindMs: 20, overtimeMs: 10 });
-  await reconciler.round({}, neverAborted());
-  expect((await reconciler.round({}, neverAborted())).kinds.hanging).toMatchObject({ failed: 1 });
+  const reconciler = createReconciler({
+    roundCount,
+    recoveries: [hanging],
+    logger,
+    kindMs: 20,
+    overtimeMs: 10,
+  });
+  await reconciler.round(undefined, neverAborted());
+  expect((await reconciler.round(undefined, neverAborted())).kinds.hanging).toMatchObject({ failed: 1 });
   expect(starts).toBe(1);
 });
 
@@ -80,8 +93,8 @@ test('a round that is cancelled ends as cancelled, and begins no further kind', 
       },
     }),
   );
-  const reconciler = createReconciler({ recoveries, logger });
-  await expect(reconciler.round({}, cancelled.signal)).rejects.toThrow('stop');
+  const reconciler = createReconciler({ roundCount, recoveries, logger });
+  await expect(reconciler.round(undefined, cancelled.signal)).rejects.toThrow('stop');
   expect(begun.length).toBeLessThan(10);
 });
 
@@ -98,7 +111,7 @@ test('an item that fails does not stop its kind; the oldest one found is reporte
       return n !== 4;
     },
   });
-  const taken = await recovery.takeUp({ limit: 4, signal: neverAborted() });
+  const taken = await recovery.takeUp({ limit: 4, signal: neverAborted(), lookAgainBefore: new Date() });
   expect(healed).toEqual([2, 3, 4]);
   expect(taken).toMatchObject({ found: 3, healed: 2, oldestSince: items[2]?.since, isBehind: true });
   expect(taken.failures).toHaveLength(1);
@@ -110,7 +123,9 @@ test('items that always fail do not make the rounds follow each other without a 
     find: async () => [{ since: new Date() }],
     heal: () => Promise.reject(new Error('poisoned')),
   });
-  expect(await recovery.takeUp({ limit: 1, signal: neverAborted() })).toMatchObject({ isBehind: false });
+  expect(
+    await recovery.takeUp({ limit: 1, signal: neverAborted(), lookAgainBefore: new Date() }),
+  ).toMatchObject({ isBehind: false });
 });
 
 test('items that the time did not suffice for are left to the next round, which follows at once', async () => {
@@ -125,7 +140,9 @@ test('items that the time did not suffice for are left to the next round, which 
       return true;
     },
   });
-  expect(await recovery.takeUp({ limit: 500, signal: end.signal })).toMatchObject({
+  expect(
+    await recovery.takeUp({ limit: 500, signal: end.signal, lookAgainBefore: new Date() }),
+  ).toMatchObject({
     healed: 1,
     isBehind: true,
   });
@@ -143,9 +160,14 @@ test('metrics count by kind what was found, healed and failed, and show the age 
     }),
     kind('idle', {}),
   ];
-  const reconciler = createReconciler({ recoveries, logger, metrics: createReconcileMetrics(registry) });
-  await reconciler.round({}, neverAborted());
-  await reconciler.round({}, neverAborted());
+  const reconciler = createReconciler({
+    roundCount,
+    recoveries,
+    logger,
+    metrics: createReconcileMetrics(registry),
+  });
+  await reconciler.round(undefined, neverAborted());
+  await reconciler.round(undefined, neverAborted());
   const lines = (await registry.metrics()).split('\n').filter((line) => line.startsWith('reconcile_'));
   expect(lines).toEqual(
     expect.arrayContaining([

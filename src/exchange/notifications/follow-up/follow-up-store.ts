@@ -128,16 +128,13 @@ export async function markFollowUpStarted(tx: AccountTx, notificationId: string)
     .execute();
 }
 
-/** A workflow that was started this long ago is checked again. */
-const LOOK_AGAIN_MS = 60 * 60_000;
-
 /**
  * Open follow-ups of all accounts whose workflow was not started within `olderThanMs`, or was last seen over an hour ago and
  * should be checked. Oldest first.
  */
 export async function followUpsToEnsure(
   tx: SystemTx,
-  options: { olderThanMs: number; limit: number },
+  options: { olderThanMs: number; lookAgainBefore: Date; limit: number },
 ): Promise<{ accountId: string; notificationId: string; since: Date; isStarted: boolean }[]> {
   const now = Date.now();
   const rows = await tx.db
@@ -150,7 +147,7 @@ export async function followUpsToEnsure(
           eb('workflow_started_at', 'is', null),
           eb('started_at', '<', new Date(now - options.olderThanMs)),
         ]),
-        eb('workflow_started_at', '<', new Date(now - LOOK_AGAIN_MS)),
+        eb('workflow_started_at', '<', options.lookAgainBefore),
       ]),
     )
     .orderBy('workflow_started_at', (order) => order.asc().nullsFirst())

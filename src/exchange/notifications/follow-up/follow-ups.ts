@@ -52,6 +52,8 @@ export function createFollowUps(deps: { store: Store; temporal: Client; logger: 
       priority: PRIORITY.monitoring,
       summary: 'Follow-up of a discharge',
       details: WORKFLOW_DETAILS,
+      isOpen: async () =>
+        (await store.asAccount(accountId, (tx) => readFollowUpStart(tx, notificationId))) !== undefined,
     });
     await store.asAccount(accountId, async (tx) => {
       await markFollowUpStarted(tx, notificationId);
@@ -87,7 +89,8 @@ export function createFollowUps(deps: { store: Store; temporal: Client; logger: 
     },
     recovery: itemRecovery({
       name: 'follow-ups of discharges',
-      find: (limit) => store.asSystem((tx) => followUpsToEnsure(tx, { olderThanMs: GRACE_MS, limit })),
+      find: (limit, lookAgainBefore) =>
+        store.asSystem((tx) => followUpsToEnsure(tx, { olderThanMs: GRACE_MS, lookAgainBefore, limit })),
       heal: async ({ accountId, notificationId, isStarted }) =>
         (await start(accountId, notificationId)) === 'closed' || !isStarted,
     }),

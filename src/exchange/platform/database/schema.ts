@@ -22,12 +22,13 @@ import type { AuditTables } from '../audit/tables.ts';
 import type { IdempotencyTables } from '../http/tables.ts';
 import type { LimitTables } from '../limits/tables.ts';
 import type { WebhookTables } from '../outbox/tables.ts';
-import type { ActivityStartTables } from '../recovery/tables.ts';
+import type { ActivityStartTables, ReconcileStateTables } from '../recovery/tables.ts';
 
 /** The types of all tables in `migrations/`, for Kysely. Each feature declares its own in `tables.ts`. */
 export interface Database
   extends AccountTables,
     ActivityStartTables,
+    ReconcileStateTables,
     AuditTables,
     BulkExportTables,
     BulkTables,

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { v7 as uuidv7 } from 'uuid';
+import { v5 as uuidv5 } from 'uuid';
 import type { AccountTx } from '../database/database.ts';
 import { copiesOf, STATUS_AT_FIRST } from './event-copy-store.ts';
 
@@ -15,6 +15,16 @@ export interface NewEvent {
   body: { meta: Record<string, unknown> } & Record<string, unknown>;
 }
 
+/** Any fixed UUID; it keeps these ids apart from others made by the same algorithm. */
+const MESSAGE_ID_NAMESPACE = '6f1ad6a4-1c0b-4d0e-9c58-4d9c6f1c2b7e';
+
+/**
+ * The message id of a fact. Derived from the fact, so that a fact that is announced again after PostgreSQL was restored from
+ * an older backup has the id under which receivers know it.
+ */
+const messageIdOf = (accountId: string, factKey: string): string =>
+  uuidv5(`${accountId}/${factKey}`, MESSAGE_ID_NAMESPACE);
+
 /**
  * Writes an event into the outbox, with a copy for each further destination whose filter matches. It is sent after the
  * commit. With `onlyTo` it goes to that destination only.
@@ -26,7 +36,7 @@ export async function insertEvent(
   event: NewEvent,
   onlyTo?: { destinationId: string },
 ): Promise<string | undefined> {
-  const id = uuidv7();
+  const id = messageIdOf(tx.accountId, event.factKey);
   const body = { ...event.body, meta: { messageId: id, ...event.body.meta } };
   const first = onlyTo === undefined ? sql`d.of_settings` : sql`d.id = ${onlyTo.destinationId}`;
   const { rows } = await sql<{ id: string }>`

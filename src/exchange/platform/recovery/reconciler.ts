@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { KindReconciled, Reconciled } from '../../../contract/reconcile-workflow.ts';
+import type { KindReconciled, Reconciled, ReconcilePosition } from '../../../contract/reconcile-workflow.ts';
 import { anySignal } from '../../../lib/any-signal.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import { timeoutSignal } from '../../../lib/timeout-signal.ts';
 import type { ReconcileMetrics } from './reconcile-metrics.ts';
-import type { Recovery, TakenUp } from './recovery.ts';
+import type { RoundCount } from './reconcile-state-store.ts';
+import type { Recovery, RecoveryRound, TakenUp } from './recovery.ts';
 
 /** Maximum number of items of each kind per round. */
 const BATCH = 500;
@@ -18,28 +19,38 @@ const OVERTIME_MS = 5_000;
 /** Completes what a crash or an outage left unfinished. Running it twice in parallel is harmless. */
 export interface Reconciler {
   /** Runs all kinds, each for a limited time; none waits for, or fails because of, another one. */
-  round(cursors: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Reconciled>;
+  round(last: ReconcilePosition | undefined, signal: AbortSignal): Promise<Reconciled>;
 }
 
 export function createReconciler(deps: {
+  roundCount: RoundCount;
   recoveries: readonly Recovery[];
   logger: Pick<Logger, 'info' | 'warn'>;
   metrics?: ReconcileMetrics;
   kindMs?: number;
   overtimeMs?: number;
 }): Reconciler {
-  const { recoveries, logger, metrics, kindMs = KIND_MS, overtimeMs = OVERTIME_MS } = deps;
+  const { roundCount, recoveries, logger, metrics, kindMs = KIND_MS, overtimeMs = OVERTIME_MS } = deps;
   /** Kinds that still work, perhaps since an earlier round. */
   const atWork = new Set<string>();
 
-  async function takeUp(recovery: Recovery, cursor: string | undefined, end: AbortSignal): Promise<TakenUp> {
+  async function takeUp(
+    recovery: Recovery,
+    place: Pick<RecoveryRound, 'cursor' | 'lookAgainBefore' | 'restoredAt'>,
+    end: AbortSignal,
+  ): Promise<TakenUp> {
     const { name } = recovery;
-    const failed = (error: unknown): TakenUp => ({ found: 0, healed: 0, failures: [error], cursor });
+    const failed = (error: unknown): TakenUp => ({
+      found: 0,
+      healed: 0,
+      failures: [error],
+      cursor: place.cursor,
+    });
     if (atWork.has(name)) return failed(new Error('the previous round of this kind has not ended'));
     atWork.add(name);
     const signal = anySignal([end, timeoutSignal(kindMs)]);
     const work = recovery
-      .takeUp({ limit: BATCH, signal, cursor })
+      .takeUp({ ...place, limit: BATCH, signal })
       .catch(failed)
       .finally(() => atWork.delete(name));
     const overtime = new AbortController();
@@ -68,15 +79,21 @@ export function createReconciler(deps: {
   }
 
   return {
-    async round(cursors, signal) {
-      const result: Reconciled = { kinds: {}, cursors: {}, isBehind: false };
+    async round({ rounds, cursors } = { rounds: 0, cursors: {} }, signal) {
+      const { suspicion, ...begun } = await roundCount.begin(rounds);
+      if (suspicion !== undefined)
+        logger.warn(
+          { suspicion, rounds },
+          'Temporal and PostgreSQL differ as after a restore of one of them; all open work is looked at again',
+        );
+      const result: Reconciled = { rounds, kinds: {}, cursors: {}, suspicion, isBehind: false };
       // All runners take their kinds from the same iterator.
       const queue = recoveries.values();
       const runner = async () => {
         for (const recovery of queue) {
           if (signal.aborted) return;
           const { name } = recovery;
-          const taken = await takeUp(recovery, cursors[name], signal);
+          const taken = await takeUp(recovery, { ...begun, cursor: cursors[name] }, signal);
           const done = report(name, taken);
           if (done.found + done.failed > 0) result.kinds[name] = done;
           if (taken.cursor !== undefined) result.cursors[name] = taken.cursor;
@@ -85,6 +102,7 @@ export function createReconciler(deps: {
       };
       await Promise.all(Array.from({ length: KINDS_AT_ONCE }, runner));
       signal.throwIfAborted();
+      result.rounds = await roundCount.end(rounds);
       return result;
     },
   };

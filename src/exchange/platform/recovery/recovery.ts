@@ -13,6 +13,10 @@ export interface RecoveryRound {
   signal: AbortSignal;
   /** `TakenUp.cursor` of the last round, for kinds that examine all rows slice by slice. Undefined: from the beginning. */
   cursor?: string;
+  /** Open work whose workflow was last seen before this time is looked at again. */
+  lookAgainBefore: Date;
+  /** When PostgreSQL or Temporal was found to be older than the other one. Included in `lookAgainBefore`. */
+  restoredAt?: Date;
 }
 
 export interface TakenUp {
@@ -42,19 +46,19 @@ export function itemRecovery<Item extends Dated>(of: {
   limit?: number;
   /** Number of items healed concurrently. Default: 1. */
   atOnce?: number;
-  /** Finds at most `limit` items; those never started first. */
-  find(limit: number): Promise<Item[]>;
+  /** Finds at most `limit` items; those never started first, then those last seen before `lookAgainBefore`. */
+  find(limit: number, lookAgainBefore: Date): Promise<Item[]>;
   /** Returns false if the item turned out to be in order. */
   heal(item: Item, signal: AbortSignal): Promise<boolean>;
 }): Recovery {
   return {
     name: of.name,
-    async takeUp({ limit: usual, signal }) {
+    async takeUp({ limit: usual, signal, lookAgainBefore }) {
       const limit = Math.min(usual, of.limit ?? usual);
-      const items = await of.find(limit);
+      const items = await of.find(limit, lookAgainBefore);
       const taken = await healEach(items, { ...of, signal });
       const isFull = items.length === limit || taken.looked < items.length;
-      return { ...taken, isBehind: isFull && taken.healed > 0 };
+      return { ...taken, isBehind: isFull && taken.failures.length < taken.looked };
     },
   };
 }

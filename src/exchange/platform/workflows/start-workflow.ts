@@ -29,15 +29,33 @@ export interface WorkflowStart {
   summary: string;
   /** Markdown for the Temporal UI: the steps of the workflow, and its updates. */
   details: string;
-  /** Allows starting the workflow again after one with the same id has ended. */
+  /**
+   * Whether the work is still open, read anew. If it is, but its workflow has completed, then PostgreSQL was restored from a
+   * backup, and the workflow is started again.
+   */
+  isOpen(): Promise<boolean>;
+  /** Starts the workflow again also after one with the same id has ended in any other way, for example was terminated. */
   againAfterItsEnd?: boolean;
 }
 
 /**
  * Starts the workflow of committed work on the task queue `exchange`. Harmless if repeated. Returns `closed` if the workflow
- * has already ended. Throws if Temporal does not respond within 5 s.
+ * has ended, unless it completed and the work is still open (decision 74). Throws if Temporal does not respond within 5 s.
  */
 export async function startOnce(temporal: Client, start: WorkflowStart): Promise<'open' | 'closed'> {
+  if (await startedOrOpen(temporal, start, start.againAfterItsEnd ?? false)) return 'open';
+  // Asked in this order: a workflow commits the end of the work before it completes.
+  if (!(await hasCompleted(temporal, start.id)) || !(await start.isOpen())) return 'closed';
+  await startedOrOpen(temporal, start, true);
+  return 'open';
+}
+
+/** Returns false if the workflow has ended and may not be started again. */
+async function startedOrOpen(
+  temporal: Client,
+  start: WorkflowStart,
+  againAfterItsEnd: boolean,
+): Promise<boolean> {
   const { accountId, requestId } = start;
   try {
     await temporal.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
@@ -45,7 +63,7 @@ export async function startOnce(temporal: Client, start: WorkflowStart): Promise
         workflowId: start.id,
         taskQueue: TASK_QUEUES.exchange,
         args: [start.input],
-        workflowIdReusePolicy: start.againAfterItsEnd
+        workflowIdReusePolicy: againAfterItsEnd
           ? WorkflowIdReusePolicy.ALLOW_DUPLICATE
           : WorkflowIdReusePolicy.REJECT_DUPLICATE,
         workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
@@ -59,11 +77,19 @@ export async function startOnce(temporal: Client, start: WorkflowStart): Promise
         staticDetails: start.details,
       }),
     );
-    return 'open';
+    return true;
   } catch (error) {
-    if (error instanceof WorkflowExecutionAlreadyStartedError) return 'closed';
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
     throw error;
   }
+}
+
+/** Whether the last execution completed by itself. False if it failed, timed out, or was cancelled or terminated. */
+async function hasCompleted(temporal: Client, workflowId: string): Promise<boolean> {
+  const { status } = await temporal.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
+    temporal.workflow.getHandle(workflowId).describe(),
+  );
+  return status.name === 'COMPLETED';
 }
 
 /** Runs work after the response has been sent. Work that fails or is interrupted is completed by `reconcile`. */

@@ -5,6 +5,7 @@ import {
   CancellationScope,
   condition,
   isCancellation,
+  patched,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import {
@@ -34,6 +35,8 @@ export class BulkRun {
   /** The last write to the row; commands wait for it, so that they write one after the other. */
   #writing: Promise<void> = Promise.resolve();
   #isUploadSignaled = false;
+  /** Number of pause and resume commands so far. */
+  #commands = 0;
 
   constructor(
     input: BulkPatientCreateInput,
@@ -132,6 +135,7 @@ export class BulkRun {
       const stretchMs = stretch < SHORT_STRETCHES ? STRETCH_MS : LONG_STRETCH_MS;
       const { handled, rows } = this.progress.snapshot().counts;
       const { handleRows } = fileActivities(`Process rows from ${Math.min(handled + 1, rows)}`);
+      const commandsBefore = this.#commands;
       const outcome = await handleRows({ ...this.#step, stretchMs });
       const { counts, rowsPerSecond, secondsLeft } = outcome;
       this.progress.update({ counts, rowsPerSecond, secondsLeft });
@@ -139,6 +143,9 @@ export class BulkRun {
       if (outcome.stopped === 'ended') return this.#endedElsewhere();
       // The activity may read "paused" from the row before the command that wrote it has returned here.
       await this.#writing;
+      // Without a command, the row was paused before this execution began: one of the two was restored from a backup.
+      if (outcome.stopped === 'paused' && this.#commands === commandsBefore && patched('row-is-paused'))
+        this.progress.setPaused(true);
     }
   }
 
@@ -150,6 +157,7 @@ export class BulkRun {
   }
 
   async #setPaused(paused: boolean): Promise<void> {
+    this.#commands += 1;
     this.progress.setPaused(paused);
     await this.#write(() =>
       rowActivities(paused ? 'Pause' : 'Resume').setBulkPaused({ ...this.#step, paused }),

@@ -9,8 +9,12 @@ export function describeStatus(status: ReconcileLoopStatus): string {
     const age = oldestSeconds === undefined ? [] : [`oldest ${oldestSeconds} s`];
     return `- **${kind}**: ${[`${found} found`, `${healed} healed`, `${failed} failed`, ...age].join(' · ')}`;
   });
+  const suspicion =
+    last?.suspicion === undefined
+      ? undefined
+      : `**${last.suspicion}**: probably a restore; all open work is looked at again.`;
   const outcome = failure ?? (kinds.length > 0 ? kinds.join('\n') : 'Nothing was unfinished.');
-  return [state, round, lastRoundAt === undefined ? undefined : outcome]
+  return [state, round, suspicion, lastRoundAt === undefined ? undefined : outcome]
     .filter((part) => part !== undefined)
     .join('\n\n');
 }

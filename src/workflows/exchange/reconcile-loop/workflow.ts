@@ -69,7 +69,7 @@ export async function reconcileLoop(input: ReconcileLoopInput): Promise<void> {
     await condition(() => !status.isPaused);
     isDue = false;
     try {
-      status.last = await reconcileLeftOvers(status.last?.cursors);
+      status.last = await reconcileLeftOvers(status.last);
       status.failure = undefined;
     } catch (error) {
       if (isCancellation(error)) throw error;

@@ -1,0 +1,60 @@
+import { sql } from 'kysely';
+import type { RestoreSuspicion } from '../../../contract/reconcile-workflow.ts';
+import type { Store, SystemTx } from '../database/database.ts';
+
+/** Work whose workflow was seen within this time is not looked at again. */
+const LOOK_AGAIN_MS = 15 * 60_000;
+
+export interface BegunRound {
+  /** Open work that was last seen before this time is to be looked at again. */
+  lookAgainBefore: Date;
+  /** When the last suspicion of a restore arose. */
+  restoredAt?: Date;
+  /** Set when it arises now. */
+  suspicion?: RestoreSuspicion;
+}
+
+/** Counts the rounds in PostgreSQL, and compares this with what the workflow has counted. */
+export interface RoundCount {
+  begin(countedByWorkflow: number): Promise<BegunRound>;
+  /** Returns the number that the workflow must know. */
+  end(countedByWorkflow: number): Promise<number>;
+}
+
+export const createRoundCount = (store: Pick<Store, 'asSystem'>): RoundCount => ({
+  begin: (counted) => store.asSystem((tx) => beginRound(tx, counted)),
+  end: (counted) => store.asSystem((tx) => endRound(tx, counted)),
+});
+
+/**
+ * Compares the rounds that the workflow has counted with those that PostgreSQL has. If they differ, one of the two was
+ * restored from a backup, and from now on all open work counts as not seen.
+ *
+ * A difference of one is no sign: the worker may have been killed before the workflow learned of the round.
+ */
+async function beginRound(tx: SystemTx, countedByWorkflow: number): Promise<BegunRound> {
+  const state = await tx.db.selectFrom('reconcile_state').select('rounds').executeTakeFirst();
+  const counted = state?.rounds ?? 0;
+  const suspicion =
+    counted < countedByWorkflow
+      ? 'postgresql-is-older'
+      : counted > countedByWorkflow + 1
+        ? 'temporal-is-older'
+        : undefined;
+  if (suspicion !== undefined)
+    await sql`insert into reconcile_state (rounds, restored_at) values (${countedByWorkflow}, now())
+      on conflict (only_row) do update set restored_at = now()`.execute(tx.db);
+  const { rows } = await sql<{ now: Date; restoredAt: Date | null }>`
+    select now(), (select restored_at from reconcile_state) as "restoredAt"`.execute(tx.db);
+  const { now = new Date(), restoredAt = null } = rows[0] ?? {};
+  const lookAgainBefore = new Date(Math.max(now.getTime() - LOOK_AGAIN_MS, restoredAt?.getTime() ?? 0));
+  return { lookAgainBefore, restoredAt: restoredAt ?? undefined, suspicion };
+}
+
+async function endRound(tx: SystemTx, countedByWorkflow: number): Promise<number> {
+  const { rows } = await sql<{ rounds: number }>`
+    insert into reconcile_state (rounds) values (${countedByWorkflow + 1})
+    on conflict (only_row) do update set rounds = greatest(reconcile_state.rounds, ${countedByWorkflow}::bigint) + 1
+    returning rounds`.execute(tx.db);
+  return rows[0]?.rounds ?? countedByWorkflow + 1;
+}
