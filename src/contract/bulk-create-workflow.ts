@@ -89,7 +89,7 @@ export interface QuerySweepProgress {
 export const QUERY_SWEEP_DETAILS = [
   'Starts the network queries of all patients of a bulk create, in the order of its file.',
   '',
-  'Each page waits until the sweep’s own window has room and less than 80 % of each source’s limit per minute is used; other',
+  'Each page waits until the sweep’s own window has room and less than 72 % of each source’s limit per minute is used; other',
   'queries count towards that limit too. Patients who have opted out of every requested source are skipped.',
   '',
   'The updates `pause`, `resume` and `cancel` control it; queries already started continue.',

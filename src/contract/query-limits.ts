@@ -11,6 +11,15 @@ const BACKGROUND_SHARE = 0.8;
 export const backgroundLimit = (queriesPerMinute: number): number =>
   Math.min(queriesPerMinute, Math.max(1, Math.floor(queriesPerMinute * BACKGROUND_SHARE)));
 
+/** Share of the background limit that sweeps may use; the rest is reserved for follow-ups and monitoring, which go first. */
+const SWEEP_SHARE = 0.9;
+
+/** Number of queries per source and minute, of all kinds, above which a sweep starts no further query. */
+export const sweepLimit = (queriesPerMinute: number): number => {
+  const limit = backgroundLimit(queriesPerMinute);
+  return Math.min(limit, Math.max(1, Math.floor(limit * SWEEP_SHARE)));
+};
+
 /** Value of the header `priority` for background requests (RFC 9218, urgency 5 to 7). */
 export const BACKGROUND_PRIORITY = 'u=6';
 

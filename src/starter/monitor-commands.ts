@@ -59,10 +59,7 @@ export function addMonitorCommands({ run, subcommand }: Omit<CommandGroup<Name>,
     ['monitor resume', 'Resume a paused monitoring with its next scheduled run', monitorResume],
   ] as const)
     ofOne(subcommand(name, description))
-      .option(
-        '--note <text>',
-        'reason, shown with the schedule; stored unencrypted, so do not name a patient',
-      )
+      .option('--note <text>', 'reason, shown by "monitor list"; Temporal stores it encrypted')
       .action((cohortId: string, kind: MonitoringKind, options: CommonOptions & { note?: string }) =>
         run(options, (context) => command({ cohortId, kind }, options, context)),
       );

@@ -119,6 +119,8 @@ describe('monitoring at our own exchange', () => {
     const [paused] = monitorings(await own('pause', cohortId, 'pharmacy', '--note', 'Source moves'));
     expect(paused).toMatchObject({ state: 'paused', note: 'Source moves' });
     expect(paused?.nextRunAt).toBeUndefined();
+    const { state } = await temporal.schedule.getHandle(`cohort-monitoring/${cohortId}/pharmacy`).describe();
+    expect(state.note).toMatch(/^sealed:/);
     const [changed] = monitorings(await own('create', cohortId, 'pharmacy', '--frequency', 'biweekly'));
     expect(changed).toMatchObject({ state: 'paused', note: 'Source moves', frequency: 'biweekly' });
     const [resumed] = monitorings(await own('resume', cohortId, 'pharmacy'));

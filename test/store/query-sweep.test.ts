@@ -99,8 +99,8 @@ describe('a page of a sweep', () => {
     expect(await use(6)).toMatchObject([{ used: 6 }]);
     await queries.release();
     await expect(page).rejects.toThrow(OvertakenError);
-    expect((await environment.page(panel))?.progress).toMatchObject({ started: 2 });
-    expect(await use(0)).toMatchObject([{ used: 8 }]);
+    expect((await environment.page(panel))?.progress).toMatchObject({ started: 1 });
+    expect(await use(0)).toMatchObject([{ used: 7 }]);
   });
 
   test('keeps to its window, in which those that only wait for a source do not count', async () => {
@@ -124,12 +124,12 @@ describe('a page of a sweep', () => {
     expect((await environment.page(panel, pace))?.progress).toMatchObject({ started: 10, open: 9 });
   });
 
-  test('uses at most 80 % of a minute, counting what others have used, and waits for the next one', async () => {
+  test('uses at most 72 % of a minute, counting what others have used, and waits for the next one', async () => {
     await environment.untilEarlyInMinute();
     const settings = { limits: { networkQueriesPerMinute: 10 } };
     const panel = await environment.addPanel(20, { settings });
     const [patientId = ''] = panel.patientIds;
-    const interactive = () =>
+    const query = (origin: 'interactive' | 'monitoring') =>
       environment.store.asAccount(panel.accountId, (tx) =>
         prepareQuery(
           tx,
@@ -138,23 +138,27 @@ describe('a page of a sweep', () => {
             patient: { id: patientId, hieOptOut: false },
             request: { sources: [{ source: 'hie', realtime: false }] },
             purposeOfUse: 'treatment',
-            origin: 'interactive',
+            origin,
           },
           CALLBACK_KEY,
         ),
       );
-    await interactive();
+    await query('interactive');
     const page = await environment.page(panel);
-    expect(page).toMatchObject({ progress: { started: 7 }, waitFor: { what: 'limit' } });
+    expect(page).toMatchObject({ progress: { started: 6 }, waitFor: { what: 'limit' } });
     expect((await environment.page(panel))?.queryIds).toEqual([]);
-    // The last fifth is left to people, however often the sweep has asked.
-    expect([await interactive(), await interactive()].map(({ run }) => run)).toEqual([0, 0]);
+    // A follow-up goes first; the last fifth is left to people, however often the sweep has asked.
+    expect([await query('monitoring'), await query('monitoring')].map(({ run }) => run)).toEqual([
+      0,
+      undefined,
+    ]);
+    expect([await query('interactive'), await query('interactive')].map(({ run }) => run)).toEqual([0, 0]);
     await environment.nextMinute();
-    expect((await environment.page(panel))?.progress).toMatchObject({ started: 15 });
+    expect((await environment.page(panel))?.progress).toMatchObject({ started: 13 });
     const { rows } = await environment.store.asAccount(panel.accountId, (tx) =>
       sql<{ used: number }>`select used from rate_window where name = 'network-query/hie'`.execute(tx.db),
     );
-    expect(rows).toEqual([{ used: 8 }]);
+    expect(rows).toEqual([{ used: 7 }]);
   });
 
   test('that is cut off before its commit has done nothing', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { runAdmin } from '../../src/exchange/admin/run.ts';
-import { readBackgroundRoom } from '../../src/exchange/network-query/prepare.ts';
+import { readSweepRoom } from '../../src/exchange/network-query/prepare.ts';
 import { reportSources } from '../../src/exchange/source-health/report.ts';
 import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
 import {
@@ -136,8 +136,7 @@ describe('a source that refuses everybody', () => {
   });
 
   test('gets no queries of sweeps and monitoring until a probe is due', async () => {
-    const room = () =>
-      environment.store.asAccount(accountId, (tx) => readBackgroundRoom(tx, {}, ['hie', 'lab']));
+    const room = () => environment.store.asAccount(accountId, (tx) => readSweepRoom(tx, {}, ['hie', 'lab']));
     expect(await room()).toMatchObject([{ isHeld: false }, { isHeld: false }]);
     await open();
     const [hie, held] = await room();

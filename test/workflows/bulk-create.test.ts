@@ -169,6 +169,16 @@ describe('steering a bulk create', () => {
     expect(await resultOf(requestId)).toMatchObject({ state: 'completed', counts: { handled: 30 } });
   });
 
+  test('that is paused is resumed although its workflow was lost and is only starting again', async () => {
+    const { accountId, service } = exchange;
+    const requestId = await exchange.start({ launch: false });
+    await exchange.upload(requestId, 'good', false);
+    await exchange.change(requestId, sql`paused = true`);
+    expect(await service.resumeBulkCreate(accountId, requestId)).toMatchObject({ paused: false });
+    service.announceUpload(accountId, requestId);
+    expect(await resultOf(requestId)).toMatchObject({ state: 'completed' });
+  });
+
   test('cancelled, it has failed at once, keeps what was handled, and starts no queries', async () => {
     const { release, atGate } = heldFile('cancelled');
     const { accountId, service } = exchange;

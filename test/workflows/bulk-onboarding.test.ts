@@ -234,6 +234,19 @@ describe('a bulk onboarding', () => {
     expect(exchange.calls.slice(-2)).toEqual(['cancelBulkCreate', 'discardFiles']);
   });
 
+  test('keeps the panel when a bug in our code stops it, so that a corrected worker can continue', async () => {
+    const exchange = slowExchange({ startBulkCreate: async () => undefined as never });
+    await served(exchange, async () => {
+      const run = await startBulk(environment);
+      const failedTasks = async () =>
+        (await run.fetchHistory()).events?.filter((event) => event.workflowTaskFailedEventAttributes).length;
+      await expect.poll(failedTasks, { timeout: 20_000 }).toBeGreaterThan(0);
+      await run.terminate();
+    });
+    expect(exchange.count('startBulkCreate')).toBe(1);
+    expect(exchange.count('discardFiles')).toBe(0);
+  });
+
   test('is paused and resumed at the exchange, and says what it refuses', async () => {
     const exchange = slowExchange({
       resumeBulkCreate: async () => Promise.reject(failure('conflict', 'resumeBulkCreate: 409')),

@@ -121,6 +121,19 @@ describe('a sweep', () => {
     expect(runId).not.toBe(sweep.firstExecutionRunId);
   });
 
+  test('that is paused is resumed although its workflow was lost and is only starting again', async () => {
+    const panel = await panelOf(6);
+    onStart = async () => undefined;
+    const first = await start(panel, { pageSize: 2, windowSize: 2 });
+    await eventually(async () => (await countsOf(panel))?.started === 2);
+    await control().pauseSweep(panel.accountId, panel.requestId);
+    await first.terminate();
+    await start(panel, { pageSize: 2, windowSize: 4 });
+    expect(await control().resumeSweep(panel.accountId, panel.requestId)).toMatchObject({ state: 'running' });
+    await eventually(async () => (await countsOf(panel))?.started === 4);
+    await control().cancelSweep(panel.accountId, panel.requestId);
+  });
+
   test('is held, goes on and is cancelled on request; readers see it at once', async () => {
     const panel = await panelOf(9);
     onStart = async () => undefined;

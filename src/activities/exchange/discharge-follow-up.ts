@@ -4,8 +4,8 @@ import { type FollowUpRounds, NoRoomError } from '../../exchange/notifications/f
 
 export type FollowUpActivities = ReturnType<typeof createFollowUpActivities>;
 
-/** The source's rate limit counts per minute. */
-const NO_ROOM_RETRY = '1 minute';
+/** Added to the wait for the source's limit, at random, so that the waiting follow-ups do not all ask at the same moment. */
+const JITTER_MAX_MS = 5_000;
 
 /** The steps of a `dischargeFollowUp`. Each reads the follow-up's state from PostgreSQL, so each may run twice. */
 export function createFollowUpActivities({ rounds }: { rounds: FollowUpRounds }) {
@@ -22,7 +22,7 @@ export function createFollowUpActivities({ rounds }: { rounds: FollowUpRounds })
         throw ApplicationFailure.create({
           type: 'NoRoom',
           message: error.message,
-          nextRetryDelay: NO_ROOM_RETRY,
+          nextRetryDelay: Math.ceil(error.retryAfterMs + JITTER_MAX_MS * Math.random()),
         });
       }
     },

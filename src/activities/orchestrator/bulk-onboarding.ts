@@ -8,7 +8,7 @@ import { takeResult } from '../../orchestrator/bulk-onboarding/take-result.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { FileTransfer, UploadOutcome } from '../../orchestrator/client/file-transfer.ts';
-import { asApplicationFailure } from './call-exchange.ts';
+import { asCallFailure } from './call-exchange.ts';
 
 /** As long as Temporal keeps closed workflows (TEMPORAL_RETENTION): after that, nothing refers to their files. */
 const FILES_KEPT_DAYS = 30;
@@ -60,9 +60,14 @@ export function createBulkFileActivities({ clientFor, transferFor, files }: Bulk
         const { exchange } = input;
         // Use a webhook's link only for the first attempt; later it may have expired.
         const isFirst = activityInfo().attempt === 1;
-        const url = (isFirst ? input.link : undefined) ?? (await freshLink(clientFor(exchange), input));
+        const known = isFirst ? input.link : undefined;
+        const url = known ?? (await freshLink(clientFor(exchange), input));
         const signal = cancellationSignal();
-        const content = await transferFor(exchange).download(url, { signal, onProgress: heartbeat });
+        const content = await transferFor(exchange)
+          .download(url, { signal, onProgress: heartbeat })
+          .catch((error: unknown) => {
+            throw known === undefined ? refusedForGood(error) : error;
+          });
         return takeResult(files, content, input.file, { signal, onProgress: () => heartbeat() });
       }),
 
@@ -89,6 +94,16 @@ async function stateOf(client: ExchangeClient, requestId: string) {
   }
 }
 
+/** A new link that is refused for its authorization will be refused again: the exchange or a proxy in front of it is at fault. */
+function refusedForGood(error: unknown): unknown {
+  if (!(error instanceof ExchangeCallError) || (error.httpStatus !== 401 && error.httpStatus !== 403))
+    return error;
+  return ApplicationFailure.nonRetryable(
+    `downloadFile: ${error.httpStatus} for a link that the exchange has just made; check the exchange and the proxies in front of it`,
+    'unauthorized',
+  );
+}
+
 async function freshLink(client: ExchangeClient, { requestId, link }: TakeBulkResultInput): Promise<string> {
   const url = (await stateOf(client, requestId))?.result ?? link;
   if (url !== undefined) return url;
@@ -100,11 +115,10 @@ async function asActivity<R>(work: () => Promise<R>): Promise<R> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof ExchangeCallError) throw asApplicationFailure(error);
     if (error instanceof UnreadableCsvError)
       throw ApplicationFailure.nonRetryable(error.message, 'bad-answer');
     if (error instanceof Error && error.name === 'BlobNotFoundError')
       throw ApplicationFailure.nonRetryable('The file is no longer in ORCHESTRATOR_FILES', 'file-lost');
-    throw error;
+    throw asCallFailure(error);
   }
 }

@@ -1,5 +1,6 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
+import { ConfigError } from '../../config.ts';
 import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
 import type { AnswerOf } from '../../orchestrator/client/answers.ts';
@@ -51,9 +52,15 @@ export async function callExchange<N extends EndpointName, R>(
     assertFits(name, result);
     return result;
   } catch (error) {
-    if (error instanceof ExchangeCallError) throw asApplicationFailure(error);
-    throw error;
+    throw asCallFailure(error);
   }
+}
+
+/** Converts errors of a call for workflows. A missing credential is not retried: it takes a restart with another configuration. */
+export function asCallFailure(error: unknown): unknown {
+  if (error instanceof ExchangeCallError) return asApplicationFailure(error);
+  if (error instanceof ConfigError) return ApplicationFailure.nonRetryable(error.message, 'unauthorized');
+  return error;
 }
 
 /** Converts the error for workflows: the failure's type is the `FailureKind`. */

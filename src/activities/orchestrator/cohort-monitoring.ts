@@ -1,9 +1,8 @@
 import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
-import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { MonitoredPage, PageInput } from '../../orchestrator/monitoring/monitored-page.ts';
 import { workOnPage } from '../../orchestrator/monitoring/work-on-page.ts';
 import type { EndpointActivityDeps } from './call-exchange.ts';
-import { asApplicationFailure } from './call-exchange.ts';
+import { asCallFailure } from './call-exchange.ts';
 
 export type MonitoringActivities = ReturnType<typeof createMonitoringActivities>;
 export type { MonitoredPage, PageInput };
@@ -39,8 +38,7 @@ export function createMonitoringActivities({ clientFor, idHmacKey }: EndpointAct
           noted,
         );
       } catch (error) {
-        if (error instanceof ExchangeCallError) throw asApplicationFailure(error);
-        throw error;
+        throw asCallFailure(error);
       } finally {
         clearInterval(timer);
       }

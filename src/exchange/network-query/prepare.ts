@@ -5,6 +5,7 @@ import {
   backgroundLimit,
   NETWORK_QUERIES_PER_MINUTE,
   PHARMACY_REALTIME_PER_DAY,
+  sweepLimit,
 } from '../../contract/query-limits.ts';
 import type { AccountSettings } from '../accounts/tables.ts';
 import type { AccountTx } from '../platform/database/database.ts';
@@ -215,26 +216,27 @@ async function lockBackgroundRoom(
   sources: readonly SourceType[],
 ): Promise<BackgroundRoom[]> {
   const holds = await readHolds(tx, sources);
-  return roomOf(await countUse(tx, sources.map(limitName), 0), settings, holds);
+  const limit = backgroundLimit(queriesPerMinute(settings));
+  return roomOf(await countUse(tx, sources.map(limitName), 0), limit, holds);
 }
 
-/** Reads the room without locking; call `takeBackgroundRoom` for the started queries at the end of the transaction. */
-export async function readBackgroundRoom(
+/** Reads the room of sweeps without locking; call `takeSweepRoom` for the started queries at the end of the transaction. */
+export async function readSweepRoom(
   tx: AccountTx,
   settings: AccountSettings,
   sources: readonly SourceType[],
 ): Promise<BackgroundRoom[]> {
   const holds = await readHolds(tx, sources);
-  return roomOf(await readUse(tx, sources.map(limitName)), settings, holds);
+  return roomOf(await readUse(tx, sources.map(limitName)), sweepLimit(queriesPerMinute(settings)), holds);
 }
 
 /** Counts the queries being started. Throws OvertakenError when other transactions have used the room meanwhile. */
-export async function takeBackgroundRoom(
+export async function takeSweepRoom(
   tx: AccountTx,
   settings: AccountSettings,
   starts: readonly { source: SourceType; count: number }[],
 ): Promise<void> {
-  const limit = backgroundLimit(queriesPerMinute(settings));
+  const limit = sweepLimit(queriesPerMinute(settings));
   // Every transaction locks the counters in this order, so that two never deadlock.
   for (const { source, count } of [...starts].sort((a, b) => (a.source < b.source ? -1 : 1))) {
     const [use] = count === 0 ? [] : await countUse(tx, [limitName(source)], count);
@@ -254,10 +256,9 @@ async function readHolds(
 
 function roomOf(
   uses: readonly LimitUse[],
-  settings: AccountSettings,
+  limit: number,
   holds: readonly { source: SourceType; holdMs: number }[],
 ): BackgroundRoom[] {
-  const limit = backgroundLimit(queriesPerMinute(settings));
   return holds.map(({ source, holdMs }) => {
     const name = limitName(source);
     if (holdMs > 0) return { source, name, room: 0, resetMs: holdMs, isHeld: true };

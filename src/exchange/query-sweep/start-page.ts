@@ -4,7 +4,7 @@ import type { SourceType } from '../../contract/primitives.ts';
 import { findAccount } from '../accounts/account-store.ts';
 import type { AccountSettings } from '../accounts/tables.ts';
 import { callbackHash, callbackToken } from '../network-query/callback-token.ts';
-import { type BackgroundRoom, readBackgroundRoom, takeBackgroundRoom } from '../network-query/prepare.ts';
+import { type BackgroundRoom, readSweepRoom, takeSweepRoom } from '../network-query/prepare.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { insertSweepQueries, markSwept, nextToSweep, type SweepMark, skipNext } from './page-store.ts';
 import { askedSources, type PagePlan, planPage, sweptSources } from './plan-page.ts';
@@ -47,7 +47,7 @@ export async function startPage(
     const window = Math.max(0, Math.min(pace.windowSize - busy, pace.openMax - open));
     // One patient more than fits on the page shows whether this page is the last.
     const patients = await nextToSweep(tx, requestId, pace.pageSize + 1);
-    const rooms = await readBackgroundRoom(tx, account.settings, sweptSources(account.settings));
+    const rooms = await readSweepRoom(tx, account.settings, sweptSources(account.settings));
     const plan = planPage(patients, account.settings, bySource(rooms), Math.min(pace.pageSize, window));
     const marks = await insertPlanned(tx, requestId, plan, callbackKey);
     queryIds.push(...marks.flatMap(({ queryId }) => queryId ?? []));
@@ -56,7 +56,7 @@ export async function startPage(
     await markSwept(tx, requestId, marks, isLast ? 'completed' : sweep.state);
     if (!isLast) waitFor = reasonToWait(plan, rooms, window);
     if (!isLast && plan.skipped.length === patients.length) await skipMore(tx, requestId, account.settings);
-    await takeBackgroundRoom(tx, account.settings, startsOf(plan, rooms));
+    await takeSweepRoom(tx, account.settings, startsOf(plan, rooms));
   }
   const progress = await readSweepCounts(tx, requestId);
   return progress && { progress, queryIds, waitFor };

@@ -6,7 +6,15 @@ import { BACKGROUND_PRIORITY } from '../../contract/query-limits.ts';
 import { anySignal } from '../../lib/any-signal.ts';
 import { type AnswerOf, answerSchema } from './answers.ts';
 import type { CredentialHeader } from './credentials.ts';
-import { badAnswer, type CallNature, codeOf, failedAnswer, failedTransport } from './failures.ts';
+import {
+  badAnswer,
+  type CallNature,
+  codeOf,
+  failedAnswer,
+  failedTransport,
+  htmlAnswer,
+  isHtml,
+} from './failures.ts';
 import { BodyTooLargeError, readJson } from './read-json.ts';
 import { type ServerPace, serverPace } from './server-pace.ts';
 import { buildUrl } from './url.ts';
@@ -117,6 +125,7 @@ interface RawAnswer {
   retryAfter: string | undefined;
   pace: ServerPace;
   body: unknown;
+  isHtml: boolean;
 }
 
 async function exchange(
@@ -137,6 +146,7 @@ async function exchange(
       retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
       pace: serverPace(answer.headers, Date.now()),
       body: await readJson(answer.body, isSuccess(answer.statusCode)),
+      isHtml: isHtml(answer.headers['content-type']),
     };
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
@@ -149,6 +159,7 @@ async function exchange(
 function checked<N extends EndpointName>(name: N, answer: RawAnswer): AnswerOf<N> {
   const schema = answerSchema(name, answer.status);
   if (schema === null) return undefined as AnswerOf<N>;
+  if (answer.isHtml) throw htmlAnswer(name, answer.status);
   const parsed = schema.safeParse(answer.body);
   if (parsed.success) return parsed.data as AnswerOf<N>;
   const paths = parsed.error.issues.slice(0, 10).map((issue) => issue.path.join('.') || 'the body');

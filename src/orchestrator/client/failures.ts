@@ -80,17 +80,31 @@ export class ExchangeCallError extends Error {
 /** The error for a response with a status outside 2xx. */
 export function failedAnswer(
   operation: string,
-  answer: { status: number; retryAfter: string | undefined; body: unknown },
+  answer: { status: number; retryAfter: string | undefined; body: unknown; isHtml: boolean },
   nature: CallNature,
 ): ExchangeCallError {
   const kind = kindOf(answer.status, nature);
   const stillRunning = answer.status === 409 && nature.conflictMeansRunning;
-  return new ExchangeCallError(kind, `${operation}: ${answer.status}${describeBody(answer.body)}`, {
+  const message = `${operation}: ${answer.status}${describeBody(answer.body)}${advice(kind, answer.isHtml)}`;
+  return new ExchangeCallError(kind, message, {
     retryable: stillRunning || mayRepeat(kind, nature),
     httpStatus: answer.status,
     retryAfterMs: boundedRetryAfterMs(answer.retryAfter, Date.now()),
   });
 }
+
+/** What to check, for failures that a repetition does not cure. */
+function advice(kind: FailureKind, isHtml: boolean): string {
+  if (isHtml)
+    return '; the answer is an HTML page, so a proxy or another service has answered: check EXCHANGE_BASE_URL';
+  return kind === 'unauthorized'
+    ? '; the exchange does not accept our credential: check EXCHANGE_API_KEY or INTERNAL_TOKEN_KEY, and the scopes of the key'
+    : '';
+}
+
+/** Whether a `content-type` header announces an HTML page. */
+export const isHtml = (contentType: string | string[] | undefined): boolean =>
+  /^\s*(?:text\/html|application\/xhtml\+xml)\b/i.test([contentType].flat()[0] ?? '');
 
 function kindOf(status: number, nature: CallNature): FailureKind {
   const kind = KIND_BY_STATUS[status];
@@ -127,6 +141,14 @@ export function badAnswer(operation: string, problem: string, httpStatus: number
     httpStatus,
   });
 }
+
+/** The error for a 2xx response that is an HTML page, such as the login page of a proxy. */
+export const htmlAnswer = (operation: string, httpStatus: number): ExchangeCallError =>
+  badAnswer(
+    operation,
+    'the answer is an HTML page; a proxy or another service has answered: check EXCHANGE_BASE_URL',
+    httpStatus,
+  );
 
 function mayRepeat(kind: FailureKind, nature: CallNature): boolean {
   const rule = RETRY[kind];

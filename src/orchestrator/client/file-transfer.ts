@@ -10,6 +10,8 @@ import {
   ExchangeCallError,
   failedAnswer,
   failedTransport,
+  htmlAnswer,
+  isHtml,
 } from './failures.ts';
 import { readJson } from './read-json.ts';
 
@@ -89,7 +91,7 @@ export function createFileTransfer({ credential, dispatcher, stallMs }: FileTran
       if (status >= 200 && status <= 299) return 'taken';
       if (GONE.has(status)) return 'gone';
       if (status === 409) return afterConflict(body, file);
-      throw failedAnswer('uploadFile', { status, retryAfter: headerOf(answer, 'retry-after'), body }, NATURE);
+      throw failedAnswer('uploadFile', failedParts(answer, body), NATURE);
     } catch (error) {
       // If reading our own file failed, report that, and not a failure of the exchange.
       throw watch.contentError() ?? asCallError('uploadFile', error, progress.signal, watch);
@@ -109,6 +111,10 @@ export function createFileTransfer({ credential, dispatcher, stallMs }: FileTran
         bodyTimeout: stallMs,
       });
       const { statusCode: status } = answer;
+      if (status === 200 && isHtml(answer.headers['content-type'])) {
+        await answer.body.dump();
+        throw htmlAnswer('downloadFile', status);
+      }
       if (status === 200) return guarded(answer.body, progress.signal, watch);
       const body = await readJson(answer.body, false);
       if (GONE.has(status) || status === 401)
@@ -116,11 +122,7 @@ export function createFileTransfer({ credential, dispatcher, stallMs }: FileTran
           retryable: true,
           httpStatus: status,
         });
-      throw failedAnswer(
-        'downloadFile',
-        { status, retryAfter: headerOf(answer, 'retry-after'), body },
-        NATURE,
-      );
+      throw failedAnswer('downloadFile', failedParts(answer, body), NATURE);
     } catch (error) {
       watch.end();
       throw asCallError('downloadFile', error, progress.signal, watch);
@@ -216,6 +218,13 @@ function asHttpUrl(operation: string, url: string): URL {
   if (parsed?.protocol === 'https:' || parsed?.protocol === 'http:') return parsed;
   throw badAnswer(operation, 'the URL in the response is not a valid http(s) URL', 200);
 }
+
+const failedParts = (answer: Dispatcher.ResponseData, body: unknown) => ({
+  status: answer.statusCode,
+  retryAfter: headerOf(answer, 'retry-after'),
+  body,
+  isHtml: isHtml(answer.headers['content-type']),
+});
 
 const headerOf = ({ headers }: Dispatcher.ResponseData, name: string): string | undefined => {
   const value = headers[name];

@@ -1,5 +1,6 @@
 import { type ScheduleDescription, ScheduleOverlapPolicy } from '@temporalio/client';
 import { deleteMonitoringSchedule } from '../../shared/monitoring/monitoring-control.ts';
+import { sealText } from '../../temporal/sealed-text.ts';
 import { RefusedError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';
@@ -62,6 +63,9 @@ async function untilRun(
 const runIdOf = (schedule: ScheduleDescription): string | undefined =>
   lastRunOf(schedule)?.action.workflow.workflowId;
 
+/** Notes are free text, which Temporal would store in clear text. */
+const converterOf = ({ temporal }: Monitorings) => temporal.options.loadedDataConverter;
+
 /** Pauses a monitoring: no further run starts until it is resumed. A run in progress continues. */
 export const monitorPause = (
   id: MonitoringId,
@@ -70,7 +74,7 @@ export const monitorPause = (
 ): Promise<CommandResult> =>
   withMonitorings(context, async (monitorings) => {
     await requireOn(monitorings, id);
-    await monitorings.handle(id).pause(note);
+    await monitorings.handle(id).pause(await sealText(converterOf(monitorings), note));
     return monitoringResult('monitor pause', [await viewOf(monitorings, id)], context);
   });
 
@@ -82,7 +86,7 @@ export const monitorResume = (
 ): Promise<CommandResult> =>
   withMonitorings(context, async (monitorings) => {
     await requireOn(monitorings, id);
-    await monitorings.handle(id).unpause(note);
+    await monitorings.handle(id).unpause(await sealText(converterOf(monitorings), note));
     return monitoringResult('monitor resume', [await viewOf(monitorings, id)], context);
   });
 

@@ -6,6 +6,7 @@ import {
   type MonitoringFrequency,
 } from '../../contract/cohort-monitoring.ts';
 import { OFF_NOTE } from '../../shared/monitoring/monitoring-control.ts';
+import { openText } from '../../temporal/sealed-text.ts';
 import type { MonitoringId } from '../target/monitorings.ts';
 import { askWorkflow } from './workflow-state.ts';
 
@@ -56,6 +57,12 @@ export const lastRunOf = ({ info }: Pick<ScheduleDescription, 'info'>): LastRun 
     undefined,
   );
 
+/** The operator's note, decrypted. */
+async function noteOf(temporal: Client, { state }: Schedule): Promise<string | undefined> {
+  if (state.note === undefined) return undefined;
+  return openText(temporal.options.loadedDataConverter, state.note).catch(() => '(cannot be decrypted)');
+}
+
 type LastRun = ScheduleDescription['info']['recentActions'][number];
 
 /** Reads the state of a monitoring and of its last run; while that run is in progress, this needs a worker. */
@@ -72,7 +79,7 @@ export async function monitoringView(
     scheduleId: schedule.scheduleId,
     frequency: frequencyOf(schedule),
     state,
-    note: state === 'paused' ? schedule.state.note : undefined,
+    note: state === 'paused' ? await noteOf(temporal, schedule) : undefined,
     nextRunAt: state === 'on' ? next?.toISOString() : undefined,
     timeZone: schedule.spec.timezone,
     lastRun: last && (await lookAtRun(temporal, last.action.workflow.workflowId, last.takenAt)),

@@ -75,6 +75,29 @@ async function failureOf(call: Promise<unknown>): Promise<ApplicationFailure> {
   throw new Error(`expected a failure, got ${String(error)}`);
 }
 
+describe('a result whose new link is refused', () => {
+  test.each([401, 403])('with %i fails at once, and says so', async (refusal) => {
+    status = stands('completed', { result: `${stub.url}/result` });
+    other = { status: refusal };
+    const failure = await failureOf(take(undefined));
+    expect(failure).toMatchObject({ type: 'unauthorized', nonRetryable: true });
+    expect(failure.message).toMatch(/^downloadFile: 40[13] for a link that the exchange has just made/);
+    // The link of a webhook may have expired, so it is tried with a new one.
+    expect(await failureOf(take(`${stub.url}/old`))).toMatchObject({
+      type: 'not-found',
+      nonRetryable: false,
+    });
+  });
+
+  test('by an HTML page fails at once', async () => {
+    status = stands('completed', { result: `${stub.url}/result` });
+    other = { status: 200, body: '<html>Please sign in</html>', headers: { 'content-type': 'text/html' } };
+    const failure = await failureOf(take(undefined));
+    expect(failure).toMatchObject({ type: 'bad-answer', nonRetryable: true });
+    expect(failure.message).toContain('is an HTML page');
+  });
+});
+
 describe('uploading', () => {
   test('just sends the file the first time', async () => {
     other = { status: 200, body: {} };

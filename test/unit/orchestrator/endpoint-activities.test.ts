@@ -4,6 +4,7 @@ import { DefaultLogger } from '@temporalio/worker';
 import { Agent } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createEndpointActivities } from '../../../src/activities/orchestrator/endpoints.ts';
+import { ConfigError } from '../../../src/config.ts';
 import { endpoints } from '../../../src/contract/endpoints.ts';
 import { createExchangeClient } from '../../../src/orchestrator/client/exchange-client.ts';
 import { type Stub, startStub } from '../../support/http-stub.ts';
@@ -63,6 +64,23 @@ async function failureOf(call: Promise<unknown>): Promise<ApplicationFailure> {
 
 test('every operation of the contract has its activity', () => {
   expect(Object.keys(activities).sort()).toEqual(Object.keys(endpoints).sort());
+});
+
+test('a credential that this worker does not have fails at once, and says which one', async () => {
+  const { listFacilities } = createEndpointActivities({
+    clientFor: () =>
+      createExchangeClient({
+        baseUrl: stub.url,
+        credential: async () => Promise.reject(new ConfigError('EXCHANGE_API_KEY is not set')),
+        idempotency: true,
+        timeoutMs: 5_000,
+        dispatcher,
+      }),
+    idHmacKey: TEST_ID_HMAC_KEY,
+  });
+  const failure = await failureOf(run(listFacilities, [{ exchange }]));
+  expect(failure).toMatchObject({ type: 'unauthorized', nonRetryable: true });
+  expect(failure.message).toBe('EXCHANGE_API_KEY is not set');
 });
 
 describe('the idempotency key', () => {

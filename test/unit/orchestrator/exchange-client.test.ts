@@ -166,6 +166,27 @@ describe('which failures may be tried again is decided here', () => {
     });
   });
 
+  test.each([401, 403])('a credential that is refused with %i is named as what to check', async (status) => {
+    answering({ status, body: { name: 'FORBIDDEN' } });
+    const failure = await failureOf(client().call('listFacilities', {}));
+    expect(failure).toMatchObject({ kind: 'unauthorized', retryable: false });
+    expect(failure.message).toMatch(/^listFacilities: 40[13] FORBIDDEN; .*check EXCHANGE_API_KEY/);
+  });
+
+  test.each([
+    [200, 'bad-answer', false],
+    [403, 'unauthorized', false],
+    [404, 'not-found', false],
+    [502, 'unavailable', true],
+  ] as const)('an HTML page with %i is named as such', async (status, kind, retryable) => {
+    const page = '<html>Please sign in</html>';
+    answering({ status, body: page, headers: { 'content-type': 'text/html; charset=utf-8' } });
+    const failure = await failureOf(client().call('listFacilities', {}));
+    expect(failure).toMatchObject({ kind, retryable });
+    expect(failure.message).toMatch(/the answer is an HTML page.*check EXCHANGE_BASE_URL/);
+    expect(failure.message).not.toContain('sign in');
+  });
+
   test('a 409 under an idempotency key is the first call that still runs; to a command it is the answer', async () => {
     answering({ status: 409 });
     expect(await failureOf(start())).toMatchObject({ kind: 'conflict', retryable: true });

@@ -15,7 +15,14 @@ import {
 /** The account's rate limit has no room for another background query now. Nothing was written; try again later. */
 export class NoRoomError extends Error {
   override readonly name = 'NoRoomError';
+
+  /** @param retryAfterMs until the limit's next minute, or until the source is tried again */
+  constructor(readonly retryAfterMs: number) {
+    super('The share of the hie rate limit for background queries is used up; try again later');
+  }
 }
+
+const NEXT_MINUTE_MS = 60_000;
 
 export interface FollowUpRounds {
   /**
@@ -73,10 +80,7 @@ export function createFollowUpRounds(deps: {
       origin: 'monitoring',
     });
     // A permanent refusal was ruled out before, so only the rate limit can be the cause.
-    if (prepared.run === undefined)
-      throw new NoRoomError(
-        'The share of the hie rate limit for background queries is used up; try again later',
-      );
+    if (prepared.run === undefined) throw new NoRoomError(prepared.retryAfterMs ?? NEXT_MINUTE_MS);
     return prepared;
   }
 

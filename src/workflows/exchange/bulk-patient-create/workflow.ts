@@ -48,7 +48,8 @@ export async function bulkPatientCreate(input: BulkPatientCreateInput): Promise<
   });
   setHandler(defineUpdate<void, []>(MESSAGES.resume), () => run.resume(), {
     validator: () => {
-      if (!progress.paused) throw rejected('The bulk create is not paused');
+      // The row decides whether it is paused: a workflow that was started again has not read it yet.
+      if (progress.hasEnded) throw rejected('The bulk create has already ended');
     },
   });
   setHandler(defineUpdate<void, []>(MESSAGES.cancel), () => run.cancel(), {

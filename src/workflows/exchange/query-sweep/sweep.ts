@@ -1,4 +1,4 @@
-import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
+import { condition, proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { SweepActivities } from '../../../activities/exchange/query-sweep.ts';
 import type {
   QuerySweepInput,
@@ -7,6 +7,7 @@ import type {
 } from '../../../contract/bulk-create-workflow.ts';
 import type { Gate } from '../../shared/gate.ts';
 import { backOff } from '../../shared/pacing.ts';
+import { rejected } from '../../shared/rejected.ts';
 import type { PageDone } from '../../shared/work-in-pages.ts';
 
 /** First and longest wait before checking a full window again. */
@@ -25,6 +26,8 @@ const activities = (summary: string) =>
 /** The progress and the steps of one sweep; the workflow connects it to its handlers. */
 export class Sweep {
   progress: QuerySweepProgress;
+  /** Whether the sweep's row has been read, by this run or the one before. */
+  hasBegun: boolean;
   #checksWithoutChange = 0;
 
   constructor(
@@ -43,6 +46,7 @@ export class Sweep {
       failed: 0,
       open: 0,
     };
+    this.hasBegun = carried !== undefined;
     if (carried !== undefined) this.#show(carried);
   }
 
@@ -57,11 +61,13 @@ export class Sweep {
     if (found === undefined) {
       this.gate.stop();
       this.#show({ ...this.progress, state: 'completed' });
+      this.hasBegun = true;
       return;
     }
     this.#show(found);
     if (found.state === 'paused') this.gate.pause();
     if (this.hasEnded) this.gate.stop();
+    this.hasBegun = true;
   }
 
   async nextPage(): Promise<PageDone> {
@@ -100,6 +106,8 @@ export class Sweep {
   }
 
   async resume(): Promise<void> {
+    if (!this.hasBegun) await condition(() => this.hasBegun);
+    if (this.hasEnded) throw rejected(`The sweep has already ended (${this.progress.state})`);
     await this.#record('running');
     this.gate.resume();
   }

@@ -48,7 +48,8 @@ export async function querySweep(
   setHandler(defineUpdate<void, []>(MESSAGES.resume), () => sweep.resume(), {
     validator: () => {
       mustBeActive(sweep);
-      if (!gate.isPaused) throw rejected('The sweep is not paused');
+      // A workflow that was started again does not know yet whether the sweep is paused.
+      if (sweep.hasBegun && !gate.isPaused) throw rejected('The sweep is not paused');
     },
   });
   setHandler(defineUpdate<void, []>(MESSAGES.cancel), () => sweep.cancel(), {
