@@ -229,13 +229,16 @@ export async function markExportStarted(tx: AccountTx, id: string): Promise<void
     .execute();
 }
 
-/** How long a workflow is assumed to be running after its start before this is checked again. */
-const LOOK_AGAIN = sql`interval '15 minutes'`;
+/** Whether the export is running. */
+export async function isExportRunning(tx: AccountTx, id: string): Promise<boolean> {
+  const row = await tx.db.selectFrom('bulk_export').select('status').where('id', '=', id).executeTakeFirst();
+  return row?.status === 'running';
+}
 
-/** Running exports whose workflow has not been started, or was started long ago; those never started first. */
+/** Running exports whose workflow has not been started, then those whose workflow was last seen before `lookAgainBefore`. */
 export async function exportsToEnsure(
   tx: SystemTx,
-  { olderThanMs, limit }: { olderThanMs: number; limit: number },
+  { olderThanMs, lookAgainBefore, limit }: { olderThanMs: number; lookAgainBefore: Date; limit: number },
 ): Promise<(OwnedExport & { isStarted: boolean })[]> {
   return tx.db
     .selectFrom('bulk_export')
@@ -245,7 +248,7 @@ export async function exportsToEnsure(
     .where(
       sql<boolean>`case when workflow_started_at is null
         then created_at < now() - ${olderThanMs} * interval '1 millisecond'
-        else workflow_started_at < now() - ${LOOK_AGAIN} end`,
+        else workflow_started_at < ${lookAgainBefore} end`,
     )
     .orderBy(sql`workflow_started_at is not null`)
     .orderBy('created_at')

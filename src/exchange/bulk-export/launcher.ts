@@ -14,6 +14,7 @@ import {
   endExport,
   exportsToClear,
   exportsToEnsure,
+  isExportRunning,
   markExportStarted,
   markFilesDeleted,
   readParts,
@@ -54,6 +55,7 @@ export function createExportLauncher(deps: {
       priority: PRIORITY.bulk,
       summary: 'Bulk export',
       details: WORKFLOW_DETAILS,
+      isOpen: () => store.asAccount(accountId, (tx) => isExportRunning(tx, exportId)),
     });
     await store.asAccount(accountId, async (tx) => {
       await markExportStarted(tx, exportId);
@@ -88,7 +90,8 @@ export function createExportLauncher(deps: {
     recoveries: [
       itemRecovery({
         name: 'bulk exports',
-        find: (limit) => store.asSystem((tx) => exportsToEnsure(tx, { olderThanMs: GRACE_MS, limit })),
+        find: (limit, lookAgainBefore) =>
+          store.asSystem((tx) => exportsToEnsure(tx, { olderThanMs: GRACE_MS, lookAgainBefore, limit })),
         heal: async ({ accountId, exportId, isStarted }) =>
           (await start(accountId, exportId)) === 'closed' || !isStarted,
       }),
