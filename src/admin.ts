@@ -9,6 +9,7 @@ import { runAdmin } from './exchange/admin/run.ts';
 import { createAuditChain } from './exchange/platform/audit/chain.ts';
 import { openAuditHeads } from './exchange/platform/audit/heads.ts';
 import { createStore } from './exchange/platform/database/database.ts';
+import { parseKeyRing } from './lib/key-ring.ts';
 import { renderTable } from './starter/table.ts';
 
 /** `npm run admin`: manages accounts, facilities, API keys and the audit, in DATABASE_URL or the running embedded stack. */
@@ -28,6 +29,7 @@ async function open({ dataDir }: CommonOptions): Promise<AdminTarget> {
   if (DATABASE_URL !== undefined)
     return {
       store: createStore({ databaseUrl: DATABASE_URL, poolMax: 2 }),
+      openKeyRing: async () => parseKeyRing(readConfig(['DATA_KEYS']).DATA_KEYS),
       openAudit: async () => {
         const { AUDIT_KEY, AUDIT_HEADS } = readConfig(['AUDIT_KEY', 'AUDIT_HEADS']);
         return openAudit(AUDIT_KEY, AUDIT_HEADS);
@@ -37,6 +39,7 @@ async function open({ dataDir }: CommonOptions): Promise<AdminTarget> {
   const { databaseUrl } = await readConnection(folder);
   return {
     store: createStore({ databaseUrl, poolMax: 2 }),
+    openKeyRing: async () => parseKeyRing((await ensureSecrets(folder)).dataKeys),
     openAudit: async () => openAudit([(await ensureSecrets(folder)).auditKey], auditHeads(folder)),
   };
 }

@@ -11,6 +11,7 @@ import { createReconcileMetrics } from '../exchange/platform/recovery/reconcile-
 import { createRoundCount } from '../exchange/platform/recovery/reconcile-state-store.ts';
 import { createReconciler } from '../exchange/platform/recovery/reconciler.ts';
 import { createStartGuard } from '../exchange/platform/recovery/start-guard.ts';
+import { createSourceConnections } from '../exchange/source-connections/connections.ts';
 import { createSharedTokens } from '../exchange/source-connections/shared-tokens.ts';
 import { createAssertionSigner } from '../exchange/source-connections/signing-keys.ts';
 import { createCallBudgets } from '../exchange/sources/budget-store.ts';
@@ -34,11 +35,13 @@ export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps):
   const messagePartner = openMessagePartner(config);
   const exchange = await assembleExchange(config, temporal, logger);
   const { store, keyRing } = exchange;
-  const connectors = createConnectors(sourceConfigs(config), {
+  const connectorDeps = {
     signer: createAssertionSigner(store, keyRing),
     sharedTokens: createSharedTokens(store, keyRing),
     callBudgets: createCallBudgets(store),
-  });
+  };
+  const connectors = createConnectors(sourceConfigs(config), connectorDeps);
+  const connections = createSourceConnections({ store, keyRing }, connectorDeps);
   const sealing = auditSealing({
     store,
     chain: createAuditChain(config.AUDIT_KEY),
@@ -56,6 +59,7 @@ export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps):
   const byQueue = featureActivities({
     ...exchange,
     connectors,
+    connections,
     messagePartner,
     idHmacKey: config.ID_HMAC_KEY,
     startGuard: createStartGuard(store),

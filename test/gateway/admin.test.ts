@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runAdmin } from '../../src/exchange/admin/run.ts';
 import { renderTable } from '../../src/starter/table.ts';
 import { createTestGateway, newPerson, type TestGateway } from '../support/gateway.ts';
+import { testKeyRing } from '../support/test-keys.ts';
 
 let gateway: TestGateway;
 let accountId: string;
@@ -29,6 +30,7 @@ async function admin(...argv: string[]): Promise<Ran> {
     writeError: (text) => void err.push(text),
     open: async () => ({
       store: { ...gateway.store, close: async () => undefined },
+      openKeyRing: async () => testKeyRing(),
       openAudit: () => Promise.reject(new Error('not asked for here')),
     }),
     renderTable,

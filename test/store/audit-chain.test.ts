@@ -19,6 +19,7 @@ import { renderTable } from '../../src/starter/table.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { takeUp } from '../support/take-up.ts';
+import { testKeyRing } from '../support/test-keys.ts';
 
 const KEY = 'audit-key-of-the-tests-only';
 const chain = createAuditChain([KEY]);
@@ -373,6 +374,7 @@ describe('the CLI', () => {
       writeError: (text) => void out.push(text),
       open: async () => ({
         store: { ...store, close: async () => undefined },
+        openKeyRing: async () => testKeyRing(),
         openAudit: async () => ({ chain, heads }),
       }),
       renderTable,

@@ -94,7 +94,7 @@ describe('the end of an attempt', () => {
     const { requestId, step } = await begin();
     await environment.store.asAccount(accountId, async (tx) => {
       await failAttempt(tx, step, { reason: 'bad answer', retryAfterMs: 5_000 });
-      expect(await completeAttempt(tx, step, 'late')).toBeUndefined();
+      expect(await completeAttempt(tx, step, { note: 'late' })).toBeUndefined();
     });
     expect(await outcome(requestId)).toMatchObject({ status: 'running', attempts: [{ status: 'failed' }] });
   });

@@ -184,6 +184,7 @@ describe('an operator', () => {
       writeError: (text) => void err.push(text),
       open: async () => ({
         store: { ...environment.store, close: async () => undefined },
+        openKeyRing: () => Promise.reject(new Error('not asked for here')),
         openAudit: () => Promise.reject(new Error('not asked for here')),
       }),
       renderTable,

@@ -21,6 +21,7 @@ import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-k
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
+import type { SourceConnections } from '../../src/exchange/source-connections/connections.ts';
 import type { SourceHealth } from '../../src/exchange/source-health/source-health.ts';
 import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connector.ts';
 import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
@@ -53,7 +54,12 @@ export async function createQueryEnvironment(on?: { databaseUrl: string; blobFol
     /** Activities as one run of a worker has them. */
     activities(
       connector: Partial<SourceConnector>,
-      parts: { store?: Store; blobs?: typeof blobs; sourceHealth?: SourceHealth } = {},
+      parts: {
+        store?: Store;
+        blobs?: typeof blobs;
+        sourceHealth?: SourceHealth;
+        connections?: SourceConnections;
+      } = {},
     ) {
       const connectors = Object.fromEntries(
         SOURCE_TYPES.map((source) => [source, { ...unwilling, ...connector }]),
@@ -83,10 +89,10 @@ export async function createQueryEnvironment(on?: { databaseUrl: string; blobFol
       await store.asAccount(accountId, (tx) => setDestination(tx, { id: uuidv7(), url: webhookUrl, key }));
       return { accountId, webhookKey: key };
     },
-    async addPatient(accountId: string, { hieOptOut = false } = {}) {
+    async addPatient(accountId: string, { hieOptOut = false, facilityIds = [] as string[] } = {}) {
       const patientId = uuidv7();
       await store.asAccount(accountId, (tx) =>
-        insertPatient(tx, patientId, { ...person, externalId: 'record-1', hieOptOut }, []),
+        insertPatient(tx, patientId, { ...person, facilityIds, externalId: 'record-1', hieOptOut }, []),
       );
       return patientId;
     },
@@ -216,7 +222,7 @@ const neverHeld: SourceHealth = {
   failed: async () => undefined,
 };
 
-const unwilling: SourceConnector = {
+export const unwilling: SourceConnector = {
   begin: () => Promise.reject(new Error('nobody asks for this')),
   poll: () => Promise.reject(new Error('nobody polls this')),
   resume: () => {

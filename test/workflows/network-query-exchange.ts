@@ -78,6 +78,8 @@ export async function createTestExchange(options: { build?: string; kept?: KeptP
     temporal,
     logger,
     secrets: { hie: CALLBACK_SECRET, lab: CALLBACK_SECRET },
+    keyRing: testKeyRing(),
+    callbackKey: CALLBACK_KEY,
   });
   const records = createRecordKeeper({
     store,

@@ -6,7 +6,9 @@ import { callbackHash, callbackToken } from '../../exchange/network-query/callba
 import { failAttempt } from '../../exchange/network-query/endings.ts';
 import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
+import type { SourceConnections } from '../../exchange/source-connections/connections.ts';
 import type { SourceConnector } from '../../exchange/sources/connector.ts';
+import { cancelParts } from './network-query-parts.ts';
 
 export type RecordActivities = ReturnType<typeof createRecordActivities>;
 
@@ -17,11 +19,14 @@ const CANCEL_TIMEOUT_MS = 5_000;
 export function createRecordActivities(deps: {
   store: Store;
   connectors: Record<SourceType, SourceConnector>;
+  /** Connections of accounts that have their own. */
+  connections?: SourceConnections;
   callbackKey: string;
 }) {
-  const { store } = deps;
+  const { store, connections } = deps;
 
   async function stopSource(failed: FailedAttempt): Promise<void> {
+    if (connections !== undefined) await cancelParts({ store, connections }, failed);
     const work = await store.asAccount(failed.accountId, (tx) => readAttempt(tx, failed));
     if (work?.job == null) return;
     try {

@@ -5,8 +5,8 @@ import {
   type SourceStepInput,
 } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
-import { type AttemptWork, saveJob } from '../../exchange/network-query/attempt-store.ts';
-import { callbackHash, callbackToken } from '../../exchange/network-query/callback-token.ts';
+import { type AttemptWork, type PartStep, saveJob } from '../../exchange/network-query/attempt-store.ts';
+import { callbackHash, callbackToken, provenToken } from '../../exchange/network-query/callback-token.ts';
 import { AttemptSuperseded, collectPages, completeCollected } from '../../exchange/network-query/collect.ts';
 import { completeAttempt } from '../../exchange/network-query/endings.ts';
 import {
@@ -16,12 +16,15 @@ import {
   recordHold,
 } from '../../exchange/network-query/failed-calls.ts';
 import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
+import { endPart, ofConnection } from '../../exchange/network-query/part-store.ts';
+import { openParts } from '../../exchange/network-query/parts.ts';
+import { UNKNOWN_PATIENT } from '../../exchange/network-query/rules/part-outcome.ts';
 import { addToTimeline } from '../../exchange/network-query/timeline-store.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
-import { ProcessEndedTooOften, type StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
+import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import type { RecordKeeper } from '../../exchange/records/record-keeper.ts';
+import type { SourceConnections } from '../../exchange/source-connections/connections.ts';
 import type { SourceHealth } from '../../exchange/source-health/source-health.ts';
-import { watchConnector } from '../../exchange/source-health/watch-connector.ts';
 import {
   type SourceConnector,
   SourceFailure,
@@ -30,14 +33,18 @@ import {
 } from '../../exchange/sources/connector.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import { withHeartbeat } from './heartbeat.ts';
+import { workOnParts } from './network-query-parts.ts';
+import { createSourceCalls, type WorkOnSource } from './source-calls.ts';
 
 export interface SourceActivityDeps {
   store: Store;
   blobs: BlobStore;
   records: RecordKeeper;
   connectors: Record<SourceType, SourceConnector>;
+  /** Connections of accounts that have their own. Default: `connectors` serve every account. */
+  connections?: SourceConnections;
   /** Base URL for a source's callbacks, without the token; undefined for a source that is only polled. */
-  callbackBaseUrl: (source: SourceType) => string | undefined;
+  callbackBaseUrl: (source: SourceType, connectionId?: string) => string | undefined;
   callbackKey: string;
   startGuard: StartGuard;
   sourceHealth: SourceHealth;
@@ -48,7 +55,6 @@ export interface SourceActivityDeps {
 export type SourceActivities = ReturnType<typeof createSourceActivities>;
 
 const HEARTBEAT_EVERY_MS = 2_000;
-const UNKNOWN_PATIENT = 'The source does not know this patient';
 
 /**
  * The steps on a source. Each reads from PostgreSQL how far the attempt has progressed and continues from there, so each
@@ -58,31 +64,33 @@ const UNKNOWN_PATIENT = 'The source does not know this patient';
  */
 export function createSourceActivities(deps: SourceActivityDeps) {
   const { store } = deps;
-  type Work = (step: SourceStepInput, work: AttemptWork, signal: AbortSignal) => Promise<SourceStep>;
+  const call = createSourceCalls(deps);
   const tokenOf = ({ requestId, source, attempt }: SourceStepInput) =>
     callbackToken(deps.callbackKey, requestId, source, attempt);
 
-  const connectorOf = (step: SourceStepInput): SourceConnector =>
-    watchConnector(deps.connectors[step.source], () => deps.sourceHealth.answered(connectionOf(step)));
-
-  const ask: Work = async (step, work, signal) => {
-    const token = tokenOf(step);
-    const connector = connectorOf(step);
-    if (work.isCollected) return complete(step, work, signal);
-    if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal), signal);
+  const ask: WorkOnSource = async (step, work, connector, signal) => {
+    const token = step.part === undefined ? tokenOf(step) : provenToken(deps.callbackKey, tokenOf(step));
+    if (work.isCollected) return complete(step, work, connector, signal);
+    if (work.cursor !== null)
+      return collect(step, work, connector, connector.resume(work.cursor, signal), signal);
     if (work.job !== null) return { state: 'waiting' };
 
     checkAccess(work, deps.clock?.() ?? new Date());
-    const base = deps.callbackBaseUrl(step.source);
+    const base = deps.callbackBaseUrl(step.source, step.part?.id);
     const callbackUrl = base === undefined ? undefined : `${base}/${token}`;
     const begun = await connector.begin(work.demographics, { callbackUrl, realtime: work.realtime }, signal);
     switch (begun.kind) {
       case 'unknown-patient': {
-        await store.asAccount(step.accountId, (tx) => completeAttempt(tx, step, UNKNOWN_PATIENT));
+        const { part } = step;
+        await store.asAccount(step.accountId, (tx) =>
+          part === undefined
+            ? completeAttempt(tx, step, { note: UNKNOWN_PATIENT })
+            : endPart(tx, step, part, { status: 'completed', reason: UNKNOWN_PATIENT }),
+        );
         return { state: 'completed', resources: 0, note: UNKNOWN_PATIENT };
       }
       case 'ready':
-        return collect(step, work, begun.pages, signal);
+        return collect(step, work, connector, begun.pages, signal);
       case 'accepted': {
         const { source, attempt } = step;
         await store.asAccount(step.accountId, async (tx) => {
@@ -91,7 +99,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
             source,
             attempt,
             kind: 'accepted',
-            message: 'The source is working on it',
+            message: ofConnection(step, 'The source is working on it'),
           });
         });
         return { state: 'waiting', retryAfterMs: begun.retryAfterMs };
@@ -99,27 +107,35 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     }
   };
 
-  const collectAccepted: Work = async (step, work, signal) => {
-    const connector = connectorOf(step);
-    if (work.isCollected) return complete(step, work, signal);
-    if (work.cursor !== null) return collect(step, work, connector.resume(work.cursor, signal), signal);
-    if (work.job === null) return ask(step, work, signal);
+  const collectAccepted: WorkOnSource = async (step, work, connector, signal) => {
+    if (work.isCollected) return complete(step, work, connector, signal);
+    if (work.cursor !== null)
+      return collect(step, work, connector, connector.resume(work.cursor, signal), signal);
+    if (work.job === null) return ask(step, work, connector, signal);
 
     const polled = await connector.poll(work.job, signal);
-    if (polled.kind === 'ready') return collect(step, work, polled.pages, signal);
+    if (polled.kind === 'ready') return collect(step, work, connector, polled.pages, signal);
     if (polled.job !== work.job) await store.asAccount(step.accountId, (tx) => saveJob(tx, step, polled.job));
     else if (work.failedCalls > 0) await store.asAccount(step.accountId, (tx) => clearFailedCalls(tx, step));
     return { state: 'waiting', retryAfterMs: polled.retryAfterMs };
   };
 
   async function collect(
-    step: SourceStepInput,
+    step: PartStep,
     work: AttemptWork,
+    connector: SourceConnector,
     pages: AsyncIterable<SourcePage>,
     signal: AbortSignal,
   ): Promise<SourceStep> {
     try {
-      const resources = await collectPages(deps, step, work.patientId, pages, signal, work);
+      const resources = await collectPages(
+        depsWith(connector, step),
+        step,
+        work.patientId,
+        pages,
+        signal,
+        work,
+      );
       return { state: 'completed', resources };
     } catch (error) {
       if (!cannotBeStored(error)) throw error;
@@ -131,44 +147,50 @@ export function createSourceActivities(deps: SourceActivityDeps) {
 
   /** Finishes an attempt whose earlier step was killed after it had stored the last page. */
   async function complete(
-    step: SourceStepInput,
+    step: PartStep,
     work: AttemptWork,
+    connector: SourceConnector,
     signal: AbortSignal,
   ): Promise<SourceStep> {
-    await completeCollected(deps, step, work.patientId, signal);
+    await completeCollected(depsWith(connector, step), step, work.patientId, signal);
     return { state: 'completed', resources: work.resources };
   }
 
-  /** Opens the attempt and runs `work` on it, unless this work has killed its process too often. */
-  async function openAndWork(step: SourceStepInput, work: Work, signal: AbortSignal): Promise<SourceStep> {
-    const { accountId, requestId, source, attempt } = step;
+  const depsWith = (connector: SourceConnector, { source }: SourceStepInput) => ({
+    ...deps,
+    connectors: { ...deps.connectors, [source]: connector },
+  });
+
+  /** Opens the attempt and works on its parts, or on the one connection of the environment variables. */
+  async function openAndWork(
+    step: SourceStepInput,
+    work: WorkOnSource,
+    signal: AbortSignal,
+  ): Promise<SourceStep> {
+    const { accountId, source } = step;
     const opened = await store.asAccount(accountId, (tx) =>
       openAttempt(tx, step, callbackHash(tokenOf(step))),
     );
     if (opened.status !== 'running') return ended(opened);
-    // What is collected completely needs no call.
-    if (!opened.isCollected) {
-      const admitted = await deps.sourceHealth.admit(connectionOf(step));
-      if (!admitted.mayCall) return hold(step, admitted);
-    }
-    const counted = {
-      accountId,
-      name: `source/${requestId}/${source}/${attempt}`,
-      progress: `${opened.job === null ? 'asking' : 'accepted'}/${opened.pages}`,
-    };
-    return deps.startGuard
-      .run(counted, signal, () => work(step, opened, signal))
-      .catch((error: unknown) => {
-        if (error instanceof ProcessEndedTooOften)
-          throw new SourceFailure('refused', `${source} is not queried again: ${error.message}`, {
-            cause: error,
-          });
+    const { connections } = deps;
+    if (connections !== undefined) {
+      const parts = await openParts({ store, connections }, step, opened).catch((error: unknown) => {
+        if (error instanceof SourceFailure) return error;
         throw error;
-      })
-      .catch((error: unknown) => {
-        if (!(error instanceof SourceFailure) || signal.aborted) throw error;
-        return afterFailedCall(step, error);
       });
+      if (parts instanceof SourceFailure) return afterFailedCall(step, parts);
+      if (parts.length > 0)
+        return workOnParts({ store, connections, call }, step, opened, parts, work, signal);
+    }
+    const called = await call(step, opened, deps.connectors[source], work, signal);
+    switch (called.kind) {
+      case 'done':
+        return called.result;
+      case 'held':
+        return hold(step, called);
+      case 'failed':
+        return afterFailedCall(step, called.failure);
+    }
   }
 
   /** Returns the wait for a source that no query may call now. */
@@ -181,20 +203,13 @@ export function createSourceActivities(deps: SourceActivityDeps) {
 
   /** Records a failed call. Returns the wait for the source, or throws the failure that the workflow expects. */
   async function afterFailedCall(step: SourceStepInput, failure: SourceFailure): Promise<SourceStep> {
-    const { requestId, source, attempt } = step;
-    if (isOutage(failure.kind))
-      await deps.sourceHealth.failed(connectionOf(step), {
-        attempt: `${requestId}/${source}/${attempt}`,
-        reason: failure.message,
-      });
-    else await deps.sourceHealth.answered(connectionOf(step));
     const next = await store.asAccount(step.accountId, (tx) => recordFailedCall(tx, step, failure));
     if (next?.nextTryAt === undefined) throw toApplicationFailure(failure, next);
     const held = { reason: failure.message, nextTryAt: next.nextTryAt.toISOString() };
     return { state: 'waiting', retryAfterMs: next.waitMs, held };
   }
 
-  const asStep = (step: SourceStepInput, work: Work): Promise<SourceStep> =>
+  const asStep = (step: SourceStepInput, work: WorkOnSource): Promise<SourceStep> =>
     withHeartbeat({ everyMs: HEARTBEAT_EVERY_MS, toFailure: describeFailure }, (signal) =>
       openAndWork(step, work, signal),
     );
@@ -237,12 +252,6 @@ function ended({ status, willRetry, resources, reason }: AttemptWork): SourceSte
     throw ApplicationFailure.nonRetryable(reason ?? 'The attempt has ended', SOURCE_FAILURE_TYPES.superseded);
   return { state: 'completed', resources, note: reason ?? undefined };
 }
-
-/** Key of the connection that a step uses; the breaker, pauses and rates are counted by it. */
-const connectionOf = ({ source }: SourceStepInput): string => source;
-
-/** Whether the failure says that the source would fail or refuse any query. (With a 429 it answers, but not so fast.) */
-const isOutage = (kind: SourceFailureKind): boolean => kind === 'transport' || kind === 'denied';
 
 /** Gives an error the type that the workflow expects. */
 function describeFailure(error: unknown): unknown {

@@ -1,3 +1,4 @@
+import type { KeyRing } from '../../lib/key-ring.ts';
 import type { AuditChain } from '../platform/audit/chain.ts';
 import type { AuditHeads } from '../platform/audit/heads.ts';
 import type { Store } from '../platform/database/database.ts';
@@ -17,6 +18,8 @@ export interface AdminResult {
 /** The database and audit storage that the commands work on. */
 export interface AdminTarget {
   store: Store;
+  /** The key ring that encrypts credentials. Throws ConfigError if it is not configured. */
+  openKeyRing(): Promise<KeyRing>;
   /** Opens the audit chain and external heads. Throws ConfigError if they are not configured. */
   openAudit(): Promise<{ chain: AuditChain; heads?: AuditHeads }>;
 }

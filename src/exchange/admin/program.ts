@@ -1,11 +1,23 @@
 import { Command, CommanderError, Option } from 'commander';
+import { SOURCE_TYPES } from '../../contract/primitives.ts';
 import { SCOPES } from '../../contract/scope.ts';
 import { changeAccountCommand, createAccountCommand, listAccountsCommand } from './accounts.ts';
 import { acceptLossCommand, exportAuditCommand, verifyAuditCommand } from './audit.ts';
 import type { AdminResult, AdminTarget } from './command.ts';
+import { CONNECTION_AUTH } from './connection-options.ts';
+import {
+  checkConnectionCommand,
+  createConnectionCommand,
+  deleteConnectionCommand,
+  enableConnectionCommand,
+  listConnectionsCommand,
+  rotateConnectionCommand,
+  showConnectionCommand,
+} from './connections.ts';
 import { revokeEmbedTokenCommand } from './embed-tokens.ts';
 import { createFacilityCommand, listFacilitiesCommand } from './facilities.ts';
 import { createKeyCommand, listKeysCommand, revokeKeyCommand } from './keys.ts';
+import { listSigningKeysCommand, rotateSigningKeysCommand } from './signing-keys.ts';
 import { listSourcesCommand, pauseSourceCommand, resumeSourceCommand } from './sources.ts';
 
 /** Opens the target of a command, runs it, and prints its result. */
@@ -28,13 +40,13 @@ const WHERE = [
   '(npm start). Access to either is sufficient for all commands, and there is no other way to create accounts and keys.',
   'Every change is recorded in the audit of the account, with the actor "admin".',
   '',
-  'Exit codes: 0 done · 1 error · 2 invalid options, not found or rejected · 3 the audit has a fault',
+  'Exit codes: 0 done · 1 error · 2 invalid options, not found or rejected · 3 the audit, or a checked connection, has a fault',
 ].join('\n');
 
 /** The command line of `npm run admin`. Each command ends in one call of `run`. */
 export function createAdminProgram(run: RunCommand, { out, err }: ProgramStreams): Command {
   const program = new Command('admin')
-    .description('Manages accounts, their facilities and API keys, and their audit.')
+    .description('Manages accounts, their facilities, API keys and connections, and their audit.')
     .exitOverride()
     .configureOutput({ writeOut: out, writeErr: err })
     .showHelpAfterError('(use --help to show the options)')
@@ -44,6 +56,8 @@ export function createAdminProgram(run: RunCommand, { out, err }: ProgramStreams
   addKeyCommands(group(program, 'keys', 'API keys of an account'), run);
   addEmbedTokenCommands(group(program, 'embed-tokens', 'Tokens of the embedded patient page'), run);
   addSourceCommands(group(program, 'sources', 'Sources of all accounts: their state, pause and resume'), run);
+  addConnectionCommands(group(program, 'connections', 'Connections of an account to its networks'), run);
+  addSigningKeyCommands(group(program, 'signing-keys', 'Keys with which we sign for sources'), run);
   addAuditCommands(group(program, 'audit', 'The audit trail of an account'), run);
   return program;
 }
@@ -144,6 +158,84 @@ function addSourceCommands(sources: Command, run: RunCommand): void {
   subcommand(sources, 'resume', 'End a pause')
     .argument('<source>', 'hie, pharmacy or lab')
     .action((source, options) => run(options, (target) => resumeSourceCommand(target, source)));
+}
+
+function addConnectionCommands(connections: Command, run: RunCommand): void {
+  withCredentials(ofAccount(subcommand(connections, 'create', 'Connect the account to a network')))
+    .requiredOption('--source <kind>', `kind of source: ${SOURCE_TYPES.join(', ')}`)
+    .requiredOption('--name <name>', 'name shown in timelines')
+    .requiredOption('--base-url <url>', 'FHIR R4 base address')
+    .option('--allowed-origins <origins>', 'further origins that its links may lead to, separated by commas')
+    .option('--token-origins <origins>', 'further origins that receive its token, separated by commas')
+    .option('--own-base-urls <urls>', 'addresses by which the server calls itself in links, separated by commas')
+    .option('--page-size <n>', 'resources per page (default: 200)')
+    .option('--max-megabytes <n>', 'largest page (default: 20)')
+    .option('--max-document-megabytes <n>', 'largest document (default: 200)')
+    .option('--timeout-seconds <n>', 'time for one request (default: 30)')
+    .option('--calls-per-second <n>', 'calls that the network allows (default: 50)')
+    .option('--calls-per-minute <n>', 'calls that the network allows (default: no limit)')
+    .option('--facilities <ids>', 'ask only about patients of these facilities, separated by commas')
+    .option('--replaces-default', 'it is the server that the environment variables named so far')
+    .option('--paused', 'create it paused')
+    .action(({ dataDir, json: _, ...options }) =>
+      run({ dataDir }, (target) => createConnectionCommand(target, options)),
+    );
+  subcommand(connections, 'list', 'List connections; their credentials are not shown')
+    .option('--account <id>', 'of this account only')
+    .action((options) => run(options, (target) => listConnectionsCommand(target, options.account)));
+  const one = (name: string, description: string) =>
+    subcommand(connections, name, description).argument('<connection>', 'id of the connection');
+  one('show', 'Show the settings of a connection').action((id, options) =>
+    run(options, (target) => showConnectionCommand(target, id)),
+  );
+  one('check', 'Try the connection: token, metadata, and a patient')
+    .option('--patient <id>', 'a patient of the account that the network knows')
+    .action((id, options) => run(options, (target) => checkConnectionCommand(target, id, options.patient)));
+  withCredentials(one('rotate', 'Replace all credentials of a connection')).action(
+    (id, { dataDir, json: _, ...options }) =>
+      run({ dataDir }, (target) => rotateConnectionCommand(target, id, options)),
+  );
+  one('pause', 'Call the connection no more until it is resumed').action((id, options) =>
+    run(options, (target) => enableConnectionCommand(target, id, false)),
+  );
+  one('resume', 'Call the connection again').action((id, options) =>
+    run(options, (target) => enableConnectionCommand(target, id, true)),
+  );
+  one('delete', 'Delete a connection; what it delivered stays').action((id, options) =>
+    run(options, (target) => deleteConnectionCommand(target, id)),
+  );
+}
+
+const withCredentials = (command: Command): Command =>
+  command
+    .addOption(
+      new Option('--auth <kind>', 'how the network knows us').choices(CONNECTION_AUTH).default('none'),
+    )
+    .option('--client-id <id>', 'OAuth 2 client id')
+    .option('--scope <scope>', 'scope to request, such as "system/*.rs"')
+    .option(
+      '--token-url <url>',
+      'token endpoint (smart-backend: default from .well-known/smart-configuration)',
+    )
+    .option('--algorithm <name>', 'smart-backend: ES384 or RS384 (default: the first that the server lists)')
+    .option('--secret-file <file>', 'file with the client secret or bearer token, or - for stdin')
+    .option('--callback-secret-file <file>', 'file with the key that signs its callbacks, or -')
+    .option('--tls-ca <file>', 'authorities to trust instead of public ones (PEM)')
+    .option('--tls-cert <file>', 'mutual TLS: our certificate with its chain (PEM)')
+    .option('--tls-key <file>', 'mutual TLS: the key of our certificate (PEM)')
+    .option('--tls-pins <pins>', 'public keys of its certificate (sha256/…), separated by commas');
+
+function addSigningKeyCommands(signingKeys: Command, run: RunCommand): void {
+  subcommand(signingKeys, 'list', 'List the keys of our JWKS').action((options) =>
+    run(options, listSigningKeysCommand),
+  );
+  subcommand(
+    signingKeys,
+    'rotate',
+    'Create new keys; they sign after 24 hours, and the old ones end after 48',
+  )
+    .option('--at-once', 'for keys that are no longer secret: the old ones end now')
+    .action((options) => run(options, (target) => rotateSigningKeysCommand(target, options.atOnce === true)));
 }
 
 function addAuditCommands(audit: Command, run: RunCommand): void {

@@ -3,6 +3,8 @@ import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
+import type { AskedConnection } from '../source-connections/connections.ts';
+import { updatePart } from './part-store.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 /** The state of an attempt and the patient it asks about: all that a step needs to start, or to resume after a crash. */
@@ -24,6 +26,9 @@ export interface AttemptWork {
   cursor: Record<string, unknown> | null;
   /** Calls to the source that failed in a row. */
   failedCalls: number;
+  startedAt: Date;
+  /** The patient's facilities: some connections answer only for theirs. */
+  facilityIds: string[];
 }
 
 /** The attempt that a step works on; undefined when it has not been written, or was deleted with its query. */
@@ -43,7 +48,7 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
       'a.job',
       'a.cursor',
     ])
-    .select('a.failed_calls')
+    .select(['a.failed_calls', 'a.started_at', 'p.facility_ids'])
     .select(['q.patient_id', 'q.requested', 'q.purpose_of_use', 'c.session_expires_at'])
     .select([
       'p.first_names',
@@ -81,6 +86,8 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
     job: row.job,
     cursor: row.cursor,
     failedCalls: row.failed_calls,
+    startedAt: row.started_at,
+    facilityIds: row.facility_ids,
   };
 }
 
@@ -154,16 +161,27 @@ export const updateAttempt = (tx: AccountTx, step: SourceStepInput) =>
     .where('source', '=', step.source)
     .where('attempt', '=', step.attempt);
 
+/** A step on one connection of a source; without `part`, on the only one, whose progress is in the attempt's own row. */
+export interface PartStep extends SourceStepInput {
+  part?: AskedConnection;
+}
+
+/** The row with the progress of a step: the part's if there is one, otherwise the attempt's. */
+export const updateProgress = (
+  tx: AccountTx,
+  step: PartStep,
+): Pick<ReturnType<typeof updateAttempt>, 'set'> =>
+  step.part === undefined
+    ? updateAttempt(tx, step)
+    : // All columns of progress are in both tables.
+      (updatePart(tx, step, step.part.id) as unknown as ReturnType<typeof updateAttempt>);
+
 /** The state of an attempt whose source answers. */
 export const ANSWERED = { failed_calls: 0, failing_since: null, waiting_for: null, next_try_at: null };
 
 /** Stores the handle of a request that the source accepted, so that a step after a crash does not ask again. */
-export async function saveJob(
-  tx: AccountTx,
-  step: SourceStepInput,
-  job: Record<string, unknown>,
-): Promise<void> {
-  await updateAttempt(tx, step)
+export async function saveJob(tx: AccountTx, step: PartStep, job: Record<string, unknown>): Promise<void> {
+  await updateProgress(tx, step)
     .set({ job: JSON.stringify(job), ...ANSWERED })
     .where('status', '=', 'running')
     .execute();
@@ -176,33 +194,41 @@ export interface PageCounts {
 }
 
 /**
- * Adds a page to the attempt's counts and saves the position to resume from (`null` after the last page).
+ * Adds a page to the counts of an attempt, and of its part, and saves the position to resume from (`null` after the last
+ * page).
  *
- * @returns false when the page must not be stored: the attempt has ended meanwhile, or another execution of this step
- * (one of the two timed out and still runs) has stored a page after the same `pagesBefore`
+ * @returns the page's place in the attempt; undefined when the page must not be stored: the attempt has ended meanwhile, or
+ * another execution of this step (one of the two timed out and still runs) has stored a page after the same `pagesBefore`
  */
 export async function savePage(
   tx: AccountTx,
-  step: SourceStepInput,
+  step: PartStep,
   pagesBefore: number,
   counts: PageCounts,
   cursor: Record<string, unknown> | null,
-): Promise<boolean> {
-  const updated = await updateAttempt(tx, step)
-    .set({
-      cursor: cursor === null ? null : JSON.stringify(cursor),
-      collected: cursor === null,
-      pages: sql`pages + 1`,
-      resources: sql`resources + ${counts.resources}`,
-      strays: sql`strays + ${counts.strays}`,
-      documents: sql`documents + ${counts.documents}`,
-      ...ANSWERED,
-    })
+): Promise<{ place: number } | undefined> {
+  const added = {
+    pages: sql<number>`pages + 1`,
+    resources: sql<number>`resources + ${counts.resources}`,
+    strays: sql<number>`strays + ${counts.strays}`,
+    documents: sql<number>`documents + ${counts.documents}`,
+    ...ANSWERED,
+  };
+  const position = { cursor: cursor === null ? null : JSON.stringify(cursor), collected: cursor === null };
+  const saved = await updateProgress(tx, step)
+    .set({ ...position, ...added })
     .where('status', '=', 'running')
     .where('pages', '=', pagesBefore)
     .returning('attempt')
     .executeTakeFirst();
-  return updated !== undefined;
+  if (saved === undefined) return undefined;
+  if (step.part === undefined) return { place: pagesBefore };
+  const attempt = await updateAttempt(tx, step)
+    .set(added)
+    .where('status', '=', 'running')
+    .returning('pages')
+    .executeTakeFirst();
+  return attempt === undefined ? undefined : { place: attempt.pages - 1 };
 }
 
 /** Ends an attempt and returns its counts; undefined when it had already ended. */

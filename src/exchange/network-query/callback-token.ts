@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { SourceType } from '../../contract/primitives.ts';
 
 /**
@@ -15,3 +15,21 @@ export const callbackHash = (token: string): Buffer => createHash('sha256').upda
 
 /** Whether a text has the form of a callback token; any other text need not be looked up. */
 export const isCallbackToken = (text: string): boolean => /^[\w-]{43}$/.test(text);
+
+/**
+ * The token as connections of an account get it: with a proof that we made it. Their keys are in the database, and only a
+ * source that was given a token may make us read them.
+ */
+export const provenToken = (key: string, token: string): string => `${token}.${proofOf(key, token)}`;
+
+/** The token, if the text is one with its proof. */
+export function tokenOfProven(key: string, text: string): string | undefined {
+  const [token = '', proof = ''] = text.split('.');
+  if (!isCallbackToken(token) || proof.length !== PROOF_LENGTH) return undefined;
+  return timingSafeEqual(Buffer.from(proof), Buffer.from(proofOf(key, token))) ? token : undefined;
+}
+
+const PROOF_LENGTH = 22;
+
+const proofOf = (key: string, token: string): string =>
+  createHmac('sha256', key).update(`connection-callback/${token}`).digest('base64url').slice(0, PROOF_LENGTH);

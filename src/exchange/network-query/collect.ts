@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { BlobRef, BlobStore } from '../../shared/blobs/blob-store.ts';
 import { extensionOf } from '../documents/file-name.ts';
 import type { Store } from '../platform/database/database.ts';
@@ -15,10 +14,12 @@ import { recordPageResources } from '../records/retirement-store.ts';
 import { revisionOf } from '../records/rules/delivery-facts.ts';
 import type { Json } from '../records/rules/json.ts';
 import { insertSourcePatientIds } from '../records/source-patient-store.ts';
+import type { AskedConnection } from '../source-connections/connections.ts';
 import { SourceFailure, type SourcePage } from '../sources/connector.ts';
-import { type AttemptWork, readAttempt, savePage } from './attempt-store.ts';
+import { type AttemptWork, type PartStep, readAttempt, savePage } from './attempt-store.ts';
 import { announceFirstData, completeAttempt } from './endings.ts';
 import { recordExclusions, recordOmissions } from './omissions.ts';
+import { endPart } from './part-store.ts';
 import { lockQuery } from './query-store.ts';
 import { type Retiring, retireMissing, retireRetracted } from './retire-missing.ts';
 
@@ -50,7 +51,7 @@ type TotalsBefore = Pick<AttemptWork, 'resources' | 'pages'>;
  */
 export async function collectPages(
   deps: Collecting,
-  step: SourceStepInput,
+  step: PartStep,
   patientId: string,
   pages: AsyncIterable<SourcePage>,
   signal: AbortSignal,
@@ -78,7 +79,7 @@ export async function collectPages(
 /** Stores one page and returns the number of its resources. */
 async function storePage(
   deps: Pick<Collecting, 'store' | 'blobs'>,
-  step: SourceStepInput,
+  step: PartStep,
   patientId: string,
   page: SourcePage,
   pageCount: number,
@@ -95,13 +96,14 @@ async function storePage(
     documents: documents.length,
   };
   const isStored = await deps.store.asAccount(step.accountId, async (tx) => {
-    if (!(await savePage(tx, step, pageCount, counts, page.next))) return false;
+    const saved = await savePage(tx, step, pageCount, counts, page.next);
+    if (saved === undefined) return false;
     await insertDocuments(tx, documents);
     await insertSourcePatientIds(tx, patientId, step.source, page.patientIds);
     const documentId = documents[0]?.id ?? '';
     await upsertResources(tx, { patientId, source: step.source, documentId }, collected);
     await retireRetracted(tx, step, patientId, page);
-    await recordPageResources(tx, step, pageCount, {
+    await recordPageResources(tx, step, saved.place, {
       resources: collected.map(({ resourceType, sourceId }) => ({ resourceType, id: sourceId })),
       isPartial: page.reportedErrors > 0 || page.leftOut !== undefined,
     });
@@ -118,17 +120,18 @@ async function storePage(
 }
 
 /**
- * Finishes an attempt whose pages are all stored: retires what the source no longer has, merges the collected data into
- * the patient's record, and ends the attempt. Throws AttemptSuperseded when the attempt was ended otherwise meanwhile.
+ * Finishes an attempt, or a part of it, whose pages are all stored: retires what the source no longer has, merges the
+ * collected data into the patient's record, and ends the attempt or the part. Throws AttemptSuperseded when the attempt was ended otherwise meanwhile.
  */
 export async function completeCollected(
   deps: Pick<Collecting, 'store' | 'records' | 'connectors'>,
-  step: SourceStepInput,
+  step: PartStep,
   patientId: string,
   signal: AbortSignal,
 ): Promise<void> {
   await retireMissing(deps, step, patientId, signal);
   await deps.records.merge(step.accountId, patientId, { documentsOf: step.source });
+  if (step.part !== undefined) return completeMergedPart(deps, step, step.part);
   const status = await deps.store.asAccount(step.accountId, async (tx) => {
     await lockQuery(tx, step.requestId);
     await recordExclusions(tx, step, patientId);
@@ -139,10 +142,22 @@ export async function completeCollected(
   if (status !== 'completed') throw new AttemptSuperseded('The attempt was ended while its data was merged');
 }
 
+async function completeMergedPart(
+  deps: Pick<Collecting, 'store'>,
+  step: PartStep,
+  part: AskedConnection,
+): Promise<void> {
+  const isRunning = await deps.store.asAccount(step.accountId, async (tx) => {
+    await endPart(tx, step, part, { status: 'completed' });
+    return (await readAttempt(tx, step))?.status === 'running';
+  });
+  if (!isRunning) throw new AttemptSuperseded('The attempt was ended while its data was merged');
+}
+
 /** Merges the data collected so far and announces that the first data can be read. */
 async function announceMerged(
   deps: Pick<Collecting, 'store' | 'records'>,
-  step: SourceStepInput,
+  step: PartStep,
   patientId: string,
 ): Promise<void> {
   await deps.records.merge(step.accountId, patientId, { documentsOf: step.source });
@@ -155,7 +170,7 @@ async function announceMerged(
  */
 async function storeBytes(
   blobs: BlobStore,
-  step: SourceStepInput,
+  step: PartStep,
   patientId: string,
   page: SourcePage,
 ): Promise<NewDocument[]> {
@@ -174,7 +189,7 @@ async function storeBytes(
 /** Streams the page's large attachment into the blob store. Undefined if there is none, or if it broke off twice. */
 async function storeLargeAttachment(
   blobs: BlobStore,
-  step: SourceStepInput,
+  step: PartStep,
   patientId: string,
   { largeAttachment }: SourcePage,
   signal: AbortSignal,
@@ -194,7 +209,7 @@ async function storeLargeAttachment(
 }
 
 const describerFor =
-  (step: SourceStepInput, patientId: string) =>
+  (step: PartStep, patientId: string) =>
   (kind: 'page' | 'attachment', blob: BlobRef, sourceDocumentId?: string): NewDocument => {
     const id = uuidv7();
     return {

@@ -7,6 +7,7 @@ import type { AccountTx } from '../platform/database/database.ts';
 import { insertEvent } from '../platform/outbox/event-store.ts';
 import { deletePageResources } from '../records/retirement-store.ts';
 import { endAttempt } from './attempt-store.ts';
+import { readParts } from './part-store.ts';
 import { lockQuery, settleQuery } from './query-store.ts';
 import { openAttemptsOfRun } from './recovery-store.ts';
 import { recordRetired } from './retire-missing.ts';
@@ -17,11 +18,16 @@ import { addToTimeline } from './timeline-store.ts';
  * Ends an attempt as completed. The end of the attempt, the resulting status of the query and the event that announces it are
  * one transaction. Ending an attempt that has ended does nothing.
  *
- * @param note why the attempt completed without data; shown to callers
+ * @param says.note why the attempt completed without data; shown to callers
+ * @param says.gap what is missing because some connections of the source failed; shown to callers
  */
-export async function completeAttempt(tx: AccountTx, step: SourceStepInput, note?: string): Promise<void> {
+export async function completeAttempt(
+  tx: AccountTx,
+  step: SourceStepInput,
+  { note, gap }: { note?: string; gap?: string } = {},
+): Promise<void> {
   const query = await lockQuery(tx, step.requestId);
-  const ended = await endAttempt(tx, step, { status: 'completed', reason: note });
+  const ended = await endAttempt(tx, step, { status: 'completed', reason: gap ?? note });
   if (query === undefined || ended === undefined) return;
   const { source, attempt } = step;
   const retired = await endAnswer(tx, step);
@@ -32,6 +38,14 @@ export async function completeAttempt(tx: AccountTx, step: SourceStepInput, note
     note === undefined
       ? `The ${source} source completed: ${collected} collected${misattributed}`
       : `The ${source} source completed without data: ${note}`;
+  if (gap !== undefined)
+    await addToTimeline(tx, step.requestId, {
+      source,
+      attempt,
+      kind: 'incomplete',
+      message: gap,
+      isGap: true,
+    });
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'completed', message });
   await settleAndAnnounce(tx, step, query, { status: 'completed', ...ended, retired });
 }
@@ -61,10 +75,19 @@ export async function failAttempt(
     source,
     attempt,
     kind: 'failed',
-    message: `The ${source} source failed: ${failure.reason}${next}`,
+    message: `The ${source} source failed: ${failure.reason}${next}${await keptOf(tx, step)}`,
   });
   if (willRetry) await settleQuery(tx, step.requestId);
   else await settleAndAnnounce(tx, step, query, { status: 'failed', ...ended, retired });
+}
+
+/** What a failed attempt has delivered nevertheless, for its message. */
+async function keptOf(tx: AccountTx, step: SourceStepInput): Promise<string> {
+  const parts = await readParts(tx, step);
+  const completed = parts.filter(({ status }) => status === 'completed');
+  return completed.length === 0
+    ? ''
+    : `; what ${completed.length} of ${parts.length} connections delivered is kept`;
 }
 
 /** Deletes the notes about the answer's content and returns how many resources it retired, however the attempt ended. */

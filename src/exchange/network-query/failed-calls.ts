@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
-import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import type { SourceFailure, SourceFailureKind } from '../sources/connector.ts';
-import { ANSWERED, updateAttempt } from './attempt-store.ts';
+import { ANSWERED, type PartStep, updateProgress } from './attempt-store.ts';
+import { ofConnection } from './part-store.ts';
 import { SHORT_WAIT_MAX_MS, waitAfterFailedCalls } from './rules/source-back-off.ts';
 import { addToTimeline, replaceInTimeline } from './timeline-store.ts';
 
@@ -22,12 +22,12 @@ export interface NextTry {
  */
 export async function recordFailedCall(
   tx: AccountTx,
-  step: SourceStepInput,
+  step: PartStep,
   failure: SourceFailure,
 ): Promise<NextTry | undefined> {
   const { source, attempt, requestId } = step;
   const { retryAfterMs } = failure.options;
-  const counted = await updateAttempt(tx, step)
+  const counted = await updateProgress(tx, step)
     .set({
       failed_calls: sql`failed_calls + 1`,
       failing_since: sql<Date>`coalesce(failing_since, clock_timestamp())`,
@@ -44,7 +44,7 @@ export async function recordFailedCall(
       source,
       attempt,
       kind: 'call-failed',
-      message: `Call ${calls}: ${failure.message}${asked}`,
+      message: ofConnection(step, `Call ${calls}: ${failure.message}${asked}`),
     });
     return waitMs === undefined ? undefined : { waitMs };
   }
@@ -63,10 +63,10 @@ export async function recordFailedCall(
  */
 export async function recordHold(
   tx: AccountTx,
-  step: SourceStepInput,
+  step: PartStep,
   { reason, waitMs }: { reason: string; waitMs: number },
 ): Promise<Date | undefined> {
-  const held = await updateAttempt(tx, step)
+  const held = await updateProgress(tx, step)
     .set({ failing_since: sql<Date>`coalesce(failing_since, clock_timestamp())` })
     .where('status', '=', 'running')
     .returning('failing_since')
@@ -79,25 +79,25 @@ export async function recordHold(
 /** Shows the wait in the attempt and, as one entry that is replaced, in the timeline. Returns its end. */
 async function showWait(
   tx: AccountTx,
-  step: SourceStepInput,
+  step: PartStep,
   { reason, details, since, waitMs }: { reason: string; details: string; since: Date; waitMs: number },
 ): Promise<Date> {
   const { source, attempt } = step;
   const nextTryAt = new Date(Date.now() + waitMs);
-  await updateAttempt(tx, step).set({ waiting_for: reason, next_try_at: nextTryAt }).execute();
+  await updateProgress(tx, step).set({ waiting_for: reason, next_try_at: nextTryAt }).execute();
   await replaceInTimeline(tx, step.requestId, {
     source,
     attempt,
     kind: 'waiting',
-    message: `Waiting for ${source}: ${reason} (${details}); next try at ${shown(nextTryAt)}`,
-    onceKey: `waiting/${source}/${attempt}/${since.getTime()}`,
+    message: `Waiting for ${step.part?.name ?? source}: ${reason} (${details}); next try at ${shown(nextTryAt)}`,
+    onceKey: `waiting/${step.part?.id ?? source}/${attempt}/${since.getTime()}`,
   });
   return nextTryAt;
 }
 
 /** Forgets the failed calls of an attempt whose source answers again. */
-export async function clearFailedCalls(tx: AccountTx, step: SourceStepInput): Promise<void> {
-  await updateAttempt(tx, step).set(ANSWERED).where('status', '=', 'running').execute();
+export async function clearFailedCalls(tx: AccountTx, step: PartStep): Promise<void> {
+  await updateProgress(tx, step).set(ANSWERED).where('status', '=', 'running').execute();
 }
 
 /** To the second: `2026-11-22T10:15:00Z`. */

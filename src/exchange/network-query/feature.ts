@@ -40,8 +40,11 @@ export const networkQueryFeature = {
     const { callbackSecrets, publicBaseUrl } = deps;
     const ofSources = createSourceActivities({
       ...deps,
-      callbackBaseUrl: (source: SourceType) =>
-        callbackSecrets[source] === undefined ? undefined : `${publicBaseUrl}/sources/callback`,
+      // A connection of an account has its own secret, or announces no callbacks.
+      callbackBaseUrl: (source: SourceType, connectionId?: string) =>
+        connectionId === undefined && callbackSecrets[source] === undefined
+          ? undefined
+          : `${publicBaseUrl}/sources/callback`,
     });
     return {
       [TASK_QUEUES.exchange]: createRecordActivities(deps),

@@ -4,10 +4,12 @@ import type { AccountTx } from '../platform/database/database.ts';
 import { countExcluded } from '../records/record-store.ts';
 import type { ExclusionReason } from '../records/rules/delivery-facts.ts';
 import type { SourcePage } from '../sources/connector.ts';
+import type { PartStep } from './attempt-store.ts';
+import { ofConnection } from './part-store.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 /** Records in the timeline what a page lacks: misattributed resources, failed fetches, errors the source reports. */
-export async function recordOmissions(tx: AccountTx, step: SourceStepInput, page: SourcePage): Promise<void> {
+export async function recordOmissions(tx: AccountTx, step: PartStep, page: SourcePage): Promise<void> {
   const { source, attempt } = step;
   const omissions = [
     page.misattributedCount > 0
@@ -29,7 +31,7 @@ export async function recordOmissions(tx: AccountTx, step: SourceStepInput, page
     page.unreachable !== undefined ||
     page.leftOut !== undefined ||
     page.reportedErrors > 0;
-  const message = omissions.join('; ');
+  const message = ofConnection(step, omissions.join('; '));
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, isGap });
 }
 

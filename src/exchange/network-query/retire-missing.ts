@@ -7,6 +7,8 @@ import { countRetired, findMissing, retire } from '../records/retirement-store.t
 import { type Identity, isTakenBack, type RetireReason } from '../records/rules/retirement.ts';
 import { readSourcePatientIds } from '../records/source-patient-store.ts';
 import type { Fate, SourceConnector, SourcePage } from '../sources/connector.ts';
+import { isIn } from '../sources/namespaced-connector.ts';
+import type { PartStep } from './attempt-store.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 export interface Retiring {
@@ -41,7 +43,7 @@ export async function retireRetracted(
  */
 export async function retireMissing(
   deps: Retiring,
-  step: SourceStepInput,
+  step: PartStep,
   patientId: string,
   signal: AbortSignal,
 ): Promise<void> {
@@ -49,10 +51,15 @@ export async function retireMissing(
     answer: await findMissing(tx, step, patientId),
     ids: (await readSourcePatientIds(tx, patientId)).get(step.source) ?? new Set<string>(),
   }));
+  const namespace = step.part?.namespace ?? '';
   if (compared.answer === undefined || compared.answer.missing.length === 0) return;
   const { missing, present } = compared.answer;
   const checked = shuffledFor(missing, step.requestId).slice(0, CHECKED_MAX);
-  const question = { missing: checked, present, patientIds: [...compared.ids] };
+  const question = {
+    missing: checked,
+    present,
+    patientIds: [...compared.ids].filter((id) => isIn(namespace, id)),
+  };
   const fates = await deps.connectors[step.source].checkMissing(question, signal);
   const retired = checked.flatMap((identity, index) => {
     const reason = fates[index];
@@ -64,7 +71,7 @@ export async function retireMissing(
     if (unknown === 0) return;
     const { source, attempt } = step;
     const message = `${resources(unknown)} missing from the answer could not be checked at the source and ${unknown === 1 ? 'stays' : 'stay'} in the record`;
-    const onceKey = `unchecked/${source}/${attempt}`;
+    const onceKey = `unchecked/${source}/${attempt}${step.part === undefined ? '' : `/${step.part.id}`}`;
     await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, onceKey });
   });
 }

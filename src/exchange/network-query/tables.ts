@@ -12,6 +12,7 @@ export interface NetworkQueryTables {
   network_query: NetworkQueryTable;
   network_query_run: NetworkQueryRunTable;
   network_query_attempt: NetworkQueryAttemptTable;
+  network_query_part: NetworkQueryPartTable;
   network_query_timeline: NetworkQueryTimelineTable;
 }
 
@@ -71,6 +72,33 @@ interface NetworkQueryAttemptTable {
   /** Why the attempt waits before it calls the source again; null unless it does. */
   waiting_for: string | null;
   next_try_at: Date | null;
+}
+
+/** One connection's share of an attempt; the columns that it shares with the attempt mean the same. */
+interface NetworkQueryPartTable {
+  query_id: string;
+  source: SourceType;
+  attempt: number;
+  connection_id: string;
+  account_id: string;
+  name: string;
+  namespace: string;
+  status: Generated<AttemptState>;
+  reason: string | null;
+  started_at: Instant;
+  completed_at: Date | null;
+  job: NullableJsonColumn<Record<string, unknown>>;
+  cursor: NullableJsonColumn<Record<string, unknown>>;
+  collected: Generated<boolean>;
+  pages: Generated<number>;
+  resources: Generated<number>;
+  strays: Generated<number>;
+  documents: Generated<number>;
+  failed_calls: Generated<number>;
+  failing_since: Date | null;
+  waiting_for: string | null;
+  next_try_at: Date | null;
+  failed_tries: Generated<number>;
 }
 
 interface NetworkQueryTimelineTable {

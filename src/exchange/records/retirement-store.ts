@@ -1,13 +1,19 @@
 import { sql } from 'kysely';
 import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { AccountTx } from '../platform/database/database.ts';
+import { isIn } from '../sources/namespaced-connector.ts';
 import { lockRecord } from './merge-store.ts';
 import type { Identity, RetireReason } from './rules/retirement.ts';
+
+/** The share of an attempt whose answer is compared: that of one connection, or all of it. */
+export interface AnsweredStep extends SourceStepInput {
+  part?: { id: string; namespace: string };
+}
 
 /** Records which resources a page contained; the end of the attempt compares them with those collected before. */
 export async function recordPageResources(
   tx: AccountTx,
-  step: SourceStepInput,
+  step: AnsweredStep,
   page: number,
   { resources, isPartial }: { resources: readonly Identity[]; isPartial: boolean },
 ): Promise<void> {
@@ -19,6 +25,7 @@ export async function recordPageResources(
       attempt: step.attempt,
       page,
       account_id: tx.accountId,
+      connection_id: step.part?.id ?? null,
       resources: resources.map(nameOf),
       is_partial: isPartial,
     })
@@ -42,36 +49,39 @@ export interface CompleteResult {
 }
 
 /**
- * Finds the resources that a complete result no longer contains. Returns undefined when the result is not known to be
- * complete: the source reported errors, or an older version of this service stored some page without recording it.
+ * Finds the resources that a complete result no longer contains: of an attempt, or of one connection's part of it, which is
+ * compared only with what that connection delivered before. Returns undefined when the result is not known to be complete:
+ * the source reported errors, or an older version of this service stored some page without recording it.
  */
 export async function findMissing(
   tx: AccountTx,
-  step: SourceStepInput,
+  step: AnsweredStep,
   patientId: string,
 ): Promise<CompleteResult | undefined> {
-  const { requestId, source, attempt } = step;
-  const answered = sql`answered_page where query_id = ${requestId} and source = ${source} and attempt = ${attempt}`;
+  const { requestId, source, attempt, part } = step;
+  const answered = sql`answered_page where query_id = ${requestId} and source = ${source} and attempt = ${attempt}
+    and connection_id is not distinct from ${part?.id ?? null}::uuid`;
+  const stored =
+    part === undefined
+      ? sql`select pages from network_query_attempt
+          where query_id = ${requestId} and source = ${source} and attempt = ${attempt}`
+      : sql`select pages from network_query_part where query_id = ${requestId} and source = ${source}
+          and attempt = ${attempt} and connection_id = ${part.id}`;
   const whole = await sql<{ isWhole: boolean }>`
-    select count(*) = a.pages and not coalesce(bool_or(p.is_partial), false) as "isWhole"
-    from network_query_attempt a
-    left join answered_page p using (query_id, source, attempt)
-    where a.query_id = ${requestId} and a.source = ${source} and a.attempt = ${attempt}
-    group by a.pages`.execute(tx.db);
+    select count(*) = (${stored}) and not coalesce(bool_or(is_partial), false) as "isWhole" from ${answered}
+  `.execute(tx.db);
   if (whole.rows[0]?.isWhole !== true) return undefined;
-  const missing = await sql<Identity>`
+  const before = await sql<Identity>`
     select resource_type as "resourceType", source_id as id from patient_resource
     where patient_id = ${patientId} and source = ${source} and converted_from is null
     except
     select split_part(name, '/', 1), split_part(name, '/', 2) from (select unnest(resources) as name from ${answered}) n
   `.execute(tx.db);
+  const missing = before.rows.filter(({ id }) => isIn(part?.namespace ?? '', id));
   const present = await sql<Identity>`
     select distinct on (split_part(name, '/', 1)) split_part(name, '/', 1) as "resourceType", split_part(name, '/', 2) as id
     from (select unnest(resources) as name from ${answered}) n`.execute(tx.db);
-  return {
-    missing: missing.rows,
-    present: new Map(present.rows.map(({ resourceType, id }) => [resourceType, id])),
-  };
+  return { missing, present: new Map(present.rows.map(({ resourceType, id }) => [resourceType, id])) };
 }
 
 /**

@@ -118,6 +118,8 @@ interface AnsweredPageTable {
   attempt: number;
   page: number;
   account_id: string;
+  /** The connection that answered; null in an attempt without parts. */
+  connection_id: string | null;
   resources: string[];
   is_partial: boolean;
 }

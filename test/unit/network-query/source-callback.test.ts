@@ -2,8 +2,10 @@ import type { Client } from '@temporalio/client';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
+import { provenToken } from '../../../src/exchange/network-query/callback-token.ts';
 import { createSourceCallbacks } from '../../../src/exchange/network-query/source-callback.ts';
 import type { Store } from '../../../src/exchange/platform/database/database.ts';
+import { testKeyRing } from '../../support/test-keys.ts';
 
 const secretOf = (text: string): string => `whsec_${Buffer.from(text).toString('base64')}`;
 const body = Buffer.from('{}');
@@ -28,6 +30,8 @@ test('a callback reaches the database only if a source signed it and its token h
     temporal: {} as Client,
     logger: pino({ level: 'silent' }),
     secrets: { hie: secretOf('of the hie'), lab: secretOf('of the lab') },
+    keyRing: testKeyRing(),
+    callbackKey: 'key',
   });
   const token = 'a'.repeat(43);
   const call = async (of: string, signed: object) => (await callbacks.handle(of, { ...signed }, body)).status;
@@ -35,7 +39,11 @@ test('a callback reaches the database only if a source signed it and its token h
   expect(await call(token, headers(secretOf('of a stranger')))).toBe(401);
   expect(await call(`${token}x`, headers(secretOf('of the lab')))).toBe(404);
   expect(await call('%00', headers(secretOf('of the lab')))).toBe(404);
+  // As a connection gets it, but not made by us.
+  expect(await call(provenToken('another key', token), headers(secretOf('of a stranger')))).toBe(401);
   expect(lookUps).toBe(0);
   expect(await call(token, headers(secretOf('of the lab')))).toBe(404);
   expect(lookUps).toBe(1);
+  expect(await call(provenToken('key', token), headers(secretOf('of a connection')))).toBe(404);
+  expect(lookUps).toBe(2);
 });

@@ -74,6 +74,11 @@ export class SourceHttp {
     this.tokens = createTokenProvider(config, { ...deps, dispatcher: this.dispatcher });
   }
 
+  /** The Authorization header that requests carry; undefined if they carry none. */
+  authorization(): Promise<string | undefined> {
+    return this.tokens.authorization();
+  }
+
   /** Sends a request and returns the response, whatever its status. The body must be read or discarded. */
   async send(request: SourceRequest): Promise<SourceResponse> {
     const { source } = this.config;

@@ -1,0 +1,141 @@
+import type { z } from 'zod';
+import { SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
+import {
+  type ConnectionCredentials,
+  type ConnectionSettings,
+  connectionCredentialsSchema,
+  connectionSettingsSchema,
+} from '../source-connections/settings.ts';
+import { AdminError } from './command.ts';
+import { readSecret } from './secret-input.ts';
+
+export const CONNECTION_AUTH = [
+  'none',
+  'bearer',
+  'client-secret-basic',
+  'client-secret-post',
+  'smart-backend',
+] as const;
+type ConnectionAuth = (typeof CONNECTION_AUTH)[number];
+
+/** Options of `connections create` and `connections rotate`, as parsed by commander. */
+export interface CredentialOptions {
+  auth?: ConnectionAuth;
+  clientId?: string;
+  scope?: string;
+  tokenUrl?: string;
+  algorithm?: string;
+  /** Files, or `-` for stdin. */
+  secretFile?: string;
+  callbackSecretFile?: string;
+  tlsCa?: string;
+  tlsCert?: string;
+  tlsKey?: string;
+  tlsPins?: string;
+}
+
+export interface ConnectionOptions extends CredentialOptions {
+  account: string;
+  source: string;
+  name: string;
+  baseUrl: string;
+  allowedOrigins?: string;
+  tokenOrigins?: string;
+  ownBaseUrls?: string;
+  pageSize?: string;
+  maxMegabytes?: string;
+  maxDocumentMegabytes?: string;
+  timeoutSeconds?: string;
+  callsPerSecond?: string;
+  callsPerMinute?: string;
+  facilities?: string;
+  replacesDefault?: boolean;
+  paused?: boolean;
+}
+
+export function sourceOf(text: string): SourceType {
+  const source = SOURCE_TYPES.find((type) => type === text);
+  if (source === undefined)
+    throw new AdminError(`"${text}" is not a source; expected ${SOURCE_TYPES.join(', ')}`);
+  return source;
+}
+
+export function settingsOf(options: ConnectionOptions): ConnectionSettings {
+  const number = (text: string | undefined, factor = 1) =>
+    text === undefined ? undefined : Number(text) * factor;
+  return checked(connectionSettingsSchema, {
+    allowedOrigins: words(options.allowedOrigins),
+    tokenOrigins: words(options.tokenOrigins),
+    ownBaseUrls: words(options.ownBaseUrls),
+    pageSize: number(options.pageSize),
+    pageBytesMax: number(options.maxMegabytes, 1_000_000),
+    documentBytesMax: number(options.maxDocumentMegabytes, 1_000_000),
+    requestTimeoutMs: number(options.timeoutSeconds, 1_000),
+    callsPerSecond: number(options.callsPerSecond),
+    callsPerMinute: number(options.callsPerMinute),
+    facilityIds: options.facilities === undefined ? undefined : words(options.facilities),
+  });
+}
+
+/** The credentials that the options name; secrets are read from their files. */
+export async function credentialsOf(options: CredentialOptions): Promise<ConnectionCredentials> {
+  const file = async (option: string, path: string | undefined) =>
+    path === undefined ? undefined : readSecret(option, path);
+  const [ca, cert, key] = [
+    await file('--tls-ca', options.tlsCa),
+    await file('--tls-cert', options.tlsCert),
+    await file('--tls-key', options.tlsKey),
+  ];
+  if ((cert === undefined) !== (key === undefined))
+    throw new AdminError('--tls-cert and --tls-key belong together: give both or neither');
+  return checked(connectionCredentialsSchema, {
+    auth: await authOf(options),
+    tls: { ca, cert, key, pins: options.tlsPins === undefined ? undefined : words(options.tlsPins) },
+    callbackSecret: await file('--callback-secret-file', options.callbackSecretFile),
+  });
+}
+
+async function authOf(options: CredentialOptions): Promise<unknown> {
+  const { clientId, scope, tokenUrl } = options;
+  const auth: ConnectionAuth = options.auth ?? 'none';
+  const secret = () => readSecret('--secret-file', needed(auth, '--secret-file', options.secretFile));
+  switch (auth) {
+    case 'none':
+      return { kind: 'none' };
+    case 'bearer':
+      return { kind: 'bearer', token: await secret() };
+    case 'smart-backend':
+      return {
+        kind: 'smart-backend',
+        clientId: needed(auth, '--client-id', clientId),
+        scope,
+        tokenUrl,
+        algorithm: options.algorithm,
+      };
+    case 'client-secret-basic':
+    case 'client-secret-post':
+      return {
+        kind: 'client-credentials',
+        clientId: needed(auth, '--client-id', clientId),
+        clientSecret: await secret(),
+        tokenUrl: needed(auth, '--token-url', tokenUrl),
+        scope,
+        secretIn: auth === 'client-secret-post' ? 'form' : 'header',
+      };
+  }
+}
+
+function needed(auth: ConnectionAuth, option: string, value: string | undefined): string {
+  if (value === undefined) throw new AdminError(`--auth ${auth} needs ${option}`);
+  return value;
+}
+
+/** Never repeats a value, because it may be a secret. */
+function checked<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+  throw new AdminError(`The connection is not valid:\n  ${problems.join('\n  ')}`);
+}
+
+const words = (text: string | undefined): string[] => text?.split(/[\s,]+/).filter(Boolean) ?? [];

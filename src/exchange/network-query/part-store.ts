@@ -1,0 +1,197 @@
+import { sql } from 'kysely';
+import type { SourceStepInput } from '../../contract/network-query-steps.ts';
+import { countOf } from '../../lib/count-of.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import type { AskedConnection } from '../source-connections/connections.ts';
+import type { AttemptState } from './tables.ts';
+import { addToTimeline } from './timeline-store.ts';
+
+/** How far one connection's share of an attempt has come. */
+export interface Part extends AskedConnection {
+  status: AttemptState;
+  reason: string | null;
+  job: Record<string, unknown> | null;
+  cursor: Record<string, unknown> | null;
+  isCollected: boolean;
+  pages: number;
+  resources: number;
+  failedCalls: number;
+  failedTries: number;
+  /** Why the part waits until `nextTryAt`. */
+  waitingFor: string | null;
+  nextTryAt: Date | null;
+}
+
+export const updatePart = (tx: AccountTx, { requestId, source, attempt }: SourceStepInput, id: string) =>
+  tx.db
+    .updateTable('network_query_part')
+    .where('query_id', '=', requestId)
+    .where('source', '=', source)
+    .where('attempt', '=', attempt)
+    .where('connection_id', '=', id);
+
+/** Begins a message with the name of the connection that it is about. */
+export const ofConnection = ({ part }: { part?: AskedConnection }, message: string): string =>
+  part === undefined ? message : `${part.name}: ${message}`;
+
+/** Inserts a part for each connection and records in the timeline that it is asked. Safe to repeat. */
+export async function insertParts(
+  tx: AccountTx,
+  step: SourceStepInput,
+  connections: readonly AskedConnection[],
+): Promise<void> {
+  const { source, attempt, requestId } = step;
+  if (connections.length === 0) return;
+  await tx.db
+    .insertInto('network_query_part')
+    .values(
+      connections.map(({ id, name, namespace }) => ({
+        query_id: requestId,
+        source,
+        attempt,
+        connection_id: id,
+        account_id: tx.accountId,
+        name,
+        namespace,
+      })),
+    )
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  await addToTimeline(
+    tx,
+    requestId,
+    ...connections.map(({ id, name }) => ({
+      source,
+      attempt,
+      kind: 'asked',
+      message: `Asking ${name}`,
+      onceKey: `asked/${source}/${attempt}/${id}`,
+    })),
+  );
+}
+
+/** The parts of an attempt, by the names of their connections; none when it asks the connection of the environment. */
+export async function readParts(tx: AccountTx, step: SourceStepInput): Promise<Part[]> {
+  const rows = await tx.db
+    .selectFrom('network_query_part')
+    .selectAll()
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('attempt', '=', step.attempt)
+    .orderBy('name')
+    .execute();
+  return rows.map((row) => ({
+    id: row.connection_id,
+    name: row.name,
+    namespace: row.namespace,
+    status: row.status,
+    reason: row.reason,
+    job: row.job,
+    cursor: row.cursor,
+    isCollected: row.collected,
+    pages: row.pages,
+    resources: row.resources,
+    failedCalls: row.failed_calls,
+    failedTries: row.failed_tries,
+    waitingFor: row.waiting_for,
+    nextTryAt: row.next_try_at,
+  }));
+}
+
+/** Ends a part and records it in the timeline. Ending a part that has ended does nothing. */
+export async function endPart(
+  tx: AccountTx,
+  step: SourceStepInput,
+  part: AskedConnection,
+  end: { status: 'completed' | 'failed'; reason?: string },
+): Promise<void> {
+  const ended = await updatePart(tx, step, part.id)
+    .set({
+      status: end.status,
+      reason: end.reason ?? null,
+      completed_at: sql<Date>`clock_timestamp()`,
+      waiting_for: null,
+      next_try_at: null,
+    })
+    .where('status', '=', 'running')
+    .returning(['resources', 'documents'])
+    .executeTakeFirst();
+  if (ended === undefined) return;
+  const { source, attempt, requestId } = step;
+  const collected = `${countOf(ended.resources, 'resource')} and ${countOf(ended.documents, 'document')} collected`;
+  const outcome = {
+    completed: end.reason ?? collected,
+    failed: `failed: ${end.reason ?? ''}`,
+  }[end.status];
+  await addToTimeline(tx, requestId, {
+    source,
+    attempt,
+    kind: `connection-${end.status}`,
+    message: ofConnection({ part }, outcome),
+  });
+}
+
+/**
+ * Forgets what a connection has answered, so that it is asked again after a while: it accepted the request and then failed.
+ * Resources that it delivered stay in the record.
+ */
+export async function restartPart(
+  tx: AccountTx,
+  step: SourceStepInput,
+  part: AskedConnection,
+  again: { reason: string; afterMs: number },
+): Promise<void> {
+  const before = await tx.db
+    .selectFrom('network_query_part')
+    .select(['resources', 'strays', 'documents'])
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('attempt', '=', step.attempt)
+    .where('connection_id', '=', part.id)
+    .forUpdate()
+    .executeTakeFirstOrThrow();
+  await tx.db
+    .updateTable('network_query_attempt')
+    .set({
+      resources: sql`resources - ${before.resources}`,
+      strays: sql`strays - ${before.strays}`,
+      documents: sql`documents - ${before.documents}`,
+    })
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('attempt', '=', step.attempt)
+    .execute();
+  await tx.db
+    .deleteFrom('answered_page')
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('attempt', '=', step.attempt)
+    .where('connection_id', '=', part.id)
+    .execute();
+  const fresh = {
+    job: null,
+    cursor: null,
+    collected: false,
+    pages: 0,
+    resources: 0,
+    strays: 0,
+    documents: 0,
+  };
+  await updatePart(tx, step, part.id)
+    .set({
+      ...fresh,
+      failed_tries: sql`failed_tries + 1`,
+      waiting_for: again.reason,
+      next_try_at: sql<Date>`clock_timestamp() + ${again.afterMs} * interval '1 millisecond'`,
+    })
+    .where('status', '=', 'running')
+    .execute();
+  const { source, attempt, requestId } = step;
+  const message = `failed: ${again.reason}; it is asked again in ${Math.round(again.afterMs / 1000)} s`;
+  await addToTimeline(tx, requestId, {
+    source,
+    attempt,
+    kind: 'connection-failed',
+    message: ofConnection({ part }, message),
+  });
+}

@@ -1,0 +1,104 @@
+import { sql } from 'kysely';
+import type { SourceType } from '../../contract/primitives.ts';
+import type { AccountTx, SystemTx } from '../platform/database/database.ts';
+import type { ConnectionSettings } from './settings.ts';
+
+export interface StoredConnection {
+  id: string;
+  accountId: string;
+  source: SourceType;
+  name: string;
+  baseUrl: string;
+  settings: ConnectionSettings;
+  authKind: string;
+  credentials: Buffer;
+  namespace: string;
+  enabled: boolean;
+  revision: number;
+  createdAt: Date;
+  changedAt: Date;
+}
+
+const COLUMNS = [
+  'id',
+  'account_id as accountId',
+  'source',
+  'name',
+  'base_url as baseUrl',
+  'settings',
+  'auth_kind as authKind',
+  'credentials',
+  'namespace',
+  'enabled',
+  'revision',
+  'created_at as createdAt',
+  'changed_at as changedAt',
+] as const;
+
+type Tx = Pick<SystemTx, 'db'>;
+
+/** The connections of one account, or of all, by source and name. */
+export async function listConnections(tx: Tx, accountId?: string): Promise<StoredConnection[]> {
+  const all = tx.db.selectFrom('network_connection').select(COLUMNS).orderBy('source').orderBy('name');
+  return (accountId === undefined ? all : all.where('account_id', '=', accountId)).execute();
+}
+
+/** The connections of an account to one kind of source, by name. */
+export async function connectionsOf(tx: AccountTx, source: SourceType): Promise<StoredConnection[]> {
+  return tx.db
+    .selectFrom('network_connection')
+    .select(COLUMNS)
+    .where('source', '=', source)
+    .orderBy('name')
+    .execute();
+}
+
+export async function findConnection(tx: Tx, id: string): Promise<StoredConnection | undefined> {
+  return tx.db.selectFrom('network_connection').select(COLUMNS).where('id', '=', id).executeTakeFirst();
+}
+
+export async function insertConnection(
+  tx: SystemTx,
+  connection: Omit<StoredConnection, 'revision' | 'createdAt' | 'changedAt'>,
+): Promise<void> {
+  await tx.db
+    .insertInto('network_connection')
+    .values({
+      id: connection.id,
+      account_id: connection.accountId,
+      source: connection.source,
+      name: connection.name,
+      base_url: connection.baseUrl,
+      settings: JSON.stringify(connection.settings),
+      auth_kind: connection.authKind,
+      credentials: connection.credentials,
+      namespace: connection.namespace,
+      enabled: connection.enabled,
+    })
+    .execute();
+}
+
+/** Changes a connection and its revision. */
+export async function updateConnection(
+  tx: SystemTx,
+  id: string,
+  change: Partial<Pick<StoredConnection, 'enabled' | 'credentials' | 'authKind'>>,
+): Promise<void> {
+  const { authKind, ...rest } = change;
+  await tx.db
+    .updateTable('network_connection')
+    .set({
+      ...rest,
+      ...(authKind === undefined ? {} : { auth_kind: authKind }),
+      revision: sql`revision + 1`,
+      changed_at: sql<Date>`now()`,
+    })
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Deletes a connection and its token. What it delivered stays. */
+export async function deleteConnection(tx: SystemTx, id: string): Promise<void> {
+  await tx.db.deleteFrom('network_connection').where('id', '=', id).execute();
+  await tx.db.deleteFrom('source_token').where('name', '=', id).execute();
+}

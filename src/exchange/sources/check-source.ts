@@ -1,0 +1,66 @@
+import type { Demographics } from '../patients/rules/demographics.ts';
+import { Capabilities } from './capabilities.ts';
+import { SourceFailure } from './connector.ts';
+import type { AssertionSigner } from './http/auth/client-assertion.ts';
+import { SourceHttp } from './http/source-http.ts';
+import { findPatientIds } from './patient/match-patient.ts';
+import type { ResolvedSourceConfig } from './source-config.ts';
+
+/** One thing that was tried at a source, in words for an operator. */
+export interface Finding {
+  what: 'metadata' | 'token' | 'patient';
+  works: boolean;
+  message: string;
+}
+
+/** Tries a source as a query would: reads its metadata, gets a token, and looks a patient up. Nothing is stored. */
+export async function checkSource(
+  config: ResolvedSourceConfig,
+  signer: AssertionSigner,
+  patient: Demographics | undefined,
+): Promise<Finding[]> {
+  const now = Date.now;
+  const http = new SourceHttp(config, { now, signer });
+  const context = { config, http, capabilities: new Capabilities(http, now), now };
+  const signal = AbortSignal.timeout(config.requestTimeoutMs * 4);
+  const findings = [await tried('token', () => tryToken(http, config))];
+  if (findings[0]?.works !== true) return findings;
+  findings.push(await tried('metadata', () => readMetadata(http, signal)));
+  if (patient !== undefined)
+    findings.push(
+      await tried('patient', async () => {
+        const ids = await findPatientIds(context, patient, signal);
+        return ids.length === 0
+          ? 'the source answered, and does not know this patient'
+          : `the source knows this patient (${ids.length} ${ids.length === 1 ? 'record' : 'records'})`;
+      }),
+    );
+  return findings;
+}
+
+async function tried(what: Finding['what'], work: () => Promise<string>): Promise<Finding> {
+  try {
+    return { what, works: true, message: await work() };
+  } catch (error) {
+    if (!(error instanceof SourceFailure)) throw error;
+    return { what, works: false, message: error.message };
+  }
+}
+
+async function tryToken(http: SourceHttp, { auth }: ResolvedSourceConfig): Promise<string> {
+  const authorization = await http.authorization();
+  if (authorization === undefined) return 'requests carry none';
+  return auth.kind === 'bearer' ? 'a fixed one is sent' : 'the authorization server issued one';
+}
+
+async function readMetadata(http: SourceHttp, signal: AbortSignal): Promise<string> {
+  const url = new URL('metadata', http.config.baseUrl);
+  const { json } = await http.json({ method: 'GET', url, label: 'metadata', signal });
+  if (json.resourceType !== 'CapabilityStatement')
+    throw new SourceFailure('bad-answer', 'the answer is not a CapabilityStatement');
+  const { fhirVersion } = json;
+  const isR4 = typeof fhirVersion === 'string' && /^4\.0\.\d+$/.test(fhirVersion);
+  if (fhirVersion !== undefined && !isR4)
+    throw new SourceFailure('bad-answer', 'the server does not speak FHIR R4 (4.0)');
+  return isR4 ? `the server speaks FHIR ${fhirVersion}` : 'the server answers, without its FHIR version';
+}

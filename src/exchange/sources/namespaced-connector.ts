@@ -1,0 +1,92 @@
+import type { FhirResource } from 'fhir/r4.js';
+import type { SourceConnector, SourcePage } from './connector.ts';
+import { isRecord } from './http/failures.ts';
+
+/**
+ * A connector whose ids all begin with a namespace. Two servers of one kind may use the same ids for different resources;
+ * within the exchange an id must name one resource of a source. The stored responses keep the ids of the server.
+ */
+export function namespaced(connector: SourceConnector, namespace: string): SourceConnector {
+  if (namespace === '') return connector;
+  return {
+    ...connector,
+    async begin(patient, options, signal) {
+      const begun = await connector.begin(patient, options, signal);
+      return begun.kind === 'ready' ? { ...begun, pages: pagesIn(namespace, begun.pages) } : begun;
+    },
+    async poll(job, signal) {
+      const polled = await connector.poll(job, signal);
+      return polled.kind === 'ready' ? { ...polled, pages: pagesIn(namespace, polled.pages) } : polled;
+    },
+    resume: (cursor, signal) => pagesIn(namespace, connector.resume(cursor, signal)),
+    checkMissing({ missing, patientIds, present }, signal) {
+      const plain = (id: string) => (isIn(namespace, id) ? id.slice(namespace.length) : id);
+      return connector.checkMissing(
+        {
+          missing: missing.map(({ resourceType, id }) => ({ resourceType, id: plain(id) })),
+          patientIds: patientIds.map(plain),
+          present: new Map([...present].map(([type, id]) => [type, plain(id)])),
+        },
+        signal,
+      );
+    },
+  };
+}
+
+/** Outside of FHIR's ids, so that an id of a server never looks like one of a namespace. */
+const MARK = '~';
+
+/** The namespace of a connection: short, because an id has at most 128 characters. */
+export const namespaceOf = (connectionId: string): string => `c-${connectionId.slice(-8)}${MARK}`;
+
+/** Whether an id belongs to a namespace; an id of no other namespace belongs to the empty one. */
+export const isIn = (namespace: string, id: string): boolean =>
+  namespace === '' ? !/^c-[0-9a-f]{8}~/.test(id) : id.startsWith(namespace);
+
+async function* pagesIn(namespace: string, pages: AsyncIterable<SourcePage>): AsyncGenerator<SourcePage> {
+  const name = (id: string) => `${namespace}${id}`;
+  for await (const page of pages) {
+    yield {
+      ...page,
+      resources: page.resources.map((resource) => named(namespace, resource)),
+      patientIds: page.patientIds.map(name),
+      attachments: page.attachments.map((attachment) => ({
+        ...attachment,
+        documentReferenceId: name(attachment.documentReferenceId),
+      })),
+      ...(page.largeAttachment === undefined
+        ? {}
+        : {
+            largeAttachment: {
+              ...page.largeAttachment,
+              documentReferenceId: name(page.largeAttachment.documentReferenceId),
+            },
+          }),
+      retracted: page.retracted.map((retraction) => ({
+        ...retraction,
+        id: name(retraction.id),
+        patientIds: retraction.patientIds.map((id) => (id === undefined ? undefined : name(id))),
+      })),
+    };
+  }
+}
+
+function named(namespace: string, resource: FhirResource): FhirResource {
+  const { id } = resource;
+  const copy = withReferences(namespace, resource) as FhirResource;
+  return id === undefined ? copy : { ...copy, id: `${namespace}${id}` };
+}
+
+/** A copy in which local references (`Type/id`) name the namespace. */
+function withReferences(namespace: string, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item) => withReferences(namespace, item));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, part]) => [
+      key,
+      key === 'reference' && typeof part === 'string'
+        ? part.replace(/^([A-Z][A-Za-z]+\/)(?=[^/?#]+(?:\/_history\/[^/]+)?$)/, `$1${namespace}`)
+        : withReferences(namespace, part),
+    ]),
+  );
+}

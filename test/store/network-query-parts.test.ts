@@ -1,0 +1,407 @@
+import type { FhirResource } from 'fhir/r4.js';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SOURCE_STEERING } from '../../src/contract/network-query-workflow.ts';
+import { SOURCE_TYPES } from '../../src/contract/source-types.ts';
+import { partDeadlineMs } from '../../src/exchange/network-query/rules/part-outcome.ts';
+import { completenessMeta } from '../../src/exchange/records/completeness.ts';
+import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
+import type { SourceConnections } from '../../src/exchange/source-connections/connections.ts';
+import {
+  type MissingResources,
+  type SourceConnector,
+  SourceFailure,
+} from '../../src/exchange/sources/connector.ts';
+import { namespaced } from '../../src/exchange/sources/namespaced-connector.ts';
+import { SOURCE_POLICIES } from '../../src/workflows/exchange/network-query/source-policy.ts';
+import {
+  createQueryEnvironment,
+  observation,
+  page,
+  type QueryEnvironment,
+  runActivity,
+  sourceOf,
+  stepOf,
+  unwilling,
+} from '../support/network-query-environment.ts';
+
+let environment: QueryEnvironment;
+let accountId: string;
+let patientId: string;
+beforeAll(async () => {
+  environment = await createQueryEnvironment();
+  ({ accountId } = await environment.addAccount({ limits: { networkQueriesPerMinute: 100_000 } }));
+  patientId = await environment.addPatient(accountId);
+});
+afterAll(() => environment.close());
+
+type Server = Partial<SourceConnector>;
+const IDS = {
+  Alpha: '0198a000-0000-7000-8000-00000000000a',
+  Beta: '0198a000-0000-7000-8000-00000000000b',
+};
+const [ALPHA, BETA] = ['c-0000000a~', 'c-0000000b~'];
+
+/** Two connections of the hie; `Alpha` and `Beta` are two servers that number their resources alike. */
+function connectionsTo(servers: { Alpha: Server; Beta: Server }): SourceConnections {
+  const all = Object.entries(IDS).map(([name, id]) => ({ id, name, namespace: `c-${id.slice(-8)}~` }));
+  return {
+    toAsk: async (_tx, source) => (source === 'hie' ? all : undefined),
+    connector: async (_accountId, connectionId) => {
+      const found = all.find(({ id }) => id === connectionId);
+      const server = servers[found?.name === 'Alpha' ? 'Alpha' : 'Beta'];
+      return namespaced({ ...unwilling, ...server }, found?.namespace ?? '');
+    },
+  };
+}
+
+const result = (id: string, text: string): FhirResource =>
+  ({ ...observation(id, text), subject: { reference: 'Patient/p1' } }) as FhirResource;
+const answering = (...resources: FhirResource[]) => sourceOf([page(resources, { patientIds: ['p1'] })]);
+const failing = (kind: SourceFailure['kind'], message: string): Server => ({
+  begin: () => Promise.reject(new SourceFailure(kind, message)),
+});
+
+/** A query of the hie through both servers, whose steps a test runs one by one. */
+async function query(servers: { Alpha: Server; Beta: Server }, of = patientId) {
+  const requestId = await environment.addQuery(accountId, of, ['hie']);
+  const current = { ...servers };
+  const activities = () => environment.activities({}, { connections: connectionsTo(current) });
+  const step = stepOf(accountId, requestId, 'hie');
+  return {
+    requestId,
+    step,
+    /** What the two servers do from now on. */
+    servers: current,
+    ask: () => runActivity(activities().askSource, step),
+    poll: () => runActivity(activities().collectSource, step),
+    fail: (reason: string) =>
+      runActivity(activities().recordFailedAttempt, { ...step, reason, abandoned: true }),
+    timeline: async () =>
+      (await environment.timeline(accountId, requestId)).map(({ kind, message }) => `${kind}: ${message}`),
+    attempt: async () => (await environment.view(accountId, requestId)).attempts[0],
+    /** Ends every wait, as time would. */
+    elapse: (what = sql`next_try_at = now()`) =>
+      environment.store.asAccount(accountId, (tx) =>
+        sql`update network_query_part set ${what} where query_id = ${requestId}`.execute(tx.db),
+      ),
+  };
+}
+
+const stored = (of: string) =>
+  environment.store.asAccount(accountId, async (tx) => {
+    const rows = await tx.db
+      .selectFrom('patient_resource')
+      .select(['source_id as id', 'content'])
+      .where('patient_id', '=', of)
+      .orderBy('source_id')
+      .execute();
+    return rows.map(({ id, content }) => [id, (content.code as { text: string }).text]);
+  });
+
+describe('two connections of one source', () => {
+  test('are asked side by side, and are one entry whose records are kept apart', async () => {
+    const of = await environment.addPatient(accountId);
+    let begun = 0;
+    let bothBegan = () => {};
+    const together = new Promise<void>((resolve) => {
+      bothBegan = resolve;
+    });
+    const meeting = (text: string): Server => ({
+      ...answering(),
+      begin: async () => {
+        begun += 1;
+        if (begun === 2) bothBegan();
+        await together;
+        return { kind: 'ready', pages: answering(result('1', text)).pagesFrom(0) };
+      },
+    });
+    const { ask, attempt, timeline } = await query({ Alpha: meeting('sugar'), Beta: meeting('iron') }, of);
+    expect(await ask()).toEqual({ state: 'completed', resources: 2, note: undefined });
+    expect(await attempt()).toMatchObject({ status: 'completed', resources: 2, reason: undefined });
+    expect(await stored(of)).toEqual([
+      [`${ALPHA}1`, 'sugar'],
+      [`${BETA}1`, 'iron'],
+    ]);
+    const lines = await timeline();
+    expect(lines).toEqual(expect.arrayContaining(['asked: Asking Alpha', 'asked: Asking Beta']));
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'connection-completed: Alpha: 1 resource and 1 document collected',
+        'connection-completed: Beta: 1 resource and 1 document collected',
+        'completed: The hie source completed: 2 resources and 2 documents collected',
+      ]),
+    );
+  });
+
+  test('one of which fails: the rest is kept, the reason is shown, and the record is incomplete', async () => {
+    const of = await environment.addPatient(accountId);
+    const { ask, attempt } = await query(
+      { Alpha: answering(result('1', 'sugar')), Beta: failing('refused', 'hie answered 403 to $match') },
+      of,
+    );
+    const reason = '1 of 2 connections failed: Beta: hie answered 403 to $match';
+    expect(await ask()).toEqual({ state: 'completed', resources: 1, note: reason });
+    expect(await attempt()).toMatchObject({ status: 'completed', reason, resources: 1 });
+    expect(await stored(of)).toHaveLength(1);
+    const completeness = await environment.store.asAccount(accountId, (tx) => readRecordCompleteness(tx, of));
+    expect(JSON.stringify(completenessMeta(completeness))).toContain('could not deliver everything');
+    expect(completeness.sources.find(({ source }) => source === 'hie')?.omissions).toEqual([reason]);
+  });
+
+  test('that both fail: the source fails with both reasons', async () => {
+    const { ask, fail, attempt } = await query({
+      Alpha: failing('refused', 'no'),
+      Beta: failing('refused', 'never'),
+    });
+    const message = '2 of 2 connections failed: Alpha: no; Beta: never';
+    await expect(ask()).rejects.toMatchObject({ type: 'SourceRefused', nonRetryable: true, message });
+    await fail(message);
+    expect(await attempt()).toMatchObject({ status: 'failed', reason: message });
+  });
+
+  test('neither of which knows the patient: completed without data', async () => {
+    const unknown: Server = { begin: async () => ({ kind: 'unknown-patient' }) };
+    const { ask } = await query({ Alpha: unknown, Beta: unknown });
+    expect(await ask()).toMatchObject({ state: 'completed', note: 'The source does not know this patient' });
+  });
+
+  test('one of which needs time: the other is collected at once and not asked again', async () => {
+    const of = await environment.addPatient(accountId);
+    const job = { url: 'https://beta.example.org/job/1' };
+    const { ask, poll, attempt, servers } = await query(
+      {
+        Alpha: answering(result('1', 'sugar')),
+        Beta: { begin: async () => ({ kind: 'accepted', job, retryAfterMs: 7_000 }) },
+      },
+      of,
+    );
+    expect(await ask()).toEqual({ state: 'waiting', retryAfterMs: 7_000 });
+    expect(await stored(of)).toEqual([[`${ALPHA}1`, 'sugar']]);
+    expect(await attempt()).toMatchObject({ status: 'running', resources: 1 });
+
+    servers.Alpha = {};
+    servers.Beta = { poll: async () => ({ kind: 'pending', job }) };
+    expect(await poll()).toEqual({ state: 'waiting', retryAfterMs: undefined });
+    const answer = answering(result('1', 'iron'));
+    servers.Beta = { poll: async () => ({ kind: 'ready', pages: answer.pagesFrom(0) }) };
+    expect(await poll()).toMatchObject({ state: 'completed', resources: 2 });
+  });
+});
+
+describe('a step on several connections that is killed', () => {
+  test('goes on after the last stored page of each, and asks nothing twice', async () => {
+    const of = await environment.addPatient(accountId);
+    const pages = [page([result('1', 'a')]), page([result('2', 'b')])].map((each) => ({
+      ...each,
+      patientIds: ['p1'],
+    }));
+    const whole = sourceOf(pages);
+    const { ask, servers } = await query(
+      {
+        Alpha: answering(result('1', 'sugar')),
+        Beta: {
+          begin: async () => ({
+            kind: 'ready',
+            pages: (async function* () {
+              for await (const each of whole.pagesFrom(0)) {
+                yield each;
+                throw new Error('killed');
+              }
+            })(),
+          }),
+        },
+      },
+      of,
+    );
+    await expect(ask()).rejects.toThrow('killed');
+    servers.Alpha = {};
+    servers.Beta = { resume: whole.resume };
+    expect(await ask()).toMatchObject({ state: 'completed', resources: 3 });
+    expect(await stored(of)).toHaveLength(3);
+  });
+});
+
+describe('a connection that fails for a while', () => {
+  test('is called again after a moment, and the other is left alone', async () => {
+    const { ask, servers, timeline } = await query({
+      Alpha: answering(result('1', 'sugar')),
+      Beta: failing('transport', 'hie did not answer'),
+    });
+    await expect(ask()).rejects.toMatchObject({ type: 'SourceTransport', nonRetryable: false });
+    servers.Alpha = {};
+    servers.Beta = answering(result('1', 'iron'));
+    expect(await ask()).toMatchObject({ state: 'completed', resources: 2 });
+    expect(await timeline()).toContain('call-failed: Beta: Call 1: hie did not answer');
+  });
+
+  test('makes the query wait, which callers see, and is not called before its time', async () => {
+    const { ask, poll, attempt, elapse, servers } = await query({
+      Alpha: answering(result('1', 'sugar')),
+      Beta: {
+        begin: () =>
+          Promise.reject(new SourceFailure('denied', 'hie answered 401', { retryAfterMs: 90_000 })),
+      },
+    });
+    expect(await ask()).toMatchObject({ state: 'waiting', held: { reason: 'Beta: hie answered 401' } });
+    expect((await attempt())?.waiting).toMatchObject({ reason: 'Beta: hie answered 401' });
+    servers.Alpha = {};
+    servers.Beta = {};
+    expect(await poll()).toMatchObject({ state: 'waiting', held: { reason: 'Beta: hie answered 401' } });
+    await elapse();
+    servers.Beta = answering(result('1', 'iron'));
+    expect(await poll()).toMatchObject({ state: 'completed', resources: 2 });
+    expect((await attempt())?.waiting).toBeUndefined();
+  });
+
+  test('is asked again from the start when its answer was bad, and counted once', async () => {
+    const of = await environment.addPatient(accountId);
+    const { ask, poll, attempt, elapse, servers } = await query(
+      {
+        Alpha: answering(result('1', 'sugar')),
+        Beta: {
+          begin: async () => ({
+            kind: 'ready',
+            pages: (async function* () {
+              yield { ...page([result('1', 'iron')], { patientIds: ['p1'] }), next: { page: 1 } };
+              throw new SourceFailure('bad-answer', 'hie answered with broken JSON');
+            })(),
+          }),
+        },
+      },
+      of,
+    );
+    expect(await ask()).toMatchObject({
+      state: 'waiting',
+      held: { reason: 'Beta: hie answered with broken JSON' },
+    });
+    expect(await attempt()).toMatchObject({ resources: 1 });
+    servers.Alpha = {};
+    servers.Beta = answering(result('1', 'iron'));
+    await elapse();
+    expect(await poll()).toMatchObject({ state: 'completed', resources: 2 });
+
+    const again = await query(
+      { Alpha: answering(result('1', 'sugar')), Beta: failing('bad-answer', 'bad') },
+      of,
+    );
+    for (const _ of [1, 2]) {
+      expect(await again.ask()).toMatchObject({ state: 'waiting' });
+      await again.elapse();
+    }
+    expect(await again.ask()).toMatchObject({
+      state: 'completed',
+      note: '1 of 2 connections failed: Beta: bad',
+    });
+  });
+
+  test('fails before the deadline of the source, so that the answers of the others are kept', async () => {
+    const cancelled: unknown[] = [];
+    const job = { url: 'https://beta.example.org/job/1' };
+    const { ask, poll, step, servers } = await query({
+      Alpha: answering(result('1', 'sugar')),
+      Beta: { begin: async () => ({ kind: 'accepted', job }) },
+    });
+    await ask();
+    servers.Beta = { cancel: async (handle) => void cancelled.push(handle) };
+    await environment.store.asAccount(accountId, (tx) =>
+      sql`update network_query_attempt set started_at = now() - interval '47 hours'
+        where query_id = ${step.requestId}`.execute(tx.db),
+    );
+    expect(await poll()).toMatchObject({
+      state: 'completed',
+      note: '1 of 2 connections failed: Beta: No answer within 46 hours',
+    });
+    expect(cancelled).toEqual([job]);
+    for (const source of SOURCE_TYPES) {
+      const longestWaitMs = Math.max(SOURCE_POLICIES[source].pollMaxMs, 30 * 60_000);
+      expect(partDeadlineMs(source) + longestWaitMs).toBeLessThan(SOURCE_STEERING[source].deadlineMs);
+    }
+  });
+});
+
+test('giving the source up cancels the jobs of all connections, keeps what came, and takes no page after that', async () => {
+  const cancelled: unknown[] = [];
+  const accepting = (url: string): Server => ({
+    begin: async () => ({ kind: 'accepted', job: { url } }),
+    cancel: async (handle) => void cancelled.push(handle.url),
+  });
+  const { ask, poll, fail, servers, timeline } = await query({ Alpha: accepting('a'), Beta: accepting('b') });
+  await ask();
+  await fail('Given up on request');
+  expect(cancelled.sort()).toEqual(['a', 'b']);
+  servers.Alpha = { poll: async () => ({ kind: 'ready', pages: answering(result('1', 'x')).pagesFrom(0) }) };
+  await expect(poll()).rejects.toMatchObject({ type: 'SourceAttemptSuperseded' });
+  expect(await timeline()).toContain(
+    'failed: The hie source failed: Given up on request; no further attempt is planned',
+  );
+});
+
+describe('a complete answer of one connection', () => {
+  test('retires what that connection no longer has, and never what came from another one', async () => {
+    const of = await environment.addPatient(accountId);
+    const first = await query(
+      { Alpha: answering(result('1', 'sugar'), result('2', 'salt')), Beta: answering(result('1', 'iron')) },
+      of,
+    );
+    await first.ask();
+    const asked: { Alpha: MissingResources[]; Beta: MissingResources[] } = { Alpha: [], Beta: [] };
+    const gone = (name: 'Alpha' | 'Beta') => async (question: MissingResources) => {
+      asked[name].push(question);
+      return question.missing.map(() => 'deleted' as const);
+    };
+    const second = await query(
+      {
+        Alpha: { ...answering(result('1', 'sugar')), checkMissing: gone('Alpha') },
+        Beta: { ...failing('refused', 'closed'), checkMissing: gone('Beta') },
+      },
+      of,
+    );
+    await second.ask();
+    expect(asked.Beta).toEqual([]);
+    expect(asked.Alpha).toMatchObject([
+      { missing: [{ resourceType: 'Observation', id: '2' }], patientIds: ['p1'] },
+    ]);
+    expect(await stored(of)).toEqual([
+      [`${ALPHA}1`, 'sugar'],
+      [`${BETA}1`, 'iron'],
+    ]);
+  });
+
+  test('does not retire what the connection of the environment delivered, nor the other way round', async () => {
+    const of = await environment.addPatient(accountId);
+    const fromEnvironment = async (...resources: FhirResource[]) => {
+      const requestId = await environment.addQuery(accountId, of, ['hie']);
+      const checkMissing = async ({ missing }: MissingResources) => missing.map(() => 'deleted' as const);
+      const { askSource } = environment.activities({ ...answering(...resources), checkMissing });
+      await runActivity(askSource, stepOf(accountId, requestId, 'hie'));
+    };
+    await fromEnvironment(result('1', 'old'));
+    const checkMissing = async ({ missing }: MissingResources) => missing.map(() => 'deleted' as const);
+    const { ask } = await query(
+      { Alpha: { ...answering(result('1', 'sugar')), checkMissing }, Beta: { ...answering(), checkMissing } },
+      of,
+    );
+    await ask();
+    expect(await stored(of)).toEqual([
+      ['1', 'old'],
+      [`${ALPHA}1`, 'sugar'],
+    ]);
+    await fromEnvironment();
+    expect(await stored(of)).toEqual([[`${ALPHA}1`, 'sugar']]);
+  });
+});
+
+test('an attempt that began before the account had connections is finished on the connection of the environment', async () => {
+  const requestId = await environment.addQuery(accountId, patientId, ['hie']);
+  const step = stepOf(accountId, requestId, 'hie');
+  const job = { url: 'https://hie.example.org/job/1' };
+  const before = environment.activities({ begin: async () => ({ kind: 'accepted', job }) });
+  await runActivity(before.askSource, step);
+  const answer = answering(result('9', 'late'));
+  const after = environment.activities(
+    { poll: async () => ({ kind: 'ready', pages: answer.pagesFrom(0) }) },
+    { connections: connectionsTo({ Alpha: {}, Beta: {} }) },
+  );
+  expect(await runActivity(after.collectSource, step)).toMatchObject({ state: 'completed', resources: 1 });
+});
