@@ -167,7 +167,10 @@ function addConnectionCommands(connections: Command, run: RunCommand): void {
     .requiredOption('--base-url <url>', 'FHIR R4 base address')
     .option('--allowed-origins <origins>', 'further origins that its links may lead to, separated by commas')
     .option('--token-origins <origins>', 'further origins that receive its token, separated by commas')
-    .option('--own-base-urls <urls>', 'addresses by which the server calls itself in links, separated by commas')
+    .option(
+      '--own-base-urls <urls>',
+      'addresses by which the server calls itself in links, separated by commas',
+    )
     .option('--page-size <n>', 'resources per page (default: 200)')
     .option('--max-megabytes <n>', 'largest page (default: 20)')
     .option('--max-document-megabytes <n>', 'largest document (default: 200)')
