@@ -1,0 +1,123 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent, request } from 'undici';
+
+export interface Target {
+  baseUrl: string;
+  apiKey: string;
+  facilityId: string;
+}
+
+export interface FloodCounts {
+  served: number;
+  refused: number;
+  /** Any other status, and connections that broke. */
+  failed: Record<string, number>;
+  /** Ids of the patients whose creation was answered with 201. */
+  accepted: string[];
+}
+
+/** One request in this many creates a patient; the others read. */
+const WRITE_EVERY = 10;
+const SLOW_SOCKETS = 25;
+
+/** Loads one account's share from many connections, each asking again as soon as it is answered, until `signal` aborts. */
+export async function flood(target: Target, connections: number, signal: AbortSignal): Promise<FloodCounts> {
+  const agent = new Agent({ connections, pipelining: 1 });
+  const counts: FloodCounts = { served: 0, refused: 0, failed: {}, accepted: [] };
+  let sent = 0;
+  const connection = async () => {
+    while (!signal.aborted) {
+      sent += 1;
+      await (sent % WRITE_EVERY === 0
+        ? create(target, agent, sent, counts)
+        : read(target, agent, counts)
+      ).catch((error: { code?: string }) => count(counts, error.code ?? 'error'));
+    }
+  };
+  const slow = openSlowSockets(target);
+  await Promise.all(Array.from({ length: connections }, connection));
+  for (const socket of slow) socket.destroy();
+  await agent.destroy();
+  return counts;
+}
+
+async function read({ baseUrl, apiKey }: Target, agent: Agent, counts: FloodCounts): Promise<void> {
+  const headers = { 'x-api-key': apiKey };
+  const answer = await request(`${baseUrl}/medical/v1/patient?count=20`, { dispatcher: agent, headers });
+  await answer.body.dump();
+  count(counts, answer.statusCode);
+}
+
+async function create(
+  { baseUrl, apiKey, facilityId }: Target,
+  agent: Agent,
+  number: number,
+  counts: FloodCounts,
+): Promise<void> {
+  const letters = [...String(number)].map((digit) => 'abcdefghij'[Number(digit)]).join('');
+  const person = {
+    ...{ firstName: 'Flo', lastName: `Od${letters}`, dob: '1980-04-05', genderAtBirth: 'F' },
+    address: [{ addressLine1: '12 Beacon Street', city: 'Boston', state: 'MA', zip: '02108' }],
+  };
+  const answer = await request(`${baseUrl}/medical/v1/patient?facilityId=${facilityId}`, {
+    dispatcher: agent,
+    method: 'POST',
+    headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+    body: JSON.stringify(person),
+  });
+  const body = (await answer.body.json()) as { id?: string };
+  if (answer.statusCode === 201 && body.id !== undefined) counts.accepted.push(body.id);
+  count(counts, answer.statusCode);
+}
+
+function count(counts: FloodCounts, status: number | string): void {
+  if (status === 200 || status === 201) counts.served += 1;
+  else if (status === 503 || status === 429) counts.refused += 1;
+  else counts.failed[status] = (counts.failed[status] ?? 0) + 1;
+}
+
+/** Half of them send a body byte by byte, half read nothing of what they asked for; each reconnects by itself when cut off. */
+function openSlowSockets({ baseUrl, apiKey }: Target): Socket[] {
+  const { hostname, port } = new URL(baseUrl);
+  const open = (head: string) => {
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined);
+    socket.write(`${head}host: ${hostname}\r\nx-api-key: ${apiKey}\r\n`);
+    return socket;
+  };
+  const writers = Array.from({ length: SLOW_SOCKETS }, () => {
+    const socket = open('POST /medical/v1/patient/match HTTP/1.1\r\n');
+    socket.write('content-type: application/json\r\ncontent-length: 100000\r\n\r\n{');
+    const drip = setInterval(() => socket.write(' '), 1_000);
+    socket.once('close', () => clearInterval(drip));
+    return socket;
+  });
+  const readers = Array.from({ length: SLOW_SOCKETS }, () => {
+    const socket = open('GET /medical/v1/patient?count=100 HTTP/1.1\r\n');
+    socket.write('\r\n');
+    return socket.pause();
+  });
+  return [...writers, ...readers];
+}
+
+/** Latencies in milliseconds of a request that is repeated until `signal` aborts, sorted; failures are counted. */
+export async function observe(
+  url: string,
+  apiKey: string | undefined,
+  signal: AbortSignal,
+): Promise<{ ms: number[]; failures: number }> {
+  const agent = new Agent({ connections: 1 });
+  const headers = apiKey === undefined ? {} : { 'x-api-key': apiKey };
+  const seen = { ms: [] as number[], failures: 0 };
+  while (!signal.aborted) {
+    const start = performance.now();
+    const answer = await request(url, { dispatcher: agent, headers }).catch(() => undefined);
+    await answer?.body.dump();
+    if (answer?.statusCode === 200) seen.ms.push(performance.now() - start);
+    else seen.failures += 1;
+    await sleep(20);
+  }
+  await agent.destroy();
+  return { ...seen, ms: seen.ms.sort((left, right) => left - right) };
+}
