@@ -21,7 +21,11 @@ const WORKFLOW_WORKERS = {
     maxCachedWorkflows: 100,
   },
 } as const;
-const SOURCE_ACTIVITY_SLOTS = 20;
+const SOURCE_WORKERS = {
+  maxConcurrentActivityTaskExecutions: 20,
+  // A retry resumes from PostgreSQL and not from the heartbeat, so no more of them are sent than the timeout requires.
+  maxHeartbeatThrottleInterval: '10 s',
+} as const satisfies Partial<WorkerOptions>;
 /** A slot for each destination that is being caught up; deliveries wait for receivers. */
 const WEBHOOK_ACTIVITY_SLOTS = 20;
 /** One result is built on each of two cores. */
@@ -93,5 +97,5 @@ function optionsOf(queue: WorkerQueue, options: WorkersOptions): Partial<WorkerO
     return { ...WORKFLOW_WORKERS[queue], workflowBundle };
   if (queue === TASK_QUEUES.webhooks) return { maxConcurrentActivityTaskExecutions: WEBHOOK_ACTIVITY_SLOTS };
   if (queue === TASK_QUEUES.builds) return { maxConcurrentActivityTaskExecutions: BUILD_ACTIVITY_SLOTS };
-  return { maxConcurrentActivityTaskExecutions: SOURCE_ACTIVITY_SLOTS };
+  return SOURCE_WORKERS;
 }

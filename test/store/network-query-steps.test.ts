@@ -176,6 +176,51 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
     expect(documents).toHaveLength(2);
   });
 
+  test('leave one job at the source: the second one is cancelled there', async () => {
+    const { step, requestId } = await begin();
+    const held = closedGate();
+    const cancelled: unknown[] = [];
+    const accepting = (url: string, gate?: Promise<void>) =>
+      environment.activities({
+        begin: async () => {
+          await gate;
+          return { kind: 'accepted', job: { url } };
+        },
+        cancel: async (job) => void cancelled.push(job),
+      });
+    const twin = runActivity(accepting('job-1', held.passed).askSource, step);
+    expect(await runActivity(accepting('job-2').askSource, step)).toEqual({ state: 'waiting' });
+    held.open();
+    expect(await twin).toMatchObject({ state: 'waiting' });
+    expect(cancelled).toEqual([{ url: 'job-1' }]);
+    expect((await outcome(requestId)).told.filter((line) => line.startsWith('accepted'))).toHaveLength(1);
+    const polled: unknown[] = [];
+    const poll = async (job: Record<string, unknown>) => {
+      polled.push(job);
+      return { kind: 'pending' as const, job };
+    };
+    await runActivity(environment.activities({ poll }).collectSource, step);
+    expect(polled).toEqual([{ url: 'job-2' }]);
+  });
+
+  test('leave no job at the source when the attempt was given up while it was asked', async () => {
+    const { step } = await begin();
+    const held = closedGate();
+    const cancelled: unknown[] = [];
+    const { askSource, recordFailedAttempt } = environment.activities({
+      begin: async () => {
+        await held.passed;
+        return { kind: 'accepted', job: { url: 'job-1' } };
+      },
+      cancel: async (job) => void cancelled.push(job),
+    });
+    const asked = runActivity(askSource, step);
+    await runActivity(recordFailedAttempt, { ...step, reason: 'Given up on request', abandoned: true });
+    held.open();
+    await asked;
+    expect(cancelled).toEqual([{ url: 'job-1' }]);
+  });
+
   test('keep nothing once the attempt was given up', async () => {
     const { step } = await begin();
     const late = heldPages(pages);

@@ -1,12 +1,19 @@
-import { ApplicationFailure } from '@temporalio/activity';
+import { ApplicationFailure, log } from '@temporalio/activity';
 import {
   SOURCE_FAILURE_TYPES,
   type SourceStep,
   type SourceStepInput,
 } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
-import { type AttemptWork, type PartStep, saveJob } from '../../exchange/network-query/attempt-store.ts';
+
+import {
+  type AttemptWork,
+  keepJob,
+  type PartStep,
+  saveJob,
+} from '../../exchange/network-query/attempt-store.ts';
 import { callbackHash, callbackToken, provenToken } from '../../exchange/network-query/callback-token.ts';
+
 import { AttemptSuperseded, collectPages, completeCollected } from '../../exchange/network-query/collect.ts';
 import { completeAttempt } from '../../exchange/network-query/endings.ts';
 import {
@@ -16,10 +23,11 @@ import {
   recordHold,
 } from '../../exchange/network-query/failed-calls.ts';
 import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
-import { endPart, ofConnection } from '../../exchange/network-query/part-store.ts';
+
+import { endPart } from '../../exchange/network-query/part-store.ts';
 import { openParts } from '../../exchange/network-query/parts.ts';
 import { UNKNOWN_PATIENT } from '../../exchange/network-query/rules/part-outcome.ts';
-import { addToTimeline } from '../../exchange/network-query/timeline-store.ts';
+
 import type { Store } from '../../exchange/platform/database/database.ts';
 import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import type { RecordKeeper } from '../../exchange/records/record-keeper.ts';
@@ -54,7 +62,10 @@ export interface SourceActivityDeps {
 
 export type SourceActivities = ReturnType<typeof createSourceActivities>;
 
-const HEARTBEAT_EVERY_MS = 2_000;
+/** A third of the heartbeat timeout. Each heartbeat is an action that Temporal Cloud bills; a collection may take half an hour. */
+const HEARTBEAT_EVERY_MS = 10_000;
+/** How long to wait for a source to acknowledge a cancellation, which is only a courtesy to it. */
+const CANCEL_TIMEOUT_MS = 5_000;
 
 /**
  * The steps on a source. Each reads from PostgreSQL how far the attempt has progressed and continues from there, so each
@@ -92,16 +103,10 @@ export function createSourceActivities(deps: SourceActivityDeps) {
       case 'ready':
         return collect(step, work, connector, begun.pages, signal);
       case 'accepted': {
-        const { source, attempt } = step;
-        await store.asAccount(step.accountId, async (tx) => {
-          await saveJob(tx, step, begun.job);
-          await addToTimeline(tx, step.requestId, {
-            source,
-            attempt,
-            kind: 'accepted',
-            message: ofConnection(step, 'The source is working on it'),
-          });
-        });
+        const isKept = await store.asAccount(step.accountId, (tx) => keepJob(tx, step, begun.job));
+        // Another execution of this step was faster, or the attempt was given up: this job would never be collected.
+        if (!isKept)
+          await connector.cancel(begun.job, AbortSignal.timeout(CANCEL_TIMEOUT_MS)).catch(noteUncancelled);
         return { state: 'waiting', retryAfterMs: begun.retryAfterMs };
       }
     }
@@ -252,6 +257,10 @@ function ended({ status, willRetry, resources, reason }: AttemptWork): SourceSte
     throw ApplicationFailure.nonRetryable(reason ?? 'The attempt has ended', SOURCE_FAILURE_TYPES.superseded);
   return { state: 'completed', resources, note: reason ?? undefined };
 }
+
+/** The source expires the job by itself. */
+const noteUncancelled = (): void =>
+  log.info('the source did not accept the cancellation of a doubled request');
 
 /** Gives an error the type that the workflow expects. */
 function describeFailure(error: unknown): unknown {

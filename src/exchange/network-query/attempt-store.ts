@@ -4,7 +4,7 @@ import type { SourceType } from '../../contract/primitives.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 import type { AskedConnection } from '../source-connections/connections.ts';
-import { updatePart } from './part-store.ts';
+import { ofConnection, updatePart } from './part-store.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 /** The state of an attempt and the patient it asks about: all that a step needs to start, or to resume after a crash. */
@@ -179,7 +179,25 @@ export const updateProgress = (
 /** The state of an attempt whose source answers. */
 export const ANSWERED = { failed_calls: 0, failing_since: null, waiting_for: null, next_try_at: null };
 
-/** Stores the handle of a request that the source accepted, so that a step after a crash does not ask again. */
+/**
+ * Stores the handle of a request that the source accepted, so that a step after a crash does not ask again, and records it in
+ * the timeline. Returns false when there is a request already, or the attempt has ended: the source need not work on this one.
+ */
+export async function keepJob(tx: AccountTx, step: PartStep, job: Record<string, unknown>): Promise<boolean> {
+  const kept = await updateProgress(tx, step)
+    .set({ job: JSON.stringify(job), ...ANSWERED })
+    .where('status', '=', 'running')
+    .where('job', 'is', null)
+    .returning('attempt')
+    .executeTakeFirst();
+  if (kept === undefined) return false;
+  const { source, attempt } = step;
+  const message = ofConnection(step, 'The source is working on it');
+  await addToTimeline(tx, step.requestId, { source, attempt, kind: 'accepted', message });
+  return true;
+}
+
+/** Stores the handle again after it has changed. */
 export async function saveJob(tx: AccountTx, step: PartStep, job: Record<string, unknown>): Promise<void> {
   await updateProgress(tx, step)
     .set({ job: JSON.stringify(job), ...ANSWERED })
