@@ -227,6 +227,15 @@ export const VARIABLES = {
   TEMPORAL_ADDRESS: z.string().min(1).describe('host:port of the Temporal frontend'),
   TEMPORAL_NAMESPACE: z.string().default('default').describe('Temporal namespace'),
   TEMPORAL_API_KEY: z.string().optional().describe('API key of the Temporal cluster; enables TLS'),
+  TEMPORAL_TLS_CA: z
+    .string()
+    .optional()
+    .describe('PEM of the authorities to trust for the Temporal cluster instead of public ones; enables TLS'),
+  TEMPORAL_TLS_CERT: z
+    .string()
+    .optional()
+    .describe('PEM of our client certificate for the Temporal cluster (mutual TLS); enables TLS'),
+  TEMPORAL_TLS_KEY: z.string().optional().describe('PEM of the key of TEMPORAL_TLS_CERT'),
   TEMPORAL_TLS: flag.default(false).describe('Whether to connect to the Temporal cluster with TLS'),
   TEMPORAL_UI_URL: httpUrl.optional().describe('URL of the Temporal UI, for links'),
 
@@ -484,6 +493,18 @@ export function forgetVariables(env: Record<string, string | undefined> = proces
   for (const name of Object.keys(VARIABLES)) {
     delete env[name];
     delete env[`${name}_FILE`];
+  }
+}
+
+/** Reads a variable again that comes from a file, because the file may have been replaced; undefined if it comes from none. */
+export function readAgain(name: VariableName): string | undefined {
+  const file = process.env[`${name}_FILE`];
+  if (file === undefined || file === '') return undefined;
+  try {
+    return rawValue(name, process.env);
+  } catch {
+    // It is being replaced.
+    return undefined;
   }
 }
 

@@ -6,6 +6,7 @@ import { openIdentityPartner } from './exchange/platform/partners/open-partners.
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { runProcess } from './lib/process.ts';
 import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';
+import { certificatesReplaced } from './temporal/credentials.ts';
 
 const VARIABLES = [
   ...EXCHANGE_VARIABLES,
@@ -53,6 +54,7 @@ await runProcess('gateway', async (logger) => {
   logger.info({ url }, 'gateway is ready');
   reportReady({ url });
   return {
+    ended: certificatesReplaced(),
     stop: async () => {
       await app.close();
       await exchange.close();

@@ -7,6 +7,7 @@ import { MessageLog } from './orchestrator/receiver/message-log.ts';
 import { createOnboardings } from './orchestrator/receiver/onboardings.ts';
 import { parseKeys } from './orchestrator/receiver/signatures.ts';
 import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';
+import { certificatesReplaced } from './temporal/credentials.ts';
 
 const VARIABLES = [
   'RECEIVER_HOST',
@@ -44,6 +45,7 @@ await runProcess('receiver', async (logger) => {
   logger.info({ url }, 'receiver is ready');
   reportReady({ url });
   return {
+    ended: certificatesReplaced(),
     stop: async () => {
       await receiver.close();
       await temporal.connection.close();

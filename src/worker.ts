@@ -7,8 +7,9 @@ import { createMetrics } from './lib/metrics.ts';
 import { startProbeServer } from './lib/probe-server.ts';
 import { runProcess } from './lib/process.ts';
 import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';
+import { certificatesReplaced } from './temporal/credentials.ts';
 import { createDataConverter } from './temporal/data-converter.ts';
-import { registerSearchAttributes } from './temporal/register-search-attributes.ts';
+import { ensureSearchAttributes } from './temporal/register-search-attributes.ts';
 import { installTemporalRuntime } from './temporal/runtime.ts';
 import { connectTemporal } from './temporal/worker-connection.ts';
 import { parseWorkerQueues } from './temporal/worker-queues.ts';
@@ -49,7 +50,7 @@ await runProcess('worker', async (logger) => {
     config.BUILD_ID ?? hashOfBuild(),
     connectTemporal(config),
     loadWorkflowBundle(),
-    registerSearchAttributes(temporal.connection, config.TEMPORAL_NAMESPACE),
+    ensureSearchAttributes(temporal.connection, config.TEMPORAL_NAMESPACE),
   ]);
 
   const hosted = Object.entries(Object.assign({}, ...halves.map(({ activities }) => activities)));
@@ -82,7 +83,7 @@ await runProcess('worker', async (logger) => {
   logger.info({ queues, versioning, build, probes: probes.url }, 'worker is ready');
   reportReady({ probes: probes.url });
   return {
-    ended: ended.then(() => undefined),
+    ended: Promise.race([ended.then(() => undefined), certificatesReplaced()]),
     stop: async () => {
       stopping.abort();
       await routed;

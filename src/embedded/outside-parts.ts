@@ -23,7 +23,13 @@ export function outsideParts(given: typeof givenVariables): NonNullable<StackOpt
             address: temporal.TEMPORAL_ADDRESS,
             namespace: temporal.TEMPORAL_NAMESPACE ?? 'default',
             uiUrl: temporal.TEMPORAL_UI_URL,
-            environment: given(['TEMPORAL_API_KEY', 'TEMPORAL_TLS']) as Record<string, string>,
+            environment: given([
+              'TEMPORAL_API_KEY',
+              'TEMPORAL_TLS',
+              'TEMPORAL_TLS_CA',
+              'TEMPORAL_TLS_CERT',
+              'TEMPORAL_TLS_KEY',
+            ]) as Record<string, string>,
           },
         }),
   };

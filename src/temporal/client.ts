@@ -1,16 +1,20 @@
-import { Client, Connection } from '@temporalio/client';
-import type { Config } from '../config.ts';
+import { Client, Connection, type TLSConfig } from '@temporalio/client';
+import { type Config, ConfigError } from '../config.ts';
 import { parseKeyRing } from '../lib/key-ring.ts';
+import { latestApiKey } from './credentials.ts';
 import { createDataConverter } from './data-converter.ts';
 
-export const TEMPORAL_VARIABLES = [
+const CERTIFICATES = ['TEMPORAL_TLS_CA', 'TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'] as const;
+const CONNECTION = [
   'TEMPORAL_ADDRESS',
   'TEMPORAL_NAMESPACE',
   'TEMPORAL_API_KEY',
   'TEMPORAL_TLS',
   'DATA_KEYS',
 ] as const;
-export type TemporalConfig = Config<(typeof TEMPORAL_VARIABLES)[number]>;
+export const TEMPORAL_VARIABLES = [...CONNECTION, ...CERTIFICATES] as const;
+export type TemporalConfig = Config<(typeof CONNECTION)[number]> &
+  Partial<Config<(typeof CERTIFICATES)[number]>>;
 
 /** A client whose connection can be closed and also reaches the operator service. */
 export type TemporalClient = Client & { readonly connection: Connection };
@@ -26,16 +30,35 @@ export async function createTemporalClient(
   config: TemporalConfig,
   { lazy = false }: { lazy?: boolean } = {},
 ): Promise<TemporalClient> {
-  const options = { ...temporalConnectionOptions(config), connectTimeout: CONNECT_TIMEOUT_MS };
+  const { apiKey, ...rest } = temporalConnectionOptions(config);
+  const options = {
+    ...rest,
+    ...(apiKey === undefined ? {} : { apiKey: latestApiKey(apiKey) }),
+    connectTimeout: CONNECT_TIMEOUT_MS,
+  };
   const connection = lazy ? Connection.lazy(options) : await Connection.connect(options);
   const dataConverter = createDataConverter(parseKeyRing(config.DATA_KEYS));
   const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter });
   return Object.assign(client, { connection });
 }
 
-/** Connection options shared by clients and workers. */
+/** Connection options shared by clients and workers. Throws ConfigError when a certificate lacks its key, or a key its certificate. */
 export const temporalConnectionOptions = (config: TemporalConfig) => ({
   address: config.TEMPORAL_ADDRESS,
-  tls: config.TEMPORAL_TLS || config.TEMPORAL_API_KEY !== undefined,
+  tls: tlsOf(config),
   ...(config.TEMPORAL_API_KEY === undefined ? {} : { apiKey: config.TEMPORAL_API_KEY }),
 });
+
+function tlsOf(config: TemporalConfig): TLSConfig | boolean {
+  const { TEMPORAL_TLS_CA: ca, TEMPORAL_TLS_CERT: cert, TEMPORAL_TLS_KEY: key } = config;
+  if ((cert === undefined) !== (key === undefined))
+    throw new ConfigError('TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY belong together: set both or neither');
+  if (ca === undefined && cert === undefined)
+    return config.TEMPORAL_TLS || config.TEMPORAL_API_KEY !== undefined;
+  return {
+    ...(ca === undefined ? {} : { serverRootCACertificate: Buffer.from(ca) }),
+    ...(cert === undefined || key === undefined
+      ? {}
+      : { clientCertPair: { crt: Buffer.from(cert), key: Buffer.from(key) } }),
+  };
+}

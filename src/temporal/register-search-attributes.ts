@@ -27,3 +27,38 @@ export async function registerSearchAttributes(connection: Connection, namespace
   if (Object.keys(missing).length === 0) return;
   await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: missing });
 }
+
+const GRPC_INVALID_ARGUMENT = 3;
+/** Permission denied, unimplemented, unauthenticated. */
+const GRPC_NOT_FOR_US = [7, 12, 16];
+
+/**
+ * For workers: registers the search attributes if their account may; otherwise, as in Temporal Cloud, checks that they are
+ * there. Throws an Error that says what to do when they are not.
+ */
+export async function ensureSearchAttributes(connection: Connection, namespace: string): Promise<void> {
+  try {
+    await registerSearchAttributes(connection, namespace);
+  } catch (error) {
+    if (!GRPC_NOT_FOR_US.includes((error as { code?: number }).code ?? 0)) throw error;
+    if (await knowsSearchAttributes(connection, namespace)) return;
+    const wanted = Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => `${name} (${type})`);
+    throw new Error(
+      `Temporal namespace "${namespace}" lacks search attributes, and this account may not create them. Run "npm run temporal-setup" once with an account that may, or create them in Temporal Cloud: ${wanted.join(', ')}`,
+      { cause: error },
+    );
+  }
+}
+
+async function knowsSearchAttributes(connection: Connection, namespace: string): Promise<boolean> {
+  const query = Object.keys(SEARCH_ATTRIBUTES)
+    .map((name) => `${name} = 'none'`)
+    .join(' AND ');
+  try {
+    await connection.workflowService.listWorkflowExecutions({ namespace, query, pageSize: 1 });
+    return true;
+  } catch (error) {
+    if ((error as { code?: number }).code === GRPC_INVALID_ARGUMENT) return false;
+    throw error;
+  }
+}
