@@ -1,9 +1,9 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { ConfigError } from '../../config.ts';
 import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
 import type { AnswerOf } from '../../orchestrator/client/answers.ts';
+import { isMissingCredential } from '../../orchestrator/client/credentials.ts';
 import type { ExchangeClient, RequestOf } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { opaqueId } from '../../temporal/opaque-id.ts';
@@ -59,7 +59,7 @@ export async function callExchange<N extends EndpointName, R>(
 /** Converts errors of a call for workflows. A missing credential is not retried: it takes a restart with another configuration. */
 export function asCallFailure(error: unknown): unknown {
   if (error instanceof ExchangeCallError) return asApplicationFailure(error);
-  if (error instanceof ConfigError) return ApplicationFailure.nonRetryable(error.message, 'unauthorized');
+  if (isMissingCredential(error)) return ApplicationFailure.nonRetryable(error.message, 'unauthorized');
   return error;
 }
 

@@ -69,3 +69,6 @@ export function internalToken(accountId: string, key: string): Promise<string> {
     .setExpirationTime(`${TOKEN_LIFETIME_SECONDS}s`)
     .sign(new TextEncoder().encode(key));
 }
+
+/** Whether an error says that this process does not have the named credential. */
+export const isMissingCredential = (error: unknown): error is ConfigError => error instanceof ConfigError;
