@@ -7,6 +7,7 @@ import { documentsFeature } from './documents/feature.ts';
 import { embedFeature } from './embed/feature.ts';
 import { facilitiesFeature } from './facilities/feature.ts';
 import { fhirApiFeature } from './fhir-api/feature.ts';
+import { fhirClientsFeature } from './fhir-clients/feature.ts';
 import { identityFeature } from './identity/feature.ts';
 import { messagesFeature } from './messages/feature.ts';
 import { monitoringFeature } from './monitoring/feature.ts';
@@ -37,6 +38,7 @@ const FEATURES = {
   records: recordsFeature,
   consolidatedQuery: consolidatedQueryFeature,
   fhirApi: fhirApiFeature,
+  fhirClients: fhirClientsFeature,
   bulkExport: bulkExportFeature,
   documents: documentsFeature,
   querySweep: querySweepFeature,
@@ -62,6 +64,7 @@ export function openFeatures(platform: Platform) {
     records: recordsFeature.open(platform),
     consolidatedQuery: consolidatedQueryFeature.open(platform),
     fhirApi: fhirApiFeature.open(),
+    fhirClients: fhirClientsFeature.open(),
     bulkExport: bulkExportFeature.open(platform),
     documents: documentsFeature.open(platform),
     querySweep: querySweepFeature.open(platform),

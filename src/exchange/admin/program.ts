@@ -3,6 +3,7 @@ import { SOURCE_TYPES } from '../../contract/primitives.ts';
 import { SCOPES } from '../../contract/scope.ts';
 import { changeAccountCommand, createAccountCommand, listAccountsCommand } from './accounts.ts';
 import { acceptLossCommand, exportAuditCommand, verifyAuditCommand } from './audit.ts';
+import { listClientsCommand, registerClientCommand, revokeClientCommand } from './clients.ts';
 import type { AdminResult, AdminTarget } from './command.ts';
 import { CONNECTION_AUTH } from './connection-options.ts';
 import {
@@ -54,6 +55,7 @@ export function createAdminProgram(run: RunCommand, { out, err }: ProgramStreams
   addAccountCommands(group(program, 'accounts', 'Accounts and their settings'), run);
   addFacilityCommands(group(program, 'facilities', 'Facilities of an account'), run);
   addKeyCommands(group(program, 'keys', 'API keys of an account'), run);
+  addClientCommands(group(program, 'clients', 'Clients of the FHIR API with keys of their own'), run);
   addEmbedTokenCommands(group(program, 'embed-tokens', 'Tokens of the embedded patient page'), run);
   addSourceCommands(group(program, 'sources', 'Sources of all accounts: their state, pause and resume'), run);
   addConnectionCommands(group(program, 'connections', 'Connections of an account to its networks'), run);
@@ -239,6 +241,21 @@ function addSigningKeyCommands(signingKeys: Command, run: RunCommand): void {
   )
     .option('--at-once', 'for keys that are no longer secret: the old ones end now')
     .action((options) => run(options, (target) => rotateSigningKeysCommand(target, options.atOnce === true)));
+}
+
+function addClientCommands(clients: Command, run: RunCommand): void {
+  ofAccount(subcommand(clients, 'register', 'Register a client (SMART Backend Services), and show its id'))
+    .option('--label <text>', 'purpose of the client')
+    .option('--jwks-url <url>', 'https address at which the client publishes its public keys')
+    .option('--jwks-file <file>', 'file with its public keys, if it publishes none')
+    .option('--scopes <names>', 'separated by blanks: system/*.rs, system/Observation.rs, …', 'system/*.rs')
+    .action((options) => run(options, (target) => registerClientCommand(target, options)));
+  ofAccount(subcommand(clients, 'list', 'List the clients of an account')).action((options) =>
+    run(options, (target) => listClientsCommand(target, options.account)),
+  );
+  subcommand(clients, 'revoke', 'Revoke a client and its tokens')
+    .argument('<client>', 'id of the client')
+    .action((client, options) => run(options, (target) => revokeClientCommand(target, client)));
 }
 
 function addAuditCommands(audit: Command, run: RunCommand): void {

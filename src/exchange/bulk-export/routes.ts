@@ -7,6 +7,7 @@ import { FHIR_PATH } from '../fhir-api/bundles.ts';
 import { SERVED_TYPES } from '../fhir-api/capability-statement.ts';
 import { acceptFhirBodies } from '../fhir-api/fhir-bodies.ts';
 import { checkSearch, pairsOf, prefers } from '../fhir-api/request-parameters.ts';
+import { permittedTypes } from '../fhir-api/scope-check.ts';
 import { insertAuditEntry } from '../platform/audit/audit-store.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError } from '../platform/errors.ts';
@@ -53,7 +54,12 @@ export function addExportRoutes(app: FastifyInstance, deps: ExportRouteDeps): vo
       .header('content-location', `${deps.publicBaseUrl}${STATUS_PATH}/${exportId}`)
       .send();
   };
-  for (const url of [`${FHIR_PATH}/Patient/$export`, `${FHIR_PATH}/Group/:id/$export`])
+  // All data is about patients, so that a system-level export is one of all patients.
+  for (const url of [
+    `${FHIR_PATH}/$export`,
+    `${FHIR_PATH}/Patient/$export`,
+    `${FHIR_PATH}/Group/:id/$export`,
+  ])
     app.route({
       method: ['GET', 'POST'],
       url,
@@ -132,7 +138,7 @@ async function openExport(
   const isLenient = prefers(request, 'handling=lenient');
   const unknown = parsed.ignored.map((parameter) => ({ parameter, message: 'is not supported' }));
   checkSearch(request, { faults: isLenient ? faults : [...faults, ...unknown], ignored: [] });
-  const { ignored: _, ...wanted } = parsed;
+  const { ignored: _, ...wanted } = { ...parsed, types: permittedTypes(request, parsed.types) };
   const id = uuidv7();
   await deps.store.asAccount(account.id, async (tx) => {
     if (cohortId !== undefined && (!UUID.test(cohortId) || (await findCohort(tx, cohortId)) === undefined))
@@ -174,7 +180,10 @@ async function exportOf(
       isWithdrawn: isCompleted && (await containsDeletedPatient(tx, id)),
     };
   });
-  if (row === undefined || row.status === 'cancelled') throw new NotFoundError('Export');
+  const { actor, fhirScopes } = callerOf(request);
+  // Another caller's export may contain types that the scopes of this token do not permit.
+  const isOthers = fhirScopes !== undefined && row?.actor !== actor;
+  if (row === undefined || row.status === 'cancelled' || isOthers) throw new NotFoundError('Export');
   if (row.status === 'completed' && (row.files_deleted_at !== null || expiryOf(row) < new Date()))
     throw new ExchangeError(410, 'The files of this export have expired; start a new export');
   if (isWithdrawn)

@@ -43,9 +43,18 @@ function resourceOf(type: string): Json {
   };
 }
 
+/** A cohort. */
+const GROUP: Json = {
+  type: 'Group',
+  operation: [
+    { name: 'export', definition: 'http://hl7.org/fhir/uv/bulkdata/OperationDefinition/group-export' },
+  ],
+};
+
 /** What the FHIR API can do, generated from what it implements. */
 export const capabilityStatement = (publicBaseUrl: string): Json => ({
   resourceType: 'CapabilityStatement',
+  instantiates: ['http://hl7.org/fhir/uv/bulkdata/CapabilityStatement/bulk-data'],
   status: 'active',
   date: STATEMENT_DATE,
   kind: 'instance',
@@ -61,9 +70,23 @@ export const capabilityStatement = (publicBaseUrl: string): Json => ({
       documentation:
         'Searches other than for Patients name one patient, or ids by _id. Results are newest first. Unknown parameters are ignored with a warning, or rejected with "Prefer: handling=strict".',
       security: {
-        description: 'An API key of the account, in the header x-api-key or as a bearer token',
+        service: [
+          {
+            coding: [
+              {
+                system: 'http://terminology.hl7.org/CodeSystem/restful-security-service',
+                code: 'SMART-on-FHIR',
+              },
+            ],
+          },
+        ],
+        description:
+          'An API key of the account, in the header x-api-key or as a bearer token; or a token of SMART Backend Services (.well-known/smart-configuration)',
       },
-      resource: SERVED_TYPES.map(resourceOf),
+      resource: [...SERVED_TYPES.map(resourceOf), GROUP],
+      operation: [
+        { name: 'export', definition: 'http://hl7.org/fhir/uv/bulkdata/OperationDefinition/patient-export' },
+      ],
     },
   ],
 });

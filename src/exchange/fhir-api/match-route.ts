@@ -7,6 +7,7 @@ import type { Json } from '../records/rules/json.ts';
 import { entryOf, FHIR_JSON, searchset } from './bundles.ts';
 import type { FhirDeps } from './deps.ts';
 import { matchInput } from './rules/match-input.ts';
+import { requireScope } from './scope-check.ts';
 import { readServed } from './served-resources.ts';
 
 /** Our rule says yes or no, so that each match is certain. */
@@ -21,6 +22,7 @@ export function addMatchRoute(app: FastifyInstance, deps: FhirDeps): void {
     '/fhir/R4/Patient/$match',
     { schema: { hide: true }, config: { operation: 'fhirMatch', scope: 'read' }, bodyLimit: BODY_BYTES_MAX },
     async (request, reply) => {
+      requireScope(request, 'Patient');
       const { persons, missing } = matchInput(request.body);
       if (missing.length > 0)
         throw new InvalidRequestError(

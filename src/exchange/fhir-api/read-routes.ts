@@ -10,6 +10,7 @@ import type { FhirDeps } from './deps.ts';
 import { everythingBundle } from './everything.ts';
 import { checkSearch, pairsOf } from './request-parameters.ts';
 import { type EverythingRequest, parseEverything } from './rules/everything-request.ts';
+import { permittedTypes, requireScope } from './scope-check.ts';
 import { requirePatient, requireType } from './search-routes.ts';
 import { readServed, servedProvenance } from './served-resources.ts';
 
@@ -24,6 +25,7 @@ export function addReadRoutes(app: FastifyInstance, deps: FhirDeps): void {
     async (request, reply) => {
       const { type, id } = request.params;
       requireType(type);
+      requireScope(request, type);
       const { resource, lastModified } = await readOne(deps, request, type, id);
       return reply
         .type(FHIR_JSON)
@@ -47,10 +49,11 @@ export function addReadRoutes(app: FastifyInstance, deps: FhirDeps): void {
       const pairs = cursor?.pairs ?? given;
       const { request: asked, faults } = parseEverything(pairs);
       checkSearch(request, { faults, ignored: asked.ignored });
+      const types = permittedTypes(request, asked.types);
       if (cursor === undefined) await deps.records.merge(accountId, patientId);
       await deps.audit.write(request, [patientId]);
       const bundle = everythingBundle(deps.store, {
-        ...optionsOf(asked),
+        ...optionsOf({ ...asked, types }),
         accountId,
         patientId: patientId.toLowerCase(),
         after: cursor?.place,

@@ -12,6 +12,7 @@ import { searchPatients } from './patient-search.ts';
 import { checkSearch, pairsOf } from './request-parameters.ts';
 import { type PatientCriteria, parsePatientSearch } from './rules/patient-criteria.ts';
 import { parseSearch, type SearchPair, type SearchRequest } from './rules/search-request.ts';
+import { mayRead, permitted, requireScope } from './scope-check.ts';
 import { placesOfIds, readIncluded, searchRecord } from './search-record.ts';
 import { readServed } from './served-resources.ts';
 
@@ -20,6 +21,7 @@ export function addSearchRoutes(app: FastifyInstance, deps: FhirDeps): void {
   const search = async (request: FastifyRequest<{ Params: { type: string } }>, reply: FastifyReply) => {
     const { type } = request.params;
     requireType(type);
+    requireScope(request, type);
     const bundle = await (type === 'Patient'
       ? searchForPatients(deps, request)
       : searchOneType(deps, type, request));
@@ -75,7 +77,7 @@ async function searchOneType(deps: FhirDeps, type: string, request: FastifyReque
     const found = await searchRecord(tx, { patientId, resourceType: type, request: search }, place);
     return {
       page: found,
-      included: await readIncluded(tx, patientId, found.matches, search.include),
+      included: permitted(request, await readIncluded(tx, patientId, found.matches, search.include)),
       standing: await readRecordCompleteness(tx, patientId),
     };
   });
@@ -87,7 +89,11 @@ async function searchOneType(deps: FhirDeps, type: string, request: FastifyReque
       links: await linksOf(deps, type, search.used, page.next),
       total: isAll ? page.matches.length : undefined,
     },
-    searchEntriesOf(deps.base, patientId, { ...page, included, withProvenance: search.withProvenance }),
+    searchEntriesOf(deps.base, patientId, {
+      ...page,
+      included,
+      withProvenance: search.withProvenance && mayRead(request, 'Provenance'),
+    }),
     searchIssues(search.ignored, incompleteness(standing)),
   );
 }
@@ -114,11 +120,17 @@ async function searchByIds(deps: FhirDeps, type: string, search: SearchRequest, 
         { patientId, resourceType: type, request: { ...search, ids: own, count: own.length } },
         undefined,
       );
-      return { matches, included: await readIncluded(tx, patientId, matches, search.include) };
+      return {
+        matches,
+        included: permitted(request, await readIncluded(tx, patientId, matches, search.include)),
+      };
     });
     total += found.matches.length;
     entries.push(
-      ...searchEntriesOf(deps.base, patientId, { ...found, withProvenance: search.withProvenance }),
+      ...searchEntriesOf(deps.base, patientId, {
+        ...found,
+        withProvenance: search.withProvenance && mayRead(request, 'Provenance'),
+      }),
     );
   }
   await deps.audit.write(request, [...byPatient.keys()]);
@@ -132,7 +144,9 @@ async function searchForPatients(deps: FhirDeps, request: FastifyRequest) {
   checkSearch(request, { faults, ignored: search.ignored });
   const { id: accountId } = callerOf(request).account;
   const ids = await deps.store.asAccount(accountId, (tx) => searchPatients(tx, search, place));
-  const entries = await patientEntries(deps, accountId, ids, search);
+  const entries = await patientEntries(deps, accountId, ids, {
+    withProvenance: search.withProvenance && mayRead(request, 'Provenance'),
+  });
   await deps.audit.write(request, ids);
   const next = ids.length === search.count ? ids.at(-1) : undefined;
   const isAll = place === undefined && next === undefined;

@@ -53,7 +53,7 @@ function actionOf(operation: string): Action {
   const method = table[operation]?.method;
   if (method !== undefined && method !== 'POST') return ACTIONS[method] ?? 'E';
   if (/^create/.test(operation)) return 'C';
-  return /^(read|match)/.test(operation) ? 'R' : 'E';
+  return /^(read|match|fhir(Read|Search|Everything|Match|ExportFile))/.test(operation) ? 'R' : 'E';
 }
 
 /** AuditEvent outcome: 0 for success, 4 for a refused request (4xx), 8 for a server error. */

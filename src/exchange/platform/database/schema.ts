@@ -6,6 +6,7 @@ import type { ConsolidatedTables } from '../../consolidated-query/tables.ts';
 import type { DocumentTables } from '../../documents/tables.ts';
 import type { EmbedTables } from '../../embed/tables.ts';
 import type { FacilityTables } from '../../facilities/tables.ts';
+import type { FhirClientTables } from '../../fhir-clients/tables.ts';
 import type { IdentityTables } from '../../identity/tables.ts';
 import type { MessageTables } from '../../messages/tables.ts';
 import type { MonitoringTables } from '../../monitoring/tables.ts';
@@ -38,6 +39,7 @@ export interface Database
     EmbedTables,
     ErasureTables,
     FacilityTables,
+    FhirClientTables,
     IdempotencyTables,
     IdentityTables,
     LimitTables,

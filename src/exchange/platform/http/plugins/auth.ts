@@ -2,11 +2,14 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { decodeJwt, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { SCOPES, type Scope } from '../../../../contract/scope.ts';
+import { BatchedLookUp } from '../../../../lib/batched-look-up.ts';
 import { type Account, findAccount } from '../../../accounts/account-store.ts';
 import { createKeyCheck, type KeyCheck } from '../../../accounts/key-check.ts';
 import { parseApiKey } from '../../../accounts/rules/api-key.ts';
 import { EMBED_AUDIENCE, type EmbedToken } from '../../../embed/embed-token.ts';
 import { createEmbedTokenCheck } from '../../../embed/embed-token-check.ts';
+import { FHIR_AUDIENCE, verifyAccessToken } from '../../../fhir-clients/access-token.ts';
+import { findClientAccounts } from '../../../fhir-clients/client-store.ts';
 import type { Store } from '../../database/database.ts';
 import { ExchangeError } from '../../errors.ts';
 
@@ -20,6 +23,8 @@ export interface Caller {
   scopes: readonly Scope[];
   /** The embed token, if that is the credential: it permits a few operations only, whatever the scopes. */
   embedToken?: EmbedToken;
+  /** The scopes of a registered client's token: it permits the FHIR API only. */
+  fhirScopes?: readonly string[];
 }
 
 /** The owner of a known key or token that has been revoked or has expired. */
@@ -122,6 +127,19 @@ function createAuthenticator({ store, internalTokenKey, keys = createKeyCheck(st
     return { account, keyId, actor, scopes: ['read'], embedToken };
   };
 
+  const clients = new BatchedLookUp((ids) => store.asSystem((tx) => findClientAccounts(tx, ids)));
+
+  /** Like keys, clients are looked up for every request, so that a revocation takes effect with its commit. */
+  const byAccessToken = async (text: string): Promise<Caller | RejectedCaller | undefined> => {
+    const token = await verifyAccessToken(internalTokenKey, text);
+    if (token === undefined) return undefined;
+    const { clientId, accountId, scopes: fhirScopes } = token;
+    const actor = `client:${clientId}`;
+    const account = await clients.get(clientId);
+    if (account?.id !== accountId) return { accountId, actor, why: 'revoked' };
+    return { account, actor, scopes: ['read'], fhirScopes };
+  };
+
   return async (request: FastifyRequest): Promise<Caller | RejectedCaller | undefined> => {
     const apiKey = request.headers['x-api-key'];
     if (typeof apiKey === 'string') return byApiKey(apiKey);
@@ -129,16 +147,23 @@ function createAuthenticator({ store, internalTokenKey, keys = createKeyCheck(st
     if (bearer === undefined) return undefined;
     // Standard FHIR clients can send a key only like this.
     if (parseApiKey(bearer) !== undefined) return byApiKey(bearer);
-    return isForEmbedding(bearer) ? byEmbedToken(bearer) : byInternalToken(bearer);
+    switch (audienceOf(bearer)) {
+      case EMBED_AUDIENCE:
+        return byEmbedToken(bearer);
+      case FHIR_AUDIENCE:
+        return byAccessToken(bearer);
+      default:
+        return byInternalToken(bearer);
+    }
   };
 }
 
-/** Whether the token claims to be an embed token. Its signature is verified later in either case. */
-function isForEmbedding(token: string): boolean {
+/** The audience that the token claims. Its signature is verified later in any case. */
+function audienceOf(token: string): unknown {
   try {
-    return decodeJwt(token).aud === EMBED_AUDIENCE;
+    return decodeJwt(token).aud;
   } catch {
-    return false;
+    return undefined;
   }
 }
 

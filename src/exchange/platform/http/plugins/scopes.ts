@@ -4,6 +4,7 @@ import { endpoints } from '../../../../contract/endpoints.ts';
 import { type Scope, scopeOf } from '../../../../contract/scope.ts';
 import { EMBED_OPERATIONS } from '../../../embed/embed-operations.ts';
 import { ForbiddenError } from '../../errors.ts';
+import { isFhirUrl } from '../operation-outcome.ts';
 import { callerOf } from './auth.ts';
 
 /** Rejects a request with 403 if the scopes of the key do not permit the operation, or an embed token may not use it. */
@@ -16,7 +17,9 @@ export function addScopeCheck(app: FastifyInstance): void {
 }
 
 function refusalOf(request: FastifyRequest, operation: string): string | undefined {
-  const { scopes, embedToken } = callerOf(request);
+  const { scopes, embedToken, fhirScopes } = callerOf(request);
+  if (fhirScopes !== undefined && !isFhirUrl(request.url))
+    return 'A token of a registered client can only be used for the FHIR API; use an API key for this operation';
   if (embedToken !== undefined)
     return EMBED_OPERATIONS.has(operation)
       ? undefined

@@ -1,0 +1,91 @@
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  customFetch,
+  decodeJwt,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  jwtVerify,
+} from 'jose';
+import { LRUCache } from 'lru-cache';
+import type { StoredClient } from './client-store.ts';
+
+/** The algorithms that SMART Backend Services names. */
+export const ASSERTION_ALGORITHMS = ['RS384', 'ES384'];
+/** SMART: an assertion is valid for at most five minutes. Plus a minute for clocks that differ. */
+const LIFETIME_MAX_SECONDS = 360;
+const CLOCK_TOLERANCE_SECONDS = 30;
+const JTI_LENGTH_MAX = 500;
+const KEYS = { timeoutDuration: 5_000, cooldownDuration: 30_000, cacheMaxAge: 300_000 };
+
+/** Why an assertion is not accepted; shown to the client. */
+export class AssertionRejected extends Error {
+  override readonly name = 'AssertionRejected';
+}
+
+export interface AssertionCheck {
+  /** The client id that an assertion claims, without verifying anything. */
+  clientIdOf(assertion: string): string | undefined;
+  /** Verifies signature and claims. @throws AssertionRejected */
+  verify(assertion: string, client: StoredClient): Promise<{ jti: string; expiresAt: Date }>;
+}
+
+/** @param tokenUrl the audience that assertions must name */
+export function createAssertionCheck(tokenUrl: string): AssertionCheck {
+  // Remote key sets cache what they fetched, so they are kept.
+  const remote = new LRUCache<string, JWTVerifyGetKey>({ max: 1_000 });
+  const keysOf = ({ jwks, jwks_url: url }: StoredClient): JWTVerifyGetKey => {
+    if (jwks !== null) return createLocalJWKSet(jwks);
+    const known = remote.get(url ?? '');
+    if (known !== undefined) return known;
+    const keys = createRemoteJWKSet(new URL(url ?? ''), {
+      ...KEYS,
+      // The registered address is what the operator checked; it must not lead elsewhere.
+      [customFetch]: (address, options) => fetch(address, { ...options, redirect: 'error' }),
+    });
+    remote.set(url ?? '', keys);
+    return keys;
+  };
+
+  return {
+    clientIdOf(assertion) {
+      try {
+        return decodeJwt(assertion).sub;
+      } catch {
+        return undefined;
+      }
+    },
+    async verify(assertion, client) {
+      const { jti, exp = 0 } = await claimsOf(assertion, keysOf(client), client.id, tokenUrl);
+      if (exp > Date.now() / 1_000 + LIFETIME_MAX_SECONDS)
+        throw new AssertionRejected('exp is more than five minutes ahead');
+      if (typeof jti !== 'string' || jti === '' || jti.length > JTI_LENGTH_MAX)
+        throw new AssertionRejected('jti is missing or too long');
+      return { jti, expiresAt: new Date((exp + CLOCK_TOLERANCE_SECONDS) * 1_000) };
+    },
+  };
+}
+
+async function claimsOf(
+  assertion: string,
+  keys: JWTVerifyGetKey,
+  clientId: string,
+  audience: string,
+): Promise<JWTPayload> {
+  try {
+    const { payload } = await jwtVerify(assertion, keys, {
+      algorithms: ASSERTION_ALGORITHMS,
+      issuer: clientId,
+      subject: clientId,
+      audience,
+      clockTolerance: CLOCK_TOLERANCE_SECONDS,
+      requiredClaims: ['exp', 'jti'],
+    });
+    return payload;
+  } catch (cause) {
+    const { code } = cause as { code?: unknown };
+    throw new AssertionRejected(
+      `it cannot be verified (${typeof code === 'string' ? code : 'the keys cannot be fetched'}); it needs ${ASSERTION_ALGORITHMS.join(' or ')}, iss and sub ${clientId}, and aud ${audience}`,
+    );
+  }
+}

@@ -1,0 +1,23 @@
+/** A scope of SMART Backend Services that permits reading and searching, such as `system/Observation.rs`. */
+const SCOPE = /^system\/(\*|[A-Z][A-Za-z]+)\.(rs|read)$/;
+
+/** The canonical form (`system/*.rs`); undefined when it is not one of ours. `read` is the form of SMART 1. */
+export function parseFhirScope(text: string, isServed: (type: string) => boolean): string | undefined {
+  const type = SCOPE.exec(text)?.[1];
+  return type === undefined || (type !== '*' && !isServed(type)) ? undefined : `system/${type}.rs`;
+}
+
+/** Those of the requested scopes that are granted. A client with `system/*.rs` may ask for single types. */
+export function grantedScopes(requested: readonly string[], registered: readonly string[]): string[] {
+  const granted = requested.flatMap((scope) => {
+    if (registered.includes(scope) || registered.includes('system/*.rs')) return [scope];
+    return scope === 'system/*.rs' ? registered : [];
+  });
+  return [...new Set(granted)].sort();
+}
+
+/** The types that the scopes permit; undefined means all. */
+export function typesOfScopes(scopes: readonly string[]): ReadonlySet<string> | undefined {
+  const types = scopes.flatMap((scope) => SCOPE.exec(scope)?.[1] ?? []);
+  return types.includes('*') ? undefined : new Set(types);
+}

@@ -1,0 +1,231 @@
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  listClientsCommand,
+  registerClientCommand,
+  revokeClientCommand,
+} from '../../src/exchange/admin/clients.ts';
+import type { AdminTarget } from '../../src/exchange/admin/command.ts';
+import { samples } from '../support/deliveries.ts';
+import { createFhirDoor, diagnosticsIn, FHIR_BASE, type FhirDoor, inMode } from '../support/fhir-door.ts';
+
+const [sample] = samples;
+if (sample === undefined) throw new Error('there is no sample');
+const TOKEN_URL = `${FHIR_BASE}/auth/token`;
+const ALGORITHMS = ['RS384', 'ES384'] as const;
+
+let door: FhirDoor;
+let patientId: string;
+let target: AdminTarget;
+const pairs = new Map<string, Awaited<ReturnType<typeof generateKeyPair>>>();
+let jwksFile: string;
+
+beforeAll(async () => {
+  door = await createFhirDoor();
+  patientId = await door.addSample(sample);
+  target = { store: door.store } as AdminTarget;
+  const keys = [];
+  for (const alg of ALGORITHMS) {
+    const pair = await generateKeyPair(alg, { extractable: true });
+    pairs.set(alg, pair);
+    keys.push({ ...(await exportJWK(pair.publicKey)), alg, kid: alg, key_ops: ['verify'] });
+  }
+  jwksFile = join(tmpdir(), `jwks-${uuidv7()}.json`);
+  await writeFile(jwksFile, JSON.stringify({ keys }));
+});
+afterAll(() => door.close());
+
+async function register(scopes: string): Promise<string> {
+  const { document } = await registerClientCommand(target, { account: door.accountId, jwksFile, scopes });
+  return String(document.clientId);
+}
+
+async function assertion(
+  clientId: string,
+  alg = 'ES384',
+  claims: JWTPayload = {},
+  header = {},
+): Promise<string> {
+  const key = pairs.get(alg)?.privateKey;
+  if (key === undefined) throw new Error('no such key');
+  const seconds = Math.floor(Date.now() / 1_000);
+  return new SignJWT({
+    iss: clientId,
+    sub: clientId,
+    aud: TOKEN_URL,
+    jti: uuidv7(),
+    exp: seconds + 240,
+    ...claims,
+  })
+    .setProtectedHeader({ alg, kid: alg, typ: 'JWT', ...header })
+    .sign(key);
+}
+
+const ask = (client_assertion: string, scope = 'system/*.rs', changes: Record<string, string> = {}) =>
+  door.call(
+    'POST',
+    'auth/token',
+    { 'content-type': 'application/x-www-form-urlencoded', 'x-api-key': '' },
+    new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion,
+      scope,
+      ...changes,
+    }).toString(),
+  );
+async function tokenOf(clientId: string, scope?: string): Promise<string> {
+  const response = await ask(await assertion(clientId), scope);
+  expect(response.statusCode, response.body).toBe(200);
+  return response.json().access_token;
+}
+const by = (token: string, url: string, headers = {}) =>
+  door.gateway.app.inject({ url, headers: { authorization: `Bearer ${token}`, ...headers } });
+
+test('the discovery document names the token endpoint', async () => {
+  const response = await door.gateway.app.inject({ url: '/fhir/R4/.well-known/smart-configuration' });
+  expect(response.json()).toMatchObject({
+    token_endpoint: TOKEN_URL,
+    token_endpoint_auth_methods_supported: ['private_key_jwt'],
+    token_endpoint_auth_signing_alg_values_supported: ['RS384', 'ES384'],
+  });
+});
+
+test.each(ALGORITHMS)(
+  'a client gets a token with an assertion signed by %s, and reads with it',
+  async (alg) => {
+    const clientId = await register('system/*.rs');
+    const response = await ask(await assertion(clientId, alg));
+    expect(response.json()).toMatchObject({ token_type: 'bearer', expires_in: 300, scope: 'system/*.rs' });
+    expect(response.headers['cache-control']).toBe('no-store');
+    const read = await by(response.json().access_token, `/fhir/R4/Patient/${patientId}`);
+    expect(read.json()).toMatchObject({ resourceType: 'Patient', id: patientId });
+  },
+);
+
+test('a token permits the types of its scopes only, and the FHIR API only', async () => {
+  const clientId = await register('system/Condition.rs system/Patient.rs');
+  const token = await tokenOf(clientId);
+  const status = async (path: string, headers = {}) =>
+    (await by(token, `/fhir/R4/${path}`, headers)).statusCode;
+  expect(await status(`Condition?patient=${patientId}`)).toBe(200);
+  const refused = await by(token, `/fhir/R4/Observation?patient=${patientId}`);
+  expect(refused.statusCode).toBe(403);
+  expect(diagnosticsIn(refused.json())).toContain('system/Observation.rs');
+  expect(await status(`Patient/${patientId}/$everything?_type=Observation`)).toBe(403);
+  expect(await status('Patient/$export?_type=Observation', { prefer: 'respond-async' })).toBe(403);
+  const everything = (await by(token, `/fhir/R4/Patient/${patientId}/$everything`)).json();
+  expect(
+    new Set(
+      everything.entry.map(({ resource }: { resource: { resourceType: string } }) => resource.resourceType),
+    ),
+  ).toEqual(new Set(['Condition', 'Patient']));
+  const including = (
+    await by(token, `/fhir/R4/Condition?patient=${patientId}&_include=*&_revinclude=Provenance:target`)
+  ).json();
+  expect(inMode(including, 'include').filter(({ resourceType }) => resourceType !== 'Patient')).toEqual([]);
+  const started = await by(token, '/fhir/R4/Patient/$export', { prefer: 'respond-async' });
+  expect(started.statusCode).toBe(202);
+  const row = await door.store.asAccount(door.accountId, (tx) =>
+    tx.db.selectFrom('bulk_export').select('types').executeTakeFirst(),
+  );
+  expect(row?.types).toEqual(['Condition', 'Patient']);
+  // Another client of the account cannot see it.
+  const other = await tokenOf(await register('system/*.rs'));
+  const path = new URL(String(started.headers['content-location'])).pathname;
+  expect((await by(token, path)).statusCode).toBe(202);
+  expect((await by(other, path)).statusCode).toBe(404);
+  expect((await by(token, `/medical/v1/patient/${patientId}`)).statusCode).toBe(403);
+});
+
+test('a token can be restricted to some of the registered scopes, and not extended', async () => {
+  const all = await register('system/*.rs');
+  expect((await ask(await assertion(all), 'system/Condition.read system/Colour.rs')).json().scope).toBe(
+    'system/Condition.rs',
+  );
+  const some = await register('system/Condition.rs');
+  expect((await ask(await assertion(some), 'system/*.rs')).json().scope).toBe('system/Condition.rs');
+  expect((await ask(await assertion(some), 'system/Patient.rs')).json().error).toBe('invalid_scope');
+});
+
+test('an assertion is accepted once', async () => {
+  const clientId = await register('system/*.rs');
+  const used = await assertion(clientId);
+  const answers = await Promise.all([ask(used), ask(used), ask(used)]);
+  expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 401, 401]);
+  expect((await ask(used)).json()).toMatchObject({ error: 'invalid_client' });
+});
+
+test.each([
+  ['of another audience', { aud: 'https://elsewhere.example.org/token' }],
+  ['of another issuer', { iss: 'someone' }],
+  ['that has expired', { exp: Math.floor(Date.now() / 1_000) - 120 }],
+  ['that is valid for too long', { exp: Math.floor(Date.now() / 1_000) + 3_600 }],
+  ['without an id', { jti: undefined }],
+])('an assertion %s is refused', async (_, claims) => {
+  const clientId = await register('system/*.rs');
+  const response = await ask(await assertion(clientId, 'ES384', claims as JWTPayload));
+  expect(response.statusCode).toBe(401);
+  expect(response.json().error).toBe('invalid_client');
+});
+
+test('an assertion with a key that is not registered, or of no client, is refused', async () => {
+  const clientId = await register('system/*.rs');
+  const own = pairs.get('ES384');
+  pairs.set('ES384', await generateKeyPair('ES384', { extractable: true }));
+  const forged = await assertion(clientId);
+  if (own !== undefined) pairs.set('ES384', own);
+  expect((await ask(forged)).statusCode).toBe(401);
+  expect((await ask(await assertion(uuidv7()))).statusCode).toBe(401);
+  expect((await ask('nonsense')).statusCode).toBe(401);
+  expect((await ask(await assertion(clientId), 'system/*.rs', { grant_type: 'password' })).json().error).toBe(
+    'unsupported_grant_type',
+  );
+});
+
+test('revoking a client ends its tokens at once', async () => {
+  const clientId = await register('system/*.rs');
+  const token = await tokenOf(clientId);
+  expect((await by(token, `/fhir/R4/Patient/${patientId}`)).statusCode).toBe(200);
+  await revokeClientCommand(target, clientId);
+  expect((await by(token, `/fhir/R4/Patient/${patientId}`)).statusCode).toBe(401);
+  expect((await ask(await assertion(clientId))).statusCode).toBe(401);
+  const { document } = await listClientsCommand(target, door.accountId);
+  expect(document.clients).toContainEqual(expect.objectContaining({ clientId, revokedAt: expect.any(Date) }));
+});
+
+test('the public keys are registered, never a private one, and the address of keys must be https', async () => {
+  const options = { account: door.accountId, scopes: 'system/*.rs' };
+  const file = join(tmpdir(), `jwks-${uuidv7()}.json`);
+  const key = pairs.get('ES384')?.privateKey;
+  await writeFile(file, JSON.stringify({ keys: [key && (await exportJWK(key))] }));
+  await expect(registerClientCommand(target, { ...options, jwksFile: file })).rejects.toThrow('private key');
+  await expect(registerClientCommand(target, { ...options, jwksUrl: 'http://a.example' })).rejects.toThrow(
+    'https',
+  );
+  await expect(registerClientCommand(target, options)).rejects.toThrow('either');
+  await expect(registerClientCommand(target, { ...options, jwksFile, scopes: 'user/*.rs' })).rejects.toThrow(
+    'system/',
+  );
+});
+
+test('what a client reads is in the audit under its name', async () => {
+  const clientId = await register('system/*.rs');
+  await by(await tokenOf(clientId), `/fhir/R4/Patient/${patientId}`);
+  const rows = await door.store.asAccount(door.accountId, (tx) =>
+    tx.db
+      .selectFrom('audit_entry')
+      .select(['operation', 'patient_id'])
+      .where('actor', '=', `client:${clientId}`)
+      .orderBy('at')
+      .execute(),
+  );
+  expect(rows).toEqual([
+    { operation: 'fhirToken', patient_id: null },
+    { operation: 'fhirRead', patient_id: patientId },
+  ]);
+});
