@@ -7,6 +7,8 @@ import { benchGateway, type GatewayBenchOptions, type Measured } from './gateway
 import { benchMerge, type MergeBenchOptions } from './merge/run.ts';
 import { benchQueries } from './query/run.ts';
 import { benchRecords, type RecordsBenchOptions } from './records/run.ts';
+import type { Phase } from './webhooks/deliveries.ts';
+import { benchWebhooks, type WebhookBenchOptions } from './webhooks/run.ts';
 
 const whole = (text: string): number => {
   const value = Number(text);
@@ -226,6 +228,39 @@ program
         `${request}, ${gateway}: ${Math.round(rate.value)}/s (${rate.ratio}); CPU of the gateway ${ours.value.toFixed(2)} ms (${ours.ratio}), of PostgreSQL ${theirs.value.toFixed(2)} ms (${theirs.ratio})\n`,
       );
     }
+  });
+program
+  .command('webhooks')
+  .description('signed webhooks from commit to 200: all destinations healthy, and one of them dead')
+  .option('--rounds <n>', 'rounds', whole, 3)
+  .option('--seconds <n>', 'duration of each measurement', whole, 10)
+  .option('--in-flight <n>', 'events between commit and 200', whole, 40)
+  .option('--destinations <n>', 'destinations', whole, 10)
+  .option('--json', 'print the result as one JSON line')
+  .action(async ({ json, ...options }: WebhookBenchOptions & { json?: true }) => {
+    const result = await benchWebhooks(options, (line) => process.stderr.write(`${line}\n`));
+    const ratio = median(
+      result.oneDead.map(
+        ({ deliveriesPerSecond }, round) =>
+          deliveriesPerSecond / (result.healthy[round]?.deliveriesPerSecond ?? Number.NaN),
+      ),
+    );
+    if (json === true) {
+      process.stdout.write(`${JSON.stringify({ ...result, ratio })}\n`);
+      return;
+    }
+    const line = (name: string, phases: readonly Phase[]) =>
+      `${name}: ${Math.round(median(phases.map((each) => each.deliveriesPerSecond)))}/s, p99 ${Math.round(median(phases.map((each) => each.p99Ms)))} ms, CPU of the process ${median(phases.map((each) => each.cpuMs)).toFixed(2)} ms per delivery`;
+    const load = result.load.map((each) => each.toFixed(1)).join(' to ');
+    process.stdout.write(
+      [
+        `${options.destinations} destinations, ${options.inFlight} in flight, median of ${options.rounds} rounds; load of the machine ${load}`,
+        line('all healthy', result.healthy),
+        line('one dead', result.oneDead),
+        `with one dead: ${ratio.toFixed(2)} of the rate with all healthy`,
+        '',
+      ].join('\n'),
+    );
   });
 await program.parseAsync();
 

@@ -184,6 +184,31 @@ describe('a destination', () => {
 });
 
 describe('the workflow of a destination', () => {
+  test('sends a patient’s events one after the other, however fast it catches up', async () => {
+    const { store } = environment;
+    let [inProgress, most] = [0, 0];
+    const receiver = await startReceiver((_, response) => {
+      inProgress += 1;
+      most = Math.max(most, inProgress);
+      setTimeout(() => {
+        inProgress -= 1;
+        response.end();
+      }, 20);
+    });
+    closing.push(receiver.close);
+    const { accountId } = await environment.addAccount({}, receiver.url);
+    const destinationId = (await store.asAccount(accountId, findDestination))?.id ?? '';
+    const { deliverDue } = createWebhookActivities({ store, ...createDeliveries(store, temporal) });
+    const patientId = uuidv7();
+    const ids: string[] = [];
+    for (let count = 0; count < 8; count++) ids.push(await addEvent(store, accountId, patientId));
+    let sent = 0;
+    while (sent < ids.length)
+      sent += (await runActivity(deliverDue, { accountId, destinationId, dueNow: false })).sent;
+    expect(receiver.received.map(({ id }) => id)).toEqual(ids);
+    expect(most).toBe(1);
+  });
+
   test('is asked to look when an event fails before it looks anyway', async () => {
     const { event, delivery, accountId, change, state } = await account();
     state.isDown = true;

@@ -1,0 +1,91 @@
+import { fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { v7 as uuidv7 } from 'uuid';
+import { startPostgres } from '../../src/embedded/postgres.ts';
+import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
+import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { createWebhookSender } from '../../src/exchange/platform/outbox/sender.ts';
+import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
+import { parseKeyRing } from '../../src/lib/key-ring.ts';
+import { measureDeliveries, type Phase } from './deliveries.ts';
+
+export interface WebhookBenchOptions {
+  rounds: number;
+  seconds: number;
+  inFlight: number;
+  destinations: number;
+}
+
+export interface WebhookBenchResult {
+  /** One entry for each round. */
+  healthy: Phase[];
+  /** The same with one destination that accepts requests and never answers. */
+  oneDead: Phase[];
+  /** Load average of the machine at the beginning and the end. */
+  load: [number, number];
+}
+
+/** Measures signed deliveries from commit to 200, to healthy destinations and with one of them dead, in turns. */
+export async function benchWebhooks(
+  options: WebhookBenchOptions,
+  tell: (line: string) => void,
+): Promise<WebhookBenchResult> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'bench-webhooks-'));
+  const postgres = await startPostgres({
+    dataDir: join(dataDir, 'postgres'),
+    logFile: join(dataDir, 'postgres.log'),
+  });
+  const store = createStore({ databaseUrl: postgres.databaseUrl });
+  const receivers = fork(fileURLToPath(new URL('./receivers.ts', import.meta.url)), {
+    execArgv: ['--import', 'tsx'],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  try {
+    await store.migrate();
+    receivers.send(options.destinations);
+    const [urls] = (await once(receivers, 'message')) as [string[]];
+    const webhookKeys = createWebhookKeys(parseKeyRing(`bench:${randomBytes(32).toString('base64')}`));
+    const sender = createWebhookSender({
+      destinations: { allowLoopback: true },
+      links: { url: (_kind, { targetId }) => `https://exchange.example.org/links/${targetId}` },
+      webhookKeys,
+    });
+    const result: WebhookBenchResult = { healthy: [], oneDead: [], load: [loadavg()[0] ?? 0, 0] };
+    for (let round = 1; round <= options.rounds; round++) {
+      for (const isOneDead of [false, true]) {
+        const accountIds: string[] = [];
+        for (const [index, url] of urls.entries()) {
+          const path = isOneDead && index === 0 ? '/dead' : '/webhooks';
+          accountIds.push(await addAccount(store, `${url}${path}`, webhookKeys.seal(generateWebhookKey())));
+        }
+        const deadAccountId = isOneDead ? accountIds[0] : undefined;
+        const phase = await measureDeliveries({ store, sender }, accountIds, { ...options, deadAccountId });
+        result[isOneDead ? 'oneDead' : 'healthy'].push(phase);
+        tell(
+          `round ${round}, ${isOneDead ? 'one dead' : 'all healthy'}: ${phase.deliveriesPerSecond.toFixed(0)}/s, ` +
+            `p50 ${phase.p50Ms.toFixed(0)} ms, p99 ${phase.p99Ms.toFixed(0)} ms`,
+        );
+      }
+    }
+    result.load[1] = loadavg()[0] ?? 0;
+    return result;
+  } finally {
+    receivers.disconnect();
+    await store.close();
+    await postgres.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+async function addAccount(store: Store, url: string, key: string): Promise<string> {
+  const id = uuidv7();
+  await store.asSystem((tx) => insertAccount(tx, { id, name: 'Bench', settings: {} }));
+  await store.asAccount(id, (tx) => setDestination(tx, { id: uuidv7(), url, key }));
+  return id;
+}
