@@ -59,9 +59,6 @@ export function createCredentials(secrets: { apiKey?: string; internalTokenKey?:
   };
 }
 
-/** Whether a call failed because this process does not have the credential (`createCredentials`). */
-export const isMissingCredential = (error: unknown): error is ConfigError => error instanceof ConfigError;
-
 /** HS256, audience `exchange-internal`, subject = the account, valid for 60 s. */
 export function internalToken(accountId: string, key: string): Promise<string> {
   return new SignJWT()
