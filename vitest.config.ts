@@ -24,7 +24,7 @@ export default defineConfig({
           ...common,
           name: 'servers',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/unit/**'],
+          exclude: ['test/unit/**', 'test/foreign/**'],
           globalSetup: ['test/support/global-setup.ts'],
         },
       },

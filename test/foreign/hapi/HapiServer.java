@@ -1,0 +1,193 @@
+import ca.uhn.fhir.batch2.jobs.config.Batch2JobsConfig;
+import ca.uhn.fhir.context.FhirContext;
+import ca.uhn.fhir.context.support.IValidationSupport;
+import ca.uhn.fhir.jpa.api.IDaoRegistry;
+import ca.uhn.fhir.jpa.api.config.JpaStorageSettings;
+import ca.uhn.fhir.jpa.api.config.ThreadPoolFactoryConfig;
+import ca.uhn.fhir.jpa.api.dao.IFhirSystemDao;
+import ca.uhn.fhir.jpa.batch2.JpaBatch2Config;
+import ca.uhn.fhir.jpa.config.HibernatePropertiesProvider;
+import ca.uhn.fhir.jpa.config.r4.JpaR4Config;
+import ca.uhn.fhir.jpa.config.util.HapiEntityManagerFactoryUtil;
+import ca.uhn.fhir.jpa.config.util.ResourceCountCacheUtil;
+import ca.uhn.fhir.jpa.dao.search.HSearchSortHelperImpl;
+import ca.uhn.fhir.jpa.dao.search.IHSearchSortHelper;
+import ca.uhn.fhir.jpa.model.config.PartitionSettings;
+import ca.uhn.fhir.jpa.model.config.SubscriptionSettings;
+import ca.uhn.fhir.jpa.model.dialect.HapiFhirH2Dialect;
+import ca.uhn.fhir.jpa.provider.DaoRegistryResourceSupportedSvc;
+import ca.uhn.fhir.jpa.provider.IJpaSystemProvider;
+import ca.uhn.fhir.jpa.provider.JpaCapabilityStatementProvider;
+import ca.uhn.fhir.jpa.search.DatabaseBackedPagingProvider;
+import ca.uhn.fhir.jpa.search.IStaleSearchDeletingSvc;
+import ca.uhn.fhir.jpa.search.StaleSearchDeletingSvcImpl;
+import ca.uhn.fhir.jpa.subscription.channel.config.SubscriptionChannelConfig;
+import ca.uhn.fhir.jpa.util.ResourceCountCache;
+import ca.uhn.fhir.rest.api.EncodingEnum;
+import ca.uhn.fhir.rest.api.IResourceSupportedSvc;
+import ca.uhn.fhir.rest.server.RestfulServer;
+import ca.uhn.fhir.rest.server.provider.ResourceProviderFactory;
+import ca.uhn.fhir.rest.server.util.ISearchParamRegistry;
+import jakarta.persistence.EntityManagerFactory;
+import java.util.Map;
+import javax.sql.DataSource;
+import org.eclipse.jetty.ee10.servlet.ServletContextHandler;
+import org.eclipse.jetty.ee10.servlet.ServletHolder;
+import org.eclipse.jetty.server.Server;
+import org.eclipse.jetty.server.ServerConnector;
+import org.h2.jdbcx.JdbcConnectionPool;
+import org.hibernate.dialect.Dialect;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.context.annotation.AnnotationConfigApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+import org.springframework.context.annotation.Primary;
+import org.springframework.orm.jpa.JpaTransactionManager;
+import org.springframework.orm.jpa.LocalContainerEntityManagerFactoryBean;
+
+/**
+ * HAPI FHIR's JPA server (R4) with an H2 database and an embedded Jetty, for the tests in test/foreign.
+ *
+ * <p>Arguments: the port, and the file of the database, which survives a restart. Prints READY once it serves requests. It
+ * calls itself by the Host header of each request.
+ */
+public final class HapiServer {
+  public static void main(String[] args) throws Exception {
+    int port = Integer.parseInt(args[0]);
+    System.setProperty("exchange.database", args[1]);
+    AnnotationConfigApplicationContext spring = new AnnotationConfigApplicationContext(Config.class);
+    RestfulServer fhir = spring.getBean(RestfulServer.class);
+    Server jetty = new Server();
+    ServerConnector connector = new ServerConnector(jetty);
+    connector.setHost("127.0.0.1");
+    connector.setPort(port);
+    jetty.addConnector(connector);
+    ServletContextHandler context = new ServletContextHandler("/");
+    context.addServlet(new ServletHolder(fhir), "/fhir/*");
+    jetty.setHandler(context);
+    jetty.start();
+    System.out.println("READY");
+    jetty.join();
+  }
+
+  @Configuration
+  @Import({
+    JpaR4Config.class,
+    ThreadPoolFactoryConfig.class,
+    JpaBatch2Config.class,
+    Batch2JobsConfig.class,
+    SubscriptionChannelConfig.class,
+  })
+  static class Config {
+    @Bean
+    DataSource dataSource() {
+      return JdbcConnectionPool.create("jdbc:h2:file:" + System.getProperty("exchange.database"), "sa", "");
+    }
+
+    @Bean
+    @Primary
+    LocalContainerEntityManagerFactoryBean entityManagerFactory(
+        DataSource dataSource,
+        ConfigurableListableBeanFactory beans,
+        FhirContext fhir,
+        JpaStorageSettings settings) {
+      LocalContainerEntityManagerFactoryBean factory =
+          HapiEntityManagerFactoryUtil.newEntityManagerFactory(beans, fhir, settings);
+      factory.setPersistenceUnitName("HAPI_PU");
+      factory.setDataSource(dataSource);
+      factory.setJpaPropertyMap(
+          Map.of(
+              "hibernate.dialect", HapiFhirH2Dialect.class.getName(),
+              "hibernate.hbm2ddl.auto", "update",
+              "hibernate.search.enabled", "false"));
+      return factory;
+    }
+
+    @Bean
+    @Primary
+    JpaTransactionManager transactionManager(EntityManagerFactory factory) {
+      return new JpaTransactionManager(factory);
+    }
+
+    @Bean
+    @Primary
+    HibernatePropertiesProvider dialectProvider() {
+      return new HibernatePropertiesProvider() {
+        @Override
+        public Dialect getDialect() {
+          return new HapiFhirH2Dialect();
+        }
+      };
+    }
+
+    @Bean
+    JpaStorageSettings storageSettings() {
+      JpaStorageSettings settings = new JpaStorageSettings();
+      settings.setAllowExternalReferences(true);
+      settings.setEnforceReferentialIntegrityOnDelete(false);
+      settings.setEnforceReferentialIntegrityOnWrite(false);
+      settings.setResourceClientIdStrategy(JpaStorageSettings.ClientIdStrategyEnum.ANY);
+      settings.setResourceServerIdStrategy(JpaStorageSettings.IdStrategyEnum.UUID);
+      return settings;
+    }
+
+    @Bean
+    PartitionSettings partitionSettings() {
+      return new PartitionSettings();
+    }
+
+    @Bean
+    SubscriptionSettings subscriptionSettings() {
+      return new SubscriptionSettings();
+    }
+
+    @Bean
+    IStaleSearchDeletingSvc staleSearches() {
+      return new StaleSearchDeletingSvcImpl();
+    }
+
+    @Bean
+    IHSearchSortHelper sortHelper(ISearchParamRegistry parameters) {
+      return new HSearchSortHelperImpl(parameters);
+    }
+
+    @Bean
+    IResourceSupportedSvc supportedResources(IDaoRegistry daos) {
+      return new DaoRegistryResourceSupportedSvc(daos);
+    }
+
+    @Bean(name = "myResourceCountsCache")
+    ResourceCountCache resourceCounts(IFhirSystemDao<?, ?> dao) {
+      return ResourceCountCacheUtil.newResourceCountCache(dao);
+    }
+
+    @Bean
+    DatabaseBackedPagingProvider paging() {
+      DatabaseBackedPagingProvider paging = new DatabaseBackedPagingProvider();
+      paging.setDefaultPageSize(20);
+      paging.setMaximumPageSize(200);
+      return paging;
+    }
+
+    @Bean
+    RestfulServer restfulServer(
+        FhirContext context,
+        IFhirSystemDao<?, ?> dao,
+        IJpaSystemProvider system,
+        ResourceProviderFactory resources,
+        JpaStorageSettings settings,
+        ISearchParamRegistry parameters,
+        IValidationSupport validation,
+        DatabaseBackedPagingProvider paging) {
+      RestfulServer server = new RestfulServer(context);
+      server.registerProviders(resources.createProviders());
+      server.registerProvider(system);
+      server.setServerConformanceProvider(
+          new JpaCapabilityStatementProvider(server, dao, settings, parameters, validation));
+      server.setDefaultResponseEncoding(EncodingEnum.JSON);
+      server.setPagingProvider(paging);
+      return server;
+    }
+  }
+}
