@@ -1,0 +1,121 @@
+import { mkdir, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { runCommand } from '../../lib/run-command.ts';
+import { NoStackError, readConnection } from '../connection-file.ts';
+import { lockDataFolder } from '../stack-lock.ts';
+import { copyLive } from './copy-live.ts';
+import { copyRunningPostgres } from './copy-postgres.ts';
+
+/** Marks a complete backup. */
+const MARK = 'backup.json';
+const UNFINISHED = '.unfinished';
+const COPY_TIMEOUT_MS = 10 * 60_000;
+const TEMPORAL_DATABASE = 'temporal.db';
+/** Copied after the databases: whatever their rows refer to was written before. */
+const FOLDERS_AFTER = ['blobs', 'orchestrator-files', 'simulator'];
+const FILES = ['secrets.json', 'ports.json'];
+
+/** Thrown with a message that says what to do. */
+export class BackupError extends Error {
+  override readonly name = 'BackupError';
+}
+
+/**
+ * Copies a data folder of the embedded stack, while it runs or not. Temporal first, then PostgreSQL: an older Temporal is the
+ * skew after which everything is found again (decision 74). Blobs last, because rows are written after their blobs. The
+ * external heads of the audit are not part of a backup (decision 49), nor are logs. Returns lines that say what was done.
+ */
+export async function backUp(dataDir: string, to: string): Promise<string[]> {
+  const source = await realpath(dataDir).catch(() => {
+    throw new BackupError(`There is no data folder ${dataDir}; pass --data-dir`);
+  });
+  await mustBeFree(to);
+  const work = `${to}${UNFINISHED}`;
+  await rm(work, { recursive: true, force: true });
+  await mkdir(work, { recursive: true, mode: 0o700 });
+  const databaseUrl = await runningDatabase(source);
+  const release = databaseUrl === undefined ? await lockDataFolder(source) : undefined;
+  try {
+    const startedAt = new Date().toISOString();
+    const lines = [`Temporal: ${await copyTemporal(source, work)}`];
+    const [fromPostgres, toPostgres] = [join(source, 'postgres'), join(work, 'postgres')];
+    let files = await copyLive(fromPostgres, toPostgres, (path) =>
+      databaseUrl === undefined
+        ? path === 'cluster/postmaster.pid'
+        : path === 'cluster' || path.endsWith('.log'),
+    );
+    if (databaseUrl !== undefined) files += await copyRunningPostgres(fromPostgres, toPostgres, databaseUrl);
+    lines.push(`PostgreSQL: ${files} files${databaseUrl === undefined ? '' : ', while it runs'}`);
+    for (const name of FOLDERS_AFTER)
+      lines.push(`${name}: ${await copyLive(join(source, name), join(work, name))} files`);
+    for (const name of FILES)
+      lines.push(
+        `${name}: ${(await copyLive(source, work, (path) => path !== name)) === 1 ? 'copied' : 'missing'}`,
+      );
+    await writeFile(join(work, MARK), JSON.stringify({ startedAt }), { mode: 0o600 });
+    await rename(work, to);
+    return [
+      ...lines,
+      `The backup of ${startedAt} is complete: ${to}. It contains the keys: protect it like the data folder.`,
+    ];
+  } finally {
+    await release?.();
+  }
+}
+
+/** Puts a backup into a new data folder. Returns lines that say what was done. */
+export async function restore(from: string, dataDir: string): Promise<string[]> {
+  if (!(await namesIn(from)).includes(MARK))
+    throw new BackupError(`${from} is not a complete backup made by npm run backup`);
+  await mustBeFree(dataDir);
+  await mkdir(dirname(dataDir), { recursive: true });
+  const work = `${dataDir}${UNFINISHED}`;
+  await rm(work, { recursive: true, force: true });
+  const files = await copyLive(from, work, (path) => path === MARK);
+  await rename(work, dataDir).catch(async (error: unknown) => {
+    await rm(work, { recursive: true, force: true });
+    throw error;
+  });
+  return [
+    `Restored ${files} files to ${dataDir}. Start it with: DATA_DIR=${dataDir} npm start`,
+    'Stop the stack of the original first: both would call the same sources and send the same webhooks.',
+    'What to check and to redo then is in docs/operations.md, "Backups".',
+  ];
+}
+
+/** An empty folder is free, too. */
+async function mustBeFree(folder: string): Promise<void> {
+  if ((await namesIn(folder)).length > 0)
+    throw new BackupError(`${folder} exists and is not empty; nothing was changed. Name a new folder`);
+}
+
+const namesIn = (folder: string): Promise<string[]> =>
+  readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+
+/** The superuser's address of the running stack's database; undefined if no stack runs. */
+async function runningDatabase(dataDir: string): Promise<string | undefined> {
+  try {
+    return (await readConnection(dataDir)).databaseUrl;
+  } catch (error) {
+    if (error instanceof NoStackError) return undefined;
+    throw error;
+  }
+}
+
+/** By SQLite's own backup, which is consistent while the server writes. Node.js 20 has no SQLite; python3 is required anyway. */
+async function copyTemporal(from: string, to: string): Promise<string> {
+  if (!(await namesIn(join(from, 'temporal'))).includes(TEMPORAL_DATABASE))
+    return 'not embedded, nothing copied';
+  await mkdir(join(to, 'temporal'), { mode: 0o700 });
+  const script =
+    'import sqlite3, sys\n' +
+    'source = sqlite3.connect(sys.argv[1], timeout=60)\n' +
+    'target = sqlite3.connect(sys.argv[2])\n' +
+    'source.backup(target)\n';
+  const paths = [from, to].map((folder) => join(folder, 'temporal', TEMPORAL_DATABASE));
+  await runCommand('python3', ['-c', script, ...paths], { timeoutMs: COPY_TIMEOUT_MS });
+  return 'copied';
+}
