@@ -143,6 +143,26 @@ describe('a source that takes the request', () => {
     });
   });
 
+  test('that calls back again and again before it is ready is obeyed ever less often', async () => {
+    const { activities, calls } = scriptedSources({
+      ask: { 'hie/1': [waiting(3_600_000)] },
+      collect: { 'hie/1': [waiting(3_600_000), waiting(3_600_000), completed(2)] },
+    });
+    await skipping.withActivities(activities, async () => {
+      const run = await skipping.startQuery(['hie']);
+      await callBack(run, 'hie');
+      await eventually(() => calls('collect', 'hie').length === 1);
+      await callBack(run, 'hie');
+      expect(await run.result()).toMatchObject({ status: 'completed' });
+      const { events } = await run.fetchHistory();
+      const waits = (events ?? []).flatMap(({ timerStartedEventAttributes: timer }) =>
+        timer?.startToFireTimeout?.seconds == null ? [] : [Number(timer.startToFireTimeout.seconds)],
+      );
+      // Five seconds after the first early callback, ten after the second.
+      expect(waits.filter((seconds) => seconds < 60)).toEqual([5, 10]);
+    });
+  });
+
   test('whose callback is lost is asked after growing waits', async () => {
     const { activities, calls } = scriptedSources({
       ask: { 'hie/1': [waiting(20_000)] },

@@ -4,6 +4,7 @@ import {
   CancellationScope,
   condition,
   isCancellation,
+  patched,
   sleep,
   TimeoutFailure,
 } from '@temporalio/workflow';
@@ -16,7 +17,7 @@ import type { NetworkQueryInput } from '../../../contract/network-query-workflow
 import type { SourceType } from '../../../contract/primitives.ts';
 import { recordActivities, sourceActivities } from './activities.ts';
 import type { QueryProgress } from './progress.ts';
-import { pollDelayMs, SOURCE_POLICIES, steeringOf } from './source-policy.ts';
+import { callbackPaceMs, pollDelayMs, SOURCE_POLICIES, steeringOf } from './source-policy.ts';
 
 type AttemptOutcome =
   | { kind: 'completed'; resources: number; note?: string }
@@ -83,6 +84,7 @@ async function runAttempt(
   const summary = `${source}, attempt ${attempt}`;
 
   let answer: SourceStep = await sourceActivities(source, deadlineMs, summary).askSource(step);
+  let earlyCallbacks = 0;
   for (let polls = 0; answer.state === 'waiting'; ) {
     const { held } = answer;
     progress.change(source, { state: 'waiting', reason: held?.reason, nextTryAt: held?.nextTryAt });
@@ -90,7 +92,12 @@ async function runAttempt(
       held === undefined
         ? pollDelayMs(policy, polls++, answer.retryAfterMs)
         : (answer.retryAfterMs ?? policy.pollFirstMs);
-    const called = await callbackWithin(step, progress, Math.min(waitMs, deadlineAt - Date.now()));
+    const untilAt = Math.min(Date.now() + waitMs, deadlineAt);
+    const paceMs = Math.min(callbackPaceMs(earlyCallbacks), untilAt - Date.now());
+    if (paceMs > 0 && patched('paced-callbacks'))
+      await sleep(paceMs, { summary: `${source}: its last callback came too early` });
+    const called = await callbackWithin(step, progress, untilAt - Date.now());
+    if (called) earlyCallbacks += 1;
     if (!called && Date.now() >= deadlineAt) return noAnswerWithin(deadlineMs, held?.reason);
     progress.change(source, { state: 'collecting', reason: undefined, nextTryAt: undefined });
     answer = await sourceActivities(source, Math.max(deadlineAt - Date.now(), 60_000), summary).collectSource(

@@ -59,6 +59,18 @@ export const SOURCE_POLICIES: Record<SourceType, SourcePolicy> = {
 export const steeringOf = ({ steering }: NetworkQueryInput, source: SourceType): SourceSteering =>
   (steering ?? UNSTATED.sources)[source];
 
+const CALLBACK_PACE_FIRST_MS = 5 * SECOND;
+const CALLBACK_PACE_MAX_MS = 15 * MINUTE;
+
+/**
+ * How long after a poll the next callback is obeyed, in milliseconds. An early callback says that the data is ready when it is
+ * not, and costs a poll; the time grows with their number, so that a chatty source does not fill the workflow's history.
+ */
+export function callbackPaceMs(earlyCallbacks: number): number {
+  if (earlyCallbacks === 0) return 0;
+  return Math.min(CALLBACK_PACE_FIRST_MS * 2 ** Math.min(earlyCallbacks - 1, 20), CALLBACK_PACE_MAX_MS);
+}
+
 /**
  * How long to wait for a callback before polling, in milliseconds. Starts with the source's Retry-After, or else with the
  * policy's first wait, and grows by half with each of the `polls` made so far.
