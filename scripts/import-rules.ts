@@ -81,7 +81,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   },
   {
     from: /^activities\/orchestrator\//,
-    may: [CONTRACT, SHARED, LIB, TEMPORAL, CONFIG, ORCHESTRATOR],
+    may: [CONTRACT, SHARED, LIB, TEMPORAL, ORCHESTRATOR],
     why: 'Activities import their own half.',
   },
   {
