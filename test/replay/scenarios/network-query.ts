@@ -23,6 +23,11 @@ const base = {
 };
 const completed: SourceStep = { state: 'completed', resources: 12 };
 const waiting: SourceStep = { state: 'waiting' };
+const held: SourceStep = {
+  state: 'waiting',
+  retryAfterMs: 2_000,
+  held: { reason: 'lab answered 401 to the token request', nextTryAt: '2026-11-22T10:15:00.000Z' },
+};
 const failure = (type: string) => ApplicationFailure.nonRetryable('The source did not do it', type);
 
 const source = (activities: Partial<SourceActivities>) => activities;
@@ -64,6 +69,28 @@ export const networkQueryScenarios: Record<string, Scenario> = {
       );
       await handle.signal(NETWORK_QUERY_MESSAGES.sourceCallback, ...callBack('hie'));
       await eventually(() => stateIs(handle, 'pharmacy', 'completed'));
+      await handle.signal(NETWORK_QUERY_MESSAGES.sourceCallback, ...callBack('hie'));
+    },
+  },
+  /** lab is away and is waited for; hie calls back before its data is ready, and again. */
+  'network-query/held-and-early-callback-v1': {
+    ...base,
+    activities: {
+      exchange: record,
+      'source-hie': source({
+        askSource: inTurn(waiting),
+        collectSource: inTurn<SourceStep>(waiting, completed),
+      }),
+      'source-pharmacy': source({ askSource: inTurn(completed) }),
+      'source-lab': source({
+        askSource: inTurn<SourceStep>(held),
+        collectSource: inTurn<SourceStep>(held, completed),
+      }),
+    },
+    async meanwhile(handle) {
+      await eventually(() => stateIs(handle, 'hie', 'waiting'));
+      await handle.signal(NETWORK_QUERY_MESSAGES.sourceCallback, ...callBack('hie'));
+      await eventually(() => stateIs(handle, 'lab', 'completed'));
       await handle.signal(NETWORK_QUERY_MESSAGES.sourceCallback, ...callBack('hie'));
     },
   },
