@@ -23,6 +23,7 @@ import {
   type TestGateway,
 } from '../support/gateway.ts';
 import { testKeyRing } from '../support/test-keys.ts';
+import { startUdapServer } from '../support/udap-server.ts';
 
 const SECRET = 'a-client-secret-of-the-tests-only';
 const SCOPE = 'system/Patient.rs';
@@ -139,11 +140,11 @@ describe('what workers do', () => {
     const id = await create();
     const { name } = (await toAsk())?.find((connection) => connection.id === id) ?? {};
     expect(name).toBe(`Network ${count}`);
-    await expect(connections().connector(account.accountId, id)).resolves.toBeDefined();
+    await expect(connections().connector(account.accountId, id, 'treatment')).resolves.toBeDefined();
 
     await admin('connections', 'pause', id);
     expect((await toAsk())?.map((connection) => connection.id)).not.toContain(id);
-    await expect(connections().connector(account.accountId, id)).rejects.toMatchObject({
+    await expect(connections().connector(account.accountId, id, 'treatment')).rejects.toMatchObject({
       kind: 'denied',
       message: 'the connection is paused',
     });
@@ -151,7 +152,7 @@ describe('what workers do', () => {
     expect((await toAsk())?.map((connection) => connection.id)).toContain(id);
 
     await admin('connections', 'delete', id);
-    await expect(connections().connector(account.accountId, id)).rejects.toMatchObject({
+    await expect(connections().connector(account.accountId, id, 'treatment')).rejects.toMatchObject({
       kind: 'refused',
       message: 'the connection was deleted',
     });
@@ -163,7 +164,9 @@ describe('what workers do', () => {
     expect(await ids([])).not.toContain(id);
     expect(await ids([account.facilityId])).toContain(id);
     const other = await gateway.addAccount();
-    await expect(connections().connector(other.accountId, id)).rejects.toMatchObject({ kind: 'refused' });
+    await expect(connections().connector(other.accountId, id, 'treatment')).rejects.toMatchObject({
+      kind: 'refused',
+    });
     const asked = gateway.store.asAccount(other.accountId, (tx) => connections().toAsk(tx, 'hie', []));
     expect(await asked).toBeUndefined();
   });
@@ -197,6 +200,34 @@ describe('connections create', () => {
     );
     expect(rows.map(({ operation }) => operation)).toEqual(['createConnection', 'deleteConnection']);
   });
+});
+
+test('a connection by UDAP is registered, and then works', async () => {
+  const site = await authority.issue('DNS:localhost');
+  const udap = await startUdapServer(site, authority);
+  let metadata: unknown;
+  const server = await startFhirServer(site, { isActive: udap.isActive, udap: () => metadata });
+  metadata = await udap.metadata(server.baseUrl, await authority.issue(`URI:${server.baseUrl}`));
+  const ours = await authority.issue('URI:https://exchange.example.org/udap');
+  await writeFile(join(folder, 'udap.pem'), ours.cert);
+  await writeFile(join(folder, 'udap.key'), ours.key);
+  const file = (option: string, name: string) => [option, join(folder, name)];
+  const id = await create(
+    ...['--base-url', server.baseUrl, '--auth', 'udap', '--scope', SCOPE, ...file('--tls-ca', 'ca.pem')],
+    ...[
+      ...file('--udap-cert', 'udap.pem'),
+      ...file('--udap-key', 'udap.key'),
+      ...file('--udap-anchors', 'ca.pem'),
+    ],
+    ...['--client-name', 'Exchange', '--contact', 'mailto:operations@exchange.example.org'],
+    ...['--organization-id', 'https://exchange.example.org'],
+  );
+  const before = await admin('connections', 'check', id);
+  expect(before).toMatchObject({ exitCode: 3, out: expect.stringContaining('not registered by UDAP yet') });
+  expect((await admin('connections', 'register', id)).out).toContain('is registered as');
+  const after = await admin('connections', 'check', id);
+  expect(after).toMatchObject({ exitCode: 0, out: expect.stringContaining('works  token') });
+  await Promise.all([udap.stop(), server.stop()]);
 });
 
 test('a callback is accepted with the key of a connection of the account, and with no other', async () => {

@@ -18,6 +18,7 @@ import {
 import type { Store } from '../../exchange/platform/database/database.ts';
 import type { SourceConnections } from '../../exchange/source-connections/connections.ts';
 import { type SourceConnector, SourceFailure } from '../../exchange/sources/connector.ts';
+import type { PurposeOfUse } from '../../exchange/sources/source-config.ts';
 import type { CallSource, WorkOnSource } from './source-calls.ts';
 
 interface PartsDeps {
@@ -79,7 +80,9 @@ async function workOnPart(
   const { accountId, source } = step;
   const partStep = { ...step, part: { id: part.id, name: part.name, namespace: part.namespace } };
   const { job, cursor, isCollected, pages, resources, failedCalls } = part;
-  const connector = await deps.connections.connector(accountId, part.id).catch(failureOnly);
+  const connector = await deps.connections
+    .connector(accountId, part.id, purposeOf(attempt))
+    .catch(failureOnly);
   if (connector instanceof SourceFailure) return afterFailure(deps, partStep, part, connector);
   if (Date.now() - attempt.startedAt.getTime() >= partDeadlineMs(source)) {
     await cancelPart(connector, part);
@@ -103,6 +106,9 @@ function failureOnly(error: unknown): SourceFailure {
   throw error;
 }
 
+const purposeOf = ({ accessEndsAt }: AttemptWork): PurposeOfUse =>
+  accessEndsAt === undefined ? 'treatment' : 'ias';
+
 const CANCEL_TIMEOUT_MS = 5_000;
 
 /** Cancels the job of a part, as a courtesy to the source: whether it accepts that does not matter. */
@@ -115,12 +121,14 @@ async function cancelPart(connector: SourceConnector, { job }: Pick<Part, 'job'>
 export async function cancelParts(
   { store, connections }: Pick<PartsDeps, 'store' | 'connections'>,
   step: SourceStepInput,
+  attempt: AttemptWork,
 ): Promise<void> {
   const parts = await store.asAccount(step.accountId, (tx) => readParts(tx, step));
+  const purpose = purposeOf(attempt);
   await Promise.allSettled(
     parts
       .filter(({ status, job }) => status === 'running' && job !== null)
-      .map(async (part) => cancelPart(await connections.connector(step.accountId, part.id), part)),
+      .map(async (part) => cancelPart(await connections.connector(step.accountId, part.id, purpose), part)),
   );
 }
 

@@ -26,8 +26,9 @@ export function createRecordActivities(deps: {
   const { store, connections } = deps;
 
   async function stopSource(failed: FailedAttempt): Promise<void> {
-    if (connections !== undefined) await cancelParts({ store, connections }, failed);
     const work = await store.asAccount(failed.accountId, (tx) => readAttempt(tx, failed));
+    if (work !== undefined && connections !== undefined)
+      await cancelParts({ store, connections }, failed, work);
     if (work?.job == null) return;
     try {
       await deps.connectors[failed.source].cancel(work.job, AbortSignal.timeout(CANCEL_TIMEOUT_MS));

@@ -15,6 +15,7 @@ export const CONNECTION_AUTH = [
   'client-secret-basic',
   'client-secret-post',
   'smart-backend',
+  'udap',
 ] as const;
 type ConnectionAuth = (typeof CONNECTION_AUTH)[number];
 
@@ -32,6 +33,14 @@ export interface CredentialOptions {
   tlsCert?: string;
   tlsKey?: string;
   tlsPins?: string;
+  udapCert?: string;
+  udapKey?: string;
+  udapAnchors?: string;
+  clientName?: string;
+  contact?: string;
+  organizationId?: string;
+  organizationName?: string;
+  community?: string;
 }
 
 export interface ConnectionOptions extends CredentialOptions {
@@ -111,6 +120,20 @@ async function authOf(options: CredentialOptions): Promise<unknown> {
         scope,
         tokenUrl,
         algorithm: options.algorithm,
+      };
+    case 'udap':
+      return {
+        kind: 'udap',
+        clientId,
+        cert: await readSecret('--udap-cert', needed(auth, '--udap-cert', options.udapCert)),
+        key: await readSecret('--udap-key', needed(auth, '--udap-key', options.udapKey)),
+        anchors: await readSecret('--udap-anchors', needed(auth, '--udap-anchors', options.udapAnchors)),
+        scope: needed(auth, '--scope', scope),
+        clientName: needed(auth, '--client-name', options.clientName),
+        contact: needed(auth, '--contact', options.contact),
+        organizationId: needed(auth, '--organization-id', options.organizationId),
+        organizationName: options.organizationName,
+        community: options.community,
       };
     case 'client-secret-basic':
     case 'client-secret-post':

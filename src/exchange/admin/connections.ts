@@ -12,7 +12,8 @@ import {
 } from '../source-connections/connection-store.ts';
 import { configOf, openCredentials, sealCredentials } from '../source-connections/settings.ts';
 import { createAssertionSigner, ensureSigningKeys } from '../source-connections/signing-keys.ts';
-import { checkSource } from '../sources/check-source.ts';
+import { checkSource, registerSource } from '../sources/check-source.ts';
+import { SourceFailure } from '../sources/connector.ts';
 import { namespaceOf } from '../sources/namespaced-connector.ts';
 import { resolveSourceConfig } from '../sources/source-config.ts';
 import { auditAdmin, requireAccount } from './accounts.ts';
@@ -140,6 +141,25 @@ export async function checkConnectionCommand(
     lines: findings.map(({ works, what, message }) => `${works ? 'works ' : 'FAULT '} ${what}: ${message}`),
     failed: findings.some(({ works }) => !works),
   };
+}
+
+/** `connections register`: registers us by UDAP. Workers use the client id with their next step. */
+export async function registerConnectionCommand(target: AdminTarget, id: string): Promise<AdminResult> {
+  const keyRing = await target.openKeyRing();
+  const connection = await target.store.asSystem((tx) => required(tx, id));
+  const credentials = openedCredentials(keyRing, connection);
+  const { auth } = credentials;
+  if (auth.kind !== 'udap') throw new AdminError('Only connections with --auth udap are registered');
+  const clientId = await registerSource(resolveSourceConfig(configOf(connection, credentials)), auth).catch(
+    (error: unknown) => {
+      throw error instanceof SourceFailure ? new AdminError(error.message) : error;
+    },
+  );
+  return change(target, id, 'registerConnection', `is registered as ${clientId}`, (tx) =>
+    updateConnection(tx, id, {
+      credentials: sealCredentials(keyRing, id, { ...credentials, auth: { ...auth, clientId } }),
+    }),
+  );
 }
 
 /** `connections rotate`: replaces login, client certificate and callback secret. Workers use them with their next step. */

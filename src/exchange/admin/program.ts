@@ -12,6 +12,7 @@ import {
   deleteConnectionCommand,
   enableConnectionCommand,
   listConnectionsCommand,
+  registerConnectionCommand,
   rotateConnectionCommand,
   showConnectionCommand,
 } from './connections.ts';
@@ -193,6 +194,9 @@ function addConnectionCommands(connections: Command, run: RunCommand): void {
   one('show', 'Show the settings of a connection').action((id, options) =>
     run(options, (target) => showConnectionCommand(target, id)),
   );
+  one('register', 'udap: register us at the authorization server, and store the client id').action(
+    (id, options) => run(options, (target) => registerConnectionCommand(target, id)),
+  );
   one('check', 'Try the connection: token, metadata, and a patient')
     .option('--patient <id>', 'a patient of the account that the network knows')
     .action((id, options) => run(options, (target) => checkConnectionCommand(target, id, options.patient)));
@@ -223,6 +227,14 @@ const withCredentials = (command: Command): Command =>
       'token endpoint (smart-backend: default from .well-known/smart-configuration)',
     )
     .option('--algorithm <name>', 'smart-backend: ES384 or RS384 (default: the first that the server lists)')
+    .option('--udap-cert <file>', 'udap: our certificate of the trust community, with its chain (PEM)')
+    .option('--udap-key <file>', 'udap: the key of that certificate (PEM)')
+    .option('--udap-anchors <file>', 'udap: certificates that the servers of the community lead to (PEM)')
+    .option('--client-name <name>', 'udap: our name in the registration')
+    .option('--contact <uri>', 'udap: our contact in the registration, mailto:…')
+    .option('--organization-id <uri>', 'udap: who we are in each token request')
+    .option('--organization-name <name>', 'udap: the same, for people')
+    .option('--community <uri>', 'udap: the trust community, for servers that are in several')
     .option('--secret-file <file>', 'file with the client secret or bearer token, or - for stdin')
     .option('--callback-secret-file <file>', 'file with the key that signs its callbacks, or -')
     .option('--tls-ca <file>', 'authorities to trust instead of public ones (PEM)')

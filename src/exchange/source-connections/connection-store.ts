@@ -100,5 +100,8 @@ export async function updateConnection(
 /** Deletes a connection and its token. What it delivered stays. */
 export async function deleteConnection(tx: SystemTx, id: string): Promise<void> {
   await tx.db.deleteFrom('network_connection').where('id', '=', id).execute();
-  await tx.db.deleteFrom('source_token').where('name', '=', id).execute();
+  await tx.db
+    .deleteFrom('source_token')
+    .where(({ or, eb }) => or([eb('name', '=', id), eb('name', 'like', `${id}/%`)]))
+    .execute();
 }

@@ -5,6 +5,7 @@ import type { AccountTx, Store } from '../platform/database/database.ts';
 import { type SourceConnector, SourceFailure } from '../sources/connector.ts';
 import { type ConnectorDeps, createFhirConnector } from '../sources/fhir-connector.ts';
 import { namespaced } from '../sources/namespaced-connector.ts';
+import type { PurposeOfUse } from '../sources/source-config.ts';
 import { connectionsOf, findConnection, type StoredConnection } from './connection-store.ts';
 import { configOf, openCredentials } from './settings.ts';
 
@@ -27,7 +28,7 @@ export interface SourceConnections {
     facilityIds: readonly string[],
   ): Promise<AskedConnection[] | undefined>;
   /** Throws SourceFailure when the connection is paused or deleted. */
-  connector(accountId: string, connectionId: string): Promise<SourceConnector>;
+  connector(accountId: string, connectionId: string, purpose: PurposeOfUse): Promise<SourceConnector>;
 }
 
 const CONNECTORS_MAX = 500;
@@ -36,15 +37,16 @@ export function createSourceConnections(
   { store, keyRing }: { store: Pick<Store, 'asAccount'>; keyRing: KeyRing },
   connectorDeps: ConnectorDeps,
 ): SourceConnections {
-  /** By id and revision: a connector holds a pool, a token and the server's capabilities. */
+  /** By id, revision and purpose: a connector holds a pool, a token and the server's capabilities. */
   const connectors = new LRUCache<string, SourceConnector>({ max: CONNECTORS_MAX });
 
-  function connectorOf(connection: StoredConnection): SourceConnector {
-    const key = `${connection.id}/${connection.revision}`;
+  function connectorOf(connection: StoredConnection, purpose: PurposeOfUse): SourceConnector {
+    const { id, revision } = connection;
+    const key = `${id}/${revision}/${purpose}`;
     const known = connectors.get(key);
     if (known !== undefined) return known;
-    connectors.delete(`${connection.id}/${connection.revision - 1}`);
-    const config = configOf(connection, credentialsOf(keyRing, connection));
+    connectors.delete(`${id}/${revision - 1}/${purpose}`);
+    const config = configOf(connection, credentialsOf(keyRing, connection), purpose);
     const created = namespaced(createFhirConnector(config, connectorDeps), connection.namespace);
     connectors.set(key, created);
     return created;
@@ -58,11 +60,11 @@ export function createSourceConnections(
         .filter(({ enabled, settings }) => enabled && isFor(settings.facilityIds, facilityIds))
         .map(({ id, name, namespace }) => ({ id, name, namespace }));
     },
-    async connector(accountId, connectionId) {
+    async connector(accountId, connectionId, purpose) {
       const connection = await store.asAccount(accountId, (tx) => findConnection(tx, connectionId));
       if (connection === undefined) throw new SourceFailure('refused', 'the connection was deleted');
       if (!connection.enabled) throw new SourceFailure('denied', 'the connection is paused');
-      return connectorOf(connection);
+      return connectorOf(connection, purpose);
     },
   };
 }

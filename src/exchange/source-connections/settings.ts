@@ -1,9 +1,12 @@
 import { z } from 'zod';
 import type { SourceType } from '../../contract/primitives.ts';
 import type { KeyRing } from '../../lib/key-ring.ts';
-import type { SourceConfig } from '../sources/source-config.ts';
+import type { PurposeOfUse, SourceConfig } from '../sources/source-config.ts';
 
 const text = z.string().min(1).max(20_000);
+const certificates = text.refine((pem) => pem.includes('-----BEGIN CERTIFICATE-----'), {
+  error: 'must be a certificate in PEM',
+});
 const origins = z.array(z.url({ protocol: /^https?$/ }).max(300)).max(20);
 
 /** What of a connection is not secret. */
@@ -44,6 +47,19 @@ export const connectionCredentialsSchema = z.object({
       tokenUrl: httpUrl.optional(),
       algorithm: z.enum(['ES384', 'RS384']).optional(),
     }),
+    z.object({
+      kind: z.literal('udap'),
+      clientId: text.optional(),
+      cert: certificates,
+      key: text,
+      anchors: certificates,
+      scope: text,
+      clientName: text.max(200),
+      contact: z.string().regex(/^mailto:\S+@\S+$/, { error: 'must have the form mailto:name@example.org' }),
+      organizationId: z.string().regex(/^[a-z][a-z0-9+.-]*:\S+$/i, { error: 'must be a URI' }),
+      organizationName: text.max(200).optional(),
+      community: text.max(500).optional(),
+    }),
   ]),
   tls: z
     .object({
@@ -76,6 +92,7 @@ const purposeOf = (id: string): string => `source-connection/${id}`;
 export function configOf(
   connection: { id: string; source: SourceType; baseUrl: string; settings: ConnectionSettings },
   { auth, tls, callbackSecret }: ConnectionCredentials,
+  purposeOfUse: PurposeOfUse = 'treatment',
 ): SourceConfig {
   const { facilityIds: _, ...settings } = connection.settings;
   return {
@@ -84,6 +101,7 @@ export function configOf(
     connectionKey: connection.id,
     auth,
     tls,
+    purposeOfUse,
     ...settings,
     callbacks: callbackSecret !== undefined,
   };

@@ -64,11 +64,12 @@ export function createSharedTokens(store: Pick<Store, 'asSystem'>, keyRing: KeyR
 }
 
 /** The credentials are part of the purpose, so a token obtained with other credentials does not decrypt. */
-function nameOf({ connectionKey, baseUrl, auth }: ResolvedSourceConfig) {
+function nameOf({ connectionKey, baseUrl, auth, purposeOfUse }: ResolvedSourceConfig) {
   const credentials = createHash('sha256')
     .update(JSON.stringify([baseUrl.href, auth]))
     .digest('base64url');
-  const name = connectionKey;
+  // A token that was requested for one purpose must not be used for another one.
+  const name = auth.kind === 'udap' ? `${connectionKey}/${purposeOfUse}` : connectionKey;
   return { name, purpose: `source-token/${name}/${credentials}` };
 }
 

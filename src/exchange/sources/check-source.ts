@@ -2,9 +2,10 @@ import type { Demographics } from '../patients/rules/demographics.ts';
 import { Capabilities } from './capabilities.ts';
 import { SourceFailure } from './connector.ts';
 import type { AssertionSigner } from './http/auth/client-assertion.ts';
-import { SourceHttp } from './http/source-http.ts';
+import { registerByUdap } from './http/auth/udap/registration.ts';
+import { createPool, SourceHttp } from './http/source-http.ts';
 import { findPatientIds } from './patient/match-patient.ts';
-import type { ResolvedSourceConfig } from './source-config.ts';
+import type { ResolvedSourceConfig, UdapAuth } from './source-config.ts';
 
 /** One thing that was tried at a source, in words for an operator. */
 export interface Finding {
@@ -63,4 +64,9 @@ async function readMetadata(http: SourceHttp, signal: AbortSignal): Promise<stri
   if (fhirVersion !== undefined && !isR4)
     throw new SourceFailure('bad-answer', 'the server does not speak FHIR R4 (4.0)');
   return isR4 ? `the server speaks FHIR ${fhirVersion}` : 'the server answers, without its FHIR version';
+}
+
+/** Registers us by UDAP at the authorization server of a source; returns our client id. Throws SourceFailure. */
+export function registerSource(config: ResolvedSourceConfig, auth: UdapAuth): Promise<string> {
+  return registerByUdap(config, auth, { dispatcher: createPool(config), now: Date.now });
 }

@@ -1,10 +1,12 @@
 import type { SourceType } from '../../contract/primitives.ts';
 import type { AssertionAlgorithm } from './http/auth/client-assertion.ts';
 
+export type PurposeOfUse = 'treatment' | 'ias';
+
 export type SourceAuth = { kind: 'none' } | { kind: 'bearer'; token: string } | GrantAuth;
 
 /** OAuth 2 client credentials, with a secret or with a key of ours. */
-export type GrantAuth = ClientSecretAuth | SmartBackendAuth;
+export type GrantAuth = ClientSecretAuth | SmartBackendAuth | UdapAuth;
 
 export interface ClientSecretAuth {
   kind: 'client-credentials';
@@ -27,6 +29,27 @@ export interface SmartBackendAuth {
   algorithm?: AssertionAlgorithm;
 }
 
+/** UDAP (HL7 SSRAA 2.0): a client assertion signed by a certificate of a trust community. */
+export interface UdapAuth {
+  kind: 'udap';
+  /** Given by the dynamic registration. */
+  clientId?: string;
+  /** Our certificate with its chain, and its key (PEM). */
+  cert: string;
+  key: string;
+  /** Certificates (PEM) from which servers of the community must have theirs. */
+  anchors: string;
+  scope: string;
+  /** Name and contact (`mailto:…`) for the registration. */
+  clientName: string;
+  contact: string;
+  /** Who we are to the source: a URI, and a name for people. */
+  organizationId: string;
+  organizationName?: string;
+  /** URI of the community, for servers that are in several. */
+  community?: string;
+}
+
 export interface SourceTls {
   /** Certificates (PEM) of the authorities to trust instead of the public ones. */
   ca?: string;
@@ -46,6 +69,8 @@ export interface SourceConfig {
   /** Identifies the connection, so that workers can share its tokens. Default: the source. */
   connectionKey?: string;
   tls?: SourceTls;
+  /** Why data is requested; UDAP sends it with each token request. Default: treatment. */
+  purposeOfUse?: PurposeOfUse;
   /** Origins, besides that of baseUrl, to which links, files and redirects of this source may lead. */
   allowedOrigins?: string[];
   /** Base addresses by which the server calls itself in links and references; they are replaced by baseUrl. */
@@ -102,6 +127,7 @@ export function resolveSourceConfig(config: SourceConfig): ResolvedSourceConfig 
     callbacks: true,
     connectionKey: config.source,
     tls: {},
+    purposeOfUse: 'treatment',
     ...withoutUndefined(config),
     baseUrl,
     allowedOrigins: new Set([...tokenOrigins, ...originsOf(config.allowedOrigins, 'allowed origin')]),

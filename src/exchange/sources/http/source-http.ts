@@ -214,7 +214,8 @@ const pacedBy = (budgets: CallBudgets | undefined, config: ResolvedSourceConfig)
         perMinute: config.callsPerMinute,
       });
 
-function createPool({ requestTimeoutMs, tls }: ResolvedSourceConfig): Agent {
+/** Keep-alive connections to the servers of a source. */
+export function createPool({ requestTimeoutMs, tls }: ResolvedSourceConfig): Agent {
   return new Agent({
     connections: 64,
     connect: { timeout: Math.min(requestTimeoutMs, 10_000), ...tlsOptions(tls) },

@@ -5,6 +5,7 @@ import type { IssuedToken } from './shared-tokens.ts';
 import { requestTokenByKey } from './smart-backend.ts';
 import type { TokenDeps } from './token-provider.ts';
 import { createTokenEndpoint } from './token-request.ts';
+import { requestTokenByUdap } from './udap/udap-grant.ts';
 
 /** The way to get a token from the source's authorization server. */
 export function createGrant(
@@ -22,6 +23,8 @@ export function createGrant(
         throw new SourceFailure('denied', `${config.source}: this process has no keys to sign with`);
       return requestTokenByKey(config, auth, { ...deps, signer }, endpoint);
     }
+    case 'udap':
+      return requestTokenByUdap(config, auth, deps, endpoint);
   }
 }
 

@@ -7,13 +7,11 @@ import {
   assertionClaims,
   assertionForm,
 } from './client-assertion.ts';
+import { byServerClock } from './server-clock.ts';
 import type { IssuedToken } from './shared-tokens.ts';
 import { createSmartDiscovery } from './smart-discovery.ts';
 import type { TokenDeps } from './token-provider.ts';
-import { type TokenEndpoint, TokenRefused } from './token-request.ts';
-
-/** A difference between the clocks that may be why the server rejected an assertion. */
-const SKEW_MS = 30_000;
+import type { TokenEndpoint } from './token-request.ts';
 
 /** SMART Backend Services (SMART App Launch 2.2): client credentials with an assertion that our key signs. */
 export function requestTokenByKey(
@@ -32,18 +30,9 @@ export function requestTokenByKey(
   return async () => {
     const server = auth.tokenUrl === undefined ? await discover() : { tokenUrl: auth.tokenUrl };
     const algorithm = auth.algorithm ?? algorithmFor(config, server.algorithms);
-    try {
-      return await request(server.tokenUrl, algorithm, deps.now());
-    } catch (error) {
-      if (!(error instanceof TokenRefused) || !isClockFault(error)) throw error;
-      // The assertion has expired, or is not valid yet, by the server's clock: sign one by that clock.
-      return request(server.tokenUrl, algorithm, deps.now() + (error.clockAheadMs ?? 0));
-    }
+    return byServerClock(deps.now, (nowMs) => request(server.tokenUrl, algorithm, nowMs));
   };
 }
-
-const isClockFault = ({ code, clockAheadMs = 0 }: TokenRefused): boolean =>
-  (code === 'invalid_client' || code === 'invalid_grant') && Math.abs(clockAheadMs) > SKEW_MS;
 
 /** The first of our algorithms that the server lists; ES384 when it lists none. */
 function algorithmFor(

@@ -1,14 +1,11 @@
-import { request } from 'undici';
 import { z } from 'zod';
 import { SourceFailure } from '../../connector.ts';
 import type { ResolvedSourceConfig } from '../../source-config.ts';
 import { badResponse, failureOfStatus } from '../failures.ts';
-import { HttpExchange } from '../http-response.ts';
-import { readSourceJson } from '../source-json.ts';
+import { requestJson } from './json-request.ts';
 import type { TokenDeps } from './token-provider.ts';
 
 const WELL_KNOWN = '.well-known/smart-configuration';
-const BYTES_MAX = 200_000;
 const KEPT_MS = 10 * 60_000;
 
 const configurationSchema = z.object({
@@ -40,29 +37,11 @@ async function discover(
   config: ResolvedSourceConfig,
   { dispatcher }: Pick<TokenDeps, 'dispatcher'>,
 ): Promise<SmartServer> {
-  const { source, baseUrl, requestTimeoutMs } = config;
-  const exchange = new HttpExchange(config, { label: WELL_KNOWN, signal: new AbortController().signal });
+  const { source, baseUrl } = config;
   const url = new URL(WELL_KNOWN, baseUrl);
-  let bytes: Buffer;
-  try {
-    const raw = await request(url, {
-      dispatcher,
-      headers: { accept: 'application/json' },
-      headersTimeout: requestTimeoutMs,
-      bodyTimeout: requestTimeoutMs,
-      signal: exchange.signal,
-    });
-    const response = exchange.responded(raw, url, undefined);
-    if (response.status !== 200) {
-      await response.discard();
-      throw notFound(config, response.status);
-    }
-    bytes = await response.bytes(BYTES_MAX);
-  } catch (error) {
-    throw exchange.failed(error);
-  }
-  const read = readSourceJson(bytes);
-  const found = configurationSchema.safeParse(read.isRead ? read.json : undefined);
+  const { status, json } = await requestJson(config, dispatcher, { url, label: WELL_KNOWN });
+  if (status !== 200) throw notFound(config, status);
+  const found = configurationSchema.safeParse(json);
   if (!found.success) throw badResponse(source, `answered ${WELL_KNOWN} without a token endpoint`);
   return checked(config, found.data);
 }
