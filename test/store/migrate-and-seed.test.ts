@@ -93,6 +93,7 @@ describe('seeding', () => {
       limits: {
         requestsPerMinute: 120_000,
         networkQueriesPerMinute: 12_000,
+        pharmacyRealtimePerDay: 100_000,
         consolidatedQueriesPerMinute: 12_000,
         messagesPerMinute: 6_000,
       },

@@ -82,6 +82,8 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     exchange_backup: 'S',
   },
   account: { exchange_app: 'S', exchange_system: 'S', exchange_admin: 'SIU', exchange_backup: 'S' },
+  fhir_client: { exchange_system: 'S', exchange_admin: 'SIU', exchange_backup: 'S' },
+  fhir_client_assertion: OF_SERVICE,
   api_key: { exchange_system: 'SU(last_used_at)', exchange_admin: 'SIU', exchange_backup: 'S' },
   embed_token_revocation: { exchange_system: 'S', exchange_admin: 'SID', exchange_backup: 'S' },
   audit_entry: {
