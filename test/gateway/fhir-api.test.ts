@@ -95,6 +95,46 @@ describe('a search', () => {
     expect(await by(`le${at}`)).toBe(true);
   });
 
+  test('matches what the consolidated resource says, not what one of its deliveries says', async () => {
+    const other = await door.addPatient(person);
+    const glucose = (id: string, lastUpdated: string, categories: string[]) => ({
+      resourceType: 'Observation',
+      id,
+      meta: { lastUpdated },
+      status: 'final',
+      subject: { reference: 'Patient/p' },
+      ...(categories.length > 0 && { category: categories.map((code) => ({ coding: [{ code }] })) }),
+      code: { coding: [{ system: 'http://loinc.org', code: id.slice(0, 6) }] },
+      effectiveDateTime: '2026-05-01T10:00:00Z',
+      valueQuantity: { value: 90, unit: 'mg/dL', system: 'http://unitsofmeasure.org', code: 'mg/dL' },
+    });
+    const from = (source: 'hie' | 'lab', ...resources: object[]) =>
+      door.deliver(
+        other,
+        source,
+        resources.map((each) => delivery(source, each)),
+        ['p'],
+      );
+    await from(
+      'hie',
+      glucose('2339-0a', '2026-06-02T00:00:00Z', ['exam']),
+      glucose('2345-7a', '2026-06-02T00:00:00Z', []),
+    );
+    await from(
+      'lab',
+      glucose('2339-0b', '2026-06-01T00:00:00Z', ['laboratory']),
+      glucose('2345-7b', '2026-06-01T00:00:00Z', ['laboratory']),
+    );
+    const codes = async (category: string) =>
+      (await door.pages(`Observation?patient=${other}&category=${category}`))
+        .flatMap((page) => inMode(page, 'match') as Observation[])
+        .map(({ code }) => code.coding?.[0]?.code);
+    expect(idsIn(await door.pages(`Observation?patient=${other}`))).toHaveLength(2);
+    expect(await codes('exam')).toEqual(['2339-0']);
+    // The leading delivery has no category, so that of the other one fills it; a different one is not replaced.
+    expect(await codes('laboratory')).toEqual(['2345-7']);
+  });
+
   test('by onset, recorded date and clinical status finds Conditions', async () => {
     const conditions = ofType<Condition>('Condition');
     const active = conditions.filter(({ clinicalStatus }) => hasCode(clinicalStatus, 'active'));
