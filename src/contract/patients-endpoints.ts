@@ -74,12 +74,12 @@ export const patientEndpoints = {
     tag: 'patient',
     summary: 'Delete patient',
     description:
-      'Permanently deletes the patient and all collected data. Operations in progress for the patient are cancelled, and no further webhook about the patient is sent. Audit entries are kept.',
+      'Permanently deletes the patient and all collected data. Operations in progress for the patient are cancelled, and no further webhook about the patient is sent. Audit entries are kept. A patient under legal hold is not deleted (409).',
     params: byId,
     headers: ifMatch,
     body: eTagBody,
     responses: { 204: null },
-    errors: [404, 412],
+    errors: [404, 409, 412],
   }),
   listPatients: endpoint({
     method: 'GET',

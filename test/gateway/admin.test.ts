@@ -1,9 +1,7 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runAdmin } from '../../src/exchange/admin/run.ts';
-import { renderTable } from '../../src/starter/table.ts';
 import { createTestGateway, newPerson, type TestGateway } from '../support/gateway.ts';
-import { testKeyRing } from '../support/test-keys.ts';
+import { runAdminOn } from '../support/run-admin.ts';
 
 let gateway: TestGateway;
 let accountId: string;
@@ -14,35 +12,8 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-interface Ran {
-  exitCode: number;
-  out: string;
-  err: string;
-  /** biome-ignore lint/suspicious/noExplicitAny: what a program reads */
-  document: any;
-}
-
 /** One command line, as a program gives it. */
-async function admin(...argv: string[]): Promise<Ran> {
-  const [out, err]: [string[], string[]] = [[], []];
-  const exitCode = await runAdmin([...argv, '--json'], {
-    write: (text) => void out.push(text),
-    writeError: (text) => void err.push(text),
-    open: async () => ({
-      store: { ...gateway.store, close: async () => undefined },
-      openKeyRing: async () => testKeyRing(),
-      openAudit: () => Promise.reject(new Error('not asked for here')),
-    }),
-    renderTable,
-  });
-  const text = out.join('');
-  return {
-    exitCode,
-    out: text,
-    err: err.join(''),
-    document: text.startsWith('{') ? JSON.parse(text) : undefined,
-  };
-}
+const admin = (...argv: string[]) => runAdminOn(gateway.store, ...argv);
 
 const makeKey = async (...options: string[]) =>
   (await admin('keys', 'create', '--account', accountId, ...options)).document as {

@@ -18,6 +18,7 @@ import {
 } from './connections.ts';
 import { revokeEmbedTokenCommand } from './embed-tokens.ts';
 import { createFacilityCommand, listFacilitiesCommand } from './facilities.ts';
+import { liftHoldCommand, listHoldsCommand, placeHoldCommand } from './holds.ts';
 import { createKeyCommand, listKeysCommand, revokeKeyCommand } from './keys.ts';
 import { listSigningKeysCommand, rotateSigningKeysCommand } from './signing-keys.ts';
 import { listSourcesCommand, pauseSourceCommand, resumeSourceCommand } from './sources.ts';
@@ -61,6 +62,7 @@ export function createAdminProgram(run: RunCommand, { out, err }: ProgramStreams
   addSourceCommands(group(program, 'sources', 'Sources of all accounts: their state, pause and resume'), run);
   addConnectionCommands(group(program, 'connections', 'Connections of an account to its networks'), run);
   addSigningKeyCommands(group(program, 'signing-keys', 'Keys with which we sign for sources'), run);
+  addHoldCommands(group(program, 'holds', 'Legal holds on patients'), run);
   addAuditCommands(group(program, 'audit', 'The audit trail of an account'), run);
   return program;
 }
@@ -268,6 +270,22 @@ function addClientCommands(clients: Command, run: RunCommand): void {
   subcommand(clients, 'revoke', 'Revoke a client and its tokens')
     .argument('<client>', 'id of the client')
     .action((client, options) => run(options, (target) => revokeClientCommand(target, client)));
+}
+
+function addHoldCommands(holds: Command, run: RunCommand): void {
+  const stated = (command: Command): Command =>
+    command
+      .requiredOption('--by <name>', 'your name; recorded permanently in the audit')
+      .requiredOption('--reason <text>', 'which matter, without patient data; recorded permanently');
+  stated(ofAccount(subcommand(holds, 'place', 'Keep a patient and everything about the patient')))
+    .requiredOption('--patient <id>', 'id of the patient')
+    .action((options) => run(options, (target) => placeHoldCommand(target, options)));
+  ofAccount(subcommand(holds, 'list', 'List the holds in force')).action((options) =>
+    run(options, (target) => listHoldsCommand(target, options.account)),
+  );
+  stated(subcommand(holds, 'lift', 'End a hold; other holds on the same patient stay in force'))
+    .argument('<hold>', 'id of the hold')
+    .action((hold, options) => run(options, (target) => liftHoldCommand(target, hold, options)));
 }
 
 function addAuditCommands(audit: Command, run: RunCommand): void {

@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import type { ConsolidatedStatus, ConversionType } from '../../contract/consolidated-query.ts';
 import type { Metadata } from '../../contract/network-query.ts';
 import type { BlobRef } from '../../shared/blobs/blob-store.ts';
+import { isNotOnLegalHold } from '../patients/legal-hold-store.ts';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 import type { Database } from '../platform/database/schema.ts';
 
@@ -173,7 +174,7 @@ export async function consolidatedToEnsure(
     .execute();
 }
 
-/** Results of queries that ended more than `endedBeforeDays` days ago. */
+/** Results of queries that ended more than `endedBeforeDays` days ago; those of patients under legal hold are kept. */
 export async function resultsToDelete(
   tx: SystemTx,
   { endedBeforeDays, limit }: { endedBeforeDays: number; limit: number },
@@ -185,6 +186,7 @@ export async function resultsToDelete(
     .where('result', 'is not', null)
     .where('result_deleted_at', 'is', null)
     .where('ended_at', '<', sql<Date>`now() - ${endedBeforeDays} * interval '1 day'`)
+    .where(isNotOnLegalHold('consolidated_query'))
     .orderBy('ended_at')
     .limit(limit)
     .execute();

@@ -6,9 +6,10 @@ import {
 } from '../../contract/temporal.ts';
 import { lockConsent } from '../cohorts/cohort-locks.ts';
 import type { AccountTx } from '../platform/database/database.ts';
-import { NotFoundError } from '../platform/errors.ts';
+import { ConflictError, NotFoundError } from '../platform/errors.ts';
 import { deletePatientRows, findOpenWork, lockPatientAlone } from './deletion-store.ts';
 import { recordWorkflowsToStop } from './erasure-store.ts';
+import { isOnLegalHold } from './legal-hold-store.ts';
 import type { StoredPatient } from './patient-store.ts';
 
 /**
@@ -17,7 +18,7 @@ import type { StoredPatient } from './patient-store.ts';
  *
  * @param check called with the locked patient first; may throw to reject the deletion
  * @returns the patient's id in lower case
- * @throws NotFoundError
+ * @throws NotFoundError, or ConflictError if the patient is under legal hold
  */
 export async function deletePatient(
   tx: AccountTx,
@@ -29,6 +30,10 @@ export async function deletePatient(
   const patient = await lockPatientAlone(tx, id);
   if (patient === undefined) throw new NotFoundError('Patient');
   check(patient);
+  if (await isOnLegalHold(tx, patient.id))
+    throw new ConflictError(
+      'The patient is under legal hold and cannot be deleted until an operator lifts it',
+    );
   const open = await findOpenWork(tx, patient.id);
   await recordWorkflowsToStop(tx, [
     ...open.queryRuns.map(({ requestId, run }) => networkQueryWorkflowId(requestId, run)),

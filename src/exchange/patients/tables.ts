@@ -5,6 +5,17 @@ import type { Address, Contact, Gender, PersonalIdentifier } from './rules/demog
 export interface PatientTables {
   patient: PatientTable;
   patient_identity_key: { account_id: string; key: Buffer; patient_id: string };
+  legal_hold: LegalHoldTable;
+}
+
+interface LegalHoldTable {
+  id: string;
+  account_id: string;
+  patient_id: string;
+  /** An operator's statement, without patient data. */
+  placed_by: string;
+  reason: string;
+  placed_at: Instant;
 }
 
 interface PatientTable {

@@ -1,0 +1,34 @@
+import { runAdmin } from '../../src/exchange/admin/run.ts';
+import type { Store } from '../../src/exchange/platform/database/database.ts';
+import { renderTable } from '../../src/starter/table.ts';
+import { testKeyRing } from './test-keys.ts';
+
+export interface AdminRun {
+  exitCode: number;
+  out: string;
+  err: string;
+  /** biome-ignore lint/suspicious/noExplicitAny: what a program reads */
+  document: any;
+}
+
+/** Runs one command line of the CLI with `--json` on this database. */
+export async function runAdminOn(store: Store, ...argv: string[]): Promise<AdminRun> {
+  const [out, err]: [string[], string[]] = [[], []];
+  const exitCode = await runAdmin([...argv, '--json'], {
+    write: (text) => void out.push(text),
+    writeError: (text) => void err.push(text),
+    open: async () => ({
+      store: { ...store, close: async () => undefined },
+      openKeyRing: async () => testKeyRing(),
+      openAudit: () => Promise.reject(new Error('not asked for here')),
+    }),
+    renderTable,
+  });
+  const text = out.join('');
+  return {
+    exitCode,
+    out: text,
+    err: err.join(''),
+    document: text.startsWith('{') ? JSON.parse(text) : undefined,
+  };
+}
