@@ -10,6 +10,7 @@ import { callbackToken, provenToken } from '../../src/exchange/network-query/cal
 import { createSourceCallbacks } from '../../src/exchange/network-query/source-callback.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createSourceConnections } from '../../src/exchange/source-connections/connections.ts';
+import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
 import { renderTable } from '../../src/starter/table.ts';
 import { ada, adaAtSource } from '../support/ada.ts';
 import { createAuthority } from '../support/authority.ts';
@@ -132,6 +133,23 @@ describe('the credentials of a connection', () => {
     expect((await admin('connections', 'rotate', id, '--secret', SECRET)).exitCode).toBe(2);
     const given = await admin('connections', 'rotate', id, '--auth', 'bearer', '--secret-file', SECRET);
     expect(given).toMatchObject({ exitCode: 2, err: expect.stringContaining('cannot be read') });
+  });
+});
+
+describe('connections list', () => {
+  test('shows which connection does not answer, and how its queries went', async () => {
+    const id = await create();
+    const health = createSourceHealth(gateway.store);
+    for (const attempt of ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10'])
+      await health.failed(id, { attempt, reason: 'hie answered 503 to metadata' });
+    const { connections: listed } = JSON.parse((await admin('connections', 'list', '--json')).out) as {
+      connections: { id: string; state: string; queries: object }[];
+    };
+    expect(listed.find((each) => each.id === id)).toMatchObject({
+      state: 'does not answer: hie answered 503 to metadata',
+      queries: { asked: 0, failed: 0, waiting: 0 },
+    });
+    await admin('connections', 'delete', id);
   });
 });
 

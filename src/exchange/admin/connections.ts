@@ -3,6 +3,7 @@ import type { KeyRing } from '../../lib/key-ring.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import { type SystemTx, withinAccount } from '../platform/database/database.ts';
 import {
+  countParts,
   deleteConnection,
   findConnection,
   insertConnection,
@@ -12,12 +13,14 @@ import {
 } from '../source-connections/connection-store.ts';
 import { configOf, openCredentials, sealCredentials } from '../source-connections/settings.ts';
 import { createAssertionSigner, ensureSigningKeys } from '../source-connections/signing-keys.ts';
+import { readConnections } from '../source-health/connection-store.ts';
+import type { ConnectionState } from '../source-health/rules/breaker.ts';
 import { checkSource, registerSource } from '../sources/check-source.ts';
 import { SourceFailure } from '../sources/connector.ts';
 import { namespaceOf } from '../sources/namespaced-connector.ts';
 import { resolveSourceConfig } from '../sources/source-config.ts';
 import { auditAdmin, requireAccount } from './accounts.ts';
-import { AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
+import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
 import {
   type ConnectionOptions,
   type CredentialOptions,
@@ -84,28 +87,54 @@ function checkAgainst(
     throw new AdminError(`An account can have at most ${CONNECTIONS_MAX} connections to one source`);
 }
 
+/** `connections list`: what each connection is, whether it answers, and how its queries of the last day went. */
 export async function listConnectionsCommand(
   { store }: AdminTarget,
   accountId: string | undefined,
 ): Promise<AdminResult> {
   const connections = await store.asSystem(async (tx) => {
     if (accountId !== undefined) await requireAccount(tx, accountId);
-    return listConnections(tx, accountId);
+    const [all, states, counts] = [
+      await listConnections(tx, accountId),
+      await readConnections(tx),
+      await countParts(tx),
+    ];
+    return all.map((connection) => ({
+      ...shown(connection),
+      changedAt: connection.changedAt,
+      state: stateOf(connection, states.get(connection.id)),
+      queries: counts.get(connection.id) ?? { asked: 0, failed: 0, waiting: 0 },
+    }));
   });
   return {
-    document: { connections: connections.map(shown) },
+    document: { connections },
     table: {
-      head: ['connection', 'account', 'source', 'name', 'base address', 'login', 'state', 'changed'],
-      rows: connections.map(
-        ({ id, accountId: account, source, name, baseUrl, authKind, enabled, changedAt }) => [
-          ...[id, account, source, name, baseUrl, authKind],
-          enabled ? 'enabled' : 'paused',
-          shortTime(changedAt),
-        ],
-      ),
+      head: [
+        'connection',
+        'account',
+        'source',
+        'name',
+        'base address',
+        'login',
+        'state',
+        'asked',
+        'failed',
+        'waiting',
+      ],
+      rows: connections.map(({ queries, ...each }) => [
+        ...[each.id, each.accountId, each.source, each.name, each.baseUrl, each.authKind, each.state],
+        ...[queries.asked, queries.failed, queries.waiting].map(String),
+      ]),
     },
+    lines: ['asked and failed: queries of the last 24 hours'],
   };
 }
+
+const stateOf = ({ enabled }: StoredConnection, health: ConnectionState | undefined): string => {
+  if (!enabled) return 'paused';
+  if (health?.openedAt === undefined) return 'enabled';
+  return `does not answer: ${health.reason ?? 'no reason'}`;
+};
 
 export async function showConnectionCommand({ store }: AdminTarget, id: string): Promise<AdminResult> {
   const connection = await store.asSystem((tx) => required(tx, id));

@@ -105,3 +105,16 @@ export async function deleteConnection(tx: SystemTx, id: string): Promise<void> 
     .where(({ or, eb }) => or([eb('name', '=', id), eb('name', 'like', `${id}/%`)]))
     .execute();
 }
+
+/** How many queries each connection was asked by in the last day, how many of them it failed, and how many wait for it now. */
+export async function countParts(
+  tx: SystemTx,
+): Promise<ReadonlyMap<string, { asked: number; failed: number; waiting: number }>> {
+  const { rows } = await sql<{ id: string; asked: number; failed: number; waiting: number }>`
+    select connection_id as id, count(*) filter (where started_at > now() - interval '1 day') as asked,
+      count(*) filter (where status = 'failed' and started_at > now() - interval '1 day') as failed,
+      count(*) filter (where status = 'running' and next_try_at is not null) as waiting
+    from network_query_part where status = 'running' or started_at > now() - interval '1 day'
+    group by connection_id`.execute(tx.db);
+  return new Map(rows.map(({ id, ...counts }) => [id, counts]));
+}
