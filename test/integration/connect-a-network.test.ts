@@ -168,8 +168,8 @@ test('the guide leads from a contract to records of two networks, and leaves no 
     expect(stdout).toContain('completed');
     return stdout;
   });
-  expect(text).toContain('First network: 2 resources and 1 document collected');
-  expect(text).toContain('Second network: 2 resources and 1 document collected');
+  expect(text).toContain('First network: 2 resources and 0 documents collected');
+  expect(text).toContain('Second network: 2 resources and 0 documents collected');
   const stored = await stack.rows<{ text: string }>(
     "select content->'code'->>'text' as text from patient_resource where resource_type = 'Observation' order by 1",
   );

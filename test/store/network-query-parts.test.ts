@@ -58,6 +58,11 @@ function connectionsTo(servers: { Alpha: Server; Beta: Server }): SourceConnecti
 const result = (id: string, text: string): FhirResource =>
   ({ ...observation(id, text), subject: { reference: 'Patient/p1' } }) as FhirResource;
 const answering = (...resources: FhirResource[]) => sourceOf([page(resources, { patientIds: ['p1'] })]);
+const letter = {
+  documentReferenceId: 'd1',
+  contentType: 'text/plain',
+  bytes: Buffer.from('Dear colleague'),
+};
 const failing = (kind: SourceFailure['kind'], message: string): Server => ({
   begin: () => Promise.reject(new SourceFailure(kind, message)),
 });
@@ -113,7 +118,12 @@ describe('two connections of one source', () => {
         begun += 1;
         if (begun === 2) bothBegan();
         await together;
-        return { kind: 'ready', pages: answering(result('1', text)).pagesFrom(0) };
+        return {
+          kind: 'ready',
+          pages: sourceOf([
+            page([result('1', text)], { patientIds: ['p1'], attachments: text === 'iron' ? [letter] : [] }),
+          ]).pagesFrom(0),
+        };
       },
     });
     const { ask, attempt, timeline } = await query({ Alpha: meeting('sugar'), Beta: meeting('iron') }, of);
@@ -127,9 +137,9 @@ describe('two connections of one source', () => {
     expect(lines).toEqual(expect.arrayContaining(['asked: Asking Alpha', 'asked: Asking Beta']));
     expect(lines).toEqual(
       expect.arrayContaining([
-        'connection-completed: Alpha: 1 resource and 1 document collected',
+        'connection-completed: Alpha: 1 resource and 0 documents collected',
         'connection-completed: Beta: 1 resource and 1 document collected',
-        'completed: The hie source completed: 2 resources and 2 documents collected',
+        'completed: The hie source completed: 2 resources and 1 document collected',
       ]),
     );
   });

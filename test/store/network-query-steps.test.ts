@@ -3,7 +3,9 @@ import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { SOURCE_FAILURE_TYPES, type SourceStepInput } from '../../src/contract/network-query-steps.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import { listDocuments } from '../../src/exchange/documents/document-store.ts';
 import { completeAttempt, failAttempt } from '../../src/exchange/network-query/endings.ts';
+import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
 import { upsertResources } from '../../src/exchange/records/delivery-store.ts';
 import {
   SourceFailure,
@@ -153,7 +155,7 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
     const again = await runActivity(environment.activities({}).askSource, step, 2);
     expect(again).toEqual({ state: 'completed', resources: 3 });
     const { attempts, documents, events } = await outcome(step.requestId);
-    expect(attempts).toMatchObject([{ pages: 2, resources: 3, documents: 2 }]);
+    expect(attempts).toMatchObject([{ pages: 2, resources: 3, documents: 0 }]);
     expect(documents).toHaveLength(2);
     expect(events).toHaveLength(2);
   });
@@ -172,7 +174,7 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
     slow.release();
     expect(await first).toEqual({ state: 'completed', resources: 3 });
     const { attempts, documents } = await outcome(step.requestId);
-    expect(attempts).toMatchObject([{ pages: 2, resources: 3, documents: 2 }]);
+    expect(attempts).toMatchObject([{ pages: 2, resources: 3, documents: 0 }]);
     expect(documents).toHaveLength(2);
   });
 
@@ -479,6 +481,34 @@ describe('what was collected', () => {
     );
     expect(stored).toMatchObject([{ source_document_id: 'd1', size_bytes: 8 }]);
     expect((await outcome(requestId)).told).toContain('incomplete: 1 document could not be fetched');
+  });
+
+  test('is counted as the documents that a person can get', async () => {
+    const { patientId, requestId, step } = await begin();
+    const file = (documentReferenceId: string, text: string) => ({
+      documentReferenceId,
+      contentType: 'text/plain',
+      bytes: Buffer.from(text),
+    });
+    const attachments = [
+      file('d1', 'letter'),
+      file('d1', 'letter'),
+      file('d1', 'picture'),
+      file('d2', 'note'),
+    ];
+    const { askSource } = environment.activities(
+      sourceOf([page([observation('a')], { attachments }), page([observation('b')])]),
+    );
+    await runActivity(askSource, step);
+    const { listed, kept } = await environment.store.asAccount(accountId, async (tx) => ({
+      listed: await listDocuments(tx, patientId),
+      kept: (await readRecordCompleteness(tx, patientId)).sources.find(({ source }) => source === 'hie'),
+    }));
+    expect(listed).toHaveLength(3);
+    expect(kept?.documents).toBe(3);
+    expect((await outcome(requestId)).told).toContain(
+      'completed: The hie source completed: 2 resources and 3 documents collected',
+    );
   });
 
   test('stays as it is when the same comes again, and is replaced by newer content', async () => {

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { DocumentFormat } from '../../contract/documents.ts';
 import type { RecordSource } from '../../contract/primitives.ts';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
+import { listedDocuments } from '../records/listed-documents.ts';
 import { isTakenBack } from '../records/taken-back.ts';
 
 /** A stored file: an attachment from a source or a message, or a source's response that contained resources. */
@@ -30,29 +31,14 @@ export interface ListedDocument extends StoredDocument {
   reference: Record<string, unknown> | null;
 }
 
-/**
- * A patient's documents from sources and messages: of each document the files delivered by the newest query, equal files
- * once. Stored responses of sources are not included, nor are documents that their source has withdrawn.
- */
+/** A patient's documents from sources and messages, as `listedDocuments` selects them. */
 export async function listDocuments(tx: AccountTx, patientId: string): Promise<ListedDocument[]> {
   const { rows } = await sql<ListedDocument>`
-    select id, patient_id as "patientId", source, file_name as "fileName", content_type as "contentType",
-      size_bytes as "sizeBytes", blob_ref as "blobRef", created_at as "collectedAt", reference
-    from (
-      select d.*, r.content as reference,
-        coalesce(d.query_id, d.message_id) as brought_by,
-        first_value(coalesce(d.query_id, d.message_id)) over (
-          partition by d.source, coalesce(d.source_document_id, encode(d.sha256, 'hex'))
-          order by d.created_at desc, d.id desc) as brought_last_by,
-        row_number() over (
-          partition by d.source, coalesce(d.source_document_id, ''), d.query_id, d.sha256
-          order by d.created_at desc, d.id desc) as nth
-      from document d
-      left join patient_resource r on r.patient_id = d.patient_id and r.source = d.source
-        and r.resource_type = 'DocumentReference' and r.source_id = d.source_document_id
-      where d.patient_id = ${patientId} and d.kind = 'attachment' and not ${isTakenBack('d')}
-    ) as delivered
-    where brought_by = brought_last_by and nth = 1`.execute(tx.db);
+    select d.id, d.patient_id as "patientId", d.source, d.file_name as "fileName", d.content_type as "contentType",
+      d.size_bytes as "sizeBytes", d.blob_ref as "blobRef", d.created_at as "collectedAt", r.content as reference
+    from ${listedDocuments(patientId)} as d
+    left join patient_resource r on r.patient_id = d.patient_id and r.source = d.source
+      and r.resource_type = 'DocumentReference' and r.source_id = d.source_document_id`.execute(tx.db);
   return rows;
 }
 

@@ -93,7 +93,7 @@ async function storePage(
   const counts = {
     resources: collected.length,
     strays: page.misattributedCount,
-    documents: documents.length,
+    documents: countAttachments(documents),
   };
   const isStored = await deps.store.asAccount(step.accountId, async (tx) => {
     const saved = await savePage(tx, step, pageCount, counts, page.next);
@@ -185,6 +185,14 @@ async function storeBytes(
   );
   return [...documents, ...(await Promise.all(attachments))];
 }
+
+/** How many of the files a person can get: the list of documents has no stored answers, and equal files once. */
+const countAttachments = (documents: readonly NewDocument[]): number =>
+  new Set(
+    documents
+      .filter(({ kind }) => kind === 'attachment')
+      .map(({ sourceDocumentId, sha256 }) => `${sourceDocumentId} ${sha256.toString('hex')}`),
+  ).size;
 
 /** Streams the page's large attachment into the blob store. Undefined if there is none, or if it broke off twice. */
 async function storeLargeAttachment(

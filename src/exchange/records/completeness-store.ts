@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { type RecordSource, SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
 import type { AccountTx } from '../platform/database/database.ts';
+import { listedDocuments } from './listed-documents.ts';
 
 /** State of the newest request to a source. `waiting`: the last attempt failed and another one is due. */
 export type SourceState = 'never-asked' | 'running' | 'waiting' | 'completed' | 'failed';
@@ -132,8 +133,7 @@ async function countKept(
       select source, count(*) as resources, 0 as documents from patient_resource
       where patient_id = ${patientId} group by source
       union all
-      select source, 0, count(distinct coalesce(source_document_id, encode(sha256, 'hex'))) from document
-      where patient_id = ${patientId} and kind = 'attachment' group by source
+      select source, 0, count(*) from ${listedDocuments(patientId)} as listed group by source
     ) as counts group by source`.execute(tx.db);
   return new Map(rows.map(({ source, ...counts }) => [source, counts]));
 }

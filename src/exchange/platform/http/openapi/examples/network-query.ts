@@ -51,7 +51,7 @@ export const networkQueryExamples: OperationExamples<keyof typeof networkQueryEn
           source: 'lab',
           attempt: 1,
           kind: 'completed',
-          message: 'Collected 57 resources and 2 documents',
+          message: 'The lab source completed: 57 resources and 1 document collected',
         },
       ],
     },

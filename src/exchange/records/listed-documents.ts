@@ -1,0 +1,21 @@
+import { sql } from 'kysely';
+import { isTakenBack } from './taken-back.ts';
+
+/**
+ * A patient's documents as a person can get them, as rows of `document`: of each document the files delivered by the
+ * newest query, equal files once. Neither stored responses of sources nor what its source has withdrawn is among them.
+ */
+export const listedDocuments = (patientId: string) => sql`(
+  select * from (
+    select d.*,
+      coalesce(d.query_id, d.message_id) as brought_by,
+      first_value(coalesce(d.query_id, d.message_id)) over (
+        partition by d.source, coalesce(d.source_document_id, encode(d.sha256, 'hex'))
+        order by d.created_at desc, d.id desc) as brought_last_by,
+      row_number() over (
+        partition by d.source, coalesce(d.source_document_id, ''), d.query_id, d.sha256
+        order by d.created_at desc, d.id desc) as nth
+    from document d
+    where d.patient_id = ${patientId} and d.kind = 'attachment' and not ${isTakenBack('d')}
+  ) as delivered
+  where brought_by = brought_last_by and nth = 1)`;
