@@ -402,6 +402,33 @@ describe('a complete answer of one connection', () => {
   });
 });
 
+test('each connection is used for the purpose of the query', async () => {
+  const purposes: string[] = [];
+  const connections = connectionsTo({ Alpha: answering(), Beta: answering() });
+  const noting: SourceConnections = {
+    ...connections,
+    connector: (account, id, purpose) => {
+      purposes.push(purpose);
+      return connections.connector(account, id, purpose);
+    },
+  };
+  for (const [purposeOfUse, expected] of [
+    ['treatment', { state: 'completed' }],
+    ['ias', { message: expect.stringContaining('The AAL2 session of this query has expired') }],
+  ] as const) {
+    const requestId = await environment.addQuery(accountId, patientId, ['hie']);
+    await environment.store.asAccount(accountId, (tx) =>
+      sql`update network_query set purpose_of_use = ${purposeOfUse} where id = ${requestId}`.execute(tx.db),
+    );
+    const { askSource } = environment.activities({}, { connections: noting });
+    const asked = runActivity(askSource, stepOf(accountId, requestId, 'hie')).catch(
+      (error: unknown) => error,
+    );
+    expect(await asked).toMatchObject(expected);
+  }
+  expect(purposes).toEqual(['treatment', 'treatment', 'ias', 'ias']);
+});
+
 test('an attempt that began before the account had connections is finished on the connection of the environment', async () => {
   const requestId = await environment.addQuery(accountId, patientId, ['hie']);
   const step = stepOf(accountId, requestId, 'hie');
