@@ -1,4 +1,6 @@
+import Fastify from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { addJwksRoute } from '../../src/exchange/source-connections/routes.ts';
 import { ensureSigningKeys } from '../../src/exchange/source-connections/signing-keys.ts';
 import { createTestGateway, type TestGateway } from '../support/gateway.ts';
 import { testKeyRing } from '../support/test-keys.ts';
@@ -11,7 +13,6 @@ afterAll(() => gateway.close());
 
 test('our public keys are readable without an API key, and may be cached for five minutes', async () => {
   const read = () => gateway.app.inject('/.well-known/jwks.json');
-  expect((await read()).json()).toEqual({ keys: [] });
   await gateway.store.asSystem((tx) => ensureSigningKeys(tx, testKeyRing()));
   const { statusCode, headers, body } = await read();
   expect(statusCode).toBe(200);
@@ -20,4 +21,20 @@ test('our public keys are readable without an API key, and may be cached for fiv
   expect(keys).toHaveLength(2);
   for (const key of keys) expect(key).toMatchObject({ use: 'sig', kid: expect.any(String) });
   expect(body).not.toContain('"d"');
+});
+
+test('a flood of readers costs the database one read, and a read that fails is repeated', async () => {
+  let reads = 0;
+  const asSystem = async () => {
+    reads += 1;
+    if (reads === 1) throw new Error('the database is away');
+    return { keys: [] };
+  };
+  const app = Fastify();
+  addJwksRoute(app, { store: { asSystem } as never });
+  const read = async () => (await app.inject('/.well-known/jwks.json')).statusCode;
+  expect(await read()).toBe(500);
+  expect(await Promise.all(Array.from({ length: 50 }, read))).toEqual(Array(50).fill(200));
+  expect(reads).toBe(2);
+  await app.close();
 });
