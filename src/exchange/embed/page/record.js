@@ -1,5 +1,6 @@
 import { contentOf, el, show } from './dom.js';
 import { linesOf } from './lines.js';
+import { overviewOf, sectionId } from './overview.js';
 import { createTable } from './table.js';
 import { counted } from './words.js';
 
@@ -22,6 +23,8 @@ export async function showRecord(answer) {
   let resources = 0;
   /** @type {HTMLElement | undefined} */
   let incomplete;
+  /** @type {HTMLElement | undefined} */
+  let overview;
   for await (const line of linesOf(answer)) {
     if (line === '') continue;
     const part = JSON.parse(line);
@@ -33,8 +36,11 @@ export async function showRecord(answer) {
         if (part.head.alert !== undefined) incomplete = el('p.alert', {}, part.head.alert);
         made.push(...part.head.notes.map((/** @type {string} */ note) => el('p.quiet.small', {}, note)));
         break;
+      case 'overview':
+        overview = overviewOf(part.blocks);
+        break;
       case 'section':
-        section = el('details.part', {}, el('summary', {}, el('h3', {}, part.title)));
+        section = el('details.part', { id: sectionId(part.id) }, el('summary', {}, el('h3', {}, part.title)));
         section.dataset.part = part.id;
         made.push(section);
         break;
@@ -60,7 +66,7 @@ export async function showRecord(answer) {
   }
   const content = contentOf('record');
   if (resources === 0) show(content, el('p.quiet', {}, 'No data has been collected for this patient yet.'));
-  else show(content, ...(incomplete === undefined ? [] : [incomplete]), ...inOrder(made));
+  else show(content, ...[incomplete, overview].filter((each) => each !== undefined), ...inOrder(made));
   return resources > 0;
 }
 

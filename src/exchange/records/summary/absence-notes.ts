@@ -1,5 +1,5 @@
 import { type AbsenceStatement, absencesIn } from '../rules/absence.ts';
-import type { SummaryBodyPart } from './parts.ts';
+import type { SummaryNote } from './parts.ts';
 import type { RecordReader } from './record-reader.ts';
 import { entryOf, type SectionRule, type SummaryEntry } from './section.ts';
 import { dayText, firstDay } from './words.ts';
@@ -18,7 +18,7 @@ export async function absenceNotes(
   { tables, statements }: SectionRule,
   reader: RecordReader,
   isWanted: (type: string) => boolean,
-): Promise<Extract<SummaryBodyPart, { kind: 'note' }>[]> {
+): Promise<SummaryNote[]> {
   if (statements === undefined) return [];
   const { topic, denies } = statements;
   const own = tables.flatMap(({ types }) => types);
@@ -43,8 +43,8 @@ export async function absenceNotes(
     }
   return [...found].map(([text, statement]) =>
     contradicted.has(statement)
-      ? { kind: 'note', text: `${text} This contradicts the ${topic} listed above.`, tone: 'alert' }
-      : { kind: 'note', text, tone: 'stated' },
+      ? { text: `${text} This contradicts the ${topic} listed above.`, tone: 'alert' }
+      : { text, tone: 'stated' },
   );
 }
 

@@ -64,7 +64,7 @@ const CLASSES: Readonly<Record<string, string>> = {
   VR: 'Virtual',
   FLD: 'Field',
 };
-const classText = (of: unknown): string | undefined =>
+export const classText = (of: unknown): string | undefined =>
   isJson(of) ? (CLASSES[textOf(of.code) ?? ''] ?? textOf(of.display) ?? textOf(of.code)) : undefined;
 
 export const encounters: SectionRule = {

@@ -1,4 +1,4 @@
-import { completenessLines, incompleteness } from '../completeness.ts';
+import { incompleteness } from '../completeness.ts';
 import type { RecordCompleteness } from '../completeness-store.ts';
 import type { ConsolidatedFilter } from '../read-consolidated.ts';
 import { type Json, objectsOf, textOf } from '../rules/json.ts';
@@ -27,7 +27,7 @@ export function headOf(
     patient: { name: nameText(patient.name) ?? NO_NAME, birthDate },
     facts: facts.filter((fact): fact is [string, string] => fact[1] !== undefined && fact[1] !== ''),
     alert: incompleteness(standing),
-    notes: [...completenessLines(standing), ...notesOf(filter)],
+    notes: notesOf(filter),
   };
 }
 

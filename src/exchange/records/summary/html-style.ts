@@ -19,6 +19,17 @@ nav ul { display: flex; flex-wrap: wrap; gap: .35rem .5rem; list-style: none; ma
 nav a { display: block; padding: .2rem .6rem; border: 1px solid var(--line); border-radius: 1rem; color: var(--accent);
   text-decoration: none; }
 nav a:hover, nav a:focus { background: var(--band); text-decoration: underline; }
+.blocks { columns: 2 24rem; column-gap: 2rem; }
+.block { break-inside: avoid; margin-bottom: 1.1rem; }
+.block h3 { margin: 0 0 .2rem; font-size: 1rem; }
+.block ul { list-style: none; margin: 0; padding: 0; }
+.block li { padding: .15rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+.block p { margin: .3rem 0; color: var(--soft); font-size: .87rem; }
+.block p.stated { color: var(--ink); }
+.block p.alert { color: var(--alert); }
+.what { font-weight: 600; }
+.detail { color: var(--soft); font-size: .87rem; }
+.rest a { color: var(--accent); }
 .scroll { overflow-x: auto; margin-bottom: 1.2rem; }
 table { width: 100%; border-collapse: collapse; font-size: .9rem; }
 caption { text-align: left; font-weight: 600; padding: .3rem 0; }
@@ -38,7 +49,7 @@ footer { margin-top: 2rem; color: var(--soft); font-size: .85rem; border-top: 1p
 @media print {
   body { max-width: none; padding: 0; font-size: 9.5pt; }
   nav, .skip { display: none; }
-  h2 { break-after: avoid; }
+  h2, h3 { break-after: avoid; }
   thead { display: table-header-group; }
   tr { break-inside: avoid; }
   .scroll { overflow: visible; }

@@ -15,7 +15,7 @@ import {
 
 const CURRENT = ['active', 'on-hold', 'intended', 'draft', 'unknown'];
 
-function medicationName({ content }: SummaryEntry, { medications }: Lookup): string | undefined {
+export function medicationName({ content }: SummaryEntry, { medications }: Lookup): string | undefined {
   const id = idOf(content.medicationReference);
   const name =
     conceptText(content.medicationCodeableConcept) ??
@@ -25,7 +25,7 @@ function medicationName({ content }: SummaryEntry, { medications }: Lookup): str
 }
 
 /** The directions as the source wrote them, otherwise composed of dose, route and timing. */
-function directions(dosages: unknown): string {
+export function directions(dosages: unknown): string {
   return unique(
     objectsOf(dosages).map((dosage) => plainName(textOf(dosage.text)) ?? structuredDirections(dosage)),
   ).join('; ');
@@ -61,7 +61,7 @@ function timesText(repeat: unknown): string | undefined {
   return `${times} every ${period === 1 ? unit.slice(0, -1) : `${String(period)} ${unit}`}`;
 }
 
-const isCurrent = ({ content }: SummaryEntry): boolean =>
+export const isCurrent = ({ content }: SummaryEntry): boolean =>
   CURRENT.includes(textOf(content.status) ?? 'unknown');
 const prescription =
   (current: boolean): TableRule['row'] =>

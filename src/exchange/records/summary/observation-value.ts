@@ -97,8 +97,19 @@ export function flagOf(of: Json): { text: string; isAlert: boolean } | undefined
   return flagByRange(of);
 }
 
-/** Uses only a single range in the unit of the value: anything else needs clinical judgement. */
+/** Whether a source flagged the value, as normal too, or its reference range allows to tell. */
+export const isJudged = (of: Json): boolean => flagOf(of) !== undefined || rangeFor(of) !== undefined;
+
 function flagByRange(of: Json): { text: string; isAlert: boolean } | undefined {
+  const { value, low, high } = rangeFor(of) ?? {};
+  if (value === undefined) return undefined;
+  if (high !== undefined && value > high) return { text: '[High]', isAlert: true };
+  if (low !== undefined && value < low) return { text: '[Low]', isAlert: true };
+  return undefined;
+}
+
+/** Uses only a single range in the unit of the value: anything else needs clinical judgement. */
+function rangeFor(of: Json): { value: number; low?: number; high?: number } | undefined {
   const ranges = objectsOf(of.referenceRange);
   const [range] = ranges;
   if (range === undefined || ranges.length > 1 || !isJson(of.valueQuantity)) return undefined;
@@ -110,9 +121,7 @@ function flagByRange(of: Json): { text: string; isAlert: boolean } | undefined {
       : undefined;
   const [low, high] = [bound(range.low), bound(range.high)];
   if (typeof value !== 'number' || comparator !== undefined) return undefined;
-  if (high !== undefined && value > high) return { text: '[High]', isAlert: true };
-  if (low !== undefined && value < low) return { text: '[Low]', isAlert: true };
-  return undefined;
+  return low === undefined && high === undefined ? undefined : { value, low, high };
 }
 
 /** An Observation's name, with its status unless it is final: a retracted value must not look like a valid one. */

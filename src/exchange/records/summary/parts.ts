@@ -4,11 +4,18 @@
  */
 export type SummaryPart = { kind: 'head'; head: SummaryHead } | SummaryBodyPart;
 
+/** A note: `stated`: a statement by a source; `alert`: the reader must not miss it. */
+export interface SummaryNote {
+  text: string;
+  tone?: 'stated' | 'alert';
+}
+
 /** The parts after the head. */
 export type SummaryBodyPart =
+  /** Comes at most once, before the sections. */
+  | { kind: 'overview'; blocks: readonly OverviewBlock[] }
   | { kind: 'section'; id: string; title: string }
-  /** `stated`: a statement by a source; `alert`: the reader must not miss it. */
-  | { kind: 'note'; text: string; tone?: 'stated' | 'alert' }
+  | ({ kind: 'note' } & SummaryNote)
   | { kind: 'table'; caption: string; columns: readonly Column[] }
   | SummaryRow
   /** `rows`: the number of rows. */
@@ -29,6 +36,23 @@ export interface SummaryHead {
   notes: readonly string[];
   /** The sections that follow, for the table of contents. */
   sections: readonly { id: string; title: string }[];
+}
+
+/** A part of the overview: what matters of one section (or of two), in few lines. */
+export interface OverviewBlock {
+  title: string;
+  items: readonly OverviewItem[];
+  notes: readonly SummaryNote[];
+  /** What was delivered and is not among the items, counted, with the section that has it. */
+  rest?: { text: string; section: string };
+}
+
+export interface OverviewItem {
+  text: string;
+  /** When, how, by whom. */
+  detail: string;
+  /** `alert`: abnormal; the text or detail must say so too. */
+  tone?: 'alert';
 }
 
 export interface Column {

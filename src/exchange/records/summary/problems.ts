@@ -1,4 +1,4 @@
-import { objectsOf } from '../rules/json.ts';
+import { type Json, objectsOf } from '../rules/json.ts';
 import type { Denial } from './absence-notes.ts';
 import { isActive, onset, stateOf } from './condition.ts';
 import { row } from './parts.ts';
@@ -64,6 +64,14 @@ export const problems: SectionRule = {
   ],
 };
 
+export const allergyReactions = (content: Json): string =>
+  objectsOf(content.reaction)
+    .map((reaction) =>
+      unique([conceptTexts(reaction.manifestation), statusText(reaction.severity)?.toLowerCase()]).join(', '),
+    )
+    .filter((text) => text !== '')
+    .join('; ');
+
 export const allergies: SectionRule = {
   id: 'allergies',
   title: 'Allergies and intolerances',
@@ -85,15 +93,7 @@ export const allergies: SectionRule = {
         const criticality = statusText(content.criticality);
         return row(
           conceptText(content.code),
-          objectsOf(content.reaction)
-            .map((reaction) =>
-              unique([
-                conceptTexts(reaction.manifestation),
-                statusText(reaction.severity)?.toLowerCase(),
-              ]).join(', '),
-            )
-            .filter((text) => text !== '')
-            .join('; '),
+          allergyReactions(content),
           content.criticality === 'high' ? { text: 'High', tone: 'alert' } : criticality,
           stateOf({ content, origin }),
           firstDay(content, 'onsetDateTime', 'onsetPeriod', 'recordedDate'),

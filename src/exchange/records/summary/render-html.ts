@@ -1,4 +1,6 @@
+import { noteHtml, overviewHtml } from './html-overview.ts';
 import { HTML_STYLE } from './html-style.ts';
+import { escapeHtml } from './html-text.ts';
 import type { Column, SummaryCell, SummaryHead, SummaryPart } from './parts.ts';
 
 /**
@@ -13,12 +15,15 @@ export async function* renderHtml(parts: AsyncIterable<SummaryPart>): AsyncGener
       case 'head':
         yield headHtml(part.head);
         break;
+      case 'overview':
+        yield overviewHtml(part.blocks);
+        break;
       case 'section':
         yield `${isInSection ? '</section>\n' : ''}<section aria-labelledby="${escapeHtml(part.id)}">\n<h2 id="${escapeHtml(part.id)}">${escapeHtml(part.title)}</h2>\n`;
         isInSection = true;
         break;
       case 'note':
-        yield `<p${part.tone === undefined ? '' : ` class="${part.tone}"`}>${escapeHtml(part.text)}</p>\n`;
+        yield noteHtml(part);
         break;
       case 'table':
         columns = part.columns;
@@ -91,18 +96,3 @@ function cellHtml({ text, tone }: SummaryCell, column: Column | undefined, isFir
     ? `<th scope="row"${attributes}>${escapeHtml(text)}</th>`
     : `<td${attributes}>${escapeHtml(text)}</td>`;
 }
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-/** Escapes text for elements and quoted attributes; removes control characters that HTML does not allow. */
-export const escapeHtml = (text: string): string =>
-  text
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are removed
-    .replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, '')
-    .replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');

@@ -1,5 +1,6 @@
 import type { Column, SummaryBodyPart, SummaryHead, SummaryPart } from './parts.ts';
 import { ACCENT, ALERT, type Element, PdfPages, SOFT } from './pdf-document.ts';
+import { drawOverview } from './pdf-overview.ts';
 import { PdfTable } from './pdf-table.ts';
 
 export const NOT_WHOLE =
@@ -40,6 +41,10 @@ class SummaryWriter {
 
   write(part: SummaryBodyPart): void {
     switch (part.kind) {
+      case 'overview':
+        this.#beginSection('Overview');
+        drawOverview(this.pages, this.#section, part.blocks);
+        break;
       case 'section':
         this.#beginSection(part.title);
         break;

@@ -6,7 +6,8 @@ import { encounters, otherObservations, procedures, reports } from './care.ts';
 import { headOf } from './head.ts';
 import { immunizations, medications } from './medications.ts';
 import { background, carePlans, documents } from './other-sections.ts';
-import { NOTHING, type SummaryPart, type SummaryRow } from './parts.ts';
+import { overviewOf } from './overview/overview.ts';
+import { NOTHING, type SummaryNote, type SummaryPart, type SummaryRow } from './parts.ts';
 import { allergies, problems } from './problems.ts';
 import type { RecordReader } from './record-reader.ts';
 import { results } from './results.ts';
@@ -72,14 +73,21 @@ export async function* summarise(
     head: {
       ...headOf(await patientOf(reader), { ...options, standing: reader.standing }),
       sections: [
+        { id: 'overview', title: 'Overview' },
         ...sections.map(({ id, title }) => ({ id, title })),
         ...(rest.length === 0 ? [] : [{ id: 'rest', title: REST_TITLE }]),
       ],
     },
   };
   const lookup = await lookUp(reader);
+  const statements = new Map<string, readonly SummaryNote[]>();
+  for (const section of sections) statements.set(section.id, await absenceNotes(section, reader, isWanted));
+  yield {
+    kind: 'overview',
+    blocks: await overviewOf({ reader, lookup, madeAt: options.madeAt, sections, statements, isWanted }),
+  };
   for (const section of sections)
-    yield* sectionParts(section, reader, lookup, await absenceNotes(section, reader, isWanted));
+    yield* sectionParts(section, reader, lookup, statements.get(section.id) ?? []);
   if (rest.length === 0) return;
   yield { kind: 'section', id: 'rest', title: REST_TITLE };
   yield {
@@ -107,7 +115,7 @@ async function* sectionParts(
   { id, title, empty, tables }: SectionRule,
   reader: RecordReader,
   lookup: Lookup,
-  statements: Awaited<ReturnType<typeof absenceNotes>>,
+  statements: readonly SummaryNote[],
 ): AsyncGenerator<SummaryPart> {
   yield { kind: 'section', id, title };
   let isEmpty = true;
@@ -126,7 +134,7 @@ async function* sectionParts(
     yield { kind: 'tableEnd', rows };
   }
   if (isEmpty && statements.length === 0) yield { kind: 'note', text: empty };
-  yield* statements;
+  for (const statement of statements) yield { kind: 'note', ...statement };
 }
 
 /** Columns that only give context (when, by whom): a row with nothing else is not shown. */

@@ -65,7 +65,7 @@ class Line {
   }
 }
 
-const componentOf = (content: Json, code: string): Json | undefined =>
+export const componentOf = (content: Json, code: string): Json | undefined =>
   objectsOf(content.component).find((part) => codesOf(part.code).includes(code));
 
 const isAlert = (of: Json | undefined): boolean => of !== undefined && flagOf(of)?.isAlert === true;

@@ -1,0 +1,65 @@
+import { clinicalTime } from '../../rules/dates.ts';
+import type { OverviewItem } from '../parts.ts';
+import type { Lookup, SummaryEntry } from '../section.ts';
+import { counted } from '../words.ts';
+
+/** How one block of the overview is made from the resources of some types, newest first by type. */
+export interface BlockRule {
+  /** The section that shows all of it. */
+  section: string;
+  title: string;
+  types: readonly string[];
+  /** Shown when nothing was delivered, if the section's sentence does not fit. */
+  empty?: string;
+  /** Items beyond this number are only counted. High where it would be dangerous to overlook one. */
+  itemsMax: number;
+  /** What an item is, for counting: `active problem`. */
+  item: readonly [one: string, many: string];
+  collect: (context: OverviewContext) => BlockCollector;
+}
+
+export interface OverviewContext {
+  lookup: Lookup;
+  /** Day one year before the summary was made, YYYY-MM-DD. */
+  yearAgo: string;
+}
+
+export interface BlockCollector {
+  take(entry: SummaryEntry): void;
+  collected(): Collected;
+}
+
+export interface Collected {
+  items: OverviewItem[];
+  /** Shown when there are no items although something was delivered; undefined if nothing was. */
+  none?: string;
+  /** Further remarks. */
+  remarks?: readonly string[];
+  /** What was delivered and is no item. */
+  others: Counts;
+}
+
+/** Counts what the overview leaves out, in the order in which it was first counted. */
+export class Counts {
+  readonly #counts = new Map<string, { count: number; many: string }>();
+
+  add(one: string, many = `${one}s`, by = 1): void {
+    const { count } = this.#counts.get(one) ?? { count: 0 };
+    if (by > 0) this.#counts.set(one, { count: count + by, many });
+  }
+
+  get isEmpty(): boolean {
+    return this.#counts.size === 0;
+  }
+
+  texts(): string[] {
+    return [...this.#counts].map(([one, { count, many }]) => counted(count, one, many));
+  }
+}
+
+/** Whether a resource is of the last year; an undated one is taken as such, so that it is not overlooked. */
+export function isOfLastYear({ content }: SummaryEntry, { yearAgo }: OverviewContext): boolean {
+  const { sortDate } = clinicalTime(content);
+  // Compared with the precision given; an undated one has none.
+  return sortDate >= yearAgo.slice(0, sortDate.length);
+}

@@ -1,0 +1,84 @@
+import { isActive, onset, stateOf } from '../condition.ts';
+import { allergyReactions } from '../problems.ts';
+import type { SummaryEntry } from '../section.ts';
+import { isSocial } from '../social-findings.ts';
+import { conceptText, unique } from '../words.ts';
+import { type BlockRule, Counts } from './block-rule.ts';
+
+export const allergiesBlock: BlockRule = {
+  section: 'allergies',
+  title: 'Allergies and intolerances',
+  types: ['AllergyIntolerance'],
+  itemsMax: 40,
+  item: ['allergy', 'allergies'],
+  collect: () => {
+    const entries: SummaryEntry[] = [];
+    const others = new Counts();
+    return {
+      take: (entry) => {
+        if (isActive(entry)) entries.push(entry);
+        else others.add('inactive or refuted allergy', 'inactive or refuted allergies');
+      },
+      collected: () => ({
+        items: entries.map((entry) => {
+          const isHigh = entry.content.criticality === 'high';
+          return {
+            text: conceptText(entry.content.code) ?? 'Unnamed substance',
+            detail: unique([
+              isHigh ? 'high criticality' : undefined,
+              allergyReactions(entry.content),
+              unlessActive(entry),
+              onset(entry),
+            ]).join('; '),
+            ...(isHigh && { tone: 'alert' as const }),
+          };
+        }),
+        none: others.isEmpty ? undefined : 'None of the delivered allergies is active.',
+        others,
+      }),
+    };
+  },
+};
+
+/** Entries with the same name are one item, with all their days. */
+export const problemsBlock: BlockRule = {
+  section: 'problems',
+  title: 'Active problems',
+  types: ['Condition'],
+  itemsMax: 20,
+  item: ['active problem', 'active problems'],
+  collect: () => {
+    const byName = new Map<string, { name: string; entries: SummaryEntry[] }>();
+    const others = new Counts();
+    return {
+      take: (entry) => {
+        if (isSocial(entry.content)) others.add('social or other finding');
+        else if (!isActive(entry)) others.add('past problem');
+        else {
+          const name = conceptText(entry.content.code) ?? 'Unnamed problem';
+          const known = byName.get(name.toLowerCase());
+          if (known === undefined) byName.set(name.toLowerCase(), { name, entries: [entry] });
+          else known.entries.push(entry);
+        }
+      },
+      collected: () => ({
+        items: [...byName.values()].map(({ name, entries }) => ({
+          text: name,
+          detail: unique(
+            entries.map((entry) => {
+              const since = onset(entry);
+              return unique([since && `since ${since}`, unlessActive(entry)]).join(', ');
+            }),
+          ).join('; '),
+        })),
+        none: others.isEmpty ? undefined : 'None of the delivered problems is active.',
+        others,
+      }),
+    };
+  },
+};
+
+const unlessActive = (entry: SummaryEntry): string | undefined => {
+  const state = stateOf(entry);
+  return state === 'Active' ? undefined : state.toLowerCase();
+};

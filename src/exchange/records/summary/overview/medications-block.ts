@@ -1,0 +1,106 @@
+import { drugName } from '../../rules/drug-name.ts';
+import { textOf } from '../../rules/json.ts';
+import { directions, isCurrent, medicationName } from '../medications.ts';
+import type { OverviewItem } from '../parts.ts';
+import type { SummaryEntry } from '../section.ts';
+import { amountText, counted, firstDay, statusText, unique } from '../words.ts';
+import { type BlockRule, Counts, isOfLastYear } from './block-rule.ts';
+
+/** Dispenses with these statuses gave the patient nothing. */
+const NOT_DISPENSED = ['cancelled', 'declined', 'entered-in-error', 'stopped'];
+
+interface Drug {
+  name: string;
+  /** Names with strength and form, as far as they say more than the drug. */
+  products: string[];
+  directions: string[];
+  statuses: string[];
+  newest: string | undefined;
+  orders: number;
+}
+
+/** Current medications by drug; what was dispensed in the last year without a current prescription is listed too. */
+export const medicationsBlock: BlockRule = {
+  section: 'medications',
+  title: 'Current medications',
+  types: ['MedicationRequest', 'MedicationStatement', 'MedicationDispense', 'MedicationAdministration'],
+  itemsMax: 30,
+  item: ['current medication', 'current medications'],
+  collect: (context) => {
+    const drugs = new Map<string, Drug>();
+    const dispensed = new Map<string, { item: OverviewItem; count: number }>();
+    const others = new Counts();
+
+    function prescribe(entry: SummaryEntry, name: string): void {
+      const { content } = entry;
+      const title = drugName(name);
+      const drug = drugs.get(title.toLowerCase()) ?? {
+        name: title,
+        products: [],
+        directions: [],
+        statuses: [],
+        newest: firstDay(content, 'authoredOn', 'effectiveDateTime', 'effectivePeriod', 'dateAsserted'),
+        orders: 0,
+      };
+      drugs.set(title.toLowerCase(), drug);
+      drug.orders += 1;
+      if (name !== title) drug.products = unique([...drug.products, name]);
+      drug.directions = unique([...drug.directions, directions(content.dosageInstruction ?? content.dosage)]);
+      if (content.status !== 'active')
+        drug.statuses = unique([
+          ...drug.statuses,
+          statusText(content.status)?.toLowerCase() ?? 'status unknown',
+        ]);
+    }
+
+    function dispense({ content }: SummaryEntry, name: string): void {
+      const key = drugName(name).toLowerCase();
+      const known = dispensed.get(key);
+      if (known !== undefined) {
+        known.count += 1;
+        return;
+      }
+      const day = firstDay(content, 'whenHandedOver', 'whenPrepared') ?? 'undated';
+      const supply = unique([amountText(content.quantity), amountText(content.daysSupply)]).join(', ');
+      const detail = `dispensed ${day}${supply && ` (${supply})`}; no current prescription was delivered`;
+      dispensed.set(key, { item: { text: name, detail }, count: 1 });
+    }
+
+    return {
+      take: (entry) => {
+        const type = textOf(entry.content.resourceType);
+        const name = medicationName(entry, context.lookup) ?? 'Unnamed medication';
+        if (type === 'MedicationAdministration') others.add('medication given', 'medications given');
+        else if (type === 'MedicationDispense') {
+          const isRecent =
+            isOfLastYear(entry, context) && !NOT_DISPENSED.includes(String(entry.content.status));
+          if (isRecent) dispense(entry, name);
+          else others.add('earlier or cancelled dispense');
+        } else if (isCurrent(entry)) prescribe(entry, name);
+        else others.add('past medication');
+      },
+      collected: () => {
+        const unprescribed: OverviewItem[] = [];
+        for (const [key, { item, count }] of dispensed) {
+          if (!drugs.has(key)) unprescribed.push(item);
+          others.add('further dispense', 'further dispenses', drugs.has(key) ? count : count - 1);
+        }
+        return {
+          items: [...[...drugs.values()].map(drugItem), ...unprescribed],
+          none: others.isEmpty ? undefined : 'None of the delivered medications is current.',
+          others,
+        };
+      },
+    };
+  },
+};
+
+const drugItem = ({ name, products, directions: how, statuses, newest, orders }: Drug): OverviewItem => ({
+  text: name,
+  detail: unique([
+    products.join('; '),
+    how.join('; '),
+    ...statuses,
+    orders === 1 ? newest : `${counted(orders, 'order')}, newest ${newest ?? 'undated'}`,
+  ]).join('; '),
+});

@@ -1,0 +1,93 @@
+import { completenessLines } from '../../completeness.ts';
+import { absencesIn } from '../../rules/absence.ts';
+import type { OverviewBlock, OverviewItem, SummaryNote } from '../parts.ts';
+import type { RecordReader } from '../record-reader.ts';
+import { entryOf, type Lookup, type SectionRule } from '../section.ts';
+import { abnormalBlock } from './abnormal-block.ts';
+import type { BlockCollector, BlockRule } from './block-rule.ts';
+import { careTeamBlock, encountersBlock } from './care-blocks.ts';
+import { allergiesBlock, problemsBlock } from './health-blocks.ts';
+import { medicationsBlock } from './medications-block.ts';
+import { vitalsBlock } from './vitals-block.ts';
+
+const BLOCKS: readonly BlockRule[] = [
+  allergiesBlock,
+  problemsBlock,
+  medicationsBlock,
+  vitalsBlock,
+  abnormalBlock,
+  encountersBlock,
+  careTeamBlock,
+];
+
+/** Longer texts are cut here, visibly; the sections show them in full. */
+const TEXT_MAX = 200;
+
+/**
+ * The first page of a summary: what a reader needs first. Hides nothing: what it leaves out is counted, with the section that
+ * shows it, and no data is told from data that says there is none.
+ */
+export async function overviewOf(context: {
+  reader: RecordReader;
+  lookup: Lookup;
+  madeAt: Date;
+  sections: readonly SectionRule[];
+  /** Statements of absence by section. */
+  statements: ReadonlyMap<string, readonly SummaryNote[]>;
+  isWanted: (type: string) => boolean;
+}): Promise<OverviewBlock[]> {
+  const { reader, lookup, madeAt, sections, statements, isWanted } = context;
+  const yearAgo = `${madeAt.getUTCFullYear() - 1}${madeAt.toISOString().slice(4, 10)}`;
+  const blocks = BLOCKS.flatMap((rule) => {
+    const section = sections.find(({ id }) => id === rule.section);
+    return section === undefined ? [] : [{ rule, section, collector: rule.collect({ lookup, yearAgo }) }];
+  });
+  const types = [...new Set(blocks.flatMap(({ rule }) => rule.types))].filter(isWanted);
+  for await (const resource of reader.read(types)) {
+    const entry = entryOf(resource);
+    // Statements of absence are shown as notes.
+    if (absencesIn(entry.content).length > 0) continue;
+    for (const { rule, collector } of blocks)
+      if (rule.types.includes(resource.resourceType)) collector.take(entry);
+  }
+  return [
+    ...blocks.map(({ rule, section, collector }) =>
+      blockOf(rule, section, collector, statements.get(section.id) ?? []),
+    ),
+    {
+      title: 'Sources and completeness',
+      items: [],
+      notes: completenessLines(reader.standing).map((text) => ({ text })),
+    },
+  ];
+}
+
+function blockOf(
+  rule: BlockRule,
+  section: SectionRule,
+  collector: BlockCollector,
+  statements: readonly SummaryNote[],
+): OverviewBlock {
+  const { items, none, remarks = [], others } = collector.collected();
+  if (items.length > rule.itemsMax) others.add(...rule.item, items.length - rule.itemsMax);
+  const empty = none ?? (statements.length === 0 ? (rule.empty ?? section.empty) : undefined);
+  const notes = [...(items.length === 0 && empty !== undefined ? [empty] : []), ...remarks];
+  return {
+    title: rule.title,
+    items: items.slice(0, rule.itemsMax).map(clipped),
+    notes: [...statements, ...notes.map((text) => ({ text }))],
+    ...(!others.isEmpty && {
+      rest: { text: `Not shown here: ${others.texts().join(', ')}.`, section: section.id },
+    }),
+  };
+}
+
+const clipped = ({ text, detail, tone }: OverviewItem): OverviewItem => ({
+  text: clip(text),
+  detail: clip(detail),
+  ...(tone !== undefined && { tone }),
+});
+
+function clip(text: string): string {
+  return text.length <= TEXT_MAX ? text : `${[...text].slice(0, TEXT_MAX).join('')}…`;
+}

@@ -1,0 +1,334 @@
+import { describe, expect, test } from 'vitest';
+import { drugName } from '../../../../src/exchange/records/rules/drug-name.ts';
+import type { OverviewBlock } from '../../../../src/exchange/records/summary/parts.ts';
+import type { RecordReader } from '../../../../src/exchange/records/summary/record-reader.ts';
+import { renderHtml } from '../../../../src/exchange/records/summary/render-html.ts';
+import { renderPdf } from '../../../../src/exchange/records/summary/render-pdf.ts';
+import { samples } from '../../../support/deliveries.ts';
+import { gather, PATIENT, partsOf, readerOf, sampleReader } from './reader.ts';
+
+// The summaries of these tests are made on 21 Nov 2026.
+
+async function blocksOf(reader: RecordReader): Promise<Record<string, OverviewBlock>> {
+  for await (const part of partsOf(reader))
+    if (part.kind === 'overview') return Object.fromEntries(part.blocks.map((block) => [block.title, block]));
+  throw new Error('the summary has no overview');
+}
+const blockOf = async (title: string, contents: readonly object[]) => {
+  const block = (await blocksOf(readerOf([PATIENT, ...contents])))[title];
+  if (block === undefined) throw new Error(`there is no block ${title}`);
+  return {
+    items: block.items.map(({ text, detail }) => `${text} | ${detail}`),
+    notes: block.notes.map(({ text }) => text),
+    rest: block.rest?.text,
+    alerts: block.items.filter(({ tone }) => tone === 'alert').map(({ text }) => text),
+  };
+};
+
+const status = (code: string) => ({ clinicalStatus: { coding: [{ code }], text: code } });
+const loinc = (code: string, text: string) => ({ coding: [{ system: 'http://loinc.org', code }], text });
+const category = (code: string) => [{ coding: [{ code }] }];
+
+describe('allergies', () => {
+  const block = (...contents: object[]) => blockOf('Allergies and intolerances', contents);
+  const peanut = {
+    resourceType: 'AllergyIntolerance',
+    id: 'a',
+    code: { text: 'Peanut' },
+    ...status('active'),
+  };
+  const none = {
+    resourceType: 'AllergyIntolerance',
+    id: 'n',
+    recordedDate: '2024-03-07',
+    code: { coding: [{ system: 'http://snomed.info/sct', code: '716186003' }] },
+  };
+
+  test('"none known" by a source is not the same as nothing delivered', async () => {
+    expect(await block()).toMatchObject({
+      items: [],
+      notes: ['The sources have delivered no allergies; that does not mean that there are none.'],
+    });
+    expect((await block(none)).notes).toEqual(['No known allergies (stated by HIE, 7 Mar 2024).']);
+  });
+
+  test('a statement that there are none does not hide an allergy, and the contradiction is marked', async () => {
+    const { items, notes } = await block(none, { ...peanut, criticality: 'high' });
+    expect(items).toEqual(['Peanut | high criticality']);
+    expect(notes.join()).toContain('This contradicts the allergies listed above.');
+  });
+
+  test('inactive ones are counted', async () => {
+    expect(await block({ ...peanut, ...status('resolved') })).toMatchObject({
+      items: [],
+      notes: ['None of the delivered allergies is active.'],
+      rest: 'Not shown here: 1 inactive or refuted allergy.',
+    });
+  });
+});
+
+test('active problems of one name are one item with all their days; past and social ones are counted', async () => {
+  const condition = (id: string, text: string, rest: object) => ({
+    resourceType: 'Condition',
+    id,
+    code: { text },
+    ...status('active'),
+    ...rest,
+  });
+  const { items, rest } = await blockOf('Active problems', [
+    condition('a', 'Anemia', { onsetDateTime: '2016-03-01' }),
+    condition('b', 'anemia', { onsetDateTime: '2010' }),
+    condition('c', 'Asthma', { abatementDateTime: '2012-01-01' }),
+    condition('d', 'Part-time employment (finding)', {}),
+    condition('e', 'Gout', { verificationStatus: { coding: [{ code: 'provisional' }] } }),
+  ]);
+  expect(items).toEqual(['Anemia | since 1 Mar 2016; since 2010', 'Gout | active, provisional']);
+  expect(rest).toBe('Not shown here: 1 social or other finding, 1 past problem.');
+});
+
+describe('current medications', () => {
+  const order = (id: string, text: string, rest: object = {}) => ({
+    resourceType: 'MedicationRequest',
+    id,
+    status: 'active',
+    medicationCodeableConcept: { text },
+    ...rest,
+  });
+  const dispense = (id: string, text: string, rest: object = {}) => ({
+    resourceType: 'MedicationDispense',
+    id,
+    status: 'completed',
+    whenHandedOver: '2026-09-01',
+    medicationCodeableConcept: { text },
+    ...rest,
+  });
+  const block = (...contents: object[]) => blockOf('Current medications', contents);
+
+  test('are grouped by drug, with each strength, the directions and the newest order', async () => {
+    const { items, rest } = await block(
+      order('a', 'Metformin hydrochloride 500 MG Oral Tablet', { authoredOn: '2026-01-05' }),
+      order('b', '24 HR metformin hydrochloride 750 MG Extended Release Oral Tablet', {
+        authoredOn: '2025-01-05',
+        status: 'on-hold',
+        dosageInstruction: [{ text: 'One at night' }],
+      }),
+      order('c', 'Warfarin 5 MG Oral Tablet', { status: 'stopped' }),
+    );
+    expect(items).toEqual([
+      'Metformin hydrochloride | Metformin hydrochloride 500 MG Oral Tablet; 24 HR metformin hydrochloride 750 MG Extended Release Oral Tablet; One at night; on hold; 2 orders, newest 5 Jan 2026',
+    ]);
+    expect(rest).toBe('Not shown here: 1 past medication.');
+  });
+
+  test('include what a pharmacy dispensed in the last year without a current prescription', async () => {
+    const { items, rest } = await block(
+      order('a', 'Metformin 500 MG Oral Tablet'),
+      dispense('m', 'metformin 500 MG Oral Tablet'),
+      dispense('w', 'Warfarin 5 MG Oral Tablet', { daysSupply: { value: 30, unit: 'd' } }),
+      dispense('w2', 'Warfarin 5 MG Oral Tablet', { whenHandedOver: '2026-08-01' }),
+      dispense('o', 'Amoxicillin', { whenHandedOver: '2020-01-01' }),
+      dispense('x', 'Digoxin', { status: 'cancelled' }),
+    );
+    expect(items[1]).toBe(
+      'Warfarin 5 MG Oral Tablet | dispensed 1 Sep 2026 (30 days); no current prescription was delivered',
+    );
+    expect(items).toHaveLength(2);
+    expect(rest).toBe('Not shown here: 2 earlier or cancelled dispenses, 2 further dispenses.');
+  });
+
+  test.each([
+    ['NDA020503 200 ACTUAT Albuterol 0.09 MG/ACTUAT Metered Dose Inhaler', 'Albuterol'],
+    [
+      'Acetaminophen 325 MG / Oxycodone Hydrochloride 10 MG Oral Tablet [Percocet]',
+      'Acetaminophen / Oxycodone Hydrochloride',
+    ],
+    [
+      'insulin isophane, human 70 UNT/ML / insulin, regular, human 30 UNT/ML Injectable Suspension',
+      'insulin isophane, human / insulin, regular, human',
+    ],
+    ['Vitamin B 12 5000 MCG Sublingual Tablet', 'Vitamin B 12'],
+    ['Yaz 28 Day Pack', 'Yaz 28 Day Pack'],
+    [
+      '{7 (Inert 1 MG Oral Tablet) / 21 (mestranol 0.05 MG Oral Tablet) } Pack',
+      '{7 (Inert 1 MG Oral Tablet) / 21 (mestranol 0.05 MG Oral Tablet) } Pack',
+    ],
+    ['500 MG', '500 MG'],
+  ])('%s is the drug %s', (name, drug) => {
+    expect(drugName(name)).toBe(drug);
+  });
+});
+
+describe('last vital signs', () => {
+  const vital = (id: string, effectiveDateTime: string, rest: object) => ({
+    resourceType: 'Observation',
+    id,
+    status: 'final',
+    category: category('vital-signs'),
+    effectiveDateTime,
+    ...rest,
+  });
+  const weight = (value: number, unit = 'kg') => ({
+    code: loinc('29463-7', 'Body weight'),
+    valueQuantity: { value, unit },
+  });
+  const block = (...contents: object[]) => blockOf('Last vital signs', contents);
+
+  test('show the newest value and how it compares with the one before in the same unit', async () => {
+    const pressure = (over: number, under: number) => ({
+      code: loinc('85354-9', 'Blood pressure panel'),
+      component: [
+        { code: loinc('8480-6', 'Systolic'), valueQuantity: { value: over, unit: 'mm[Hg]' } },
+        { code: loinc('8462-4', 'Diastolic'), valueQuantity: { value: under, unit: 'mm[Hg]' } },
+      ],
+    });
+    const { items, rest } = await block(
+      vital('w1', '2026-05-01', weight(71)),
+      vital('w2', '2025-05-01', weight(160, 'lb')),
+      vital('w3', '2024-05-01', weight(69.5)),
+      vital('w4', '2023-05-01', weight(68)),
+      vital('b1', '2026-05-01', pressure(130, 80)),
+      vital('b2', '2025-05-01', pressure(120, 75)),
+    );
+    expect(items).toEqual([
+      'Blood pressure: 130/80 mmHg | 1 May 2026; before: 120/75 mmHg on 1 May 2025',
+      'Weight: 71 kg | 1 May 2026; up from 69.5 kg on 1 May 2024',
+    ]);
+    expect(rest).toBe('Not shown here: 2 earlier measurements.');
+  });
+
+  test('show both values if sources differ about one time, however they write it', async () => {
+    const { items } = await block(
+      vital('a', '2026-05-01T08:00:00-05:00', weight(71)),
+      vital('b', '2026-05-01T13:00:00Z', weight(91)),
+      vital('c', '2025-05-01', weight(70)),
+    );
+    expect(items).toEqual([expect.stringMatching(/^Weight: (71 kg or 91|91 kg or 71) kg \| 1 May 2026$/)]);
+  });
+
+  test('never show a retracted value as the last one', async () => {
+    const { items, rest } = await block(
+      vital('a', '2026-05-01', { ...weight(710), status: 'entered-in-error' }),
+      vital('b', '2025-05-01', weight(70)),
+    );
+    expect(items).toEqual(['Weight: 70 kg | 1 May 2025']);
+    expect(rest).toBe('Not shown here: 1 retracted measurement.');
+  });
+});
+
+describe('abnormal results of the last year', () => {
+  const result = (id: string, effectiveDateTime: string | undefined, value: number, rest: object = {}) => ({
+    resourceType: 'Observation',
+    id,
+    status: 'final',
+    category: category('laboratory'),
+    code: loinc('2345-7', 'Glucose'),
+    ...(effectiveDateTime !== undefined && { effectiveDateTime }),
+    valueQuantity: { value, unit: 'mg/dL' },
+    ...rest,
+  });
+  const range = {
+    referenceRange: [{ low: { value: 70, unit: 'mg/dL' }, high: { value: 99, unit: 'mg/dL' } }],
+  };
+  const flagged = (code: string) => ({ interpretation: [{ coding: [{ code }] }] });
+  const block = (...contents: object[]) => blockOf('Abnormal results of the last year', contents);
+
+  test('are one item per test, critical ones first, and say when a newer result is not flagged', async () => {
+    const { items, alerts, rest } = await block(
+      result('a', '2026-10-01', 90, range),
+      result('b', '2026-09-01', 180, range),
+      result('c', '2026-08-01', 170, range),
+      result('k', '2026-03-01', 7, { ...flagged('HH'), code: loinc('2823-3', 'Potassium') }),
+      result('d', '2024-08-01', 170, range),
+      result('e', '2024-07-01', 90, range),
+    );
+    expect(items).toEqual([
+      'Potassium: 7 mg/dL (Critically high) | 1 Mar 2026',
+      'Glucose: 180 mg/dL ([High]) | 1 Sep 2026; reference range 70 – 99 mg/dL; 2 of 3 results of the year; newest, not flagged: 90 mg/dL (1 Oct 2026)',
+    ]);
+    expect(alerts).toHaveLength(2);
+    expect(rest).toBe('Not shown here: 1 older abnormal result, 1 older result.');
+  });
+
+  test('an absent flag is not called normal: results that cannot be judged are counted', async () => {
+    const { items, notes } = await block(
+      result('a', '2026-10-01', 900),
+      result('b', '2026-09-01', 90, range),
+    );
+    expect(items).toEqual([]);
+    expect(notes).toEqual([
+      'None of the 2 results of the last year is flagged as abnormal.',
+      '1 result of the last year came without a flag and without a usable reference range: nothing can be said about it here.',
+    ]);
+  });
+
+  test('take an undated abnormal result as one of the last year, and no retracted one', async () => {
+    const { items, rest } = await block(
+      result('a', undefined, 180, range),
+      result('b', '2026-10-01', 500, { ...range, status: 'entered-in-error' }),
+    );
+    expect(items).toEqual(['Glucose: 180 mg/dL ([High]) | undated; reference range 70 – 99 mg/dL']);
+    expect(rest).toBe('Not shown here: 1 retracted result.');
+  });
+});
+
+test('the care team is those who are in it now, with their roles, and not the patient', async () => {
+  const team = (id: string, rest: object) => ({ resourceType: 'CareTeam', id, ...rest });
+  const member = (display: string, role: string, reference = 'Practitioner/1') => ({
+    member: { display, reference },
+    role: [{ text: role }],
+  });
+  const { items, rest } = await blockOf('Care team', [
+    team('a', {
+      status: 'active',
+      name: 'Diabetes',
+      participant: [member('Dr. Who', 'Physician'), member('Ann', 'Patient', 'Patient/1')],
+    }),
+    team('b', { status: 'inactive', participant: [member('Dr. No', 'Physician')] }),
+  ]);
+  expect(items).toEqual(['Dr. Who | Physician; Diabetes']);
+  expect(rest).toBe('Not shown here: 1 past care team.');
+});
+
+test('a long list is cut visibly, and the rest is counted with a link to its section', async () => {
+  const names = Array.from({ length: 23 }, (_, index) => `Problem ${index} ${'x'.repeat(300)}`);
+  const conditions = names.map((text, id) => ({ resourceType: 'Condition', id: `${id}`, code: { text } }));
+  const reader = () => readerOf([PATIENT, ...conditions]);
+  const { 'Active problems': block } = await blocksOf(reader());
+  expect(block?.items).toHaveLength(20);
+  expect(block?.items[0]?.text).toMatch(/x…$/);
+  expect(block?.rest).toEqual({ text: 'Not shown here: 3 active problems.', section: 'problems' });
+  const page = (await gather(renderHtml(partsOf(reader())))).join('');
+  expect(page).toContain('<a href="#problems">Not shown here: 3 active problems.</a>');
+});
+
+test('only blocks of the requested types are shown, and always what the sources delivered', async () => {
+  const parts = await gather(partsOf(readerOf([PATIENT]), { types: ['AllergyIntolerance'] }));
+  const [overview] = parts.flatMap((part) => (part.kind === 'overview' ? [part.blocks] : []));
+  expect(overview?.map(({ title }) => title)).toEqual([
+    'Allergies and intolerances',
+    'Sources and completeness',
+  ]);
+});
+
+test.each(samples.map(({ key }) => key))(
+  'the overview of %s fits on the first page of the pdf',
+  async (key) => {
+    const head: Parameters<typeof renderPdf>[0] = (async function* () {
+      for await (const part of partsOf(sampleReader(key))) {
+        if (part.kind === 'section') return;
+        yield part;
+      }
+    })();
+    const document = Buffer.concat(await gather(renderPdf(head))).toString('latin1');
+    expect(document.match(/\/Type \/Page\n/g)).toHaveLength(1);
+  },
+);
+
+test('every encounter of a sample patient is in the overview or counted there', async () => {
+  for (const { key } of samples) {
+    const reader = sampleReader(key);
+    const block = (await blocksOf(reader))['Recent encounters'];
+    const counted = Number(/(\d+) earlier/.exec(block?.rest?.text ?? '')?.[1] ?? 0);
+    expect((block?.items.length ?? 0) + counted, key).toBe(reader.counts.Encounter ?? 0);
+  }
+});
