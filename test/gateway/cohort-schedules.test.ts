@@ -10,6 +10,7 @@ import {
   type CohortSchedules,
   createCohortSchedules,
 } from '../../src/exchange/monitoring/cohort-schedules.ts';
+import { takeAdminRole } from '../../src/exchange/platform/database/database.ts';
 import { describeMonitoringSchedule, OFF_NOTE } from '../../src/shared/monitoring/monitoring-control.ts';
 import { monitoringSchedule } from '../../src/shared/monitoring/monitoring-schedule.ts';
 import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -71,13 +72,14 @@ async function inputOf(cohortId: string, kind: MonitoringKind = 'hie'): Promise<
 }
 
 const changeAccount = (settings: AccountSettings) =>
-  gateway.store.asSystem((tx) =>
-    tx.db
+  gateway.store.asSystem(async (tx) => {
+    await takeAdminRole(tx);
+    await tx.db
       .updateTable('account')
       .set({ settings: JSON.stringify(settings) })
       .where('id', '=', account.accountId)
-      .execute(),
-  );
+      .execute();
+  });
 
 const reconcile = () => takeUp(schedules.recovery, 500);
 
@@ -96,6 +98,7 @@ describe('the schedules of a cohort', () => {
       kind: 'hie',
       frequency: 'biweekly',
       queriesPerMinute: 96,
+      pace: { pageSize: 100, pagesPerRun: 200, requestsPerMinute: 400, shareOfRequests: 1 / 3 },
     });
     expect(await inputOf(cohortId, 'pharmacy')).toMatchObject({ kind: 'pharmacy', frequency: 'monthly' });
     const hie = await found(cohortId);

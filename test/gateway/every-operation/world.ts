@@ -153,7 +153,10 @@ function workflowsThatAreGone(
   return {
     withDeadline: <T>(_deadline: number, work: () => Promise<T>) => work(),
     workflow: {
-      getHandle: (id: string) => ({ executeUpdate: (name: string) => executeUpdate(id, name) }),
+      getHandle: (id: string) => ({
+        executeUpdate: (name: string) => executeUpdate(id, name),
+        describe: async () => ({ status: { name: 'TERMINATED' }, raw: {} }),
+      }),
       start: async (type: string, { workflowId }: { workflowId: string }) => {
         throw faults.temporal ?? new WorkflowExecutionAlreadyStartedError('ended', workflowId, type);
       },

@@ -1,4 +1,5 @@
 import type { patientEndpoints } from '../../../../src/contract/patients-endpoints.ts';
+import { placeLegalHold } from '../../../../src/exchange/patients/legal-hold-store.ts';
 import {
   type Build,
   badBody,
@@ -143,6 +144,19 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
         what: 'the eTag that is true, in the body',
         status: 204,
         send: async (world) => ({ ...(await ofPatient(world)), body: { eTag: 'v1' } }),
+      },
+    ],
+    refused: [
+      {
+        what: 'a patient under legal hold',
+        status: 409,
+        send: async ({ account, inSystem, make }) => {
+          const patientId = await make.patient();
+          const hold = { accountId: account.accountId, patientId, by: 'counsel', reason: 'matter 7' };
+          await inSystem((tx) => placeLegalHold(tx, hold));
+          return { params: { id: patientId } };
+        },
+        message: 'under legal hold',
       },
     ],
   },
