@@ -11,7 +11,6 @@ import { certificatesReplaced } from './temporal/credentials.ts';
 const VARIABLES = [
   ...EXCHANGE_VARIABLES,
   ...TEMPORAL_VARIABLES,
-  'ID_HMAC_KEY',
   'INTERNAL_TOKEN_KEY',
   'GATEWAY_HOST',
   'GATEWAY_PORT',
@@ -39,7 +38,6 @@ await runProcess('gateway', async (logger) => {
     identityPartner: openIdentityPartner(config),
     identitySecret: config.IDENTITY_PARTNER_SECRET,
     messageSecret: config.MESSAGE_PARTNER_SECRET,
-    idHmacKey: config.ID_HMAC_KEY,
     linkSigningKey: config.LINK_SIGNING_KEY,
     internalTokenKey: config.INTERNAL_TOKEN_KEY,
     allowLoopbackWebhooks: config.ALLOW_LOOPBACK_WEBHOOKS,

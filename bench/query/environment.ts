@@ -80,6 +80,7 @@ export async function startEnvironment() {
       DATABASE_POOL_MAX: 20,
       BLOB_STORE: blobStore,
       DATA_KEYS: dataKeys,
+      ID_HMAC_KEY: 'a hashing key for benchmarks',
       LINK_SIGNING_KEY: 'a link signing key for benchmarks',
       PUBLIC_BASE_URL: 'http://127.0.0.1:1',
       ALLOW_LOOPBACK_WEBHOOKS: true,

@@ -24,6 +24,7 @@ export const EXCHANGE_VARIABLES = [
   'BLOB_STORE',
   'DATA_KEYS',
   'LINK_SIGNING_KEY',
+  'ID_HMAC_KEY',
   'PUBLIC_BASE_URL',
   'ALLOW_LOOPBACK_WEBHOOKS',
   'WEBHOOK_TRUSTED_ORIGINS',
@@ -106,6 +107,7 @@ async function openPlatform(
     webhookKeys,
     publicBaseUrl: config.PUBLIC_BASE_URL,
     callbackKey: config.LINK_SIGNING_KEY,
+    idHmacKey: config.ID_HMAC_KEY,
     callbackSecrets: {
       hie: config.HIE_CALLBACK_SECRET,
       pharmacy: config.PHARMACY_CALLBACK_SECRET,

@@ -27,7 +27,6 @@ export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps):
   const config = readConfig([
     ...EXCHANGE_VARIABLES,
     ...SOURCE_VARIABLES,
-    'ID_HMAC_KEY',
     ...AUDIT_VARIABLES,
     'MESSAGE_PARTNER_BASE_URL',
     'MESSAGE_PARTNER_SECRET',
@@ -61,7 +60,6 @@ export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps):
     connectors,
     connections,
     messagePartner,
-    idHmacKey: config.ID_HMAC_KEY,
     startGuard: createStartGuard(store),
   });
   return {

@@ -1,9 +1,15 @@
 import { MetriportMedicalApi } from '@metriport/api-sdk';
 import { sql } from 'kysely';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { webhookEventSchema } from '../../src/contract/events.ts';
+import { readFhirBundle } from '../../src/exchange/notifications/fhir/bundle.ts';
+import { listUnmatched } from '../../src/exchange/notifications/inbound-store.ts';
+import { createIntake } from '../../src/exchange/notifications/intake.ts';
+import { messageRematching } from '../../src/exchange/notifications/rematch/rematching.ts';
 import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
 import { linkedBody } from '../../src/exchange/platform/outbox/event-links.ts';
+import { closedGate } from '../support/gate.ts';
 import {
   createTestGateway,
   newPerson,
@@ -12,6 +18,8 @@ import {
   type TestAccount,
   type TestGateway,
 } from '../support/gateway.ts';
+import { takeUp } from '../support/take-up.ts';
+import { TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
 
 const SECRET = 'secret-of-mercy-hospital';
 const ADT_ON = { monitoring: { adt: { enabled: true } } };
@@ -552,5 +560,175 @@ describe('a sender', () => {
     await expect(
       gateway.store.asAccount(account.accountId, (tx) => sql`select * from inbound_message`.execute(tx.db)),
     ).rejects.toMatchObject({ code: '42501' });
+  });
+});
+
+describe('a message that came before its patient', () => {
+  // Of the tests above; their persons share birth date and zip.
+  beforeAll(() => gateway.store.asSystem((tx) => sql`delete from patient_to_match`.execute(tx.db)));
+  const rematching = () =>
+    messageRematching({
+      store: gateway.store,
+      blobs: gateway.blobs,
+      followUps: { launch: (_accountId, id) => void launched.push(id), wake: () => undefined },
+      idHmacKey: TEST_ID_HMAC_KEY,
+    });
+  const round = async (limit?: number) => {
+    for (const recovery of rematching()) await takeUp(recovery, limit);
+  };
+  const toMatch = async () =>
+    (await gateway.store.asSystem((tx) => sql`select from patient_to_match`.execute(tx.db))).rows.length;
+  const unmatched = async () =>
+    (await gateway.store.asSystem((tx) => listUnmatched(tx, 1_000))).map(({ id }) => id);
+
+  /** Resolves when a transaction waits for the one that takes a message in. */
+  async function isWaitedFor(): Promise<void> {
+    for (;;) {
+      const { rows } = await gateway.store.asSystem((tx) =>
+        sql`select from pg_locks where locktype = 'advisory' and not granted`.execute(tx.db),
+      );
+      if (rows.length > 0) return;
+    }
+  }
+
+  test('is matched when the patient is created, in every account, and tells everything once', async () => {
+    const person = newPerson({ dob: '1961-02-01' });
+    await round();
+    const before = await unmatched();
+    await send(
+      adt(person, { visit: 'late', at: '0800' }),
+      adt(person, { visit: 'late', event: 'A03', at: '1000' }),
+    );
+    await round();
+    expect(await unmatched()).toHaveLength(before.length + 2);
+    const patientId = await addPatient(person);
+    const other = await gateway.addAccount();
+    const atOther = await addPatient(person, ADT_ON, other);
+    launched.length = 0;
+    await round();
+    await round();
+    expect(await typesOf(patientId)).toEqual(['patient.admit', 'patient.discharge']);
+    expect(await typesOf(atOther, other)).toEqual(['patient.admit', 'patient.discharge']);
+    expect(launched).toHaveLength(2);
+    expect(await unmatched()).toEqual(before);
+    expect(await toMatch()).toBe(0);
+  });
+
+  test('is matched when the patient is corrected; other changes cause no work', async () => {
+    const person = newPerson({ dob: '1961-02-07' });
+    const patientId = await addPatient({ ...person, dob: '1990-01-01' });
+    await send(adt(person, { visit: 'corrected' }));
+    await round();
+    expect(await typesOf(patientId)).toEqual([]);
+    const put = (body: object) => account.call('PUT', `patient/${patientId}`, body);
+    expect((await put({ ...person, dob: '1990-01-01', externalId: 'another' })).statusCode).toBe(200);
+    expect(await toMatch()).toBe(0);
+    expect((await put(person)).statusCode).toBe(200);
+    expect(await toMatch()).toBe(1);
+    await round();
+    expect(await typesOf(patientId)).toEqual(['patient.admit']);
+  });
+
+  test('is matched although it was being taken in while the patient was created', async () => {
+    const person = newPerson({ dob: '1961-02-06' });
+    const hasLooked = closedGate();
+    const mayCommit = closedGate();
+    const intake = createIntake({
+      store: {
+        ...gateway.store,
+        asSystem: (work) =>
+          gateway.store.asSystem(async (tx) => {
+            const result = await work(tx);
+            if (Array.isArray(result)) {
+              hasLooked.open();
+              await mayCommit.passed;
+            }
+            return result;
+          }),
+      },
+      blobs: gateway.blobs,
+      followUps: { launch: () => undefined, wake: () => undefined },
+      idHmacKey: TEST_ID_HMAC_KEY,
+      logger: pino({ level: 'silent' }),
+    });
+    const bundle = fhir([
+      fhirPatient(person),
+      { resourceType: 'Encounter', id: 'meanwhile', status: 'in-progress', period: { start: at('08:00') } },
+    ]);
+    const sender = { name: 'mercy', secret: SECRET, timeZone: 'UTC' };
+    const bytes = Buffer.from(bundle);
+    const accepted = intake.accept(sender, 'fhir', bytes, readFhirBundle(bytes));
+    await hasLooked.passed;
+    const patientId = await addPatient(person);
+    const done = round();
+    await Promise.race([done, isWaitedFor()]);
+    mayCommit.open();
+    await Promise.all([accepted, done]);
+    expect(await typesOf(patientId)).toEqual(['patient.admit']);
+  });
+
+  test('of which there are many, is matched slice by slice, and so are those from before there were keys', async () => {
+    const person = newPerson({ dob: '1961-02-04' });
+    const subject = { reference: 'Patient/sender-patient' };
+    const report = {
+      resourceType: 'DiagnosticReport',
+      status: 'final',
+      subject,
+      effectiveDateTime: at('06:00'),
+    };
+    const reports = Array.from({ length: 101 }, (_, index) => ({ ...report, id: `many-${index}` }));
+    await sendFhir(fhir([fhirPatient(person), ...reports]));
+    const wanted = { monitoring: { laboratory: { notifications: true } } };
+    const patientId = await addPatient(person, wanted);
+    await round();
+    expect(await typesOf(patientId)).toHaveLength(100);
+    await round();
+    expect(await typesOf(patientId)).toHaveLength(101);
+    expect(await toMatch()).toBe(0);
+
+    const early = newPerson({ dob: '1961-02-05' });
+    await sendFhir(fhir([fhirPatient(early), { ...report, id: 'without-keys' }]));
+    await gateway.store.asSystem((tx) =>
+      sql`update inbound_subject set match_keys = null where state ->> 'status' is null`.execute(tx.db),
+    );
+    const earlyId = await addPatient(early, wanted);
+    await takeUp(rematching()[0]);
+    expect(await typesOf(earlyId)).toEqual([]);
+    for (let rest = 3; rest > 0; rest -= 1) await takeUp(rematching()[1]);
+    expect(await typesOf(earlyId)).toEqual(['patient.laboratory']);
+  });
+
+  test('that cannot be read again stops no other one, and is tried again', async () => {
+    const [lost, found] = [newPerson({ dob: '1961-02-02' }), newPerson({ dob: '1961-02-03' })];
+    await send(adt(lost, { visit: 'lost' }), adt(found, { visit: 'found' }));
+    const [lostId, foundId] = [await addPatient(lost), await addPatient(found)];
+    const faulty = messageRematching({
+      store: gateway.store,
+      blobs: {
+        ...gateway.blobs,
+        read: async (ref) => {
+          const bytes = await gateway.blobs.read(ref);
+          if (bytes.includes(lost.lastName)) throw new Error('the store does not answer');
+          return bytes;
+        },
+      },
+      followUps: { launch: () => undefined, wake: () => undefined },
+      idHmacKey: TEST_ID_HMAC_KEY,
+    });
+    await expect(takeUp(faulty[0])).rejects.toThrow('the store does not answer');
+    expect([await typesOf(lostId), await typesOf(foundId)]).toEqual([[], ['patient.admit']]);
+    await round();
+    expect(await typesOf(lostId)).toEqual(['patient.admit']);
+    expect(await toMatch()).toBe(0);
+  });
+
+  test('is found by an index', async () => {
+    const plan = await gateway.store.asSystem(async (tx) => {
+      await sql`set local enable_seqscan = off`.execute(tx.db);
+      return sql`explain select id from inbound_subject where match_keys @> array['\\x00'::bytea]`.execute(
+        tx.db,
+      );
+    });
+    expect(JSON.stringify(plan.rows)).toContain('inbound_subject_by_match_key');
   });
 });

@@ -60,6 +60,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'patient_at_source',
     'patient_identity_key',
     'patient_resource',
+    'patient_to_match',
     'proofed_identity',
     'rate_window',
     'record_key',

@@ -2,6 +2,7 @@ import { type SystemTx, withinAccount } from '../platform/database/database.ts';
 import { findCandidates, notifiedAccounts } from './candidate-store.ts';
 import { readSubject, saveSubject } from './inbound-store.ts';
 import { describesEnough, matchPatients, zipsOf } from './match.ts';
+import { matchKeysOf } from './match-keys.ts';
 import { type AccountUpdate, notifyAccount } from './notify-account.ts';
 import { type PersonOfMessage, personOfSubject } from './person-of-subject.ts';
 import { admittedAt, subjectState } from './subject-state.ts';
@@ -20,13 +21,14 @@ export interface Applied {
 export async function applySubject(
   tx: SystemTx,
   subjectId: string,
-  personOfMessage: PersonOfMessage,
+  { personOfMessage, idHmacKey }: { personOfMessage: PersonOfMessage; idHmacKey: string },
 ): Promise<Applied> {
   const subject = await readSubject(tx, subjectId);
   const state = subjectState(subject);
   const { person: described, recordKey } = await personOfSubject(tx, subject, personOfMessage);
   const person = described && describesEnough(described) ? described : undefined;
-  await saveSubject(tx, subjectId, { state, recordKey });
+  const matchKeys = person === undefined ? [] : matchKeysOf(person, idHmacKey);
+  await saveSubject(tx, subjectId, { state, recordKey, matchKeys });
 
   const candidates = await findCandidates(tx, {
     subjectId,

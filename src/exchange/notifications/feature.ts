@@ -7,13 +7,15 @@ import type { WorkerPlatform } from '../platform/worker-platform.ts';
 import { createFollowUps, type FollowUps } from './follow-up/follow-ups.ts';
 import { createFollowUpRounds } from './follow-up/rounds.ts';
 import { addInboundNotificationRoutes } from './inbound-routes.ts';
+import { messageRematching } from './rematch/rematching.ts';
 import { addNotificationLinkRoute, addNotificationRoutes } from './routes.ts';
 
 /** Notifications that hospitals, pharmacies and labs send (ADT, fills, results), and the follow-up of discharges. */
 export const notificationsFeature = {
-  open({ store, temporal, logger }: Platform): OpenFeature<{ followUps: FollowUps }> {
+  open({ store, blobs, temporal, logger, idHmacKey }: Platform): OpenFeature<{ followUps: FollowUps }> {
     const followUps = createFollowUps({ store, temporal, logger });
-    return { services: { followUps }, recoveries: [followUps.recovery], drain: followUps.drain };
+    const recoveries = [followUps.recovery, ...messageRematching({ store, blobs, followUps, idHmacKey })];
+    return { services: { followUps }, recoveries, drain: followUps.drain };
   },
   routes(
     { operations, open }: GatewayScopes,

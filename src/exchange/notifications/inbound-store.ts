@@ -52,13 +52,27 @@ export async function setOutcome(tx: SystemTx, messageId: string, outcome: Inbou
   await tx.db.updateTable('inbound_message').set({ outcome }).where('id', '=', messageId).execute();
 }
 
-/** Locks a sender until the transaction ends: `alone` for a merge of records, `shared` for all other messages. */
+/**
+ * Locks a sender until the transaction ends: `alone` for a merge of records, `shared` for all other messages. The first lock of
+ * the transaction; `messagesBeingMatched` waits for it.
+ */
 export async function lockSender(tx: SystemTx, sender: string, mode: 'shared' | 'alone'): Promise<void> {
+  await sql`select pg_advisory_xact_lock_shared(hashtextextended(${MATCHING}, 0))`.execute(tx.db);
   const id = sql`hashtextextended(${`inbound/${sender}`}, 0)`;
   await (mode === 'alone'
     ? sql`select pg_advisory_xact_lock(${id})`
     : sql`select pg_advisory_xact_lock_shared(${id})`
   ).execute(tx.db);
+}
+
+const MATCHING = 'inbound-matching';
+
+/**
+ * Waits until every transaction that is matching a message has ended, so that what it did not see (a patient who was being
+ * created) sees it. Run it in a transaction of its own: new ones wait for it.
+ */
+export async function messagesBeingMatched(tx: SystemTx): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${MATCHING}, 0))`.execute(tx.db);
 }
 
 /** Inserts the subject if it is new, and locks its row until the transaction ends. Returns its id. */
@@ -149,11 +163,11 @@ export async function readSubject(tx: SystemTx, id: string): Promise<StoredSubje
 export async function saveSubject(
   tx: SystemTx,
   id: string,
-  { state, recordKey }: { state: object; recordKey: Buffer | null },
+  { state, recordKey, matchKeys }: { state: object; recordKey: Buffer | null; matchKeys: Buffer[] },
 ): Promise<void> {
   await tx.db
     .updateTable('inbound_subject')
-    .set({ state: JSON.stringify(state), record_key: recordKey, updated_at: new Date() })
+    .set({ state: JSON.stringify(state), record_key: recordKey, match_keys: matchKeys })
     .where('id', '=', id)
     .execute();
 }

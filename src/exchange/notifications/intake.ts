@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
-import type { Patient } from 'fhir/r4.js';
 import { v7 as uuidv7 } from 'uuid';
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store, SystemTx } from '../platform/database/database.ts';
 import { retryOvertaken } from '../platform/database/retry.ts';
 import { type Applied, applySubject } from './apply.ts';
+import { continueFollowUps } from './follow-up/continue-follow-ups.ts';
 import type { FollowUps } from './follow-up/follow-ups.ts';
 import type { InboundContent, InboundMessage } from './inbound.ts';
 import {
@@ -14,12 +14,12 @@ import {
   isKnownMessage,
   lockSender,
   lockSubject,
-  readMessageContent,
   setOutcome,
 } from './inbound-store.ts';
 import { describesEnough } from './match.ts';
 import { insertMerge, subjectsLeadingTo } from './merge-store.ts';
-import { type InboundFormat, readMessage } from './read-message.ts';
+import type { PersonOfMessage } from './person-of-subject.ts';
+import { type InboundFormat, personOfStoredMessage } from './read-message.ts';
 import type { NotificationSender } from './senders.ts';
 import type { InboundOutcome } from './tables.ts';
 
@@ -55,6 +55,7 @@ export function createIntake(deps: IntakeDeps): Intake {
     createHmac('sha256', deps.idHmacKey)
       .update(JSON.stringify(['inbound', sender, kind, text]))
       .digest();
+  const personOfEarlier = personOfStoredMessage(deps.blobs);
 
   return {
     async accept(sender, format, bytes, message) {
@@ -78,7 +79,7 @@ export function createIntake(deps: IntakeDeps): Intake {
         }),
       );
       if (applied === undefined) await deps.blobs.delete(content.ref);
-      else afterCommit(applied);
+      else continueFollowUps(deps.followUps, applied);
     },
   };
 
@@ -88,15 +89,15 @@ export function createIntake(deps: IntakeDeps): Intake {
     messageId: string,
     message: InboundMessage,
   ): Promise<Applied[]> {
-    const personOfMessage = (within: SystemTx, id: string): Promise<Patient> | Patient =>
-      id === messageId ? message.person : readPerson(within, id, sender.timeZone);
+    const personOfMessage: PersonOfMessage = async (within, id) =>
+      id === messageId ? message.person : personOfEarlier(within, id);
     const subjectIds =
       message.content.kind === 'merge'
         ? await merge(tx, sender.name, messageId, message, message.content)
         : await addEvents(tx, sender.name, messageId, message, message.content);
     const applied: Applied[] = [];
     for (const subjectId of subjectIds)
-      applied.push(await applySubject(tx, subjectId, async (within, id) => personOfMessage(within, id)));
+      applied.push(await applySubject(tx, subjectId, { personOfMessage, idHmacKey: deps.idHmacKey }));
     return applied;
   }
 
@@ -141,18 +142,6 @@ export function createIntake(deps: IntakeDeps): Intake {
       ids.push(subjectId);
     }
     return ids;
-  }
-
-  async function readPerson(tx: SystemTx, messageId: string, timeZone: string): Promise<Patient> {
-    const { format, content } = await readMessageContent(tx, messageId);
-    return readMessage(format, await deps.blobs.read(content.ref), timeZone).person;
-  }
-
-  function afterCommit(applied: readonly Applied[]): void {
-    for (const { accountId, opened, ended } of applied.flatMap(({ updates }) => updates)) {
-      for (const notificationId of opened) deps.followUps.launch(accountId, notificationId);
-      for (const notificationId of ended) deps.followUps.wake(accountId, notificationId);
-    }
   }
 }
 

@@ -9,6 +9,7 @@ export interface NotificationTables {
   inbound_merge: InboundMergeTable;
   notification: NotificationTable;
   discharge_follow_up: DischargeFollowUpTable;
+  patient_to_match: PatientToMatchTable;
 }
 
 type SubjectKind = 'encounter' | 'pharmacy' | 'laboratory';
@@ -35,6 +36,8 @@ interface InboundSubjectTable {
   source_key: Buffer;
   record_key: Buffer | null;
   state: NullableJsonColumn<Record<string, unknown>>;
+  /** See match-keys.ts. Null: not computed yet. */
+  match_keys: Buffer[] | null;
   updated_at: Instant;
 }
 
@@ -80,6 +83,14 @@ interface NotificationTable {
   sent_at: Date | null;
   told_at: Instant;
   withdrawn_at: Date | null;
+}
+
+interface PatientToMatchTable {
+  id: Generated<string>;
+  account_id: string;
+  patient_id: string;
+  noted_at: Instant;
+  matched_until: string | null;
 }
 
 interface DischargeFollowUpTable {

@@ -12,8 +12,6 @@ export interface WorkerPlatform extends Platform {
   connections: SourceConnections;
   /** Gives up work that repeatedly ends its process. */
   startGuard: StartGuard;
-  /** Hashes identity keys. */
-  idHmacKey: string;
   /** Transports messages; without one, sending fails. */
   messagePartner?: MessagePartner;
 }
