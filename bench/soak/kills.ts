@@ -17,7 +17,7 @@ export interface KillSoakOptions {
   keep?: true;
 }
 
-/** `npm run soak`: kills parts of a working stack at seeded moments and checks the outcome of the work. */
+/** `npm run soak -- kills`: kills parts of a working stack at seeded moments and checks the outcome of the work. */
 export async function soakKills(options: KillSoakOptions, refuse: (why: string) => never): Promise<void> {
   const parts = KILLABLE.filter((part) => options.part === 'all' || options.part === part);
   const windows = KILL_WINDOWS.filter(({ name }) => name.includes(options.window ?? ''));

@@ -2,14 +2,27 @@ import { Command } from 'commander';
 import { KILLABLE } from '../../test/faults/kill/holds.ts';
 import { type BulkSoakOptions, soakBulk } from './bulk.ts';
 import { type KillSoakOptions, soakKills } from './kills.ts';
+import { type MixedSoakOptions, soakMixed } from './mixed.ts';
 import { type MonitoringSoakOptions, soakMonitoring } from './monitoring.ts';
 
 const program = new Command('npm run soak --').description(
-  'Long runs of a whole stack while parts of it are killed.',
+  'Long runs of a whole stack while parts of it fail.',
 );
 
 program
-  .command('kills', { isDefault: true })
+  .command('mixed', { isDefault: true })
+  .description(
+    'All kinds of work while parts are killed and stopped, lines cut and slowed, sources refuse and builds change.',
+  )
+  .option('--minutes <n>', 'how long faults are caused', '5')
+  .option('--seed <n>', 'seed; the same seed gives the same faults in the same order', '1')
+  .option('--json <file>', 'write the report to this file')
+  .option('--docs', 'write the report into docs/reliability.md')
+  .option('--keep', 'keep the data folder with all logs')
+  .action((options: MixedSoakOptions) => soakMixed(options));
+
+program
+  .command('kills')
   .description(
     'SIGKILL parts of a running stack at seeded moments; every query must end as it would have ended otherwise.',
   )

@@ -13,7 +13,7 @@ import { seededRandom } from './kill/seeded.ts';
 import { KILL_WINDOWS, planKills } from './kill/windows.ts';
 import { runMonitoringRound } from './monitoring/round.ts';
 
-// The short form of `npm run soak`: one moment for each part, chosen so that all four kinds that issue 3 names are
+// The short form of `npm run soak -- kills`: one moment for each part, chosen so that all four kinds that issue 3 names are
 // there. The soak takes every moment with every part.
 const MOMENTS = {
   worker: 'collect: page before its commit',

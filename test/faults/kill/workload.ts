@@ -80,7 +80,7 @@ export async function runWorkload(
 }
 
 /** What a careful caller does: no answer, or one that says "later", is followed by the same call under the same key. */
-async function callUntilAnswered(
+export async function callUntilAnswered(
   { connection }: StackAccess,
   account: StackAccount,
   path: string,
@@ -124,7 +124,7 @@ async function onboard(
 }
 
 /** Starting twice is one start, and a result can be asked for as often as one likes. */
-async function whileTemporalIsAway<T>(ask: () => Promise<T>, deadlineAt: number): Promise<T> {
+export async function whileTemporalIsAway<T>(ask: () => Promise<T>, deadlineAt: number): Promise<T> {
   for (;;) {
     try {
       return await ask();

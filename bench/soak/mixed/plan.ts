@@ -1,0 +1,42 @@
+import type { SeededRandom } from '../../../test/faults/kill/seeded.ts';
+
+/** The kinds of faults, and what each can befall. */
+export const FAULT_TARGETS = {
+  killed: ['worker', 'worker-b', 'gateway', 'Temporal', 'PostgreSQL', 'receiver'],
+  stopped: ['worker', 'worker-b', 'gateway', 'Temporal', 'PostgreSQL', 'receiver', 'simulator'],
+  'line cut': ['hie', 'lab', 'pharmacy', 'PostgreSQL', 'Temporal'],
+  'line silent': ['hie', 'lab', 'pharmacy', 'PostgreSQL', 'Temporal'],
+  'line slow': ['hie', 'lab', 'pharmacy', 'PostgreSQL', 'Temporal'],
+  'source refuses everybody': ['hie', 'lab', 'pharmacy'],
+  'deploy forward and back': ['workers'],
+} as const;
+export type FaultKind = keyof typeof FAULT_TARGETS;
+export const FAULT_KINDS = Object.keys(FAULT_TARGETS) as FaultKind[];
+
+export interface PlannedFault {
+  kind: FaultKind;
+  target: string;
+  seconds: number;
+  /** Before the next fault. */
+  pauseSeconds: number;
+}
+
+const SHORT = { from: 5, to: 60 };
+/** Longer than the breaker takes to open and to send its first probes. */
+const OUTAGE = { from: 60, to: 180 };
+
+/** Endless: every kind once before one comes again, each kind with every target before one comes again. */
+export function* planFaults(random: SeededRandom): Generator<PlannedFault> {
+  const waiting = new Map<FaultKind, string[]>();
+  for (;;) {
+    for (const kind of random.shuffle(FAULT_KINDS)) {
+      const left = waiting.get(kind) ?? [];
+      if (left.length === 0) left.push(...random.shuffle<string>(FAULT_TARGETS[kind]));
+      const target = left.pop() ?? '';
+      waiting.set(kind, left);
+      const { from, to } = kind === 'source refuses everybody' ? OUTAGE : SHORT;
+      const seconds = kind === 'killed' ? 0 : random.between(from, to);
+      yield { kind, target, seconds, pauseSeconds: random.between(2, 12) };
+    }
+  }
+}
