@@ -13,9 +13,12 @@ import {
 import { takeAdminRole } from '../../src/exchange/platform/database/database.ts';
 import { describeMonitoringSchedule, OFF_NOTE } from '../../src/shared/monitoring/monitoring-control.ts';
 import { monitoringSchedule } from '../../src/shared/monitoring/monitoring-schedule.ts';
+import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { dumpTemporal } from '../support/scan-temporal.ts';
 import { takeUp } from '../support/take-up.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
+import { testKeyRing } from '../support/test-keys.ts';
 
 // The gateway and a real Temporal server: what becomes of a cohort's schedules when its settings change.
 
@@ -29,7 +32,11 @@ const logger = pino({ level: 'debug' }, { write: (line: string) => void logLines
 
 beforeAll(async () => {
   connection = await Connection.connect({ address: inject('temporalAddress') });
-  temporal = new TemporalClient({ connection, namespace: await createTestNamespace() });
+  temporal = new TemporalClient({
+    connection,
+    namespace: await createTestNamespace(),
+    dataConverter: createDataConverter(testKeyRing()),
+  });
   gateway = await createTestGateway({
     cohortSchedules: { cohortChanged: (accountId, cohortId) => schedules.cohortChanged(accountId, cohortId) },
   });
@@ -116,10 +123,20 @@ describe('the schedules of a cohort', () => {
     expect([await found(none), await found(none, 'pharmacy')]).toEqual([undefined, undefined]);
   });
 
-  test('say nothing of the cohort but its id', async () => {
+  test('name the cohort, also after it was renamed, and only to a client that holds the key', async () => {
     const cohortId = await createCohort(MONITORED, 'Opioid use, Springfield');
-    const { raw: _raw, ...schedule } = (await found(cohortId)) ?? {};
-    expect(JSON.stringify(schedule)).not.toMatch(/Opioid|Springfield/);
+    const summary = async () => {
+      const action = (await found(cohortId))?.action;
+      return action?.staticSummary;
+    };
+    expect(await summary()).toBe('Monitoring of cohort `Opioid use, Springfield`: hie, weekly');
+    const renamed = await account.call('PATCH', `cohort/${cohortId}`, { name: 'Opioid use, Shelbyville' });
+    expect(renamed.statusCode).toBe(200);
+    await schedules.drain();
+    expect(await summary()).toBe('Monitoring of cohort `Opioid use, Shelbyville`: hie, weekly');
+    const dump = await dumpTemporal(temporal);
+    expect(dump).toContain(cohortId);
+    expect(dump).not.toMatch(/Opioid|Springfield|Shelbyville/);
   });
 
   test('are changed in place: the run that is on goes on, and an operator’s pause stays', async () => {

@@ -55,6 +55,16 @@ const standstill = () =>
     })),
   );
 
+/** What the Temporal UI shows at the top of a workflow's page. */
+async function pageOf(workflowId: string) {
+  const handle = stack.temporal.workflow.getHandle(workflowId);
+  const [described, metadata] = await Promise.all([
+    handle.describe(),
+    handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata'),
+  ]);
+  return { summary: await described.staticSummary(), details: metadata.currentDetails };
+}
+
 describe('patients, cohorts and trouble', () => {
   const text = (...argv: string[]) => starter([...argv, '--data-dir', stack.dataDir]);
 
@@ -87,8 +97,16 @@ describe('patients, cohorts and trouble', () => {
     const set = await text('simulate', 'set', 'lab', 'refuses-patient', '--sample', KEY, '--times', '1');
     expect(set.stdout).toMatch(new RegExp(`lab +${KEY} +refuses-patient +0 +1`));
     const failed = await run('onboard', '--sample', KEY, '--sources', 'lab');
-    const [{ requestIds = [] } = {}] = onboardings(failed) as Partial<OnboardingDocument>[];
+    const [{ requestIds = [], workflowId = '' } = {}] = onboardings(failed) as Partial<OnboardingDocument>[];
     expect(failed.exitCode).toBe(4);
+    const externalId = sample?.createBody.externalId ?? '';
+    const pages = [await pageOf(`network-query/${requestIds[0]}`), await pageOf(workflowId)];
+    for (const { summary, details } of pages) {
+      expect(summary).toContain(`\`${externalId}\`: lab`);
+      expect(details).toMatch(/nded as failed: 0 of 1 sources completed/);
+      expect(details).toContain(`npm run starter -- retry ${requestIds[0]} lab`);
+    }
+    expect(await dumpTemporal(stack.temporal)).not.toContain(externalId);
     expect((await text('simulate', 'list')).stdout).toMatch(/refuses-patient +1 +1/);
     expect((await run('retry', requestIds[0] ?? '', 'lab')).exitCode).toBe(0);
     expect((await text('simulate', 'clear')).stdout).toBe('All sources behave.\n');

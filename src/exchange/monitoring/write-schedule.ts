@@ -58,10 +58,11 @@ export async function isUntouched(
 
 const planOf = (
   { accountId, cohortId, kind }: ScheduleRef,
-  { frequency, networkQueriesPerMinute }: WantedSchedule & { enabled: true },
+  { name, frequency, networkQueriesPerMinute }: WantedSchedule & { enabled: true },
   hours: MonitoringPlan['hours'],
 ): MonitoringPlan => ({
   cohortId,
+  cohortName: name,
   kind,
   frequency,
   hours,

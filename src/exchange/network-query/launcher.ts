@@ -7,10 +7,11 @@ import {
 import type { SourceType } from '../../contract/primitives.ts';
 import { networkQueryWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { Logger } from '../../lib/logger.ts';
+import { asCode } from '../../lib/markdown.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import type { Store } from '../platform/database/database.ts';
 import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
-import { isRunOpen, markRunStarted, type RunSource, readRun } from './query-store.ts';
+import { isRunOpen, markRunStarted, type QuerySubject, type RunSource, readRun } from './query-store.ts';
 
 export interface Launcher {
   /** Starts the workflow of a committed run in the background. When that fails, `reconcile` starts it later. */
@@ -25,7 +26,9 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
   const background = createBackground(deps.logger);
 
   async function start(accountId: string, requestId: string, run: number): Promise<'open' | 'closed'> {
-    const { origin, sources } = await deps.store.asAccount(accountId, (tx) => readRun(tx, requestId, run));
+    const { origin, subject, sources } = await deps.store.asAccount(accountId, (tx) =>
+      readRun(tx, requestId, run),
+    );
     const input: NetworkQueryInput = {
       accountId,
       requestId,
@@ -45,9 +48,8 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
         { key: searchAttribute.sources, value: names },
         { key: searchAttribute.queryStatus, value: 'running' },
       ],
-      summary:
-        run === 0 ? `Network query of ${names.join(', ')}` : `Network query: retry of ${names.join(', ')}`,
-      details: WORKFLOW_DETAILS,
+      summary: `${run === 0 ? 'Network query' : 'Network query, retry'} for ${referenceOf(subject)}: ${names.join(', ')}`,
+      details: `${describe(subject, requestId)}\n\n${WORKFLOW_DETAILS}`,
       isOpen: () => deps.store.asAccount(accountId, (tx) => isRunOpen(tx, requestId, run)),
     });
     await deps.store.asAccount(accountId, (tx) => markRunStarted(tx, requestId, run));
@@ -80,7 +82,19 @@ function steeringOf(sources: readonly RunSource[]): Record<SourceType, SourceSte
   return steering;
 }
 
-/** Shown on the workflow's page in the Temporal UI. */
+/** The caller's own id of the patient; ours if the caller gave none. */
+const referenceOf = ({ externalId, patientId }: QuerySubject): string => asCode(externalId ?? patientId);
+
+const describe = (subject: QuerySubject, requestId: string): string =>
+  [
+    `Patient ${referenceOf(subject)}: \`npm run starter -- patients show ${subject.patientId}\``,
+    ...(subject.cohorts.length === 0 ? [] : [`Cohorts: ${subject.cohorts.map(asCode).join(', ')}`]),
+    `This query: \`npm run starter -- status ${requestId}\``,
+  ]
+    .map((line) => `- ${line}`)
+    .join('\n');
+
+/** Shown on the workflow's page in the Temporal UI, after whom it is about. */
 const WORKFLOW_DETAILS = [
   'Collects one patient’s records from several sources in parallel.',
   '',

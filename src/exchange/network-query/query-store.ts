@@ -319,15 +319,24 @@ export interface RunSource {
   firstAttempt: number;
 }
 
-/** The input of a run's workflow. */
+/** Whom a query is about, for its page in the Temporal UI. */
+export interface QuerySubject {
+  patientId: string;
+  externalId: string | null;
+  /** Names of the patient's cohorts. */
+  cohorts: string[];
+}
+
+/** The input of a run's workflow, and whom it is about. */
 export async function readRun(
   tx: AccountTx,
   queryId: string,
   run: number,
-): Promise<{ origin: NewQuery['origin']; sources: RunSource[] }> {
+): Promise<{ origin: NewQuery['origin']; subject: QuerySubject; sources: RunSource[] }> {
   const query = await tx.db
     .selectFrom('network_query')
-    .select(['origin', 'started_at'])
+    .select(['origin', 'patient_id'])
+    .select(externalIdOf('network_query.patient_id'))
     .where('id', '=', queryId)
     .executeTakeFirstOrThrow();
   const attempts = await tx.db
@@ -342,5 +351,24 @@ export async function readRun(
     .groupBy('source')
     .orderBy(IN_SOURCE_ORDER)
     .execute();
-  return { origin: query.origin, sources: attempts };
+  const subject = {
+    patientId: query.patient_id,
+    externalId: query.external_id,
+    cohorts: await readCohortNames(tx, query.patient_id),
+  };
+  return { origin: query.origin, subject, sources: attempts };
+}
+
+const COHORT_NAMES_MAX = 10;
+
+async function readCohortNames(tx: AccountTx, patientId: string): Promise<string[]> {
+  const rows = await tx.db
+    .selectFrom('cohort_member')
+    .innerJoin('cohort', 'cohort.id', 'cohort_member.cohort_id')
+    .select('cohort.name')
+    .where('cohort_member.patient_id', '=', patientId)
+    .orderBy('cohort.name')
+    .limit(COHORT_NAMES_MAX)
+    .execute();
+  return rows.map(({ name }) => name);
 }

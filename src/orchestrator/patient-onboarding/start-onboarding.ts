@@ -13,6 +13,7 @@ import {
   TASK_QUEUES,
   WORKFLOW_TYPES,
 } from '../../contract/temporal.ts';
+import { asCode } from '../../lib/markdown.ts';
 import { opaqueId } from '../../temporal/opaque-id.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import { accountOf } from '../client/credentials.ts';
@@ -100,12 +101,12 @@ function startOptions(
     args: [input] as [PatientOnboardingInput],
     workflowIdReusePolicy: 'REJECT_DUPLICATE' as const,
     priority: { priorityKey: PRIORITY.interactive, fairnessKey: accountId },
-    staticSummary: `Onboard a patient: ${types.join(', ')}`,
+    staticSummary: `Onboard ${nameOf(patient)}: ${types.join(', ')}`,
     staticDetails: [
       'Creates the patient in the exchange, adds the patient to cohorts, starts a network query and waits for the webhook',
       'of each source. Polling makes up for lost webhooks.',
       '',
-      `Facility \`${facilityId}\`, ${cohortIds?.length ?? 0} cohorts, sources ${types.join(', ')}.`,
+      `Facility ${asCode(facilityId)}; cohorts: ${cohortIds?.map(asCode).join(', ') || 'none'}.`,
     ].join('\n'),
     typedSearchAttributes: [
       ...(accountId === undefined ? [] : [{ key: searchAttribute.accountId, value: accountId }]),
@@ -113,6 +114,10 @@ function startOptions(
     ],
   };
 }
+
+/** The caller's own id of the patient. Without one, the page names the exchange's id once the patient is created. */
+const nameOf = ({ externalId }: PatientOnboardingInput['patient']): string =>
+  externalId === undefined ? 'a patient' : asCode(externalId);
 
 function sourceNames(sources: PatientOnboardingInput['sources']): SourceType[] {
   return SOURCE_TYPES.filter((type) =>

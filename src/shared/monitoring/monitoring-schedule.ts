@@ -13,6 +13,7 @@ import {
   TASK_QUEUES,
   WORKFLOW_TYPES,
 } from '../../contract/temporal.ts';
+import { asCode } from '../../lib/markdown.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import { zoneClock } from './clock-changes.ts';
 import {
@@ -25,6 +26,8 @@ import {
 /** The settings that determine a cohort's monitoring Schedule. */
 export interface MonitoringPlan {
   cohortId: string;
+  /** Shown, encrypted, on the pages of the Schedule's runs; absent for another exchange. */
+  cohortName?: string;
   kind: MonitoringKind;
   frequency: MonitoringFrequency;
   hours: MonitoringHours;
@@ -37,7 +40,7 @@ export interface MonitoringPlan {
 }
 
 /** Increase it when the same plan should lead to a different Schedule: all existing ones are then updated. */
-export const SCHEDULE_RULES = 2;
+export const SCHEDULE_RULES = 3;
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -71,7 +74,7 @@ export function monitoringSchedule(plan: MonitoringPlan) {
     typedSearchAttributes,
     // Missing in the type of the options, but sent by the SDK.
     priority,
-    staticSummary: `Monitoring of a cohort: ${kind}, ${frequency}`,
+    staticSummary: `Monitoring of cohort ${asCode(plan.cohortName ?? cohortId)}: ${kind}, ${frequency}`,
     staticDetails: describePlan(plan),
   };
   const policies = {
@@ -148,14 +151,15 @@ const allExcept = (value: number, max: number) => [
 ];
 
 /** Static details, shown on the page of each run in the Temporal UI. */
-const describePlan = ({ kind, frequency, hours }: MonitoringPlan): string =>
+const describePlan = ({ cohortId, cohortName, kind, frequency, hours }: MonitoringPlan): string =>
   [
-    `Queries the ${kind} source for every patient of one cohort, ${frequency}.`,
+    `Queries the ${kind} source for every patient of cohort ${asCode(cohortName ?? cohortId)}, ${frequency}.`,
     '',
     '1. Reads the cohort page by page.',
     '2. Starts a network query for each patient who was not queried in this period and has not opted out.',
     '3. Keeps to at most 80 % of the account’s limit of queries per minute.',
     '',
     `Starts between ${hours.fromHour} and ${hours.toHour} o’clock, ${hours.timeZone}. Control it with`,
-    '`npm run starter -- monitor`, or with the signals `pause` and `resume` to a run.',
+    `\`npm run starter -- monitor pause ${cohortId} ${kind}\` (also trigger, resume), or with the signals`,
+    '`pause` and `resume` to a run.',
   ].join('\n');

@@ -89,4 +89,19 @@ describe('the progress of a query', () => {
     progress.change('lab', { state: 'failed', reason: 'lab answered 403' });
     expect(seen.at(-1)).toContain('lab answered 403');
   });
+
+  test('says on its page how it ended, why a source failed, and what to type', () => {
+    const progress = new QueryProgress(input(['hie', 'lab']));
+    progress.change('hie', { state: 'completed', resources: 12 });
+    expect(progress.toMarkdown()).toContain('npm run starter -- cancel request');
+    progress.change('lab', { state: 'failed', reason: 'lab answered 403' });
+    expect(progress.toMarkdown().split('\n')).toEqual([
+      '**Query ended as partial: 1 of 2 sources completed**',
+      '',
+      '- **hie**: completed · attempt 1 · 12 resources',
+      '- **lab**: failed · attempt 1 · lab answered 403',
+      '',
+      '- Query lab again: `npm run starter -- retry request lab`',
+    ]);
+  });
 });

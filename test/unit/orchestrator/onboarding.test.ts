@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { onboardingDetails } from '../../../src/workflows/orchestrator/patient-onboarding/details.ts';
 import { Onboarding } from '../../../src/workflows/orchestrator/patient-onboarding/onboarding.ts';
 import {
   onboardingStatus,
@@ -213,4 +214,30 @@ test('a carried state goes on where it was', () => {
   expect(onboardingStatus(after.state)).toEqual(onboardingStatus(before.state));
   after.webhook(ended('hie', 'completed', 1));
   expect(after.state.webhooksReceived).toBe(1);
+});
+
+describe('the page of an onboarding', () => {
+  test('that ended as partial says so, why, and what to type', () => {
+    const onboarding = started(
+      queryAnswer([attempt('hie', 'processing'), attempt('lab', 'processing')], {
+        status: 'processing',
+        errors: [{ source: 'pharmacy', httpStatus: 400 }],
+      }),
+    );
+    expect(onboardingDetails(onboarding.state)).toContain(`npm run starter -- status ${REQUEST_ID}`);
+    onboarding.webhook(ended('hie', 'completed', 1));
+    onboarding.webhook(ended('lab', 'failed', 2));
+    onboarding.state.phase = 'ended';
+    const lines = onboardingDetails(onboarding.state).split('\n');
+    expect(lines[0]).toBe('**Ended as partial: 1 of 3 sources completed**');
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^- \*\*pharmacy\*\*: not-started · could not be started \(400\)/),
+        expect.stringMatching(/^- \*\*lab\*\*: failed · the source failed; see the timeline of the query/),
+        `- Query lab again: \`npm run starter -- retry ${REQUEST_ID} lab\``,
+        '- Query pharmacy: `npm run starter -- query patient-1 --sources pharmacy`',
+      ]),
+    );
+    expect(lines.join()).not.toContain(`retry ${REQUEST_ID} hie`);
+  });
 });

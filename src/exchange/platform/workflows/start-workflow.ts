@@ -25,9 +25,9 @@ export interface WorkflowStart {
   priority: (typeof PRIORITY)[keyof typeof PRIORITY];
   /** In addition to account and request. */
   searchAttributes?: SearchAttributes;
-  /** Summary in the Temporal UI; must not contain personal data. */
+  /** Summary in the Temporal UI; encrypted like a payload. May name a patient by the caller's reference (decision 85). */
   summary: string;
-  /** Markdown for the Temporal UI: the steps of the workflow, and its updates. */
+  /** Markdown for the Temporal UI: the steps of the workflow, and its updates. As `summary`. */
   details: string;
   /**
    * Whether the work is still open, read anew. If it is, but its workflow has completed, then PostgreSQL was restored from a

@@ -74,21 +74,58 @@ export class QueryProgress {
     return { requestId: this.#requestId, run: this.#run, status, sources };
   }
 
-  /** Markdown for the workflow's page in the Temporal UI. A list, because the UI shows tables without cell spacing. */
+  /** Markdown for the workflow's page in the Temporal UI: how the query stands, each source, and what to type next. */
   toMarkdown(): string {
-    return [...this.#sources.values()]
-      .map(({ source, attempt, state, resources, reason, nextTryAt }) => {
-        const facts = [
-          state,
-          `attempt ${attempt}`,
-          ...(resources > 0 ? [`${resources} resources`] : []),
-          ...(reason === undefined ? [] : [reason]),
-          ...(nextTryAt === undefined ? [] : [`next try at ${nextTryAt}`]),
-        ];
-        return `- **${source}**: ${facts.join(' · ')}`;
-      })
-      .join('\n');
+    const sources = [...this.#sources.values()];
+    return [`**${this.#standing(sources)}**`, '', ...sources.map(sourceLine), '', ...this.#next(sources)]
+      .join('\n')
+      .trimEnd();
+  }
+
+  #standing(sources: readonly SourceProgress[]): string {
+    const { status } = this.snapshot();
+    const count = (state: SourceProgress['state']) =>
+      sources.filter((source) => source.state === state).length;
+    const completed = `${count('completed')} of ${sources.length} sources completed`;
+    const what = this.#run === 0 ? 'Query' : 'Retry';
+    return status === 'running'
+      ? `${what} running: ${completed}`
+      : `${what} ended as ${status}: ${completed}`;
+  }
+
+  #next(sources: readonly SourceProgress[]): string[] {
+    const command = (text: string) => `\`npm run starter -- ${text}\``;
+    const failed = sources.filter(({ state }) => state === 'failed');
+    return [
+      ...failed.map(
+        ({ source }) => `Query ${source} again: ${command(`retry ${this.#requestId} ${source}`)}`,
+      ),
+      ...(this.ended
+        ? []
+        : [`Stop waiting: ${command(`cancel ${this.#requestId}`)}, or add \`--source <source>\``]),
+    ].map((line) => `- ${line}`);
   }
 }
+
+/** A list item, because the UI shows tables without cell spacing. */
+function sourceLine({ source, attempt, state, resources, reason, nextTryAt }: SourceProgress): string {
+  const facts = [
+    STATES[state],
+    `attempt ${attempt}`,
+    ...(resources > 0 ? [`${resources} resources`] : []),
+    ...(reason === undefined ? [] : [reason]),
+    ...(nextTryAt === undefined ? [] : [`next try at ${nextTryAt}`]),
+  ];
+  return `- **${source}**: ${facts.join(' · ')}`;
+}
+
+const STATES: Readonly<Record<SourceProgress['state'], string>> = {
+  asking: 'being asked',
+  waiting: 'waiting for its callback, or the next poll',
+  collecting: 'being collected',
+  'backing-off': 'waiting for its next attempt',
+  completed: 'completed',
+  failed: 'failed',
+};
 
 export const hasEnded = ({ state }: SourceProgress): boolean => state === 'completed' || state === 'failed';

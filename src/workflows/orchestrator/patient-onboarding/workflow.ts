@@ -62,7 +62,7 @@ export async function patientOnboarding(
 ): Promise<PatientOnboardingSummary> {
   const onboarding = new Onboarding(input, Date.now(), carried);
   const calls = exchangeCalls(input);
-  const show = () => setCurrentDetails(onboardingDetails(onboardingStatus(onboarding.state)));
+  const show = () => setCurrentDetails(onboardingDetails(onboarding.state));
   setHandler(status, () => onboardingStatus(onboarding.state));
   setHandler(networkQueryEvent, (event) => {
     onboarding.webhook(event);
