@@ -20,6 +20,7 @@ import type { Platform } from './platform/platform.ts';
 import type { WorkerPlatform } from './platform/worker-platform.ts';
 import { querySweepFeature } from './query-sweep/feature.ts';
 import { recordsFeature } from './records/feature.ts';
+import { retentionFeature } from './retention/feature.ts';
 import { sourceConnectionsFeature } from './source-connections/feature.ts';
 import { sourceHealthFeature } from './source-health/feature.ts';
 import { webhooksFeature } from './webhooks/feature.ts';
@@ -46,6 +47,7 @@ const FEATURES = {
   bulkCreate: bulkCreateFeature,
   monitoring: monitoringFeature,
   sourceConnections: sourceConnectionsFeature,
+  retention: retentionFeature,
 } satisfies Record<string, Feature>;
 
 type FeatureName = keyof typeof FEATURES;
@@ -71,6 +73,7 @@ export function openFeatures(platform: Platform) {
     webhooks: webhooksFeature.open(platform),
     bulkCreate: bulkCreateFeature.open(platform),
     monitoring: monitoringFeature.open(platform),
+    retention: retentionFeature.open(platform),
     sourceConnections: sourceConnectionsFeature.open(),
   };
   return {

@@ -9,6 +9,7 @@ import { type ChainFault, type ChainReport, verifyChain } from '../platform/audi
 import type { Store } from '../platform/database/database.ts';
 import { requireAccount } from './accounts.ts';
 import { AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
+import { checkedStatement } from './statement.ts';
 
 export interface ExportOptions {
   account: string;
@@ -21,8 +22,6 @@ export interface ExportOptions {
 }
 
 const PAGE = 1_000;
-/** Maximum length of an operator's statement. */
-const STATEMENT_LENGTH_MAX = 500;
 /** Entries are normally sealed within a minute; if it takes longer than this, sealing is not running. */
 const SEALED_WITHIN_MS = 10 * 60_000;
 
@@ -84,12 +83,7 @@ export async function acceptLossCommand(
   { account, all, by, reason }: AcceptLossOptions,
 ): Promise<AdminResult> {
   if ((account === undefined) === (all !== true)) throw new AdminError('Give either --account <id> or --all');
-  const statement = { by, reason };
-  for (const [option, text] of Object.entries(statement))
-    if (text.trim().length === 0 || text.length > STATEMENT_LENGTH_MAX)
-      throw new AdminError(
-        `--${option} must have 1 to ${STATEMENT_LENGTH_MAX} characters and must not contain patient data`,
-      );
+  const statement = checkedStatement({ by, reason });
   const { chain, heads } = await openAudit();
   if (heads === undefined)
     throw new AdminError('AUDIT_HEADS is not set, so there are no external heads that could prove a loss');

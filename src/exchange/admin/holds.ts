@@ -8,16 +8,9 @@ import { insertAuditEntry } from '../platform/audit/audit-store.ts';
 import { type SystemTx, withinAccount } from '../platform/database/database.ts';
 import { requireAccount } from './accounts.ts';
 import { ADMIN_ACTOR, AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
+import { checkedStatement, type Statement } from './statement.ts';
 
 type Target = Pick<AdminTarget, 'store'>;
-
-/** An operator's statement, kept in the audit for good. */
-export interface Statement {
-  by: string;
-  reason: string;
-}
-
-const STATEMENT_LENGTH_MAX = 500;
 
 /** `holds place`: from now on the patient cannot be deleted, and nothing about the patient is removed by age. */
 export async function placeHoldCommand(
@@ -114,13 +107,3 @@ const auditHold = (
       details: JSON.stringify(statement),
     }),
   );
-
-function checkedStatement({ by, reason }: Statement): Statement {
-  const statement = { by: by.trim(), reason: reason.trim() };
-  for (const [option, text] of Object.entries(statement))
-    if (text.length === 0 || text.length > STATEMENT_LENGTH_MAX)
-      throw new AdminError(
-        `--${option} must have 1 to ${STATEMENT_LENGTH_MAX} characters and must not contain patient data`,
-      );
-  return statement;
-}

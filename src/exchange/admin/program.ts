@@ -20,6 +20,7 @@ import { revokeEmbedTokenCommand } from './embed-tokens.ts';
 import { createFacilityCommand, listFacilitiesCommand } from './facilities.ts';
 import { liftHoldCommand, listHoldsCommand, placeHoldCommand } from './holds.ts';
 import { createKeyCommand, listKeysCommand, revokeKeyCommand } from './keys.ts';
+import { retentionReportCommand, runRetentionCommand, setRetentionCommand } from './retention.ts';
 import { listSigningKeysCommand, rotateSigningKeysCommand } from './signing-keys.ts';
 import { listSourcesCommand, pauseSourceCommand, resumeSourceCommand } from './sources.ts';
 
@@ -63,6 +64,7 @@ export function createAdminProgram(run: RunCommand, { out, err }: ProgramStreams
   addConnectionCommands(group(program, 'connections', 'Connections of an account to its networks'), run);
   addSigningKeyCommands(group(program, 'signing-keys', 'Keys with which we sign for sources'), run);
   addHoldCommands(group(program, 'holds', 'Legal holds on patients'), run);
+  addRetentionCommands(group(program, 'retention', 'How long data is kept'), run);
   addAuditCommands(group(program, 'audit', 'The audit trail of an account'), run);
   return program;
 }
@@ -272,11 +274,26 @@ function addClientCommands(clients: Command, run: RunCommand): void {
     .action((client, options) => run(options, (target) => revokeClientCommand(target, client)));
 }
 
+const stated = (command: Command): Command =>
+  command
+    .requiredOption('--by <name>', 'your name; recorded permanently in the audit')
+    .requiredOption('--reason <text>', 'why, without patient data; recorded permanently');
+
+function addRetentionCommands(retention: Command, run: RunCommand): void {
+  subcommand(retention, 'report', 'Show the rule of each kind of data, and what it would remove now').action(
+    (options) => run(options, retentionReportCommand),
+  );
+  stated(subcommand(retention, 'set', 'Set how long a kind of data is kept, in all accounts'))
+    .argument('<kind>', 'kind of data, from "retention report"')
+    .option('--days <n>', 'remove it after so many days, at least 30')
+    .option('--forever', 'keep it for ever, as without a rule')
+    .action((kind, options) => run(options, (target) => setRetentionCommand(target, kind, options)));
+  subcommand(retention, 'run', 'Apply the rules now; workers do it once a day')
+    .option('--dry-run', 'only show what would be removed')
+    .action((options) => run(options, (target) => runRetentionCommand(target, options)));
+}
+
 function addHoldCommands(holds: Command, run: RunCommand): void {
-  const stated = (command: Command): Command =>
-    command
-      .requiredOption('--by <name>', 'your name; recorded permanently in the audit')
-      .requiredOption('--reason <text>', 'which matter, without patient data; recorded permanently');
   stated(ofAccount(subcommand(holds, 'place', 'Keep a patient and everything about the patient')))
     .requiredOption('--patient <id>', 'id of the patient')
     .action((options) => run(options, (target) => placeHoldCommand(target, options)));

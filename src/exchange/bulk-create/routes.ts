@@ -78,7 +78,10 @@ export function addBulkCreateRoutes(operations: Operations, deps: BulkCreateDeps
   /** Each answer carries a new link to the result, so an expired link can always be replaced. */
   function statusAnswer(request: BulkRequestView, accountId: string, sweep?: QuerySweepProgress) {
     const { status, requestId } = request;
-    const result = status === 'completed' ? bulkResultUrl(links, { accountId, requestId }) : undefined;
+    const result =
+      status === 'completed' && request.result !== undefined
+        ? bulkResultUrl(links, { accountId, requestId })
+        : undefined;
     return serializeBulkCreate(request, result, sweep);
   }
 }

@@ -7,6 +7,7 @@ export interface ErasureTables {
 interface ErasureTable {
   kind: 'blob' | 'workflow';
   ref: string;
-  account_id: string;
+  /** Null for a message about a person who is no patient of any account. */
+  account_id: string | null;
   noted_at: Instant;
 }

@@ -5,7 +5,7 @@ import type { AccountTx, Store, SystemTx } from '../database/database.ts';
 /** An audit entry: actor, operation, patient, origin and outcome. It contains ids only. */
 export interface AuditRecord {
   /**
-   * `key:<id of the API key>`, `embed:<id of the token>`, `client:<id of the FHIR client>`, `internal` (our orchestrator), `link`, `admin` (the CLI), `sealer`
+   * `key:<id of the API key>`, `embed:<id of the token>`, `client:<id of the FHIR client>`, `internal` (our orchestrator), `link`, `admin` (the CLI), `retention`, `sealer`
    * (of the chain), `several` (summarised refusals).
    */
   actor: string;

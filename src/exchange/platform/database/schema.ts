@@ -16,6 +16,7 @@ import type { ErasureTables } from '../../patients/erasure-tables.ts';
 import type { PatientTables } from '../../patients/tables.ts';
 import type { QuerySweepTables } from '../../query-sweep/tables.ts';
 import type { RecordTables } from '../../records/tables.ts';
+import type { RetentionTables } from '../../retention/tables.ts';
 import type { SourceConnectionTables } from '../../source-connections/tables.ts';
 import type { SourceHealthTables } from '../../source-health/tables.ts';
 import type { SourceBudgetTables } from '../../sources/tables.ts';
@@ -50,6 +51,7 @@ export interface Database
     PatientTables,
     QuerySweepTables,
     RecordTables,
+    RetentionTables,
     SourceConnectionTables,
     SourceBudgetTables,
     SourceHealthTables,
