@@ -3,6 +3,7 @@ import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
 import { consolidatedBundle } from '../records/consolidated-bundle.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
+import { withoutEmptyColumns } from '../records/summary/empty-columns.ts';
 import { openRecordReader } from '../records/summary/record-reader.ts';
 import { renderHtml } from '../records/summary/render-html.ts';
 import { renderPdf } from '../records/summary/render-pdf.ts';
@@ -66,7 +67,8 @@ async function* contentOf(
     yield* consolidatedBundle(store, { ...of, fullUrlBase: `${publicBaseUrl}/fhir` });
     return;
   }
-  const summary = summarise(await openRecordReader(store, of), { filter: of.filter, madeAt: new Date() });
+  const reader = await openRecordReader(store, of);
+  const summary = withoutEmptyColumns(summarise(reader, { filter: of.filter, madeAt: new Date() }));
   yield* conversionType === 'html' ? renderHtml(summary) : renderPdf(summary);
 }
 

@@ -70,7 +70,7 @@ function itemHtml(item: readonly Block[], label: string): string {
 }
 
 /** Dates and times, which must not be wrapped. */
-const TIME = /^[\d\s:.,/TZ+-]{1,30}$/;
+const TIME = /^(?:[\d\s:.,/TZ+-]{1,30}|\d{1,2} [A-Z][a-z]{2} \d{4}, \d{2}:\d{2}(?: UTC\S{0,6})?)$/;
 
 const rowHtml = (cells: readonly DocumentCell[]): string =>
   `<tr>${cells

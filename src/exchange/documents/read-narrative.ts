@@ -1,4 +1,5 @@
 import type { Block, DocumentCell, Run } from './readable-document.ts';
+import { readableText } from './readable-text.ts';
 import { elementsOf, isElement, type XmlElement, type XmlNode } from './xml-tree.ts';
 
 /** Limit for colspan and rowspan; more than fits on any page. */
@@ -85,12 +86,15 @@ function cellsOf(row: XmlElement): DocumentCell[] {
   return elementsOf(row)
     .filter(({ name }) => name === 'td' || name === 'th')
     .map((cell) => ({
-      runs: tidy(linesOf(blocksOf(cell.children))),
+      runs: readable(tidy(linesOf(blocksOf(cell.children)))),
       isHeading: cell.name === 'th',
       columns: span(cell.attributes.colspan),
       rows: span(cell.attributes.rowspan),
     }));
 }
+
+const readable = (runs: Run[]): Run[] =>
+  runs.length === 1 ? runs.map((run) => ({ ...run, text: readableText(run.text) })) : runs;
 
 function span(text: string | undefined): number {
   const value = Number(text ?? 1);

@@ -62,6 +62,21 @@ describe('the narrative of a section', () => {
     expect(table).toContain('<td>• 140<br />• mmol/L</td><td>x</td>');
   });
 
+  test.each([
+    ['2021-03-15T15:45:16Z', '15 Mar 2021, 15:45 UTC'],
+    ['20210315154516-0500', '15 Mar 2021, 15:45 UTC-05:00'],
+    ['http://snomed.info/sct 410620009', 'SNOMED CT 410620009'],
+    ['http://loinc.org|8867-4', 'LOINC 8867-4'],
+    // Not certainly a time, or no code of a system that we know: as written.
+    ['20210315154516', '20210315154516'],
+    ['2021-99-15T15:45:16Z', '2021-99-15T15:45:16Z'],
+    ['http://example.org 12', 'http://example.org 12'],
+    ['seen 2021-03-15T15:45:16Z', 'seen 2021-03-15T15:45:16Z'],
+  ])('shows the cell %s as %s', async (cell, shown) => {
+    const table = await body(`<table><tbody><tr><td>${cell}</td></tr></tbody></table>`);
+    expect(/<td[^>]*>(.*)<\/td>/.exec(table)?.[1]).toBe(shown);
+  });
+
   test('lets nothing through that runs, loads or leads elsewhere', async () => {
     const page = await html(
       ccda(

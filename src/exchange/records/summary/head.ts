@@ -37,7 +37,7 @@ function notesOf({ types, dateFrom, dateTo }: ConsolidatedFilter): string[] {
   return [
     ...(types === undefined ? [] : [`Contains only these resource types: ${types.join(', ')}.`]),
     ...(period === '' ? [] : [`Contains only entries dated ${period}, and undated entries.`]),
-    'This summary contains only what the sources have delivered; each line names its origin.',
+    'This summary contains only what the sources have delivered; each line names its origin. Columns without any value are omitted.',
     'Dates and times are as the sources wrote them. Values are shown to five significant digits. Flags in [brackets] were derived from the reference range; all others were given by the source.',
   ];
 }

@@ -1,5 +1,6 @@
 import { inflateSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { withoutEmptyColumns } from '../../../../src/exchange/records/summary/empty-columns.ts';
 import type { SummaryPart } from '../../../../src/exchange/records/summary/parts.ts';
 import { LineBreaker, showable } from '../../../../src/exchange/records/summary/pdf-text.ts';
 import { renderHtml } from '../../../../src/exchange/records/summary/render-html.ts';
@@ -142,5 +143,43 @@ describe('a record that is not complete', () => {
     const whole = await html(partsOf(readerOf([PATIENT])));
     expect(whole).not.toContain('incomplete:');
     expect(whole).toContain('HIE: completed 7 Mar 2026, 10:05 UTC; 7 resources and 1 document.');
+  });
+});
+
+describe('columns without any value', () => {
+  const condition = (id: string, rest: object = {}) => ({
+    resourceType: 'Condition',
+    id,
+    code: { text: `Problem ${id}` },
+    ...rest,
+  });
+  const columnsOf = async (contents: readonly object[]) => {
+    const parts = await gather(withoutEmptyColumns(partsOf(readerOf([PATIENT, ...contents]))));
+    return parts.flatMap((part) =>
+      part.kind === 'table'
+        ? [part.columns.map(({ title }) => title)]
+        : part.kind === 'row'
+          ? [part.cells.map(({ text }) => text)]
+          : [],
+    );
+  };
+
+  test('are omitted, and those with one value in any row are not', async () => {
+    expect(await columnsOf([condition('a'), condition('b')])).toEqual([
+      ['Problem', 'Origin'],
+      ['Problem b', 'HIE'],
+      ['Problem a', 'HIE'],
+    ]);
+    expect(await columnsOf([condition('a'), condition('b', { onsetDateTime: '2020' })])).toEqual([
+      ['Problem', 'Since', 'Origin'],
+      ['Problem b', '2020', 'HIE'],
+      ['Problem a', '–', 'HIE'],
+    ]);
+  });
+
+  test('are kept in a table too long to hold, of which no row is lost', async () => {
+    const found = await columnsOf(Array.from({ length: 1_500 }, (_, id) => condition(`${id}`)));
+    expect(found[0]).toEqual(['Problem', 'Since', 'Status', 'Origin']);
+    expect(found).toHaveLength(1_501);
   });
 });
