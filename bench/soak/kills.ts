@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import color from 'picocolors';
 import { KILLABLE, type Killable } from '../../test/faults/kill/holds.ts';
 import { type RoundReport, runRound, runUndisturbed } from '../../test/faults/kill/round.ts';
-import { seededRandom } from '../../test/faults/kill/seeded.ts';
 import { KILL_WINDOWS, planKills } from '../../test/faults/kill/windows.ts';
+import { seededRandom } from '../../test/support/seeded-random.ts';
 import { startTestStack } from '../../test/support/stack.ts';
 import { renderCoverage, renderRound, renderSummary } from './report.ts';
 

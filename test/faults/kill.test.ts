@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { seededRandom } from '../support/seeded-random.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 import { runOverlap } from './bulk/overlap.ts';
 import { runBulkRound } from './bulk/round.ts';
@@ -9,7 +10,6 @@ import { checkOutcome, checkWebhooks } from './kill/check.ts';
 import { KILLABLE } from './kill/holds.ts';
 import { readOutcome } from './kill/outcome.ts';
 import { type RoundReport, runRound, runUndisturbed } from './kill/round.ts';
-import { seededRandom } from './kill/seeded.ts';
 import { KILL_WINDOWS, planKills } from './kill/windows.ts';
 import { runMonitoringRound } from './monitoring/round.ts';
 

@@ -1,4 +1,4 @@
-import type { SeededRandom } from '../../../test/faults/kill/seeded.ts';
+import type { SeededRandom } from '../../../test/support/seeded-random.ts';
 
 /** The kinds of faults, and what each can befall. */
 export const FAULT_TARGETS = {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestLogEntry } from '../../../src/simulator/request-log.ts';
-import { seededRandom } from '../../../test/faults/kill/seeded.ts';
 import { until } from '../../../test/faults/kill/until.ts';
 import { SLOW_SOURCES } from '../../../test/faults/kill/workload.ts';
+import { seededRandom } from '../../../test/support/seeded-random.ts';
 import { checkWave, type WaveFacts } from './check-wave.ts';
 import { cause } from './faults.ts';
 import type { MixedStack } from './mixed-stack.ts';

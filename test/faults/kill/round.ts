@@ -1,4 +1,5 @@
 import type { RequestLogEntry } from '../../../src/simulator/request-log.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
 import type { StackAccount, TestStack } from '../../support/stack.ts';
 import {
   checkAnswers,
@@ -11,7 +12,6 @@ import {
 import { createHolds, type Killable } from './holds.ts';
 import { killPart } from './kill-part.ts';
 import { type PersonOutcome, readOutcome } from './outcome.ts';
-import { seededRandom } from './seeded.ts';
 import { badlyEnded, settle } from './settle.ts';
 import type { PlannedKill } from './windows.ts';
 import {

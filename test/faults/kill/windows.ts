@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { SeededRandom } from '../../support/seeded-random.ts';
 import type { StackAccount, TestStack } from '../../support/stack.ts';
 import type { Hold, Holds, Killable } from './holds.ts';
-import type { SeededRandom } from './seeded.ts';
 import { until } from './until.ts';
 
 export interface Scene {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { FAULT_KINDS, FAULT_TARGETS, type PlannedFault, planFaults } from '../../../bench/soak/mixed/plan.ts';
-import { seededRandom } from '../../faults/kill/seeded.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
 
 function take(seed: number, count: number): PlannedFault[] {
   const faults: PlannedFault[] = [];
