@@ -9,6 +9,7 @@ import { messageEndpoints } from './messages-endpoints.ts';
 import { networkQueryEndpoints } from './network-query-endpoints.ts';
 import { notificationEndpoints } from './notifications-endpoints.ts';
 import { patientEndpoints } from './patients-endpoints.ts';
+import { queryRedriveEndpoints } from './query-redrive-endpoints.ts';
 import { querySweepEndpoints } from './query-sweep-endpoints.ts';
 import { settingsEndpoints } from './settings-endpoints.ts';
 import { webhookEndpoints } from './webhooks-endpoints.ts';
@@ -20,6 +21,7 @@ export const endpoints = {
   ...querySweepEndpoints,
   ...cohortEndpoints,
   ...networkQueryEndpoints,
+  ...queryRedriveEndpoints,
   ...identityEndpoints,
   ...messageEndpoints,
   ...notificationEndpoints,

@@ -28,6 +28,7 @@ export const WORKFLOW_TYPES = {
   patientOnboarding: 'patientOnboarding',
   bulkPatientCreate: 'bulkPatientCreate',
   querySweep: 'querySweep',
+  queryRedrive: 'queryRedrive',
   consolidatedQuery: 'consolidatedQuery',
   dischargeFollowUp: 'dischargeFollowUp',
   cohortMonitoring: 'cohortMonitoring',
@@ -69,6 +70,7 @@ export const webhookDestinationWorkflowId = (accountId: string, destinationId: s
 export const bulkPatientCreateWorkflowId = (requestId: string): string => `bulk-patient-create/${requestId}`;
 /** requestId: the bulk create whose patients are queried. */
 export const querySweepWorkflowId = (requestId: string): string => `query-sweep/${requestId}`;
+export const queryRedriveWorkflowId = (redriveId: string): string => `redrive/${redriveId}`;
 export const bulkExportWorkflowId = (exportId: string): string => `bulk-export/${exportId}`;
 export const consolidatedQueryWorkflowId = (requestId: string): string => `consolidated-query/${requestId}`;
 export const dischargeFollowUpWorkflowId = (notificationId: string): string =>

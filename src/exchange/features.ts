@@ -18,6 +18,7 @@ import type { Feature, GatewayScopes, OpenFeature } from './platform/feature.ts'
 import type { GatewayPlatform } from './platform/http/deps.ts';
 import type { Platform } from './platform/platform.ts';
 import type { WorkerPlatform } from './platform/worker-platform.ts';
+import { queryRedriveFeature } from './query-redrive/feature.ts';
 import { querySweepFeature } from './query-sweep/feature.ts';
 import { recordsFeature } from './records/feature.ts';
 import { retentionFeature } from './retention/feature.ts';
@@ -42,6 +43,7 @@ const FEATURES = {
   fhirClients: fhirClientsFeature,
   bulkExport: bulkExportFeature,
   documents: documentsFeature,
+  queryRedrive: queryRedriveFeature,
   querySweep: querySweepFeature,
   webhooks: webhooksFeature,
   bulkCreate: bulkCreateFeature,
@@ -69,6 +71,7 @@ export function openFeatures(platform: Platform) {
     fhirClients: fhirClientsFeature.open(),
     bulkExport: bulkExportFeature.open(platform),
     documents: documentsFeature.open(platform),
+    queryRedrive: queryRedriveFeature.open(platform),
     querySweep: querySweepFeature.open(platform),
     webhooks: webhooksFeature.open(platform),
     bulkCreate: bulkCreateFeature.open(platform),

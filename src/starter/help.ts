@@ -32,6 +32,11 @@ export const examples = {
     'npm run starter -- retry 0198f1c2-… pharmacy',
     'npm run starter -- retry 0198f1c2-… lab --no-wait',
   ],
+  redrive: [
+    'npm run starter -- redrive --source lab --from 2026-11-21T22:00:00Z --to 2026-11-22T04:00:00Z --dry-run',
+    'npm run starter -- redrive --source lab --from 2026-11-21T22:00:00Z --reason 401',
+    'npm run starter -- redrive 0198f1c2-… --cancel',
+  ],
   cancel: [
     'npm run starter -- cancel 0198f1c2-…',
     'npm run starter -- cancel 0198f1c2-… --source hie',

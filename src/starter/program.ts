@@ -10,6 +10,7 @@ import { documents } from './commands/documents.ts';
 import { embed } from './commands/embed.ts';
 import { onboard } from './commands/onboard.ts';
 import { query } from './commands/query.ts';
+import { redrive } from './commands/redrive.ts';
 import { retry } from './commands/retry.ts';
 import { SOURCE_ACTIONS, sources } from './commands/sources.ts';
 import { status } from './commands/status.ts';
@@ -147,6 +148,22 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
     .action((requestId, source, options) =>
       run(options, (context) => retry(requestId, source, options, context)),
     );
+
+  following(
+    subcommand(
+      program,
+      'redrive',
+      'Retry one source of all queries that failed in a given time, and follow it; or follow or cancel such a redrive',
+    ),
+  )
+    .argument('[redriveId]', 'id of a redrive, to follow it or with --cancel to cancel it')
+    .addOption(new Option('--source <source>', SOURCE_TYPES.join(', ')).argParser(parseSource))
+    .option('--from <time>', 'only queries whose source failed at or after this time')
+    .option('--to <time>', 'only queries whose source failed before this time (default: now)')
+    .option('--reason <text>', 'only queries whose failure contains this text')
+    .option('--dry-run', 'only count the queries')
+    .option('--cancel', 'retry no further queries; those already retried continue')
+    .action((redriveId, options) => run(options, (context) => redrive(redriveId, options, context)));
 
   following(subcommand(program, 'cancel', 'Cancel a query, one source of a query, or an onboarding'))
     .argument('<id>', 'request id of a query, or job id (or workflow id) of an onboarding')

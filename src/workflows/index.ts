@@ -3,6 +3,7 @@ import { bulkPatientCreate } from './exchange/bulk-patient-create/workflow.ts';
 import { consolidatedQuery } from './exchange/consolidated-query/workflow.ts';
 import { messageTransmission } from './exchange/message-transmission/workflow.ts';
 import { networkQuery } from './exchange/network-query/workflow.ts';
+import { queryRedrive } from './exchange/query-redrive/workflow.ts';
 import { querySweep } from './exchange/query-sweep/workflow.ts';
 
 /** Every function exported here is a workflow type. Its name must match `WORKFLOW_TYPES` in contract/temporal.ts. */
@@ -12,6 +13,7 @@ export { consolidatedQuery } from './exchange/consolidated-query/workflow.ts';
 export { dischargeFollowUp } from './exchange/discharge-follow-up/workflow.ts';
 export { messageTransmission } from './exchange/message-transmission/workflow.ts';
 export { networkQuery } from './exchange/network-query/workflow.ts';
+export { queryRedrive } from './exchange/query-redrive/workflow.ts';
 export { querySweep } from './exchange/query-sweep/workflow.ts';
 export { reconcile } from './exchange/reconcile/workflow.ts';
 export { reconcileLoop } from './exchange/reconcile-loop/workflow.ts';
@@ -25,7 +27,14 @@ export { patientOnboarding } from './orchestrator/patient-onboarding/workflow.ts
  * With Worker Versioning, a run of these types ends with the build that it began with; they end within days. The others go
  * on with the current build, so their changes need `patched`. Decision 71.
  */
-for (const workflow of [networkQuery, bulkPatientCreate, querySweep, consolidatedQuery, messageTransmission])
+for (const workflow of [
+  networkQuery,
+  bulkPatientCreate,
+  querySweep,
+  queryRedrive,
+  consolidatedQuery,
+  messageTransmission,
+])
   setWorkflowOptions<never[], unknown>(
     () => (isVersioned() ? { versioningBehavior: 'PINNED' } : {}),
     workflow,

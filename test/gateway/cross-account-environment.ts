@@ -16,6 +16,7 @@ export type Owned = Readonly<
     | 'cohort'
     | 'facility'
     | 'query'
+    | 'redrive'
     | 'bulk'
     | 'consolidated'
     | 'webhook'
@@ -118,6 +119,8 @@ async function addEverything(admin: pg.Client, account: TestAccount): Promise<Ow
     cohort,
     query,
     facility: account.facilityId,
+    redrive: (await make('network/redrive', { source: 'pharmacy', failedFrom: '2026-01-01T00:00:00Z' }))
+      .requestId,
     bulk: (await make(`patient/bulk?facilityId=${account.facilityId}`)).requestId,
     consolidated: (await make(`patient/${patient}/consolidated/query`)).requestId,
     webhook: (await make('webhook', { url: 'https://hooks.example.org/owned', types: ['*'] })).id,

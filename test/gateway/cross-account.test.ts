@@ -22,6 +22,7 @@ afterAll(() => env.close());
 const IN_PATHS: readonly [RegExp, keyof Owned][] = [
   [/consolidated\/query\/:requestId/, 'consolidated'],
   [/network\/query\/:requestId/, 'query'],
+  [/network\/redrive\/:requestId/, 'redrive'],
   [/patient\/bulk\/:requestId/, 'bulk'],
   [/patient\/:id/, 'patient'],
   [/record\/:resourceId/, 'patient'],

@@ -14,6 +14,7 @@ export const dischargeFollowUp = withOneStepMore(workflows.dischargeFollowUp);
 export const messageTransmission = withOneStepMore(workflows.messageTransmission);
 export const networkQuery = withOneStepMore(workflows.networkQuery);
 export const patientOnboarding = withOneStepMore(workflows.patientOnboarding);
+export const queryRedrive = withOneStepMore(workflows.queryRedrive);
 export const querySweep = withOneStepMore(workflows.querySweep);
 export const reconcile = withOneStepMore(workflows.reconcile);
 export const reconcileLoop = withOneStepMore(workflows.reconcileLoop);

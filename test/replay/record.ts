@@ -19,6 +19,7 @@ import { dischargeFollowUpScenarios } from './scenarios/discharge-follow-up.ts';
 import { messageTransmissionScenarios } from './scenarios/message-transmission.ts';
 import { networkQueryScenarios } from './scenarios/network-query.ts';
 import { patientOnboardingScenarios } from './scenarios/patient-onboarding.ts';
+import { queryRedriveScenarios } from './scenarios/query-redrive.ts';
 import { querySweepScenarios } from './scenarios/query-sweep.ts';
 import type { Scenario } from './scenarios/scenario.ts';
 import { webhookAndReconcileScenarios } from './scenarios/webhooks-and-reconcile.ts';
@@ -39,6 +40,7 @@ const scenarios: Record<string, Scenario> = {
   ...messageTransmissionScenarios,
   ...webhookAndReconcileScenarios,
   ...querySweepScenarios,
+  ...queryRedriveScenarios,
   ...cohortMonitoringScenarios,
   ...patientOnboardingScenarios,
   ...bulkOnboardingScenarios,

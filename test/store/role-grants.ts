@@ -62,6 +62,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'patient_resource',
     'patient_to_match',
     'proofed_identity',
+    'query_redrive',
     'rate_window',
     'record_key',
     'record_origin',

@@ -102,6 +102,7 @@ export async function createTestGateway({
     bulkCreates: notingBulkCreates({ store, blobs, launched }),
     consolidatedQueries: { launch: (_accountId, requestId) => void launched.push(requestId) },
     querySweeps: endedSweeps,
+    queryRedrives: { launch: (_accountId, redriveId) => void launched.push(redriveId) },
     links: createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY),
     records: createRecordKeeper({ store, blobs, converter: createCcdaConverter() }),
     documentRenditions,

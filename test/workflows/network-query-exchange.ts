@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { inject } from 'vitest';
 import { createRecordActivities } from '../../src/activities/exchange/network-query-record.ts';
 import { createSourceActivities } from '../../src/activities/exchange/network-query-source.ts';
+import { createRedriveActivities } from '../../src/activities/exchange/query-redrive.ts';
 import {
   createEarlierWebhookActivities,
   createWebhookActivities,
@@ -14,6 +15,7 @@ import { networkQueryRecovery } from '../../src/exchange/network-query/recovery.
 import { createNetworkQueryService } from '../../src/exchange/network-query/service.ts';
 import { createSourceCallbacks } from '../../src/exchange/network-query/source-callback.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
+import { createRedriver } from '../../src/exchange/query-redrive/redriver.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
@@ -88,7 +90,19 @@ export async function createTestExchange(options: { build?: string; kept?: KeptP
   });
   const deps = { store, records, blobs: environment.blobs, callbackKey: CALLBACK_KEY };
   const recovery = networkQueryRecovery({ store, launcher: service.launcher });
+  /** Called for each retry that a redrive has committed. One that throws stands for a worker that was killed there. */
+  let afterRedrive: (requestId: string) => void = () => undefined;
+  const redriver = createRedriver({
+    ...{ store, queries: service, callbackKey: CALLBACK_KEY, pageSize: 2 },
+    launcher: {
+      launch(account, requestId, run) {
+        afterRedrive(requestId);
+        service.launcher.launch(account, requestId, run);
+      },
+    },
+  });
   const exchangeActivities = {
+    ...createRedriveActivities({ redriver }),
     ...createRecordActivities({ ...deps, connectors: connectorsFor(behaviourOf) }),
     ...createEarlierWebhookActivities({ store, webhookDispatcher }),
   };
@@ -139,6 +153,9 @@ export async function createTestExchange(options: { build?: string; kept?: KeptP
     stopWorkers,
     service,
     callbacks,
+    afterRedrive(call: typeof afterRedrive) {
+      afterRedrive = call;
+    },
     /** What a source does from now on; undefined: it answers at once with one resource. */
     let(source: SourceType, behaviour: Behaviour | undefined) {
       if (behaviour === undefined) behaviours.delete(source);

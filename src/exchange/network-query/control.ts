@@ -6,27 +6,15 @@ import {
 } from '../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../contract/temporal.ts';
-import { findAccount } from '../accounts/account-store.ts';
-import { findPatient } from '../patients/patient-store.ts';
-import type { AccountTx, Store } from '../platform/database/database.ts';
+import type { Store } from '../platform/database/database.ts';
 import { ConflictError, UnavailableError } from '../platform/errors.ts';
 import { orNotFound } from '../platform/http/operation.ts';
 import { commandWorkflow } from '../platform/workflows/workflow-command.ts';
-import { callbackHash, callbackToken } from './callback-token.ts';
 import { failOpenAttempts } from './endings.ts';
 import type { Launcher } from './launcher.ts';
-import { refusal } from './prepare.ts';
-import {
-  type AttemptView,
-  insertRun,
-  latestRun,
-  lockQuery,
-  type QueryView,
-  readQuery,
-  settleQuery,
-} from './query-store.ts';
+import { latestRun, type QueryView, readQuery } from './query-store.ts';
+import { checkRetryable, isOpen, openRetryRun } from './retry-run.ts';
 import { lastAttempts } from './rules/query-status.ts';
-import { addToTimeline } from './timeline-store.ts';
 
 const RETRY_TRIES = 5;
 const RETRY_PAUSE_MS = 100;
@@ -96,22 +84,9 @@ export function createQueryControl(deps: {
 
   /** Retries a source of a query whose workflow has ended, in a new run; the lock on the query prevents a second one. */
   async function redrive(accountId: string, requestId: string, source: SourceType): Promise<QueryView> {
-    const run = await store.asAccount(accountId, async (tx) => {
-      orNotFound('Network query', await lockQuery(tx, requestId));
-      const { run: newest } = await latestRun(tx, requestId);
-      const attempt = (await checkRetryable(tx, requestId, source)) + 1;
-      const next = newest + 1;
-      const token = callbackToken(deps.callbackKey, requestId, source, attempt);
-      await insertRun(tx, requestId, next, [{ source, attempt, callbackHash: callbackHash(token) }]);
-      await settleQuery(tx, requestId);
-      await addToTimeline(tx, requestId, {
-        source,
-        attempt,
-        kind: 'redrive',
-        message: `The ${source} source is retried on request; attempt ${attempt} starts now`,
-      });
-      return next;
-    });
+    const run = await store.asAccount(accountId, (tx) =>
+      openRetryRun(tx, { requestId, source, callbackKey: deps.callbackKey }),
+    );
     launcher.launch(accountId, requestId, run);
     return view(accountId, requestId);
   }
@@ -153,30 +128,4 @@ export function createQueryControl(deps: {
       return view(accountId, requestId);
     },
   };
-}
-
-const isOpen = ({ status, willRetry }: AttemptView): boolean => status === 'running' || willRetry;
-
-/** The number of the source's last attempt, 0 when it never started. Throws 404 or 409 when it cannot be retried. */
-async function checkRetryable(tx: AccountTx, requestId: string, source: SourceType): Promise<number> {
-  const query = orNotFound('Network query', await readQuery(tx, requestId));
-  const last = lastAttempts(query.attempts).find((attempt) => attempt.source === source);
-  if (last === undefined && !query.errors.some((error) => error.source === source))
-    throw new ConflictError(`The ${source} source is not part of this query`);
-  if (last !== undefined && isOpen(last)) throw new ConflictError(`The ${source} source is still running`);
-  if (last?.status === 'completed') throw new ConflictError(`The ${source} source has completed`);
-  const refused = await currentRefusal(tx, query.patientId, source);
-  if (refused !== undefined) throw new ConflictError(refused);
-  return last?.attempt ?? 0;
-}
-
-/** Why the source may no longer be asked: since the query began, the patient may have opted out, or the source been disabled. */
-async function currentRefusal(
-  tx: AccountTx,
-  patientId: string,
-  source: SourceType,
-): Promise<string | undefined> {
-  const [account, patient] = [await findAccount(tx, tx.accountId), await findPatient(tx, patientId)];
-  if (account === undefined || patient === undefined) return 'The patient was deleted';
-  return refusal(source, { account, patient })?.message;
 }

@@ -81,6 +81,7 @@ export async function insertRun(
   queryId: string,
   run: number,
   starting: readonly { source: SourceType; attempt?: number; callbackHash: Buffer }[],
+  redriveId?: string,
 ): Promise<AttemptView[]> {
   await tx.db
     .insertInto('network_query_run')
@@ -89,6 +90,7 @@ export async function insertRun(
       run,
       account_id: tx.accountId,
       sources: starting.map(({ source }) => source),
+      redrive_id: redriveId ?? null,
     })
     .execute();
   const rows = await tx.db
@@ -327,17 +329,19 @@ export interface QuerySubject {
   cohorts: string[];
 }
 
-/** The input of a run's workflow, and whom it is about. */
+/** The input of a run's workflow, and whom it is about. A run that a redrive began has the origin `bulk`. */
 export async function readRun(
   tx: AccountTx,
   queryId: string,
   run: number,
 ): Promise<{ origin: NewQuery['origin']; subject: QuerySubject; sources: RunSource[] }> {
   const query = await tx.db
-    .selectFrom('network_query')
-    .select(['origin', 'patient_id'])
-    .select(externalIdOf('network_query.patient_id'))
-    .where('id', '=', queryId)
+    .selectFrom('network_query as q')
+    .innerJoin('network_query_run as r', 'r.query_id', 'q.id')
+    .select(['q.origin', 'q.patient_id', 'r.redrive_id'])
+    .select(externalIdOf('q.patient_id'))
+    .where('q.id', '=', queryId)
+    .where('r.run', '=', run)
     .executeTakeFirstOrThrow();
   const attempts = await tx.db
     .selectFrom('network_query_attempt')
@@ -356,7 +360,8 @@ export async function readRun(
     externalId: query.external_id,
     cohorts: await readCohortNames(tx, query.patient_id),
   };
-  return { origin: query.origin, subject, sources: attempts };
+  const origin = query.redrive_id === null ? query.origin : 'bulk';
+  return { origin, subject, sources: attempts };
 }
 
 const COHORT_NAMES_MAX = 10;

@@ -43,6 +43,8 @@ interface NetworkQueryRunTable {
   sources: SourceType[];
   requested_at: Instant;
   workflow_started_at: Date | null;
+  /** The redrive that began the run. */
+  redrive_id: string | null;
   ended_at: Date | null;
 }
 

@@ -70,6 +70,8 @@ const CONFLICT_IS_AN_ANSWER: ReadonlySet<EndpointName> = new Set([
   'pauseQuerySweep',
   'resumeQuerySweep',
   'cancelQuerySweep',
+  'redriveQueries',
+  'cancelQueryRedrive',
   'pauseBulkCreate',
   'resumeBulkCreate',
   'cancelBulkCreate',

@@ -14,6 +14,7 @@ import type { NetworkQueryTables } from '../../network-query/tables.ts';
 import type { NotificationTables } from '../../notifications/tables.ts';
 import type { ErasureTables } from '../../patients/erasure-tables.ts';
 import type { PatientTables } from '../../patients/tables.ts';
+import type { QueryRedriveTables } from '../../query-redrive/tables.ts';
 import type { QuerySweepTables } from '../../query-sweep/tables.ts';
 import type { RecordTables } from '../../records/tables.ts';
 import type { RetentionTables } from '../../retention/tables.ts';
@@ -49,6 +50,7 @@ export interface Database
     NetworkQueryTables,
     NotificationTables,
     PatientTables,
+    QueryRedriveTables,
     QuerySweepTables,
     RecordTables,
     RetentionTables,

@@ -1,4 +1,5 @@
 import type { networkQueryEndpoints } from '../../../../src/contract/network-query-endpoints.ts';
+import type { queryRedriveEndpoints } from '../../../../src/contract/query-redrive-endpoints.ts';
 import { badBody, badPages, badQuery, NO_ID, type OperationCases, type Refused } from '../operation-cases.ts';
 import type { World } from '../world.ts';
 
@@ -45,7 +46,70 @@ const unknownSource: Refused = {
   message: 'expected one of',
 };
 
-export const networkQueryCases: Record<keyof typeof networkQueryEndpoints, OperationCases> = {
+const FAILED_FROM = '2026-01-01T00:00:00.000Z';
+
+/** A redrive of the pharmacy source that has not been started at Temporal; the one before it is ended. */
+async function redrive({ make, inAccount }: World, state: 'running' | 'completed' = 'running') {
+  const ended_at = new Date();
+  const end = (to: 'completed' | 'cancelled') =>
+    inAccount(({ db }) =>
+      db.updateTable('query_redrive').set({ state: to, ended_at }).where('ended_at', 'is', null).execute(),
+    );
+  await end('cancelled');
+  const body = { source: 'pharmacy', failedFrom: FAILED_FROM };
+  const { requestId } = await make.call('POST', 'network/redrive', body);
+  if (state === 'completed') await end('completed');
+  return { params: { requestId } };
+}
+
+export const networkQueryCases: Record<
+  keyof (typeof networkQueryEndpoints & typeof queryRedriveEndpoints),
+  OperationCases
+> = {
+  redriveQueries: {
+    good: async (world) => {
+      await redrive(world, 'completed');
+      await ended(world);
+      return { body: { source: 'hie', failedFrom: FAILED_FROM, dryRun: true } };
+    },
+    more: [
+      {
+        what: 'one that is started',
+        status: 200,
+        send: async (world) => {
+          await redrive(world, 'completed');
+          return { body: { source: 'lab', failedFrom: FAILED_FROM, reason: 'no such reason' } };
+        },
+        has: { state: 'running', source: 'lab', queries: 0, retried: 0 },
+      },
+    ],
+    refused: [
+      {
+        what: 'one of a source of which another is running',
+        status: 409,
+        send: async (world) => {
+          await redrive(world);
+          return { body: { source: 'pharmacy', failedFrom: FAILED_FROM } };
+        },
+        message: 'Another redrive of the pharmacy source is running',
+      },
+      badBody({ failedFrom: '2126-01-01T00:00:00Z' }, 'failedFrom', 'must be before failedTo'),
+      badBody({ source: 'xray' }, 'source', 'expected one of'),
+      badBody({ reason: 'x'.repeat(100_000) }, 'reason', 'at most'),
+    ],
+  },
+  getQueryRedrive: { good: (world) => redrive(world) },
+  cancelQueryRedrive: {
+    good: (world) => redrive(world),
+    refused: [
+      {
+        what: 'one that has ended',
+        status: 409,
+        send: (world) => redrive(world, 'completed'),
+        message: 'The redrive has ended (completed)',
+      },
+    ],
+  },
   startNetworkQuery: {
     good: async ({ make }) => ({
       query: { patientId: await make.patient(), purposeOfUse: 'treatment' },

@@ -7,7 +7,7 @@ import type { OperationExample } from './example.ts';
 import { facilityExamples } from './facilities.ts';
 import { embedTokenExamples, identityExamples } from './identity.ts';
 import { messageExamples, notificationExamples } from './messages.ts';
-import { networkQueryExamples } from './network-query.ts';
+import { networkQueryExamples, queryRedriveExamples } from './network-query.ts';
 import { patientExamples } from './patients.ts';
 import { settingsExamples, webhookExamples } from './webhooks.ts';
 
@@ -18,6 +18,7 @@ export const EXAMPLES: Readonly<Record<OperationName, OperationExample>> = {
   ...querySweepExamples,
   ...cohortExamples,
   ...networkQueryExamples,
+  ...queryRedriveExamples,
   ...identityExamples,
   ...messageExamples,
   ...notificationExamples,

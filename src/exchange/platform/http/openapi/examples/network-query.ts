@@ -1,4 +1,5 @@
 import type { networkQueryEndpoints } from '../../../../../contract/network-query-endpoints.ts';
+import type { queryRedriveEndpoints } from '../../../../../contract/query-redrive-endpoints.ts';
 import { AT, IDS, ONE_ITEM, type OperationExamples } from './example.ts';
 
 export const networkQueryBody = {
@@ -71,5 +72,36 @@ export const networkQueryExamples: OperationExamples<keyof typeof networkQueryEn
   cancelNetworkQuery: {
     params: { requestId },
     answer: { ...query, status: 'failed', sources: [hieFailed, { ...lab, status: 'failed' }] },
+  },
+};
+
+const redrive = {
+  requestId: IDS.networkQuery,
+  source: 'lab',
+  failedFrom: '2026-11-20T22:00:00.000Z',
+  failedTo: '2026-11-21T04:00:00.000Z',
+  reason: '401',
+  queries: 240,
+  retried: 96,
+  skipped: 2,
+  failed: 0,
+  open: 14,
+  startedAt: AT,
+};
+
+export const queryRedriveExamples: OperationExamples<keyof typeof queryRedriveEndpoints> = {
+  redriveQueries: {
+    body: {
+      source: 'lab',
+      failedFrom: '2026-11-20T22:00:00.000Z',
+      failedTo: '2026-11-21T04:00:00.000Z',
+      reason: '401',
+    },
+    answer: { ...redrive, state: 'running', retried: 0, skipped: 0, open: 0 },
+  },
+  getQueryRedrive: { params: { requestId }, answer: { ...redrive, state: 'running' } },
+  cancelQueryRedrive: {
+    params: { requestId },
+    answer: { ...redrive, state: 'cancelled', endedAt: ENDED_AT },
   },
 };

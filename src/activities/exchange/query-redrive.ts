@@ -1,0 +1,13 @@
+import { heartbeat } from '@temporalio/activity';
+import type { QueryRedriveInput, RedrivePage } from '../../contract/query-redrive-workflow.ts';
+import type { Redriver } from '../../exchange/query-redrive/redriver.ts';
+
+export type RedriveActivities = ReturnType<typeof createRedriveActivities>;
+
+/** The step of a redrive. It may run twice: each query's retry moves the redrive's place in the same transaction. */
+export function createRedriveActivities({ redriver }: { redriver: Redriver }) {
+  return {
+    redrivePage: ({ accountId, redriveId }: QueryRedriveInput): Promise<RedrivePage> =>
+      redriver.nextPage(accountId, redriveId, heartbeat),
+  };
+}

@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { TEXT_LENGTH_MAX } from './bounds.ts';
+import { idSchema, instantSchema, sourceTypeSchema } from './primitives.ts';
+
+const count = z.number().int();
+
+/** Which failed queries are retried. */
+export const queryRedriveRequestSchema = z
+  .strictObject({
+    source: sourceTypeSchema,
+    failedFrom: instantSchema.meta({
+      description: 'Only queries whose source failed at or after this time.',
+    }),
+    failedTo: instantSchema
+      .optional()
+      .meta({ description: 'Only queries whose source failed before this time. Default, and latest: now.' }),
+    reason: z.string().min(1).max(TEXT_LENGTH_MAX).optional().meta({
+      description:
+        'Only queries whose failure contains this text, in upper or lower case. The status of a query shows the reason.',
+    }),
+    dryRun: z.boolean().default(false).meta({ description: 'Only counts the queries.' }),
+  })
+  .meta({ id: 'QueryRedriveRequest' });
+
+/** Progress of a redrive. */
+export const queryRedriveSchema = z
+  .object({
+    requestId: idSchema.optional().meta({ description: 'Id of the redrive. Absent after a dry run.' }),
+    state: z.enum(['dry-run', 'running', 'completed', 'cancelled']).meta({
+      description: '`completed`: each query has been retried or skipped; some may still be in progress.',
+    }),
+    source: sourceTypeSchema,
+    failedFrom: instantSchema,
+    failedTo: instantSchema,
+    reason: z.string().optional(),
+    queries: count.meta({ description: 'Matching queries when the redrive began.' }),
+    retried: count,
+    skipped: count.meta({
+      description:
+        'Queries that must not be retried: the source was retried or completed meanwhile, the patient opted out or was deleted, or the source is no longer enabled.',
+    }),
+    failed: count.meta({
+      description:
+        'Queries that could not be retried, because their workflow did not respond; another redrive finds them.',
+    }),
+    open: count.meta({ description: 'Retries of this redrive that are still in progress.' }),
+    startedAt: instantSchema.optional(),
+    endedAt: instantSchema.optional(),
+  })
+  .meta({ id: 'QueryRedrive' });
+export type QueryRedrive = z.output<typeof queryRedriveSchema>;

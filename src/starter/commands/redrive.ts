@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto';
+import type { SourceType } from '../../contract/primitives.ts';
+import type { QueryRedrive } from '../../contract/query-redrive.ts';
+import { queryRedriveWorkflowId } from '../../contract/temporal.ts';
+import { UsageError } from '../errors.ts';
+import { EXIT, exitCodeOf } from '../exit-codes.ts';
+import { workflowLink } from '../links.ts';
+import { pollExchange } from '../progress/poll-exchange.ts';
+import { renderTable } from '../table.ts';
+import { type CommandResult, unfinishedExit } from '../terminal.ts';
+import { type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
+
+export interface RedriveOptions extends FollowingOptions {
+  source?: SourceType;
+  from?: string;
+  to?: string;
+  reason?: string;
+  dryRun?: boolean;
+  cancel?: boolean;
+}
+
+/**
+ * Retries one source of all queries that match the options, and follows it; with the id of a redrive, follows or cancels
+ * that one. Throws UsageError, ExchangeCallError.
+ */
+export async function redrive(
+  requestId: string | undefined,
+  options: RedriveOptions,
+  context: CommandContext,
+): Promise<CommandResult> {
+  const { exchange } = context.target;
+  if (requestId === undefined) return begin(options, context);
+  if (options.cancel !== true) {
+    const { answer } = await exchange.call('getQueryRedrive', { params: { requestId } });
+    return options.wait ? follow(answer, options, context) : result(answer, context);
+  }
+  const { answer } = await exchange.call(
+    'cancelQueryRedrive',
+    { params: { requestId } },
+    { idempotencyKey: randomUUID() },
+  );
+  return { ...result(answer, context), exitCode: EXIT.done };
+}
+
+async function begin(options: RedriveOptions, context: CommandContext): Promise<CommandResult> {
+  const { source, from, to, reason, dryRun = false } = options;
+  if (source === undefined || from === undefined || options.cancel === true)
+    throw new UsageError(
+      'Pass --source and --from to start a redrive, or the id of a redrive to follow or --cancel it.',
+    );
+  const { answer } = await context.target.exchange.call(
+    'redriveQueries',
+    { body: { source, failedFrom: instantOf(from), failedTo: to && instantOf(to), reason, dryRun } },
+    { idempotencyKey: randomUUID() },
+  );
+  if (options.wait && !dryRun) return follow(answer, options, context);
+  return { ...result(answer, context), exitCode: EXIT.done };
+}
+
+/** Accepts a day or a time; a time without an offset is local. */
+function instantOf(text: string): string {
+  const at = new Date(text);
+  if (Number.isNaN(at.getTime()))
+    throw new UsageError(`"${text}" is not a time. Pass one such as 2026-11-21T22:00:00Z.`);
+  return at.toISOString();
+}
+
+async function follow(
+  first: QueryRedrive,
+  options: RedriveOptions,
+  context: CommandContext,
+): Promise<CommandResult> {
+  const { live } = context.terminal;
+  const params = { requestId: first.requestId ?? '' };
+  const last = await pollExchange(
+    first,
+    async () => (await context.target.exchange.call('getQueryRedrive', { params })).answer,
+    {
+      isRunning: ({ state, open }) => state === 'running' || (state === 'completed' && open > 0),
+      onChange: (now, problem) =>
+        live.set('redrive', [sentence(now), ...(problem === undefined ? [] : [problem])]),
+      signal: endOfFollowing(context.terminal, options),
+    },
+  );
+  live.close();
+  return result(last, context);
+}
+
+const sentence = ({ source, state, queries, retried, skipped, failed, open }: QueryRedrive): string =>
+  `Redrive of ${source}: ${state}, ${retried} of ${queries} queries retried, ${open} still in progress, ${skipped} skipped, ${failed} not possible`;
+
+function result(now: QueryRedrive, { terminal, target }: CommandContext): CommandResult {
+  const { requestId, state, source, failedFrom, failedTo, queries, retried, skipped, failed, open } = now;
+  const isOpen = state === 'running' || (state === 'completed' && open > 0);
+  const link =
+    requestId === undefined || target.ui === undefined
+      ? undefined
+      : workflowLink(target.ui, queryRedriveWorkflowId(requestId));
+  return {
+    exitCode: isOpen ? unfinishedExit(terminal.interrupted) : ended(state),
+    document: { command: 'redrive', ...now, workflowUrl: link },
+    lines: [
+      ...renderTable(
+        ['Source', 'Failed from', 'Failed to', 'Queries', 'Retried', 'Open', 'Skipped', 'Not possible'],
+        [[source, failedFrom, failedTo, ...[queries, retried, open, skipped, failed].map(String)]],
+      ),
+      '',
+      ...(requestId === undefined
+        ? ['Nothing was retried (dry run).']
+        : [`Redrive ${requestId}: ${state}`, ...(link === undefined ? [] : [`Temporal UI: ${link}`])]),
+      ...(isOpen ? [`Follow it: npm run starter -- redrive ${requestId}   (--cancel to stop it)`] : []),
+    ],
+  };
+}
+
+const ended = (state: QueryRedrive['state']) => (state === 'cancelled' ? exitCodeOf('cancelled') : EXIT.done);

@@ -1,0 +1,57 @@
+import {
+  continueAsNew,
+  defineQuery,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  sleep,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { RedriveActivities } from '../../../activities/exchange/query-redrive.ts';
+import {
+  QUERY_REDRIVE_MESSAGES as MESSAGES,
+  type QueryRedriveInput,
+  type RedriveProgress,
+} from '../../../contract/query-redrive-workflow.ts';
+import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import { shouldContinueAsNew } from '../../shared/pacing.ts';
+
+/** Retried until it succeeds: PostgreSQL may be down for a while. */
+const { redrivePage } = proxyActivities<RedriveActivities>({
+  startToCloseTimeout: '10 minutes',
+  heartbeatTimeout: '1 minute',
+  retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
+  summary: 'Retry the next queries',
+});
+
+/**
+ * Retries one source of all queries that match a redrive's filter, paced.
+ *
+ * Durable because 100,000 queries within a source's limit take hours. Keyed by the redrive's id. Its row in PostgreSQL holds
+ * the place, which moves in the same transaction as a query's retry; so every step may run twice. A caller cancels by
+ * changing the row, which each page obeys. History: about 11 events per page of 50 queries; continues as new after 200 pages.
+ */
+export async function queryRedrive(
+  input: QueryRedriveInput,
+  carried: RedriveProgress = { state: 'running', queries: 0, retried: 0, skipped: 0, failed: 0 },
+): Promise<RedriveProgress> {
+  let progress = carried;
+  setHandler(defineQuery<RedriveProgress>(MESSAGES.status), () => progress);
+
+  for (let pages = 1; ; pages += 1) {
+    const page = await redrivePage(input);
+    progress = page.progress;
+    setCurrentDetails(detailsOf(progress));
+    if (progress.state !== 'running') break;
+    if (page.wait !== undefined) await sleep(page.wait.ms, { summary: page.wait.why });
+    const suggested = workflowInfo().continueAsNewSuggested;
+    if (shouldContinueAsNew({ pages, suggested }, input.pagesPerRun))
+      await continueAsNew<typeof queryRedrive>(input, progress);
+  }
+  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: progress.state }]);
+  return progress;
+}
+
+const detailsOf = ({ state, queries, retried, skipped, failed }: RedriveProgress): string =>
+  `**${state}**: ${retried} of ${queries} queries retried, ${skipped} skipped, ${failed} not possible`;

@@ -1,0 +1,187 @@
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { queryRedriveWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
+import { failOpenAttempts } from '../../src/exchange/network-query/endings.ts';
+import { createRedriveLauncher } from '../../src/exchange/query-redrive/launcher.ts';
+import {
+  countFailed,
+  endRedrive,
+  findRedrive,
+  insertRedrive,
+} from '../../src/exchange/query-redrive/redrive-store.ts';
+import { takeUp } from '../support/take-up.ts';
+import { workflowBundle } from '../support/workflow-bundle.ts';
+import { eventually } from './network-query-environment.ts';
+import { busy, createTestExchange, type TestExchange } from './network-query-exchange.ts';
+
+let exchange: TestExchange;
+let restarted: (() => Promise<void>) | undefined;
+let accountId: string;
+beforeAll(async () => {
+  exchange = await createTestExchange();
+});
+afterAll(async () => {
+  await restarted?.();
+  await exchange.close();
+});
+beforeEach(async () => {
+  exchange.afterRedrive(() => undefined);
+  exchange.let('lab', undefined);
+  ({ accountId } = await exchange.addAccount({ limits: { networkQueriesPerMinute: 1_000 } }));
+});
+
+/** A query of the lab source that failed for this reason; its workflow was never started. */
+async function failed(reason: string): Promise<string> {
+  const requestId = await exchange.addQuery(accountId, await exchange.addPatient(accountId), ['lab']);
+  await exchange.store.asAccount(accountId, (tx) => failOpenAttempts(tx, { requestId, run: 0 }, reason));
+  return requestId;
+}
+const manyFailed = async (count: number, reason = 'lab answered 401'): Promise<string[]> => {
+  const ids: string[] = [];
+  for (let made = 0; made < count; made++) ids.push(await failed(reason));
+  return ids;
+};
+
+/** A committed redrive of what has failed so far; its workflow is not started. */
+async function redriveOf(reason: string | null): Promise<string> {
+  const id = uuidv7();
+  const filter = { source: 'lab' as const, failedFrom: new Date(0), failedTo: new Date(), reason };
+  await exchange.store.asAccount(accountId, async (tx) =>
+    insertRedrive(tx, { ...filter, id, actor: 'key:test', queries: await countFailed(tx, filter) }),
+  );
+  return id;
+}
+const start = (redriveId: string, pagesPerRun = 200) =>
+  exchange.temporal.workflow.start(WORKFLOW_TYPES.queryRedrive, {
+    taskQueue: TASK_QUEUES.exchange,
+    workflowId: queryRedriveWorkflowId(redriveId),
+    args: [{ accountId, redriveId, pagesPerRun }],
+  });
+const rowOf = (redriveId: string) => exchange.store.asAccount(accountId, (tx) => findRedrive(tx, redriveId));
+const attemptsOf = async (requestId: string) =>
+  (await exchange.view(accountId, requestId)).attempts.map(({ attempt, status }) => [attempt, status]);
+const RETRIED = [
+  [1, 'failed'],
+  [2, 'completed'],
+];
+
+test('a redrive retries each matching query once, although its worker is killed and replaced in the middle', async () => {
+  const matching = await manyFailed(7);
+  const other = await failed('No answer within 7 days');
+  const meanwhile = await failed('lab answered 401');
+  const redriveId = await redriveOf('ANSWERED 401');
+  await exchange.service.retrySource(accountId, meanwhile, 'lab');
+  await eventually(async () => (await attemptsOf(meanwhile)).length === 2);
+  let retried = 0;
+  exchange.afterRedrive(() => {
+    if (++retried === 3) throw new Error('killed after its commit');
+  });
+
+  const redrive = await start(redriveId, 1);
+  await eventually(() => retried === 3);
+  await exchange.stopWorkers();
+  restarted = await exchange.startWorkers(await workflowBundle());
+  const result = { state: 'completed', queries: 8, retried: 7, skipped: 1, failed: 0 };
+  expect(await redrive.result()).toEqual(result);
+  expect(await rowOf(redriveId)).toMatchObject(result);
+
+  // The run that was committed just before the kill is started by reconcile.
+  await exchange.store.asAccount(accountId, (tx) =>
+    tx.db
+      .updateTable('network_query_run')
+      .set({ requested_at: new Date(0) })
+      .execute(),
+  );
+  await exchange.reconcile();
+  for (const requestId of matching)
+    await eventually(async () => JSON.stringify(await attemptsOf(requestId)) === JSON.stringify(RETRIED));
+  expect(await attemptsOf(other)).toEqual([[1, 'failed']]);
+  expect(await attemptsOf(meanwhile)).toHaveLength(2);
+  expect(await audited()).toEqual([...matching].sort());
+  const { runId } = await exchange.temporal.workflow.getHandle(redrive.workflowId).describe();
+  expect(runId).not.toBe(redrive.firstExecutionRunId);
+});
+
+test('a query whose workflow still waits for another source is retried there', async () => {
+  exchange.let('hie', busy);
+  exchange.let('lab', busy);
+  const requestId = await exchange.addQuery(accountId, await exchange.addPatient(accountId), ['hie', 'lab']);
+  exchange.service.launchQuery(accountId, { requestId, run: 0 });
+  await eventually(async () =>
+    (await exchange.timeline(accountId, requestId)).some(
+      ({ source, kind }) => source === 'lab' && kind === 'accepted',
+    ),
+  );
+  await exchange.service.giveUpSource(accountId, requestId, 'lab');
+  exchange.let('lab', undefined);
+
+  const redrive = await start(await redriveOf(null));
+  expect(await redrive.result()).toMatchObject({ state: 'completed', retried: 1, skipped: 0 });
+  await eventually(async () => {
+    const { attempts } = await exchange.view(accountId, requestId);
+    return attempts.some(
+      ({ source, attempt, run, status }) =>
+        source === 'lab' && attempt === 2 && run === 0 && status === 'completed',
+    );
+  });
+});
+
+test('a redrive whose workflow was never started, or was lost, is taken up by reconcile', async () => {
+  const [requestId = ''] = await manyFailed(1);
+  const redriveId = await redriveOf(null);
+  const { store, temporal } = exchange;
+  await store.asAccount(accountId, (tx) =>
+    tx.db
+      .updateTable('query_redrive')
+      .set({ created_at: new Date(0) })
+      .where('id', '=', redriveId)
+      .execute(),
+  );
+  const { recovery } = createRedriveLauncher({ store, temporal, logger: pino({ level: 'silent' }) });
+  await takeUp(recovery);
+  await eventually(async () => (await rowOf(redriveId))?.state === 'completed');
+  await eventually(async () => JSON.stringify(await attemptsOf(requestId)) === JSON.stringify(RETRIED));
+});
+
+test('a cancelled redrive retries nothing more', async () => {
+  const requests = await manyFailed(4);
+  const redriveId = await redriveOf(null);
+  exchange.afterRedrive(() => {
+    throw new Error('away');
+  });
+  const redrive = await start(redriveId);
+  await eventually(async () => ((await rowOf(redriveId))?.retried ?? 0) > 0);
+  await exchange.store.asAccount(accountId, (tx) => endRedrive(tx, redriveId, 'cancelled'));
+  const { retried } = (await rowOf(redriveId)) ?? {};
+  expect(await redrive.result()).toMatchObject({ state: 'cancelled', retried });
+  const again = await Promise.all(requests.map(attemptsOf));
+  expect(again.filter((attempts) => attempts.length === 2)).toHaveLength(retried ?? -1);
+});
+
+test('a redrive waits while its share of the rate limit is used up', async () => {
+  ({ accountId } = await exchange.addAccount({ limits: { networkQueriesPerMinute: 3 } }));
+  // Limits are counted by the minute of the database.
+  await exchange.store.asSystem((tx) =>
+    sql`select pg_sleep(case when extract(second from clock_timestamp()) > 50
+        then 60.1 - extract(second from clock_timestamp()) else 0 end)`.execute(tx.db),
+  );
+  // Three starts use up the minute, of which a redrive takes 72 % at most.
+  await manyFailed(3);
+  const redriveId = await redriveOf(null);
+  await start(redriveId);
+  await eventually(async () => (await rowOf(redriveId))?.workflow_seen_at !== null);
+  expect(await rowOf(redriveId)).toMatchObject({ state: 'running', retried: 0, queries: 3 });
+});
+
+const audited = () =>
+  exchange.store.asAccount(accountId, async (tx) => {
+    const rows = await tx.db
+      .selectFrom('audit_entry')
+      .select('target_id')
+      .where('operation', '=', 'redriveQueries')
+      .where('actor', '=', 'key:test')
+      .execute();
+    return rows.map(({ target_id }) => target_id).sort();
+  });
