@@ -52,6 +52,13 @@ export const examples = {
     'npm run starter -- records 0198f1c2-… --format html --from 2024-01-01 --out since-2024.html',
     'npm run starter -- records 0198f1c2-… --format json --resources Condition,Observation --out record.json',
   ],
+  export: [
+    'npm run starter -- export --out export',
+    'npm run starter -- export --cohort 0198f1c2-… --type Patient,Condition --out diabetes',
+    'npm run starter -- export --since 2026-05-01T12:00:00Z --no-wait --json',
+    'npm run starter -- export --export 0198f1c3-… --out export',
+  ],
+  'export-cancel': ['npm run starter -- export-cancel 0198f1c3-…'],
   bulk: [
     'npm run starter -- bulk samples/panel.csv --dry-run',
     'npm run starter -- bulk panel.csv --job spring-panel --out results',

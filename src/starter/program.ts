@@ -16,6 +16,7 @@ import { SOURCE_ACTIONS, sources } from './commands/sources.ts';
 import { status } from './commands/status.ts';
 import { describeError } from './errors.ts';
 import { EXIT, EXIT_CODES_HELP, type ExitCode } from './exit-codes.ts';
+import { addExportCommands } from './export-commands.ts';
 import { examples, WHERE_HELP } from './help.ts';
 import { parseSource, parseSources } from './input/sources.ts';
 import { SUBJECT_KINDS } from './input/subject.ts';
@@ -207,6 +208,12 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
   });
 
   addRecordCommands({
+    run,
+    subcommand: (name, description) => subcommand(program, name, description),
+    following,
+  });
+
+  addExportCommands({
     run,
     subcommand: (name, description) => subcommand(program, name, description),
     following,

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -285,6 +285,46 @@ describe('the starter on a running stack', () => {
 
     const clear = [await dumpTemporal(stack.temporal), JSON.stringify(await stack.logs())].join('\n');
     expect(clear).not.toContain('Kemmer137');
+  });
+
+  test('an export is saved whole and once, left alone by Ctrl-C, gone on with, and cancelled', async () => {
+    const out = join(stack.dataDir, 'exported');
+    const wanted = ['--type', 'Patient,Condition'];
+    const exported = await run('export', ...wanted, '--out', out);
+    expect(exported.exitCode).toBe(0);
+    const { exportId, files } = exported.json() as unknown as {
+      exportId: string;
+      files: { name: string; count: number }[];
+    };
+    expect(files.map(({ name }) => name)).toContain('Condition.1.ndjson');
+    const linesOf = async (name: string) => (await readFile(join(out, name), 'utf8')).split('\n').length - 1;
+    for (const { name, count } of files) expect(await linesOf(name)).toBe(count);
+
+    await writeFile(join(out, 'Patient.1.ndjson'), '{"resourceType":"Pat');
+    const before = await stat(join(out, 'Condition.1.ndjson'));
+    const statusUrl = `${stack.connection.baseUrl}/fhir/R4/bulk-export/${exportId}`;
+    expect((await run('export', '--export', statusUrl, '--out', out)).exitCode).toBe(0);
+    for (const { name, count } of files) expect(await linesOf(name)).toBe(count);
+    expect((await stat(join(out, 'Condition.1.ndjson'))).ino).toBe(before.ino);
+    expect((await readdir(out)).sort()).toEqual(['manifest.json', ...files.map(({ name }) => name)].sort());
+    const mixed = await run('export', '--out', out);
+    expect([mixed.exitCode, mixed.stderr]).toEqual([2, expect.stringContaining('contains another export')]);
+
+    const ctrlC = new AbortController();
+    const left = await starter(
+      ['export', ...wanted, '--out', `${out}-2`, '--data-dir', stack.dataDir, '--json'],
+      {
+        interrupted: ctrlC.signal,
+        onOutput: (text) => text.includes('has started') && ctrlC.abort(),
+      },
+    );
+    expect(left).toMatchObject({ exitCode: 130, stderr: expect.stringContaining('--export') });
+    const { exportId: leftId } = left.json() as unknown as { exportId: string };
+    expect((await run('export-cancel', leftId)).exitCode).toBe(0);
+    const gone = await run('export', '--export', leftId, '--no-wait');
+    expect([gone.exitCode, gone.stderr]).toEqual([5, expect.stringContaining('Export not found')]);
+    const refused = await run('export', '--since', 'yesterday', '--no-wait');
+    expect([refused.exitCode, refused.stderr]).toEqual([5, expect.stringContaining('is not an instant')]);
   });
 
   test('another base address is asked with a key of its own', async () => {

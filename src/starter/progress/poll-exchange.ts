@@ -18,11 +18,14 @@ export async function pollExchange<T>(
   {
     isRunning,
     onChange,
+    waitMs: waitOf = () => undefined,
     pace = new Pace(),
     signal,
   }: FollowOptions & {
     isRunning: (state: T) => boolean;
     onChange: (state: T, problem?: string) => void;
+    /** The wait that the exchange asks for with this state (Retry-After). */
+    waitMs?: (state: T) => number | undefined;
   },
 ): Promise<T> {
   let state = first;
@@ -34,6 +37,7 @@ export async function pollExchange<T>(
     let waitMs = 0;
     try {
       state = await read(signal);
+      waitMs = waitOf(state) ?? 0;
     } catch (error) {
       if (isOver()) break;
       if (!(error instanceof ExchangeCallError) || !isTransient(error)) throw error;

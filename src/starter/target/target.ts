@@ -4,6 +4,7 @@ import { readConnection, type StackConnection } from '../../embedded/connection-
 import { createExchangeClient, type ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { UsageError } from '../errors.ts';
 import type { TemporalUi } from '../links.ts';
+import { type BulkExports, createBulkExports } from './bulk-exports.ts';
 
 /** Options of every command. */
 export interface TargetOptions {
@@ -24,6 +25,7 @@ export interface StackTarget {
 /** The exchange that a command talks to. */
 export interface Target {
   exchange: ExchangeClient;
+  exports: BulkExports;
   baseUrl: string;
   facilityId?: string;
   ui?: TemporalUi;
@@ -56,6 +58,7 @@ export async function openTarget(options: TargetOptions, env?: Env): Promise<Tar
       timeoutMs: CALL_TIMEOUT_MS,
       dispatcher,
     }),
+    exports: createBulkExports({ baseUrl: where.baseUrl, apiKey: where.apiKey, dispatcher }),
     close: () => dispatcher.close(),
   };
 }

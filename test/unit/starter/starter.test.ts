@@ -250,6 +250,7 @@ describe('the running stack', () => {
 test.each([
   ...['onboard', 'query', 'status', 'retry', 'cancel'],
   ...['bulk', 'bulk-status', 'bulk-pause', 'bulk-resume', 'bulk-cancel'],
+  ...['export', 'export-cancel'],
 ])('%s --help has examples and exit codes', async (name) => {
   const run = await starter([name, '--help']);
   expect(run.exitCode).toBe(0);

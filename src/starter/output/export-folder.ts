@@ -1,0 +1,141 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { UsageError } from '../errors.ts';
+import type { ExportManifest } from '../target/bulk-exports.ts';
+import { prepareOutFolder } from './out-folder.ts';
+
+export interface ManifestFile {
+  kind: 'output' | 'deleted' | 'error';
+  name: string;
+  type: string;
+  /** Lines, if the manifest gives their number. */
+  count?: number;
+}
+
+/** Readable by the owner only: the content is about patients. */
+const MODE = 0o600;
+const MANIFEST = 'manifest.json';
+const LINE_END = 10;
+
+/** The files of a manifest, named by the last part of their addresses. */
+export const filesOf = (manifest: ExportManifest): ManifestFile[] =>
+  (['output', 'deleted', 'error'] as const).flatMap((kind) =>
+    manifest[kind].map(({ type, url, count }) => ({ kind, type, count, name: safeName(url) })),
+  );
+
+/** The name comes from the exchange: it must not lead out of the folder, nor replace the manifest. */
+function safeName(url: string): string {
+  const name = basename(url.split(/[?#]/)[0] ?? '');
+  if (/^\w[\w.-]*$/.test(name) && name !== MANIFEST) return name;
+  throw new Error('The manifest of the export names a file that cannot be saved.');
+}
+
+/** Prepares a folder for an export that is yet to start. Throws UsageError when it contains another one. */
+export async function prepareExportFolder(folder: string): Promise<void> {
+  await prepareOutFolder(folder);
+  if (await exists(join(folder, MANIFEST))) throw anotherExport(folder);
+}
+
+/**
+ * Prepares a folder for the files of one export, and saves its manifest there. Throws UsageError when the folder contains
+ * another export, because its files have the same names.
+ */
+export async function openExportFolder(folder: string, manifest: ExportManifest): Promise<void> {
+  await prepareOutFolder(folder);
+  const path = join(folder, MANIFEST);
+  const found = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  const isSame = found !== undefined && contentOf(found) === contentOf(JSON.stringify(manifest));
+  if (isSame) return;
+  const taken = await Promise.all(filesOf(manifest).map(({ name }) => exists(join(folder, name))));
+  if (found !== undefined || taken.includes(true)) throw anotherExport(folder);
+  await replace(path, (unfinished) => writeFile(unfinished, pretty(manifest), { mode: MODE }));
+}
+
+/** What stays the same when the exchange gets another address. */
+function contentOf(text: string): string | undefined {
+  try {
+    const manifest = JSON.parse(text) as ExportManifest;
+    return JSON.stringify([manifest.transactionTime, filesOf(manifest)]);
+  } catch {
+    return undefined;
+  }
+}
+
+const anotherExport = (folder: string): UsageError =>
+  new UsageError(`${folder} contains another export. Pass another folder as --out.`);
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+/** Whether the file is there with all of its lines. */
+export async function isComplete(folder: string, { name, count }: ManifestFile): Promise<boolean> {
+  const path = join(folder, name);
+  if (!(await exists(path))) return false;
+  if (count === undefined) return true;
+  const lines = new LineCount();
+  for await (const piece of createReadStream(path)) lines.add(piece);
+  return lines.total === count;
+}
+
+/** Saves a file under its name once it has all of its lines. */
+export async function saveExportFile(
+  folder: string,
+  { name, count }: ManifestFile,
+  content: AsyncIterable<Uint8Array>,
+  { signal, onBytes }: { signal: AbortSignal; onBytes: (added: number) => void },
+): Promise<void> {
+  const lines = new LineCount();
+  await replace(join(folder, name), async (unfinished) => {
+    await pipeline(
+      content,
+      async function* (pieces: AsyncIterable<Uint8Array>) {
+        for await (const piece of pieces) {
+          lines.add(piece);
+          onBytes(piece.length);
+          yield piece;
+        }
+      },
+      createWriteStream(unfinished, { mode: MODE }),
+      { signal },
+    );
+    if (count !== undefined && lines.total !== count)
+      throw new Error(
+        `${name} came with ${lines.total} lines, but the manifest says ${count}. It was not saved; run the command again.`,
+      );
+  });
+}
+
+class LineCount {
+  #ends = 0;
+  #isOpen = false;
+
+  add(piece: Uint8Array): void {
+    for (const byte of piece) if (byte === LINE_END) this.#ends += 1;
+    if (piece.length > 0) this.#isOpen = piece.at(-1) !== LINE_END;
+  }
+
+  get total(): number {
+    return this.#ends + (this.#isOpen ? 1 : 0);
+  }
+}
+
+/** The file appears only once it is complete. */
+async function replace(path: string, write: (unfinished: string) => Promise<void>): Promise<void> {
+  const unfinished = join(path, '..', `.${basename(path)}.${process.pid}.part`);
+  try {
+    await write(unfinished);
+    await rename(unfinished, path);
+  } finally {
+    await rm(unfinished, { force: true });
+  }
+}
+
+const pretty = (manifest: ExportManifest): string => `${JSON.stringify(manifest, null, 2)}\n`;

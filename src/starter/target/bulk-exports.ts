@@ -1,0 +1,183 @@
+import { type Dispatcher, request as send } from 'undici';
+import { z } from 'zod';
+import { retryAfterMs } from '../../lib/retry-after.ts';
+import {
+  badAnswer,
+  type CallNature,
+  codeOf,
+  ExchangeCallError,
+  failedAnswer,
+  failedTransport,
+  isHtml,
+} from '../../orchestrator/client/failures.ts';
+import { readJson } from '../../orchestrator/client/read-json.ts';
+
+const fileSchema = z.object({ type: z.string(), url: z.string(), count: z.number().int().optional() });
+/** Manifest of FHIR Bulk Data Access; other members are kept. */
+const manifestSchema = z.looseObject({
+  transactionTime: z.string(),
+  output: z.array(fileSchema),
+  deleted: z.array(fileSchema).default([]),
+  error: z.array(fileSchema).default([]),
+});
+export type ExportManifest = z.infer<typeof manifestSchema>;
+
+export type ExportState =
+  | { status: 'running'; progress?: string; waitMs?: number }
+  | { status: 'completed'; manifest: ExportManifest }
+  | { status: 'failed'; reason: string };
+
+export interface ExportWanted {
+  cohort?: string;
+  since?: string;
+  type?: string;
+}
+
+/** The bulk exports of the exchange's FHIR API. All methods throw ExchangeCallError. */
+export interface BulkExports {
+  /** Returns the id of the new export. */
+  start(wanted: ExportWanted): Promise<string>;
+  look(id: string, signal?: AbortSignal): Promise<ExportState>;
+  cancel(id: string): Promise<void>;
+  download(id: string, file: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
+}
+
+const READ: CallNature = { changes: false, repeatable: true, conflictMeansRunning: false };
+/** A transfer fails when no byte has moved for this long. */
+const STALL_MS = 60_000;
+const RETRY_AFTER_MAX_MS = 60_000;
+/** Only the address of the exchange gets the API key, so ids are used and not the addresses in its answers. */
+const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** The id of an export, from the id or from the address of its status. Undefined for anything else. */
+export function exportIdOf(text: string): string | undefined {
+  const last = text.trim().replace(/\/+$/, '').split('/').at(-1) ?? '';
+  return ID.test(last) ? last.toLowerCase() : undefined;
+}
+
+export function createBulkExports({
+  baseUrl,
+  apiKey,
+  dispatcher,
+}: {
+  baseUrl: string;
+  apiKey: string;
+  dispatcher: Dispatcher;
+}): BulkExports {
+  const fhir = `${baseUrl.replace(/\/+$/, '')}/fhir/R4`;
+  const statusUrl = (id: string) => `${fhir}/bulk-export/${encodeURIComponent(id)}`;
+
+  return {
+    async start({ cohort, since, type }) {
+      const level = cohort === undefined ? 'Patient' : `Group/${encodeURIComponent(cohort)}`;
+      const url = new URL(`${fhir}/${level}/$export`);
+      if (since !== undefined) url.searchParams.set('_since', since);
+      if (type !== undefined) url.searchParams.set('_type', type);
+      const answer = await call('startExport', url, { changes: true, headers: { prefer: 'respond-async' } });
+      await answer.body.dump();
+      const id = exportIdOf(headerOf(answer, 'content-location') ?? '');
+      if (id === undefined)
+        throw badAnswer('startExport', 'Content-Location names no export', answer.statusCode);
+      return id;
+    },
+
+    async look(id, signal) {
+      const answer = await call('getExport', new URL(statusUrl(id)), { signal, accepts: [500] });
+      const { statusCode: status } = answer;
+      if (status === 202) {
+        await answer.body.dump();
+        const waitMs = retryAfterMs(headerOf(answer, 'retry-after'), Date.now(), RETRY_AFTER_MAX_MS);
+        return { status: 'running', progress: headerOf(answer, 'x-progress'), waitMs };
+      }
+      const body = await readJson(answer.body, true);
+      if (status === 500)
+        return { status: 'failed', reason: diagnosticsOf(body) ?? 'the exchange gives no reason' };
+      const manifest = manifestSchema.safeParse(body);
+      if (!manifest.success) throw badAnswer('getExport', 'the answer is no manifest', status);
+      return { status: 'completed', manifest: manifest.data };
+    },
+
+    async cancel(id) {
+      const answer = await call('cancelExport', new URL(statusUrl(id)), { method: 'DELETE' });
+      await answer.body.dump();
+    },
+
+    async download(id, file, signal) {
+      const url = new URL(`${statusUrl(id)}/${encodeURIComponent(file)}`);
+      const { body } = await call('downloadExportFile', url, { signal });
+      return guarded(body, signal);
+    },
+  };
+
+  async function call(
+    operation: string,
+    url: URL,
+    {
+      method = 'GET',
+      changes = false,
+      headers = {},
+      signal,
+      accepts = [],
+    }: {
+      method?: 'GET' | 'DELETE';
+      changes?: boolean;
+      headers?: Record<string, string>;
+      signal?: AbortSignal;
+      accepts?: readonly number[];
+    },
+  ): Promise<Dispatcher.ResponseData> {
+    const nature = changes ? { ...READ, changes, repeatable: false } : READ;
+    const answer = await send(url, {
+      method,
+      headers: { accept: 'application/fhir+json, application/json', 'x-api-key': apiKey, ...headers },
+      dispatcher,
+      signal,
+      headersTimeout: STALL_MS,
+      bodyTimeout: STALL_MS,
+    }).catch((error: unknown) => {
+      if (signal?.aborted) throw signal.reason;
+      throw failedTransport(operation, codeOf(error), true, nature);
+    });
+    const { statusCode: status } = answer;
+    if ((status >= 200 && status <= 299) || accepts.includes(status)) return answer;
+    const body = await readJson(answer.body, false);
+    const failure = failedAnswer(
+      operation,
+      {
+        status,
+        retryAfter: headerOf(answer, 'retry-after'),
+        body,
+        isHtml: isHtml(answer.headers['content-type']),
+      },
+      nature,
+    );
+    throw new ExchangeCallError(failure.kind, diagnosticsOf(body) ?? failure.message, failure);
+  }
+}
+
+async function* guarded(body: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw failedTransport('downloadExportFile', codeOf(error), true, READ);
+  }
+}
+
+const outcomeSchema = z.object({
+  resourceType: z.literal('OperationOutcome'),
+  issue: z.array(z.object({ diagnostics: z.string() })).min(1),
+});
+const ISSUES_MAX = 5;
+
+/** What an OperationOutcome says, in one line. */
+function diagnosticsOf(body: unknown): string | undefined {
+  const outcome = outcomeSchema.safeParse(body);
+  return outcome.data?.issue
+    .slice(0, ISSUES_MAX)
+    .map(({ diagnostics }) => diagnostics.replace(/\.$/, ''))
+    .join('; ');
+}
+
+const headerOf = ({ headers }: Dispatcher.ResponseData, name: string): string | undefined =>
+  [headers[name]].flat()[0];
