@@ -65,6 +65,28 @@ const senders = z
   .transform((value) => value.split(/\s+/).filter(Boolean))
   .pipe(z.array(sender));
 
+const mllpSenders = z
+  .string()
+  .transform((value) => value.split(/\s+/).filter(Boolean))
+  .pipe(
+    z.array(
+      z
+        .string()
+        .regex(/^[\w.-]+=(certificate:[\w.-]+|[^|]+\|[^|]+)$/, {
+          error: 'each must have the form name=certificate:name-in-the-certificate or name=MSH-3|MSH-4',
+        })
+        .transform((text) => {
+          const [, sender = '', certificate, application, facility] =
+            /^([^=]+)=(?:certificate:(.+)|([^|]+)\|(.+))$/.exec(text) ?? [];
+          return certificate === undefined
+            ? { sender, application: spaced(application), facility: spaced(facility) }
+            : { sender, certificate };
+        }),
+    ),
+  );
+/** `+` stands for a space, because spaces separate the senders. */
+const spaced = (text = ''): string => text.replaceAll('+', ' ');
+
 /** How a source knows us, as the environment names it. */
 const SOURCE_AUTH_KINDS = [
   'none',
@@ -299,6 +321,26 @@ export const VARIABLES = {
     .default([])
     .describe(
       'Systems that may send notifications (ADT, fills, results): "name=secret", separated by spaces; append "@America/New_York" if the sender’s times have no offset and are not UTC',
+    ),
+  MLLP_HOST: z.string().default('127.0.0.1').describe('Address on which the gateway listens for MLLP'),
+  MLLP_PORT: port
+    .optional()
+    .describe('Port on which the gateway takes HL7 v2 messages by MLLP; without it, by HTTP only'),
+  MLLP_SENDERS: mllpSenders
+    .default([])
+    .describe(
+      'How senders of NOTIFICATION_SENDERS are recognised on the MLLP port: "name=certificate:name in the client certificate" or "name=MSH-3|MSH-4" (+ for a space), separated by spaces',
+    ),
+  MLLP_TLS_CERT: z
+    .string()
+    .optional()
+    .describe('Our certificate (PEM, with its chain) for the MLLP port; enables TLS'),
+  MLLP_TLS_KEY: z.string().optional().describe('The key of MLLP_TLS_CERT (PEM)'),
+  MLLP_TLS_CLIENT_CA: z
+    .string()
+    .optional()
+    .describe(
+      'Authorities (PEM) of client certificates for the MLLP port; with it, each client must have one',
     ),
   IDENTITY_PARTNER_BASE_URL: httpUrl
     .optional()

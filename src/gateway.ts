@@ -1,6 +1,7 @@
 import { readConfig } from './config.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from './exchange/assemble.ts';
 import { createGateway } from './exchange/create-gateway.ts';
+import { MLLP_VARIABLES, openMllp } from './exchange/notifications/mllp/open-mllp.ts';
 import { createResponseSeal } from './exchange/platform/http/response-seal.ts';
 import { openIdentityPartner } from './exchange/platform/partners/open-partners.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
@@ -15,6 +16,7 @@ const VARIABLES = [
   'GATEWAY_HOST',
   'GATEWAY_PORT',
   'NOTIFICATION_SENDERS',
+  ...MLLP_VARIABLES,
   'TRUSTED_PROXIES',
   'ACCOUNT_CONNECTIONS_MAX',
   'ACCOUNT_REQUESTS_MAX',
@@ -48,12 +50,14 @@ await runProcess('gateway', async (logger) => {
       await temporal.connection.workflowService.getSystemInfo({});
     },
   });
+  const mllp = await openMllp(config, exchange);
   const url = await app.listen({ host: config.GATEWAY_HOST, port: config.GATEWAY_PORT });
   logger.info({ url }, 'gateway is ready');
   reportReady({ url });
   return {
     ended: certificatesReplaced(),
     stop: async () => {
+      await mllp?.close();
       await app.close();
       await exchange.close();
       await temporal.connection.close();

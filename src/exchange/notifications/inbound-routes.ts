@@ -1,18 +1,14 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ExchangeError, InvalidRequestError } from '../platform/errors.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { accepted, FHIR_JSON, refused } from './fhir/answer.ts';
 import { readFhirBundle } from './fhir/bundle.ts';
 import type { FollowUps } from './follow-up/follow-ups.ts';
-import { acknowledge } from './hl7v2/ack.ts';
-import { readAdt } from './hl7v2/adt.ts';
 import { type Hl7Message, parseHl7 } from './hl7v2/message.ts';
+import { respondToHl7 } from './hl7v2/respond.ts';
 import { UnreadableMessageError } from './inbound.ts';
 import { createIntake } from './intake.ts';
-import { authenticateSender, type NotificationSender } from './senders.ts';
-
-/** A message about one encounter, or about a report with its results, is far smaller. */
-const BODY_BYTES_MAX = 1024 * 1024;
+import { authenticateSender, MESSAGE_BYTES_MAX, type NotificationSender } from './senders.ts';
 
 const HL7_TYPES = ['application/hl7-v2', 'x-application/hl7-v2+er7', 'text/plain'];
 const FHIR_TYPES = ['application/fhir+json', 'application/json'];
@@ -52,7 +48,7 @@ export function addInboundNotificationRoutes(
     senders.set(request, sender);
   });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: MESSAGE_BYTES_MAX }, (_request, body, done) =>
     done(null, body),
   );
 
@@ -66,14 +62,8 @@ export function addInboundNotificationRoutes(
       const bytes = bodyOf(request, HL7_TYPES);
       const sender = senderOf(request);
       const parsed = parseWithHeader(bytes);
-      try {
-        await intake.accept(sender, 'hl7v2', bytes, readAdt(parsed, sender.timeZone));
-        return sendAck(reply, acknowledge(parsed, 'AA'));
-      } catch (error) {
-        if (!(error instanceof UnreadableMessageError)) throw error;
-        refuse(sender, error);
-        return sendAck(reply, acknowledge(parsed, error.kind === 'unsupported' ? 'AR' : 'AE', error));
-      }
+      const ack = await respondToHl7({ intake, logger: deps.logger }, sender, { bytes, parsed });
+      return reply.type(HL7_ANSWER).send(ack);
     },
   );
 
@@ -112,5 +102,3 @@ function bodyOf(request: FastifyRequest, types: readonly string[]): Buffer {
     throw new ExchangeError(415, `The Content-Type must be one of ${types.join(', ')}`);
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 }
-
-const sendAck = (reply: FastifyReply, ack: string): FastifyReply => reply.type(HL7_ANSWER).send(ack);

@@ -45,8 +45,11 @@ export class UnreadableMessageError extends Error {
   override readonly name = 'UnreadableMessageError';
 
   constructor(
-    /** unsupported: this kind of message is not supported. invalid: a required part is missing or wrong. */
-    readonly kind: 'unsupported' | 'invalid',
+    /**
+     * unsupported: this kind of message is not supported. invalid: a required part is missing or wrong. failed: the message may
+     * be right, and we could not store it.
+     */
+    readonly kind: 'unsupported' | 'invalid' | 'failed',
     message: string,
     /** `PV1-19`, `Bundle.entry[1].resource.period.start` */
     readonly place?: string,

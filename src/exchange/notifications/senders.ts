@@ -1,5 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 
+/** A message about one encounter, or about a report with its results, is far smaller. */
+export const MESSAGE_BYTES_MAX = 1024 * 1024;
+
 /** A system that may send notifications. */
 export interface NotificationSender {
   /** Part of the address it posts to, and shown to accounts. */

@@ -39,3 +39,18 @@ describe('a sender', () => {
     expect(authenticateSender(senders, name, header)?.name).toBe(expected);
   });
 });
+
+describe('MLLP_SENDERS', () => {
+  const readMllp = (MLLP_SENDERS: string) => readConfig(['MLLP_SENDERS'], { MLLP_SENDERS }).MLLP_SENDERS;
+
+  test('says by what each sender is recognised', () => {
+    expect(readMllp('mercy=certificate:feed.mercy.example.org  general=EPIC|GENERAL+WEST')).toEqual([
+      { sender: 'mercy', certificate: 'feed.mercy.example.org' },
+      { sender: 'general', application: 'EPIC', facility: 'GENERAL WEST' },
+    ]);
+  });
+
+  test.each(['mercy', 'mercy=EPIC', 'mercy=|', 'mercy=certificate:', 'a/b=EPIC|X'])('refuses %j', (text) => {
+    expect(() => readMllp(text)).toThrow(ConfigError);
+  });
+});

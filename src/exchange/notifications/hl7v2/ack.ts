@@ -5,6 +5,9 @@ import type { Hl7Message } from './message.ts';
 /** HL7 table 0008. AA: accepted. AE: the message has an error. AR: this kind of message is not supported. */
 export type AckCode = 'AA' | 'AE' | 'AR';
 
+/** HL7 table 0357: unsupported message type, required field missing, application internal error. */
+const CONDITIONS = { unsupported: '200', invalid: '101', failed: '207' } as const;
+
 /** The longest control id that is echoed; the standard allows 199 characters. */
 const CONTROL_ID_MAX = 199;
 
@@ -29,7 +32,7 @@ export function acknowledge(
   ];
   const segments = [msh.join(field), ['MSA', code, header.raw(10).slice(0, CONTROL_ID_MAX)].join(field)];
   if (problem !== undefined) {
-    const condition = problem.kind === 'unsupported' ? '200' : '101';
+    const condition = CONDITIONS[problem.kind];
     const location = (problem.place ?? '').replace('-', `${component}1${component}`);
     // ERR-2 location, ERR-3 HL7 error code, ERR-4 severity, ERR-8 user message.
     segments.push(['ERR', '', location, condition, 'E', '', '', '', problem.message].join(field));

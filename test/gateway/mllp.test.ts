@@ -1,0 +1,245 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { Hl7Message } from '@medplum/core';
+import { Hl7Client, Hl7Connection } from '@medplum/hl7';
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createIntake, type Intake } from '../../src/exchange/notifications/intake.ts';
+import { createMllpAnswer } from '../../src/exchange/notifications/mllp/answer.ts';
+import { framed } from '../../src/exchange/notifications/mllp/frames.ts';
+import { createMllpListener, type MllpListener } from '../../src/exchange/notifications/mllp/listener.ts';
+import { createAuthority } from '../support/authority.ts';
+import { closedGate } from '../support/gate.ts';
+import { createTestGateway, newPerson, type TestGateway } from '../support/gateway.ts';
+import { TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
+
+const SENDERS = ['mercy', 'general'].map((name) => ({ name, secret: `secret-of-${name}`, timeZone: 'UTC' }));
+const LIMITS = { messageBytes: 10_000, idleMs: 60_000, connections: 10, connectionsOfAddress: 3 };
+const NO_FOLLOW_UPS = { launch: () => undefined, wake: () => undefined };
+
+let gateway: TestGateway;
+let authority: Awaited<ReturnType<typeof createAuthority>>;
+beforeAll(async () => {
+  gateway = await createTestGateway();
+  authority = await createAuthority();
+});
+afterAll(async () => {
+  await gateway.close();
+  await authority.remove();
+});
+
+const listeners: MllpListener[] = [];
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await Promise.all(listeners.splice(0).map((listener) => listener.close()));
+});
+
+async function listen(
+  options: { limits?: object; tls?: { cert: string; key: string; clientAuthorities?: string } } = {},
+  accept?: (usual: Intake) => Intake['accept'],
+): Promise<{ port: number; listener: MllpListener }> {
+  const logger = pino({ level: 'silent' });
+  const { store, blobs } = gateway;
+  const usual = createIntake({ store, blobs, followUps: NO_FOLLOW_UPS, idHmacKey: TEST_ID_HMAC_KEY, logger });
+  const listener = createMllpListener({
+    answer: createMllpAnswer({
+      intake: accept === undefined ? usual : { accept: accept(usual) },
+      senders: SENDERS,
+      identities: [
+        { sender: 'mercy', application: 'ADT', facility: 'MERCY' },
+        { sender: 'general', certificate: 'feed.general.example.org' },
+      ],
+      logger,
+    }),
+    tls: options.tls,
+    limits: { ...LIMITS, ...options.limits },
+    logger,
+  });
+  listeners.push(listener);
+  listener.server.listen(0, '127.0.0.1');
+  await once(listener.server, 'listening');
+  return { listener, port: (listener.server.address() as AddressInfo).port };
+}
+
+let count = 0;
+function adt({ event = 'A01', facility = 'MERCY', visit = 'V1', id = `mllp-${++count}` } = {}): string {
+  const person = newPerson();
+  const now = `${new Date().toISOString().slice(0, 19).replaceAll(/\D/g, '')}+0000`;
+  return [
+    `MSH|^~\\&|ADT|${facility}|HUB|X|${now}||ADT^${event}|${id}|P|2.5.1`,
+    `EVN||${now}`,
+    `PID|||R1^^^MERCY^MR||${person.lastName}^${person.firstName}||19800405`,
+    `PV1||I|W1||||||||||||||||${visit}`,
+  ].join('\r');
+}
+const messages = async (): Promise<number> =>
+  (await gateway.store.asSystem((tx) => sql`select from inbound_message`.execute(tx.db))).rows.length;
+const codeOf = (ack: Hl7Message) =>
+  [ack.getSegment('MSA')?.getField(1), ack.getSegment('MSA')?.getField(2)].join(' ');
+
+/** A plain connection, and the acknowledgement codes and control ids that arrive on it. */
+async function open(port: number) {
+  const socket = connect(port, '127.0.0.1');
+  sockets.push(socket);
+  let received = '';
+  socket.setEncoding('utf8').on('data', (text) => {
+    received += text;
+  });
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  const answers = () =>
+    [...received.matchAll(/MSA\|(\w\w)\|([^\r|]*)/g)].map(([, code, id]) => `${code} ${id}`);
+  return {
+    socket,
+    closed,
+    answers,
+    async answered(number: number): Promise<string[]> {
+      while (answers().length < number) await once(socket, 'data');
+      return answers();
+    },
+  };
+}
+
+describe('the MLLP listener', () => {
+  test('answers a sender that we did not write: AA, AE, AR, and a repetition like the first time', async () => {
+    const { port } = await listen();
+    const client = new Hl7Client({ host: '127.0.0.1', port, keepAlive: true });
+    const send = async (text: string) => codeOf(await client.sendAndWait(Hl7Message.parse(text)));
+    const first = adt({ id: 'first' });
+    const stored = await messages();
+    expect(await send(first)).toBe('AA first');
+    expect(await messages()).toBe(stored + 1);
+    expect(await send(first)).toBe('AA first');
+    expect(await messages()).toBe(stored + 1);
+    expect(await send(adt({ id: 'lacking', visit: '' }))).toBe('AE lacking');
+    expect(await send(adt({ id: 'other', event: 'A99' }))).toBe('AR other');
+    expect(await send(adt({ id: 'stranger', facility: 'ELSEWHERE' }))).toBe('AR stranger');
+    expect(await messages()).toBe(stored + 1);
+    await client.close();
+  });
+
+  test('answers many messages of one connection in their order, however their frames are cut', async () => {
+    const { port } = await listen();
+    const { socket, answered } = await open(port);
+    const ids = ['one', 'two', 'three', 'four'];
+    const bytes = Buffer.concat(ids.map((id) => framed(adt({ id, visit: id }))));
+    for (let at = 0; at < bytes.length; at += 97) {
+      socket.write(bytes.subarray(at, at + 97));
+      if (at % 3 === 0) await new Promise(setImmediate);
+    }
+    expect(await answered(4)).toEqual(ids.map((id) => `AA ${id}`));
+  });
+
+  test('answers only after the commit; what is cut off before the answer is sent again and stored once', async () => {
+    const [isWorking, mayCommit] = [closedGate(), closedGate()];
+    const { port } = await listen({}, (usual) => async (...message) => {
+      isWorking.open();
+      await mayCommit.passed;
+      await usual.accept(...message);
+    });
+    const [first, stored] = [await open(port), await messages()];
+    const message = framed(adt({ id: 'cut' }));
+    first.socket.write(message);
+    await isWorking.passed;
+    expect(first.answers()).toEqual([]);
+    first.socket.destroy();
+    mayCommit.open();
+    const second = await open(port);
+    second.socket.write(message);
+    expect(await second.answered(1)).toEqual(['AA cut']);
+    expect(await messages()).toBe(stored + 1);
+  });
+
+  test('says AE when the message could not be stored, and takes it when it is sent again', async () => {
+    let failures = 1;
+    const { port } = await listen({}, (usual) => async (...message) => {
+      if (failures-- > 0) throw new Error('the database does not answer');
+      await usual.accept(...message);
+    });
+    const { socket, answered } = await open(port);
+    const message = framed(adt({ id: 'again' }));
+    socket.write(message);
+    expect(await answered(1)).toEqual(['AE again']);
+    socket.write(message);
+    expect(await answered(2)).toEqual(['AE again', 'AA again']);
+  });
+
+  test('stores nothing of half a frame, and closes what is too long, silent, or no HL7', async () => {
+    const { port } = await listen({ limits: { idleMs: 300 } });
+    const stored = await messages();
+    for (const bytes of [
+      framed(adt()).subarray(0, -1),
+      framed('x'.repeat(LIMITS.messageBytes + 1)),
+      framed('this is not HL7'),
+      Buffer.from('GET / HTTP/1.1\r\n\r\n'),
+    ]) {
+      const { socket, closed, answers } = await open(port);
+      socket.write(bytes);
+      await closed;
+      expect(answers()).toEqual([]);
+    }
+    expect(await messages()).toBe(stored);
+  });
+
+  test('has a bound for the connections of one address', async () => {
+    const { port } = await listen();
+    const kept = await Promise.all([open(port), open(port), open(port)]);
+    const tooMany = await open(port);
+    await tooMany.closed;
+    kept[0]?.socket.write(framed(adt({ id: 'kept' })));
+    expect(await kept[0]?.answered(1)).toEqual(['AA kept']);
+  });
+
+  test('finishes the message it is working on when the process ends', async () => {
+    const [isWorking, mayCommit] = [closedGate(), closedGate()];
+    const { port, listener } = await listen({}, (usual) => async (...message) => {
+      isWorking.open();
+      await mayCommit.passed;
+      await usual.accept(...message);
+    });
+    const [busy, idle] = [await open(port), await open(port)];
+    busy.socket.write(framed(adt({ id: 'last' })));
+    await isWorking.passed;
+    const closed = listener.close();
+    await idle.closed;
+    mayCommit.open();
+    await closed;
+    await busy.closed;
+    expect(busy.answers()).toEqual(['AA last']);
+  });
+
+  test('recognises a sender by its client certificate, and lets in no one without', async () => {
+    const server = await authority.issue('DNS:localhost');
+    const { port } = await listen({ tls: { ...server, clientAuthorities: authority.cert } });
+    const connectAs = (identity: object) => {
+      const socket = connectTls({
+        port,
+        host: '127.0.0.1',
+        servername: 'localhost',
+        ca: authority.cert,
+        ...identity,
+      });
+      sockets.push(socket);
+      return socket;
+    };
+    const send = async (identity: object, message: string) => {
+      const socket = connectAs(identity);
+      await once(socket, 'secureConnect');
+      return codeOf(await new Hl7Connection(socket).sendAndWait(Hl7Message.parse(message)));
+    };
+    const general = await authority.issue('DNS:feed.general.example.org');
+    expect(await send(general, adt({ id: 'by-certificate', facility: 'ANY' }))).toBe('AA by-certificate');
+    const unknown = await authority.issue('DNS:unknown.example.org');
+    expect(await send(unknown, adt({ id: 'unknown', facility: 'ANY' }))).toBe('AR unknown');
+    const without = connectAs({});
+    const [error] = await once(
+      without.on('secureConnect', () => without.write(framed(adt()))),
+      'error',
+    );
+    expect(String(error)).toMatch(/certificate|handshake|reset/i);
+  });
+});
