@@ -9,6 +9,7 @@ import { type ChainFault, type ChainReport, verifyChain } from '../platform/audi
 import type { Store } from '../platform/database/database.ts';
 import { requireAccount } from './accounts.ts';
 import { AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
+import { parseTime } from './parse-time.ts';
 import { checkedStatement } from './statement.ts';
 
 export interface ExportOptions {
@@ -204,13 +205,4 @@ async function writeNew(path: string, pages: AsyncIterable<string[]>): Promise<n
     await file.close();
   }
   return count;
-}
-
-function parseTime(option: string, text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined;
-  const time = /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text) ? Date.parse(text) : Number.NaN;
-  if (!Number.isNaN(time)) return new Date(time);
-  throw new AdminError(
-    `${option} "${text}" is not a time; expected 2026-11-21 (UTC) or 2026-11-21T12:00:00Z`,
-  );
 }

@@ -16,6 +16,7 @@ import {
   rotateConnectionCommand,
   showConnectionCommand,
 } from './connections.ts';
+import { disclosuresCommand } from './disclosures.ts';
 import { revokeEmbedTokenCommand } from './embed-tokens.ts';
 import { createFacilityCommand, listFacilitiesCommand } from './facilities.ts';
 import { liftHoldCommand, listHoldsCommand, placeHoldCommand } from './holds.ts';
@@ -64,6 +65,7 @@ export function createAdminProgram(run: RunCommand, { out, err }: ProgramStreams
   addConnectionCommands(group(program, 'connections', 'Connections of an account to its networks'), run);
   addSigningKeyCommands(group(program, 'signing-keys', 'Keys with which we sign for sources'), run);
   addHoldCommands(group(program, 'holds', 'Legal holds on patients'), run);
+  addDisclosureCommands(group(program, 'disclosures', 'Who was given the data of a patient'), run);
   addRetentionCommands(group(program, 'retention', 'How long data is kept'), run);
   addAuditCommands(group(program, 'audit', 'The audit trail of an account'), run);
   return program;
@@ -278,6 +280,17 @@ const stated = (command: Command): Command =>
   command
     .requiredOption('--by <name>', 'your name; recorded permanently in the audit')
     .requiredOption('--reason <text>', 'why, without patient data; recorded permanently');
+
+function addDisclosureCommands(disclosures: Command, run: RunCommand): void {
+  ofAccount(subcommand(disclosures, 'report', 'Accounting of disclosures of a patient, as CSV (or --json)'))
+    .requiredOption('--patient <id>', 'id of the patient, who may have been deleted')
+    .option(
+      '--from <time>',
+      'first time, inclusive: 2026-11-21 (UTC) or 2026-11-21T12:00:00Z (default: 6 years back)',
+    )
+    .option('--to <time>', 'last time, exclusive, in the same format (default: now)')
+    .action((options) => run(options, (target) => disclosuresCommand(target, options)));
+}
 
 function addRetentionCommands(retention: Command, run: RunCommand): void {
   subcommand(retention, 'report', 'Show the rule of each kind of data, and what it would remove now').action(
