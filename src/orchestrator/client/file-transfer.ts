@@ -20,6 +20,8 @@ export interface FileTransferOptions {
   dispatcher?: Dispatcher;
   /** A transfer fails when no byte has moved for this long. */
   stallMs: number;
+  /** Whether a download may be an HTML page. Otherwise such an answer is taken for the page of a proxy. */
+  acceptsHtml?: boolean;
 }
 
 export interface OutgoingFile {
@@ -62,7 +64,12 @@ const conflictSchema = z.object({
   upload: z.object({ status: z.string(), sha256: z.string().optional() }),
 });
 
-export function createFileTransfer({ credential, dispatcher, stallMs }: FileTransferOptions): FileTransfer {
+export function createFileTransfer({
+  credential,
+  dispatcher,
+  stallMs,
+  acceptsHtml = false,
+}: FileTransferOptions): FileTransfer {
   return { upload, download };
 
   async function upload(
@@ -111,7 +118,7 @@ export function createFileTransfer({ credential, dispatcher, stallMs }: FileTran
         bodyTimeout: stallMs,
       });
       const { statusCode: status } = answer;
-      if (status === 200 && isHtml(answer.headers['content-type'])) {
+      if (status === 200 && !acceptsHtml && isHtml(answer.headers['content-type'])) {
         await answer.body.dump();
         throw htmlAnswer('downloadFile', status);
       }

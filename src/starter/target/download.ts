@@ -6,5 +6,7 @@ const STALL_MS = 60_000;
 export const createDownloads = (): Pick<FileTransfer, 'download'> =>
   createFileTransfer({
     stallMs: STALL_MS,
+    // Records and documents may be saved as HTML.
+    acceptsHtml: true,
     credential: () => Promise.reject(new Error('a download needs no credential')),
   });

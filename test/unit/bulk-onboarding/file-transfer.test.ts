@@ -4,6 +4,7 @@ import { Agent } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ExchangeCallError } from '../../../src/orchestrator/client/failures.ts';
 import { createFileTransfer } from '../../../src/orchestrator/client/file-transfer.ts';
+import { createDownloads } from '../../../src/starter/target/download.ts';
 import { type Stub, startStub } from '../../support/http-stub.ts';
 
 let stub: Stub;
@@ -137,4 +138,12 @@ describe('a download', () => {
     const content = await transfer().download(`${stub.url}/r`);
     expect(await errorOf(text(content))).toMatchObject({ kind: 'unavailable', retryable: true });
   });
+});
+
+test('a page of HTML is a result only where HTML was asked for', async () => {
+  stub.answer = () => ({ status: 200, headers: { 'content-type': 'text/html' }, body: '<p>Jane</p>' });
+  expect((await errorOf(transfer().download(`${stub.url}/d/1`))).message).toContain('HTML page');
+  const read: Uint8Array[] = [];
+  for await (const chunk of await createDownloads().download(`${stub.url}/d/1`)) read.push(chunk);
+  expect(Buffer.concat(read).toString()).toBe('<p>Jane</p>');
 });
