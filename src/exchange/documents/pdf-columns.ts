@@ -7,6 +7,8 @@ type Table = Extract<Block, { kind: 'table' }>;
 const MEASURED_ROWS = 200;
 /** Text lengths, in characters, are clamped to this range when widths are determined. */
 const [SHORTEST, LONGEST] = [5, 60];
+/** Texts up to this length, such as a time or a code, count as one word. */
+const UNBROKEN_MAX = 24;
 
 /** Converts a table to rows with one text per column, and to columns whose widths fit their content. */
 export function pdfColumns(table: Table): { columns: Column[]; rows: string[][] } {
@@ -28,7 +30,8 @@ const unique = (texts: readonly (string | undefined)[]): string =>
 /** A width between the longest word, which should not be broken, and the longest text. */
 function widthOf(texts: readonly string[]): number {
   const longestOf = (parts: readonly string[]) => Math.max(SHORTEST, ...parts.map(({ length }) => length));
-  const word = Math.min(longestOf(texts.flatMap((text) => text.split(/\s+/))), LONGEST / 2);
+  const pieces = texts.flatMap((text) => (text.length <= UNBROKEN_MAX ? [text] : text.split(/\s+/)));
+  const word = Math.min(longestOf(pieces), LONGEST / 2);
   const whole = Math.min(longestOf(texts.flatMap((text) => text.split('\n'))), LONGEST);
   return word + (whole - word) / 2;
 }

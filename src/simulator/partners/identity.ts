@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
+import { identityPage } from './identity-page.ts';
 import type { PartnerSettings } from './settings.ts';
 import { SignedCalls } from './signed-call.ts';
 
@@ -91,12 +92,8 @@ export async function identityRoutes(
   app.get<{ Params: { id: string } }>('/verify/:id', (request, reply) => {
     const verification = verifications.get(request.params.id);
     if (verification === undefined) return page(reply.code(404), '<p>There is no such verification.</p>');
-    const what =
-      verification.kind === 'session' ? 'Confirm that I am this patient' : 'Sign in with two factors';
-    return page(
-      reply,
-      `<form method="post"><button name="outcome" value="verified">${what}</button> <button name="outcome" value="failed">Fail</button></form>`,
-    );
+    const { kind, opened, person } = verification;
+    return page(reply, identityPage({ kind, person, ...opened }));
   });
 
   app.post<{ Params: { id: string } }>('/verify/:id', async (request, reply) => {
