@@ -100,13 +100,18 @@ function codeOf(thrown: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** Whether the database connection failed or was cut (PostgreSQL classes 08 and 57P, and socket error codes). */
+/**
+ * Whether the database connection failed or was cut: PostgreSQL classes 08 and 57P, 25P03 (this process stood still within a
+ * transaction), socket error codes. A connection that broke within a transaction refuses its roll back by message only.
+ */
 export function isConnectionFault(thrown: unknown): boolean {
   const code = codeOf(thrown) ?? '';
-  if (/^(08|57P0)/.test(code) || /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|ETIMEDOUT)$/.test(code))
+  if (/^(08|57P0|25P03)/.test(code) || /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|ETIMEDOUT)$/.test(code))
     return true;
   return (
     thrown instanceof Error &&
-    /^(Connection terminated|timeout exceeded when trying to connect)/.test(thrown.message)
+    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
+      thrown.message,
+    )
   );
 }
