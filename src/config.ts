@@ -244,7 +244,7 @@ export const VARIABLES = {
     .min(2)
     .default(20)
     .describe('Maximum number of PostgreSQL connections per process'),
-  BLOB_STORE: z.url().describe('Storage for blobs: file:///a/folder'),
+  BLOB_STORE: z.url().describe('Storage for blobs: file:///a/folder or s3://bucket/prefix'),
 
   TEMPORAL_ADDRESS: z.string().min(1).describe('host:port of the Temporal frontend'),
   TEMPORAL_NAMESPACE: z.string().default('default').describe('Temporal namespace'),
@@ -388,7 +388,7 @@ export const VARIABLES = {
   ORCHESTRATOR_FILES: z
     .url()
     .describe(
-      'Storage for files of bulk onboardings, shared by orchestrator workers and starter: file:///a/folder',
+      'Storage for files of bulk onboardings, shared by orchestrator workers and starter: file:///a/folder or s3://bucket/prefix',
     ),
 
   API_KEY: z

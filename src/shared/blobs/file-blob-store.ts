@@ -1,30 +1,20 @@
-import { createHash, randomBytes } from 'node:crypto';
-
 import { type FileHandle, mkdir, open, opendir, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
 import type { KeyRing } from '../../lib/key-ring.ts';
-import {
-  BLOB_KINDS,
-  type BlobContent,
-  type BlobKind,
-  BlobNotFoundError,
-  type BlobRef,
-  type BlobStore,
-  isBlobRef,
-  type ListedBlob,
-  parseBlobRef,
-} from './blob-store.ts';
-import { decryptChunks, decryptRange, encryptChunks } from './chunked-encryption.ts';
+import { BlobNotFoundError, type BlobStore, isBlobRef, type ListedBlob, parseBlobRef } from './blob-store.ts';
+import { encryptedBlobStore } from './encrypted-blob-store.ts';
+import type { SealedStorage } from './sealed-storage.ts';
+
+/** Opens the folder, and creates it if necessary. Several processes on one machine may share it. */
+export async function openFileBlobStore(folder: string, keyRing: KeyRing): Promise<BlobStore> {
+  return encryptedBlobStore(await openFolder(folder), keyRing);
+}
 
 /**
- * Opens the folder, and creates it if necessary. Several processes on one machine may share it.
- *
  * A blob is written under its final, random name. `put` returns the name only when the file is complete, so a file that a
  * crash has truncated is never read.
  */
-export async function openFileBlobStore(folder: string, keyRing: KeyRing): Promise<BlobStore> {
+export async function openFolder(folder: string): Promise<SealedStorage> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const known = new Set<string>();
   const pathOf = (ref: string) => {
@@ -35,48 +25,28 @@ export async function openFileBlobStore(folder: string, keyRing: KeyRing): Promi
     open(pathOf(ref)).catch((error: unknown) => {
       throw isMissing(error) ? new BlobNotFoundError(ref) : error;
     });
-  const get = async (ref: string): Promise<Readable> => {
-    const file = await openKnown(ref);
-    const sealed = file.createReadStream();
-    const content = Readable.from(decryptChunks(sealed, keyRing, ref), { objectMode: false });
-    // A generator that was never started does not close its input, so close it here.
-    return content.once('close', () => sealed.destroy());
-  };
-  const getRange = async (ref: string, start: number, end: number): Promise<Buffer> => {
-    const file = await openKnown(ref);
-    try {
-      const source = {
-        sizeBytes: (await file.stat()).size,
-        read: (at: number, size: number) => readAt(file, at, size),
-      };
-      return await decryptRange(source, keyRing, ref, start, end);
-    } finally {
-      await file.close();
-    }
-  };
   return {
-    get,
-    getRange,
-    put: (kind, content, contentType) => put(kind, content, contentType),
-    read: async (ref) => buffer(await get(ref)),
+    write,
+    read: async (ref) => (await openKnown(ref)).createReadStream(),
+    async withSource(ref, use) {
+      const file = await openKnown(ref);
+      try {
+        const sizeBytes = (await file.stat()).size;
+        return await use({ sizeBytes, read: (at, size) => readAt(file, at, size) });
+      } finally {
+        await file.close();
+      }
+    },
     delete: async (ref) => rm(pathOf(ref), { force: true }),
     deleteWrittenBefore: (kind, before) => deleteWrittenBefore(join(folder, kind), before),
-    list: (digits) => list(folder, digits),
+    list: (kind, digits) => list(folder, kind, digits),
   };
 
-  async function put(kind: BlobKind, content: BlobContent, contentType: string): Promise<BlobRef> {
-    const ref = `${kind}/${randomBytes(16).toString('hex')}`;
-    const hash = createHash('sha256');
-    let sizeBytes = 0;
+  async function write(ref: string, sealed: AsyncIterable<Buffer>): Promise<void> {
     const path = pathOf(ref);
     const file = await openNew(path);
     try {
-      const plain = content instanceof Uint8Array ? [content] : content;
-      const measured = tap(plain, (part) => {
-        hash.update(part);
-        sizeBytes += part.length;
-      });
-      await writeAll(file, encryptChunks(measured, keyRing, ref));
+      await writeAll(file, sealed);
       await file.sync();
       await file.close();
       await syncFolder(dirname(path));
@@ -85,7 +55,6 @@ export async function openFileBlobStore(folder: string, keyRing: KeyRing): Promi
       await rm(path, { force: true });
       throw error;
     }
-    return { ref, sha256: hash.digest('hex'), sizeBytes, contentType };
   }
 
   async function openNew(path: string): Promise<FileHandle> {
@@ -127,16 +96,6 @@ async function writeAll(file: FileHandle, chunks: AsyncIterable<Buffer>): Promis
   await flush();
 }
 
-async function* tap(
-  content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  see: (part: Uint8Array) => void,
-): AsyncGenerator<Uint8Array> {
-  for await (const part of content) {
-    see(part);
-    yield part;
-  }
-}
-
 async function deleteWrittenBefore(folder: string, before: Date): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
     if (isMissing(error)) return [];
@@ -155,18 +114,16 @@ async function deleteWrittenBefore(folder: string, before: Date): Promise<number
   return deleted;
 }
 
-async function* list(folder: string, digits: string): AsyncGenerator<ListedBlob> {
-  for (const kind of BLOB_KINDS) {
-    const names = await opendir(join(folder, kind, digits)).catch((error: unknown) => {
-      if (isMissing(error)) return [];
-      throw error;
-    });
-    for await (const { name } of names) {
-      const ref = `${kind}/${name}`;
-      // It may have been deleted since the folder was listed.
-      const written = await stat(join(folder, kind, digits, name)).catch(() => undefined);
-      if (written !== undefined && isBlobRef(ref)) yield { ref, writtenAt: written.mtime };
-    }
+async function* list(folder: string, kind: string, digits: string): AsyncGenerator<ListedBlob> {
+  const names = await opendir(join(folder, kind, digits)).catch((error: unknown) => {
+    if (isMissing(error)) return [];
+    throw error;
+  });
+  for await (const { name } of names) {
+    const ref = `${kind}/${name}`;
+    // It may have been deleted since the folder was listed.
+    const written = await stat(join(folder, kind, digits, name)).catch(() => undefined);
+    if (written !== undefined && isBlobRef(ref)) yield { ref, writtenAt: written.mtime };
   }
 }
 

@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  GetObjectCommand,
+  ListMultipartUploadsCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+} from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { ConfigError } from '../../src/config.ts';
+import { openBlobStore } from '../../src/shared/blobs/open-blob-store.ts';
+import { openSealedStorage } from '../../src/shared/blobs/open-sealed-storage.ts';
+import { testBlobStore } from '../support/blob-store-contract.ts';
+import { findSeaweedFs, type S3Server, startSeaweedFs } from '../support/seaweedfs.ts';
+import { testKeyRing } from '../support/test-keys.ts';
+
+const found = await findSeaweedFs();
+const title =
+  'missing' in found ? `S3 blob store (skipped: no SeaweedFS, ${found.missing})` : 'S3 blob store';
+const MB = 1024 * 1024;
+
+describe.skipIf('missing' in found)(title, () => {
+  const Bucket = 'blobs';
+  let server: S3Server;
+  beforeAll(async () => {
+    server = await startSeaweedFs('path' in found ? found.path : '');
+    await server.createBucket(Bucket);
+  });
+  afterAll(() => server?.close());
+
+  const addressOf = (endpoint = server.endpoint) => `s3://${Bucket}/some/prefix?endpoint=${endpoint}`;
+  const keyOf = (ref: string) => {
+    const [kind, name = ''] = ref.split('/');
+    return `some/prefix/${kind}/${name.slice(0, 2)}/${name}`;
+  };
+  const names = async () => {
+    const { Contents = [] } = await server.client.send(new ListObjectsV2Command({ Bucket }));
+    return Contents.map(({ Key }) => Key ?? '');
+  };
+  const uploads = async () =>
+    (await server.client.send(new ListMultipartUploadsCommand({ Bucket }))).Uploads ?? [];
+
+  testBlobStore({
+    open: (keyRing) => openBlobStore(addressOf(), keyRing),
+    names,
+    async readRaw(ref) {
+      const { Body } = await server.client.send(new GetObjectCommand({ Bucket, Key: keyOf(ref) }));
+      return Buffer.from((await Body?.transformToByteArray()) ?? []);
+    },
+    async writeRaw(ref, bytes) {
+      await server.client.send(new PutObjectCommand({ Bucket, Key: keyOf(ref), Body: bytes }));
+    },
+    // S3 states times in seconds.
+    age: () => sleep(1_100),
+  });
+
+  test('a stream of many parts comes back whole, and any range of it', async () => {
+    const store = await openBlobStore(addressOf(), testKeyRing());
+    const parts = Array.from({ length: 40 }, () => randomBytes(MB / 2 + 7));
+    const whole = Buffer.concat(parts);
+    const { ref, sizeBytes } = await store.put('upload', Readable.from(parts), 'text/csv');
+    expect(sizeBytes).toBe(whole.length);
+    expect((await store.read(ref)).equals(whole)).toBe(true);
+    const range = await store.getRange(ref, 8 * MB - 100, 8 * MB + 100);
+    expect(range.equals(whole.subarray(8 * MB - 100, 8 * MB + 100))).toBe(true);
+    await store.delete(ref);
+  });
+
+  test('a stream of many parts that fails leaves neither a blob nor parts', async () => {
+    const store = await openBlobStore(addressOf(), testKeyRing());
+    const before = await names();
+    const broken = (async function* () {
+      for (let count = 0; count < 20; count++) yield randomBytes(MB);
+      throw new Error('the sender went away');
+    })();
+    await expect(store.put('upload', broken, 'text/csv')).rejects.toThrow('went away');
+    expect(await names()).toEqual(before);
+    expect(await uploads()).toEqual([]);
+  });
+
+  test('a blob never replaces another of the same name', async () => {
+    const storage = await openSealedStorage(addressOf(), 'BLOB_STORE');
+    const ref = `upload/${randomBytes(16).toString('hex')}`;
+    const bytes = (sizeBytes: number, fill: number) =>
+      (async function* () {
+        yield Buffer.alloc(sizeBytes, fill);
+      })();
+    await storage.write(ref, bytes(5, 1));
+    await expect(storage.write(ref, bytes(5, 2))).rejects.toMatchObject({ name: 'PreconditionFailed' });
+    await expect(storage.write(ref, bytes(9 * MB, 2))).rejects.toMatchObject({ name: 'PreconditionFailed' });
+    expect(await storage.withSource(ref, ({ read }) => read(0, 10))).toEqual(Buffer.alloc(5, 1));
+    await storage.delete(ref);
+  });
+
+  test('a connection that is cut in the middle fails the reading, and never shortens the content', async () => {
+    const direct = await openBlobStore(addressOf(), testKeyRing());
+    const content = randomBytes(4 * MB);
+    const { ref } = await direct.put('document', content, 'text/plain');
+    const proxy = await cuttingProxy(server.endpoint);
+    const store = await openBlobStore(addressOf(proxy.endpoint), testKeyRing());
+    proxy.cutAfter(MB);
+    await expect(store.read(ref)).rejects.toThrow();
+    proxy.cutAfter(Number.POSITIVE_INFINITY);
+    expect((await store.read(ref)).equals(content)).toBe(true);
+  });
+
+  test('a killed server loses no blob that was stored, and works on when it is back', async () => {
+    const store = await openBlobStore(addressOf(), testKeyRing());
+    const { ref } = await store.put('document', Buffer.from('kept'), 'text/plain');
+    await server.kill();
+    await expect(store.read(ref)).rejects.toThrow();
+    await expect(store.put('document', Buffer.from('lost'), 'text/plain')).rejects.toThrow();
+    await server.start();
+    await expect.poll(() => store.read(ref).then(String, String)).toBe('kept');
+    await expect
+      .poll(() => store.put('document', Buffer.from('new'), 'text/plain').then(() => 'stored', String))
+      .toBe('stored');
+  });
+
+  test('an address that cannot work is refused when the store is opened', async () => {
+    const open = (address: string) => openBlobStore(address, testKeyRing());
+    const there = `?endpoint=${server.endpoint}`;
+    await expect(open(`s3://no-such-bucket/x${there}`)).rejects.toThrow(
+      new ConfigError('BLOB_STORE: there is no bucket "no-such-bucket"'),
+    );
+    await expect(open(`s3://key:secret@${Bucket}/${there}`)).rejects.toThrow(/^BLOB_STORE: credentials/);
+    await expect(open(`s3://${Bucket}/?region=x`)).rejects.toThrow(/^BLOB_STORE: expected s3:/);
+  });
+});
+
+/** Passes bytes through to a server, and cuts each connection after so many bytes of answers. */
+async function cuttingProxy(target: string): Promise<{ endpoint: string; cutAfter(bytes: number): void }> {
+  let limit = Number.POSITIVE_INFINITY;
+  const sockets = new Set<Socket>();
+  const proxy = createServer((client) => {
+    const upstream = connect(Number(new URL(target).port), '127.0.0.1');
+    let passed = 0;
+    for (const socket of [client, upstream]) sockets.add(socket.on('error', () => undefined));
+    client.pipe(upstream);
+    upstream.on('data', (bytes: Buffer) => {
+      passed += bytes.length;
+      if (passed > limit) client.destroy();
+      else client.write(bytes);
+    });
+    client.on('close', () => upstream.destroy());
+    upstream.on('close', () => client.destroy());
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    proxy.close();
+  });
+  const address = proxy.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return {
+    endpoint: `http://127.0.0.1:${port}`,
+    cutAfter: (bytes) => {
+      limit = bytes;
+    },
+  };
+}
