@@ -122,15 +122,15 @@ describe('a connector at a simulated source', () => {
     }
   });
 
-  test.each<[string, FaultRuleInput['fault']]>([
+  test.each<[string, FaultRuleInput['fault'], ('bad-answer' | 'refused')?]>([
     ['broken JSON', { type: 'broken-json' }],
     ['HTML', { type: 'wrong-content-type' }],
     ['a page beyond all measure', { type: 'giant-page', bytes: 100_000_000 }],
-    ['a link to somewhere else', { type: 'foreign-link', url: 'https://elsewhere.example/' }],
-  ])('fails with a clear reason on %s', async (_, fault) => {
+    ['a link to somewhere else', { type: 'foreign-link', url: 'https://elsewhere.example/' }, 'refused'],
+  ])('fails with a clear reason on %s', async (_, fault, kind = 'bad-answer') => {
     await simulator.admin.setRules([{ fault }]);
     for (const source of SOURCE_NAMES) {
-      await expect(collect(source)).rejects.toMatchObject({ name: 'SourceFailure', kind: 'bad-answer' });
+      await expect(collect(source)).rejects.toMatchObject({ name: 'SourceFailure', kind });
     }
   });
 

@@ -193,15 +193,19 @@ describe('faults become failures of a kind, with a reason', () => {
       { fault: { type: 'giant-page', bytes: 100_000_000 } },
       {
         kind: 'bad-answer',
-        message: 'pharmacy answered Patient/$everything with more than 20 MB',
+        message: expect.stringMatching(
+          /^pharmacy answered .* with more than 20 MB, also when asked for one resource; PHARMACY_PAGE_BYTES_MAX is the limit$/,
+        ),
       },
     ],
     [
       'hie',
       { fault: { type: 'foreign-link', url: 'https://elsewhere.example/page' } },
       {
-        kind: 'bad-answer',
-        message: expect.stringContaining('https://elsewhere.example'),
+        kind: 'refused',
+        message: expect.stringContaining(
+          'https://elsewhere.example, which is not one of its configured origins: name it in HIE_ALLOWED_ORIGINS',
+        ),
       },
     ],
     [
