@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { ConsolidatedActivities } from '../../src/activities/exchange/consolidated-query.ts';
 import type { FollowUpActivities } from '../../src/activities/exchange/discharge-follow-up.ts';
 import type { MessageActivities } from '../../src/activities/exchange/messages.ts';
 import type { RecordActivities } from '../../src/activities/exchange/network-query-record.ts';
@@ -38,6 +39,7 @@ type ExchangeActivities = RecordActivities &
   EarlierWebhookActivities &
   ReconcileActivities &
   FollowUpActivities &
+  ConsolidatedActivities &
   MessageActivities;
 const ACTIVITY_NAMES = [
   'askSource',
@@ -53,6 +55,8 @@ const ACTIVITY_NAMES = [
   'transmitMessage',
   'checkTransmission',
   'failTransmission',
+  'buildConsolidated',
+  'failConsolidated',
 ] as const satisfies (keyof ExchangeActivities)[];
 type Answer = SourceStep | Error | ((step: SourceStepInput) => Promise<SourceStep>);
 export type QueryRun = WorkflowHandleWithFirstExecutionRunId<
@@ -100,6 +104,7 @@ export async function createTimeSkippingEnvironment() {
     activities: {
       [TASK_QUEUES.exchange]: activities,
       [TASK_QUEUES.webhooks]: activities,
+      [TASK_QUEUES.builds]: activities,
       ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), activities])),
     },
   });

@@ -23,14 +23,15 @@ import {
 import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 
-/** Retries cover about two hours of failures on our side. A killed step continues after its last slice within seconds. */
+/** Failures on our side are retried until the step's deadline. A killed step continues after its last slice within seconds. */
 const { listExportPatients, exportSlices } = proxyActivities<
   Pick<BulkExportActivities, 'listExportPatients' | 'exportSlices'>
 >({
   taskQueue: TASK_QUEUES.builds,
   startToCloseTimeout: '1 hour',
+  scheduleToCloseTimeout: '24 hours',
   heartbeatTimeout: '15 seconds',
-  retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: 120 },
+  retry: { initialInterval: '1 second', maximumInterval: '5 minutes' },
 });
 const { failExport } = proxyActivities<Pick<BulkExportActivities, 'failExport'>>({
   startToCloseTimeout: '30 seconds',

@@ -19,13 +19,14 @@ import {
 import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 
-/** Retries cover about two hours of failures on our side. A killed activity starts over within seconds. */
+/** Failures on our side are retried until the deadline, however many there are. A killed activity starts over within seconds. */
 const { buildConsolidated } = proxyActivities<Pick<ConsolidatedActivities, 'buildConsolidated'>>({
   // Not among the small steps, which would wait behind it.
   taskQueue: TASK_QUEUES.builds,
   startToCloseTimeout: '1 hour',
+  scheduleToCloseTimeout: '24 hours',
   heartbeatTimeout: '15 seconds',
-  retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: 120 },
+  retry: { initialInterval: '1 second', maximumInterval: '5 minutes' },
   summary: 'Merge the record, write the result, announce it',
 });
 const { failConsolidated } = proxyActivities<Pick<ConsolidatedActivities, 'failConsolidated'>>({
