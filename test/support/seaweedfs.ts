@@ -93,6 +93,12 @@ export async function startSeaweedFs(program: string): Promise<S3Server> {
     return child;
   };
   let running = run();
+  const end = async (signal: NodeJS.Signals) => {
+    if (running.exitCode !== null || running.signalCode !== null) return;
+    const ended = once(running, 'exit');
+    running.kill(signal);
+    await ended;
+  };
   const server: S3Server = {
     endpoint,
     client,
@@ -103,18 +109,16 @@ export async function startSeaweedFs(program: string): Promise<S3Server> {
         { timeout: 60_000, interval: 200 },
       );
     },
-    async kill() {
-      if (running.exitCode !== null || running.signalCode !== null) return;
-      const ended = once(running, 'exit');
-      running.kill('SIGKILL');
-      await ended;
-    },
+    kill: () => end('SIGKILL'),
     async start() {
       running = run();
       await server.createBucket('probe');
     },
     async close() {
-      await server.kill();
+      await end('SIGTERM');
+      // It puts sockets here whatever TMPDIR says, and leaves these behind.
+      for (const socket of [`s3-${s3}`, `s3-grpc-${s3Grpc}`])
+        await rm(`/tmp/seaweedfs-${socket}.sock`, { force: true });
       client.destroy();
       for (const [name, value] of before)
         if (value === undefined) delete process.env[name];
