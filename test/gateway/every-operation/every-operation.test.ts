@@ -93,6 +93,7 @@ describe.each(names)('%s', (name) => {
         sent: await one.send(world, sent),
       })),
     );
+    await world.settled();
     const before = await accountContent(world);
     const mistakes: string[] = [];
     for (const { what, sent: wrong, ...expected } of cases) {

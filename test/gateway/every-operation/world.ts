@@ -45,11 +45,12 @@ export async function createWorld() {
   const webhookDispatcher = { send: () => undefined, resume: () => undefined };
   const temporal = workflowsThatAreGone(faults, (work) => base.store.asAccount(account.accountId, work));
   const real = { store, temporal, logger, webhookDispatcher, blobs: base.blobs };
+  const networkQueries = createNetworkQueryService({ ...real, callbackKey: TEST_LINK_KEY });
   const documentRenditions = createDocumentRenditions({ store, blobs: base.blobs });
   const served = await createTestGateway({
     store,
     blobs: base.blobs,
-    networkQueries: { ...createNetworkQueryService({ ...real, callbackKey: TEST_LINK_KEY }) },
+    networkQueries: { ...networkQueries },
     bulkCreates: { ...createBulkCreateService(real), launch: () => undefined },
     querySweeps: createSweepControl(real),
     messages,
@@ -77,6 +78,8 @@ export async function createWorld() {
     inAccount: <T>(work: (tx: AccountTx) => Promise<T>) => base.store.asAccount(account.accountId, work),
     make: makerFor(account),
     npi: newNpi,
+    /** Resolves when the workflows of accepted queries have been started, which happens after the response. */
+    settled: () => networkQueries.drain(),
     async close() {
       await served.close();
       await documentRenditions.close();

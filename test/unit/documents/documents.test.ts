@@ -10,6 +10,9 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const DOCUMENTS = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', ...['docs', 'src', 'test', 'samples']];
 /** Read by docker-compose.yml, by pip, or by the image. */
 const OTHER_VARIABLES = [
+  'AWS_ACCESS_KEY_ID',
+  'AWS_REGION',
+  'AWS_SECRET_ACCESS_KEY',
   'CODEC_ORIGIN',
   'IMAGE_TAG',
   'MALLOC_ARENA_MAX',
