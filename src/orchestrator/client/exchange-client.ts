@@ -137,10 +137,12 @@ async function exchange(
   { timeoutMs, signal, nature }: { timeoutMs: number; signal?: AbortSignal; nature: CallNature },
 ): Promise<RawAnswer> {
   const timeout = AbortSignal.timeout(timeoutMs);
+  // Aborted at the end of the call, so that it leaves no listener on the caller's signal, which may live through many calls.
+  const ended = new AbortController();
   try {
     const answer = await send(url, {
       ...sendOptions,
-      signal: signal === undefined ? timeout : anySignal([timeout, signal]),
+      signal: signal === undefined ? timeout : anySignal([timeout, signal, ended.signal]),
     });
     const retryAfter = answer.headers['retry-after'];
     return {
@@ -155,6 +157,8 @@ async function exchange(
     if (error instanceof BodyTooLargeError) throw badAnswer(name, error.message, 200);
     const code = timeout.aborted ? 'timeout' : codeOf(error);
     throw failedTransport(name, code, !BEFORE_SENDING.test(code), nature);
+  } finally {
+    ended.abort();
   }
 }
 

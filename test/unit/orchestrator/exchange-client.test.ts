@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { jwtVerify } from 'jose';
 import { Agent } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -328,4 +329,12 @@ describe('credentials', () => {
     );
     expect(() => configuredAccess({})).toThrow('EXCHANGE_ACCOUNT_ID');
   });
+});
+
+test('calls leave no listener on a signal that lives longer than they', async () => {
+  stub.answer = () => ({ status: 200, body: QUERY });
+  const { signal } = new AbortController();
+  for (let count = 0; count < 3; count += 1)
+    await client().call('getNetworkQuery', { params: { requestId: 'request-1' } }, { signal });
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
