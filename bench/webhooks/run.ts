@@ -34,7 +34,7 @@ export interface WebhookBenchResult {
 /** Measures signed deliveries from commit to 200, to healthy destinations and with one of them dead, in turns. */
 export async function benchWebhooks(
   options: WebhookBenchOptions,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<WebhookBenchResult> {
   const dataDir = await mkdtemp(join(tmpdir(), 'bench-webhooks-'));
   const postgres = await startPostgres({
@@ -67,7 +67,7 @@ export async function benchWebhooks(
         const deadAccountId = isOneDead ? accountIds[0] : undefined;
         const phase = await measureDeliveries({ store, sender }, accountIds, { ...options, deadAccountId });
         result[isOneDead ? 'oneDead' : 'healthy'].push(phase);
-        tell(
+        print(
           `round ${round}, ${isOneDead ? 'one dead' : 'all healthy'}: ${phase.deliveriesPerSecond.toFixed(0)}/s, ` +
             `p50 ${phase.p50Ms.toFixed(0)} ms, p99 ${phase.p99Ms.toFixed(0)} ms`,
         );

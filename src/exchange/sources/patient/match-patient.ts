@@ -24,7 +24,7 @@ const SCORE_CERTAIN = 0.9;
  * or gender, the response is bad: such a source might send another person's records. A Patient that agrees in these but
  * shares no address, phone or identifier is not proven to be our person, so the source counts as not knowing the person.
  *
- * A source without `$match`, or whose `$match` finds nobody, is searched. A search claims nothing: namesakes, or all patients
+ * A source without `$match`, or whose `$match` finds no patient, is searched. A search claims nothing: namesakes, or all patients
  * of a server that ignores the parameters, mean "unknown" as well.
  */
 export async function findPatientIds(
