@@ -44,11 +44,14 @@ test('mixed work of one account ends undisturbed with nothing lost, doubled or s
     ...before.records,
     'keith-kiehn': 1,
   });
-  expect(faults).toEqual([
+  // Which of the two messages arrived first is left to the webhooks.
+  const planted = [
     `wave 1: query ${wave.steered} is failed`,
     'wave 1: 65 patients, got 66 of 65 persons',
     expect.stringContaining('wave 1: records have'),
     `wave 1: webhook message.status of ${lost?.requestId}: 0 messages`,
     `wave 1: webhook message.status of ${rest[0]?.requestId}: 2 messages`,
-  ]);
+  ];
+  expect(faults).toEqual(expect.arrayContaining(planted));
+  expect(faults).toHaveLength(planted.length);
 });
