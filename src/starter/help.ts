@@ -25,6 +25,7 @@ export const examples = {
   ],
   status: [
     'npm run starter -- status 0198f1c2-…',
+    'npm run starter -- status admission-4711 --wait',
     'npm run starter -- status admission-4711 --json',
     'npm run starter -- status patient-onboarding/5d41402abc4b2a76b9719d911017c592',
   ],

@@ -134,6 +134,8 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
 
   subcommand(program, 'status', 'Show the state of a query or an onboarding, with its attempts and timeline')
     .argument('<id>', 'request id of a query, or job id (or workflow id) of an onboarding')
+    .option('--wait', 'follow the work until it ends', false)
+    .option('--timeout <seconds>', 'with --wait: stop following after this time; the work continues', seconds)
     .addOption(asOption())
     .action((id, options) => run(options, (context) => status(id, options, context)));
 

@@ -3,7 +3,7 @@ import type { SourceType } from '../../contract/primitives.ts';
 import { EXIT } from '../exit-codes.ts';
 import { requestedSources } from '../input/sources.ts';
 import { followQuery } from '../progress/follow-query.ts';
-import { queryView } from '../progress/query-view.ts';
+import { type QueryView, queryView } from '../progress/query-view.ts';
 import { queryRows } from '../progress/rows.ts';
 import type { CommandResult } from '../terminal.ts';
 import { type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
@@ -41,6 +41,15 @@ export async function watchQuery(
   options: { timeout?: number },
   context: CommandContext,
 ): Promise<CommandResult> {
+  return queryResult(command, await followedQuery(requestId, options, context), context);
+}
+
+/** The state of a query when it ended or following was stopped; shows its progress until then. */
+export async function followedQuery(
+  requestId: string,
+  options: { timeout?: number },
+  context: CommandContext,
+): Promise<QueryView> {
   const { live } = context.terminal;
   const view = await followQuery(
     context.target.exchange,
@@ -49,5 +58,5 @@ export async function watchQuery(
     { signal: endOfFollowing(context.terminal, options) },
   );
   live.close();
-  return queryResult(command, view, context);
+  return view;
 }

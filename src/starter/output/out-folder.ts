@@ -22,14 +22,12 @@ export async function prepareOutFolder(folder: string): Promise<void> {
   }
 }
 
-/** Checks before the work that a new file can be created at the path of `--out`. Throws UsageError. */
+/** Checks before the work that a new file can be created at the path of `--out`; creates its folder. Throws UsageError. */
 export async function checkOutFile(path: string): Promise<void> {
   if ((await stat(path).catch(() => undefined)) !== undefined)
     throw new UsageError(`${path} already exists. Pass another file as --out.`);
   const folder = dirname(path);
-  await access(folder, constants.W_OK | constants.X_OK).catch((error: NodeJS.ErrnoException) => {
-    throw cannotSave(folder, error);
-  });
+  await prepareOutFolder(folder);
 }
 
 const cannotSave = (folder: string, error: NodeJS.ErrnoException): UsageError =>
