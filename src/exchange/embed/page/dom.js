@@ -19,6 +19,14 @@ export function el(tag, properties = {}, ...children) {
   return element;
 }
 
+/** @param {string} tag @param {Record<string, string | number>} [attributes] @param {...(Node | string)} children */
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  element.append(...children);
+  return element;
+}
+
 /** @param {Node | string | null | undefined | false} child @returns {child is Node | string} */
 const isThere = (child) => child !== null && child !== undefined && child !== false && child !== '';
 

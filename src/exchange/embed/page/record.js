@@ -1,3 +1,4 @@
+import { chartsOf } from './charts.js';
 import { contentOf, el, show } from './dom.js';
 import { linesOf } from './lines.js';
 import { overviewOf, sectionId } from './overview.js';
@@ -47,6 +48,9 @@ export async function showRecord(answer) {
       case 'note':
         section?.append(el(part.tone === undefined ? 'p.quiet' : `p.${part.tone}`, {}, part.text));
         if (part.tone !== undefined && section !== undefined) section.dataset.stated = 'true';
+        break;
+      case 'charts':
+        section?.append(chartsOf(part.charts, section.id));
         break;
       case 'table':
         open = createTable(part);

@@ -30,6 +30,19 @@ nav a:hover, nav a:focus { background: var(--band); text-decoration: underline; 
 .what { font-weight: 600; }
 .detail { color: var(--soft); font-size: .87rem; }
 .rest a { color: var(--accent); }
+.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr)); gap: 1rem 1.5rem; margin-bottom: 1rem; }
+figure { margin: 0; break-inside: avoid; display: flex; flex-direction: column; justify-content: space-between; }
+figcaption { font-size: .9rem; overflow-wrap: anywhere; }
+figcaption .detail { display: block; font-size: .82rem; }
+svg { width: 100%; height: auto; }
+svg .band { fill: #dcebdf; }
+svg polyline { fill: none; stroke: var(--line); stroke-width: .6; }
+svg .line { stroke: var(--accent); stroke-width: 1.3; }
+svg .second { stroke: var(--soft); stroke-width: 1.3; stroke-dasharray: 3 2; }
+svg .dot { fill: var(--accent); }
+svg .ring { fill: #fff; stroke: var(--soft); }
+svg .diamond { fill: var(--alert); }
+svg text { fill: var(--soft); font-size: 9px; }
 .scroll { overflow-x: auto; margin-bottom: 1.2rem; }
 table { width: 100%; border-collapse: collapse; font-size: .9rem; }
 caption { text-align: left; font-weight: 600; padding: .3rem 0; }

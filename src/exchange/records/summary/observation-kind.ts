@@ -9,7 +9,7 @@ export const VITAL_SIGNS: readonly { title: string; codes: readonly string[]; un
   { title: 'SpO2', codes: ['59408-5', '2708-6'], unit: '%' },
   { title: 'Height', codes: ['8302-2', '8306-3', '8308-9'], unit: 'cm' },
   { title: 'Weight', codes: ['29463-7', '3141-9'], unit: 'kg' },
-  { title: 'BMI', codes: ['39156-5'], unit: 'kg/m2' },
+  { title: 'BMI', codes: ['39156-5'], unit: 'kg/m²' },
 ];
 export const BLOOD_PRESSURE = { panel: ['85354-9', '55284-4'], systolic: '8480-6', diastolic: '8462-4' };
 

@@ -109,7 +109,7 @@ function flagByRange(of: Json): { text: string; isAlert: boolean } | undefined {
 }
 
 /** Uses only a single range in the unit of the value: anything else needs clinical judgement. */
-function rangeFor(of: Json): { value: number; low?: number; high?: number } | undefined {
+export function rangeFor(of: Json): { value: number; low?: number; high?: number } | undefined {
   const ranges = objectsOf(of.referenceRange);
   const [range] = ranges;
   if (range === undefined || ranges.length > 1 || !isJson(of.valueQuantity)) return undefined;

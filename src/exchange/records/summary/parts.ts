@@ -1,3 +1,5 @@
+import type { Chart } from './charts/chart.ts';
+
 /**
  * A medical record summary as a stream of parts, in reading order; renderers turn it into html or pdf. The rows of a table
  * come between `table` and `tableEnd`, and sections do not nest, so a renderer needs to hold only one row.
@@ -16,6 +18,8 @@ export type SummaryBodyPart =
   | { kind: 'overview'; blocks: readonly OverviewBlock[] }
   | { kind: 'section'; id: string; title: string }
   | ({ kind: 'note' } & SummaryNote)
+  /** Before the tables of a section. */
+  | { kind: 'charts'; charts: readonly Chart[] }
   | { kind: 'table'; caption: string; columns: readonly Column[] }
   | SummaryRow
   /** `rows`: the number of rows. */

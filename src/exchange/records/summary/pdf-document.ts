@@ -9,7 +9,7 @@ export const SOFT = '#45525f';
 export const ACCENT = '#0b4a78';
 export const ALERT = '#9b1c1c';
 export const BAND = '#eef2f6';
-const RULE = '#cdd5dd';
+export const RULE = '#cdd5dd';
 
 /** Enough for about 5,000 rows. */
 const CELL_TAGS_MAX = 40_000;
@@ -17,6 +17,12 @@ const CELL_TAGS_MAX = 40_000;
 export type Font = 'Helvetica' | 'Helvetica-Bold';
 type Doc = InstanceType<typeof PDFDocument>;
 export type Element = ReturnType<Doc['struct']>;
+
+interface TagOptions {
+  scope?: 'Row' | 'Column';
+  /** What a figure shows. */
+  alt?: string;
+}
 
 export interface TextStyle {
   font?: Font;
@@ -102,7 +108,7 @@ export class PdfPages {
   }
 
   /** Adds a tag element to `parent` or to the document. The caller must call its `end()`. */
-  element(type: string, parent?: Element, options: { scope?: 'Row' | 'Column' } = {}): Element {
+  element(type: string, parent?: Element, options: TagOptions = {}): Element {
     this.#elements += 1;
     const element = this.#doc.struct(type, options as PDFKit.Mixins.StructureElementOptions);
     (parent ?? this.#root).add(element);
@@ -110,7 +116,7 @@ export class PdfPages {
   }
 
   /** Draws content within a tag element of its own. */
-  tagged(type: string, parent: Element, draw: () => void, options?: { scope?: 'Row' | 'Column' }): void {
+  tagged(type: string, parent: Element, draw: () => void, options?: TagOptions): void {
     const element = this.element(type, parent, options);
     element.add(draw);
     element.end();
@@ -141,6 +147,31 @@ export class PdfPages {
 
   band(y: number, height: number, color = BAND): void {
     this.#doc.rect(PAGE.left, y, this.width, height).fill(color);
+  }
+
+  box(x: number, y: number, width: number, height: number, color: string): void {
+    this.#doc.rect(x, y, width, height).fill(color);
+  }
+
+  polyline(points: readonly (readonly [number, number])[], color: string, isDashed = false): void {
+    const [first, ...rest] = points;
+    if (first === undefined) return;
+    const doc = this.#doc
+      .lineWidth(isDashed || color !== RULE ? 0.9 : 0.4)
+      .strokeColor(color)
+      .moveTo(...first);
+    for (const point of rest) doc.lineTo(...point);
+    if (isDashed) doc.dash(2, { space: 1.5 });
+    doc.stroke();
+    if (isDashed) doc.undash();
+  }
+
+  /** Marks a value in a chart. */
+  mark(kind: 'dot' | 'ring' | 'diamond', x: number, y: number, color: string): void {
+    const doc = this.#doc.lineWidth(0.8);
+    if (kind === 'diamond') doc.polygon([x, y - 2.8], [x + 2.8, y], [x, y + 2.8], [x - 2.8, y]).fill(color);
+    else if (kind === 'dot') doc.circle(x, y, 1.6).fill(color);
+    else doc.circle(x, y, 1.6).fillAndStroke('#fff', color);
   }
 
   bookmark(title: string): void {

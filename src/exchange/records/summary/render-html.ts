@@ -1,3 +1,4 @@
+import { chartsHtml } from './html-charts.ts';
 import { noteHtml, overviewHtml } from './html-overview.ts';
 import { HTML_STYLE } from './html-style.ts';
 import { escapeHtml } from './html-text.ts';
@@ -9,7 +10,7 @@ import type { Column, SummaryCell, SummaryHead, SummaryPart } from './parts.ts';
  */
 export async function* renderHtml(parts: AsyncIterable<SummaryPart>): AsyncGenerator<string> {
   let columns: readonly Column[] = [];
-  let isInSection = false;
+  let section = '';
   for await (const part of parts) {
     switch (part.kind) {
       case 'head':
@@ -19,11 +20,14 @@ export async function* renderHtml(parts: AsyncIterable<SummaryPart>): AsyncGener
         yield overviewHtml(part.blocks);
         break;
       case 'section':
-        yield `${isInSection ? '</section>\n' : ''}<section aria-labelledby="${escapeHtml(part.id)}">\n<h2 id="${escapeHtml(part.id)}">${escapeHtml(part.title)}</h2>\n`;
-        isInSection = true;
+        yield `${section === '' ? '' : '</section>\n'}<section aria-labelledby="${escapeHtml(part.id)}">\n<h2 id="${escapeHtml(part.id)}">${escapeHtml(part.title)}</h2>\n`;
+        section = part.id;
         break;
       case 'note':
         yield noteHtml(part);
+        break;
+      case 'charts':
+        yield chartsHtml(part.charts, section);
         break;
       case 'table':
         columns = part.columns;
@@ -40,7 +44,7 @@ export async function* renderHtml(parts: AsyncIterable<SummaryPart>): AsyncGener
         break;
     }
   }
-  yield `${isInSection ? '</section>\n' : ''}</main>\n<footer><p>End of the summary.</p></footer>\n</body>\n</html>\n`;
+  yield `${section === '' ? '' : '</section>\n'}</main>\n<footer><p>End of the summary.</p></footer>\n</body>\n</html>\n`;
 }
 
 function headHtml({ title, patient, facts, alert, notes, sections }: SummaryHead): string {

@@ -1,4 +1,5 @@
 import type { Column, SummaryBodyPart, SummaryHead, SummaryPart } from './parts.ts';
+import { drawCharts } from './pdf-charts.ts';
 import { ACCENT, ALERT, type Element, PdfPages, SOFT } from './pdf-document.ts';
 import { drawOverview } from './pdf-overview.ts';
 import { PdfTable } from './pdf-table.ts';
@@ -50,6 +51,9 @@ class SummaryWriter {
         break;
       case 'note':
         this.#paragraph(part.text, part.tone);
+        break;
+      case 'charts':
+        drawCharts(this.pages, this.#section, part.charts);
         break;
       case 'table':
         this.#beginTable(part.caption, part.columns);

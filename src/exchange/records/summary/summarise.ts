@@ -3,6 +3,8 @@ import { absencesIn } from '../rules/absence.ts';
 import { type Json, objectsOf, textOf } from '../rules/json.ts';
 import { absenceNotes } from './absence-notes.ts';
 import { encounters, otherObservations, procedures, reports } from './care.ts';
+import { chartsOf } from './charts/chart.ts';
+import { Trends } from './charts/trend.ts';
 import { headOf } from './head.ts';
 import { immunizations, medications } from './medications.ts';
 import { background, carePlans, documents } from './other-sections.ts';
@@ -82,12 +84,15 @@ export async function* summarise(
   const lookup = await lookUp(reader);
   const statements = new Map<string, readonly SummaryNote[]>();
   for (const section of sections) statements.set(section.id, await absenceNotes(section, reader, isWanted));
-  yield {
-    kind: 'overview',
-    blocks: await overviewOf({ reader, lookup, madeAt: options.madeAt, sections, statements, isWanted }),
-  };
-  for (const section of sections)
+  const trends = new Trends();
+  const alsoTake = (entry: SummaryEntry) => trends.take(entry);
+  const context = { reader, lookup, madeAt: options.madeAt, sections, statements, isWanted, alsoTake };
+  yield { kind: 'overview', blocks: await overviewOf(context) };
+  for (const section of sections) {
+    yield { kind: 'section', id: section.id, title: section.title };
+    yield* chartParts(chartsOf(trends.of(section.id)));
     yield* sectionParts(section, reader, lookup, statements.get(section.id) ?? []);
+  }
   if (rest.length === 0) return;
   yield { kind: 'section', id: 'rest', title: REST_TITLE };
   yield {
@@ -111,13 +116,17 @@ function leftOver(counts: RecordReader['counts']): [string, number][] {
   return Object.entries(counts).filter(([type, count]) => count > 0 && !shown.has(type));
 }
 
+function* chartParts({ charts, note }: ReturnType<typeof chartsOf>): Generator<SummaryPart> {
+  if (charts.length > 0) yield { kind: 'charts', charts };
+  if (note !== undefined) yield { kind: 'note', text: note };
+}
+
 async function* sectionParts(
-  { id, title, empty, tables }: SectionRule,
+  { empty, tables }: SectionRule,
   reader: RecordReader,
   lookup: Lookup,
   statements: readonly SummaryNote[],
 ): AsyncGenerator<SummaryPart> {
-  yield { kind: 'section', id, title };
   let isEmpty = true;
   for (const table of tables) {
     let rows = 0;

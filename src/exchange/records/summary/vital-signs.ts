@@ -107,7 +107,7 @@ export const vitalSigns: SectionRule = {
         { title: 'Date', width: 13 },
         { title: 'BP (mmHg)', width: 8, isNumeric: true },
         ...VITAL_SIGNS.map(({ title, unit }) => ({
-          title: `${title} (${unit.replace('m2', 'm²')})`,
+          title: `${title} (${unit})`,
           width: 7.5,
           isNumeric: true,
         })),

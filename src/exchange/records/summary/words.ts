@@ -82,6 +82,7 @@ const UNITS: Readonly<Record<string, string>> = {
   '[in_i]': 'in',
   '[lb_av]': 'lb',
   '[iU]/L': 'IU/L',
+  'kg/m2': 'kg/m²',
   '10*3/uL': '10^3/µL',
   '10*6/uL': '10^6/µL',
   d: 'days',

@@ -54,12 +54,20 @@ function pressure(systolic: Json | undefined, diastolic: Json | undefined): Meas
 export function measuredThing(content: Json): { key: string; name: string } {
   const codes = codesOf(content.code);
   const column = VITAL_SIGNS.find((each) => each.codes.some((code) => codes.includes(code)));
-  if (column !== undefined) return { key: column.title, name: column.title.replace('Temp.', 'Temperature') };
+  if (column !== undefined) return { key: column.title, name: fullName(column) };
   if (BLOOD_PRESSURE.panel.some((code) => codes.includes(code)))
-    return { key: BLOOD_PRESSURE.panel[0] ?? '', name: 'Blood pressure' };
+    return { key: BLOOD_PRESSURE.panel[0] ?? '', name: PRESSURE_NAME };
   const name = conceptText(content.code) ?? observationName(content);
   return { key: codes[0] ?? name.toLowerCase(), name };
 }
+
+export const PRESSURE_NAME = 'Blood pressure';
+const fullName = ({ title }: { title: string }): string => title.replace('Temp.', 'Temperature');
+const ORDER = [PRESSURE_NAME, ...VITAL_SIGNS.map(fullName)];
+
+/** The place of a vital sign among others, by its name: as in the flow sheet, others at the end. */
+export const vitalPlace = (name: string): number =>
+  ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length;
 
 /** How a value compares with the one before: `up from 70 kg on 3 Jan 2023`. */
 export function trend(now: Measurement, before: Measurement, day: string): string {

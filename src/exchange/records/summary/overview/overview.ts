@@ -2,7 +2,7 @@ import { completenessLines } from '../../completeness.ts';
 import { absencesIn } from '../../rules/absence.ts';
 import type { OverviewBlock, OverviewItem, SummaryNote } from '../parts.ts';
 import type { RecordReader } from '../record-reader.ts';
-import { entryOf, type Lookup, type SectionRule } from '../section.ts';
+import { entryOf, type Lookup, type SectionRule, type SummaryEntry } from '../section.ts';
 import { abnormalBlock } from './abnormal-block.ts';
 import type { BlockCollector, BlockRule } from './block-rule.ts';
 import { careTeamBlock, encountersBlock } from './care-blocks.ts';
@@ -35,8 +35,10 @@ export async function overviewOf(context: {
   /** Statements of absence by section. */
   statements: ReadonlyMap<string, readonly SummaryNote[]>;
   isWanted: (type: string) => boolean;
+  /** Receives each resource that is read, for what else is made of the same data. */
+  alsoTake: (entry: SummaryEntry) => void;
 }): Promise<OverviewBlock[]> {
-  const { reader, lookup, madeAt, sections, statements, isWanted } = context;
+  const { reader, lookup, madeAt, sections, statements, isWanted, alsoTake } = context;
   const yearAgo = `${madeAt.getUTCFullYear() - 1}${madeAt.toISOString().slice(4, 10)}`;
   const blocks = BLOCKS.flatMap((rule) => {
     const section = sections.find(({ id }) => id === rule.section);
@@ -47,6 +49,7 @@ export async function overviewOf(context: {
     const entry = entryOf(resource);
     // Statements of absence are shown as notes.
     if (absencesIn(entry.content).length > 0) continue;
+    alsoTake(entry);
     for (const { rule, collector } of blocks)
       if (rule.types.includes(resource.resourceType)) collector.take(entry);
   }

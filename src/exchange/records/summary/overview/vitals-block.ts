@@ -1,14 +1,13 @@
 import { moment } from '../../rules/dates.ts';
 import { type Json, objectsOf } from '../../rules/json.ts';
-import { BLOOD_PRESSURE, categoryOf, isEmpty, VITAL_SIGNS } from '../observation-kind.ts';
+import { categoryOf, isEmpty } from '../observation-kind.ts';
 import { flagOf } from '../observation-value.ts';
 import type { OverviewItem } from '../parts.ts';
 import { dayText, unique } from '../words.ts';
 import { type BlockRule, Counts } from './block-rule.ts';
-import { type Measurement, measuredThing, measurementOf, trend } from './measurement.ts';
+import { type Measurement, measuredThing, measurementOf, trend, vitalPlace } from './measurement.ts';
 
 const RETRACTED = ['entered-in-error', 'cancelled'];
-const ORDER = [BLOOD_PRESSURE.panel[0] ?? '', ...VITAL_SIGNS.map(({ title }) => title)];
 
 /** The last values of one vital sign, and the one before. */
 interface Vital {
@@ -42,7 +41,7 @@ export const vitalsBlock: BlockRule = {
       },
       collected: () => ({
         items: [...vitals]
-          .sort(([left], [right]) => place(left) - place(right))
+          .sort(([, left], [, right]) => vitalPlace(left.name) - vitalPlace(right.name))
           .map(([, vital]) => vitalItem(vital)),
         none: others.isEmpty ? undefined : 'No valid measurement was delivered.',
         others,
@@ -50,8 +49,6 @@ export const vitalsBlock: BlockRule = {
     };
   },
 };
-
-const place = (key: string): number => (ORDER.includes(key) ? ORDER.indexOf(key) : ORDER.length);
 
 const timeOf = ({ effectiveDateTime, effectivePeriod, issued }: Json): unknown =>
   effectiveDateTime ?? (effectivePeriod as Json | undefined)?.start ?? issued;

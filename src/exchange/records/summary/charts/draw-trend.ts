@@ -1,0 +1,114 @@
+import { numberText } from '../words.ts';
+import { ticks } from './ticks.ts';
+import type { Point } from './trend.ts';
+
+/** Shapes in a box of `WIDTH` by `HEIGHT` units, y pointing down. */
+export interface Drawing {
+  width: number;
+  height: number;
+  shapes: readonly Shape[];
+}
+
+export type Shape =
+  /** The reference range. */
+  | { kind: 'band'; x: number; y: number; width: number; height: number }
+  | { kind: 'grid' | 'line' | 'second'; points: readonly Place[] }
+  /** A value: a diamond if it is abnormal. */
+  | { kind: 'dot' | 'ring' | 'diamond'; at: Place; text: string }
+  | { kind: 'label'; at: Place; text: string; align: 'start' | 'end' };
+
+type Place = readonly [x: number, y: number];
+
+const WIDTH = 240;
+const HEIGHT = 112;
+const TOP = 6;
+const BOTTOM = HEIGHT - 16;
+const LEFT = 34;
+const RIGHT = WIDTH - 8;
+/** Room for the names of lines. */
+const NAMES = 44;
+/** From a label's baseline up to its middle. */
+const MIDDLE = 3;
+
+/** Draws lines of points, oldest first, over one time axis; the value axis need not begin at zero. */
+export function drawTrend(
+  lines: readonly { name: string; points: readonly Point[] }[],
+  range: { low?: number; high?: number } | undefined,
+): Drawing {
+  const all = lines.flatMap(({ points }) => points);
+  const right = lines.length > 1 ? RIGHT - NAMES : RIGHT;
+  const times = all.map(({ at }) => at);
+  const [start, end] = [Math.min(...times), Math.max(...times)];
+  const bounds = [
+    ...all.map(({ value }) => value),
+    ...[range?.low, range?.high].filter((bound) => bound !== undefined),
+  ];
+  const marks = ticks(Math.min(...bounds), Math.max(...bounds));
+  const [bottom = 0, top = 1] = [marks[0], marks.at(-1)];
+  const x = (at: number): number => round(LEFT + ((at - start) / (end - start || 1)) * (right - LEFT));
+  const y = (value: number): number => round(BOTTOM - ((value - bottom) / (top - bottom)) * (BOTTOM - TOP));
+  const [first, last] = [all.find(({ at }) => at === start), all.find(({ at }) => at === end)];
+  return {
+    width: WIDTH,
+    height: HEIGHT,
+    shapes: [
+      ...bandOf(range, { y, right, bottom, top }),
+      ...marks.flatMap((mark): Shape[] => [
+        {
+          kind: 'grid',
+          points: [
+            [LEFT, y(mark)],
+            [right, y(mark)],
+          ],
+        },
+        { kind: 'label', at: [LEFT - 4, y(mark) + MIDDLE], text: numberText(mark) ?? '', align: 'end' },
+      ]),
+      { kind: 'label', at: [LEFT, HEIGHT - 4], text: first?.day ?? '', align: 'start' },
+      { kind: 'label', at: [right, HEIGHT - 4], text: last?.day ?? '', align: 'end' },
+      ...lines.flatMap(({ name, points }, index) => lineShapes(name, points, index, { x, y })),
+    ],
+  };
+}
+
+function bandOf(
+  range: { low?: number; high?: number } | undefined,
+  { y, right, bottom, top }: { y: (value: number) => number; right: number; bottom: number; top: number },
+): Shape[] {
+  if (range === undefined) return [];
+  const upper = y(range.high ?? top);
+  return [
+    { kind: 'band', x: LEFT, y: upper, width: right - LEFT, height: round(y(range.low ?? bottom) - upper) },
+  ];
+}
+
+function lineShapes(
+  name: string,
+  points: readonly Point[],
+  index: number,
+  { x, y }: { x: (at: number) => number; y: (value: number) => number },
+): Shape[] {
+  const place = ({ at, value }: Point): Place => [x(at), y(value)];
+  const last = points.at(-1);
+  return [
+    { kind: index === 0 ? 'line' : 'second', points: points.map(place) },
+    ...points.map(
+      (point): Shape => ({
+        kind: point.isAlert ? 'diamond' : index === 0 ? 'dot' : 'ring',
+        at: place(point),
+        text: `${name} ${numberText(point.value)}, ${point.day}`.trim(),
+      }),
+    ),
+    ...(name === '' || last === undefined
+      ? []
+      : [
+          {
+            kind: 'label',
+            at: [x(last.at) + 5, y(last.value) + MIDDLE],
+            text: name,
+            align: 'start',
+          } as const,
+        ]),
+  ];
+}
+
+const round = (value: number): number => Math.round(value * 10) / 10;

@@ -1,0 +1,129 @@
+import { moment } from '../../rules/dates.ts';
+import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
+import { BLOOD_PRESSURE, categoryOf } from '../observation-kind.ts';
+import { flagOf, observationName, rangeFor } from '../observation-value.ts';
+import { measuredThing, PRESSURE_NAME, vitalPlace } from '../overview/measurement.ts';
+import type { SummaryEntry } from '../section.ts';
+import { componentOf } from '../vital-signs.ts';
+import { codesOf, dayText, unitText } from '../words.ts';
+
+/** The numeric values of one code in one unit over time. */
+export interface Trend {
+  name: string;
+  unit: string;
+  /** Lines of one chart: systolic and diastolic, otherwise one without a name. */
+  lines: Map<string, Point[]>;
+  /** Values that cannot be placed on a time axis, are no plain number, or are not valid. */
+  notDrawn: number;
+}
+
+export interface Point {
+  /** Milliseconds since 1970. */
+  at: number;
+  day: string;
+  value: number;
+  range?: { low?: number; high?: number };
+  isAlert: boolean;
+}
+
+export type ChartedSection = 'vital-signs' | 'results';
+
+/** Bounds of memory; the newest values come first, so the oldest are not drawn. */
+const TRENDS_MAX = 400;
+const POINTS_MAX = 200;
+
+const VALID = ['final', 'amended', 'corrected'];
+const PRESSURES: readonly [line: string, code: string][] = [
+  ['Systolic', BLOOD_PRESSURE.systolic],
+  ['Diastolic', BLOOD_PRESSURE.diastolic],
+];
+
+/** Collects vital signs and laboratory results over time, newest first. Values of different codes or units stay apart. */
+export class Trends {
+  readonly #trends: Record<ChartedSection, Map<string, Trend>> = {
+    'vital-signs': new Map(),
+    results: new Map(),
+  };
+
+  take({ content }: SummaryEntry): void {
+    if (content.resourceType !== 'Observation') return;
+    const category = categoryOf(content);
+    if (category === 'other') return;
+    const section = category === 'laboratory' ? 'results' : 'vital-signs';
+    const pressures = PRESSURES.flatMap(([line, code]) => {
+      const part = codesOf(content.code).includes(code) ? content : componentOf(content, code);
+      return part === undefined ? [] : [{ line, part }];
+    });
+    for (const { line, part } of pressures)
+      this.#add(section, { key: 'bp', name: PRESSURE_NAME }, line, content, part);
+    const key = codeKey(content);
+    if (pressures.length > 0 || key === undefined) return;
+    const name =
+      section === 'results'
+        ? observationName({ code: content.code, status: 'final' })
+        : measuredThing(content).name;
+    this.#add(section, { key, name }, '', content, content);
+  }
+
+  /** Vital signs in the order of the flow sheet; results by when they were last measured, newest first. */
+  of(section: string): Trend[] {
+    if (section === 'results') return [...this.#trends.results.values()];
+    if (section !== 'vital-signs') return [];
+    return [...this.#trends['vital-signs'].values()].sort(
+      (left, right) => vitalPlace(left.name) - vitalPlace(right.name),
+    );
+  }
+
+  #add(
+    section: ChartedSection,
+    { key, name }: { key: string; name: string },
+    line: string,
+    content: Json,
+    part: Json,
+  ): void {
+    const { valueQuantity: quantity } = part;
+    if (!isJson(quantity)) return;
+    const trends = this.#trends[section];
+    const unit = unitText(quantity.unit ?? quantity.code);
+    const id = `${key} ${unit}`;
+    const trend = trends.get(id) ?? { name, unit, lines: new Map<string, Point[]>(), notDrawn: 0 };
+    if (!trends.has(id) && trends.size >= TRENDS_MAX) return;
+    trends.set(id, trend);
+    const points = trend.lines.get(line) ?? [];
+    trend.lines.set(line, points);
+    const point = pointOf(content, part, quantity);
+    if (point === undefined || points.length >= POINTS_MAX) trend.notDrawn += 1;
+    else if (!points.some(({ at, value }) => at === point.at && value === point.value)) points.push(point);
+  }
+}
+
+/** The LOINC code, otherwise the first code of a named system; without one, values cannot be known to be of one kind. */
+function codeKey({ code }: Json): string | undefined {
+  const codings = objectsOf(isJson(code) ? code.coding : undefined);
+  const coding =
+    codings.find(({ system }) => system === 'http://loinc.org') ??
+    codings.find(({ system }) => textOf(system));
+  const [system, value] = [textOf(coding?.system), textOf(coding?.code)];
+  return system !== undefined && value !== undefined ? `${system}|${value}` : undefined;
+}
+
+function pointOf(content: Json, part: Json, { value, comparator }: Json): Point | undefined {
+  const time =
+    content.effectiveDateTime ??
+    (content.effectivePeriod as Json | undefined)?.start ??
+    content.effectiveInstant ??
+    content.issued;
+  const when = moment(time);
+  // A year or a month is no place on the axis.
+  if (when === undefined || when.length < 10) return undefined;
+  if (!VALID.includes(textOf(content.status) ?? 'final')) return undefined;
+  if (typeof value !== 'number' || !Number.isFinite(value) || comparator !== undefined) return undefined;
+  const range = rangeFor(part);
+  return {
+    at: Date.parse(when),
+    day: dayText(time) ?? '',
+    value,
+    ...(range !== undefined && { range: { low: range.low, high: range.high } }),
+    isAlert: flagOf(part)?.isAlert === true,
+  };
+}
