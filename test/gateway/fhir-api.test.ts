@@ -328,7 +328,13 @@ describe('Patients', () => {
     const parameters = { resourceType: 'Parameters', parameter: [{ name: 'resource', resource: patient }] };
     const bundle: Bundle = (await match(parameters)).json();
     expect(idsIn([bundle])).toEqual([patientId]);
-    expect(bundle.entry?.[0]?.search).toMatchObject({ mode: 'match', score: 1 });
+    expect(bundle.entry?.[0]?.search).toMatchObject({ mode: 'match', score: 0.7 });
+    const street = {
+      line: [address?.addressLine1, address?.addressLine2].filter(Boolean),
+      postalCode: address?.zip,
+    };
+    const better: Bundle = (await match({ ...patient, address: [street] })).json();
+    expect(better.entry?.[0]?.search?.score).toBe(0.8);
     expect(fhirIssues(bundle)).toEqual([]);
     const stranger = { 'x-api-key': (await otherAccount()).apiKey };
     expect(idsIn([(await match(parameters, stranger)).json()])).toEqual([]);

@@ -1,16 +1,22 @@
 import type { FastifyInstance } from 'fastify';
-import { findByIdentityKeys } from '../patients/patient-store.ts';
+import type { Patient } from 'fhir/r4.js';
+import { findByIdentityKeys, findPatient } from '../patients/patient-store.ts';
+import { comparePersons } from '../patients/rules/compare-persons.ts';
+import type { Demographics } from '../patients/rules/demographics.ts';
 import { identityKeys } from '../patients/rules/identity-keys.ts';
+import { gradeMatch, QUALITY_SCORES } from '../patients/rules/match-score.ts';
+import { traitsOf, traitsOfPatient } from '../patients/rules/person-traits.ts';
 import { InvalidRequestError } from '../platform/errors.ts';
 import { callerOf } from '../platform/http/plugins/auth.ts';
 import type { Json } from '../records/rules/json.ts';
+import { readDescription } from '../sources/patient/patient-shape.ts';
 import { entryOf, FHIR_JSON, searchset } from './bundles.ts';
 import type { FhirDeps } from './deps.ts';
-import { matchInput } from './rules/match-input.ts';
+import { matchInput, patientIn } from './rules/match-input.ts';
 import { requireScope } from './scope-check.ts';
 import { readServed } from './served-resources.ts';
 
-/** Our rule says yes or no, so that each match is certain. */
+/** The rule says yes or no, so each match is certain; the score says how much agrees. */
 const CERTAIN: Json = {
   url: 'http://hl7.org/fhir/StructureDefinition/match-grade',
   valueCode: 'certain',
@@ -32,14 +38,15 @@ export function addMatchRoute(app: FastifyInstance, deps: FhirDeps): void {
       const keys = persons.flatMap((person) => identityKeys(deps.idHmacKey, accountId, person));
       const [patientId] = await deps.store.asAccount(accountId, (tx) => findByIdentityKeys(tx, keys));
       if (patientId !== undefined) await deps.records.merge(accountId, patientId);
-      const matches =
+      const { matches, score } =
         patientId === undefined
-          ? []
-          : await deps.store.asAccount(accountId, (tx) =>
-              readServed(tx, patientId, [{ resourceType: 'Patient', id: patientId }]),
-            );
+          ? { matches: [], score: 0 }
+          : await deps.store.asAccount(accountId, async (tx) => ({
+              matches: await readServed(tx, patientId, [{ resourceType: 'Patient', id: patientId }]),
+              score: scoreOf(await findPatient(tx, patientId), readDescription(patientIn(request.body))),
+            }));
       await deps.audit.write(request, patientId === undefined ? [] : [patientId]);
-      const search = { mode: 'match', score: 1, extension: [CERTAIN] } as const;
+      const search = { mode: 'match', score, extension: [CERTAIN] } as const;
       const entries = matches.map(({ json }) =>
         entryOf(deps.base, json, { ...search, extension: [...search.extension] }),
       );
@@ -48,6 +55,13 @@ export function addMatchRoute(app: FastifyInstance, deps: FhirDeps): void {
       return reply.type(FHIR_JSON).header('cache-control', 'no-store').send(JSON.stringify(bundle));
     },
   );
+}
+
+/** The score of a match by identity keys, which prove names, date of birth, gender and a zip. (docs/matching.md) */
+function scoreOf(ours: Demographics | undefined, theirs: Patient | undefined): number {
+  const proven = QUALITY_SCORES['very-good'];
+  if (ours === undefined || theirs === undefined) return proven;
+  return Math.max(proven, gradeMatch(comparePersons(traitsOf(ours), traitsOfPatient(theirs))).score);
 }
 
 const BODY_BYTES_MAX = 64 * 1024;

@@ -1,5 +1,6 @@
 import type { Patient } from 'fhir/r4.js';
-import { agreesWithPerson, describesPerson, words } from '../patients/rules/patient-matching.ts';
+import { words } from '../patients/rules/name-words.ts';
+import { agreesWithPerson, describesPerson } from '../patients/rules/patient-matching.ts';
 import type { Candidate } from './candidate-store.ts';
 import { isDay } from './message-time.ts';
 

@@ -44,7 +44,7 @@ const NAMES_MAX = 10;
 const ZIPS_MAX = 20;
 
 /** Accepts Parameters, or the Patient itself. */
-function patientIn(body: unknown): Json | undefined {
+export function patientIn(body: unknown): Json | undefined {
   if (!isJson(body)) return undefined;
   if (body.resourceType === 'Patient') return body;
   const resource = objectsOf(body.parameter).find(({ name }) => name === 'resource')?.resource;

@@ -1,4 +1,4 @@
-import { words } from './patient-matching.ts';
+import { words } from './name-words.ts';
 
 /** Bounds the length of a search; names have a few words. */
 const VARIANTS_MAX = 12;

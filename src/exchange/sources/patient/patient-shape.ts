@@ -12,13 +12,12 @@ const listOf = <T extends z.ZodType>(item: T) =>
     .optional()
     .catch(undefined);
 
-const patientSchema = z.object({
+const descriptionSchema = z.object({
   resourceType: z.literal('Patient'),
-  id: z.string().refine(isResourceId),
   birthDate: text,
   gender: z.enum(['male', 'female', 'other', 'unknown']).optional().catch(undefined),
   name: listOf(z.object({ family: text, given: listOf(z.string()), text })),
-  address: listOf(z.object({ postalCode: text })),
+  address: listOf(z.object({ line: listOf(z.string()), city: text, state: text, postalCode: text })),
   telecom: listOf(
     z.object({
       system: z.enum(['phone', 'fax', 'email', 'pager', 'url', 'sms', 'other']).optional().catch(undefined),
@@ -38,12 +37,20 @@ const patientSchema = z.object({
   link: listOf(z.object({ other: z.object({ reference: text }), type: text })),
 });
 
+const patientSchema = descriptionSchema.extend({ id: z.string().refine(isResourceId) });
+
 export type ReadPatient = Patient & { id: string };
 
 /** Reads a Patient with a usable id, reduced to what matching needs; undefined for anything else. */
 export function readPatient(resource: unknown): ReadPatient | undefined {
   const patient = patientSchema.safeParse(resource);
   return patient.success ? (patient.data as ReadPatient) : undefined;
+}
+
+/** The same for a Patient that need not have an id: the description of a person. */
+export function readDescription(resource: unknown): Patient | undefined {
+  const described = descriptionSchema.safeParse(resource);
+  return described.success ? (described.data as Patient) : undefined;
 }
 
 export function readPatients(bundle: Bundle): ReadPatient[] {

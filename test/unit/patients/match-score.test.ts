@@ -1,0 +1,229 @@
+import { readFileSync } from 'node:fs';
+import { fc, test as property } from '@fast-check/vitest';
+import type { Patient } from 'fhir/r4.js';
+import { describe, expect, test } from 'vitest';
+import { comparePersons } from '../../../src/exchange/patients/rules/compare-persons.ts';
+import type { Demographics } from '../../../src/exchange/patients/rules/demographics.ts';
+import { identityKeys } from '../../../src/exchange/patients/rules/identity-keys.ts';
+import { gradeMatch, MATCH_RULES_VERSION } from '../../../src/exchange/patients/rules/match-score.ts';
+import { describesPerson } from '../../../src/exchange/patients/rules/patient-matching.ts';
+import { traitsOf } from '../../../src/exchange/patients/rules/person-traits.ts';
+import { isDateMistyped, isOneEditApart } from '../../../src/exchange/patients/rules/typing-errors.ts';
+import { acceptedBefore } from './acceptance-before-grades.ts';
+
+const home = { addressLine1: '12 Elm St', city: 'Boston', state: 'MA', zip: '02115', country: 'USA' };
+const away = { addressLine1: '9 Oak Ave', city: 'Denver', state: 'CO', zip: '80202', country: 'USA' };
+const ada: Demographics = {
+  firstNames: ['Adelaide'],
+  lastNames: ['Lovelace'],
+  dob: '1985-12-10',
+  gender: 'F',
+  addresses: [home],
+  contacts: [{ phone: '6175550100', email: 'ada@example.org' }],
+  personalIdentifiers: [{ type: 'ssn', value: '123456789' }],
+};
+/** Another description of Ada that shares only name, date of birth and gender with the one above. */
+const bare: Demographics = { ...ada, addresses: [away], contacts: [], personalIdentifiers: [] };
+const grade = (change: Partial<Demographics>, from = bare) =>
+  gradeMatch(comparePersons(traitsOf(ada), traitsOf({ ...from, ...change })));
+
+describe('the levels of the Identity Matching guide', () => {
+  test.each<[string, Partial<Demographics>, string, number, string]>([
+    ['SSN', { personalIdentifiers: ada.personalIdentifiers }, 'best', 0.99, 'certain'],
+    ['street and zip', { addresses: [home] }, 'superior', 0.8, 'certain'],
+    ['street, city and state', { addresses: [{ ...home, zip: '02116' }] }, 'superior', 0.8, 'probable'],
+    ['e-mail', { contacts: [{ email: 'Ada@example.org' }] }, 'superior', 0.8, 'probable'],
+    ['phone', { contacts: [{ phone: '6175550100' }] }, 'very-good', 0.7, 'certain'],
+    ['zip', { addresses: [{ ...away, zip: '02115-1234' }] }, 'very-good', 0.7, 'certain'],
+    ['nothing else', {}, 'good', 0.6, 'probable'],
+  ])('name, date of birth, gender and %s', (_, change, quality, score, expected) => {
+    expect(grade(change)).toEqual({ grade: expected, score, quality });
+  });
+
+  test('a gender that contradicts makes any match one for a person to decide', () => {
+    expect(grade({ gender: 'M' }, ada)).toEqual({ grade: 'probable', score: 0.99, quality: 'best' });
+    expect(grade({ gender: 'U' }, ada).grade).toBe('certain');
+    expect(grade({ gender: 'M', addresses: [{ ...away, zip: '02115' }] })).toMatchObject({ score: 0.6 });
+  });
+});
+
+describe('possible, if an error or a new last name is assumed', () => {
+  test.each<[string, Partial<Demographics>]>([
+    ['a letter of the last name', { lastNames: ['Lovlace'] }],
+    ['letters exchanged in the first name', { firstNames: ['Adealide'] }],
+    ['first and last name exchanged', { firstNames: ['Lovelace'], lastNames: ['Adelaide'] }],
+    ['a digit of the birth date', { dob: '1985-12-11' }],
+    ['day and month exchanged', { dob: '1985-10-12' }],
+    ['another last name', { lastNames: ['King'] }],
+    ['another first name, with the same SSN', { firstNames: ['Heidi'] }],
+    ['another birth date, with the same SSN', { dob: '1990-01-31' }],
+  ])('%s', (_, change) => {
+    expect(grade(change, ada)).toEqual({ grade: 'possible', score: 0.5 });
+  });
+
+  test('without anything else in common, an error is not assumed', () => {
+    for (const change of [{ lastNames: ['Lovlace'] }, { dob: '1985-12-11' }, { lastNames: ['King'] }])
+      expect(grade(change).grade).toBe('certainly-not');
+  });
+
+  test('twins share birth date, last name, address and phone, and are two', () => {
+    const twin = { personalIdentifiers: [{ type: 'ssn' as const, value: '987654321' }] };
+    expect(grade({ firstNames: ['Beatrice'], ...twin }, ada).grade).toBe('certainly-not');
+    // So alike that a person has to look.
+    expect(grade({ firstNames: ['Adelaida'], ...twin }, ada).grade).toBe('possible');
+    // One letter of a short name is not an error.
+    const [jon, jan] = ['Jon', 'Jan'].map((name) =>
+      traitsOf({ ...ada, ...twin, firstNames: [name], personalIdentifiers: [] }),
+    );
+    expect(jon && jan && gradeMatch(comparePersons(jon, jan)).grade).toBe('certainly-not');
+  });
+});
+
+describe('typing errors', () => {
+  property.prop([fc.string({ maxLength: 8 }), fc.string({ maxLength: 8 })])(
+    'are found in either direction, and never in equal texts',
+    (left, right) => {
+      expect(isOneEditApart(left, right)).toBe(isOneEditApart(right, left));
+      expect(isOneEditApart(left, left)).toBe(false);
+    },
+  );
+
+  property.prop([
+    fc.array(fc.constantFrom<'a' | 'b' | 'c' | 'd'>('a', 'b', 'c'), { maxLength: 6 }),
+    fc.nat(),
+    fc.constantFrom<'a' | 'd'>('a', 'd'),
+  ])(
+    'a letter added, left out or replaced is one, and so are exchanged neighbours',
+    (letters, position, letter) => {
+      const at = position % (letters.length + 1);
+      const [text, added] = [letters.join(''), letters.toSpliced(at, 0, letter).join('')];
+      const replaced = letters.toSpliced(at, 1, letter).join('');
+      const exchanged = [
+        ...letters.slice(0, at),
+        ...letters.slice(at, at + 2).reverse(),
+        ...letters.slice(at + 2),
+      ];
+      expect(isOneEditApart(text, added)).toBe(true);
+      for (const changed of [replaced, exchanged.join('')])
+        expect(isOneEditApart(text, changed)).toBe(changed !== text);
+    },
+  );
+
+  test.each([
+    ['abcd', 'abdc', true],
+    ['abcd', 'badc', false],
+    ['abcd', 'abxy', false],
+    ['abc', 'abcde', false],
+  ])('%s and %s: %s', (left, right, expected) => expect(isOneEditApart(left, right)).toBe(expected));
+
+  test('partial dates have none', () => {
+    expect(isDateMistyped('1985-12', '1985-11')).toBe(false);
+    expect(isDateMistyped('1985-12-10', '1985-12')).toBe(false);
+  });
+});
+
+/** Mostly the same value, so that most pairs agree in most things and each condition decides some of them. */
+const mostly = <T>(usual: T, others: fc.Arbitrary<T>): fc.Arbitrary<T> =>
+  fc.oneof({ weight: 3, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: others });
+const names = mostly(
+  ['Ada'],
+  fc.subarray(['Ada', 'Mary Ann', "O'Brien", 'O’Brien', 'Núñez', 'Garcia-Lopez', 'Lopez', 'Adda'], {
+    minLength: 1,
+    maxLength: 2,
+  }),
+);
+const dob = mostly('1985-12-10', fc.constantFrom('1985-10-12', '1990-01-31'));
+const zip = fc.constantFrom('02115', '02115-1234', '80202');
+const phone = fc.constantFrom('6175550100', '3035550199');
+const identifier = fc.constantFrom(
+  { type: 'ssn' as const, value: '123456789' },
+  { type: 'driversLicense' as const, value: 'S-123 456', state: 'MA' },
+);
+const person: fc.Arbitrary<Demographics> = fc.record({
+  firstNames: names,
+  lastNames: names,
+  dob,
+  gender: mostly('F', fc.constantFrom('M', 'O', 'U')),
+  addresses: fc.array(
+    zip.map((each) => ({ ...home, zip: each })),
+    { minLength: 1, maxLength: 2 },
+  ),
+  contacts: fc.array(
+    phone.map((each) => ({ phone: each })),
+    { maxLength: 2 },
+  ),
+  personalIdentifiers: fc.array(identifier, { maxLength: 2 }),
+});
+const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+const patient = fc.record({
+  resourceType: fc.constant('Patient' as const),
+  name: fc.oneof(
+    fc.constant([{ family: 'Ada', given: ['Ada'] }]),
+    fc.array(
+      fc.record(
+        {
+          family: names.map((all) => all.join(' ')),
+          given: names,
+          text: fc.constantFrom('Ada Lopez', 'Lopez'),
+        },
+        { requiredKeys: [] },
+      ),
+      { maxLength: 2 },
+    ),
+  ),
+  birthDate: fc.oneof({ weight: 5, arbitrary: dob }, fc.constantFrom('1985', undefined)),
+  gender: mostly('female', fc.constantFrom('male', 'other', 'unknown', undefined)),
+  address: optional(fc.array(fc.record({ postalCode: optional(zip) }), { maxLength: 2 })),
+  telecom: optional(
+    fc.array(
+      fc.record({
+        system: fc.constantFrom('phone', 'sms', 'fax', 'email', undefined),
+        value: fc.oneof(phone, fc.constantFrom('+1 (617) 555-0100', '617-555-0100 x12')),
+      }),
+      { maxLength: 2 },
+    ),
+  ),
+  identifier: optional(
+    fc.array(
+      fc.record({
+        system: fc.constantFrom(
+          'http://hl7.org/fhir/sid/us-ssn',
+          'urn:oid:2.16.840.1.113883.4.3.25',
+          undefined,
+        ),
+        type: optional(fc.constantFrom({ coding: [{ code: 'SS' }] }, { coding: [{ code: 'DL' }] })),
+        value: fc.constantFrom('123-45-6789', '***-**-6789', 'S123456', 'S***123456', undefined),
+      }),
+      { maxLength: 2 },
+    ),
+  ),
+}) as fc.Arbitrary<Patient>;
+
+describe('what is accepted without a person', () => {
+  property.prop([person, patient], { numRuns: 2_000 })(
+    'is exactly what was accepted before matches were graded',
+    (ours, theirs) => {
+      expect(describesPerson(ours, theirs)).toBe(acceptedBefore(ours, theirs));
+    },
+  );
+
+  property.prop([person, person], { numRuns: 2_000 })(
+    'includes everybody whom creating a patient matches, at least as very good',
+    (left, right) => {
+      const keys = new Set(identityKeys('k', 'account', left).map(String));
+      if (!identityKeys('k', 'account', right).some((key) => keys.has(String(key)))) return;
+      const match = gradeMatch(comparePersons(traitsOf(left), traitsOf(right)));
+      expect(match.grade).toBe('certain');
+      expect(match.score).toBeGreaterThanOrEqual(0.7);
+    },
+  );
+
+  property.prop([person, person])('does not depend on which description comes first', (left, right) => {
+    const [ours, theirs] = [traitsOf(left), traitsOf(right)];
+    expect(gradeMatch(comparePersons(ours, theirs))).toEqual(gradeMatch(comparePersons(theirs, ours)));
+  });
+});
+
+test('docs/matching.md describes the version of the rules', () => {
+  expect(readFileSync('docs/matching.md', 'utf8')).toContain(`Rules version ${MATCH_RULES_VERSION} (`);
+});
