@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { boundedList, ETAG_LENGTH_MAX, NOT_BLANK, required } from './bounds.ts';
 import { idSchema } from './primitives.ts';
-import { strictMembers } from './strict-members.ts';
+import { membersWithoutTypos, strictMembers } from './strict-members.ts';
 
 export const COHORT_COLORS = [
   'red',
@@ -72,39 +72,35 @@ export const cohortSchema = z
   .meta({ id: 'Cohort' });
 export type CohortResponse = z.output<typeof cohortSchema>;
 
-export const createCohortBodySchema = z
-  .object({
-    name: z
-      .string({ error: 'name is required' })
-      .trim()
-      .min(1, { error: 'name is required' })
-      .max(200)
-      .meta(NOT_BLANK),
-    description: z.string().trim().max(2000).default(''),
-    color: z
-      .enum(COHORT_COLORS, { error: `color must be one of ${COHORT_COLORS.join(', ')}` })
-      .default('white'),
-    purposeOfUse: z.enum(['treatment', 'operations']).default('treatment'),
-    settings: newCohortSettingsSchema.prefault({}),
-  })
-  .meta({ id: 'CreateCohort' });
+const nameSchema = z
+  .string({ error: 'name is required' })
+  .trim()
+  .min(1, { error: 'name is required' })
+  .max(200)
+  .meta(NOT_BLANK);
+export const createCohortBodySchema = membersWithoutTypos({
+  name: nameSchema,
+  description: z.string().trim().max(2000).default(''),
+  color: z
+    .enum(COHORT_COLORS, { error: `color must be one of ${COHORT_COLORS.join(', ')}` })
+    .default('white'),
+  purposeOfUse: z.enum(['treatment', 'operations']).default('treatment'),
+  settings: newCohortSettingsSchema.prefault({}),
+}).meta({ id: 'CreateCohort' });
 export type CreateCohortBody = z.output<typeof createCohortBodySchema>;
 
 /**
  * Body of "update cohort": absent members stay as they are, `settings` are merged recursively. The `eTag` here, or the one in
  * `If-Match`, must be current.
  */
-export const updateCohortBodySchema = z
-  .object({
-    ...createCohortBodySchema.pick({ name: true }).shape,
-    description: z.string().trim().max(2000),
-    color: z.enum(COHORT_COLORS, { error: `color must be one of ${COHORT_COLORS.join(', ')}` }),
-    purposeOfUse: z.enum(['treatment', 'operations']),
-    settings: strictMembers({ monitoring: monitoringChangeSchema.optional() }),
-    eTag: z.string().max(ETAG_LENGTH_MAX),
-  })
-  .partial()
-  .meta({ id: 'UpdateCohort' });
+export const updateCohortBodySchema = membersWithoutTypos({
+  name: nameSchema.optional(),
+  description: z.string().trim().max(2000).optional(),
+  color: z.enum(COHORT_COLORS, { error: `color must be one of ${COHORT_COLORS.join(', ')}` }).optional(),
+  purposeOfUse: z.enum(['treatment', 'operations']).optional(),
+  settings: strictMembers({ monitoring: monitoringChangeSchema.optional() }).optional(),
+  eTag: z.string().max(ETAG_LENGTH_MAX).optional(),
+}).meta({ id: 'UpdateCohort' });
 export type UpdateCohortBody = z.output<typeof updateCohortBodySchema>;
 
 export const addPatientToCohortsBodySchema = z

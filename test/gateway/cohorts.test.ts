@@ -104,11 +104,36 @@ describe('a cohort', () => {
     ],
     [{ settings: { adt: { enabled: true } } }, 'settings: unknown member adt; did you mean monitoring.adt?'],
     [{ settings: { colour: 'red' } }, 'settings: unknown member colour; the members are monitoring'],
+    [
+      { monitoring: { adt: { enabled: true } } },
+      'unknown member monitoring; did you mean settings.monitoring?',
+    ],
+    [{ adt: { enabled: true } }, 'unknown member adt; did you mean settings.monitoring.adt?'],
+    [
+      { Setting: {}, colour: 'red' },
+      /^unknown member Setting; did you mean settings\?; unknown member colour; /,
+    ],
   ])('does not take %o', async (change, detail) => {
     const { id } = await addCohort();
     await expectError(account.call('PATCH', `cohort/${id}`, change), 400, detail);
-    if ('settings' in change)
+    if (!('name' in change))
       await expectError(account.call('POST', 'cohort', { name: 'New', ...change }), 400, detail);
+  });
+
+  test('ignores members that resemble none of its own', async () => {
+    const { id, eTag } = await addCohort({ note: 'of the sender', size: 7 });
+    const same = await account.call('PATCH', `cohort/${id}`, { id: 'theirs', createdBy: 'the sender' });
+    expect(same.json()).toMatchObject({ id, eTag, size: 0 });
+  });
+
+  test('ignores misspelt members, too, in the dialect "published"', async () => {
+    const owner = await gateway.addAccount({ dialect: 'published' });
+    const { id } = await addCohort({ monitoring: { adt: { enabled: true } }, colour: 'red' }, owner);
+    const same = await owner.call('PATCH', `cohort/${id}`, { adt: { enabled: true }, color: 'red' });
+    expect(same.json()).toMatchObject({
+      color: 'red',
+      settings: { monitoring: { adt: { enabled: false } } },
+    });
   });
 
   test('takes its own answer back as an update', async () => {

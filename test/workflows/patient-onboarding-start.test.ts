@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SOURCE_TYPES } from '../../src/contract/primitives.ts';
 import { startOnboarding } from '../../src/orchestrator/patient-onboarding/start-onboarding.ts';
 import { searchAttribute } from '../../src/temporal/search-attributes.ts';
 import { onboardingInput, queryAnswer } from '../support/onboarding-events.ts';
@@ -30,7 +31,7 @@ test('a job runs once: started again it is the same onboarding, while it runs an
   const second = await start('job-1');
   expect(second).toMatchObject({ isNew: false, workflowId: first.workflowId });
 
-  const refuseAll = ['hie', 'pharmacy', 'lab'].map((source) => ({ source, httpStatus: 400 }));
+  const refuseAll = SOURCE_TYPES.map((source) => ({ source, httpStatus: 400 }));
   const activities = obliging({
     startNetworkQuery: async () => queryAnswer([], { status: 'failed', errors: refuseAll }),
   });

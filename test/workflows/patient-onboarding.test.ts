@@ -154,7 +154,7 @@ describe('an onboarding', () => {
             requestId: asked.length === 1 ? REQUEST_ID : RESTART_ID,
             errors: [
               { source: 'pharmacy', httpStatus: 429 },
-              ...(asked.length === 1 ? [{ source: 'lab', httpStatus: 400 }] : []),
+              ...(asked.length === 1 ? [{ source: 'lab' as const, httpStatus: 400 }] : []),
             ],
           });
         return queryAnswer([attempt('pharmacy', 'processing', 9)], { requestId: 'third' });

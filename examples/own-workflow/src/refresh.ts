@@ -22,7 +22,7 @@ export interface RefreshSummary {
   /** The query's status when the workflow ended; `in-progress` if the appointment came first. */
   status: string;
   /** `refused`: the exchange did not start this source. */
-  sources: { source: string; status: string }[];
+  sources: { source: RefreshInput['sources'][number]; status: string }[];
   /** Number of resources of each type in the merged record. */
   resources: Record<string, number>;
 }

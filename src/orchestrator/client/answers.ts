@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { EndpointResponse } from '../../contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
+import { sourceTypeSchema } from '../../contract/primitives.ts';
 
 /**
  * The parts of a response that we read. Another service may serve the same interface, so only what docs/interface.md
@@ -8,19 +9,28 @@ import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
  */
 const id = z.string().min(1).max(500);
 
+/** A list about sources, without entries of a type that the interface does not have: callers could not name it. */
+const aboutSources = <S extends z.ZodType>(member: 'type' | 'source', entry: S) =>
+  z.preprocess(
+    (list) => (Array.isArray(list) ? list.filter((each) => !isOfUnknownType(each?.[member])) : list),
+    z.array(entry),
+  );
+const isOfUnknownType = (type: unknown): boolean =>
+  typeof type === 'string' && !sourceTypeSchema.safeParse(type).success;
+
 export const queryAnswerSchema = z.object({
   requestId: id,
   status: z.string().max(50),
-  sources: z.array(
+  sources: aboutSources(
+    'type',
     z.object({
-      type: z.string().max(50),
+      type: sourceTypeSchema,
       status: z.string().max(50),
       startedAt: z.string().max(50),
       completedAt: z.string().max(50).optional(),
     }),
   ),
-  errors: z
-    .array(z.object({ source: z.string().max(50), httpStatus: z.number().int() }))
+  errors: aboutSources('source', z.object({ source: sourceTypeSchema, httpStatus: z.number().int() }))
     .nullish()
     .transform((errors) => errors ?? []),
 });
@@ -113,7 +123,10 @@ const queryListSchema = z.object({
       patientId: id.nullish(),
       status: z.string().max(50),
       startedAt: z.string().max(50),
-      sources: z.array(z.object({ type: z.string().max(50), status: z.string().max(50) })).nullish(),
+      sources: aboutSources(
+        'type',
+        z.object({ type: sourceTypeSchema, status: z.string().max(50) }),
+      ).nullish(),
       metadata: z.record(z.string(), z.unknown()).nullish(),
     }),
   ),

@@ -3,6 +3,7 @@ import { jwtVerify } from 'jose';
 import { Agent } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { API_KEY_ACCESS } from '../../../src/contract/patient-onboarding.ts';
+import type { SourceType } from '../../../src/contract/primitives.ts';
 import {
   accountAccess,
   configuredAccess,
@@ -117,6 +118,19 @@ describe('answers of another service', () => {
     const { answer } = await client().call('getPatient', { params: { id: 'p' } });
     expect(answer).toMatchObject({ id: 'not-a-uuid', firstName: 'Jane Ann' });
     expect(answer).not.toHaveProperty('somethingNew');
+  });
+
+  test('may have sources of further types, which are left out', async () => {
+    const startedAt = '2026-01-01T00:00:00Z';
+    const sources = ['imaging', 'lab'].map((type) => ({ type, status: 'completed', startedAt }));
+    const errors = [{ source: 'imaging', httpStatus: 503 }];
+    answering({ status: 200, body: { ...QUERY, sources, errors } });
+    const { answer } = await start();
+    // Without a cast: what an answer names can be passed on.
+    const named: SourceType[] = answer.sources.map(({ type }) => type);
+    expect([named, answer.errors]).toEqual([['lab'], []]);
+    answering({ status: 200, body: { ...QUERY, sources: [{ status: 'completed', startedAt }] } });
+    expect(await failureOf(start())).toMatchObject({ kind: 'bad-answer' });
   });
 
   test('must have what the interface requires; the failure names the path, not the value', async () => {

@@ -12,8 +12,8 @@ export interface SourceFact {
 export interface QueryReport {
   requestId: string;
   status: string;
-  sources: { type: string; status: string; startedAt: string; completedAt?: string }[];
-  errors: { source: string; httpStatus: number }[];
+  sources: { type: SourceType; status: string; startedAt: string; completedAt?: string }[];
+  errors: { source: SourceType; httpStatus: number }[];
 }
 
 const STATE_RANK = { running: 0, failed: 1, completed: 2 } as const;
