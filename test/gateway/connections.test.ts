@@ -136,6 +136,46 @@ describe('the credentials of a connection', () => {
   });
 });
 
+describe('connections set', () => {
+  const shown = async (id: string) =>
+    (JSON.parse((await admin('connections', 'show', id, '--json')).out) as { connection: unknown })
+      .connection;
+
+  test('changes what it names and nothing else, and workers use it with their next step', async () => {
+    const id = await create('--page-size', '50', '--calls-per-second', '20');
+    const set = await admin(
+      ...[
+        'connections',
+        'set',
+        id,
+        '--calls-per-second',
+        '5',
+        '--calls-per-minute',
+        '250',
+        '--timeout-seconds',
+        '60',
+      ],
+    );
+    expect(set).toMatchObject({ exitCode: 0, err: '' });
+    expect(await shown(id)).toMatchObject({
+      revision: 2,
+      settings: { pageSize: 50, callsPerSecond: 5, callsPerMinute: 250, requestTimeoutMs: 60_000 },
+    });
+    await admin('connections', 'set', id, '--calls-per-second', 'default', '--calls-per-minute', 'default');
+    expect(await shown(id)).toMatchObject({ settings: { pageSize: 50, callsPerSecond: 50 } });
+    expect(JSON.stringify(await shown(id))).not.toContain('callsPerMinute');
+  });
+
+  test('refuses what is not valid, and nothing at all, and changes nothing then', async () => {
+    const id = await create();
+    const wrong = await admin('connections', 'set', id, '--calls-per-minute', '0');
+    expect(wrong).toMatchObject({ exitCode: 2, err: expect.stringContaining('callsPerMinute') });
+    const none = await admin('connections', 'set', id);
+    expect(none).toMatchObject({ exitCode: 2, err: expect.stringContaining('at least one setting') });
+    expect(await shown(id)).toMatchObject({ revision: 1 });
+  });
+});
+
 describe('connections list', () => {
   test('shows which connection does not answer, and how its queries went', async () => {
     const id = await create();

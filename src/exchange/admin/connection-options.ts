@@ -43,11 +43,8 @@ export interface CredentialOptions {
   community?: string;
 }
 
-export interface ConnectionOptions extends CredentialOptions {
-  account: string;
-  source: string;
-  name: string;
-  baseUrl: string;
+/** Options of `connections create` and `connections set`; the word `default` stands for the default. */
+export interface SettingOptions {
   allowedOrigins?: string;
   tokenOrigins?: string;
   ownBaseUrls?: string;
@@ -58,6 +55,13 @@ export interface ConnectionOptions extends CredentialOptions {
   callsPerSecond?: string;
   callsPerMinute?: string;
   facilities?: string;
+}
+
+export interface ConnectionOptions extends CredentialOptions, SettingOptions {
+  account: string;
+  source: string;
+  name: string;
+  baseUrl: string;
   replacesDefault?: boolean;
   paused?: boolean;
 }
@@ -69,22 +73,35 @@ export function sourceOf(text: string): SourceType {
   return source;
 }
 
-export function settingsOf(options: ConnectionOptions): ConnectionSettings {
-  const number = (text: string | undefined, factor = 1) =>
-    text === undefined ? undefined : Number(text) * factor;
-  return checked(connectionSettingsSchema, {
-    allowedOrigins: words(options.allowedOrigins),
-    tokenOrigins: words(options.tokenOrigins),
-    ownBaseUrls: words(options.ownBaseUrls),
-    pageSize: number(options.pageSize),
-    pageBytesMax: number(options.maxMegabytes, 1_000_000),
-    documentBytesMax: number(options.maxDocumentMegabytes, 1_000_000),
-    requestTimeoutMs: number(options.timeoutSeconds, 1_000),
-    callsPerSecond: number(options.callsPerSecond),
-    callsPerMinute: number(options.callsPerMinute),
-    facilityIds: options.facilities === undefined ? undefined : words(options.facilities),
-  });
+/** The settings that the options name, over the known ones; those that neither has get their defaults. */
+export function settingsOf(
+  options: SettingOptions,
+  known: Partial<ConnectionSettings> = {},
+): ConnectionSettings {
+  const given: Record<keyof ConnectionSettings, unknown> = {
+    allowedOrigins: setting(options.allowedOrigins, words),
+    tokenOrigins: setting(options.tokenOrigins, words),
+    ownBaseUrls: setting(options.ownBaseUrls, words),
+    pageSize: setting(options.pageSize, Number),
+    pageBytesMax: setting(options.maxMegabytes, (text) => Number(text) * 1_000_000),
+    documentBytesMax: setting(options.maxDocumentMegabytes, (text) => Number(text) * 1_000_000),
+    requestTimeoutMs: setting(options.timeoutSeconds, (text) => Number(text) * 1_000),
+    callsPerSecond: setting(options.callsPerSecond, Number),
+    callsPerMinute: setting(options.callsPerMinute, Number),
+    facilityIds: setting(options.facilities, words),
+  };
+  const named = Object.entries(given).filter(([, value]) => value !== undefined);
+  const merged: [string, unknown][] = Object.entries({ ...known, ...Object.fromEntries(named) });
+  return checked(
+    connectionSettingsSchema,
+    Object.fromEntries(merged.filter(([, value]) => value !== DEFAULT)),
+  );
 }
+
+const DEFAULT = Symbol('default');
+
+const setting = <T>(text: string | undefined, read: (text: string) => T): T | typeof DEFAULT | undefined =>
+  text === undefined ? undefined : text.trim() === 'default' ? DEFAULT : read(text);
 
 /** The credentials that the options name; secrets are read from their files. */
 export async function credentialsOf(options: CredentialOptions): Promise<ConnectionCredentials> {
@@ -161,4 +178,4 @@ function checked<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   throw new AdminError(`The connection is not valid:\n  ${problems.join('\n  ')}`);
 }
 
-const words = (text: string | undefined): string[] => text?.split(/[\s,]+/).filter(Boolean) ?? [];
+const words = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean);

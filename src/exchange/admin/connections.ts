@@ -25,6 +25,7 @@ import {
   type ConnectionOptions,
   type CredentialOptions,
   credentialsOf,
+  type SettingOptions,
   settingsOf,
   sourceOf,
 } from './connection-options.ts';
@@ -204,6 +205,23 @@ export async function rotateConnectionCommand(
     const sealed = sealCredentials(keyRing, id, credentials);
     await updateConnection(tx, id, { credentials: sealed, authKind: options.auth ?? 'none' });
     if (credentials.auth.kind === 'smart-backend') await ensureSigningKeys(tx, keyRing);
+  });
+}
+
+/** `connections set`: changes limits, rates, origins and facilities. Workers use them with their next step. */
+export async function setConnectionCommand(
+  target: AdminTarget,
+  id: string,
+  options: SettingOptions,
+): Promise<AdminResult> {
+  if (Object.values(options).every((value) => value === undefined))
+    throw new AdminError('Name at least one setting to change; see: npm run admin -- connections set --help');
+  const keyRing = await target.openKeyRing();
+  return change(target, id, 'setConnection', 'has new settings', async (tx, connection) => {
+    const settings = settingsOf(options, connection.settings);
+    const changed = { ...connection, settings };
+    validated(() => resolveSourceConfig(configOf(changed, openedCredentials(keyRing, connection))));
+    await updateConnection(tx, id, { settings });
   });
 }
 

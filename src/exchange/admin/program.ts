@@ -14,6 +14,7 @@ import {
   listConnectionsCommand,
   registerConnectionCommand,
   rotateConnectionCommand,
+  setConnectionCommand,
   showConnectionCommand,
 } from './connections.ts';
 import { disclosuresCommand } from './disclosures.ts';
@@ -170,23 +171,12 @@ function addSourceCommands(sources: Command, run: RunCommand): void {
 }
 
 function addConnectionCommands(connections: Command, run: RunCommand): void {
-  withCredentials(ofAccount(subcommand(connections, 'create', 'Connect the account to a network')))
+  withConnectionSettings(
+    withCredentials(ofAccount(subcommand(connections, 'create', 'Connect the account to a network'))),
+  )
     .requiredOption('--source <kind>', `kind of source: ${SOURCE_TYPES.join(', ')}`)
     .requiredOption('--name <name>', 'name shown in timelines')
     .requiredOption('--base-url <url>', 'FHIR R4 base address')
-    .option('--allowed-origins <origins>', 'further origins that its links may lead to, separated by commas')
-    .option('--token-origins <origins>', 'further origins that receive its token, separated by commas')
-    .option(
-      '--own-base-urls <urls>',
-      'addresses by which the server calls itself in links, separated by commas',
-    )
-    .option('--page-size <n>', 'resources per page (default: 200)')
-    .option('--max-megabytes <n>', 'largest page (default: 20)')
-    .option('--max-document-megabytes <n>', 'largest document (default: 200)')
-    .option('--timeout-seconds <n>', 'time for one request (default: 30)')
-    .option('--calls-per-second <n>', 'calls that the network allows (default: 50)')
-    .option('--calls-per-minute <n>', 'calls that the network allows (default: no limit)')
-    .option('--facilities <ids>', 'ask only about patients of these facilities, separated by commas')
     .option('--replaces-default', 'it is the server that the environment variables named so far')
     .option('--paused', 'create it paused')
     .action(({ dataDir, json: _, ...options }) =>
@@ -210,6 +200,11 @@ function addConnectionCommands(connections: Command, run: RunCommand): void {
     (id, { dataDir, json: _, ...options }) =>
       run({ dataDir }, (target) => rotateConnectionCommand(target, id, options)),
   );
+  withConnectionSettings(
+    one('set', 'Change the named settings of a connection; the value "default" restores the default'),
+  ).action((id, { dataDir, json: _, ...options }) =>
+    run({ dataDir }, (target) => setConnectionCommand(target, id, options)),
+  );
   one('pause', 'Call the connection no more until it is resumed').action((id, options) =>
     run(options, (target) => enableConnectionCommand(target, id, false)),
   );
@@ -220,6 +215,22 @@ function addConnectionCommands(connections: Command, run: RunCommand): void {
     run(options, (target) => deleteConnectionCommand(target, id)),
   );
 }
+
+const withConnectionSettings = (command: Command): Command =>
+  command
+    .option('--allowed-origins <origins>', 'further origins that its links may lead to, separated by commas')
+    .option('--token-origins <origins>', 'further origins that receive its token, separated by commas')
+    .option(
+      '--own-base-urls <urls>',
+      'addresses by which the server calls itself in links, separated by commas',
+    )
+    .option('--page-size <n>', 'resources per page (default: 200)')
+    .option('--max-megabytes <n>', 'largest page (default: 20)')
+    .option('--max-document-megabytes <n>', 'largest document (default: 200)')
+    .option('--timeout-seconds <n>', 'time for one request (default: 30)')
+    .option('--calls-per-second <n>', 'calls that the network allows (default: 50)')
+    .option('--calls-per-minute <n>', 'calls that the network allows (default: no limit)')
+    .option('--facilities <ids>', 'ask only about patients of these facilities, separated by commas');
 
 const withCredentials = (command: Command): Command =>
   command

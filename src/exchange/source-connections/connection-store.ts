@@ -82,14 +82,15 @@ export async function insertConnection(
 export async function updateConnection(
   tx: SystemTx,
   id: string,
-  change: Partial<Pick<StoredConnection, 'enabled' | 'credentials' | 'authKind'>>,
+  change: Partial<Pick<StoredConnection, 'enabled' | 'credentials' | 'authKind' | 'settings'>>,
 ): Promise<void> {
-  const { authKind, ...rest } = change;
+  const { authKind, settings, ...rest } = change;
   await tx.db
     .updateTable('network_connection')
     .set({
       ...rest,
       ...(authKind === undefined ? {} : { auth_kind: authKind }),
+      ...(settings === undefined ? {} : { settings: JSON.stringify(settings) }),
       revision: sql`revision + 1`,
       changed_at: sql<Date>`now()`,
     })
