@@ -64,7 +64,6 @@ export function openFeatures(platform: Platform) {
     sourceHealth: sourceHealthFeature.open(platform),
     networkQuery: networkQueryFeature.open(platform),
     identity: identityFeature.open(),
-    notifications: notificationsFeature.open(platform),
     records: recordsFeature.open(platform),
     consolidatedQuery: consolidatedQueryFeature.open(platform),
     fhirApi: fhirApiFeature.open(),
@@ -82,6 +81,7 @@ export function openFeatures(platform: Platform) {
   return {
     ...opened,
     messages: messagesFeature.open(platform, opened.records.services),
+    notifications: notificationsFeature.open(platform, opened.records.services),
   } satisfies Record<FeatureName, OpenFeature>;
 }
 

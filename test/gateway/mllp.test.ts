@@ -18,6 +18,7 @@ import { TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
 const SENDERS = ['mercy', 'general'].map((name) => ({ name, secret: `secret-of-${name}`, timeZone: 'UTC' }));
 const LIMITS = { messageBytes: 10_000, idleMs: 60_000, connections: 10, connectionsOfAddress: 3 };
 const NO_FOLLOW_UPS = { launch: () => undefined, wake: () => undefined };
+const NO_RECORDINGS = { launch: () => undefined };
 
 let gateway: TestGateway;
 let authority: Awaited<ReturnType<typeof createAuthority>>;
@@ -43,7 +44,10 @@ async function listen(
 ): Promise<{ port: number; listener: MllpListener }> {
   const logger = pino({ level: 'silent' });
   const { store, blobs } = gateway;
-  const usual = createIntake({ store, blobs, followUps: NO_FOLLOW_UPS, idHmacKey: TEST_ID_HMAC_KEY, logger });
+  const usual = createIntake({
+    ...{ store, blobs, logger, idHmacKey: TEST_ID_HMAC_KEY },
+    ...{ followUps: NO_FOLLOW_UPS, recordings: NO_RECORDINGS },
+  });
   const listener = createMllpListener({
     answer: createMllpAnswer({
       intake: accept === undefined ? usual : { accept: accept(usual) },

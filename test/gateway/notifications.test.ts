@@ -571,6 +571,7 @@ describe('a message that came before its patient', () => {
       store: gateway.store,
       blobs: gateway.blobs,
       followUps: { launch: (_accountId, id) => void launched.push(id), wake: () => undefined },
+      recordings: { launch: () => undefined },
       idHmacKey: TEST_ID_HMAC_KEY,
     });
   const round = async (limit?: number) => {
@@ -648,6 +649,7 @@ describe('a message that came before its patient', () => {
       },
       blobs: gateway.blobs,
       followUps: { launch: () => undefined, wake: () => undefined },
+      recordings: { launch: () => undefined },
       idHmacKey: TEST_ID_HMAC_KEY,
       logger: pino({ level: 'silent' }),
     });
@@ -713,6 +715,7 @@ describe('a message that came before its patient', () => {
         },
       },
       followUps: { launch: () => undefined, wake: () => undefined },
+      recordings: { launch: () => undefined },
       idHmacKey: TEST_ID_HMAC_KEY,
     });
     await expect(takeUp(faulty[0])).rejects.toThrow('the store does not answer');

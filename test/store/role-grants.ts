@@ -68,6 +68,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'record_origin',
     'record_resource',
     'record_split',
+    'recorded_subject',
     'retired_resource',
     'webhook_destination',
   ]),

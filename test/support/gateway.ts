@@ -111,6 +111,7 @@ export async function createTestGateway({
     responseSeal: createResponseSeal(testKeyRing()),
     destinationPing: { ping: () => undefined },
     followUps: { launch: () => undefined, wake: () => undefined },
+    recordings: { launch: () => undefined },
     erasures,
     publicBaseUrl: TEST_BASE_URL,
     idHmacKey: TEST_ID_HMAC_KEY,

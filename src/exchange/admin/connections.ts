@@ -17,7 +17,7 @@ import { readConnections } from '../source-health/connection-store.ts';
 import type { ConnectionState } from '../source-health/rules/breaker.ts';
 import { checkSource, registerSource } from '../sources/check-source.ts';
 import { SourceFailure } from '../sources/connector.ts';
-import { namespaceOf } from '../sources/namespaced-connector.ts';
+import { namespaceOf } from '../sources/rules/namespaces.ts';
 import { resolveSourceConfig } from '../sources/source-config.ts';
 import { auditAdmin, requireAccount } from './accounts.ts';
 import { AdminError, type AdminResult, type AdminTarget } from './command.ts';

@@ -23,9 +23,13 @@ interface DocumentTable {
   account_id: string;
   /** Null for a message that could not be assigned to a patient. */
   patient_id: string | null;
-  /** The query that delivered it; null if it came with a message. */
+  /** The query that delivered it; null if it came with a message or a notification. */
   query_id: string | null;
   message_id: ColumnType<string | null, string | null | undefined, never>;
+  /** The encounter, fill or result that a notification delivered it with. */
+  subject_id: ColumnType<string | null, string | null | undefined, never>;
+  /** Files of a subject with the same number were delivered together. */
+  delivery: ColumnType<number | null, number | null | undefined, never>;
   source: RecordSource;
   kind: 'page' | 'attachment';
   source_document_id: string | null;

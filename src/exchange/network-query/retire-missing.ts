@@ -7,7 +7,7 @@ import { countRetired, findMissing, retire } from '../records/retirement-store.t
 import { type Identity, isTakenBack, type RetireReason } from '../records/rules/retirement.ts';
 import { readSourcePatientIds } from '../records/source-patient-store.ts';
 import type { Fate, SourceConnector, SourcePage } from '../sources/connector.ts';
-import { isIn } from '../sources/namespaced-connector.ts';
+import { isIn } from '../sources/rules/namespaces.ts';
 import type { PartStep } from './attempt-store.ts';
 import { addToTimeline } from './timeline-store.ts';
 

@@ -8,6 +8,7 @@ import { type Hl7Message, parseHl7 } from './hl7v2/message.ts';
 import { respondToHl7 } from './hl7v2/respond.ts';
 import { UnreadableMessageError } from './inbound.ts';
 import { createIntake } from './intake.ts';
+import type { Recordings } from './recording/recordings.ts';
 import { authenticateSender, MESSAGE_BYTES_MAX, type NotificationSender } from './senders.ts';
 
 const HL7_TYPES = ['application/hl7-v2', 'x-application/hl7-v2+er7', 'text/plain'];
@@ -27,7 +28,7 @@ export function addInboundNotificationRoutes(
   deps: Pick<
     GatewayPlatform,
     'store' | 'blobs' | 'webhookDispatcher' | 'idHmacKey' | 'logger' | 'notificationSenders'
-  > & { followUps: Pick<FollowUps, 'launch' | 'wake'> },
+  > & { followUps: Pick<FollowUps, 'launch' | 'wake'>; recordings: Pick<Recordings, 'launch'> },
 ): void {
   const intake = createIntake(deps);
   const senders = new WeakMap<FastifyRequest, NotificationSender>();

@@ -14,6 +14,7 @@ export interface NewInboundMessage {
   recordedAt: string;
   sentAt?: string;
   content: BlobRef;
+  timeZone: string;
 }
 
 export async function isKnownMessage(tx: SystemTx, sender: string, messageKey: Buffer): Promise<boolean> {
@@ -40,6 +41,7 @@ export async function insertInboundMessage(tx: SystemTx, message: NewInboundMess
       recorded_at: new Date(message.recordedAt),
       sent_at: message.sentAt === undefined ? null : new Date(message.sentAt),
       content: JSON.stringify(message.content),
+      time_zone: message.timeZone,
       outcome: 'unmatched',
     })
     .onConflict((conflict) => conflict.columns(['sender', 'message_key']).doNothing())
@@ -128,6 +130,7 @@ export interface StoredSubject {
   id: string;
   sender: string;
   kind: 'encounter' | 'pharmacy' | 'laboratory';
+  sourceKey: Buffer;
   state: Record<string, unknown> | null;
   events: StoredInboundEvent[];
 }
@@ -136,7 +139,7 @@ export interface StoredSubject {
 export async function readSubject(tx: SystemTx, id: string): Promise<StoredSubject> {
   const subject = await tx.db
     .selectFrom('inbound_subject')
-    .select(['id', 'sender', 'kind', 'state'])
+    .select(['id', 'sender', 'kind', 'source_key as sourceKey', 'state'])
     .where('id', '=', id)
     .executeTakeFirstOrThrow();
   const rows = await tx.db

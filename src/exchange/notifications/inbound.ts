@@ -1,5 +1,6 @@
 import type { Patient } from 'fhir/r4.js';
 import type { EncounterEvent } from './rules/encounter-event.ts';
+import type { ReportedResource } from './rules/present-resources.ts';
 
 /** A parsed message of a sender. Times are ISO 8601 in UTC with milliseconds. */
 export interface InboundMessage {
@@ -35,6 +36,14 @@ export interface ClinicalItem {
   at?: string;
   /** False when the sender has withdrawn it, or it has not happened yet. */
   isTrue: boolean;
+}
+
+/** What a message reports about one encounter, fill or result, as FHIR resources. */
+export interface ReportedSubject {
+  kind: 'encounter' | 'pharmacy' | 'laboratory';
+  /** As in `InboundContent`. */
+  sourceId: string;
+  resources: readonly ReportedResource[];
 }
 
 /**

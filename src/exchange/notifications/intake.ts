@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
@@ -20,13 +19,16 @@ import { describesEnough } from './match.ts';
 import { insertMerge, subjectsLeadingTo } from './merge-store.ts';
 import type { PersonOfMessage } from './person-of-subject.ts';
 import { type InboundFormat, personOfStoredMessage } from './read-message.ts';
+import { type Recordings, startRecordings } from './recording/recordings.ts';
 import type { NotificationSender } from './senders.ts';
+import { senderKey } from './subject-key.ts';
 import type { InboundOutcome } from './tables.ts';
 
 export interface IntakeDeps {
   store: Store;
   blobs: BlobStore;
   followUps: Pick<FollowUps, 'launch' | 'wake'>;
+  recordings: Pick<Recordings, 'launch'>;
   /** ID_HMAC_KEY. The sender's ids of messages, visits and records are stored only as hashes keyed with it. */
   idHmacKey: string;
   logger: Logger;
@@ -51,10 +53,8 @@ const OUTCOMES: readonly InboundOutcome[] = [
 ];
 
 export function createIntake(deps: IntakeDeps): Intake {
-  const keyed = (sender: string, kind: string, text: string): Buffer =>
-    createHmac('sha256', deps.idHmacKey)
-      .update(JSON.stringify(['inbound', sender, kind, text]))
-      .digest();
+  const keyed = (sender: string, kind: string, id: string): Buffer =>
+    senderKey(deps.idHmacKey, sender, kind, id);
   const personOfEarlier = personOfStoredMessage(deps.blobs);
 
   return {
@@ -71,6 +71,7 @@ export function createIntake(deps: IntakeDeps): Intake {
           const { trigger, recordedAt, sentAt } = message;
           const isNew = await insertInboundMessage(tx, {
             ...{ id, sender: sender.name, messageKey, format, kind, trigger, recordedAt, sentAt, content },
+            timeZone: sender.timeZone,
           });
           if (!isNew) return undefined;
           const all = await apply(tx, sender, id, message);
@@ -79,7 +80,10 @@ export function createIntake(deps: IntakeDeps): Intake {
         }),
       );
       if (applied === undefined) await deps.blobs.delete(content.ref);
-      else continueFollowUps(deps.followUps, applied);
+      else {
+        continueFollowUps(deps.followUps, applied);
+        startRecordings(deps.recordings, applied);
+      }
     },
   };
 

@@ -6,6 +6,7 @@ import { insertEvent } from '../platform/outbox/event-store.ts';
 import { isMonitored } from './candidate-store.ts';
 import { endFollowUps, openFollowUp, readQueryPermission } from './follow-up/follow-up-store.ts';
 import { insertNotification, updateNotifications } from './notification-store.ts';
+import { noteRecordings } from './recording/recording-store.ts';
 import type { Fact, SubjectState } from './subject-state.ts';
 
 /** A discharge reported later than this is not followed up: its documents should be available by then. */
@@ -31,6 +32,8 @@ export interface AccountUpdate {
   opened: string[];
   /** Notification ids of follow-ups whose workflow must be woken after the commit. */
   ended: string[];
+  /** Patients whose record must be brought up to date after the commit. */
+  toRecord: { patientId: string; subjectId: string }[];
 }
 
 /**
@@ -40,13 +43,20 @@ export interface AccountUpdate {
  */
 export async function notifyAccount(tx: AccountTx, subject: SubjectUpdate): Promise<AccountUpdate> {
   const { patientId, state, subjectId } = subject;
-  const update: AccountUpdate = { accountId: tx.accountId, isMonitored: false, opened: [], ended: [] };
+  const update: AccountUpdate = {
+    accountId: tx.accountId,
+    isMonitored: false,
+    opened: [],
+    ended: [],
+    toRecord: [],
+  };
   if (patientId !== undefined && (await isMonitored(tx, patientId, state.kind))) {
     update.isMonitored = true;
     for (const fact of state.facts) await notifyFact(tx, { ...subject, patientId }, fact, update);
   }
   const withdrawn = await updateNotifications(tx, subjectId, { patientId, facts: state.facts });
   update.ended.push(...(await endFollowUps(tx, withdrawn, 'cancelled', 'The sender withdrew the discharge')));
+  update.toRecord.push(...(await noteRecordings(tx, subjectId, patientId)));
   return update;
 }
 

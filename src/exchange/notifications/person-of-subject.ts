@@ -1,6 +1,6 @@
 import type { Patient } from 'fhir/r4.js';
 import type { SystemTx } from '../platform/database/database.ts';
-import type { StoredSubject } from './inbound-store.ts';
+import type { StoredInboundEvent, StoredSubject } from './inbound-store.ts';
 import { mergesFrom } from './merge-store.ts';
 import { survivingRecord } from './rules/source-merges.ts';
 import { inOrder } from './subject-state.ts';
@@ -27,6 +27,19 @@ export async function personOfSubject(
     return { person: await personOfMessage(tx, then.mergedBy ?? event.messageId), recordKey };
   }
   return { person: undefined, recordKey };
+}
+
+/** The events under the record to which a subject belongs today, and those without a record, in the sender's order. */
+export async function eventsOfRecord(tx: SystemTx, subject: StoredSubject): Promise<StoredInboundEvent[]> {
+  const events = inOrder(subject.events);
+  const recordKey = events.findLast((event) => event.recordKey !== null)?.recordKey ?? null;
+  const now = await currentRecord(tx, subject.sender, recordKey);
+  const own: StoredInboundEvent[] = [];
+  for (const event of events) {
+    const then = await currentRecord(tx, subject.sender, event.recordKey);
+    if (event.recordKey === null || then.record === now.record) own.push(event);
+  }
+  return own;
 }
 
 /** The record (hex) that this record is part of today, and the message that merged it there. */

@@ -10,6 +10,7 @@ export interface NotificationTables {
   notification: NotificationTable;
   discharge_follow_up: DischargeFollowUpTable;
   patient_to_match: PatientToMatchTable;
+  recorded_subject: RecordedSubjectTable;
 }
 
 type SubjectKind = 'encounter' | 'pharmacy' | 'laboratory';
@@ -52,6 +53,8 @@ interface InboundMessageTable {
   sent_at: Date | null;
   received_at: Instant;
   content: JsonColumn<BlobRef>;
+  /** Null: older than the column. */
+  time_zone: string | null;
   outcome: InboundOutcome;
 }
 
@@ -91,6 +94,17 @@ interface PatientToMatchTable {
   patient_id: string;
   noted_at: Instant;
   matched_until: string | null;
+}
+
+interface RecordedSubjectTable {
+  patient_id: string;
+  subject_id: string;
+  account_id: string;
+  is_about: boolean;
+  wanted: Generated<number>;
+  recorded: Generated<number>;
+  to_be_read: Generated<boolean>;
+  changed_at: Instant;
 }
 
 interface DischargeFollowUpTable {

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import { type RecordSource, SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
 import type { AccountTx } from '../platform/database/database.ts';
-import { listedDocuments } from './listed-documents.ts';
+import { OF_MESSAGE } from '../sources/rules/namespaces.ts';
+import { broughtBy, listedDocuments } from './listed-documents.ts';
 
 /** State of the newest request to a source. `waiting`: the last attempt failed and another one is due. */
 export type SourceState = 'never-asked' | 'running' | 'waiting' | 'completed' | 'failed';
@@ -17,6 +18,8 @@ export interface SourceCompleteness {
   reason?: string;
   resources: number;
   documents: number;
+  /** The part of these that arrived by message, unrequested. */
+  messages?: { resources: number; last: Date };
   /** What its last completed attempt could not deliver; sentences of the query's timeline. */
   omissions: string[];
 }
@@ -43,8 +46,8 @@ export async function readRecordCompleteness(tx: AccountTx, patientId: string): 
     await countKept(tx, patientId),
   ];
   const countsOf = (source: RecordSource) => {
-    const { resources = 0, documents = 0 } = kept.get(source) ?? {};
-    return { resources, documents };
+    const { resources = 0, documents = 0, messages } = kept.get(source) ?? {};
+    return { resources, documents, ...(messages === undefined ? {} : { messages }) };
   };
   const sources = SOURCE_TYPES.map((source): SourceCompleteness => {
     const { omissions, ...last }: Asked = asked.get(source) ?? { state: 'never-asked', omissions: [] };
@@ -127,15 +130,33 @@ async function readRefused(
 async function countKept(
   tx: AccountTx,
   patientId: string,
-): Promise<Map<RecordSource, { resources: number; documents: number }>> {
-  const { rows } = await sql<{ source: RecordSource; resources: number; documents: number }>`
-    select source, sum(resources)::int as resources, sum(documents)::int as documents from (
-      select source, count(*) as resources, 0 as documents from patient_resource
-      where patient_id = ${patientId} group by source
+): Promise<Map<RecordSource, Pick<SourceCompleteness, 'resources' | 'documents' | 'messages'>>> {
+  const { rows } = await sql<{
+    source: RecordSource;
+    resources: number;
+    documents: number;
+    byMessage: number;
+    lastMessage: Date | null;
+  }>`
+    select source, sum(resources)::int as resources, sum(documents)::int as documents,
+      sum("byMessage")::int as "byMessage", max("lastMessage") as "lastMessage" from (
+      select source, count(*) as resources, 0 as documents,
+        count(*) filter (where reported) as "byMessage", max(collected_at) filter (where reported) as "lastMessage"
+      from (select source, collected_at, coalesce(converted_from, source_id) ~ ${OF_MESSAGE} as reported
+        from patient_resource where patient_id = ${patientId}) as kept group by source
       union all
-      select source, 0, count(*) from ${listedDocuments(patientId)} as listed group by source
+      select source, 0, count(*), 0, null from ${listedDocuments(patientId)} as listed group by source
     ) as counts group by source`.execute(tx.db);
-  return new Map(rows.map(({ source, ...counts }) => [source, counts]));
+  return new Map(
+    rows.map(({ source, resources, documents, byMessage, lastMessage }) => [
+      source,
+      {
+        resources,
+        documents,
+        ...(lastMessage === null ? {} : { messages: { resources: byMessage, last: lastMessage } }),
+      },
+    ]),
+  );
 }
 
 /** Documents whose newest version was not converted in full. A version with the same bytes as an earlier one shares its outcome. */
@@ -144,8 +165,8 @@ async function readUnread(tx: AccountTx, patientId: string): Promise<UnreadDocum
     select distinct on (d.source, d.source_document_id, d.sha256) d.source, d.file_name as "fileName",
       coalesce(c.reason, 'its content could not be read') as reason
     from (
-      select *, coalesce(query_id, message_id) as brought_by,
-        first_value(coalesce(query_id, message_id)) over (
+      select *, ${broughtBy('document')} as brought_by,
+        first_value(${broughtBy('document')}) over (
           partition by source, source_document_id order by created_at desc, id desc) as brought_last_by
       from document where patient_id = ${patientId} and kind = 'attachment' and source_document_id is not null
     ) d

@@ -40,7 +40,12 @@ const timeText = (at: Date): string => momentText(`${at.toISOString().slice(0, 1
 function sourceLine(standing: SourceCompleteness): string {
   const { source, state, lastAttempted, lastCompleted, reason, resources, documents, omissions } = standing;
   const name = sourceName(source);
-  const counts = `${resources} ${resources === 1 ? 'resource' : 'resources'} and ${documents} ${documents === 1 ? 'document' : 'documents'}`;
+  const all = `${resources} ${resources === 1 ? 'resource' : 'resources'} and ${documents} ${documents === 1 ? 'document' : 'documents'}`;
+  const { messages } = standing;
+  const counts =
+    messages === undefined
+      ? all
+      : `${all}, of these ${messages.resources} ${messages.resources === 1 ? 'resource' : 'resources'} by message, last ${timeText(messages.last)}`;
   const attempted = lastAttempted === undefined ? '' : ` ${timeText(lastAttempted)}`;
   const before =
     lastCompleted === undefined
@@ -118,6 +123,10 @@ function sourceExtension(standing: SourceCompleteness): Json {
       ...(reason === undefined ? [] : [text('reason', reason)]),
       { url: 'resources', valueUnsignedInt: resources },
       { url: 'documents', valueUnsignedInt: documents },
+      ...(standing.messages === undefined
+        ? []
+        : [{ url: 'byMessage', valueUnsignedInt: standing.messages.resources }]),
+      ...instant('lastMessage', standing.messages?.last),
       ...omissions.map((omission) => text('omission', omission)),
     ],
   };

@@ -3,14 +3,16 @@ import type { RecordSource } from '../../contract/primitives.ts';
 import { addToTimeline } from '../network-query/timeline-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { CONVERSION_RULES } from './ccda/ccda-converter.ts';
+import { broughtBy } from './listed-documents.ts';
 import type { ConversionOutcome } from './tables.ts';
 import { isEnteredInError, isTakenBack } from './taken-back.ts';
 
 /** A document that may be C-CDA and must be converted, for the first time or again. */
 export interface UnconvertedDocument {
   id: string;
-  /** Null when the document came with a message. */
+  /** Null when the document came with a message or a notification. */
   queryId: string | null;
+  broughtBy: string;
   source: RecordSource;
   /** The source's id of the DocumentReference that refers to it. */
   sourceDocumentId: string;
@@ -39,7 +41,7 @@ export async function unconvertedDocuments(
   const wanted = source === undefined ? sql`c.document_id is not null` : sql`d.source = ${source}`;
   const { rows } = await sql<UnconvertedDocument>`
     with candidates as (
-      select d.id, d.query_id as "queryId", d.source, d.source_document_id as "sourceDocumentId",
+      select d.id, d.query_id as "queryId", ${broughtBy('d')} as "broughtBy", d.source, d.source_document_id as "sourceDocumentId",
         d.content_type like '%xml%' as "saysXml", d.size_bytes as "sizeBytes", encode(d.sha256, 'hex') as sha256,
         d.blob_ref as "blobRef", d.created_at, c.outcome as "formerOutcome", c.reason as "formerReason",
         coalesce(c.rules < ${CONVERSION_RULES}, true) as "isOutdated"

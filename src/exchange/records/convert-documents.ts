@@ -73,17 +73,17 @@ async function convertAll(
   }
 }
 
-/** Groups the files of a document by the query that delivered them, the newest query first. */
+/** Groups the files of a document by the query or message that delivered them, the newest first. */
 function versionsOf(files: readonly UnconvertedDocument[]): UnconvertedDocument[][] {
-  const byQuery = new Map<string | null, UnconvertedDocument[]>();
+  const byDelivery = new Map<string, UnconvertedDocument[]>();
   for (const file of files) {
-    const version = byQuery.get(file.queryId);
-    if (version === undefined) byQuery.set(file.queryId, [file]);
+    const version = byDelivery.get(file.broughtBy);
+    if (version === undefined) byDelivery.set(file.broughtBy, [file]);
     else version.push(file);
   }
   const newestIn = (version: readonly UnconvertedDocument[]): number =>
     Math.max(...version.map((file) => files.indexOf(file)));
-  return [...byQuery.values()].sort((left, right) => newestIn(right) - newestIn(left));
+  return [...byDelivery.values()].sort((left, right) => newestIn(right) - newestIn(left));
 }
 
 /** XML has its first tag within this many bytes in any encoding (see openXml). */

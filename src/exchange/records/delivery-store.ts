@@ -6,9 +6,10 @@ export interface NewDocument {
   id: string;
   /** Null for a message that could not be assigned to a patient. */
   patientId: string | null;
-  /** The query or the message that delivered it; exactly one of them is set. */
+  /** The query, message or notification that delivered it; exactly one of them is set. */
   queryId?: string;
   messageId?: string;
+  notified?: { subjectId: string; delivery: number };
   source: RecordSource;
   kind: 'page' | 'attachment';
   sourceDocumentId?: string;
@@ -30,6 +31,8 @@ export async function insertDocuments(tx: AccountTx, documents: readonly NewDocu
         patient_id: document.patientId,
         query_id: document.queryId ?? null,
         message_id: document.messageId ?? null,
+        subject_id: document.notified?.subjectId ?? null,
+        delivery: document.notified?.delivery ?? null,
         source: document.source,
         kind: document.kind,
         source_document_id: document.sourceDocumentId ?? null,

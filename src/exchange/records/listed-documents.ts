@@ -1,15 +1,21 @@
 import { sql } from 'kysely';
 import { isTakenBack } from './taken-back.ts';
 
+/** What delivered a document: files that were delivered together share it. */
+export const broughtBy = (document: string) => {
+  const d = sql.raw(document);
+  return sql<string>`coalesce(${d}.query_id::text, ${d}.message_id::text, ${d}.subject_id::text || '/' || ${d}.delivery)`;
+};
+
 /**
  * A patient's documents as a person can get them, as rows of `document`: of each document the files delivered by the
- * newest query, equal files once. Neither stored responses of sources nor what its source has withdrawn is among them.
+ * newest query or message, equal files once. Neither stored responses of sources nor what its source has withdrawn is among them.
  */
 export const listedDocuments = (patientId: string) => sql`(
   select * from (
     select d.*,
-      coalesce(d.query_id, d.message_id) as brought_by,
-      first_value(coalesce(d.query_id, d.message_id)) over (
+      ${broughtBy('d')} as brought_by,
+      first_value(${broughtBy('d')}) over (
         partition by d.source, coalesce(d.source_document_id, encode(d.sha256, 'hex'))
         order by d.created_at desc, d.id desc) as brought_last_by,
       row_number() over (

@@ -107,8 +107,10 @@ interface RetiredResourceTable {
   collected_at: Date;
   retired_at: Instant;
   reason: RetireReason;
-  query_id: string;
-  attempt: number;
+  /** The attempt that noticed; null if a notification did. */
+  query_id: string | null;
+  attempt: number | null;
+  subject_id: ColumnType<string | null, string | null | undefined, never>;
 }
 
 /** The resources that a page of a running attempt contained, as `Type/id`. */

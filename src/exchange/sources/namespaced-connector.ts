@@ -1,6 +1,7 @@
 import type { FhirResource } from 'fhir/r4.js';
 import type { SourceConnector, SourcePage } from './connector.ts';
 import { isRecord } from './http/failures.ts';
+import { isIn } from './rules/namespaces.ts';
 
 /**
  * A connector whose ids all begin with a namespace. Two servers of one kind may use the same ids for different resources;
@@ -33,16 +34,6 @@ export function namespaced(connector: SourceConnector, namespace: string): Sourc
   };
 }
 
-/** Outside of FHIR's ids, so that an id of a server never looks like one of a namespace. */
-const MARK = '~';
-
-/** The namespace of a connection: short, because an id has at most 128 characters. */
-export const namespaceOf = (connectionId: string): string => `c-${connectionId.slice(-8)}${MARK}`;
-
-/** Whether an id belongs to a namespace; an id of no other namespace belongs to the empty one. */
-export const isIn = (namespace: string, id: string): boolean =>
-  namespace === '' ? !/^c-[0-9a-f]{8}~/.test(id) : id.startsWith(namespace);
-
 async function* pagesIn(namespace: string, pages: AsyncIterable<SourcePage>): AsyncGenerator<SourcePage> {
   const name = (id: string) => `${namespace}${id}`;
   for await (const page of pages) {
@@ -71,7 +62,8 @@ async function* pagesIn(namespace: string, pages: AsyncIterable<SourcePage>): As
   }
 }
 
-function named(namespace: string, resource: FhirResource): FhirResource {
+/** A copy of a resource with its id and its local references in a namespace. */
+export function named(namespace: string, resource: FhirResource): FhirResource {
   const { id } = resource;
   const copy = withReferences(namespace, resource) as FhirResource;
   return id === undefined ? copy : { ...copy, id: `${namespace}${id}` };

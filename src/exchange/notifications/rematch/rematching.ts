@@ -8,6 +8,7 @@ import type { FollowUps } from '../follow-up/follow-ups.ts';
 import { lockSender, messagesBeingMatched } from '../inbound-store.ts';
 import { matchKey } from '../match-keys.ts';
 import { personOfStoredMessage } from '../read-message.ts';
+import { type Recordings, startRecordings } from '../recording/recordings.ts';
 import {
   deletePatientsToMatch,
   knownMatchKeys,
@@ -33,6 +34,7 @@ export function messageRematching(deps: {
   store: Store;
   blobs: BlobStore;
   followUps: Pick<FollowUps, 'launch' | 'wake'>;
+  recordings: Pick<Recordings, 'launch'>;
   /** ID_HMAC_KEY */
   idHmacKey: string;
 }): [ofPatients: Recovery, ofOlderMessages: Recovery] {
@@ -49,7 +51,10 @@ export function messageRematching(deps: {
         return result;
       }),
     );
-    if (applied !== undefined) continueFollowUps(deps.followUps, [applied]);
+    if (applied !== undefined) {
+      continueFollowUps(deps.followUps, [applied]);
+      startRecordings(deps.recordings, [applied]);
+    }
     return applied !== undefined;
   }
 

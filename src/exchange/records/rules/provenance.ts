@@ -1,3 +1,4 @@
+import { isOfMessage } from '../../sources/rules/namespaces.ts';
 import { derivedUuid } from './ids.ts';
 import { canonical, type Json } from './json.ts';
 import { sourceSystem } from './rewrite-references.ts';
@@ -48,7 +49,7 @@ export function provenanceOf(
       what: {
         type: origin.isConverted ? 'DocumentReference' : resourceType,
         identifier: { system: DOCUMENT_SYSTEM, value: origin.fileName },
-        display: `${resourceType} of ${origin.source}`,
+        display: `${resourceType} of ${origin.source}${isOfMessage(origin.sourceId) ? ', by message' : ''}`,
         extension: [
           {
             url: `${sourceSystem(origin.source)}:id`,

@@ -1,0 +1,70 @@
+import type { DiagnosticReport, FhirResource } from 'fhir/r4.js';
+
+/** A resource that a message reports. References among a message's resources are `Type/id`; the person is `Patient/person`. */
+export interface ReportedResource {
+  resource: FhirResource & { id: string };
+  /** The sender gave it neither id nor identifier, so that it cannot be recognised in another message. */
+  isAnonymous?: boolean;
+  /** Only the status is new; what an earlier message reported besides stays. */
+  isStatusOnly?: boolean;
+}
+
+export interface ReportedVersion {
+  resources: readonly ReportedResource[];
+  /** The message may contain only a part of the report, as in HL7 v2: what it leaves out still stands. */
+  isPartial: boolean;
+}
+
+/**
+ * What a sender reports today about one encounter, fill or result, according to all its messages in the sender's order. Each
+ * resource is as the newest message has it. A resource that the newest message lacks stays, because senders leave out what
+ * has not changed; it goes when the newest version of its report no longer lists it, or when nothing identifies it.
+ */
+export function presentResources(versions: readonly ReportedVersion[]): FhirResource[] {
+  const present = new Map<string, ReportedResource>();
+  for (const { resources, isPartial } of versions) {
+    for (const [name, { isAnonymous }] of present) if (isAnonymous === true) present.delete(name);
+    for (const reported of resources) {
+      const name = nameOf(reported.resource);
+      const before = present.get(name);
+      if (!isPartial) for (const gone of delisted(before?.resource, reported.resource)) present.delete(gone);
+      present.set(name, reported.isStatusOnly === true ? withStatus(before, reported) : reported);
+    }
+  }
+  const isPartial = versions.at(-1)?.isPartial === true;
+  const all = [...present.values()].map(({ resource }) => resource);
+  return isPartial ? all.map((resource) => withAllResults(resource, all)) : all;
+}
+
+const nameOf = ({ resourceType, id }: FhirResource): string => `${resourceType}/${id}`;
+
+/** The results that the version of a report before listed and this one does not. */
+function delisted(before: FhirResource | undefined, now: FhirResource): string[] {
+  const listed = resultsOf(now);
+  return listed.length === 0 ? [] : resultsOf(before).filter((name) => !listed.includes(name));
+}
+
+const resultsOf = (resource: FhirResource | undefined): string[] =>
+  resource?.resourceType === 'DiagnosticReport'
+    ? (resource.result ?? []).flatMap(({ reference }) => reference ?? [])
+    : [];
+
+const withStatus = (before: ReportedResource | undefined, now: ReportedResource): ReportedResource => ({
+  resource: {
+    ...(before?.resource ?? now.resource),
+    status: (now.resource as { status?: string }).status,
+  } as ReportedResource['resource'],
+});
+
+/** A report lists what all messages reported. If every result was taken back, so was the report. */
+function withAllResults(resource: FhirResource, all: readonly FhirResource[]): FhirResource {
+  if (resource.resourceType !== 'DiagnosticReport') return resource;
+  const results = all.filter(({ resourceType }) => resourceType === 'Observation');
+  if (results.length === 0) return resource;
+  const isTakenBack = results.every((result) => 'status' in result && result.status === 'entered-in-error');
+  const report: DiagnosticReport = {
+    ...resource,
+    result: results.map((result) => ({ reference: nameOf(result) })),
+  };
+  return isTakenBack ? { ...report, status: 'entered-in-error' } : report;
+}

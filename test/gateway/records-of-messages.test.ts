@@ -1,0 +1,293 @@
+import { readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { completenessLines } from '../../src/exchange/records/completeness.ts';
+import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
+import { samples } from '../support/deliveries.ts';
+import { newPerson } from '../support/gateway.ts';
+import { adtMessage, createSenderEnvironment, type Person, senderPatient } from '../support/senders.ts';
+import { takeUp } from '../support/take-up.ts';
+
+let environment: Awaited<ReturnType<typeof createSenderEnvironment>>;
+beforeAll(async () => {
+  environment = await createSenderEnvironment();
+});
+afterAll(() => environment.gateway.close());
+
+const subject = { reference: 'Patient/sender-patient' };
+const LOINC = 'http://loinc.org';
+const sodium = (value: number, changes: object = {}) => ({
+  resourceType: 'Observation',
+  id: 'na',
+  status: 'final',
+  subject,
+  code: { coding: [{ system: LOINC, code: '2951-2', display: 'Sodium' }] },
+  effectiveDateTime: '2026-11-20T08:00:00Z',
+  valueQuantity: { value, unit: 'mmol/L', system: 'http://unitsofmeasure.org', code: 'mmol/L' },
+  ...changes,
+});
+const report = (changes: object = {}) => ({
+  resourceType: 'DiagnosticReport',
+  id: 'panel-1',
+  status: 'final',
+  subject,
+  code: { coding: [{ system: LOINC, code: '51990-0', display: 'Basic metabolic panel' }] },
+  effectiveDateTime: '2026-11-20T08:00:00Z',
+  result: [{ reference: 'Observation/na' }],
+  ...changes,
+});
+const valuesOf = async (patientId: string) =>
+  (await environment.resources('Observation', patientId)).map(({ valueQuantity }) => valueQuantity?.value);
+
+describe('a result that a lab reports', () => {
+  test('is in the record, with its report and where it came from', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    await environment.sendFhir(senderPatient(person), report(), sodium(140));
+    expect(await environment.resources('Observation', patientId)).toMatchObject([
+      { subject: { reference: `Patient/${patientId}` }, valueQuantity: { value: 140 } },
+    ]);
+    const [observation] = await environment.resources('Observation', patientId);
+    expect(await environment.resources('DiagnosticReport', patientId)).toMatchObject([
+      { result: [{ reference: `Observation/${observation.id}` }] },
+    ]);
+    expect(observation.meta.source).toMatch(/^lab-message-of-mercy-/);
+  });
+
+  test('is corrected in place, and marked when it was a mistake', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    await environment.sendFhir(senderPatient(person), report(), sodium(140));
+    await environment.sendFhir(
+      senderPatient(person),
+      report({ status: 'corrected' }),
+      sodium(130, { status: 'corrected' }),
+    );
+    expect(await valuesOf(patientId)).toEqual([130]);
+    await environment.sendFhir(
+      senderPatient(person),
+      report({ status: 'entered-in-error' }),
+      sodium(130, { status: 'entered-in-error' }),
+    );
+    const statuses = (await environment.resources('Observation', patientId)).map(({ status }) => status);
+    expect(statuses).toEqual(['entered-in-error']);
+  });
+
+  test('leaves the record of a person whom the sender named by mistake', async () => {
+    const [wrong, right] = [newPerson(), newPerson()];
+    const [wrongId, rightId] = [await environment.addPatient(wrong), await environment.addPatient(right)];
+    const named = { id: 'panel-2', result: [{ reference: 'Observation/k' }] };
+    const file = {
+      contentType: 'application/pdf',
+      data: Buffer.from('%PDF-1.4 of a result').toString('base64'),
+    };
+    const letter = {
+      ...{ resourceType: 'DocumentReference', id: 'letter', status: 'current', subject },
+      content: [{ attachment: file }],
+    };
+    const content = [report(named), sodium(139, { id: 'k' }), letter];
+    await environment.sendFhir(senderPatient(wrong), ...content);
+    expect(await valuesOf(wrongId)).toEqual([139]);
+    const documentsOf = async (id: string) =>
+      (await environment.account.call('GET', `document?patientId=${id}`)).json().documents;
+    const [document] = await documentsOf(wrongId);
+    expect(document).toMatchObject({
+      content: [{ attachment: { contentType: 'application/pdf', size: 20 } }],
+    });
+    const [{ meta }] = await environment.resources('Observation', wrongId);
+
+    await environment.sendFhir(senderPatient(right), ...content);
+    expect([await valuesOf(wrongId), await valuesOf(rightId)]).toEqual([[], [139]]);
+    expect([(await documentsOf(wrongId)).length, (await documentsOf(rightId)).length]).toEqual([0, 1]);
+    for (const name of [document.content[0].attachment.title, meta.source]) {
+      const answer = await environment.account.call('GET', `document/download-url?fileName=${name}`);
+      expect(answer.statusCode, answer.body).toBe(410);
+    }
+  });
+
+  test('follows the sender when that correction is corrected', async () => {
+    const [first, second] = [newPerson(), newPerson()];
+    const [firstId, secondId] = [await environment.addPatient(first), await environment.addPatient(second)];
+    const content = [
+      report({ id: 'panel-3', result: [{ reference: 'Observation/cl' }] }),
+      sodium(101, { id: 'cl' }),
+    ];
+    for (const person of [first, second, first])
+      await environment.sendFhir(senderPatient(person), ...content);
+    expect([await valuesOf(firstId), await valuesOf(secondId)]).toEqual([[101], []]);
+  });
+
+  test('is one with what the lab’s network delivers, although both call it by the same id', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    await environment.sendFhir(senderPatient(person), report({ id: 'panel-4' }), sodium(144));
+    await environment.deliver(patientId, sodium(144, { subject: { reference: 'Patient/net' } }));
+    expect(await valuesOf(patientId)).toEqual([144]);
+  });
+
+  test('is recorded in no account whose cohorts did not ask for results', async () => {
+    const person = newPerson();
+    const other = await environment.gateway.addAccount();
+    const created = await other.call('POST', `patient?facilityId=${other.facilityId}`, person);
+    const theirs = created.json().id;
+    const ours = await environment.addPatient(person);
+    await environment.sendFhir(senderPatient(person), report({ id: 'panel-5' }), sodium(150));
+    expect(await valuesOf(ours)).toEqual([150]);
+    expect(await environment.resources('Observation', theirs, other)).toEqual([]);
+  });
+
+  test('is recorded by reconcile when the process that took it in died', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    environment.stopRecording();
+    await environment.sendFhir(senderPatient(person), report({ id: 'panel-6' }), sodium(151));
+    await environment.sendFhir(
+      senderPatient(person),
+      report({ id: 'panel-6', status: 'corrected' }),
+      sodium(152, { status: 'corrected' }),
+    );
+    environment.startRecording();
+    expect(await valuesOf(patientId)).toEqual([]);
+    await environment.age();
+    expect(await takeUp(environment.recordings.recovery)).toBe(1);
+    expect(await valuesOf(patientId)).toEqual([152]);
+    expect(await takeUp(environment.recordings.recovery)).toBe(0);
+  });
+
+  test('ends with its last correction although all of them arrive at once', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    const versions = [1, 2, 3, 4, 5, 6].map((minute) => {
+      const meta = { lastUpdated: `2026-11-20T09:0${minute}:00Z` };
+      return [
+        report({ id: 'panel-7', meta, result: [{ reference: 'Observation/na' }] }),
+        sodium(160 + minute, { meta, status: 'corrected' }),
+      ];
+    });
+    await Promise.all(
+      [...versions].reverse().map((content) => environment.sendFhir(senderPatient(person), ...content)),
+    );
+    await environment.age();
+    await takeUp(environment.recordings.recovery);
+    expect(await valuesOf(patientId)).toEqual([166]);
+  });
+
+  test('is named in the completeness of the record: by message, and when', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    await environment.sendFhir(senderPatient(person), report({ id: 'panel-8' }), sodium(145));
+    const standing = await environment.gateway.store.asAccount(environment.account.accountId, (tx) =>
+      readRecordCompleteness(tx, patientId),
+    );
+    const lab = standing.sources.find(({ source }) => source === 'lab');
+    expect(lab).toMatchObject({ resources: 2, messages: { resources: 2, last: expect.any(Date) } });
+    expect(completenessLines(standing).join()).toContain('of these 2 resources by message, last ');
+    const everything = await environment.account.call('GET', `/fhir/R4/Patient/${patientId}/$everything`);
+    expect(everything.body).toContain('Observation of lab, by message');
+  });
+
+  test('has its C-CDA document read into the record by reconcile', async () => {
+    const [sample] = samples;
+    if (sample === undefined) throw new Error('There are no samples');
+    const person = { ...newPerson(), ...sample.createBody, contact: [], personalIdentifiers: [] } as Person;
+    const patientId = await environment.addPatient(person);
+    const data = gunzipSync(readFileSync(`samples/${sample.ccdaFile}`)).toString('base64');
+    const patient = { ...senderPatient(person), gender: 'male' };
+    await environment.sendFhir(patient, report({ id: 'panel-9' }), sodium(146), {
+      ...{ resourceType: 'DocumentReference', id: 'summary', status: 'current', subject },
+      content: [{ attachment: { contentType: 'application/xml', data } }],
+    });
+    expect(await environment.resources('Immunization', patientId)).toEqual([]);
+    await environment.age();
+    expect(await takeUp(environment.recordings.recovery)).toBe(1);
+    expect((await environment.resources('Immunization', patientId)).length).toBeGreaterThan(0);
+  });
+});
+
+describe('a stay that a hospital reports', () => {
+  const adt = (person: Person, event: string, hour: string, pv1: Record<number, string> = {}) =>
+    adtMessage(person, { event, hour, visit: `v-${person.lastName}`, pv1 });
+
+  test('is an Encounter of the record, ended by its discharge and opened again when that is cancelled', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    const encounter = async () => (await environment.resources('Encounter', patientId))[0];
+    await environment.send(adt(person, 'A01', '08'));
+    expect(await encounter()).toMatchObject({
+      status: 'in-progress',
+      class: { code: 'IMP' },
+      period: { start: '2026-11-20T08:00:00.000Z' },
+    });
+    await environment.send(adt(person, 'A03', '12'));
+    expect(await encounter()).toMatchObject({
+      status: 'finished',
+      period: { end: '2026-11-20T12:00:00.000Z' },
+    });
+    await environment.send(adt(person, 'A13', '13'));
+    const open = await encounter();
+    expect([open.status, open.period.end]).toEqual(['in-progress', undefined]);
+    await environment.send(adt(person, 'A11', '14'));
+    expect(await environment.resources('Encounter', patientId)).toMatchObject([{ status: 'cancelled' }]);
+  });
+
+  test('moves to the right person when the sender merges two records', async () => {
+    const [wrong, right] = [newPerson(), newPerson()];
+    const [wrongId, rightId] = [await environment.addPatient(wrong), await environment.addPatient(right)];
+    await environment.send(adt(wrong, 'A01', '08'));
+    await environment.send(adtMessage(right, { event: 'A40', hour: '09', prior: `R-${wrong.lastName}` }));
+    const counts = [wrongId, rightId].map(
+      async (id) => (await environment.resources('Encounter', id)).length,
+    );
+    expect(await Promise.all(counts)).toEqual([0, 1]);
+  });
+
+  test('keeps what the sender’s own Encounter says besides', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    await environment.sendFhir(
+      senderPatient(person),
+      {
+        resourceType: 'Encounter',
+        id: 'enc',
+        status: 'in-progress',
+        class: { code: 'EMER' },
+        subject,
+        period: { start: '2026-11-20T08:00:00Z' },
+        reasonCode: [{ text: 'Chest pain' }],
+      },
+      {
+        resourceType: 'Condition',
+        id: 'cond',
+        subject,
+        encounter: { reference: 'Encounter/enc' },
+        code: { text: 'Angina' },
+      },
+    );
+    const [encounter] = await environment.resources('Encounter', patientId);
+    expect(encounter.reasonCode).toEqual([{ text: 'Chest pain' }]);
+    expect(await environment.resources('Condition', patientId)).toMatchObject([
+      { encounter: { reference: `Encounter/${encounter.id}` } },
+    ]);
+  });
+});
+
+test('a fill that a pharmacy reports is in the record, also as cancelled', async () => {
+  const person = newPerson();
+  const patientId = await environment.addPatient(person);
+  const dispense = (status: string) => ({
+    resourceType: 'MedicationDispense',
+    id: 'fill-1',
+    status,
+    subject,
+    medicationCodeableConcept: { text: 'Amoxicillin 500 mg' },
+    whenHandedOver: '2026-11-20T10:00:00Z',
+  });
+  await environment.sendFhir(senderPatient(person), dispense('completed'));
+  expect(await environment.resources('MedicationDispense', patientId)).toMatchObject([
+    { status: 'completed' },
+  ]);
+  await environment.sendFhir(senderPatient(person), dispense('cancelled'));
+  expect(await environment.resources('MedicationDispense', patientId)).toMatchObject([
+    { status: 'cancelled' },
+  ]);
+});
