@@ -50,20 +50,27 @@ export async function createBulkExchange(createEngine: (parts: EngineParts) => B
   store.onEventsCommitted(webhookDispatcher.send);
   const service = createBulkCreateService({ store, blobs, temporal, logger });
   const recovery = { store, blobs, launcher: service.launcher, logger };
-  const workers = await createWorkers({
-    connection: native,
-    namespace,
-    dataConverter,
-    workflowBundle: await workflowBundle(),
-    activities: {
-      [TASK_QUEUES.exchange]: createBulkActivities({
-        store,
-        engine: createEngine(environment),
-        startGuard: createStartGuard(store),
-      }),
-    },
+  const bulkActivities = createBulkActivities({
+    store,
+    engine: createEngine(environment),
+    startGuard: createStartGuard(store),
   });
-  const running = workers.map((worker) => worker.run());
+  /** Workers with this workflow code; what it returns stops them. */
+  async function startWorkers(bundle: { code: string }): Promise<() => Promise<void>> {
+    const workers = await createWorkers({
+      connection: native,
+      namespace,
+      dataConverter,
+      workflowBundle: bundle,
+      activities: { [TASK_QUEUES.exchange]: bulkActivities },
+    });
+    const running = workers.map((worker) => worker.run());
+    return async () => {
+      for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+      await Promise.all(running);
+    };
+  }
+  const stopWorkers = await startWorkers(await workflowBundle());
   const { accountId } = await environment.addAccount({}, receiver.url);
   const facilityId = uuidv7();
   await store.asAccount(accountId, (tx) =>
@@ -83,6 +90,9 @@ export async function createBulkExchange(createEngine: (parts: EngineParts) => B
     blobs,
     accountId,
     service,
+    temporal,
+    startWorkers,
+    stopWorkers,
     handle,
     /** Accepts a request and starts its workflow, as E5 does. */
     async start(options: { dryRun?: boolean; uploadLifetimeMs?: number; launch?: boolean } = {}) {
@@ -139,8 +149,7 @@ export async function createBulkExchange(createEngine: (parts: EngineParts) => B
           () => false,
         ),
     async close() {
-      for (const worker of workers) worker.shutdown();
-      await Promise.all(running);
+      await stopWorkers();
       await service.drain();
       await webhookDispatcher.drain();
       await Promise.all([receiver.close(), environment.close()]);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
+import type { WorkflowHandle, WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { ConsolidatedActivities } from '../../src/activities/exchange/consolidated-query.ts';
@@ -202,6 +202,12 @@ export const update = (run: QueryRun, name: string, source?: SourceType) =>
     args: [source === undefined ? undefined : { source }],
   });
 
+/** Until the workflow's tasks have failed several times. The first one may wait ten seconds for a worker that is gone. */
+export const untilStuck = (handle: WorkflowHandle): Promise<void> =>
+  eventually(async () => ((await handle.describe()).raw.pendingWorkflowTask?.attempt ?? 0) > 2, {
+    withinMs: 60_000,
+  });
+
 /** A step that lasts until the test lets it go on. */
 export function untilReleased() {
   let release: (step: SourceStep) => void = () => undefined;
@@ -212,8 +218,11 @@ export function untilReleased() {
 }
 
 /** Until `check` holds; for what happens by itself and soon. */
-export async function eventually(check: () => Promise<boolean> | boolean): Promise<void> {
-  for (let tries = 0; tries < 300; tries++) {
+export async function eventually(
+  check: () => Promise<boolean> | boolean,
+  { withinMs = 15_000 } = {},
+): Promise<void> {
+  for (const until = Date.now() + withinMs; Date.now() < until; ) {
     if (await check()) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

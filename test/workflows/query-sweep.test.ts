@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, type Worker } from '@temporalio/worker';
 import { sql } from 'kysely';
@@ -15,6 +16,7 @@ import { sweepRecovery } from '../../src/exchange/query-sweep/launcher.ts';
 import { readSweepCounts } from '../../src/exchange/query-sweep/sweep-store.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
+import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
 import {
   CALLBACK_KEY,
   createSweepEnvironment,
@@ -26,7 +28,7 @@ import { takeUp } from '../support/take-up.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
-import { eventually } from './network-query-environment.ts';
+import { eventually, untilStuck } from './network-query-environment.ts';
 import { installTestRuntime } from './network-query-runtime.ts';
 
 installTestRuntime();
@@ -35,6 +37,7 @@ let temporal: Client;
 let native: NativeConnection;
 let workers: Worker[];
 let running: Promise<unknown>;
+let serve: (bundle: { code: string }) => Promise<void>;
 /** What the queries that a sweep has started do; by default they end at once. */
 let onStart: (panel: TestPanel) => Promise<void>;
 /** Called after each page that is committed; one that throws stands for a worker that was killed there. */
@@ -67,18 +70,24 @@ beforeAll(async () => {
       return page;
     },
   };
-  workers = await createWorkers({
-    connection: native,
-    namespace,
-    dataConverter,
-    workflowBundle: await workflowBundle(),
-    activities: { [TASK_QUEUES.exchange]: activities },
-  });
-  running = Promise.all(workers.map((worker) => worker.run()));
+  serve = async (bundle) => {
+    workers = await createWorkers({
+      connection: native,
+      namespace,
+      dataConverter,
+      workflowBundle: bundle,
+      activities: { [TASK_QUEUES.exchange]: activities },
+    });
+    running = Promise.all(workers.map((worker) => worker.run()));
+  };
+  await serve(await workflowBundle());
 });
-afterAll(async () => {
+async function stopWorkers(): Promise<void> {
   for (const worker of workers) worker.shutdown();
   await running;
+}
+afterAll(async () => {
+  await stopWorkers();
   await temporal.connection.close();
   await native.close();
   await environment.close();
@@ -105,7 +114,8 @@ const countsOf = (panel: TestPanel) =>
   environment.store.asAccount(panel.accountId, (tx) => readSweepCounts(tx, panel.requestId));
 const patientsOf = async (panel: TestPanel) =>
   (await environment.queriesOf(panel)).map(({ patient }) => patient);
-const control = () => createSweepControl({ store: environment.store, temporal });
+const control = (commandTimeoutMs?: number) =>
+  createSweepControl({ store: environment.store, temporal, commandTimeoutMs });
 
 describe('a sweep', () => {
   test('starts each patient once, in order, across killed steps and runs that begin anew', async () => {
@@ -188,5 +198,39 @@ describe('a sweep', () => {
       started: 6,
     });
     expect(await patientsOf(panel)).toEqual(numbers(6));
+  });
+
+  test('that a faulty deploy has stuck can be paused, resumed and cancelled', async () => {
+    const panel = await panelOf(6);
+    onStart = async () => undefined;
+    const sweep = await start(panel, { pageSize: 2, windowSize: 2 });
+    await eventually(async () => (await countsOf(panel))?.started === 2);
+    const handle = temporal.workflow.getHandle(sweep.workflowId);
+    const stick = async (bundle: { code: string }) => {
+      await stopWorkers();
+      await serve(bundle);
+      await handle.signal('anything');
+      await untilStuck(handle);
+    };
+    const broken = await loadWorkflowBundle(
+      fileURLToPath(new URL('../replay/broken-workflows.ts', import.meta.url)),
+    );
+    const stateNow = () =>
+      handle.query<QuerySweepProgress>('status').then(
+        ({ state }) => state,
+        () => undefined,
+      );
+    const of = [panel.accountId, panel.requestId] as const;
+    await stick(broken);
+    expect(await control(2_000).pauseSweep(...of)).toMatchObject({ state: 'paused', started: 2 });
+    await eventually(async () => (await stateNow()) === 'paused');
+    await stick(await workflowBundle());
+    expect(await control(2_000).resumeSweep(...of)).toMatchObject({ state: 'running' });
+    await eventually(async () => (await stateNow()) === 'running');
+    await stick(broken);
+    expect(await control(2_000).cancelSweep(...of)).toMatchObject({ state: 'cancelled' });
+    expect((await handle.describe()).status.name).toBe('TERMINATED');
+    await stopWorkers();
+    await serve(await workflowBundle());
   });
 });

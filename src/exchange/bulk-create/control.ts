@@ -3,10 +3,15 @@ import { BULK_END_REASONS } from '../../contract/bulk-create-steps.ts';
 import { BULK_CREATE_MESSAGES as MESSAGES } from '../../contract/bulk-create-workflow.ts';
 import { bulkPatientCreateWorkflowId } from '../../contract/temporal.ts';
 import type { Store } from '../platform/database/database.ts';
-import { ConflictError, NotFoundError, UnavailableError } from '../platform/errors.ts';
-import { commandWorkflow } from '../platform/workflows/workflow-command.ts';
+import { ConflictError, NotFoundError } from '../platform/errors.ts';
+import {
+  type CommandOutcome,
+  commandWorkflow,
+  endStuckWorkflow,
+  unavailable,
+} from '../platform/workflows/workflow-command.ts';
 import type { BulkLauncher } from './launcher.ts';
-import { type BulkRequestView, readBulkRequest } from './request-store.ts';
+import { type BulkRequestView, readBulkRequest, setPaused } from './request-store.ts';
 import { failBulkCreate } from './transitions.ts';
 
 /** Control of a bulk create. Each function returns the request afterwards, and throws 404, 409 or 503. */
@@ -28,16 +33,14 @@ export function createBulkControl(deps: {
   const command = (requestId: string, name: string) =>
     commandWorkflow(deps.temporal, bulkPatientCreateWorkflowId(requestId), name, {
       timeoutMs: deps.commandTimeoutMs,
-      endIfStuck: name === MESSAGES.cancel,
     });
 
-  /** Sends a command to the workflow, starting it if none runs. Returns false when the workflow has ended. */
-  async function steer(accountId: string, requestId: string, name: string): Promise<boolean> {
-    if (await command(requestId, name)) return true;
-    const state = await launcher.start(accountId, requestId).catch((cause: unknown) => {
-      throw new UnavailableError('The workflow service cannot be reached now; try again later', { cause });
-    });
-    return state === 'open' && command(requestId, name);
+  /** Sends a command to the workflow, starting it if none runs. */
+  async function steer(accountId: string, requestId: string, name: string): Promise<CommandOutcome> {
+    const outcome = await command(requestId, name);
+    if (outcome !== 'closed') return outcome;
+    const state = await launcher.start(accountId, requestId).catch(unavailable);
+    return state === 'open' ? command(requestId, name) : 'closed';
   }
 
   const view = (accountId: string, requestId: string): Promise<BulkRequestView> =>
@@ -64,8 +67,12 @@ export function createBulkControl(deps: {
       throw new ConflictError('No file has been uploaded yet, so there is nothing to pause');
     if (request.paused === paused)
       throw new ConflictError(paused ? 'The bulk create is already paused' : 'The bulk create is not paused');
-    const taken = await steer(accountId, requestId, paused ? MESSAGES.pause : MESSAGES.resume);
-    if (!taken) {
+    const outcome = await steer(accountId, requestId, paused ? MESSAGES.pause : MESSAGES.resume);
+    if (outcome === 'stuck') {
+      await store.asAccount(accountId, (tx) => setPaused(tx, requestId, paused));
+      await launcher.replace(accountId, requestId).catch(unavailable);
+    }
+    if (outcome === 'closed') {
       await end(accountId, requestId, BULK_END_REASONS.workflowGone);
       await openRequest(accountId, requestId);
     }
@@ -77,8 +84,10 @@ export function createBulkControl(deps: {
     resumeBulkCreate: (accountId, requestId) => pauseOrResume(accountId, requestId, false),
     async cancelBulkCreate(accountId, requestId) {
       await openRequest(accountId, requestId);
-      if (!(await steer(accountId, requestId, MESSAGES.cancel)))
-        await end(accountId, requestId, BULK_END_REASONS.cancelled);
+      const outcome = await steer(accountId, requestId, MESSAGES.cancel);
+      if (outcome !== 'taken') await end(accountId, requestId, BULK_END_REASONS.cancelled);
+      if (outcome === 'stuck')
+        await endStuckWorkflow(deps.temporal, bulkPatientCreateWorkflowId(requestId)).catch(unavailable);
       return view(accountId, requestId);
     },
   };

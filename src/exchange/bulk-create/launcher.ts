@@ -17,6 +17,8 @@ export interface BulkLauncher {
   announceUpload(accountId: string, requestId: string): void;
   /** Starts the workflow and waits for the start. Safe to repeat. Returns `closed` when the workflow has already ended. */
   start(accountId: string, requestId: string): Promise<'open' | 'closed'>;
+  /** Starts a stuck workflow anew; it goes on from the request's row. */
+  replace(accountId: string, requestId: string): Promise<void>;
   /** Signals the upload and waits for it; starts the workflow first if none runs. */
   signalUpload(accountId: string, requestId: string): Promise<'open' | 'closed'>;
   /** Resolves when all background work has finished. */
@@ -27,7 +29,11 @@ export function createBulkLauncher(deps: { store: Store; temporal: Client; logge
   const { store, temporal } = deps;
   const background = createBackground(deps.logger);
 
-  async function start(accountId: string, requestId: string): Promise<'open' | 'closed'> {
+  async function start(
+    accountId: string,
+    requestId: string,
+    replacesRunning = false,
+  ): Promise<'open' | 'closed'> {
     const request = await store.asAccount(accountId, (tx) => readBulkRequest(tx, requestId));
     if (request === undefined) return 'closed';
     const input: BulkPatientCreateInput = {
@@ -50,6 +56,7 @@ export function createBulkLauncher(deps: { store: Store; temporal: Client; logge
         const row = await store.asAccount(accountId, (tx) => readBulkRequest(tx, requestId));
         return row?.status === 'waiting' || row?.status === 'processing';
       },
+      replacesRunning,
     });
     await store.asAccount(accountId, (tx) => markStarted(tx, requestId));
     return state;
@@ -68,7 +75,10 @@ export function createBulkLauncher(deps: { store: Store; temporal: Client; logge
   }
 
   return {
-    start,
+    start: (accountId, requestId) => start(accountId, requestId),
+    async replace(accountId, requestId) {
+      await start(accountId, requestId, true);
+    },
     signalUpload,
     launch: (accountId, requestId) =>
       background.run(

@@ -7,14 +7,26 @@ import {
 import type { SourceType } from '../../contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../contract/temporal.ts';
 import type { Store } from '../platform/database/database.ts';
-import { ConflictError, UnavailableError } from '../platform/errors.ts';
+import { ConflictError } from '../platform/errors.ts';
 import { orNotFound } from '../platform/http/operation.ts';
-import { commandWorkflow } from '../platform/workflows/workflow-command.ts';
+import {
+  type CommandOutcome,
+  commandWorkflow,
+  endStuckWorkflow,
+  unavailable,
+} from '../platform/workflows/workflow-command.ts';
 import { failOpenAttempts } from './endings.ts';
 import type { Launcher } from './launcher.ts';
 import { latestRun, type QueryView, readQuery } from './query-store.ts';
+import { openAttemptsOfRun } from './recovery-store.ts';
 import { checkRetryable, isOpen, openRetryRun } from './retry-run.ts';
 import { lastAttempts } from './rules/query-status.ts';
+
+interface Run {
+  accountId: string;
+  requestId: string;
+  run: number;
+}
 
 const RETRY_TRIES = 5;
 const RETRY_PAUSE_MS = 100;
@@ -40,35 +52,36 @@ export function createQueryControl(deps: {
     commandWorkflow(deps.temporal, networkQueryWorkflowId(of.requestId, of.run), name, {
       argument,
       timeoutMs: deps.commandTimeoutMs,
-      endIfStuck: name === MESSAGES.cancelQuery,
     });
 
   /**
    * Sends a command to the workflow of one run. A workflow that never started is started first. When the workflow is
-   * closed, the attempts it left open are failed here with `reason`.
+   * closed or stuck, the attempts it left open are failed here with `reason`.
    */
-  async function steer(
-    of: { accountId: string; requestId: string; run: number },
-    name: string,
-    reason: string,
-    argument?: SourceCommand,
-  ): Promise<void> {
-    if (await command(of, name, argument)) return;
-    const state = await launcher.start(of.accountId, of.requestId, of.run).catch((cause: unknown) => {
-      throw new UnavailableError('The workflow service cannot be reached now; try again later', { cause });
-    });
-    if (state === 'open' && (await command(of, name, argument))) return;
+  async function steer(of: Run, name: string, reason: string, argument?: SourceCommand): Promise<void> {
+    let outcome = await command(of, name, argument);
+    if (outcome === 'closed') {
+      const state = await launcher.start(of.accountId, of.requestId, of.run).catch(unavailable);
+      if (state === 'open') outcome = await command(of, name, argument);
+    }
+    if (outcome === 'taken') return;
     await store.asAccount(of.accountId, (tx) => failOpenAttempts(tx, of, reason, argument?.source));
+    if (outcome === 'stuck') await replaceStuck(of);
+  }
+
+  /** Starts a stuck workflow anew for the sources that are still open, or closes it. */
+  async function replaceStuck(of: Run): Promise<void> {
+    const { accountId, requestId, run } = of;
+    const open = await store.asAccount(accountId, (tx) => openAttemptsOfRun(tx, requestId, run));
+    if (open.length > 0) await launcher.replace(accountId, requestId, run).catch(unavailable);
+    else await endStuckWorkflow(deps.temporal, networkQueryWorkflowId(requestId, run)).catch(unavailable);
   }
 
   /**
    * Asks the running workflow to retry a source. An attempt's end is committed, and announced by webhook, a moment before
-   * the workflow learns of it, so a conflict is tried again briefly. Returns false when no workflow runs.
+   * the workflow learns of it, so a conflict is tried again briefly.
    */
-  async function retryInWorkflow(
-    run: { requestId: string; run: number },
-    source: SourceType,
-  ): Promise<boolean> {
+  async function retryInWorkflow(run: Run, source: SourceType): Promise<CommandOutcome> {
     for (let tries = 1; ; tries++) {
       try {
         return await command(run, MESSAGES.retrySource, { source });
@@ -99,8 +112,12 @@ export function createQueryControl(deps: {
         return endedAt === null ? run : undefined;
       });
       if (open === undefined) return redrive(accountId, requestId, source);
-      const taken = await retryInWorkflow({ requestId, run: open }, source);
-      return taken ? view(accountId, requestId) : redrive(accountId, requestId, source);
+      const run = { accountId, requestId, run: open };
+      const outcome = await retryInWorkflow(run, source);
+      if (outcome === 'taken') return view(accountId, requestId);
+      const retried = await redrive(accountId, requestId, source);
+      if (outcome === 'stuck') await replaceStuck(run);
+      return retried;
     },
 
     async giveUpSource(accountId, requestId, source) {

@@ -18,6 +18,8 @@ export interface Launcher {
   launch(accountId: string, requestId: string, run: number): void;
   /** Starts the workflow and waits for the start. Safe to repeat. Returns `closed` when the workflow has already ended. */
   start(accountId: string, requestId: string, run: number): Promise<'open' | 'closed'>;
+  /** Starts a stuck workflow anew; it goes on from the newest attempts. */
+  replace(accountId: string, requestId: string, run: number): Promise<void>;
   /** Resolves when all starts begun by `launch` have finished. */
   drain(): Promise<void>;
 }
@@ -25,7 +27,12 @@ export interface Launcher {
 export function createLauncher(deps: { store: Store; temporal: Client; logger: Logger }): Launcher {
   const background = createBackground(deps.logger);
 
-  async function start(accountId: string, requestId: string, run: number): Promise<'open' | 'closed'> {
+  async function start(
+    accountId: string,
+    requestId: string,
+    run: number,
+    replacesRunning = false,
+  ): Promise<'open' | 'closed'> {
     const { origin, subject, sources } = await deps.store.asAccount(accountId, (tx) =>
       readRun(tx, requestId, run),
     );
@@ -51,13 +58,17 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
       summary: `${run === 0 ? 'Network query' : 'Network query, retry'} for ${referenceOf(subject)}: ${names.join(', ')}`,
       details: `${describe(subject, requestId)}\n\n${WORKFLOW_DETAILS}`,
       isOpen: () => deps.store.asAccount(accountId, (tx) => isRunOpen(tx, requestId, run)),
+      replacesRunning,
     });
     await deps.store.asAccount(accountId, (tx) => markRunStarted(tx, requestId, run));
     return state;
   }
 
   return {
-    start,
+    start: (accountId, requestId, run) => start(accountId, requestId, run),
+    async replace(accountId, requestId, run) {
+      await start(accountId, requestId, run, true);
+    },
     launch(accountId, requestId, run) {
       background.run(
         'the workflow of a network query could not be started; reconcile starts it later',

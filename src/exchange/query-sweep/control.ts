@@ -5,10 +5,11 @@ import {
 } from '../../contract/bulk-create-workflow.ts';
 import { querySweepWorkflowId } from '../../contract/temporal.ts';
 import type { Store } from '../platform/database/database.ts';
-import { ConflictError, NotFoundError, UnavailableError } from '../platform/errors.ts';
-import { commandWorkflow } from '../platform/workflows/workflow-command.ts';
+import { ConflictError, NotFoundError } from '../platform/errors.ts';
+import { commandWorkflow, endStuckWorkflow, unavailable } from '../platform/workflows/workflow-command.ts';
 import { launchSweep } from './launcher.ts';
-import { readSweepCounts } from './sweep-store.ts';
+import { readSweepCounts, setSweepState } from './sweep-store.ts';
+import type { SweepState } from './tables.ts';
 
 /** Control of the post-import queries. Each function returns the progress afterwards, and throws 404, 409 or 503. */
 export interface SweepControl {
@@ -32,26 +33,40 @@ export function createSweepControl(deps: {
   const command = (requestId: string, name: string) =>
     commandWorkflow(deps.temporal, querySweepWorkflowId(requestId), name, {
       timeoutMs: deps.commandTimeoutMs,
-      endIfStuck: name === MESSAGES.cancel,
     });
 
-  /** Sends a command to the workflow, which commits the new state before it responds. Starts the workflow if none runs. */
-  async function steer(accountId: string, requestId: string, name: string): Promise<QuerySweepProgress> {
+  /**
+   * Sends a command to the workflow, which commits the new state before it responds. Starts the workflow if none runs. For a
+   * stuck one, the state is committed here, and a new workflow reads it.
+   */
+  async function steer(
+    accountId: string,
+    requestId: string,
+    name: string,
+    wanted: SweepState,
+  ): Promise<QuerySweepProgress> {
     const { state } = await view(accountId, requestId);
     if (state === 'completed' || state === 'cancelled')
       throw new ConflictError(`The post-import queries have ended (${state})`);
-    if (!(await command(requestId, name))) {
-      await launchSweep(deps, accountId, requestId).catch((cause: unknown) => {
-        throw new UnavailableError('The workflow service cannot be reached now; try again later', { cause });
-      });
-      if (!(await command(requestId, name))) throw new ConflictError('The post-import queries have ended');
+    let outcome = await command(requestId, name);
+    if (outcome === 'closed') {
+      await launchSweep(deps, accountId, requestId).catch(unavailable);
+      outcome = await command(requestId, name);
+    }
+    if (outcome === 'closed') throw new ConflictError('The post-import queries have ended');
+    if (outcome === 'stuck') {
+      if (state === wanted) throw new ConflictError(`The post-import queries are already ${wanted}`);
+      await deps.store.asAccount(accountId, (tx) => setSweepState(tx, requestId, wanted));
+      if (wanted === 'cancelled')
+        await endStuckWorkflow(deps.temporal, querySweepWorkflowId(requestId)).catch(unavailable);
+      else await launchSweep(deps, accountId, requestId, true).catch(unavailable);
     }
     return view(accountId, requestId);
   }
 
   return {
-    pauseSweep: (accountId, requestId) => steer(accountId, requestId, MESSAGES.pause),
-    resumeSweep: (accountId, requestId) => steer(accountId, requestId, MESSAGES.resume),
-    cancelSweep: (accountId, requestId) => steer(accountId, requestId, MESSAGES.cancel),
+    pauseSweep: (accountId, requestId) => steer(accountId, requestId, MESSAGES.pause, 'paused'),
+    resumeSweep: (accountId, requestId) => steer(accountId, requestId, MESSAGES.resume, 'running'),
+    cancelSweep: (accountId, requestId) => steer(accountId, requestId, MESSAGES.cancel, 'cancelled'),
   };
 }

@@ -19,11 +19,14 @@ import {
 /**
  * Starts the workflow of a bulk create's post-import queries. A workflow that was terminated is started again under the same
  * id and continues from the outcomes in PostgreSQL. Safe to call when it runs or has nothing left to do.
+ *
+ * @param replacesRunning starts a stuck workflow anew
  */
 export async function launchSweep(
   deps: { store: Store; temporal: Client },
   accountId: string,
   requestId: string,
+  replacesRunning = false,
 ): Promise<void> {
   const input: QuerySweepInput = { accountId, requestId, pace: DEFAULT_SWEEP_PACE };
   await startOnce(deps.temporal, {
@@ -36,6 +39,7 @@ export async function launchSweep(
     summary: 'Queries for the patients of a bulk create',
     details: QUERY_SWEEP_DETAILS,
     againAfterItsEnd: true,
+    replacesRunning,
     isOpen: async () => true,
   });
   await deps.store.asAccount(accountId, (tx) => markSweepSeen(tx, requestId));

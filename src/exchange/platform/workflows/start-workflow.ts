@@ -36,6 +36,8 @@ export interface WorkflowStart {
   isOpen(): Promise<boolean>;
   /** Starts the workflow again also after one with the same id has ended in any other way, for example was terminated. */
   againAfterItsEnd?: boolean;
+  /** Terminates a running workflow with the same id and starts it again, in one step: it is stuck. */
+  replacesRunning?: boolean;
 }
 
 /**
@@ -43,7 +45,8 @@ export interface WorkflowStart {
  * has ended, unless it completed and the work is still open (decision 74). Throws if Temporal does not respond within 5 s.
  */
 export async function startOnce(temporal: Client, start: WorkflowStart): Promise<'open' | 'closed'> {
-  if (await startedOrOpen(temporal, start, start.againAfterItsEnd ?? false)) return 'open';
+  const again = start.againAfterItsEnd === true || start.replacesRunning === true;
+  if (await startedOrOpen(temporal, start, again)) return 'open';
   // Asked in this order: a workflow commits the end of the work before it completes.
   if (!(await hasCompleted(temporal, start.id)) || !(await start.isOpen())) return 'closed';
   await startedOrOpen(temporal, start, true);
@@ -66,7 +69,10 @@ async function startedOrOpen(
         workflowIdReusePolicy: againAfterItsEnd
           ? WorkflowIdReusePolicy.ALLOW_DUPLICATE
           : WorkflowIdReusePolicy.REJECT_DUPLICATE,
-        workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+        workflowIdConflictPolicy:
+          start.replacesRunning === true
+            ? WorkflowIdConflictPolicy.TERMINATE_EXISTING
+            : WorkflowIdConflictPolicy.USE_EXISTING,
         priority: { priorityKey: start.priority, fairnessKey: accountId },
         typedSearchAttributes: new TypedSearchAttributes([
           { key: searchAttribute.accountId, value: accountId },

@@ -12,32 +12,38 @@ const COMMAND_TIMEOUT_MS = 15_000;
 
 /** How often a workflow task must have failed or timed out before its workflow counts as stuck. */
 const STUCK_AFTER_TRIES = 2;
+/** How many command timeouts a workflow task must have waited for a worker before its workflow counts as stuck. */
+const STUCK_AFTER_TIMEOUTS = 4;
 
 /**
- * Sends an update to a workflow and waits for its completion. Returns false if the workflow is not running. Throws
- * ConflictError if the workflow rejects the update, UnavailableError if Temporal or its workers do not respond.
- *
- * @param options.endIfStuck for a command that ends the work: a workflow whose code fails again and again (a faulty deploy)
- *   cannot take it. It is terminated, and the result is false, so that the caller ends the work in the database.
+ * What became of a command. `closed`: the workflow is not running. `stuck`: its code fails again and again (a faulty deploy),
+ * or no worker of its build runs; the caller does what the command asks for in the database, and replaces the workflow.
+ */
+export type CommandOutcome = 'taken' | 'closed' | 'stuck';
+
+/**
+ * Sends an update to a workflow and waits for its completion. Throws ConflictError if the workflow rejects the update,
+ * UnavailableError if Temporal or its workers do not respond.
  */
 export async function commandWorkflow(
   temporal: Client,
   workflowId: string,
   name: string,
-  options: { argument?: object; timeoutMs?: number; endIfStuck?: boolean } = {},
-): Promise<boolean> {
+  options: { argument?: object; timeoutMs?: number } = {},
+): Promise<CommandOutcome> {
   const handle = temporal.workflow.getHandle(workflowId);
+  const { argument, timeoutMs = COMMAND_TIMEOUT_MS } = options;
   try {
-    await temporal.withDeadline(Date.now() + (options.timeoutMs ?? COMMAND_TIMEOUT_MS), () =>
-      handle.executeUpdate<void, [object | undefined]>(name, { args: [options.argument] }),
+    await temporal.withDeadline(Date.now() + timeoutMs, () =>
+      handle.executeUpdate<void, [object | undefined]>(name, { args: [argument] }),
     );
-    return true;
+    return 'taken';
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
+    if (error instanceof WorkflowNotFoundError) return 'closed';
     if (error instanceof WorkflowUpdateFailedError)
       throw new ConflictError(error.cause?.message ?? 'Not possible in the current state');
     // The server refuses updates while workflow tasks fail, or the update waits for a task that never completes.
-    if (options.endIfStuck === true && (await terminateIfStuck(handle))) return false;
+    if (await isStuck(handle, timeoutMs)) return 'stuck';
     if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
       throw new UnavailableError(
         'The operation was not confirmed in time and may still take effect; check the status before you repeat it',
@@ -49,14 +55,32 @@ export async function commandWorkflow(
   }
 }
 
-/** Returns whether the workflow was stuck, and is now closed. */
-async function terminateIfStuck(handle: WorkflowHandle): Promise<boolean> {
+async function isStuck(handle: WorkflowHandle, timeoutMs: number): Promise<boolean> {
   try {
-    const { raw } = await handle.describe();
-    if ((raw.pendingWorkflowTask?.attempt ?? 0) <= STUCK_AFTER_TRIES) return false;
-    await handle.terminate('Ended on request while its code failed again and again');
-    return true;
+    const { pendingWorkflowTask } = (await handle.describe()).raw;
+    if (pendingWorkflowTask == null) return false;
+    if ((pendingWorkflowTask.attempt ?? 0) > STUCK_AFTER_TRIES) return true;
+    const { originalScheduledTime, startedTime } = pendingWorkflowTask;
+    if (originalScheduledTime == null || startedTime != null) return false;
+    const waitedMs = Date.now() - Number(originalScheduledTime.seconds) * 1_000;
+    return waitedMs > STUCK_AFTER_TIMEOUTS * timeoutMs;
+  } catch {
+    return false;
+  }
+}
+
+/** For a start of a workflow that failed. */
+export const unavailable = (cause: unknown): never => {
+  throw new UnavailableError('The workflow service cannot be reached now; try again later', { cause });
+};
+
+/** Closes a stuck workflow whose work has ended in the database. */
+export async function endStuckWorkflow(temporal: Client, workflowId: string): Promise<void> {
+  try {
+    await temporal.workflow
+      .getHandle(workflowId)
+      .terminate('Its work was ended on request while it was stuck');
   } catch (error) {
-    return error instanceof WorkflowNotFoundError;
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
   }
 }
