@@ -185,7 +185,7 @@ export interface FilePlan {
   beforeChunk?: (chunk: number) => Promise<void>;
 }
 
-/** An engine that only counts, ten rows a chunk, and obeys the request's row as the real one does. */
+/** An engine that only counts, ten rows a chunk, and obeys the request's row as the real one does; it may run twice. */
 export function countingEngine({ store, blobs }: EngineParts, plans: Record<string, FilePlan>): BulkEngine {
   const read = (accountId: string, requestId: string) =>
     store.asAccount(accountId, async (tx) => {
@@ -213,7 +213,7 @@ export function countingEngine({ store, blobs }: EngineParts, plans: Record<stri
         signal?.throwIfAborted();
         await store.asAccount(accountId, (tx) =>
           sql`update bulk_request set handled = handled + 10, created = created + 9, failed = failed + 1
-              where id = ${requestId}`.execute(tx.db),
+              where id = ${requestId} and handled = ${counts.handled}`.execute(tx.db),
         );
         onChunk?.({ ...counts, handled: counts.handled + 10 } satisfies BulkCounts);
       }

@@ -3,6 +3,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import { callbackToken } from '../../src/exchange/network-query/callback-token.ts';
+import { planOfCursor } from '../../src/exchange/sources/collect/plan.ts';
+import { SourceFailure } from '../../src/exchange/sources/connector.ts';
 import { CALLBACK_KEY, observation, page, sourceOf } from '../support/network-query-environment.ts';
 import { eventually } from './network-query-environment.ts';
 import { busy, CALLBACK_SECRET, createTestExchange, type TestExchange } from './network-query-exchange.ts';
@@ -119,4 +121,29 @@ describe('a source that calls back', () => {
     expect(await callBack(requestId)).toEqual({ status: 200 });
     expect(await exchange.outcome(exchange.accountId, requestId)).toEqual(before);
   });
+});
+
+test('a step whose position a newer build stored waits for a worker of that build', async () => {
+  const pages = sourceOf([page([observation('a')]), page([observation('b')])]);
+  let [isNewerBuild, refused] = [false, 0];
+  exchange.let('hie', {
+    begin: async () => ({ kind: 'ready', pages: breakingOff() }),
+    resume(cursor, signal) {
+      if (isNewerBuild) return pages.resume(cursor, signal);
+      refused += 1;
+      planOfCursor({ version: 1, steps: [{ kind: 'a step of a later build' }] });
+      throw new Error('an older build knows this step');
+    },
+  });
+  async function* breakingOff() {
+    for await (const first of pages.pagesFrom(0)) {
+      yield first;
+      throw new SourceFailure('transport', 'hie broke off');
+    }
+  }
+  const requestId = await exchange.start(['hie']);
+  await eventually(() => refused > 0);
+  isNewerBuild = true;
+  await eventually(async () => (await view(requestId)).status === 'completed');
+  expect(await view(requestId)).toMatchObject({ attempts: [{ resources: 2, attempt: 1 }] });
 });

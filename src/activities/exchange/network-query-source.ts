@@ -38,6 +38,7 @@ import {
   SourceFailure,
   type SourceFailureKind,
   type SourcePage,
+  StoredByAnotherBuild,
 } from '../../exchange/sources/connector.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import { withHeartbeat } from './heartbeat.ts';
@@ -64,6 +65,7 @@ export type SourceActivities = ReturnType<typeof createSourceActivities>;
 
 /** A third of the heartbeat timeout. Each heartbeat is an action that Temporal Cloud bills; a collection may take half an hour. */
 const HEARTBEAT_EVERY_MS = 10_000;
+const OTHER_BUILD_RETRY_MS = 5_000;
 /** How long to wait for a source to acknowledge a cancellation, which is only a courtesy to it. */
 const CANCEL_TIMEOUT_MS = 5_000;
 
@@ -269,6 +271,13 @@ function describeFailure(error: unknown): unknown {
   // The retry reads the attempt's new state from PostgreSQL.
   if (error instanceof AttemptSuperseded)
     return ApplicationFailure.retryable(error.message, SOURCE_FAILURE_TYPES.superseded);
+  // Soon, so that a worker of the other build takes it.
+  if (error instanceof StoredByAnotherBuild)
+    return ApplicationFailure.create({
+      message: error.message,
+      type: error.name,
+      nextRetryDelay: OTHER_BUILD_RETRY_MS,
+    });
   return error;
 }
 

@@ -6,7 +6,7 @@ import type { Identity, RetireReason, Retraction } from '../records/rules/retire
  * What the exchange needs from a source, whatever its protocol.
  *
  * Every method may be called again after a crash: `begin` when nothing has been stored yet, `poll` with the stored job,
- * `resume` with the cursor of the last stored page. All of them throw only `SourceFailure`.
+ * `resume` with the cursor of the last stored page. All of them throw only `SourceFailure`, or `StoredByAnotherBuild`.
  */
 export interface SourceConnector {
   /** Finds the patient at the source and requests the data. */
@@ -135,5 +135,17 @@ export class SourceFailure extends Error {
     readonly options: { retryAfterMs?: number; httpStatus?: number; cause?: unknown } = {},
   ) {
     super(message, { cause: options.cause });
+  }
+}
+
+/**
+ * A stored job or cursor has a form that this build does not know: during a deploy, a worker of a newer build wrote it. It is
+ * not the source's failure; a worker of that build continues.
+ */
+export class StoredByAnotherBuild extends Error {
+  override readonly name = 'StoredByAnotherBuild';
+
+  constructor(what: 'job' | 'cursor') {
+    super(`The stored ${what} was written by another build; a worker of that build continues`);
   }
 }

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Begin, JobHandle } from '../../../src/exchange/sources/connector.ts';
+import { type Begin, type JobHandle, StoredByAnotherBuild } from '../../../src/exchange/sources/connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
 import {
   ada,
@@ -375,8 +375,9 @@ describe('a manifest', () => {
   });
 });
 
-test('a handle or cursor of something else is refused', async () => {
+test('a handle or cursor that another build wrote is not the source’s failure', async () => {
   await start({});
-  await expect(connect(source).poll({ version: 7 }, never)).rejects.toMatchObject({ kind: 'refused' });
-  expect(() => connect(source).resume({ steps: [] }, never)).toThrow('was not created by this connector');
+  await expect(connect(source).poll({ version: 7 }, never)).rejects.toThrow(StoredByAnotherBuild);
+  expect(() => connect(source).resume({ steps: [] }, never)).toThrow(StoredByAnotherBuild);
+  await expect(connect(source).cancel({ version: 7 }, never)).rejects.toThrow(StoredByAnotherBuild);
 });

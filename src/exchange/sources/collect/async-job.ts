@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type JobHandle, SourceFailure } from '../connector.ts';
+import { type JobHandle, SourceFailure, StoredByAnotherBuild } from '../connector.ts';
 import { type ErrorResponse, failureOfStatus } from '../http/failures.ts';
 import { FHIR_JSON, type JsonResponse, readError } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
@@ -18,11 +18,10 @@ const jobSchema = z.object({
 
 export type Job = z.infer<typeof jobSchema>;
 
-/** @throws SourceFailure `refused` when the stored handle does not have this connector's shape */
+/** @throws StoredByAnotherBuild when the stored handle does not have this connector's shape */
 export function jobOfHandle(handle: JobHandle): Job {
   const job = jobSchema.safeParse(handle);
-  if (!job.success)
-    throw new SourceFailure('refused', 'the stored job handle was not created by this connector');
+  if (!job.success) throw new StoredByAnotherBuild('job');
   return job.data;
 }
 

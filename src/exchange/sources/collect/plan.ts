@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { type Cursor, SourceFailure } from '../connector.ts';
+import { type Cursor, StoredByAnotherBuild } from '../connector.ts';
 import { isResourceId } from './subjects.ts';
 
 const idSchema = z.string().refine(isResourceId);
@@ -97,11 +97,10 @@ export function newPlan(patientIds: string[], steps: Step[]): Plan {
   };
 }
 
-/** @throws SourceFailure `refused` when the stored cursor does not have this connector's shape */
+/** @throws StoredByAnotherBuild when the stored cursor does not have this connector's shape */
 export function planOfCursor(cursor: Cursor): Plan {
   const plan = planSchema.safeParse(cursor);
-  if (!plan.success)
-    throw new SourceFailure('refused', 'the stored cursor was not created by this connector');
+  if (!plan.success) throw new StoredByAnotherBuild('cursor');
   return plan.data;
 }
 
