@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { givenVariables, readConfig } from './config.ts';
 import { readConnection } from './embedded/connection-file.ts';
-import { auditHeads } from './embedded/stack-environment.ts';
+import { auditHeads, blobStore } from './embedded/stack-environment.ts';
 import { ensureSecrets } from './embedded/stack-secrets.ts';
 import type { AdminTarget } from './exchange/admin/command.ts';
 import type { CommonOptions } from './exchange/admin/program.ts';
@@ -10,6 +10,7 @@ import { createAuditChain } from './exchange/platform/audit/chain.ts';
 import { openAuditHeads } from './exchange/platform/audit/heads.ts';
 import { createStore } from './exchange/platform/database/database.ts';
 import { parseKeyRing } from './lib/key-ring.ts';
+import { openSealedStorage } from './shared/blobs/open-sealed-storage.ts';
 import { renderTable } from './starter/table.ts';
 
 /** `npm run admin`: manages accounts, facilities, API keys and the audit, in DATABASE_URL or the running embedded stack. */
@@ -34,6 +35,7 @@ async function open({ dataDir }: CommonOptions): Promise<AdminTarget> {
         const { AUDIT_KEY, AUDIT_HEADS } = readConfig(['AUDIT_KEY', 'AUDIT_HEADS']);
         return openAudit(AUDIT_KEY, AUDIT_HEADS);
       },
+      openBlobs: () => openSealedStorage(readConfig(['BLOB_STORE']).BLOB_STORE, 'BLOB_STORE'),
     };
   const folder = dataDir ?? readConfig(['DATA_DIR']).DATA_DIR;
   const { databaseUrl } = await readConnection(folder);
@@ -41,6 +43,7 @@ async function open({ dataDir }: CommonOptions): Promise<AdminTarget> {
     store: createStore({ databaseUrl, poolMax: 2 }),
     openKeyRing: async () => parseKeyRing((await ensureSecrets(folder)).dataKeys),
     openAudit: async () => openAudit([(await ensureSecrets(folder)).auditKey], auditHeads(folder)),
+    openBlobs: () => openSealedStorage(blobStore(folder), 'BLOB_STORE'),
   };
 }
 

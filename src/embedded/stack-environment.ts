@@ -31,6 +31,7 @@ export const receiverUrl = (ports: StackPorts): string => loopback(ports.receive
 export const simulatorUrl = (ports: StackPorts): string => loopback(ports.simulator);
 
 /** Shared by the worker and the admin CLI. */
+export const blobStore = (dataDir: string): string => pathToFileURL(join(dataDir, 'blobs')).href;
 export const auditHeads = (dataDir: string): string => pathToFileURL(join(dataDir, 'audit-heads')).href;
 
 /** Shared by the worker and the starter. */
@@ -95,7 +96,7 @@ const commonEnvironment = ({ logLevel, temporal, secrets }: StackFacts): Environ
 const exchangeEnvironment = (facts: StackFacts): Environment => ({
   ...commonEnvironment(facts),
   DATABASE_URL: facts.databaseUrl,
-  BLOB_STORE: pathToFileURL(join(facts.dataDir, 'blobs')).href,
+  BLOB_STORE: blobStore(facts.dataDir),
   LINK_SIGNING_KEY: facts.secrets.linkSigningKey,
   INTERNAL_TOKEN_KEY: facts.secrets.internalTokenKey,
   PUBLIC_BASE_URL: gatewayUrl(facts.ports),

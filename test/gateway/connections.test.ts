@@ -65,6 +65,7 @@ async function admin(...argv: string[]) {
       store: { ...gateway.store, close: async () => undefined },
       openKeyRing: async () => testKeyRing(),
       openAudit: () => Promise.reject(new Error('not asked for here')),
+      openBlobs: () => Promise.reject(new Error('not asked for here')),
     }),
     renderTable,
   });

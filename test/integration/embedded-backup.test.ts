@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { expect, test } from 'vitest';
@@ -45,6 +45,8 @@ test('a stack is backed up while it works; the copy starts, has everything up to
     const load = writeTo(stack);
     await expect.poll(() => load.numbers.length).toBeGreaterThan(20);
     before = load.numbers.length;
+    await mkdir(join(dataDir, 'audit-heads'), { recursive: true });
+    await writeFile(join(dataDir, 'audit-heads', 'head'), 'signed');
     const lines = await backUp(dataDir, backup);
     expect(lines.at(-1)).toContain('is complete');
     await load.stop();
@@ -56,6 +58,8 @@ test('a stack is backed up while it works; the copy starts, has everything up to
 
   await expect(restore(backup, dataDir)).rejects.toThrow('is not empty; nothing was changed');
   await restore(backup, restored);
+  expect(await readFile(join(restored, 'audit-heads', 'head'), 'utf8')).toBe('signed');
+  await rm(join(restored, 'audit-heads', 'head'));
   expect((await stat(join(restored, 'secrets.json'))).mode & 0o777).toBe(0o600);
   const copy = await startTestStack({ dataDir: restored });
   try {

@@ -376,6 +376,7 @@ describe('the CLI', () => {
         store: { ...store, close: async () => undefined },
         openKeyRing: async () => testKeyRing(),
         openAudit: async () => ({ chain, heads }),
+        openBlobs: () => Promise.reject(new Error('not asked for here')),
       }),
       renderTable,
     });

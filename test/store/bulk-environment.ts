@@ -29,6 +29,7 @@ export async function createBulkEnvironment({ chunkRows = 2 } = {}) {
   return {
     store,
     blobs,
+    blobFolder,
     engine,
     /** The engine as another process has it, perhaps one that dies. */
     engineWith,

@@ -186,6 +186,7 @@ describe('an operator', () => {
         store: { ...environment.store, close: async () => undefined },
         openKeyRing: () => Promise.reject(new Error('not asked for here')),
         openAudit: () => Promise.reject(new Error('not asked for here')),
+        openBlobs: () => Promise.reject(new Error('not asked for here')),
       }),
       renderTable,
     });

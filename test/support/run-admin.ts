@@ -1,4 +1,5 @@
 import { runAdmin } from '../../src/exchange/admin/run.ts';
+import type { BlobNames } from '../../src/exchange/platform/blobs/verify-blobs.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { renderTable } from '../../src/starter/table.ts';
 import { testKeyRing } from './test-keys.ts';
@@ -12,7 +13,13 @@ export interface AdminRun {
 }
 
 /** Runs one command line of the CLI with `--json` on this database. */
-export async function runAdminOn(store: Store, ...argv: string[]): Promise<AdminRun> {
+export const runAdminOn = (store: Store, ...argv: string[]): Promise<AdminRun> =>
+  runAdminWith({ store }, ...argv);
+
+export async function runAdminWith(
+  { store, blobs }: { store: Store; blobs?: BlobNames },
+  ...argv: string[]
+): Promise<AdminRun> {
   const [out, err]: [string[], string[]] = [[], []];
   const exitCode = await runAdmin([...argv, '--json'], {
     write: (text) => void out.push(text),
@@ -21,6 +28,7 @@ export async function runAdminOn(store: Store, ...argv: string[]): Promise<Admin
       store: { ...store, close: async () => undefined },
       openKeyRing: async () => testKeyRing(),
       openAudit: () => Promise.reject(new Error('not asked for here')),
+      openBlobs: async () => blobs ?? Promise.reject(new Error('not asked for here')),
     }),
     renderTable,
   });

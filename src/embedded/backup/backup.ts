@@ -11,6 +11,8 @@ const MARK = 'backup.json';
 const UNFINISHED = '.unfinished';
 const COPY_TIMEOUT_MS = 10 * 60_000;
 const TEMPORAL_DATABASE = 'temporal.db';
+/** The ends of the audit's chains, copied before PostgreSQL: the copy then contains every entry up to them. */
+const AUDIT_HEADS = 'audit-heads';
 /** Copied after the databases: whatever their rows refer to was written before. */
 const FOLDERS_AFTER = ['blobs', 'orchestrator-files', 'simulator'];
 const FILES = ['secrets.json', 'ports.json'];
@@ -22,8 +24,8 @@ export class BackupError extends Error {
 
 /**
  * Copies a data folder of the embedded stack, while it runs or not. Temporal first, then PostgreSQL: an older Temporal is the
- * skew after which everything is found again (decision 74). Blobs last, because rows are written after their blobs. The
- * external heads of the audit are not part of a backup (decision 49), nor are logs. Returns lines that say what was done.
+ * skew after which everything is found again (decision 74). Blobs last, because rows are written after their blobs. Logs are
+ * not copied. Returns lines that say what was done.
  */
 export async function backUp(dataDir: string, to: string): Promise<string[]> {
   const source = await realpath(dataDir).catch(() => {
@@ -38,6 +40,7 @@ export async function backUp(dataDir: string, to: string): Promise<string[]> {
   try {
     const startedAt = new Date().toISOString();
     const lines = [`Temporal: ${await copyTemporal(source, work)}`];
+    lines.push(`${AUDIT_HEADS}: ${await copyLive(join(source, AUDIT_HEADS), join(work, AUDIT_HEADS))} files`);
     const [fromPostgres, toPostgres] = [join(source, 'postgres'), join(work, 'postgres')];
     let files = await copyLive(fromPostgres, toPostgres, (path) =>
       databaseUrl === undefined

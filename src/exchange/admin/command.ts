@@ -1,6 +1,7 @@
 import type { KeyRing } from '../../lib/key-ring.ts';
 import type { AuditChain } from '../platform/audit/chain.ts';
 import type { AuditHeads } from '../platform/audit/heads.ts';
+import type { BlobNames } from '../platform/blobs/verify-blobs.ts';
 import type { Store } from '../platform/database/database.ts';
 
 /** Result of a command: lines or a table for people, and a JSON document for programs. */
@@ -22,6 +23,8 @@ export interface AdminTarget {
   openKeyRing(): Promise<KeyRing>;
   /** Opens the audit chain and external heads. Throws ConfigError if they are not configured. */
   openAudit(): Promise<{ chain: AuditChain; heads?: AuditHeads }>;
+  /** Opens the blob store. Throws ConfigError if it is not configured. */
+  openBlobs(): Promise<BlobNames>;
 }
 
 /** Invalid options, or an object that does not exist. The message states what to do. */

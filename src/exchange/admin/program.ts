@@ -3,6 +3,7 @@ import { SOURCE_TYPES } from '../../contract/primitives.ts';
 import { SCOPES } from '../../contract/scope.ts';
 import { changeAccountCommand, createAccountCommand, listAccountsCommand } from './accounts.ts';
 import { acceptLossCommand, exportAuditCommand, verifyAuditCommand } from './audit.ts';
+import { verifyBlobsCommand } from './blobs.ts';
 import { listClientsCommand, registerClientCommand, revokeClientCommand } from './clients.ts';
 import type { AdminResult, AdminTarget } from './command.ts';
 import { CONNECTION_AUTH } from './connection-options.ts';
@@ -46,7 +47,7 @@ const WHERE = [
   '(npm start). Access to either is sufficient for all commands, and there is no other way to create accounts and keys.',
   'Every change is recorded in the audit of the account, with the actor "admin".',
   '',
-  'Exit codes: 0 done · 1 error · 2 invalid options, not found or rejected · 3 the audit, or a checked connection, has a fault',
+  'Exit codes: 0 done · 1 error · 2 invalid options, not found or rejected · 3 the audit, the blobs, or a checked connection have a fault',
 ].join('\n');
 
 /** The command line of `npm run admin`. Each command ends in one call of `run`. */
@@ -69,6 +70,11 @@ export function createAdminProgram(run: RunCommand, { out, err }: ProgramStreams
   addDisclosureCommands(group(program, 'disclosures', 'Who was given the data of a patient'), run);
   addRetentionCommands(group(program, 'retention', 'How long data is kept'), run);
   addAuditCommands(group(program, 'audit', 'The audit trail of an account'), run);
+  subcommand(
+    group(program, 'blobs', 'The stored content of documents, uploads and results'),
+    'verify',
+    'Compare the blobs with the rows that refer to them; needs BLOB_STORE',
+  ).action((options) => run(options, verifyBlobsCommand));
   return program;
 }
 

@@ -1,0 +1,111 @@
+import { sql } from 'kysely';
+import { BLOB_KINDS } from '../../../shared/blobs/blob-store.ts';
+import type { SealedStorage } from '../../../shared/blobs/sealed-storage.ts';
+import type { Store, SystemTx } from '../database/database.ts';
+import { BLOB_NAMING_COLUMNS, findUnnamedBlobs } from './named-blobs.ts';
+
+/** A row refers to the blob soon after it was written. */
+const SETTLED_MS = 15 * 60_000;
+const BATCH = 1_000;
+const LISTED_MAX = 1_000;
+/** Rows that keep the reference after their blob was deleted, because its time was over. */
+const DELETED: Readonly<Record<string, string>> = {
+  "bulk_request.upload->>'ref'": 'upload_deleted_at',
+  "consolidated_query.result->>'ref'": 'result_deleted_at',
+};
+/** Rows about blobs that are being deleted. */
+const ERASURE = 'erasure';
+
+interface NamedBlob {
+  table: string;
+  ref: string;
+}
+
+/** Needs no keys: only names are compared. */
+export type BlobNames = Pick<SealedStorage, 'list'>;
+
+export interface BlobReport {
+  /** Blobs in the store. */
+  blobs: number;
+  /** References in rows whose blob has to exist. */
+  references: number;
+  /** References to blobs that do not exist, by table. */
+  missing: Record<string, number>;
+  /** The first of them. */
+  missingBlobs: NamedBlob[];
+  /** Blobs that no row refers to. */
+  unnamed: number;
+}
+
+/**
+ * Compares the blobs with the rows that refer to them, one of 256 parts of the names at a time, so that memory stays bounded.
+ * May run while the system works: what seems to be missing is looked up once more.
+ */
+export async function verifyBlobs({
+  store,
+  blobs,
+}: {
+  store: Pick<Store, 'asSystem'>;
+  blobs: BlobNames;
+}): Promise<BlobReport> {
+  const report: BlobReport = { blobs: 0, references: 0, missing: {}, missingBlobs: [], unnamed: 0 };
+  for (let part = 0; part < 256; part++) {
+    const digits = part.toString(16).padStart(2, '0');
+    const named = await store.asSystem((tx) => namedInPart(tx, digits));
+    const { all, settled } = await listPart(blobs, digits);
+    report.references += named.length;
+    report.blobs += all.size;
+    for (const blob of await missingOf(named, all, digits)) {
+      report.missing[blob.table] = (report.missing[blob.table] ?? 0) + 1;
+      if (report.missingBlobs.length < LISTED_MAX) report.missingBlobs.push(blob);
+    }
+    for (let start = 0; start < settled.length; start += BATCH) {
+      const batch = settled.slice(start, start + BATCH);
+      report.unnamed += (await store.asSystem((tx) => findUnnamedBlobs(tx, batch))).length;
+    }
+  }
+  return report;
+
+  async function missingOf(
+    named: readonly NamedBlob[],
+    existing: ReadonlySet<string>,
+    digits: string,
+  ): Promise<NamedBlob[]> {
+    if (named.every(({ ref }) => existing.has(ref))) return [];
+    // A blob may have been deleted in between, and its row with it.
+    const { all } = await listPart(blobs, digits);
+    const still = await store.asSystem((tx) => namedInPart(tx, digits));
+    return still.filter(({ ref }) => !all.has(ref) && !existing.has(ref));
+  }
+}
+
+async function listPart(blobs: BlobNames, digits: string): Promise<{ all: Set<string>; settled: string[] }> {
+  const settledBefore = Date.now() - SETTLED_MS;
+  const all = new Set<string>();
+  const settled: string[] = [];
+  for (const kind of BLOB_KINDS)
+    for await (const { ref, writtenAt } of blobs.list(kind, digits)) {
+      all.add(ref);
+      if (writtenAt.getTime() < settledBefore) settled.push(ref);
+    }
+  return { all, settled };
+}
+
+/** Reads each column's index once for each kind of blob. */
+async function namedInPart(tx: SystemTx, digits: string): Promise<NamedBlob[]> {
+  const named: NamedBlob[] = [];
+  for (const [table, ref] of BLOB_NAMING_COLUMNS) {
+    if (table === ERASURE) continue;
+    const deleted = DELETED[`${table}.${ref}`];
+    const isKept = deleted === undefined ? sql`` : sql`and ${sql.ref(`named.${deleted}`)} is null`;
+    const { rows } = await sql<NamedBlob>`
+      select ${table} as "table", ${sql.raw(`named.${ref}`)} as ref
+      from unnest(${[...BLOB_KINDS]}::text[]) as blob (kind)
+      join ${sql.table(table)} named
+        on ${sql.raw(`named.${ref}`)} between blob.kind || '/' || ${digits} and blob.kind || '/' || ${digits} || 'g'
+      where starts_with(${sql.raw(`named.${ref}`)}, blob.kind || '/' || ${digits}) ${isKept}
+    `.execute(tx.db);
+    named.push(...rows);
+  }
+  return named;
+}

@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type BlobNames, verifyBlobs } from '../../src/exchange/platform/blobs/verify-blobs.ts';
+import { openFolder } from '../../src/shared/blobs/file-blob-store.ts';
+import { runAdminWith } from '../support/run-admin.ts';
+import { type BulkEnvironment, createBulkEnvironment, csvOf } from './bulk-environment.ts';
+import { someRows } from './bulk-rows.ts';
+
+let env: BulkEnvironment;
+let names: BlobNames;
+let account: { accountId: string; facilityId: string };
+beforeAll(async () => {
+  env = await createBulkEnvironment();
+  names = await openFolder(env.blobFolder);
+  account = await env.addAccount();
+});
+afterAll(() => env?.close());
+
+/** A processed bulk create: an upload and a result. */
+async function imported(): Promise<{ requestId: string; upload: string; result: string }> {
+  const requestId = await env.upload(account, csvOf(fc.sample(someRows(2), 1)[0] ?? []));
+  await env.run(account.accountId, requestId);
+  const row = await env.store.asAccount(account.accountId, (tx) =>
+    sql<{ upload: string; result: string }>`
+      select upload->>'ref' as upload, result->>'ref' as result from bulk_request where id = ${requestId}
+    `.execute(tx.db),
+  );
+  const [refs] = row.rows;
+  if (refs === undefined) throw new Error('there is no such request');
+  return { requestId, ...refs };
+}
+const change = (requestId: string, set: ReturnType<typeof sql>) =>
+  env.store.asAccount(account.accountId, (tx) =>
+    sql`update bulk_request set ${set} where id = ${requestId}`.execute(tx.db),
+  );
+const verify = () => runAdminWith({ store: env.store, blobs: names }, 'blobs', 'verify');
+
+test('blobs verify finds blobs that rows refer to and that are missing, and blobs without a row', async () => {
+  const { result } = await imported();
+  const whole = await verify();
+  expect(whole).toMatchObject({ exitCode: 0, document: { missing: {}, missingBlobs: [], unnamed: 0 } });
+  expect(whole.document.references).toBe(2);
+  expect(whole.document.blobs).toBeGreaterThanOrEqual(2);
+
+  await env.blobs.delete(result);
+  await env.blobs.put('document', Buffer.from('left by a kill'), 'text/plain');
+  await env.ageBlobs(3_600_000);
+  await env.blobs.put('document', Buffer.from('its row comes any moment'), 'text/plain');
+  expect(await verify()).toMatchObject({
+    exitCode: 3,
+    document: {
+      missing: { bulk_request: 1 },
+      missingBlobs: [{ table: 'bulk_request', ref: result }],
+      unnamed: 1,
+    },
+  });
+});
+
+test('an upload that was deleted after its time is not missing', async () => {
+  const { requestId, upload } = await imported();
+  await env.blobs.delete(upload);
+  expect((await verify()).document.missingBlobs).toContainEqual({ table: 'bulk_request', ref: upload });
+  await change(requestId, sql`upload_deleted_at = now()`);
+  expect((await verify()).document.missingBlobs).not.toContainEqual({ table: 'bulk_request', ref: upload });
+});
+
+test('a blob that is deleted with its row meanwhile is not missing', async () => {
+  const { requestId, result } = await imported();
+  let isDeleted = false;
+  const busy: BlobNames = {
+    async *list(kind, digits) {
+      if (!isDeleted && result.startsWith(`${kind}/${digits}`)) {
+        isDeleted = true;
+        await env.blobs.delete(result);
+        await change(requestId, sql`result = null`);
+      }
+      yield* names.list(kind, digits);
+    },
+  };
+  const report = await verifyBlobs({ store: env.store, blobs: busy });
+  expect(isDeleted).toBe(true);
+  expect(report.missingBlobs.map(({ ref }) => ref)).not.toContain(result);
+});
