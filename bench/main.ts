@@ -254,8 +254,12 @@ program
       process.stdout.write(`${JSON.stringify({ ...result, ratio })}\n`);
       return;
     }
+    const cpu = (phases: readonly Phase[]) =>
+      (['sender', 'postgres', 'receivers'] as const)
+        .map((part) => `${part} ${median(phases.map(({ cpuMs }) => cpuMs[part])).toFixed(2)}`)
+        .join(', ');
     const line = (name: string, phases: readonly Phase[]) =>
-      `${name}: ${Math.round(median(phases.map((each) => each.deliveriesPerSecond)))}/s, p99 ${Math.round(median(phases.map((each) => each.p99Ms)))} ms, CPU of the process ${median(phases.map((each) => each.cpuMs)).toFixed(2)} ms per delivery`;
+      `${name}: ${Math.round(median(phases.map((each) => each.deliveriesPerSecond)))}/s, p99 ${Math.round(median(phases.map((each) => each.p99Ms)))} ms; CPU in ms per delivery: ${cpu(phases)}`;
     const load = result.load.map((each) => each.toFixed(1)).join(' to ');
     process.stdout.write(
       [

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +11,7 @@ import { generateApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import { seedDemoAccount } from '../../src/exchange/accounts/seed.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
+import { cpuOfTree } from '../cpu.ts';
 import type { Without } from './assembly.ts';
 import type { ServeOrder } from './serve.ts';
 
@@ -79,7 +80,7 @@ export async function benchGateway(
     const measured: Measured[] = [];
     const cpu = async () => ({
       gateway: await ask<NodeJS.CpuUsage>(child, 'cpu'),
-      postgresMs: await cpuOfPostgres(postgres.pid),
+      postgresMs: await cpuOfTree(postgres.pid),
     });
     // The first round is a warm-up.
     for (let round = 0; round <= rounds; round += 1)
@@ -173,19 +174,4 @@ async function send(of: {
   await Promise.all(Array.from({ length: of.inFlight }, lane));
   await pool.close();
   return requests;
-}
-
-const TICK_MS = 10;
-
-/** User and system time of the server and its children so far, by Linux's /proc. */
-async function cpuOfPostgres(pid: number): Promise<number> {
-  const ids = await readdir('/proc').catch(() => []);
-  let ticks = 0;
-  for (const id of ids.filter((name) => /^\d+$/.test(name))) {
-    const text = await readFile(`/proc/${id}/stat`, 'utf8').catch(() => '');
-    // Behind the name in brackets: state, parent, …, the times as 12th and 13th.
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    if (Number(id) === pid || Number(fields[1]) === pid) ticks += Number(fields[11]) + Number(fields[12]);
-  }
-  return ids.length === 0 ? Number.NaN : ticks * TICK_MS;
 }

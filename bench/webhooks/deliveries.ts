@@ -7,14 +7,23 @@ import { createWebhookDelivery } from '../../src/exchange/platform/outbox/delive
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import type { WebhookSender } from '../../src/exchange/platform/outbox/sender.ts';
 import { createWebhookDispatcher } from '../../src/exchange/platform/outbox/webhook-dispatcher.ts';
+import { cpuOfTree } from '../cpu.ts';
+
+export type Pids = Record<'postgres' | 'receivers', number>;
 
 export interface Phase {
   deliveriesPerSecond: number;
   /** From the commit to the 200, in milliseconds. */
   p50Ms: number;
   p99Ms: number;
-  /** CPU time of this process (commit, sending, recording; not PostgreSQL or the receivers), in milliseconds per delivery. */
-  cpuMs: number;
+  /** CPU time per delivery, in milliseconds. */
+  cpuMs: {
+    /** Of this process: commit, sending, recording. */
+    sender: number;
+    /** NaN without /proc. */
+    postgres: number;
+    receivers: number;
+  };
 }
 
 /** A destination that is held needs a workflow; the benchmark has no Temporal server, and counts only what is delivered at once. */
@@ -30,7 +39,7 @@ const NO_TEMPORAL = {
 export async function measureDeliveries(
   deps: { store: Store; sender: WebhookSender },
   accountIds: readonly string[],
-  options: { seconds: number; inFlight: number; deadAccountId?: string },
+  options: { seconds: number; inFlight: number; deadAccountId?: string; pids: Pids },
 ): Promise<Phase> {
   const { store, sender } = deps;
   const committedAt = new Map<string, number>();
@@ -70,11 +79,11 @@ export async function measureDeliveries(
   await delay(WARM_UP_MS);
   latencies = [];
   const startedAt = performance.now();
-  const cpuAtStart = process.cpuUsage();
+  const cpuAtStart = await cpuOf(options.pids);
   await delay(options.seconds * 1_000);
   const measured = latencies;
   const seconds = (performance.now() - startedAt) / 1_000;
-  const cpu = process.cpuUsage(cpuAtStart);
+  const cpu = await cpuOf(options.pids);
   stopped = true;
   await running;
   const sorted = [...measured].sort((a, b) => a - b);
@@ -84,7 +93,20 @@ export async function measureDeliveries(
     deliveriesPerSecond: measured.length / seconds,
     p50Ms: at(0.5),
     p99Ms: at(0.99),
-    cpuMs: (cpu.user + cpu.system) / 1_000 / measured.length,
+    cpuMs: {
+      sender: (cpu.sender - cpuAtStart.sender) / measured.length,
+      postgres: (cpu.postgres - cpuAtStart.postgres) / measured.length,
+      receivers: (cpu.receivers - cpuAtStart.receivers) / measured.length,
+    },
+  };
+}
+
+async function cpuOf({ postgres, receivers }: Pids): Promise<Phase['cpuMs']> {
+  const { user, system } = process.cpuUsage();
+  return {
+    sender: (user + system) / 1_000,
+    postgres: await cpuOfTree(postgres),
+    receivers: await cpuOfTree(receivers),
   };
 }
 

@@ -56,6 +56,7 @@ export async function benchWebhooks(
       links: { url: (_kind, { targetId }) => `https://exchange.example.org/links/${targetId}` },
       webhookKeys,
     });
+    const pids = { postgres: postgres.pid, receivers: receivers.pid ?? 0 };
     const result: WebhookBenchResult = { healthy: [], oneDead: [], load: [loadavg()[0] ?? 0, 0] };
     for (let round = 1; round <= options.rounds; round++) {
       for (const isOneDead of [false, true]) {
@@ -65,7 +66,7 @@ export async function benchWebhooks(
           accountIds.push(await addAccount(store, `${url}${path}`, webhookKeys.seal(generateWebhookKey())));
         }
         const deadAccountId = isOneDead ? accountIds[0] : undefined;
-        const phase = await measureDeliveries({ store, sender }, accountIds, { ...options, deadAccountId });
+        const phase = await measureDeliveries({ store, sender }, accountIds, { ...options, deadAccountId, pids });
         result[isOneDead ? 'oneDead' : 'healthy'].push(phase);
         print(
           `round ${round}, ${isOneDead ? 'one dead' : 'all healthy'}: ${phase.deliveriesPerSecond.toFixed(0)}/s, ` +

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { insertApiKey } from '../../src/exchange/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import { consolidatedDataUrl, createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
-import { claimEvent } from '../../src/exchange/platform/outbox/claim-store.ts';
+import { claimEvents } from '../../src/exchange/platform/outbox/claim-store.ts';
 import { linkedBody } from '../../src/exchange/platform/outbox/event-links.ts';
 import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { isSigned } from '../../src/orchestrator/receiver/signatures.ts';
@@ -235,8 +235,8 @@ describe('the key of a webhook destination', () => {
     const { webhookKey } = await world.make.call('POST', 'settings/webhook/key', { overlapHours: 2 });
     const keysOfTest = async () => {
       const { eventId } = await world.make.call('POST', 'settings/webhook/test', {});
-      const claim = await world.inAccount((tx) => claimEvent(tx, eventId));
-      const sealed = claim.kind === 'claimed' ? claim.event.keys : [];
+      const [claim] = await world.inAccount((tx) => claimEvents(tx, [{ accountId: tx.accountId, eventId }]));
+      const sealed = claim?.kind === 'claimed' ? claim.event.keys : [];
       return sealed.map((key) => createWebhookKeys(testKeyRing()).open(key));
     };
     pass(2 * HOUR - SECOND);

@@ -6,8 +6,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { networkQueryEventSchema } from '../../src/contract/events.ts';
 import { webhookDestinationWorkflowId } from '../../src/contract/temporal.ts';
-import { claimEvent } from '../../src/exchange/platform/outbox/claim-store.ts';
-import { recordDelivery } from '../../src/exchange/platform/outbox/delivery-record-store.ts';
+import { claimEvents } from '../../src/exchange/platform/outbox/claim-store.ts';
+import { afterDelivery, recordDelivered } from '../../src/exchange/platform/outbox/delivered-store.ts';
 import { eventRecovery } from '../../src/exchange/platform/outbox/event-recovery.ts';
 import { reopenUndelivered } from '../../src/exchange/webhooks/replay-store.ts';
 import { findDestination, setDestination } from '../../src/exchange/webhooks/settings-store.ts';
@@ -124,26 +124,24 @@ describe('the webhookDispatcher', () => {
   });
 
   test('goes on with an event that is committed just while the earlier one’s end is written', async () => {
-    const { accountId, event } = await accountWith();
+    const { accountId, event, delivery } = await accountWith();
     const { store } = environment;
     const patientId = uuidv7();
     const eventId = await event(patientId);
-    const first = await store.asAccount(accountId, (tx) => claimEvent(tx, eventId));
-    if (first.kind !== 'claimed') throw new Error('the event cannot be claimed');
-    let claim: ReturnType<typeof claimEvent> | undefined;
-    const next = await store.asAccount(accountId, async (tx) => {
-      const found = await recordDelivery(tx, first.event, {
-        outcome: 'delivered',
-        httpStatus: 200,
-        note: '200',
-      });
-      const later = await event(patientId);
-      claim = store.asAccount(accountId, (other) => claimEvent(other, later));
-      await delay(100);
-      return found;
+    const [first] = await store.asSystem((tx) => claimEvents(tx, [{ accountId, eventId }]));
+    expect(first?.kind).toBe('claimed');
+    let later = '';
+    await store.asSystem(async (tx) => {
+      const sent = [{ eventId, httpStatus: 200, note: '200' }];
+      expect(await recordDelivered(tx, sent)).toEqual(new Set([eventId]));
+      expect(await afterDelivery(tx, [{ id: eventId }])).toEqual([{ needsLook: false }]);
+      later = await event(patientId);
+      // The earlier one's end is not committed, and is not waited for.
+      expect(await delivery.attempt(accountId, later)).toMatchObject({ state: 'blocked' });
     });
-    expect(next.nextEventId).toBeUndefined();
-    expect(await claim).toMatchObject({ kind: 'claimed' });
+    expect(await store.asSystem((tx) => afterDelivery(tx, [{ id: eventId }]))).toEqual([
+      { nextEventId: later, needsLook: false },
+    ]);
   });
 
   test('hands over once what it cannot deliver, with what the receiver asked for', async () => {

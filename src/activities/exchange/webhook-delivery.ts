@@ -18,7 +18,7 @@ export interface DeliveredDue {
 
 export function createWebhookActivities(deps: {
   store: Store;
-  delivery: Pick<WebhookDelivery, 'attemptNext'>;
+  delivery: Pick<WebhookDelivery, 'claimDue' | 'attemptClaimed'>;
 }) {
   return {
     /** Sends the events of a destination that are due, for some seconds. */

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { AccountTx } from '../database/database.ts';
+import type { AccountTx, SystemTx } from '../database/database.ts';
 
 /** An event to be sent to one destination. */
 export interface OpenEvent {
@@ -49,68 +49,73 @@ export const NO_EARLIER_OPEN = sql<boolean>`not exists (
   select from event as earlier where earlier.patient_id = e.patient_id and earlier.destination_id = e.destination_id
     and earlier.seq < e.seq and earlier.status in ('pending', 'delivering'))`;
 
-/** Claims one event for an attempt. The attempt is counted now, even if the process then crashes. */
-export async function claimEvent(tx: AccountTx, eventId: string): Promise<EventClaim> {
-  const event = await tx.db
-    .selectFrom('event as e')
-    .innerJoin('webhook_destination as d', 'd.id', 'e.destination_id')
-    .innerJoin('event as m', (join) => join.on('m.id', '=', sql`coalesce(e.copy_of, e.id)`))
-    .select(['e.id', 'e.seq', 'e.type', 'e.patient_id', 'e.attempts', 'e.status', 'e.last_attempt_at'])
-    .select(['m.id as message_id', 'm.body'])
-    .select(['d.id as destination_id', 'd.url', 'd.key', 'd.previous_key', 'd.previous_key_until'])
-    .select(['d.health', 'd.failures', 'd.held_since', 'd.held_until', 'd.looks_at'])
-    .where('e.id', '=', eventId)
-    .forUpdate('e')
-    .executeTakeFirst();
-  if (event === undefined || (event.status !== 'pending' && event.status !== 'delivering'))
-    return { kind: 'closed' };
-  if (event.url === null || event.key === null) return { kind: 'closed' };
-  const isInHand =
-    event.status === 'delivering' && Date.now() - (event.last_attempt_at?.getTime() ?? 0) < IN_HAND_MS;
-  const isBlocked =
-    isInHand ||
-    event.held_until !== null ||
-    (event.patient_id !== null && (await hasEarlierOpen(tx, event, event.patient_id)));
-  if (isBlocked) return { kind: 'blocked', attempts: event.attempts };
-  const attempts = event.attempts + 1;
-  await tx.db
-    .updateTable('event')
-    .set({ status: 'delivering', attempts, last_attempt_at: new Date() })
-    .where('id', '=', eventId)
-    .execute();
-  const { url, key } = event;
-  return { kind: 'claimed', event: openEvent({ ...event, attempts }, { ...event, url, key }, false) };
+/** A row of the outbox. */
+export interface EventKey {
+  accountId: string;
+  eventId: string;
 }
 
 /**
- * Whether an earlier event of the patient is open. Waits for a transaction that is recording the earlier event's delivery:
- * either this one then sees it closed, or `recordDelivery` sees this event pending and returns it. So neither is forgotten.
+ * Claims events for an attempt each, of any accounts, in one statement. The attempt is counted now, even if the process then
+ * crashes. Rows that another transaction has locked are not waited for; for an event this counts as being sent by another
+ * process. An event that is blocked by an earlier one is found when that one is closed (`afterDelivery`).
+ *
+ * @returns the claim of each event, in their order; of an event that is named twice, only one is claimed
  */
-async function hasEarlierOpen(
-  tx: AccountTx,
-  event: { seq: string; destination_id: string },
-  patientId: string,
-): Promise<boolean> {
-  const earlier = await tx.db
-    .selectFrom('event')
-    .select('id')
-    .where('patient_id', '=', patientId)
-    .where('destination_id', '=', event.destination_id)
-    .where('seq', '<', event.seq)
-    .where('status', 'in', ['pending', 'delivering'])
-    .orderBy('seq')
-    .limit(1)
-    .forShare()
-    .executeTakeFirst();
-  return earlier !== undefined;
+export async function claimEvents(
+  tx: Pick<SystemTx, 'db'>,
+  keys: readonly EventKey[],
+): Promise<EventClaim[]> {
+  const { rows } = await sql<FoundRow>`
+    with asked as (
+      select * from unnest(${keys.map(({ accountId }) => accountId)}::uuid[],
+        ${keys.map(({ eventId }) => eventId)}::uuid[]) as asked (account_id, id)
+    ), free as (
+      select e.id from asked join event as e using (account_id, id)
+        join webhook_destination as d on d.id = e.destination_id
+      where ${IS_FREE} and ${NO_EARLIER_OPEN} and d.url is not null and d.key is not null and d.held_until is null
+      for no key update of e skip locked
+    ), claimed as (
+      update event set status = 'delivering', attempts = attempts + 1, last_attempt_at = now()
+      from free where event.id = free.id returning event.*
+    )
+    select e.id, e.type, e.patient_id, m.id as message_id, m.body, e.status, d.id as destination_id, d.url, d.key,
+      d.previous_key, d.previous_key_until, d.health, d.failures, d.held_since, d.looks_at,
+      coalesce(c.attempts, e.attempts) as attempts, c.id is not null as is_claimed
+    from asked join event as e using (account_id, id)
+      join event as m on m.id = coalesce(e.copy_of, e.id)
+      join webhook_destination as d on d.id = e.destination_id
+      left join claimed as c on c.id = e.id`.execute(tx.db);
+  const found = new Map(rows.map((row) => [row.id, row]));
+  return keys.map(({ eventId }) => {
+    const row = found.get(eventId);
+    const claim = claimOf(row);
+    if (row !== undefined) row.is_claimed = false;
+    return claim;
+  });
+}
+
+interface FoundRow extends ClaimedRow, Omit<Destination, 'url' | 'key'> {
+  url: string | null;
+  key: string | null;
+  status: string;
+  is_claimed: boolean;
+}
+
+function claimOf(row: FoundRow | undefined): EventClaim {
+  const isOpen = row?.status === 'pending' || row?.status === 'delivering';
+  if (!isOpen || row.url === null || row.key === null) return { kind: 'closed' };
+  const { url, key, attempts } = row;
+  if (!row.is_claimed) return { kind: 'blocked', attempts };
+  return { kind: 'claimed', event: openEvent(row, { ...row, url, key }, false) };
 }
 
 /**
- * Claims the oldest event of a destination that may be sent now; undefined if there is none. Of a held destination it claims
- * one event when a probe is due: the one whose last attempt is longest ago, so that an event which always fails does not
- * keep the destination held.
+ * Claims the oldest events of a destination that may be sent now, at most `max`, of a patient at most one. Of a held
+ * destination it claims one event when a probe is due: the one whose last attempt is longest ago, so that an event which
+ * always fails does not keep the destination held.
  */
-export async function claimNext(tx: AccountTx, destinationId: string): Promise<OpenEvent | undefined> {
+export async function claimDue(tx: AccountTx, destinationId: string, max: number): Promise<OpenEvent[]> {
   const destination = await tx.db
     .selectFrom('webhook_destination')
     .select(['id as destination_id', 'url', 'key', 'previous_key', 'previous_key_until'])
@@ -118,13 +123,12 @@ export async function claimNext(tx: AccountTx, destinationId: string): Promise<O
     .where('id', '=', destinationId)
     .forNoKeyUpdate()
     .executeTakeFirst();
-  if (destination === undefined) return undefined;
+  if (destination === undefined) return [];
   const { url, key, held_until: heldUntil } = destination;
-  if (url === null || key === null || (heldUntil !== null && heldUntil.getTime() > Date.now()))
-    return undefined;
+  if (url === null || key === null || (heldUntil !== null && heldUntil.getTime() > Date.now())) return [];
   const isProbe = heldUntil !== null;
-  const claimed = await claimFirst(tx, destinationId, isProbe);
-  if (claimed === undefined) return undefined;
+  const claimed = await claimFirst(tx, destinationId, isProbe ? { isProbe, max: 1 } : { isProbe, max });
+  if (claimed.length === 0) return [];
   if (isProbe) {
     // Until the result is recorded, or longer if the process dies, no second probe is sent.
     await tx.db
@@ -133,7 +137,7 @@ export async function claimNext(tx: AccountTx, destinationId: string): Promise<O
       .where('id', '=', destinationId)
       .execute();
   }
-  return openEvent(claimed, { ...destination, url, key }, isProbe);
+  return claimed.map((row) => openEvent(row, { ...destination, url, key }, isProbe));
 }
 
 interface ClaimedRow {
@@ -148,22 +152,22 @@ interface ClaimedRow {
 async function claimFirst(
   tx: AccountTx,
   destinationId: string,
-  isProbe: boolean,
-): Promise<ClaimedRow | undefined> {
+  { isProbe, max }: { isProbe: boolean; max: number },
+): Promise<ClaimedRow[]> {
   const { rows } = await sql<ClaimedRow>`
     with first as (
       select e.id from event as e
       where e.destination_id = ${destinationId} and e.status in ('pending', 'delivering')
         and ${isProbe ? IS_FREE : IS_DUE} and ${NO_EARLIER_OPEN}
       order by ${isProbe ? sql`e.last_attempt_at nulls first, ` : sql``} e.seq
-      limit 1 for update skip locked
+      limit ${max} for no key update skip locked
     ), claimed as (
       update event set status = 'delivering', attempts = attempts + ${isProbe ? 0 : 1}, last_attempt_at = now()
       from first where event.id = first.id returning event.*
     )
     select c.id, c.type, c.patient_id, c.attempts, m.id as message_id, m.body
-    from claimed as c join event as m on m.id = coalesce(c.copy_of, c.id)`.execute(tx.db);
-  return rows[0];
+    from claimed as c join event as m on m.id = coalesce(c.copy_of, c.id) order by c.seq`.execute(tx.db);
+  return rows;
 }
 
 interface Destination {

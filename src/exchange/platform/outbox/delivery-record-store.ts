@@ -15,12 +15,9 @@ export interface AttemptResult {
 }
 
 export interface RecordedDelivery {
-  /** The patient's next event for the destination, if it can be sent now. */
-  nextEventId?: string;
-  /**
-   * The destination's workflow must look at its events: it is not running, would look too late, or has nothing left to do
-   * and can end. To be ignored by the workflow itself.
-   */
+  /** Whether this attempt ended the event; then see `afterDelivery`. False also if it was open no more. */
+  isClosed: boolean;
+  /** The destination's workflow must look at its events: it is not running, or would look too late. */
   needsLook: boolean;
 }
 
@@ -37,25 +34,21 @@ export async function recordDelivery(
   // The destination is locked before the event, as everywhere.
   const destination =
     isDelivered && event.isHealthy ? undefined : await recordAtDestination(tx, event, result);
-  const closed = await recordAtEvent(tx, event, result);
-  if (closed === undefined) return { needsLook: false };
+  const wasOpen = await recordAtEvent(tx, event, result);
+  if (!wasOpen) return { isClosed: false, needsLook: false };
   if (event.isProbe) await (isDelivered ? endHold(tx, event) : deadLetterHeld(tx, event.destinationId));
   if (result.outcome === 'failed') {
     const dueAt = destination?.heldUntil ?? result.nextAttemptAt ?? new Date();
-    return { needsLook: !looksBy(destination?.looksAt ?? null, dueAt) };
+    return { isClosed: false, needsLook: !looksBy(destination?.looksAt ?? null, dueAt) };
   }
-  const nextEventId = await nextOfPatient(tx, closed);
-  return {
-    nextEventId,
-    needsLook: event.hasWorkflow && (await hasWorkflowWithoutWork(tx, event.destinationId)),
-  };
+  return { isClosed: true, needsLook: false };
 }
 
 async function recordAtEvent(
   tx: AccountTx,
   event: Pick<OpenEvent, 'id' | 'isProbe'>,
   result: AttemptResult,
-): Promise<{ patientId: string | null; destinationId: string | null; seq: string } | undefined> {
+): Promise<boolean> {
   // Attempts are numbered on if the event is replayed, although its schedule then starts again. No row if the event is gone.
   await sql`
     insert into event_attempt (event_id, attempt, account_id, http_status, outcome)
@@ -64,7 +57,7 @@ async function recordAtEvent(
     from event where id = ${event.id}
     on conflict do nothing
   `.execute(tx.db);
-  const row = await tx.db
+  const { numUpdatedRows } = await tx.db
     .updateTable('event')
     .set({
       status: result.outcome === 'failed' ? 'pending' : result.outcome,
@@ -74,9 +67,8 @@ async function recordAtEvent(
     })
     .where('id', '=', event.id)
     .where('status', 'in', ['pending', 'delivering'])
-    .returning(['patient_id', 'seq', 'destination_id'])
     .executeTakeFirst();
-  return row && { patientId: row.patient_id, destinationId: row.destination_id, seq: row.seq };
+  return numUpdatedRows > 0n;
 }
 
 /** Records a success or a failure in the destination; enough failures of different events hold it. */
@@ -157,45 +149,6 @@ async function deadLetterHeld(tx: AccountTx, destinationId: string): Promise<voi
 function looksBy(looksAt: Date | null, dueAt: Date): boolean {
   if (looksAt === null || looksAt.getTime() < Date.now() - LOOK_MAX_MS) return false;
   return looksAt.getTime() <= dueAt.getTime();
-}
-
-async function nextOfPatient(
-  tx: AccountTx,
-  event: { patientId: string | null; destinationId: string | null; seq: string },
-): Promise<string | undefined> {
-  if (event.patientId === null) return undefined;
-  const next = await tx.db
-    .selectFrom('event')
-    .select('id')
-    .where('patient_id', '=', event.patientId)
-    .where('destination_id', '=', event.destinationId)
-    .where('seq', '>', event.seq)
-    .where('status', '=', 'pending')
-    .orderBy('seq')
-    .limit(1)
-    .executeTakeFirst();
-  return next?.id;
-}
-
-/** Whether a workflow waits for events of the destination, although none is open any more. */
-async function hasWorkflowWithoutWork(tx: AccountTx, destinationId: string): Promise<boolean> {
-  const waiting = await tx.db
-    .selectFrom('webhook_destination as d')
-    .select('d.id')
-    .where('d.id', '=', destinationId)
-    .where('d.looks_at', '>', new Date())
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('event as e')
-            .select('e.id')
-            .whereRef('e.destination_id', '=', 'd.id')
-            .where('e.status', 'in', ['pending', 'delivering']),
-        ),
-      ),
-    )
-    .executeTakeFirst();
-  return waiting !== undefined;
 }
 
 /** Disables a destination that responded 410, until the caller sets its URL again. Its open events are dead-lettered. */

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Store } from '../database/database.ts';
+import type { OpenEvent } from './claim-store.ts';
 import type { WebhookDelivery } from './delivery.ts';
 import { beginLook, endLook, type Look } from './look-store.ts';
 
@@ -16,29 +17,43 @@ const NOTHING_SENT_MS = 1_000;
  * other; the first alone, so that a destination which still fails receives only one.
  */
 export async function drainDestination(
-  { store, delivery }: { store: Store; delivery: Pick<WebhookDelivery, 'attemptNext'> },
+  { store, delivery }: { store: Store; delivery: Pick<WebhookDelivery, 'claimDue' | 'attemptClaimed'> },
   { accountId, destinationId, dueNow }: { accountId: string; destinationId: string; dueNow: boolean },
   signal: AbortSignal,
 ): Promise<{ look: Look; sent: number; note?: string }> {
   const startedAt = Date.now();
+  const inProgress = new Set<Promise<void>>();
   let [sent, begun] = [0, 0];
   let note: string | undefined;
 
-  async function sendNext(): Promise<boolean> {
-    await delay(Math.max(0, startedAt + (begun++ * 1_000) / PER_SECOND - Date.now()));
-    const attempted = await delivery.attemptNext(accountId, destinationId);
-    if (attempted === undefined) return false;
+  async function send(event: OpenEvent): Promise<void> {
+    const attempted = await delivery.attemptClaimed(accountId, event);
     if (attempted.state === 'delivered') sent += 1;
     else note = attempted.note;
-    return true;
   }
-  async function sendOn(): Promise<void> {
-    while (!signal.aborted && Date.now() - startedAt < SENDING_MS && (await sendNext()));
+  /** Begins with as many as may be in progress; false if none can be sent now. */
+  async function begin(inProgressMax: number): Promise<boolean> {
+    await delay(Math.max(0, startedAt + (begun * 1_000) / PER_SECOND - Date.now()));
+    const events = await delivery.claimDue(accountId, destinationId, inProgressMax - inProgress.size);
+    begun += events.length;
+    for (const event of events) {
+      const sending = send(event).finally(() => inProgress.delete(sending));
+      inProgress.add(sending);
+    }
+    return events.length > 0;
   }
+  const mayBegin = () => !signal.aborted && Date.now() - startedAt < SENDING_MS;
 
   await store.asAccount(accountId, (tx) => beginLook(tx, destinationId, dueNow));
-  const hasSent = await sendNext();
-  if (hasSent) await Promise.all(Array.from({ length: IN_PROGRESS_MAX }, sendOn));
+  const hasSent = await begin(1);
+  await Promise.all(inProgress);
+  while (hasSent && mayBegin()) {
+    const hasBegun = await begin(IN_PROGRESS_MAX);
+    // The end of one may allow the next of its patient.
+    if (inProgress.size > 0) await Promise.race(inProgress);
+    else if (!hasBegun) break;
+  }
+  await Promise.all(inProgress);
   const look = await store.asAccount(accountId, (tx) => endLook(tx, destinationId));
   return { look: hasSent ? look : notBefore(look, Date.now() + NOTHING_SENT_MS), sent, note };
 }

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { TEST_EVENT_TYPE } from '../../../contract/webhook-test.ts';
-import type { AccountTx } from '../database/database.ts';
+import type { AccountTx, SystemTx } from '../database/database.ts';
 
 /*
  * A row of `event` is a message to one destination (docs/decisions/0040-a-row-for-each-destination.md). For each further
@@ -32,32 +32,48 @@ export async function routeCopies(tx: AccountTx, messageIds: readonly string[]):
   await copiesOf(messages).execute(tx.db);
 }
 
-/** Rows of the outbox for one destination, in sending order. */
-export interface Route {
-  destinationId: string;
-  eventIds: string[];
+/** Rows of the outbox, or with `isWhole` messages with the rows of all their destinations. */
+export interface Unrouted {
+  eventId: string;
+  isWhole: boolean;
 }
 
+/** The rows of the outbox for each destination, in sending order. */
+export type Routes = ReadonlyMap<string, readonly string[]>;
+
 /**
- * The rows to send by destination: `ids` themselves, or with `areWhole` also the copies of these messages. Rows without a
- * destination, or of one that is held, are left out.
+ * The rows to send, of several accounts. Rows without a destination, or of one that is held, are left out.
+ *
+ * @returns the routes of each account, in the order of the accounts
  */
 export async function routesOf(
-  tx: AccountTx,
-  ids: readonly string[],
-  { areWhole }: { areWhole: boolean },
-): Promise<Route[]> {
-  const rows = sql`${[...ids]}::uuid[]`;
-  const { rows: found } = await sql<{ id: string; destination_id: string }>`
-    select e.id, e.destination_id from event as e join webhook_destination as d on d.id = e.destination_id
-    where (e.id = any(${rows}) ${areWhole ? sql`or e.copy_of = any(${rows})` : sql``}) and d.held_until is null
-    order by array_position(${rows}, ${areWhole ? sql`coalesce(e.copy_of, e.id)` : sql`e.id`})
+  tx: Pick<SystemTx, 'db'>,
+  accounts: readonly { accountId: string; items: readonly Unrouted[] }[],
+): Promise<Routes[]> {
+  const asked = accounts.flatMap(({ accountId, items }, index) =>
+    items.map((item) => ({ ...item, accountId, index })),
+  );
+  const { rows } = await sql<{ id: string; destination_id: string; index: number }>`
+    with asked as (
+      select * from unnest(${asked.map(({ index }) => index)}::int[], ${asked.map(({ accountId }) => accountId)}::uuid[],
+        ${asked.map(({ eventId }) => eventId)}::uuid[], ${asked.map(({ isWhole }) => isWhole)}::boolean[]
+      ) with ordinality as asked (index, account_id, id, is_whole, place)
+    ), found as (
+      select e.id, e.destination_id, asked.index, asked.place
+      from asked join event as e on e.id = asked.id and e.account_id = asked.account_id
+      union all
+      select e.id, e.destination_id, asked.index, asked.place
+      from asked join event as e on e.copy_of = asked.id and e.account_id = asked.account_id where asked.is_whole
+    )
+    select found.id, found.destination_id, found.index
+    from found join webhook_destination as d on d.id = found.destination_id
+    where d.held_until is null order by found.place
   `.execute(tx.db);
-  const routes = new Map<string, string[]>();
-  for (const { id, destination_id: destinationId } of found) {
-    const eventIds = routes.get(destinationId);
-    if (eventIds === undefined) routes.set(destinationId, [id]);
+  const routes = accounts.map(() => new Map<string, string[]>());
+  for (const { id, destination_id: destinationId, index } of rows) {
+    const eventIds = routes[index]?.get(destinationId);
+    if (eventIds === undefined) routes[index]?.set(destinationId, [id]);
     else eventIds.push(id);
   }
-  return [...routes].map(([destinationId, eventIds]) => ({ destinationId, eventIds }));
+  return routes;
 }

@@ -5,11 +5,12 @@ import {
   WEBHOOK_DESTINATION_MESSAGES as MESSAGES,
   type WebhookDestinationInput,
 } from '../../../contract/webhook-destination-workflow.ts';
+import { Batches } from '../../../lib/batches.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import type { Store } from '../database/database.ts';
 import type { WebhookDelivery } from './delivery.ts';
-import { routesOf } from './event-copy-store.ts';
+import { type Routes, routesOf, type Unrouted } from './event-copy-store.ts';
 import { Lanes } from './lanes.ts';
 
 /**
@@ -34,12 +35,6 @@ export interface WebhookDispatcher {
   drain(): Promise<void>;
 }
 
-/** Rows of the outbox, or with `isWhole` messages with the rows of all their destinations. */
-interface Unrouted {
-  eventId: string;
-  isWhole: boolean;
-}
-
 /**
  * First attempts in progress, in all and to one destination: a receiver that does not answer occupies a tenth of them until
  * its destination is held.
@@ -48,7 +43,8 @@ const SENDING_MAX = 100;
 const SENDING_PER_DESTINATION_MAX = 10;
 /** Events that wait in memory for one destination; its workflow sends the others. */
 const WAITING_MAX = 2_000;
-const ROUTING_MAX = 4;
+/** Accounts whose events are looked up together, and events of one of them. */
+const ROUTED_TOGETHER_MAX = 20;
 const ROUTED_AT_ONCE_MAX = 500;
 const START_TIMEOUT_MS = 5_000;
 
@@ -59,9 +55,14 @@ export function createWebhookDispatcher(deps: {
   logger: Logger;
 }): WebhookDispatcher {
   const { store, delivery, temporal, logger } = deps;
+  const routes = new Batches<{ accountId: string; items: Unrouted[] }, Routes>({
+    batchMax: ROUTED_TOGETHER_MAX,
+    inProgressMax: 2,
+    work: (accounts) => store.asSystem((tx) => routesOf(tx, accounts)),
+  });
   /** A lane for each account. */
   const routing = new Lanes<Unrouted>({
-    inProgressMax: ROUTING_MAX,
+    inProgressMax: 2 * ROUTED_TOGETHER_MAX,
     perLaneMax: 1,
     batchMax: ROUTED_AT_ONCE_MAX,
     waitingMax: Number.POSITIVE_INFINITY,
@@ -103,15 +104,12 @@ export function createWebhookDispatcher(deps: {
 
   /** Rows of one account. Each destination is sent to independently, so that a slow one does not delay the others. */
   async function route(accountId: string, items: Unrouted[]): Promise<void> {
-    for (const areWhole of [true, false]) {
-      const eventIds = items.filter(({ isWhole }) => isWhole === areWhole).map(({ eventId }) => eventId);
-      if (eventIds.length === 0) continue;
-      try {
-        const routes = await store.asAccount(accountId, (tx) => routesOf(tx, eventIds, { areWhole }));
-        for (const { destinationId, eventIds: rows } of routes) enqueue(accountId, destinationId, rows);
-      } catch (error) {
-        logger.warn({ err: error, eventIds }, 'webhooks not sent yet; reconcile will send them');
-      }
+    try {
+      for (const [destinationId, eventIds] of await routes.run({ accountId, items }))
+        enqueue(accountId, destinationId, eventIds);
+    } catch (error) {
+      const eventIds = items.map(({ eventId }) => eventId);
+      logger.warn({ err: error, eventIds }, 'webhooks not sent yet; reconcile will send them');
     }
   }
 

@@ -1,0 +1,60 @@
+export interface BatchesOptions<I, O> {
+  /** Maximum number of items in a batch, and of batches in progress. */
+  batchMax: number;
+  inProgressMax: number;
+  /** Returns a result for each item, in their order. Its failure is the failure of all of them. */
+  work(items: I[]): Promise<readonly O[]>;
+}
+
+/**
+ * Joins calls that are made at the same time, or while earlier batches are in progress, into one piece of work: a call alone
+ * is not delayed, and the more calls there are, the less each costs.
+ */
+export class Batches<I, O> {
+  readonly #options: BatchesOptions<I, O>;
+  readonly #waiting: Call<I, O>[] = [];
+  #inProgress = 0;
+  #isStarting = false;
+
+  constructor(options: BatchesOptions<I, O>) {
+    this.#options = options;
+  }
+
+  run(item: I): Promise<O> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject });
+      this.#startSoon();
+    });
+  }
+
+  /** After what else arrived in this turn of the event loop has joined. */
+  #startSoon(): void {
+    if (this.#isStarting) return;
+    this.#isStarting = true;
+    setImmediate(() => {
+      this.#isStarting = false;
+      const { batchMax, inProgressMax } = this.#options;
+      while (this.#waiting.length > 0 && this.#inProgress < inProgressMax)
+        void this.#work(this.#waiting.splice(0, batchMax));
+    });
+  }
+
+  async #work(calls: Call<I, O>[]): Promise<void> {
+    this.#inProgress += 1;
+    try {
+      const results = await this.#options.work(calls.map(({ item }) => item));
+      if (results.length !== calls.length) throw new Error('a batch must have a result for each item');
+      for (const [index, { resolve }] of calls.entries()) resolve(results[index] as O);
+    } catch (error) {
+      for (const { reject } of calls) reject(error);
+    }
+    this.#inProgress -= 1;
+    if (this.#waiting.length > 0) this.#startSoon();
+  }
+}
+
+interface Call<I, O> {
+  item: I;
+  resolve(result: O): void;
+  reject(error: unknown): void;
+}
