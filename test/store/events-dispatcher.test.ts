@@ -20,6 +20,7 @@ import {
   hasWorkflow,
   startReceiver,
 } from '../support/events-environment.ts';
+import { closedGate } from '../support/gate.ts';
 import { createQueryEnvironment, type QueryEnvironment } from '../support/network-query-environment.ts';
 import { takeUp } from '../support/take-up.ts';
 
@@ -301,6 +302,53 @@ describe('an event that is delivered by a workflow', () => {
     expect(states.map((row) => row.status)).toEqual(['dead', 'dead', 'unrouted']);
     expect(await of.destination()).toMatchObject({ health: 'disabled' });
     expect(await of.hasWorkflow()).toBe(false);
+  });
+
+  test('whose row is locked while it is recorded delays no delivery of another account', async () => {
+    const answer = closedGate();
+    let isGated = false;
+    const held = await accountWith(async (_, response) => {
+      if (isGated) await answer.passed;
+      response.end();
+    });
+    const free = await accountWith();
+    const { store } = environment;
+    // The first delivery to a destination changes its health.
+    await held.delivery.attempt(held.accountId, await held.event());
+    isGated = true;
+    const [mine, other] = [await held.event(), await free.event()];
+    const sending = held.delivery.attempt(held.accountId, mine);
+    await expect.poll(() => held.receiver.received).toHaveLength(2);
+    await store.asSystem((tx) => claimEvents(tx, [{ accountId: free.accountId, eventId: other }]));
+    await store.asAccount(held.accountId, async (tx) => {
+      await tx.db.selectFrom('event').select('id').where('id', '=', mine).forUpdate().execute();
+      const sent = [mine, other].map((eventId) => ({ eventId, httpStatus: 200, note: '200' }));
+      expect(await store.asSystem((system) => recordDelivered(system, sent))).toEqual(new Set([other]));
+      answer.open();
+      await delay(50);
+    });
+    // Recorded alone, because together with others its row was locked.
+    expect(await sending).toMatchObject({ state: 'delivered' });
+    expect(await held.row(mine)).toMatchObject({ status: 'delivered' });
+    expect(await held.attempts(mine)).toHaveLength(1);
+  });
+
+  test('is sent for its own account only', async () => {
+    const [mine, other] = [await accountWith(), await accountWith()];
+    const id = await mine.event();
+    expect(await other.delivery.attempt(other.accountId, id)).toEqual({ state: 'closed' });
+    other.webhookDispatcher.send(other.accountId, [id]);
+    await other.webhookDispatcher.drain();
+    expect([...mine.receiver.received, ...other.receiver.received]).toEqual([]);
+    expect(await mine.row(id)).toMatchObject({ status: 'pending', attempts: 0 });
+  });
+
+  test('is claimed once, although it is named twice at a time', async () => {
+    const { accountId, delivery, receiver, event } = await accountWith();
+    const id = await event();
+    const attempts = await Promise.all([delivery.attempt(accountId, id), delivery.attempt(accountId, id)]);
+    expect(attempts.map(({ state }) => state).sort()).toEqual(['blocked', 'delivered']);
+    expect(receiver.received).toHaveLength(1);
   });
 
   test('is not sent by a second one while the first is at it', async () => {
