@@ -236,7 +236,9 @@ program
   });
 program
   .command('webhooks')
-  .description('signed webhooks from commit to 200: all destinations healthy, and one of them dead')
+  .description(
+    'signed webhooks from commit to 200: all destinations healthy, one of them dead, and beside a backlog',
+  )
   .option('--rounds <n>', 'rounds', whole, 3)
   .option('--seconds <n>', 'duration of each measurement', whole, 10)
   .option('--in-flight <n>', 'events between commit and 200', whole, 40)
@@ -244,14 +246,12 @@ program
   .option('--json', 'print the result as one JSON line')
   .action(async ({ json, ...options }: WebhookBenchOptions & { json?: true }) => {
     const result = await benchWebhooks(options, (line) => process.stderr.write(`${line}\n`));
-    const ratio = median(
-      result.oneDead.map(
-        ({ deliveriesPerSecond }, round) =>
-          deliveriesPerSecond / (result.healthy[round]?.deliveriesPerSecond ?? Number.NaN),
-      ),
-    );
+    const ratioOf = (phases: readonly Phase[], of: 'deliveriesPerSecond' | 'p99Ms') =>
+      median(phases.map((phase, round) => phase[of] / (result.healthy[round]?.[of] ?? Number.NaN)));
+    const ratio = ratioOf(result.oneDead, 'deliveriesPerSecond');
+    const backlogRatio = ratioOf(result.backlog, 'deliveriesPerSecond');
     if (json === true) {
-      process.stdout.write(`${JSON.stringify({ ...result, ratio })}\n`);
+      process.stdout.write(`${JSON.stringify({ ...result, ratio, backlogRatio })}\n`);
       return;
     }
     const cpu = (phases: readonly Phase[]) =>
@@ -266,7 +266,9 @@ program
         `${options.destinations} destinations, ${options.inFlight} in flight, median of ${options.rounds} rounds; load of the machine ${load}`,
         line('all healthy', result.healthy),
         line('one dead', result.oneDead),
+        line('nine beside a tenth with 100,000 waiting events', result.backlog),
         `with one dead: ${ratio.toFixed(2)} of the rate with all healthy`,
+        `beside the backlog: ${backlogRatio.toFixed(2)} of the rate, ${ratioOf(result.backlog, 'p99Ms').toFixed(2)} times the p99`,
         '',
       ].join('\n'),
     );

@@ -13,6 +13,7 @@ import { createWebhookSender } from '../../src/exchange/platform/outbox/sender.t
 import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
+import { besideBacklog } from './backlog.ts';
 import { measureDeliveries, type Phase } from './deliveries.ts';
 
 export interface WebhookBenchOptions {
@@ -27,11 +28,19 @@ export interface WebhookBenchResult {
   healthy: Phase[];
   /** The same with one destination that accepts requests and never answers. */
   oneDead: Phase[];
+  /** Nine accounts, while the waiting events of a tenth are sent by its destination's workflow. */
+  backlog: Phase[];
   /** Load average of the machine at the beginning and the end. */
   load: [number, number];
 }
 
-/** Measures signed deliveries from commit to 200, to healthy destinations and with one of them dead, in turns. */
+const NAMES = { healthy: 'all healthy', oneDead: 'one dead', backlog: 'beside a backlog' } as const;
+const BACKLOG = 100_000;
+
+/**
+ * Measures signed deliveries from commit to 200 in turns: to healthy destinations, with one of them dead, and beside an
+ * account with a backlog.
+ */
 export async function benchWebhooks(
   options: WebhookBenchOptions,
   print: (line: string) => void,
@@ -57,19 +66,27 @@ export async function benchWebhooks(
       webhookKeys,
     });
     const pids = { postgres: postgres.pid, receivers: receivers.pid ?? 0 };
-    const result: WebhookBenchResult = { healthy: [], oneDead: [], load: [loadavg()[0] ?? 0, 0] };
+    const result: WebhookBenchResult = {
+      ...{ healthy: [], oneDead: [], backlog: [] },
+      load: [loadavg()[0] ?? 0, 0],
+    };
     for (let round = 1; round <= options.rounds; round++) {
-      for (const isOneDead of [false, true]) {
+      for (const kind of ['healthy', 'oneDead', 'backlog'] as const) {
         const accountIds: string[] = [];
         for (const [index, url] of urls.entries()) {
-          const path = isOneDead && index === 0 ? '/dead' : '/webhooks';
+          const path = kind === 'oneDead' && index === 0 ? '/dead' : '/webhooks';
           accountIds.push(await addAccount(store, `${url}${path}`, webhookKeys.seal(generateWebhookKey())));
         }
-        const deadAccountId = isOneDead ? accountIds[0] : undefined;
-        const phase = await measureDeliveries({ store, sender }, accountIds, { ...options, deadAccountId, pids });
-        result[isOneDead ? 'oneDead' : 'healthy'].push(phase);
+        const deadAccountId = kind === 'oneDead' ? accountIds[0] : undefined;
+        const busyAccountId = kind === 'backlog' ? accountIds.shift() : undefined;
+        const measure = () =>
+          measureDeliveries({ store, sender }, accountIds, { ...options, deadAccountId, pids });
+        const phase = await (busyAccountId === undefined
+          ? measure()
+          : besideBacklog({ store, sender }, busyAccountId, BACKLOG, measure));
+        result[kind].push(phase);
         print(
-          `round ${round}, ${isOneDead ? 'one dead' : 'all healthy'}: ${phase.deliveriesPerSecond.toFixed(0)}/s, ` +
+          `round ${round}, ${NAMES[kind]}: ${phase.deliveriesPerSecond.toFixed(0)}/s, ` +
             `p50 ${phase.p50Ms.toFixed(0)} ms, p99 ${phase.p99Ms.toFixed(0)} ms`,
         );
       }

@@ -37,8 +37,7 @@ test('a process that is killed while it sends loses no webhook: each arrives, th
   const patients = Array.from({ length: PATIENTS }, () => uuidv7());
   const idsOf = new Map<string, string[]>(patients.map((patientId) => [patientId, []]));
   for (let round = 0; round < EVENTS_OF_EACH; round++)
-    for (const patientId of patients)
-      idsOf.get(patientId)?.push(await addEvent(store, accountId, patientId));
+    for (const patientId of patients) idsOf.get(patientId)?.push(await addEvent(store, accountId, patientId));
   const all = [...idsOf.values()].flat();
 
   const script = fileURLToPath(new URL('./dying-dispatcher.ts', import.meta.url));

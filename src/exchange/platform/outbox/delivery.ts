@@ -77,7 +77,14 @@ export function createWebhookDelivery(deps: { store: Store; sender: WebhookSende
         return { state: 'dead', note: result.note, ...after, destinationId };
       case 'failed': {
         const { note, retryAfterMs } = result;
-        return { state: 'failed', attemptsMade: event.attempts, note, retryAfterMs, destinationId, needsLook };
+        return {
+          state: 'failed',
+          attemptsMade: event.attempts,
+          note,
+          retryAfterMs,
+          destinationId,
+          needsLook,
+        };
       }
     }
   }
