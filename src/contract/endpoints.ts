@@ -9,6 +9,7 @@ import { messageEndpoints } from './messages-endpoints.ts';
 import { networkQueryEndpoints } from './network-query-endpoints.ts';
 import { notificationEndpoints } from './notifications-endpoints.ts';
 import { patientEndpoints } from './patients-endpoints.ts';
+import { possibleDuplicateEndpoints } from './possible-duplicates-endpoints.ts';
 import { queryRedriveEndpoints } from './query-redrive-endpoints.ts';
 import { querySweepEndpoints } from './query-sweep-endpoints.ts';
 import { settingsEndpoints } from './settings-endpoints.ts';
@@ -17,6 +18,7 @@ import { webhookEndpoints } from './webhooks-endpoints.ts';
 /** Every operation of the interface. To add one, add a row to its feature's `-endpoints.ts`. */
 export const endpoints = {
   ...patientEndpoints,
+  ...possibleDuplicateEndpoints,
   ...bulkCreateEndpoints,
   ...querySweepEndpoints,
   ...cohortEndpoints,

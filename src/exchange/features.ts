@@ -18,6 +18,7 @@ import type { Feature, GatewayScopes, OpenFeature } from './platform/feature.ts'
 import type { GatewayPlatform } from './platform/http/deps.ts';
 import type { Platform } from './platform/platform.ts';
 import type { WorkerPlatform } from './platform/worker-platform.ts';
+import { possibleDuplicatesFeature } from './possible-duplicates/feature.ts';
 import { queryRedriveFeature } from './query-redrive/feature.ts';
 import { querySweepFeature } from './query-sweep/feature.ts';
 import { recordsFeature } from './records/feature.ts';
@@ -29,6 +30,7 @@ import { webhooksFeature } from './webhooks/feature.ts';
 /** Every feature of the exchange, in the order of the API reference. To add a feature, add a line here and in `openFeatures`. */
 const FEATURES = {
   patients: patientsFeature,
+  possibleDuplicates: possibleDuplicatesFeature,
   cohorts: cohortsFeature,
   facilities: facilitiesFeature,
   embed: embedFeature,
@@ -58,6 +60,7 @@ type FeatureName = keyof typeof FEATURES;
 export function openFeatures(platform: Platform) {
   const opened = {
     patients: patientsFeature.open(platform),
+    possibleDuplicates: possibleDuplicatesFeature.open(platform),
     cohorts: cohortsFeature.open(),
     facilities: facilitiesFeature.open(),
     embed: embedFeature.open(),

@@ -84,6 +84,13 @@ export const examples = {
     'npm run starter -- patients find chart-20481',
   ],
   'patients show': ['npm run starter -- patients show 0198f1c2-…'],
+  'duplicates list': [
+    'npm run starter -- duplicates list',
+    'npm run starter -- duplicates list --patient 0198f1c2-… --all --json',
+  ],
+  'duplicates show': ['npm run starter -- duplicates show 0198f1c2-…'],
+  'duplicates accept': ['npm run starter -- duplicates accept 0198f1c2-…'],
+  'duplicates refuse': ['npm run starter -- duplicates refuse 0198f1c2-…'],
   'cohorts list': ['npm run starter -- cohorts list'],
   'cohorts create': [
     'npm run starter -- cohorts create "Diabetes, high risk" --adt',

@@ -14,6 +14,7 @@ import { redrive } from './commands/redrive.ts';
 import { retry } from './commands/retry.ts';
 import { SOURCE_ACTIONS, sources } from './commands/sources.ts';
 import { status } from './commands/status.ts';
+import { addDuplicateCommands } from './duplicate-commands.ts';
 import { describeError } from './errors.ts';
 import { EXIT, EXIT_CODES_HELP, type ExitCode } from './exit-codes.ts';
 import { addExportCommands } from './export-commands.ts';
@@ -199,6 +200,12 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
 
   const patients = program.command('patients').description('Patients of the account');
   addPatientCommands({ run, subcommand: (name, description) => subcommand(patients, name, description) });
+
+  const duplicates = program.command('duplicates').description('Patients that may be one person');
+  addDuplicateCommands({
+    run,
+    subcommand: (name, description) => subcommand(duplicates, name, description),
+  });
 
   const cohorts = program.command('cohorts').description('Groups of patients');
   addCohortCommands({ run, subcommand: (name, description) => subcommand(cohorts, name, description) });

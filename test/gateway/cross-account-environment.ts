@@ -28,6 +28,7 @@ export type Owned = Readonly<
     | 'identity'
     | 'challenge'
     | 'event'
+    | 'duplicate'
     | 'externalId',
     string
   >
@@ -36,7 +37,7 @@ export type Owned = Readonly<
 /** What no operation makes by itself. */
 const MADE_BY_HAND = [
   ...(['subject', 'notification', 'message', 'document', 'session', 'identity'] as const),
-  ...(['challenge', 'event'] as const),
+  ...(['challenge', 'event', 'duplicate'] as const),
 ] as const;
 
 /**
@@ -174,6 +175,12 @@ async function addEverything(admin: pg.Client, account: TestAccount): Promise<Ow
   await insert('event', {
     ...{ id: rows.event, patient_id: patient, type: 'network-query.hie', fact_key: 'owned', body: '{}' },
     ...{ occurred_at: now, status: 'dead' },
+  });
+  const other = (await make(`patient?facilityId=${account.facilityId}`, newPerson())).id;
+  const [first, second] = [patient, other].sort();
+  await insert('possible_duplicate', {
+    ...{ id: rows.duplicate, patient_id: first, other_patient_id: second, grade: 'possible', score: 0.5 },
+    ...{ agrees: [], rules_version: 1 },
   });
   const { subject: _, ...others } = rows;
   return { ...owned, ...others, fileName };

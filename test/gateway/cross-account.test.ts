@@ -33,6 +33,7 @@ const IN_PATHS: readonly [RegExp, keyof Owned][] = [
   [/identity\/session\/:id/, 'session'],
   [/aal2\/challenge\/:id/, 'challenge'],
   [/webhook\/:id/, 'webhook'],
+  [/possible-duplicate\/:id/, 'duplicate'],
 ];
 /** The same for parameters, with what has no owner. */
 const IN_QUERIES: Readonly<Record<string, (of: Owned) => string>> = {

@@ -60,6 +60,10 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     })),
     splitRecordResource: operation('splitRecordResource', ({ resourceType, id }) => ({ resourceType, id })),
     joinRecordResource: operation('joinRecordResource', ({ resourceType, id }) => ({ resourceType, id })),
+    listPossibleDuplicates: operation('listPossibleDuplicates', whole),
+    getPossibleDuplicate: operation('getPossibleDuplicate', withoutPatients),
+    acceptPossibleDuplicate: operation('acceptPossibleDuplicate', whole),
+    refusePossibleDuplicate: operation('refusePossibleDuplicate', whole),
     listDocuments: operation('listDocuments', ({ documents }) => ({
       total: documents.length,
       fileNames: documents.slice(0, FILE_NAMES_MAX).map(({ fileName }) => fileName),
@@ -139,6 +143,8 @@ const pageOf = ({ patients, meta }: AnswerOf<'listCohortPatients'>) => ({
   itemsInTotal: meta.itemsInTotal ?? undefined,
   nextPage: meta.nextPage ?? undefined,
 });
+/** Demographics must not enter the history. */
+const withoutPatients = ({ patients: _, ...rest }: AnswerOf<'getPossibleDuplicate'>) => rest;
 /** The content and recipient of a message must not enter the history. */
 const withoutContent = ({ id, patientId, status, reason }: AnswerOf<'getMessage'>) => ({
   id,

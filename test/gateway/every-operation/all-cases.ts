@@ -10,6 +10,7 @@ import { messageCases } from './cases/messages.ts';
 import { networkQueryCases } from './cases/network-queries.ts';
 import { notificationCases } from './cases/notifications.ts';
 import { patientCases } from './cases/patients.ts';
+import { possibleDuplicateCases } from './cases/possible-duplicates.ts';
 import { settingsCases } from './cases/settings.ts';
 import { webhookCases } from './cases/webhooks.ts';
 import type { OperationCases } from './operation-cases.ts';
@@ -17,6 +18,7 @@ import type { OperationCases } from './operation-cases.ts';
 /** Of every row of the endpoint table; one without cases does not compile. */
 export const ALL_CASES = {
   ...patientCases,
+  ...possibleDuplicateCases,
   ...bulkCreateCases,
   ...cohortCases,
   ...networkQueryCases,

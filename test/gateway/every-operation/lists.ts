@@ -4,6 +4,7 @@ import type { Endpoint } from '../../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../../src/contract/endpoints.ts';
 import { TEST_BASE_URL } from '../../support/gateway.ts';
 import { notification } from './cases/notifications.ts';
+import { possibleDuplicate } from './cases/possible-duplicates.ts';
 import type { Sent } from './operation-cases.ts';
 import { send } from './requests.ts';
 import type { World } from './world.ts';
@@ -72,6 +73,16 @@ export const LISTS: readonly List[] = [
       const patientId = await world.make.patient();
       await three(() => notification(world, undefined, patientId));
       return { query: { patientId, type: 'patient.discharge' } };
+    },
+  },
+  {
+    name: 'listPossibleDuplicates',
+    items: 'possibleDuplicates',
+    sort: 'foundAt=asc,id=desc',
+    withThree: async (world) => {
+      const patientId = await world.make.patient();
+      await three(() => possibleDuplicate(world, patientId));
+      return { query: { patientId, status: 'open' } };
     },
   },
   {

@@ -8,8 +8,18 @@ import { identityKeys } from '../../../src/exchange/patients/rules/identity-keys
 import { gradeMatch, MATCH_RULES_VERSION } from '../../../src/exchange/patients/rules/match-score.ts';
 import { describesPerson } from '../../../src/exchange/patients/rules/patient-matching.ts';
 import { traitsOf } from '../../../src/exchange/patients/rules/person-traits.ts';
-import { isDateMistyped, isOneEditApart } from '../../../src/exchange/patients/rules/typing-errors.ts';
+import {
+  isDateMistyped,
+  isOneEditApart,
+  mistypedDates,
+} from '../../../src/exchange/patients/rules/typing-errors.ts';
 import { acceptedBefore } from './acceptance-before-grades.ts';
+
+/** Every day of a year. */
+const daysOf = (year: number): string[] =>
+  Array.from({ length: 366 }, (_, day) => new Date(Date.UTC(year, 0, day + 1)))
+    .filter((date) => date.getUTCFullYear() === year)
+    .map((date) => date.toISOString().slice(0, 10));
 
 const home = { addressLine1: '12 Elm St', city: 'Boston', state: 'MA', zip: '02115', country: 'USA' };
 const away = { addressLine1: '9 Oak Ave', city: 'Denver', state: 'CO', zip: '80202', country: 'USA' };
@@ -115,6 +125,19 @@ describe('typing errors', () => {
     ['abcd', 'abxy', false],
     ['abc', 'abcde', false],
   ])('%s and %s: %s', (left, right, expected) => expect(isOneEditApart(left, right)).toBe(expected));
+
+  property.prop([fc.date({ min: new Date('1900-01-01'), max: new Date('2030-12-31'), noInvalidDate: true })])(
+    'all mistyped forms of a date are listed, as far as the calendar has them',
+    (instant) => {
+      const date = instant.toISOString().slice(0, 10);
+      const year = Number(date.slice(0, 4));
+      const all = [-1000, -100, -10, -1, 0, 1, 10, 100, 1000].flatMap((shift) =>
+        daysOf(year + shift).filter((other) => isDateMistyped(date, other)),
+      );
+      expect(mistypedDates(date)).toEqual(expect.arrayContaining(all));
+      expect(mistypedDates(date).every((other) => isDateMistyped(date, other))).toBe(true);
+    },
+  );
 
   test('partial dates have none', () => {
     expect(isDateMistyped('1985-12', '1985-11')).toBe(false);

@@ -76,3 +76,16 @@ const isSameName = ({ firstName, lastName }: Comparison): boolean =>
 
 const isSimilarName = ({ firstName, lastName, isNameExchanged }: Comparison): boolean =>
   isNameExchanged || (firstName !== 'different' && lastName !== 'different');
+
+/** The members of a patient (docs/interface.md) that are the same. */
+export function agreeingTraits(compared: Comparison): string[] {
+  const { firstName, lastName, birthDate, gender, zip, street, phone, email, ssn, licence } = compared;
+  const same = {
+    firstName: firstName === 'same',
+    lastName: lastName === 'same',
+    dob: birthDate === 'same',
+    genderAtBirth: gender === 'same',
+    ...{ zip, address: street, phone, email, ssn, driversLicense: licence },
+  };
+  return Object.entries(same).flatMap(([name, is]) => (is ? [name] : []));
+}

@@ -21,3 +21,24 @@ export function isDateMistyped(left: string, right: string): boolean {
 }
 
 const FULL_DATE = /^\d{4}-\d{2}-\d{2}$/;
+
+/** Every date for which `isDateMistyped` is true of a full date. */
+export function mistypedDates(date: string): string[] {
+  const digits = [...date.replaceAll('-', '')];
+  const dated = (all: readonly string[]) => all.join('').replace(/^(\d{4})(\d{2})(\d{2})$/, '$1-$2-$3');
+  const [year, month, day] = date.split('-');
+  const variants = [
+    ...digits.flatMap((_, place) => DIGITS.map((digit) => dated(digits.toSpliced(place, 1, digit)))),
+    ...digits.map((digit, place) => dated(digits.toSpliced(place, 2, digits[place + 1] ?? '', digit))),
+    `${year}-${day}-${month}`,
+  ];
+  return [...new Set(variants)].filter((variant) => isDateMistyped(date, variant) && isDate(variant));
+}
+
+const DIGITS = [...'0123456789'];
+
+/** Whether the calendar has this day. */
+const isDate = (text: string): boolean => {
+  const date = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+};

@@ -14,6 +14,7 @@ import type { NetworkQueryTables } from '../../network-query/tables.ts';
 import type { NotificationTables } from '../../notifications/tables.ts';
 import type { ErasureTables } from '../../patients/erasure-tables.ts';
 import type { PatientTables } from '../../patients/tables.ts';
+import type { PossibleDuplicateTables } from '../../possible-duplicates/tables.ts';
 import type { QueryRedriveTables } from '../../query-redrive/tables.ts';
 import type { QuerySweepTables } from '../../query-sweep/tables.ts';
 import type { RecordTables } from '../../records/tables.ts';
@@ -50,6 +51,7 @@ export interface Database
     NetworkQueryTables,
     NotificationTables,
     PatientTables,
+    PossibleDuplicateTables,
     QueryRedriveTables,
     QuerySweepTables,
     RecordTables,

@@ -9,11 +9,13 @@ import { embedTokenExamples, identityExamples } from './identity.ts';
 import { messageExamples, notificationExamples } from './messages.ts';
 import { networkQueryExamples, queryRedriveExamples } from './network-query.ts';
 import { patientExamples } from './patients.ts';
+import { possibleDuplicateExamples } from './possible-duplicates.ts';
 import { settingsExamples, webhookExamples } from './webhooks.ts';
 
 /** A request and its answer for every operation of the interface. */
 export const EXAMPLES: Readonly<Record<OperationName, OperationExample>> = {
   ...patientExamples,
+  ...possibleDuplicateExamples,
   ...bulkCreateExamples,
   ...querySweepExamples,
   ...cohortExamples,

@@ -27,6 +27,8 @@ export const IDS = {
   message: '01923ea8-4b5c-7d6e-9f70-8192a3b4c5d6',
   notification: '01923ea9-5c6d-7e7f-8091-a2b3c4d5e6f7',
   webhook: '01923eaa-6d7e-7f80-91a2-b3c4d5e6f708',
+  possibleDuplicate: '01923eac-8f90-7a12-b3c4-e5f60718293a',
+  otherPatient: '01923e9d-7c15-7a2b-9d33-4a6b0c8e1f72',
   event: '01923eab-7e8f-7091-a2b3-c4d5e6f70819',
 } as const;
 

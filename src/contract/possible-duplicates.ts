@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { patientSchema } from './patients.ts';
+import { idSchema, instantSchema } from './primitives.ts';
+
+/** Columns by which the list can be sorted; without `sort`, newest first. */
+export const POSSIBLE_DUPLICATE_SORT = ['foundAt', 'id'] as const;
+
+export const DUPLICATE_STATUSES = ['open', 'accepted', 'refused'] as const;
+
+/** Two patients of the account that may be one person. */
+export const possibleDuplicateSchema = z
+  .object({
+    id: idSchema,
+    status: z.enum(DUPLICATE_STATUSES).meta({
+      description:
+        '`accepted`: marked as one person; the patients and their records stay separate. `refused`: they are two people.',
+    }),
+    patientIds: z.tuple([idSchema, idSchema]),
+    grade: z.enum(['certain', 'probable', 'possible']).meta({ description: 'Code of FHIR’s match-grade.' }),
+    score: z.number().min(0).max(1),
+    agrees: z.array(z.string()).meta({
+      description:
+        'What is the same: firstName, lastName, dob, genderAtBirth, zip, address, phone, email, ssn, driversLicense.',
+    }),
+    foundAt: instantSchema,
+    decidedAt: instantSchema.optional(),
+  })
+  .meta({ id: 'PossibleDuplicate' });
+export type PossibleDuplicateResponse = z.output<typeof possibleDuplicateSchema>;
+
+export const comparedPatientsSchema = possibleDuplicateSchema
+  .extend({ patients: z.tuple([patientSchema, patientSchema]) })
+  .meta({ id: 'PossibleDuplicateWithPatients' });
+
+export const decidedDuplicateSchema = possibleDuplicateSchema
+  .extend({ message: z.string() })
+  .meta({ id: 'DecidedDuplicate' });

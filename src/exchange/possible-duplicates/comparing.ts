@@ -1,0 +1,80 @@
+import { v7 as uuidv7 } from 'uuid';
+import { comparePersons } from '../patients/rules/compare-persons.ts';
+import { agreeingTraits, gradeMatch, MATCH_RULES_VERSION } from '../patients/rules/match-score.ts';
+import { traitsOf } from '../patients/rules/person-traits.ts';
+import { mistypedDates } from '../patients/rules/typing-errors.ts';
+import type { Store } from '../platform/database/database.ts';
+import type { Recovery } from '../platform/recovery/recovery.ts';
+import {
+  type ComparedPatient,
+  deleteNotes,
+  type FoundPair,
+  findCandidates,
+  patientsToCompare,
+  readCompared,
+  savePairs,
+} from './compare-store.ts';
+
+/** Patients that one transaction compares. */
+const AT_ONCE = 200;
+
+/**
+ * Compares patients that are new or changed with the others of their account. Triggers note them, whoever writes them
+ * (migration 0071), and each round of `reconcile` takes up a slice. Two patients created at the same time find each other,
+ * because each is compared after its own commit. (docs/decisions/0108-possible-duplicates.md)
+ */
+export function patientComparing({ store }: { store: Pick<Store, 'asSystem'> }): Recovery {
+  async function compare(limit: number) {
+    return store.asSystem(async (tx) => {
+      const noted = await patientsToCompare(tx, { limit });
+      const ids = [...new Set(noted.map(({ patientId }) => patientId))];
+      const patients = await readCompared(tx, ids);
+      const candidates = await findCandidates(
+        tx,
+        patients.map(({ id, dob }) => ({ id, mistypedDates: mistypedDates(dob) })),
+      );
+      await savePairs(tx, ids, pairsOf(patients, candidates), MATCH_RULES_VERSION);
+      await deleteNotes(
+        tx,
+        noted.map(({ id }) => id),
+      );
+      return noted;
+    });
+  }
+
+  return {
+    name: 'patients to compare',
+    async takeUp({ limit, signal }) {
+      let healed = 0;
+      let oldestSince: Date | undefined;
+      while (healed < limit && !signal.aborted) {
+        const size = Math.min(AT_ONCE, limit - healed);
+        const noted = await compare(size);
+        healed += noted.length;
+        oldestSince ??= noted[0]?.since;
+        if (noted.length < size) return { found: healed, healed, failures: [], oldestSince };
+      }
+      return { found: healed, healed, failures: [], oldestSince, isBehind: true };
+    },
+  };
+}
+
+function pairsOf(
+  patients: readonly ComparedPatient[],
+  candidates: ReadonlyArray<ComparedPatient & { of: string }>,
+): FoundPair[] {
+  const byId = new Map(patients.map((patient) => [patient.id, { patient, traits: traitsOf(patient) }]));
+  const pairs = new Map<string, FoundPair>();
+  for (const candidate of candidates) {
+    const compared = byId.get(candidate.of);
+    if (compared === undefined) continue;
+    const comparison = comparePersons(compared.traits, traitsOf(candidate));
+    const { grade, score } = gradeMatch(comparison);
+    if (grade === 'certainly-not') continue;
+    const { id, accountId } = compared.patient;
+    const patientIds: FoundPair['patientIds'] = id < candidate.id ? [id, candidate.id] : [candidate.id, id];
+    const agrees = agreeingTraits(comparison);
+    pairs.set(patientIds.join(), { id: uuidv7(), accountId, patientIds, grade, score, agrees });
+  }
+  return [...pairs.values()];
+}

@@ -1,0 +1,147 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { PossibleDuplicateResponse } from '../../src/contract/possible-duplicates.ts';
+import { patientComparing } from '../../src/exchange/possible-duplicates/comparing.ts';
+import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { takeUp } from '../support/take-up.ts';
+
+let gateway: TestGateway;
+let account: TestAccount;
+beforeAll(async () => {
+  gateway = await createTestGateway();
+  account = await gateway.addAccount();
+});
+afterAll(() => gateway.close());
+
+const home = { addressLine1: '12 Elm St', city: 'Boston', state: 'MA', zip: '02115' };
+/** A person whose names differ from those of the others by three letters. */
+let count = 0;
+const someone = (changes: object = {}) => {
+  const letters = [...String(++count)].map((digit) => 'bcdfghjkmn'[Number(digit)]?.repeat(3)).join('');
+  const contact = [{ phone: `61755501${String(count).padStart(2, '0')}` }];
+  return newPerson({
+    firstName: `Quil${letters}`,
+    lastName: `Zor${letters}`,
+    address: [home],
+    contact,
+    ...changes,
+  });
+};
+const add = async (person: object, by = account): Promise<string> =>
+  (await by.call('POST', `patient?facilityId=${by.facilityId}`, person)).json().id;
+const compare = () => takeUp(patientComparing({ store: gateway.store }));
+const listed = async (query: string, by = account): Promise<PossibleDuplicateResponse[]> =>
+  (await by.call('GET', `possible-duplicate?${query}`)).json().possibleDuplicates;
+const pairOf = async (person: object, change: object) => {
+  const ids = [await add(person), await add({ ...person, ...change })];
+  await compare();
+  return ids.sort();
+};
+
+describe('possible duplicates', () => {
+  test('are found soon after a patient is created, with what agrees; twins and strangers are not', async () => {
+    const person = someone({ dob: '1985-12-10' });
+    const ids = await pairOf(person, { dob: '1985-10-12' });
+    const twin = await add({ ...person, firstName: 'Beatrice' });
+    await add(someone({ dob: '1985-12-10' }));
+    await compare();
+    const [pair, ...others] = await listed(`patientId=${ids[0]}`);
+    expect(pair).toMatchObject({
+      ...{ status: 'open', patientIds: ids, grade: 'possible', score: 0.5 },
+      agrees: ['firstName', 'lastName', 'genderAtBirth', 'zip', 'address', 'phone'],
+    });
+    expect(others).toEqual([]);
+    expect(await listed(`patientId=${twin}`)).toEqual([]);
+  });
+
+  test('include two who moved, and two who match by the rule for sources but not by the one for patients', async () => {
+    const moved = await pairOf(someone(), {
+      address: [{ ...home, addressLine1: '9 Oak Ave', zip: '80202' }],
+      contact: [],
+    });
+    expect(await listed(`patientId=${moved[0]}`)).toMatchObject([{ grade: 'probable', score: 0.6 }]);
+    const person = someone();
+    const named = await pairOf(person, { firstName: `${person.firstName} Ann` });
+    expect(await listed(`patientId=${named[0]}`)).toMatchObject([{ grade: 'certain', score: 0.8 }]);
+  });
+
+  test('of another account are never compared', async () => {
+    const other = await gateway.addAccount();
+    const person = someone();
+    const [mine, theirs] = [await add(person), await add({ ...person, lastName: 'Zorro' }, other)];
+    await compare();
+    expect([await listed(`patientId=${mine}`), await listed(`patientId=${theirs}`, other)]).toEqual([[], []]);
+  });
+
+  test('are no longer listed once a correction makes them two, unless somebody has decided', async () => {
+    const person = someone();
+    const [first = '', second = ''] = await pairOf(person, {
+      address: [{ ...home, zip: '80202' }],
+      contact: [],
+    });
+    const correct = (id: string) => account.call('PUT', `patient/${id}`, someone());
+    await correct(second);
+    await compare();
+    expect(await listed(`patientId=${first}`)).toEqual([]);
+
+    const [third = '', fourth = ''] = await pairOf(someone(), { contact: [], genderAtBirth: 'O' });
+    const [pair] = await listed(`patientId=${third}`);
+    await account.call('POST', `possible-duplicate/${pair?.id}/refuse`);
+    await correct(fourth);
+    await compare();
+    expect(await listed(`patientId=${third}`)).toMatchObject([{ id: pair?.id, status: 'refused' }]);
+  });
+
+  test('go with either patient', async () => {
+    const [first, second] = await pairOf(someone(), { contact: [], genderAtBirth: 'O' });
+    await account.call('DELETE', `patient/${second}`);
+    await compare();
+    expect(await listed(`patientId=${first}`)).toEqual([]);
+  });
+
+  test('are found among more people of one birth date than are compared', async () => {
+    const { rows } = await gateway.store.asSystem((tx) =>
+      sql<{
+        count: number;
+      }>`insert into patient (id, account_id, first_names, last_names, dob, gender, addresses, facility_ids)
+        select gen_random_uuid(), ${account.accountId}, array['Anyone'], array['Whoever'], '1980-04-05', 'F', '[]', '{}'
+        from generate_series(1, 150) returning 1 as count`.execute(tx.db),
+    );
+    expect(rows).toHaveLength(150);
+    const ids = await pairOf(someone(), { contact: [], genderAtBirth: 'O' });
+    expect(await listed(`patientId=${ids[0]}`)).toHaveLength(1);
+    expect(await compare()).toBe(0);
+    await gateway.store.asSystem((tx) =>
+      sql`delete from patient where first_names = array['Anyone']`.execute(tx.db),
+    );
+  });
+});
+
+describe('a decision', () => {
+  test('is recorded with its time, audited, and kept when the pair is found again; nothing is merged', async () => {
+    const person = someone();
+    const ids = await pairOf(person, { contact: [], genderAtBirth: 'O' });
+    const [found] = await listed(`patientId=${ids[0]}`);
+    const before = await Promise.all(
+      ids.map(async (id) => (await account.call('GET', `patient/${id}`)).json()),
+    );
+
+    const decided = (await account.call('POST', `possible-duplicate/${found?.id}/accept`)).json();
+    expect(decided).toMatchObject({ status: 'accepted', decidedAt: expect.any(String) });
+    expect(decided.message).toContain('Nothing was merged');
+    await account.call('PUT', `patient/${ids[0]}`, { ...person, contact: [{ phone: '6175559999' }] });
+    await compare();
+    const seen = (await account.call('GET', `possible-duplicate/${found?.id}`)).json();
+    expect(seen).toMatchObject({ status: 'accepted', decidedAt: decided.decidedAt });
+    expect(seen.patients.map(({ id }: { id: string }) => id)).toEqual(ids);
+    const after = (await account.call('GET', `patient/${ids[1]}`)).json();
+    expect(after).toEqual(before[1]);
+
+    const { rows } = await gateway.store.asSystem((tx) =>
+      sql<{ operation: string }>`select operation from audit_entry
+        where target_id = ${found?.id} or patient_id = ${seen.patientIds[0]} order by id`.execute(tx.db),
+    );
+    const audited = rows.map(({ operation }) => operation);
+    expect(audited).toEqual(expect.arrayContaining(['acceptPossibleDuplicate', 'getPossibleDuplicate']));
+  });
+});
