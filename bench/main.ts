@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { MATCH_RULES_VERSION } from '../src/exchange/patients/rules/match-score.ts';
 import { loadSamplePatients } from '../src/simulator/samples.ts';
 import { benchBulk } from './bulk/run.ts';
@@ -8,6 +8,7 @@ import { benchGateway, type GatewayBenchOptions, type Measured } from './gateway
 import { benchMatching } from './matching/run.ts';
 import { benchMerge, type MergeBenchOptions } from './merge/run.ts';
 import { benchQueries } from './query/run.ts';
+import { benchLargeRecord, type LargeRecordOptions } from './records/large.ts';
 import { benchRecords, type RecordsBenchOptions } from './records/run.ts';
 import type { Phase } from './webhooks/deliveries.ts';
 import { benchWebhooks, type WebhookBenchOptions } from './webhooks/run.ts';
@@ -182,6 +183,18 @@ program
         `${sample}: ${rows} rows; read ${partsMs.toFixed(0)} ms (${(partsMs / partsFloorMs).toFixed(1)} of JSON.stringify's time), html ${htmlMs.toFixed(0)} ms, pdf ${pdfMs.toFixed(0)} ms (${(pdfMs / pdfFloorMs).toFixed(2)} of bare pdfkit's)`,
     );
     process.stdout.write(`${lines.join('\n')}\n`);
+  });
+program
+  .command('large-record')
+  .description('the summary of one very large record: time and peak memory')
+  .option('--megabytes <n>', 'size of the record as FHIR', whole, 100)
+  .addOption(new Option('--format <format>', 'result').choices(['html', 'pdf']).default('pdf'))
+  .action(async (options: LargeRecordOptions) => {
+    const { resources, seconds, ...sizes } = await benchLargeRecord(options);
+    const { recordMegabytes, resultMegabytes, peakMegabytes } = sizes;
+    process.stdout.write(
+      `${resources} resources (${recordMegabytes.toFixed(0)} MB) to ${options.format} (${resultMegabytes.toFixed(0)} MB): ${seconds.toFixed(0)} s, peak memory ${peakMegabytes.toFixed(0)} MB\n`,
+    );
   });
 program
   .command('documents')

@@ -1,6 +1,7 @@
 /**
- * Licences that may be shipped together with code under Apache-2.0: permissive ones, and CC-BY-4.0 for data. Ask a lawyer
- * before adding another one.
+ * Licences that may be shipped together with code under Apache-2.0: permissive ones, CC-BY-4.0 for data, and OFL-1.1 for
+ * fonts, which allows them to be shipped with any software and to be embedded in documents. Ask a lawyer before adding
+ * another one.
  */
 const ALLOWED: ReadonlySet<string> = new Set([
   '0BSD',
@@ -12,6 +13,7 @@ const ALLOWED: ReadonlySet<string> = new Set([
   'CC0-1.0',
   'ISC',
   'MIT',
+  'OFL-1.1',
   'Unlicense',
   'Zlib',
 ]);

@@ -1,6 +1,5 @@
 import { ACCENT, type Element, PdfPages, SOFT, type TextStyle } from '../records/summary/pdf-document.ts';
 import { PdfTable } from '../records/summary/pdf-table.ts';
-import { NOT_WHOLE } from '../records/summary/render-pdf.ts';
 import { pdfColumns } from './pdf-columns.ts';
 import { type Block, type ReadableDocument, runsText, type Section } from './readable-document.ts';
 
@@ -58,7 +57,7 @@ class DocumentWriter {
   }
 
   async end(): Promise<Uint8Array> {
-    if (!this.#pages.isWhole) this.#lines('P', NOT_WHOLE, { size: 8, color: SOFT });
+    for (const remark of this.#pages.remarks) this.#lines('P', remark, { size: 8, color: SOFT });
     this.#parent.end();
     await this.#pages.end();
     return Buffer.concat([...this.#pieces, ...this.#pages.takePieces()]);

@@ -1,5 +1,7 @@
 import PDFDocument from 'pdfkit';
 import type { SummaryHead } from './parts.ts';
+import { type Face, faceBytes } from './pdf-fonts/faces.ts';
+import { areLettersRight, type Run, runsOf } from './pdf-fonts/runs.ts';
 import { LineBreaker, showable } from './pdf-text.ts';
 
 /** US letter, in points. */
@@ -13,6 +15,16 @@ export const RULE = '#cdd5dd';
 
 /** Enough for about 5,000 rows. */
 const CELL_TAGS_MAX = 40_000;
+
+/** Height of Helvetica above the baseline. */
+const ASCENT = 0.718;
+/** pdfkit would keep the layout of every word of an embedded font; with (any) features it keeps none. */
+const UNCACHED = { features: [] };
+
+export const NOT_WHOLE =
+  'A question mark in this PDF may replace a rare character. The html format shows all characters.';
+export const NOT_JOINED =
+  'This PDF shows words of some scripts letter by letter, not joined as they are written. The html format shows them properly.';
 
 export type Font = 'Helvetica' | 'Helvetica-Bold';
 type Doc = InstanceType<typeof PDFDocument>;
@@ -39,10 +51,10 @@ export class PdfPages {
   readonly width = PAGE.right - PAGE.left;
   /** Vertical position of the next content, in points from the top. */
   y: number = PAGE.top;
-  /** False once a character could not be shown. */
-  isWhole = true;
+  readonly #remarks = new Set<string>();
   readonly #doc: Doc;
   readonly #pieces: Uint8Array[] = [];
+  readonly #embedded = new Set<Face>();
   readonly #breakers = new Map<string, LineBreaker>();
   readonly #root: Element;
   readonly #total: PDFKit.PDFKitReference;
@@ -60,7 +72,7 @@ export class PdfPages {
       tagged: true,
       lang: 'en-US',
       displayTitle: true,
-      info: { Title: this.#show(`${head.title}: ${head.patient.name}`), Producer: 'Medical data exchange' },
+      info: { Title: `${head.title}: ${head.patient.name}`, Producer: 'Medical data exchange' },
     });
     this.#doc.on('data', (piece: Uint8Array) => this.#pieces.push(piece));
     const font = this.#doc.ref({
@@ -107,6 +119,11 @@ export class PdfPages {
     return this.#elements < CELL_TAGS_MAX;
   }
 
+  /** What the reader must know about characters that were not drawn as they are written; complete when all is drawn. */
+  get remarks(): readonly string[] {
+    return [...this.#remarks];
+  }
+
   /** Adds a tag element to `parent` or to the document. The caller must call its `end()`. */
   element(type: string, parent?: Element, options: TagOptions = {}): Element {
     this.#elements += 1;
@@ -134,11 +151,18 @@ export class PdfPages {
     return text.split('\n').flatMap((line) => breaker.lines(this.#show(line), width));
   }
 
-  /** Draws one line, as returned by `lines`. */
-  line(text: string, x: number, y: number, style: TextStyle & { rightEdge?: number } = {}): void {
+  /** Draws one line, without breaking it. */
+  line(content: string, x: number, y: number, style: TextStyle & { rightEdge?: number } = {}): void {
+    const text = this.#show(content);
     const { font = 'Helvetica', size = 8.5, color = INK, rightEdge } = style;
-    const at = rightEdge === undefined ? x : rightEdge - this.#measure(text, font, size);
-    this.#doc.font(font).fontSize(size).fillColor(color).text(text, at, y, { lineBreak: false });
+    let at = rightEdge === undefined ? x : rightEdge - this.#measure(text, font, size);
+    this.#doc.fillColor(color);
+    const runs = runsOf(text);
+    for (const [index, run] of runs.entries()) {
+      const doc = this.#useFont(run, font, size);
+      doc.text(run.text, at, y + ASCENT * size, { ...UNCACHED, lineBreak: false, baseline: 'alphabetic' });
+      if (index < runs.length - 1) at += doc.widthOfString(run.text, UNCACHED);
+    }
   }
 
   rule(y: number, color = RULE): void {
@@ -175,7 +199,7 @@ export class PdfPages {
   }
 
   bookmark(title: string): void {
-    this.#doc.outline.addItem(this.#show(title));
+    this.#doc.outline.addItem(title);
   }
 
   /** Writes the rest of the document; afterwards `takePieces` returns its last bytes. */
@@ -191,12 +215,24 @@ export class PdfPages {
 
   #show(text: string): string {
     const shown = showable(text);
-    this.isWhole &&= shown.isWhole;
+    if (!shown.isWhole) this.#remarks.add(NOT_WHOLE);
+    if (!areLettersRight(shown.text)) this.#remarks.add(NOT_JOINED);
     return shown.text;
   }
 
   #measure(text: string, font: Font, size: number): number {
-    return this.#doc.font(font).fontSize(size).widthOfString(text);
+    let width = 0;
+    for (const run of runsOf(text)) width += this.#useFont(run, font, size).widthOfString(run.text, UNCACHED);
+    return width;
+  }
+
+  #useFont({ face }: Run, font: Font, size: number): Doc {
+    const name = face === 'Wide' && font === 'Helvetica-Bold' ? 'WideBold' : face;
+    if (name !== 'BuiltIn' && !this.#embedded.has(name)) {
+      this.#embedded.add(name);
+      this.#doc.registerFont(name, faceBytes(name));
+    }
+    return this.#doc.font(name === 'BuiltIn' ? font : name).fontSize(size);
   }
 
   #breaker(font: Font, size: number): LineBreaker {

@@ -2,52 +2,38 @@
 const FURTHER = new Set('€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ');
 
 const WRITTEN_AS: Readonly<Record<string, string>> = {
-  '≥': '>=',
-  '≤': '<=',
-  '≠': '<>',
-  '→': '->',
-  '←': '<-',
   '−': '-',
   '‐': '-',
   '‑': '-',
   '‒': '-',
   '―': '—',
   μ: 'µ',
-  ł: 'l',
-  Ł: 'L',
-  đ: 'd',
-  Đ: 'D',
-  ħ: 'h',
-  ı: 'i',
-  '′': "'",
-  '″': '"',
-  ʻ: '‘',
-  ʼ: '’',
-  '\u2009': ' ',
-  '\u200a': ' ',
-  '\u202f': ' ',
 };
 
-const isShown = (character: string): boolean => {
+const isBuiltInCharacter = (character: string): boolean => {
   const code = character.codePointAt(0) ?? 0;
   return (code >= 0x20 && code < 0x7f) || (code >= 0xa0 && code <= 0xff) || FURTHER.has(character);
 };
 
+/** Whether the built-in fonts have all characters of a text. Nearly all texts are ASCII. */
+export const isBuiltIn = (text: string): boolean =>
+  /^[ -~]*$/.test(text) || [...text].every(isBuiltInCharacter);
+
 /**
- * Replaces characters that the built-in fonts lack: by a similar one, by the letter without its accent, otherwise by a
- * question mark (`isWhole` is then false).
+ * A text as the fonts of a PDF can show it: without control characters, and characters beyond the Basic Multilingual Plane
+ * replaced by an equivalent, otherwise by a question mark (`isWhole` is then false).
  */
 export function showable(text: string): { text: string; isWhole: boolean } {
-  // Fast path: nearly all texts are ASCII.
   if (/^[ -~]*$/.test(text)) return { text, isWhole: true };
   let isWhole = true;
   const shown = [...text.normalize('NFC').replaceAll(/\s+/gu, ' ')].map((character) => {
-    if (isShown(character)) return character;
+    if (isBuiltInCharacter(character)) return character;
     const known = WRITTEN_AS[character];
     if (known !== undefined) return known;
-    if (/\p{Cc}|\p{Cf}/u.test(character)) return '';
-    const plain = [...character.normalize('NFKD').replaceAll(/\p{M}/gu, '')];
-    if (plain.length > 0 && plain.every(isShown)) return plain.join('');
+    if (/[\p{Cc}\p{Cf}\p{Cs}\p{Variation_Selector}]/u.test(character)) return '';
+    if (character.length === 1) return character;
+    const plain = [...character.normalize('NFKD')];
+    if (plain.every(({ length }) => length === 1)) return plain.join('');
     isWhole = false;
     return '?';
   });

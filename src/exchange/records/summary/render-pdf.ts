@@ -4,9 +4,6 @@ import { ACCENT, ALERT, type Element, PdfPages, SOFT } from './pdf-document.ts';
 import { drawOverview } from './pdf-overview.ts';
 import { PdfTable } from './pdf-table.ts';
 
-export const NOT_WHOLE =
-  'This PDF can show Western European letters only; a question mark may replace another character. The html format shows all characters.';
-
 /**
  * Renders a summary as a tagged PDF, piece by piece: name, date of birth and page number on each page, repeated table
  * heads, bookmarks. Draws no faster than the caller reads.
@@ -73,7 +70,7 @@ class SummaryWriter {
   }
 
   async end(): Promise<void> {
-    if (!this.pages.isWhole) this.#paragraph(NOT_WHOLE);
+    for (const remark of this.pages.remarks) this.#paragraph(remark);
     this.#section.end();
     await this.pages.end();
   }

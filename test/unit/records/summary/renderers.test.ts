@@ -2,7 +2,7 @@ import { inflateSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { withoutEmptyColumns } from '../../../../src/exchange/records/summary/empty-columns.ts';
 import type { SummaryPart } from '../../../../src/exchange/records/summary/parts.ts';
-import { LineBreaker, showable } from '../../../../src/exchange/records/summary/pdf-text.ts';
+import { LineBreaker } from '../../../../src/exchange/records/summary/pdf-text.ts';
 import { renderHtml } from '../../../../src/exchange/records/summary/render-html.ts';
 import { renderPdf } from '../../../../src/exchange/records/summary/render-pdf.ts';
 import { ANSWERED, gather, PATIENT, partsOf, readerOf, sampleReader } from './reader.ts';
@@ -100,21 +100,6 @@ describe('the pdf form', () => {
     const texts = textsOf(await pdf(partsOf(readerOf([PATIENT, report]))));
     for (const index of [0, 1_000, 2_999, 5_999]) expect(texts).toContain(`word${index}`);
   });
-
-  test('says when a letter could not be shown', async () => {
-    const named = (family: string) => partsOf(readerOf([{ ...PATIENT, name: [{ family }] }]));
-    expect(textsOf(await pdf(named('Нестеров')))).toContain('The html format shows all characters');
-    expect(textsOf(await pdf(named('Nguyễn')))).not.toContain('The html format shows all characters');
-  });
-});
-
-test.each([
-  ['Zoë Žižková – “5 µg”', 'Zoë Žižková – “5 µg”', true],
-  ['Nguyễn Łukasz ≥ 5 μg', 'Nguyen Lukasz >= 5 µg', true],
-  ['a\u200bb\tc\nd', 'ab c d', true],
-  ['李 Sample', '? Sample', false],
-])('%j is written %j with the letters that a pdf has', (text, shown, isWhole) => {
-  expect(showable(text)).toEqual({ text: shown, isWhole });
 });
 
 test('lines hold as many words as fit, and cut a word only when no line can hold it', () => {
