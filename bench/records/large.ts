@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { ConsolidatedResource } from '../../src/exchange/records/read-consolidated.ts';
 import { clinicalTime } from '../../src/exchange/records/rules/dates.ts';
 import type { Json } from '../../src/exchange/records/rules/json.ts';
@@ -74,6 +75,8 @@ function recordOf(size: number): { reader: RecordReader; resources: number; byte
         if (types.includes('Patient') && patient !== undefined) yield resourceOf(patient.text, 0);
         for (const each of ordered) {
           if (!types.includes(each.type)) continue;
+          // As between two pages of the database.
+          await setImmediate();
           for (let number = 0; number < rounds; number += 1) yield resourceOf(each.text, number);
         }
       },

@@ -4,8 +4,11 @@
  * @param intervals about how many intervals
  */
 export function ticks(low: number, high: number, intervals = 3): number[] {
-  const span = high > low ? high - low : Math.abs(high) / 5 || 1;
-  const [from, to] = high > low ? [low, high] : [low - span / 2, high + span / 2];
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  // Values that differ by less than an axis can show are one value, in the middle of its axis.
+  const isFlat = high - low <= size * ROUNDING || size < SMALLEST;
+  const span = isFlat ? (size < SMALLEST ? 1 : size / 5) : high - low;
+  const [from, to] = isFlat ? [low - span / 2, high + span / 2] : [low, high];
   const rough = span / intervals;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = ([1, 2, 5].find((factor) => factor * power >= rough) ?? 10) * power;
@@ -18,3 +21,4 @@ export function ticks(low: number, high: number, intervals = 3): number[] {
 
 /** So that 0.3 / 0.1 counts as 3. */
 const ROUNDING = 1e-9;
+const SMALLEST = 1e-12;

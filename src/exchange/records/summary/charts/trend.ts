@@ -32,6 +32,9 @@ export type ChartedSection = 'vital-signs' | 'results';
 const TRENDS_MAX = 400;
 const POINTS_MAX = 200;
 
+/** Beyond it is no measurement, and nothing that an axis can show. */
+const VALUE_MAX = 1e12;
+
 const VALID = ['final', 'amended', 'corrected'];
 const PRESSURES: readonly [line: string, code: string][] = [
   ['Systolic', BLOOD_PRESSURE.systolic],
@@ -117,7 +120,8 @@ function pointOf(content: Json, part: Json, { value, comparator }: Json): Point 
   // A year or a month is no place on the axis.
   if (when === undefined || when.length < 10) return undefined;
   if (!VALID.includes(textOf(content.status) ?? 'final')) return undefined;
-  if (typeof value !== 'number' || !Number.isFinite(value) || comparator !== undefined) return undefined;
+  if (typeof value !== 'number' || !(Math.abs(value) < VALUE_MAX) || comparator !== undefined)
+    return undefined;
   const range = rangeFor(part);
   return {
     at: Date.parse(when),

@@ -6,12 +6,12 @@ import { unpackWoff } from './woff.ts';
 /** Fonts that are embedded where the built-in ones lack a letter; a document contains only the glyphs it uses. */
 export type Face = 'Wide' | 'WideBold' | 'Any';
 
-const FILES: Readonly<Record<Face, string>> = {
+const FILES: Readonly<Record<Face, () => string>> = {
   /** DejaVu Sans: Latin, Greek, Cyrillic, Armenian, Georgian, Hebrew and Arabic, joined as they are written. */
-  Wide: '@fontsource/dejavu-sans/files/dejavu-sans-latin-400-normal.woff',
-  WideBold: '@fontsource/dejavu-sans/files/dejavu-sans-latin-700-normal.woff',
+  Wide: () => import.meta.resolve('@fontsource/dejavu-sans/files/dejavu-sans-latin-400-normal.woff'),
+  WideBold: () => import.meta.resolve('@fontsource/dejavu-sans/files/dejavu-sans-latin-700-normal.woff'),
   /** GNU Unifont: every character of the Basic Multilingual Plane, drawn on a grid, letter by letter. */
-  Any: '@fontsource/unifontex/files/unifontex-latin-400-normal.woff',
+  Any: () => import.meta.resolve('@fontsource/unifontex/files/unifontex-latin-400-normal.woff'),
 };
 
 const bytes = new Map<Face, Buffer>();
@@ -21,7 +21,7 @@ const fonts = new Map<Face, Font>();
 export function faceBytes(face: Face): Buffer {
   const known = bytes.get(face);
   if (known !== undefined) return known;
-  const read = unpackWoff(readFileSync(fileURLToPath(import.meta.resolve(FILES[face]))));
+  const read = unpackWoff(readFileSync(fileURLToPath(FILES[face]())));
   bytes.set(face, read);
   return read;
 }
