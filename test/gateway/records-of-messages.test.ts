@@ -5,7 +5,14 @@ import { completenessLines } from '../../src/exchange/records/completeness.ts';
 import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
 import { samples } from '../support/deliveries.ts';
 import { newPerson } from '../support/gateway.ts';
-import { adtMessage, createSenderEnvironment, type Person, senderPatient } from '../support/senders.ts';
+import {
+  adtMessage,
+  createSenderEnvironment,
+  mshOf,
+  type Person,
+  pidOf,
+  senderPatient,
+} from '../support/senders.ts';
 import { takeUp } from '../support/take-up.ts';
 
 let environment: Awaited<ReturnType<typeof createSenderEnvironment>>;
@@ -290,4 +297,69 @@ test('a fill that a pharmacy reports is in the record, also as cancelled', async
   expect(await environment.resources('MedicationDispense', patientId)).toMatchObject([
     { status: 'cancelled' },
   ]);
+});
+
+describe('HL7 v2 messages', () => {
+  const pdf = Buffer.from('%PDF-1.4 of a blood count').toString('base64');
+  const oru = (person: Person, hour: string, result: string, record?: string) =>
+    [
+      mshOf('ORU^R01', hour),
+      pidOf(person, record),
+      `OBR|1||F-${person.lastName}^ACME|58410-2^CBC panel^LN|||202611200700+0000|||||||||||||||20261120${hour}00+0000||LAB|F`,
+      `OBX|1|NM|718-7^Hemoglobin^LN||${result}`,
+      `OBX|2|ED|11502-2^Laboratory report^LN||LAB^application^pdf^Base64^${pdf}||||||F`,
+    ].join('\r');
+
+  test('of a lab become results and documents, which corrections change in place', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    await environment.send(oru(person, '0900', '13.5|g/dL^^UCUM|12-16||||F'));
+    await environment.send(oru(person, '1000', '15.3|g/dL^^UCUM|12-16||||C'));
+    expect(await environment.resources('Observation', patientId)).toMatchObject([
+      { status: 'corrected', valueQuantity: { value: 15.3 }, subject: { reference: `Patient/${patientId}` } },
+    ]);
+    expect(await environment.resources('DiagnosticReport', patientId)).toMatchObject([
+      { result: [{ reference: expect.stringMatching(/^Observation\//) }] },
+    ]);
+    const { documents } = (await environment.account.call('GET', `document?patientId=${patientId}`)).json();
+    expect(documents).toMatchObject([
+      { content: [{ attachment: { contentType: 'application/pdf', size: 25 } }] },
+    ]);
+    await environment.send(oru(person, '1100', '15.3|g/dL^^UCUM|12-16||||W'));
+    expect(await environment.resources('Observation', patientId)).toMatchObject([
+      { status: 'entered-in-error' },
+    ]);
+  });
+
+  test('of a lab that named the wrong patient leave the record with the correction', async () => {
+    const [wrong, right] = [newPerson(), newPerson()];
+    const [wrongId, rightId] = [await environment.addPatient(wrong), await environment.addPatient(right)];
+    const first = oru(wrong, '0900', '9.9|g/dL|12-16||||F');
+    await environment.send(first);
+    expect(await valuesOf(wrongId)).toEqual([9.9]);
+    const [, pid = ''] = first.split('\r');
+    await environment.send(oru(wrong, '1000', '9.9|g/dL|12-16||||C').replace(pid, pidOf(right)));
+    expect([await valuesOf(wrongId), await valuesOf(rightId)]).toEqual([[], [9.9]]);
+  });
+
+  test('of a pharmacy become fills, also behind the link of the webhook', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    await environment.send(
+      [
+        mshOf('RDS^O13', '0900'),
+        pidOf(person),
+        'ORC|RE',
+        'RXD|1|308182^Amoxicillin 500 mg^RXNORM|202611200830+0000|30|EA^capsule||RX-7',
+      ].join('\r'),
+    );
+    const fill = { medicationCodeableConcept: { text: 'Amoxicillin 500 mg' }, quantity: { value: 30 } };
+    expect(await environment.resources('MedicationDispense', patientId)).toMatchObject([fill]);
+    const listed = await environment.account.call('GET', `notification?patientId=${patientId}`);
+    const [notification] = listed.json().notifications;
+    expect(notification).toMatchObject({ type: 'patient.pharmacy', occurredAt: '2026-11-20T08:30:00.000Z' });
+    const { pathname, search } = new URL(notification.url);
+    const { entry } = (await environment.gateway.app.inject({ url: `${pathname}${search}` })).json();
+    expect(entry[1].resource).toMatchObject({ ...fill, subject: { reference: `Patient/${patientId}` } });
+  });
 });

@@ -150,7 +150,7 @@ export const pidOf = (person: Person, record = `R-${person.lastName}`): string =
 let control = 0;
 /** An MSH segment with a control id of its own, sent on 20 November 2026. */
 export const mshOf = (type: string, hour: string): string =>
-  `MSH|^~\\&|FEED|MERCY|HUB|X|20261120${hour}00+0000||${type}|control-${++control}|P|2.5.1`;
+  `MSH|^~\\&|FEED|MERCY|HUB|X|20261120${hour.padEnd(6, '0')}+0000||${type}|control-${++control}|P|2.5.1`;
 
 export function adtMessage(
   person: Person,

@@ -6,13 +6,20 @@ const GENDERS = { M: 'male', F: 'female', O: 'other', U: 'unknown' } as const;
 const ACT_CODES = 'http://terminology.hl7.org/CodeSystem/v3-ActCode';
 const NULL_FLAVOR = 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor';
 
-/** The Bundle behind a notification's link: our Patient, and the resources that the sender reported. */
+/** The Bundle behind a notification's link: our Patient, and the resources that the sender reported (`Patient/person`). */
 export const notificationBundle = (patient: StoredPatient, resources: readonly FhirResource[]): Bundle => ({
   resourceType: 'Bundle',
   type: 'collection',
   timestamp: new Date().toISOString(),
-  entry: [patientResource(patient), ...resources].map((resource) => ({ resource })),
+  entry: [patientResource(patient), ...resources.map((resource) => withPatient(resource, patient.id))].map(
+    (resource) => ({ resource }),
+  ),
 });
+
+const withPatient = (resource: FhirResource, patientId: string): FhirResource =>
+  JSON.parse(JSON.stringify(resource), (key, part: unknown) =>
+    key === 'reference' && part === 'Patient/person' ? `Patient/${patientId}` : part,
+  ) as FhirResource;
 
 function patientResource(patient: StoredPatient): Patient {
   return {

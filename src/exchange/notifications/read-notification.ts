@@ -1,13 +1,13 @@
-import type { Bundle, FhirResource } from 'fhir/r4.js';
+import type { Bundle } from 'fhir/r4.js';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
 import { ExchangeError, NotFoundError } from '../platform/errors.ts';
-import { clinicalResources } from './clinical-resources.ts';
-import { readMessageContent, readSubject } from './inbound-store.ts';
-import { encounterResource, notificationBundle } from './notification-bundle.ts';
+import { readSubject } from './inbound-store.ts';
+import { notificationBundle } from './notification-bundle.ts';
 import { findNotification } from './notification-store.ts';
-import { inOrder, subjectState } from './subject-state.ts';
+import { presentSubject } from './recording/present-subject.ts';
+import { subjectState } from './subject-state.ts';
 
 /**
  * The Patient, and what the sender reports today. Throws NotFoundError when the patient was deleted, and 410 when the sender
@@ -16,7 +16,7 @@ import { inOrder, subjectState } from './subject-state.ts';
  * @param audit writes the audit entry, in the transaction that reads the notification
  */
 export async function readNotificationBundle(
-  deps: { store: Store; blobs: BlobStore },
+  deps: { store: Store; blobs: BlobStore; idHmacKey: string },
   { accountId, notificationId }: { accountId: string; notificationId: string },
   audit: (tx: AccountTx, patientId: string) => Promise<void>,
 ): Promise<Bundle> {
@@ -27,25 +27,14 @@ export async function readNotificationBundle(
     await audit(tx, ofPatient.id);
     return { notification: stored, factKey: stored.factKey, patient: ofPatient };
   });
-  const { state, subject, newest } = await deps.store.asSystem(async (tx) => {
-    const stored = await readSubject(tx, notification.subjectId);
-    const last = inOrder(stored.events).at(-1);
-    const message = last && (await readMessageContent(tx, last.messageId));
-    return { state: subjectState(stored), subject: stored, newest: message };
-  });
+  const state = await deps.store.asSystem(async (tx) =>
+    subjectState(await readSubject(tx, notification.subjectId)),
+  );
   if (notification.withdrawnAt !== null && state.facts.some(({ key }) => key === factKey))
     throw new ExchangeError(
       410,
       'The sender has since reported that this notification was about another person',
     );
-  const resources: FhirResource[] =
-    state.kind === 'encounter'
-      ? [encounterResource(subject.id, patient.id, state)]
-      : clinicalResources(await readContent(deps.blobs, newest?.content.ref), patient.id);
+  const { resources } = await presentSubject(deps, notification.subjectId);
   return notificationBundle(patient, resources);
-}
-
-async function readContent(blobs: BlobStore, ref: string | undefined): Promise<Buffer> {
-  if (ref === undefined) throw new NotFoundError('Notification');
-  return blobs.read(ref);
 }

@@ -62,7 +62,7 @@ export function addNotificationRoutes(
 /** Serves the Bundle to which the webhooks `patient.…` link; the signed link is the permission. */
 export function addNotificationLinkRoute(
   app: FastifyInstance,
-  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'linkSigningKey'>,
+  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'idHmacKey' | 'linkSigningKey'>,
 ): void {
   addSignedLinkRoute(app, deps, 'encounter', 'readNotificationLink', async (link, request, reply) => {
     const { accountId, targetId } = link;

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-/** A message about one encounter, or about a report with its results, is far smaller. */
-export const MESSAGE_BYTES_MAX = 1024 * 1024;
+/** A report with an embedded file; all other messages are far smaller. */
+export const MESSAGE_BYTES_MAX = 8 * 1024 * 1024;
 
 /** A system that may send notifications. */
 export interface NotificationSender {

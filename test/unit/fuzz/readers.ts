@@ -2,10 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { renderDocument } from '../../../src/exchange/documents/render.ts';
 import { readFhirBundle } from '../../../src/exchange/notifications/fhir/bundle.ts';
+import { reportedInBundle } from '../../../src/exchange/notifications/fhir/reported-resources.ts';
 import { acknowledge } from '../../../src/exchange/notifications/hl7v2/ack.ts';
-import { readAdt } from '../../../src/exchange/notifications/hl7v2/adt.ts';
 import { parseHl7 } from '../../../src/exchange/notifications/hl7v2/message.ts';
+import { readHl7, reportedInHl7 } from '../../../src/exchange/notifications/hl7v2/read-hl7.ts';
 import { UnreadableMessageError } from '../../../src/exchange/notifications/inbound.ts';
+import { deliveryOf } from '../../../src/exchange/notifications/recording/delivery.ts';
 import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
 import { mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
 import { renderHtml } from '../../../src/exchange/records/summary/render-html.ts';
@@ -58,20 +60,52 @@ const CSV = [
   '',
 ].join('\r\n');
 
+const SUBJECT_ID = '01a202bc-68b1-7424-95c5-4a6f6174e414';
+const PID = 'PID|||R1^^^MERCY^MR||Li^Wei||19800405|F|||1 Main St^^Boston^MA^02108';
+const ORU = [
+  'MSH|^~\\&|LAB|ACME|HUB|X|20261120090000||ORU^R01|m-2|P|2.5.1',
+  PID,
+  'ORC|RE||F-1',
+  'OBR|1||F-1|51990-0^Panel^LN|||202611200800|||||||||||||||20261120085900||LAB|F',
+  'NTE|1||Fasting',
+  'OBX|1|NM|2951-2^Sodium^LN||140|mmol/L^^UCUM|136-145|N|||F',
+  'OBX|2|SN|2345-7^Glucose^LN||>^90|mg/dL|||||F',
+  'OBX|3|CWE|600-7^Bacteria^LN|1|112283007^E. coli^SCT~99^Own^L||||||C',
+  'OBX|4|TX|22634-0^Report^LN||Line one\\.br\\line \\T\\ two||||||F',
+  'OBX|5|ED|11502-2^Report^LN||LAB^application^pdf^Base64^JVBERi0xLjQ=||||||F',
+  'SPM|1|||BLD^Blood^HL70487|||||||||||||20261120075500',
+].join('\r');
+const RDS = [
+  'MSH|^~\\&|RX|ACME|HUB|X|20261120090000||RDS^O13|m-3|P|2.5.1',
+  PID,
+  'ORC|RE||RX-1',
+  'RXE||308182^Amoxicillin^RXNORM|500||mg||^One capsule three times a day',
+  'RXD|1|308182^Amoxicillin^RXNORM|20261120|30|EA^each||RX-1||Take with food',
+  'RXR|PO^Oral^HL70162',
+].join('\r');
+
 export const READERS: Readonly<Record<string, FuzzedReader>> = {
   'CSV of a bulk create': { samples: [Buffer.from(CSV)], read: readCsv, refusals: [] },
   'HL7 v2 message': {
-    samples: [Buffer.from(ADT)],
+    samples: [ADT, ORU, RDS].map((text) => Buffer.from(text)),
     read: async (bytes) => {
       const message = parseHl7(bytes);
       acknowledge(message, 'AA');
-      readAdt(message, 'America/New_York');
+      readHl7(message, 'America/New_York');
+      reportedInHl7(message, 'America/New_York', 'lab');
     },
     refusals: [UnreadableMessageError],
   },
   'FHIR notification': {
     samples: notificationBundles(),
-    read: async (bytes) => void readFhirBundle(bytes),
+    read: async (bytes) => {
+      readFhirBundle(bytes);
+      for (const { resources: reported } of reportedInBundle(bytes))
+        deliveryOf(
+          SUBJECT_ID,
+          reported.map(({ resource }) => resource),
+        );
+    },
     refusals: [UnreadableMessageError],
   },
   'FHIR page of a source': {

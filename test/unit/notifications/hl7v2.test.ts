@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { acknowledge } from '../../../src/exchange/notifications/hl7v2/ack.ts';
-import { readAdt } from '../../../src/exchange/notifications/hl7v2/adt.ts';
 import { parseHl7 } from '../../../src/exchange/notifications/hl7v2/message.ts';
+import { readHl7 } from '../../../src/exchange/notifications/hl7v2/read-hl7.ts';
 import { parseHl7Time } from '../../../src/exchange/notifications/hl7v2/time.ts';
 import { UnreadableMessageError } from '../../../src/exchange/notifications/inbound.ts';
 
@@ -23,7 +23,7 @@ const lines = (changes: Partial<Record<'MSH' | 'EVN' | 'PID' | 'PV1' | 'MRG', st
   });
 const message = (changes?: Parameters<typeof lines>[0], end = '\r') =>
   Buffer.from(lines(changes).filter(Boolean).join(end));
-const read = (changes?: Parameters<typeof lines>[0]) => readAdt(parseHl7(message(changes)), ZONE);
+const read = (changes?: Parameters<typeof lines>[0]) => readHl7(parseHl7(message(changes)), ZONE);
 function refusalOf(changes: Parameters<typeof lines>[0]): UnreadableMessageError {
   try {
     read(changes);
@@ -70,14 +70,14 @@ describe('an ADT message', () => {
   });
 
   test.each(['\r', '\n', '\r\n'])('may end its segments in %j', (end) => {
-    expect(readAdt(parseHl7(message({}, end)), ZONE).content.kind).toBe('encounter');
+    expect(readHl7(parseHl7(message({}, end)), ZONE).content.kind).toBe('encounter');
   });
 
   test('may come in its frame, with a byte order mark, in UTF-8 or Latin-1', () => {
     const text = lines().join('\r').replace('Mary^Ann', 'Zoë');
     const framed = Buffer.concat([Buffer.from([0x0b]), Buffer.from(text), Buffer.from([0x1c, 0x0d])]);
     for (const bytes of [framed, Buffer.from(`\uFEFF${text}`), Buffer.from(text, 'latin1')])
-      expect(readAdt(parseHl7(bytes), ZONE).person.name?.[0]?.given).toEqual(['Zoë']);
+      expect(readHl7(parseHl7(bytes), ZONE).person.name?.[0]?.given).toEqual(['Zoë']);
   });
 
   test('is read without the character U+0000, which no table holds', () => {
@@ -87,7 +87,7 @@ describe('an ADT message', () => {
 
   test('may have separators of its own', () => {
     const bytes = Buffer.from(lines().join('\r').replaceAll('|', '#').replaceAll('^', '*'));
-    expect(readAdt(parseHl7(bytes), ZONE)).toMatchObject({
+    expect(readHl7(parseHl7(bytes), ZONE)).toMatchObject({
       messageId: 'M-1',
       content: { sourceId: 'V100^MERCY' },
     });
@@ -136,7 +136,7 @@ describe('an ADT message', () => {
       kind: 'unsupported',
       place: 'MSH-9',
     });
-    expect(refusalOf({ MSH: header.replace('ADT^A03', 'ORU^R01') })).toMatchObject({ kind: 'unsupported' });
+    expect(refusalOf({ MSH: header.replace('ADT^A03', 'ORM^O01') })).toMatchObject({ kind: 'unsupported' });
     expect(refusalOf({ MSH: header.replace('|P|', '|T|') })).toMatchObject({
       kind: 'unsupported',
       place: 'MSH-11',

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { DocumentReference } from 'fhir/r4.js';
+import type { DocumentReferenceContent } from 'fhir/r4.js';
 import type { InboundContent, ReportedSubject } from '../inbound.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import { readFhirBundle } from './bundle.ts';
@@ -95,12 +95,15 @@ function idOf(resource: Resource, nth: number): { id: string; isAnonymous?: bool
   return { id: `n${nth}`, isAnonymous: true };
 }
 
+const contentsOf = ({ content }: Resource): DocumentReferenceContent[] =>
+  Array.isArray(content) ? content : [];
+
 /** DocumentReferences with the data of the Binary resources that they name. */
 function withFiles(resource: Resource, files: ReadonlyMap<string, Entry>): unknown {
   if (resource.resourceType !== 'DocumentReference' || files.size === 0) return resource;
   return {
     ...resource,
-    content: ((resource as unknown as DocumentReference).content ?? []).map((content) => {
+    content: contentsOf(resource).map((content) => {
       const { attachment } = content;
       const file = files.get(attachment?.url ?? '')?.resource as
         | { data?: string; contentType?: string }

@@ -1,8 +1,9 @@
 import { type InboundContent, type InboundMessage, UnreadableMessageError } from '../inbound.ts';
 import type { EncounterEvent } from '../rules/encounter-event.ts';
+import { envelopeOf } from './envelope.ts';
+import { identifier, recordNumber, required } from './fields.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
-import { personOf } from './person.ts';
-import { offsetOf, parseHl7Time, type TimeReading } from './time.ts';
+import { parseHl7Time, type TimeReading } from './time.ts';
 
 /** The supported ADT events. */
 const TRIGGERS: Readonly<Record<string, EncounterEvent['trigger'] | 'merge'>> = {
@@ -32,35 +33,25 @@ const CLASSES: Readonly<Record<string, string>> = {
  * @param zone IANA time zone for times of the sender without an offset
  */
 export function readAdt(message: Hl7Message, zone: string): InboundMessage {
-  const { header } = message;
-  const code = header.value(9, 1);
-  const event = header.value(9, 2) ?? message.segment('EVN')?.value(1) ?? '';
-  const trigger = code === 'ADT' ? TRIGGERS[event] : undefined;
+  const evn = message.segment('EVN');
+  const event = message.header.value(9, 2) ?? evn?.value(1) ?? '';
+  const trigger = TRIGGERS[event];
   if (trigger === undefined)
     throw new UnreadableMessageError(
       'unsupported',
       `Not supported: send ADT with one of ${Object.keys(TRIGGERS).join(', ')}`,
       'MSH-9',
     );
-  const processing = header.value(11) ?? 'P';
-  if (processing !== 'P')
-    throw new UnreadableMessageError('unsupported', 'Only production messages (P) are accepted', 'MSH-11');
-
-  const time: TimeReading = { zone, offset: offsetOf(header.value(7)) };
-  const evn = message.segment('EVN');
-  const sentAt = parseHl7Time(header.value(7), time);
-  const recordedAt = parseHl7Time(evn?.value(2), time) ?? sentAt;
-  if (recordedAt === undefined) throw missing('EVN-2', 'the time at which the event was recorded');
-  const pid = message.segment('PID');
-  if (pid === undefined) throw missing('PID', 'the patient');
-  const sourcePatientId = recordNumber(pid, 3);
+  const { time, pid, ...envelope } = envelopeOf(message, zone);
+  const { sourcePatientId } = envelope;
   return {
-    messageId: required(header.value(10), 'MSH-10', 'the message control id'),
+    ...envelope,
     trigger: event,
-    recordedAt,
-    sentAt,
-    person: personOf(pid),
-    sourcePatientId,
+    recordedAt: required(
+      parseHl7Time(evn?.value(2), time) ?? envelope.sentAt,
+      'EVN-2',
+      'the time at which the event was recorded',
+    ),
     content:
       trigger === 'merge'
         ? mergeOf(message, sourcePatientId)
@@ -107,35 +98,9 @@ function encounterOf(
   };
 }
 
-/** An identifier with its assigning authority, because two authorities may use the same numbers. */
-function identifier(segment: Hl7Segment, field: number): string | undefined {
-  const [read] = segment.repetitions(field);
-  return read && withAuthority(read);
-}
-
-/** The person's record number: the medical record number (MR), otherwise the internal one (PI), otherwise the first. */
-function recordNumber(segment: Hl7Segment, field: number): string | undefined {
-  const all = segment.repetitions(field);
-  const read = all.find((each) => each(5) === 'MR') ?? all.find((each) => each(5) === 'PI') ?? all[0];
-  return read && withAuthority(read);
-}
-
-function withAuthority(read: (component: number) => string | undefined): string | undefined {
-  const value = read(1);
-  return value === undefined ? undefined : `${value}^${read(4) ?? ''}`;
-}
-
 /** Point of care, room and bed, and the facility: `5E-512-A, MERCY`. */
 function locationOf(pv1: Hl7Segment, field: number): string | undefined {
   const place = [1, 2, 3].flatMap((component) => pv1.value(field, component) ?? []).join('-');
   const text = [place, pv1.value(field, 4)].filter(Boolean).join(', ');
   return text === '' ? undefined : text;
 }
-
-function required(value: string | undefined, place: string, what: string): string {
-  if (value === undefined) throw missing(place, what);
-  return value;
-}
-
-const missing = (place: string, what: string): UnreadableMessageError =>
-  new UnreadableMessageError('invalid', `${place} is required: ${what}`, place);

@@ -1,7 +1,7 @@
 import { UnreadableMessageError } from '../inbound.ts';
 import { readHl7Text } from './text.ts';
 
-/** Limits far above any real ADT message. Segments that are not read (an observation with a file) may be longer. */
+/** Limits far above any real message. Only an observation may be longer, because it may contain a file. */
 export const HL7_LIMITS = { segments: 1_000, segmentCharacters: 100_000, repetitions: 100 } as const;
 
 /** The separator characters of a message: MSH-1 and MSH-2. */
@@ -21,7 +21,7 @@ export class Hl7Segment {
 
   /** Throws UnreadableMessageError when the segment is too long to be read. */
   constructor(line: string, separators: Separators) {
-    if (line.length > HL7_LIMITS.segmentCharacters)
+    if (line.length > HL7_LIMITS.segmentCharacters && !line.startsWith(`OBX${separators.field}`))
       throw tooMuch(`${HL7_LIMITS.segmentCharacters} characters of a segment`, line.slice(0, 3));
     const fields = line.split(separators.field);
     this.name = fields[0] ?? '';
@@ -51,6 +51,14 @@ export class Hl7Segment {
     return texts.map((text) => this.#readerOf(text));
   }
 
+  /** Each repetition of the field as one text: a component separator that the sender did not escape is text, too. */
+  texts(field: number): string[] {
+    const { repetition } = this.#separators;
+    return this.raw(field)
+      .split(repetition)
+      .map((text) => withoutEscapes(text, this.#separators).replaceAll('\0', ''));
+  }
+
   #readerOf(text: string): ComponentReader {
     const components = text.split(this.#separators.component);
     return (component, subcomponent = 1) => {
@@ -64,13 +72,15 @@ export class Hl7Segment {
   }
 }
 
-type ComponentReader = (component: number, subcomponent?: number) => string | undefined;
+export type ComponentReader = (component: number, subcomponent?: number) => string | undefined;
 
 export interface Hl7Message {
   separators: Separators;
   header: Hl7Segment;
   /** The first segment of that name. Throws UnreadableMessageError for a message or segment that is too long to be read. */
   segment(name: string): Hl7Segment | undefined;
+  /** All segments of these names in their order. Throws UnreadableMessageError likewise. */
+  segments(...names: string[]): Hl7Segment[];
 }
 
 /**
@@ -100,12 +110,20 @@ export function parseHl7(bytes: Buffer): Hl7Message {
     separators,
     header: new Hl7Segment(first, separators),
     segment(name) {
-      if (lines.length > HL7_LIMITS.segments)
-        throw tooMuch(`${HL7_LIMITS.segments} segments of a message`, 'MSH');
-      const line = lines.find((each) => each === name || each.startsWith(name + separators.field));
+      const line = within(lines).find((each) => each === name || each.startsWith(name + separators.field));
       return line === undefined ? undefined : new Hl7Segment(line, separators);
     },
+    segments: (...names) =>
+      within(lines)
+        .filter((line) => names.includes(line.split(separators.field, 1)[0] ?? ''))
+        .map((line) => new Hl7Segment(line, separators)),
   };
+}
+
+function within(lines: readonly string[]): readonly string[] {
+  if (lines.length > HL7_LIMITS.segments)
+    throw tooMuch(`${HL7_LIMITS.segments} segments of a message`, 'MSH');
+  return lines;
 }
 
 const tooMuch = (limit: string, place: string): UnreadableMessageError =>
@@ -148,6 +166,8 @@ function meaning(sequence: string, separators: Separators): string {
     case '.br':
       return '\n';
   }
+  // Formatted text begins a new line, whatever its alignment.
+  if (/^\.(?:sp|ce)/.test(sequence)) return '\n';
   if (/^X([0-9A-Fa-f]{2})+$/.test(sequence)) return Buffer.from(sequence.slice(1), 'hex').toString('utf8');
   // Highlighting and sender-specific sequences are dropped.
   return '';

@@ -3,8 +3,8 @@ import { UnreadableMessageError } from '../inbound.ts';
 import type { Intake } from '../intake.ts';
 import type { NotificationSender } from '../senders.ts';
 import { acknowledge } from './ack.ts';
-import { readAdt } from './adt.ts';
 import type { Hl7Message } from './message.ts';
+import { readHl7 } from './read-hl7.ts';
 
 /**
  * Takes a message in and returns its acknowledgement: AA once it is committed, AE or AR if it is refused. Rejects if it could
@@ -16,7 +16,7 @@ export async function respondToHl7(
   { bytes, parsed }: { bytes: Buffer; parsed: Hl7Message },
 ): Promise<string> {
   try {
-    await intake.accept(sender, 'hl7v2', bytes, readAdt(parsed, sender.timeZone));
+    await intake.accept(sender, 'hl7v2', bytes, readHl7(parsed, sender.timeZone));
     return acknowledge(parsed, 'AA');
   } catch (error) {
     if (!(error instanceof UnreadableMessageError)) throw error;

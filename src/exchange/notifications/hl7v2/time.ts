@@ -25,6 +25,15 @@ export function parseHl7Time(text: string | undefined, reading: TimeReading): st
   return messageTime(asUtcMs - offsetMs);
 }
 
+/** An HL7 time in FHIR's form, as precise as it is: `2026`, `2026-11`, `2026-11-20`, or a time in UTC. */
+export function fhirTime(text: string | undefined, reading: TimeReading): string | undefined {
+  const day = /^(\d{4})(?:(0[1-9]|1[0-2])(\d{2})?)?$/.exec(text ?? '');
+  if (day === null) return parseHl7Time(text, reading);
+  const [, year, month, date] = day;
+  if (date !== undefined && parseHl7Time(text, { zone: 'UTC' }) === undefined) return undefined;
+  return [year, month, date].filter((part) => part !== undefined).join('-');
+}
+
 export const offsetOf = (text: string | undefined): string | undefined => TIME.exec(text ?? '')?.[8];
 
 /** `YYYYMMDD…` as a date `YYYY-MM-DD`; undefined for anything else. */

@@ -34,9 +34,10 @@ export function deliveryOf(subjectId: string, reported: readonly FhirResource[])
 
 /** As with messages between providers, the resource names size and hash of a file that is a document. */
 function withoutFiles(reference: DocumentReference, files: ReportedFile[]): DocumentReference {
+  const contents: typeof reference.content = Array.isArray(reference.content) ? reference.content : [];
   return {
     ...reference,
-    content: (reference.content ?? []).map((content) => {
+    content: contents.map((content) => {
       const { data, ...attachment } = content.attachment ?? {};
       if (typeof data !== 'string') return content;
       const bytes = Buffer.from(data, 'base64');

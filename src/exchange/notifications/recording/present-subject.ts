@@ -2,6 +2,8 @@ import type { Encounter, FhirResource } from 'fhir/r4.js';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { reportedInBundle } from '../fhir/reported-resources.ts';
+import { parseHl7 } from '../hl7v2/message.ts';
+import { reportedInHl7 } from '../hl7v2/read-hl7.ts';
 import type { ReportedSubject } from '../inbound.ts';
 import { readSubject, type StoredSubject } from '../inbound-store.ts';
 import { encounterResource } from '../notification-bundle.ts';
@@ -51,23 +53,25 @@ export async function presentSubject(
   return {
     sender,
     kind,
-    resources: state.kind === 'encounter' ? withEncounter(resources, state) : resources,
+    resources: state.kind === 'encounter' ? withEncounter(resources, state, subjectId) : resources,
   };
 }
 
 /** Throws UnreadableMessageError. */
-function reportedIn(
-  content: StoredMessageContent,
-  _subject: StoredSubject,
-  bytes: Buffer,
-): ReportedSubject[] {
-  return content.format === 'fhir' ? reportedInBundle(bytes) : [];
+function reportedIn(content: StoredMessageContent, subject: StoredSubject, bytes: Buffer): ReportedSubject[] {
+  return content.format === 'fhir'
+    ? reportedInBundle(bytes)
+    : reportedInHl7(parseHl7(bytes), content.timeZone ?? 'UTC', subject.sender);
 }
 
 /** The Encounter as all messages make it; what only the sender's own Encounter contains is kept. */
-function withEncounter(resources: readonly FhirResource[], state: EncounterState): FhirResource[] {
+function withEncounter(
+  resources: readonly FhirResource[],
+  state: EncounterState,
+  subjectId: string,
+): FhirResource[] {
   const sent = resources.find((resource): resource is Encounter => resource.resourceType === 'Encounter');
-  const { location, period, ...present } = encounterResource(sent?.id ?? 'encounter', 'person', state);
+  const { location, period, ...present } = encounterResource(sent?.id ?? subjectId, 'person', state);
   const isDated = period?.start !== undefined || period?.end !== undefined;
   const encounter: Encounter = {
     ...(location === undefined || location.length === 0 ? {} : { location }),

@@ -1,0 +1,40 @@
+import type { Patient } from 'fhir/r4.js';
+import { UnreadableMessageError } from '../inbound.ts';
+import { recordNumber, required } from './fields.ts';
+import type { Hl7Message, Hl7Segment } from './message.ts';
+import { personOf } from './person.ts';
+import { offsetOf, parseHl7Time, type TimeReading } from './time.ts';
+
+/** What all kinds of messages have in common: id, times and the person. */
+export interface Envelope {
+  time: TimeReading;
+  pid: Hl7Segment;
+  messageId: string;
+  sentAt?: string;
+  person: Patient;
+  sourcePatientId?: string;
+}
+
+/** Throws UnreadableMessageError. @param zone IANA time zone for times of the sender without an offset */
+export function envelopeOf(message: Hl7Message, zone: string): Envelope {
+  const { header } = message;
+  const processing = header.value(11) ?? 'P';
+  if (processing !== 'P')
+    throw new UnreadableMessageError('unsupported', 'Only production messages (P) are accepted', 'MSH-11');
+  const time: TimeReading = { zone, offset: offsetOf(header.value(7)) };
+  const [pid, ...others] = message.segments('PID');
+  if (others.length > 0)
+    throw new UnreadableMessageError(
+      'invalid',
+      'The message is about several patients; send one patient in each message',
+      'PID',
+    );
+  return {
+    time,
+    pid: required(pid, 'PID', 'the patient'),
+    messageId: required(header.value(10), 'MSH-10', 'the message control id'),
+    sentAt: parseHl7Time(header.value(7), time),
+    person: personOf(required(pid, 'PID', 'the patient')),
+    sourcePatientId: pid && recordNumber(pid, 3),
+  };
+}

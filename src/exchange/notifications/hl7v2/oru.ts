@@ -1,0 +1,82 @@
+import {
+  type ClinicalItem,
+  type InboundMessage,
+  type ReportedSubject,
+  UnreadableMessageError,
+} from '../inbound.ts';
+import { conceptOf } from './concept.ts';
+import { envelopeOf } from './envelope.ts';
+import { orderNumber, required } from './fields.ts';
+import type { Hl7Message } from './message.ts';
+import { type ReportGroup, reportGroups } from './report-groups.ts';
+import { reportResources } from './report-resources.ts';
+import { hasResults, isMistaken } from './result-status.ts';
+import { parseHl7Time, type TimeReading } from './time.ts';
+
+/**
+ * Reads an unsolicited result (ORU^R01): each OBR segment is a report, known by its order number and code.
+ * Throws UnreadableMessageError.
+ */
+export function readOru(message: Hl7Message, zone: string): InboundMessage {
+  const { pid: _, time, ...envelope } = envelopeOf(message, zone);
+  const reports = reportsOf(message);
+  // What cannot be read as resources is refused now, not when it is recorded.
+  for (const [, groups] of reports) reportResources(groups, { time, sender: '' });
+  return {
+    ...envelope,
+    trigger: 'R01',
+    recordedAt: required(envelope.sentAt, 'MSH-7', 'the time of the message'),
+    content: {
+      kind: 'laboratory',
+      items: [...reports].map(([sourceId, groups]) => itemOf(sourceId, groups, time)),
+    },
+  };
+}
+
+/** What the message reports, as FHIR resources. */
+export function reportedInOru(message: Hl7Message, zone: string, sender: string): ReportedSubject[] {
+  const { time } = envelopeOf(message, zone);
+  return [...reportsOf(message)].map(([sourceId, groups]) => ({
+    kind: 'laboratory',
+    sourceId,
+    resources: reportResources(groups, { time, sender }),
+  }));
+}
+
+/** The OBR segments of each report: a lab may repeat number and code, as for two blood culture bottles. */
+function reportsOf(message: Hl7Message): Map<string, [ReportGroup, ...ReportGroup[]]> {
+  const reports = new Map<string, [ReportGroup, ...ReportGroup[]]>();
+  for (const group of reportGroups(message)) {
+    const sourceId = sourceIdOf(group);
+    const report = reports.get(sourceId);
+    if (report === undefined) reports.set(sourceId, [group]);
+    else report.push(group);
+  }
+  if (reports.size === 0) throw new UnreadableMessageError('invalid', 'OBR is required: the report', 'OBR');
+  return reports;
+}
+
+function sourceIdOf({ orc, obr }: ReportGroup): string {
+  const filler = orderNumber(obr, 3) ?? orderNumber(orc, 3);
+  const placer = orderNumber(obr, 2) ?? orderNumber(orc, 2);
+  const number = filler ?? (placer && `placer ${placer}`);
+  const [code] = obr.repetitions(4);
+  const test = required(code && conceptOf(code, ''), 'OBR-4', 'the kind of report');
+  const { system, code: value } = test.coding?.[0] ?? {};
+  return `${required(number, 'OBR-3', 'the number of the report')}/${system ?? ''}|${value ?? test.text}`;
+}
+
+function itemOf(
+  sourceId: string,
+  [first, ...others]: [ReportGroup, ...ReportGroup[]],
+  time: TimeReading,
+): ClinicalItem {
+  const results = [first, ...others].flatMap(({ observations }) => observations);
+  const isMistake = results.length > 0 && results.every(({ segments: [obx] }) => isMistaken(obx.value(11)));
+  const status = first.obr.value(25);
+  return {
+    sourceId,
+    at: parseHl7Time(first.spm?.value(17), time) ?? parseHl7Time(first.obr.value(7), time),
+    isTrue: !isMistake && results.length > 0 && hasResults(status),
+  };
+}

@@ -1,0 +1,230 @@
+import { Hl7Field } from '@medplum/core';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parseHl7 } from '../../../src/exchange/notifications/hl7v2/message.ts';
+import { readHl7, reportedInHl7 } from '../../../src/exchange/notifications/hl7v2/read-hl7.ts';
+import { UnreadableMessageError } from '../../../src/exchange/notifications/inbound.ts';
+import { presentResources } from '../../../src/exchange/notifications/rules/present-resources.ts';
+
+const HEAD = [
+  'MSH|^~\\&|LAB|ACME|HUB|X|20261120090000+0000||ORU^R01|m-1|P|2.5.1',
+  'PID|||R1^^^ACME^MR||Li^Wei||19800405|F|||1 Main St^^Boston^MA^02108',
+];
+const OBR = 'OBR|1||F-1^ACME|51990-0^Panel^LN|||202611200800+0000|||||||||||||||20261120085900+0000||LAB|F';
+const message = (...segments: string[]) => parseHl7(Buffer.from([...HEAD, ...segments].join('\r')));
+/** Resources of the only report. */
+function reported(...segments: string[]) {
+  const [subject, ...others] = reportedInHl7(message(...segments), 'UTC', 'acme');
+  expect(others).toEqual([]);
+  return subject?.resources ?? [];
+}
+// biome-ignore lint/suspicious/noExplicitAny: resources of several types
+const only = (type: string, resources = [] as readonly { resource: any }[]) =>
+  resources.flatMap(({ resource }) => (resource.resourceType === type ? [resource] : []));
+const observation = (obx: string) => only('Observation', reported(OBR, obx))[0];
+const refusal = (...segments: string[]): UnreadableMessageError => {
+  try {
+    readHl7(message(...segments), 'UTC');
+  } catch (error) {
+    if (error instanceof UnreadableMessageError) return error;
+  }
+  throw new Error('It was not refused');
+};
+
+describe('a result of an ORU message', () => {
+  test('keeps code, value, unit, range, flag, times and note', () => {
+    const [sodium] = only(
+      'Observation',
+      reported(
+        OBR,
+        'OBX|1|NM|2951-2^Sodium^LN^NA^Natrium^L||150.5|mmol/L^^UCUM|136-145|H|||F|||202611200755+0000||^Dr Ada',
+        'NTE|1||Repeated',
+        'NTE|2||and confirmed',
+      ),
+    );
+    expect(sodium).toMatchObject({
+      status: 'final',
+      code: {
+        coding: [
+          { system: 'http://loinc.org', code: '2951-2', display: 'Sodium' },
+          { system: 'urn:medical-exchange:sender:acme:codes:L', code: 'NA' },
+        ],
+      },
+      valueQuantity: { value: 150.5, unit: 'mmol/L', system: 'http://unitsofmeasure.org', code: 'mmol/L' },
+      referenceRange: [{ low: { value: 136 }, high: { value: 145 }, text: '136-145' }],
+      interpretation: [{ coding: [{ code: 'H' }] }],
+      effectiveDateTime: '2026-11-20T07:55:00.000Z',
+      issued: '2026-11-20T08:59:00.000Z',
+      note: [{ text: 'Repeated\nand confirmed' }],
+    });
+  });
+
+  test.each([
+    ['NM||<5|', { valueQuantity: { value: 5, comparator: '<', unit: 'u' } }],
+    ['NM||five|', { valueString: 'five' }],
+    ['SN||>=^90|', { valueQuantity: { value: 90, comparator: '>=', unit: 'u' } }],
+    ['SN||^10^-^20|', { valueRange: { low: { value: 10, unit: 'u' }, high: { value: 20, unit: 'u' } } }],
+    ['SN||^1^:^128|', { valueRatio: { numerator: { value: 1 }, denominator: { value: 128 } } }],
+    ['SN||^3^+|', { valueString: '^3^+' }],
+    ['CWE||112283007^E. coli^SCT|', { valueCodeableConcept: { text: 'E. coli' } }],
+    ['DT||20261119|', { valueDateTime: '2026-11-19' }],
+    ['ST||a\\T\\b^c~d|', { valueString: 'a&b^c\nd' }],
+    ['ST||""|', {}],
+    ['XX||odd^type|', { valueString: 'odd^type' }],
+  ])('has its value as what it is, or as text: %s', (field, value) => {
+    const [type, sub, text] = field.split('|');
+    const read = observation(`OBX|1|${type}|1^T^L|${sub}|${text}|u|||||F`);
+    const values = Object.fromEntries(Object.entries(read).filter(([name]) => name.startsWith('value')));
+    expect(values).toMatchObject(value);
+    expect(Object.keys(values)).toEqual(Object.keys(value));
+  });
+
+  test('of many lines is one text', () => {
+    const lines = ['Gross', 'Micro', 'Diagnosis'].map(
+      (text, index) => `OBX|${index + 1}|TX|22634-0^Path^LN||${text}||||||F`,
+    );
+    expect(only('Observation', reported(OBR, ...lines))).toMatchObject([
+      { valueString: 'Gross\nMicro\nDiagnosis' },
+    ]);
+  });
+
+  test('that repeats a code stays two', () => {
+    const rows = ['7.1', '7.2'].map((value) => `OBX|1|NM|2339-0^Glucose^LN||${value}|mmol/L|||||F`);
+    const all = only('Observation', reported(OBR, ...rows));
+    expect(new Set(all.map(({ id }) => id)).size).toBe(2);
+  });
+
+  test('that is a file is a document of the report', () => {
+    const data = Buffer.from('%PDF-1.4').toString('base64');
+    const resources = reported(OBR, `OBX|1|ED|11502-2^Report^LN||LAB^application^pdf^Base64^${data}||||||F`);
+    expect(only('DocumentReference', resources)).toMatchObject([
+      {
+        status: 'current',
+        content: [{ attachment: { contentType: 'application/pdf', data, size: 8 } }],
+        context: { related: [{ reference: 'DiagnosticReport/report' }] },
+      },
+    ]);
+    expect(only('DiagnosticReport', resources)[0].presentedForm).toMatchObject([{ size: 8 }]);
+  });
+});
+
+describe('later messages about a report', () => {
+  const version = (...obx: string[]) => ({ resources: reported(OBR, ...obx), isPartial: true });
+  const NA = 'OBX|1|NM|2951-2^Sodium^LN||';
+  const K = 'OBX|2|NM|2823-3^Potassium^LN||4.1|mmol/L|||||F';
+  // biome-ignore lint/suspicious/noExplicitAny: resources of several types
+  const present = (...versions: ReturnType<typeof version>[]): any[] => presentResources(versions);
+
+  test('change what they contain, and leave the rest', () => {
+    const all = present(version(`${NA}140|mmol/L|||||F`, K), version(`${NA}130|mmol/L|||||C`));
+    const results = all.filter(({ resourceType }) => resourceType === 'Observation');
+    expect(results.map(({ status, valueQuantity }) => [status, valueQuantity.value])).toEqual([
+      ['corrected', 130],
+      ['final', 4.1],
+    ]);
+    expect(all[0].result).toHaveLength(2);
+  });
+
+  test('may bring only the status, and the value stays', () => {
+    const [, sodium] = present(version(`${NA}140|mmol/L|||||P`), version(`${NA}||||||U`));
+    expect(sodium).toMatchObject({ status: 'final', valueQuantity: { value: 140 } });
+  });
+
+  test.each(['W', 'D'])('take a result back (%s), and with the last one the report', (status) => {
+    const [report, sodium] = present(
+      version(`${NA}140|mmol/L|||||F`),
+      version(`${NA}140|mmol/L|||||${status}`),
+    );
+    expect([report.status, sodium.status]).toEqual(['entered-in-error', 'entered-in-error']);
+    const [standing] = present(version(`${NA}140|mmol/L|||||F`, K), version(`${NA}140|mmol/L|||||${status}`));
+    expect(standing.status).toBe('final');
+  });
+});
+
+test('each OBR of a message is a result of its own, and one that says nothing yet is none', () => {
+  const other = OBR.replace('51990-0^Panel', '58410-2^CBC').replace('|F', '|F').replace(/F$/, 'I');
+  const { content } = readHl7(message(OBR, 'OBX|1|NM|1^T^L||1||||||F', other), 'UTC');
+  expect(content).toEqual({
+    kind: 'laboratory',
+    items: [
+      { sourceId: 'F-1^ACME/http://loinc.org|51990-0', at: '2026-11-20T08:00:00.000Z', isTrue: true },
+      { sourceId: 'F-1^ACME/http://loinc.org|58410-2', at: '2026-11-20T08:00:00.000Z', isTrue: false },
+    ],
+  });
+});
+
+test('a result message without what it needs, or about two patients, is refused by name of the place', () => {
+  expect(refusal()).toMatchObject({ place: 'OBR' });
+  expect(refusal(OBR.replace('F-1^ACME', ''))).toMatchObject({ place: 'OBR-3' });
+  expect(refusal(OBR.replace('51990-0^Panel^LN', ''))).toMatchObject({ place: 'OBR-4' });
+  expect(refusal(OBR, 'OBX|1|NM|||1||||||F')).toMatchObject({ place: 'OBX-3' });
+  expect(refusal(OBR, HEAD[1] ?? '')).toMatchObject({ kind: 'invalid', place: 'PID' });
+});
+
+test('a dispense is a fill with its drug, amount, day and instructions', () => {
+  const text = [
+    (HEAD[0] ?? '').replace('ORU^R01', 'RDS^O13'),
+    HEAD[1],
+    'ORC|RE||RX-1',
+    'RXE||308182^Amoxicillin^RXNORM|500||mg||^One capsule three times a day',
+    'RXD|2|308182^Amoxicillin 500 mg^RXNORM|20261120|30|EA^capsule||RX-1||Take with food',
+    'RXR|PO^Oral^HL70162',
+  ].join('\r');
+  const parsed = parseHl7(Buffer.from(text));
+  expect(readHl7(parsed, 'UTC').content).toEqual({
+    kind: 'pharmacy',
+    items: [{ sourceId: 'RX-1#2', at: '2026-11-20T00:00:00.000Z', isTrue: true }],
+  });
+  const [fill] = reportedInHl7(parsed, 'UTC', 'rx');
+  expect(fill?.resources[0]?.resource).toMatchObject({
+    resourceType: 'MedicationDispense',
+    status: 'completed',
+    medicationCodeableConcept: { coding: [{ code: '308182' }] },
+    quantity: { value: 30, unit: 'capsule' },
+    whenHandedOver: '2026-11-20',
+    dosageInstruction: [{ text: 'One capsule three times a day', route: { text: 'Oral' } }],
+    note: [{ text: 'Take with food' }],
+  });
+  const cancelled = parseHl7(Buffer.from(text.replace('ORC|RE', 'ORC|CR')));
+  expect(readHl7(cancelled, 'UTC').content).toMatchObject({ items: [{ isTrue: false }] });
+});
+
+describe('our reader agrees with that of @medplum/core', () => {
+  const character = fc.constantFrom(...'aZ9 é^~&\\|.'.split(''));
+  const text = fc.string({ unit: character, minLength: 1, maxLength: 12 });
+  const escaped = (value: string) =>
+    value.replaceAll(
+      /[\\|^~&]/g,
+      (sign) => `\\${{ '\\': 'E', '|': 'F', '^': 'S', '~': 'R', '&': 'T' }[sign]}\\`,
+    );
+  const trimmed = (value: string | undefined) => (value?.trim() === '' ? undefined : value?.trim());
+
+  test('on repetitions, components and subcomponents', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(fc.array(text, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 4 }), {
+          minLength: 1,
+          maxLength: 4,
+        }),
+        (repetitions) => {
+          const raw = repetitions
+            .map((parts) => parts.map((part) => part.map(escaped).join('&')).join('^'))
+            .join('~');
+          const ours = message(`PD1|${raw}`).segment('PD1')?.repetitions(1) ?? [];
+          const theirs = Hl7Field.parse(raw);
+          repetitions.forEach((parts, repetition) => {
+            parts.forEach((part, component) => {
+              part.forEach((value, subcomponent) => {
+                const read = ours[repetition]?.(component + 1, subcomponent + 1);
+                expect(read).toBe(trimmed(value));
+                // Theirs leaves escape sequences as they are.
+                const raw = theirs.getComponent(component + 1, subcomponent, repetition);
+                expect(trimmed(raw)).toBe(trimmed(escaped(value)));
+              });
+            });
+          });
+        },
+      ),
+    );
+  });
+});
