@@ -13,19 +13,21 @@ const common = {
   hookTimeout: 120_000,
   expect: { poll: { timeout: 30_000, interval: 50 } },
 } as const;
+/** For every project: a temporary folder of the run, which is cleared away whatever ends the run. */
+const RUN_FOLDER = 'test/support/run-folder.ts';
 
 export default defineConfig({
   test: {
     maxWorkers: 2,
     projects: [
-      { test: { ...common, name: 'unit', include: ['test/unit/**/*.test.ts'] } },
+      { test: { ...common, name: 'unit', include: ['test/unit/**/*.test.ts'], globalSetup: [RUN_FOLDER] } },
       {
         test: {
           ...common,
           name: 'servers',
           include: ['test/**/*.test.ts'],
           exclude: ['test/unit/**', 'test/foreign/**'],
-          globalSetup: ['test/support/global-setup.ts'],
+          globalSetup: [RUN_FOLDER, 'test/support/global-setup.ts'],
         },
       },
     ],

@@ -9,6 +9,6 @@ export default defineConfig({
     maxWorkers: 1,
     testTimeout: 300_000,
     hookTimeout: 600_000,
-    globalSetup: ['test/support/global-setup.ts'],
+    globalSetup: ['test/support/run-folder.ts', 'test/support/global-setup.ts'],
   },
 });

@@ -4,6 +4,7 @@ import { type BulkSoakOptions, soakBulk } from './bulk.ts';
 import { type KillSoakOptions, soakKills } from './kills.ts';
 import { type MixedSoakOptions, soakMixed } from './mixed.ts';
 import { type MonitoringSoakOptions, soakMonitoring } from './monitoring.ts';
+import { type StopSoakOptions, soakStops } from './stops.ts';
 
 const program = new Command('npm run soak --').description(
   'Long runs of a whole stack while parts of it fail.',
@@ -56,5 +57,13 @@ program
   .option('--minutes <n>', 'time limit of each step in minutes', '20')
   .option('--keep', 'keep the data folder with all logs')
   .action((options: BulkSoakOptions) => soakBulk(options));
+
+program
+  .command('stops')
+  .description('Stops a command at random moments; afterwards no process and no folder may be left.')
+  .option('--what <command>', 'test, demo or start', 'test')
+  .option('--rounds <n>', 'how often', '20')
+  .option('--seed <n>', 'seed; the same seed gives the same stops after the same times', '1')
+  .action((options: StopSoakOptions) => soakStops(options, (why) => program.error(why)));
 
 await program.parseAsync();

@@ -1,9 +1,8 @@
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startTestPostgres } from './postgres.ts';
 import { startTestTemporalServer } from './temporal-server.ts';
-import { makeTestFolder, sweepTestFolders } from './test-folder.ts';
+import { makeTestFolder } from './test-folder.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -16,7 +15,6 @@ declare module 'vitest' {
 
 /** Starts the servers of one test run; what it returns stops them. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  await sweepTestFolders();
   const folder = await makeTestFolder();
   const started = await Promise.allSettled([
     startTestPostgres(join(folder, 'postgres')),
@@ -26,7 +24,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await Promise.all(
       started.map((result) => (result.status === 'fulfilled' ? result.value.stop() : undefined)),
     );
-    await rm(folder, { recursive: true, force: true });
   };
   const [postgres, temporal] = started;
   if (postgres.status === 'rejected' || temporal.status === 'rejected') {
