@@ -3,6 +3,7 @@ import { describeStack } from './describe-stack.ts';
 import { outsideParts } from './outside-parts.ts';
 import { restartOnChange } from './restart-on-change.ts';
 import { type Stack, startStack } from './stack.ts';
+import { createStartProgress } from './start-progress.ts';
 import { onStopSignal } from './stop-signals.ts';
 
 /** Limits of a gateway, passed on if they are set. */
@@ -33,10 +34,12 @@ try {
     'WORKER_PORT',
   ]);
   print('Starting …');
+  const progress = createStartProgress(process.stdout);
   stack = await startStack({
     dataDir: config.DATA_DIR,
     logLevel: config.LOG_LEVEL,
     log: print,
+    onStart: progress.onStart,
     ports: {
       postgres: config.POSTGRES_PORT,
       temporal: config.TEMPORAL_PORT,
@@ -52,7 +55,7 @@ try {
       worker: givenVariables(['DATABASE_POOL_MAX', 'WORKER_VERSIONING', 'BUILD_ID']),
     },
     signal: stopping.signal,
-  });
+  }).finally(progress.close);
   print(describeStack(stack.connection, config.DATA_DIR));
   if (process.argv.includes('--watch'))
     await restartOnChange(stack.restart, { signal: stopping.signal, log: print });

@@ -1,5 +1,6 @@
 import type { Environment, SourcePrefix } from './stack-environment.ts';
 import type { PortName } from './stack-ports.ts';
+import type { StartListener } from './start-progress.ts';
 
 export type ProcessName = 'simulator' | 'gateway' | 'receiver' | 'worker';
 
@@ -8,6 +9,8 @@ export interface StackOptions {
   dataDir: string;
   /** Receives one line for each event (a part died, is running again); default: only the stack's log file. */
   log?: (line: string) => void;
+  /** Receives which parts are being started, and when they are ready. */
+  onStart?: StartListener;
   /** Log level of our processes. */
   logLevel?: string;
   /** Required ports; 0 or absent: the port of the last run on this folder, else a free one. */

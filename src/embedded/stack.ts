@@ -104,31 +104,41 @@ async function startParts(
   const secrets = await ensureSecrets(dataDir);
   const ports = await ensurePorts(dataDir, options.ports);
 
+  const step = async <T>(part: string, work: Promise<T>): Promise<T> => {
+    const onReady = options.onStart?.(part);
+    const done = await work;
+    onReady?.();
+    return done;
+  };
   const startNode = (name: ProcessName, environment: Environment) =>
-    group.start({
+    step(
       name,
-      start: (signal) =>
-        startNodeProcess({
-          name,
-          entry: `${name}.ts`,
-          dataDir,
-          env: { ...environment, ...options.environment?.[name] },
-          nodeArgs: [...(NODE_ARGS[name] ?? []), ...(options.nodeArgs?.[name] ?? [])],
-          signal,
-        }),
-    });
+      group.start({
+        name,
+        start: (signal) =>
+          startNodeProcess({
+            name,
+            entry: `${name}.ts`,
+            dataDir,
+            env: { ...environment, ...options.environment?.[name] },
+            nodeArgs: [...(NODE_ARGS[name] ?? []), ...(options.nodeArgs?.[name] ?? [])],
+            signal,
+          }),
+      }),
+    );
   const context = { group, dataDir, ports, secrets, outside, closers };
   const [databaseUrl, temporal] = await allOrThrow([
-    startDatabase(context),
-    startTemporal(context),
+    step('PostgreSQL', startDatabase(context)),
+    step('Temporal', startTemporal(context)),
     startNode('simulator', simulatorEnvironment({ dataDir, logLevel, ports, secrets })),
   ]);
-  const account = await prepareDatabase(databaseUrl, {
+  const seed = {
     apiKey: secrets.apiKey,
     webhookKey: secrets.webhookKey,
     webhookKeys: createWebhookKeys(parseKeyRing(secrets.dataKeys)),
     webhookUrl: `${receiverUrl(ports)}/webhooks`,
-  });
+  };
+  const account = await step('database schema', prepareDatabase(databaseUrl, seed));
   const facts: StackFacts = {
     dataDir,
     logLevel,

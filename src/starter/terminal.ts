@@ -1,5 +1,5 @@
+import { type LineStream, LiveLines } from '../lib/live-lines.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
-import { type LineStream, LiveLines } from './progress/live-lines.ts';
 
 /** Result of a command: lines for people, a document for programs (`--json`), and the exit code. */
 export interface CommandResult {

@@ -5,6 +5,7 @@ import type { OnboardingHandle } from '../../orchestrator/patient-onboarding/sta
 import { RefusedError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { parseSubject, type SubjectKind } from '../input/subject.ts';
+import { awaitedByOnboarding } from '../progress/awaited.ts';
 import { followOnboarding, lookAtOnboarding } from '../progress/follow-onboarding.ts';
 import { QueryReader } from '../progress/look-at-query.ts';
 import { onboardingRows } from '../progress/rows.ts';
@@ -79,7 +80,7 @@ async function cancelOnboarding(
   }
   const view = await followOnboarding(
     handle,
-    (now) => live.set('onboarding', onboardingRows(now, live.colors)),
+    (now) => live.set('onboarding', onboardingRows(now, live.colors), awaitedByOnboarding(now)),
     { client: context.target.exchange, signal: endOfFollowing(context.terminal, options) },
   );
   live.close();

@@ -1,4 +1,4 @@
-import type { LiveLines } from '../progress/live-lines.ts';
+import type { LiveLines } from '../../lib/live-lines.ts';
 import type { OnboardingView } from '../progress/onboarding-view.ts';
 
 type Identity = NonNullable<OnboardingView['identity']>;

@@ -11,6 +11,7 @@ import { UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type PatientToOnboard, patientsToOnboard } from '../input/patients.ts';
 import { requestedSources } from '../input/sources.ts';
+import { awaitedByOnboarding } from '../progress/awaited.ts';
 import { followOnboarding } from '../progress/follow-onboarding.ts';
 import { Pace } from '../progress/pace.ts';
 import { onboardingRows } from '../progress/rows.ts';
@@ -123,7 +124,7 @@ async function runJobs(
     const view = await followOnboarding(
       handle,
       (now) => {
-        live.set(label, onboardingRows(now, live.colors));
+        live.set(label, onboardingRows(now, live.colors), awaitedByOnboarding(now));
         const page = printLink(label, now);
         if (page === undefined) return;
         untilLink?.abort();

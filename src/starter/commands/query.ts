@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { SourceType } from '../../contract/primitives.ts';
 import { EXIT } from '../exit-codes.ts';
 import { requestedSources } from '../input/sources.ts';
+import { awaitedByQuery } from '../progress/awaited.ts';
 import { followQuery } from '../progress/follow-query.ts';
 import { type QueryView, queryView } from '../progress/query-view.ts';
 import { queryRows } from '../progress/rows.ts';
@@ -54,7 +55,7 @@ export async function followedQuery(
   const view = await followQuery(
     context.target.exchange,
     requestId,
-    (now) => live.set(`query ${requestId}`, queryRows(now, live.colors)),
+    (now) => live.set(`query ${requestId}`, queryRows(now, live.colors), awaitedByQuery(now)),
     { signal: endOfFollowing(context.terminal, options) },
   );
   live.close();

@@ -1,6 +1,6 @@
+import type { LiveLines } from '../../lib/live-lines.ts';
 import { combinedState, exitCodeOf, type OverallState } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';
-import type { LiveLines } from '../progress/live-lines.ts';
 import type { OnboardingView } from '../progress/onboarding-view.ts';
 import { coloured } from '../progress/rows.ts';
 import { renderTable } from '../table.ts';

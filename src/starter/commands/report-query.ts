@@ -1,7 +1,7 @@
 import { networkQueryWorkflowId } from '../../contract/temporal.ts';
+import type { LiveLines } from '../../lib/live-lines.ts';
 import { exitCodeOf } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';
-import type { LiveLines } from '../progress/live-lines.ts';
 import type { QueryView } from '../progress/query-view.ts';
 import { coloured } from '../progress/rows.ts';
 import { renderTable } from '../table.ts';

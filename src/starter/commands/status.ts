@@ -1,6 +1,7 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { RefusedError } from '../errors.ts';
 import { parseSubject, type SubjectKind } from '../input/subject.ts';
+import { awaitedByOnboarding } from '../progress/awaited.ts';
 import { followOnboarding, lookAtOnboarding } from '../progress/follow-onboarding.ts';
 import { onboardingRows } from '../progress/rows.ts';
 import { findSubject } from '../target/find-subject.ts';
@@ -30,10 +31,14 @@ export async function status(
   const { live } = context.terminal;
   try {
     const view = options.wait
-      ? await followOnboarding(handle, (now) => live.set('onboarding', onboardingRows(now, live.colors)), {
-          client: exchange,
-          signal: endOfFollowing(context.terminal, options),
-        })
+      ? await followOnboarding(
+          handle,
+          (now) => live.set('onboarding', onboardingRows(now, live.colors), awaitedByOnboarding(now)),
+          {
+            client: exchange,
+            signal: endOfFollowing(context.terminal, options),
+          },
+        )
       : await lookAtOnboarding(handle, exchange);
     live.close();
     return onboardingsResult('status', [{ workflowId, view }], context);

@@ -40,6 +40,7 @@ try {
     breaks: options.break,
     keep: options.keep === true,
     print,
+    stream: out,
     signal: interrupted.signal,
   });
   process.exitCode = summary.faults.length === 0 ? 0 : 1;

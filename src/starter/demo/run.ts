@@ -5,6 +5,8 @@ import type { PatientOnboardingSummary } from '../../contract/patient-onboarding
 import { networkQueryWorkflowId } from '../../contract/temporal.ts';
 import { startStack } from '../../embedded/stack.ts';
 import { ensureSecrets } from '../../embedded/stack-secrets.ts';
+import { createStartProgress } from '../../embedded/start-progress.ts';
+import type { LineStream } from '../../lib/live-lines.ts';
 import { startOnboarding } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
 import { createSimulatorAdmin } from '../../simulator/admin-client.ts';
 import { loadSamplePatients } from '../../simulator/samples.ts';
@@ -33,21 +35,25 @@ export async function runDemo(options: {
   breaks?: 'fault' | 'webhooks';
   keep: boolean;
   print: (line?: string) => void;
+  /** Where `print` writes to. */
+  stream: LineStream;
   signal: AbortSignal;
 }): Promise<DemoSummary> {
   const { dataDir, print, signal } = options;
   const begunAt = Date.now();
   print(color.bold('Starting PostgreSQL, Temporal, three source networks, gateway, receiver and worker …'));
+  const progress = createStartProgress(options.stream);
   const stack = await startStack({
     dataDir,
     signal,
+    onStart: progress.onStart,
     logLevel: 'warn',
     // A receiver with another key than the sender's rejects every webhook.
     environment:
       options.breaks === 'webhooks'
         ? { receiver: { WEBHOOK_KEY: 'whsec_c29tZWJvZHkgZWxzZSdzIGtleSwgcmVhbGx5' } }
         : {},
-  });
+  }).finally(progress.close);
   try {
     const { connection } = stack;
     const ui = { url: connection.temporalUiUrl ?? '', namespace: connection.temporalNamespace };

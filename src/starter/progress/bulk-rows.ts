@@ -1,5 +1,5 @@
+import type { LiveLines } from '../../lib/live-lines.ts';
 import type { BulkView } from './bulk-view.ts';
-import type { LiveLines } from './live-lines.ts';
 import { plainText } from './plain-text.ts';
 import { coloured } from './rows.ts';
 

@@ -4,16 +4,19 @@ import type {
   PatientOnboardingStatus,
   PatientOnboardingSummary,
 } from '../../contract/patient-onboarding.ts';
+import type { SourceType } from '../../contract/primitives.ts';
 import type { QuerySourceView, QueryView } from './query-view.ts';
 import type { WorkflowEnd } from './workflow-state.ts';
 
 export interface OnboardingSourceView {
-  type: string;
+  type: SourceType;
   state: PatientOnboardingStatus['sources'][number]['state'];
   attempts: number;
   /** How many queries were started for this source; known at the end. */
   starts?: number;
   requestId?: string;
+  /** When its current attempt began; only while it runs. */
+  startedAt?: string;
   via?: LearnedBy;
   note?: string;
 }
@@ -80,7 +83,7 @@ function knownSource(
   const source = query?.sources.find((entry) => entry.type === type);
   const known = { type, state, attempts: source?.attempts ?? 0, requestId, note: source?.note };
   if (state !== 'running') return { ...known, via };
-  if (!isEnded(source, query)) return known;
+  if (!isEnded(source, query)) return { ...known, startedAt: source?.history.at(-1)?.startedAt };
   // An ended workflow receives no webhooks, so its own status of the source may be out of date.
   return isOver
     ? { ...known, state: source.state }

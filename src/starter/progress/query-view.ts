@@ -1,4 +1,5 @@
 import type { TimelineEntry } from '../../contract/network-query.ts';
+import { SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
 import type { QueryAnswer } from '../../orchestrator/client/answers.ts';
 import { plainText } from './plain-text.ts';
 
@@ -11,7 +12,7 @@ export interface AttemptView {
 }
 
 export interface QuerySourceView {
-  type: string;
+  type: SourceType;
   /** State of the last attempt. While the query runs, a failed attempt may be followed by another one. */
   state: 'running' | 'completed' | 'failed' | 'not-started';
   attempts: number;
@@ -31,7 +32,6 @@ export interface QueryView {
 }
 
 const RUNNING = /^(processing|in-progress)$/;
-const ORDER = ['hie', 'pharmacy', 'lab'];
 
 export function queryView(answer: QueryAnswer, timeline: readonly TimelineEntry[]): QueryView {
   const safe = timeline.map((entry) => ({ ...entry, message: plainText(entry.message) }));
@@ -49,7 +49,7 @@ export function queryView(answer: QueryAnswer, timeline: readonly TimelineEntry[
 }
 
 function sourceView(
-  type: string,
+  type: SourceType,
   answer: QueryAnswer,
   timeline: readonly TimelineEntry[],
   isQueryRunning: boolean,
@@ -87,5 +87,4 @@ function attemptState(status: string, isQueryRunning: boolean): AttemptView['sta
   return RUNNING.test(status) || isQueryRunning ? 'running' : 'failed';
 }
 
-const byKind = (a: string, b: string): number => rank(a) - rank(b) || a.localeCompare(b);
-const rank = (type: string): number => (ORDER.includes(type) ? ORDER.indexOf(type) : ORDER.length);
+const byKind = (a: SourceType, b: SourceType): number => SOURCE_TYPES.indexOf(a) - SOURCE_TYPES.indexOf(b);

@@ -1,4 +1,4 @@
-import type { LiveLines } from './live-lines.ts';
+import type { LiveLines } from '../../lib/live-lines.ts';
 import type { OnboardingView } from './onboarding-view.ts';
 import { plainText } from './plain-text.ts';
 import type { QueryView } from './query-view.ts';

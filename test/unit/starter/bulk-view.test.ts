@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { BulkOnboardingStatus, BulkOnboardingSummary } from '../../../src/contract/bulk-onboarding.ts';
+import { LiveLines } from '../../../src/lib/live-lines.ts';
 import { bulkRows } from '../../../src/starter/progress/bulk-rows.ts';
 import { bulkView } from '../../../src/starter/progress/bulk-view.ts';
-import { LiveLines } from '../../../src/starter/progress/live-lines.ts';
 
 const status: BulkOnboardingStatus = {
   phase: 'processing',

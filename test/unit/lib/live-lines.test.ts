@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest';
-import { fitted, LiveLines } from '../../../src/starter/progress/live-lines.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { fitted, LiveLines } from '../../../src/lib/live-lines.ts';
 import { plainText } from '../../../src/starter/progress/plain-text.ts';
 
 const ESC = String.fromCharCode(27);
@@ -36,6 +36,13 @@ function file() {
   };
 }
 
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
 describe('progress on a terminal', () => {
   test('is drawn over in place', () => {
     const out = screen({ columns: 80, rows: 24 });
@@ -44,7 +51,7 @@ describe('progress on a terminal', () => {
     live.set('b', ['begun']);
     live.set('a', ['waiting', 'hie running', 'lab running']);
     live.set('a', ['done']);
-    expect(out.shown()).toEqual(['a  done', 'b  begun']);
+    expect(out.shown()).toEqual(['a  done', 'b  begun', '⠋ 0 s']);
   });
 
   test('of a finished subject stays above the others', () => {
@@ -65,9 +72,45 @@ describe('progress on a terminal', () => {
     const live = new LiveLines(out);
     for (let index = 0; index < 20; index++) live.set(`subject ${index}`, ['a text that is far too long']);
     expect(out.shown()).toHaveLength(7);
-    expect(out.shown().at(-1)).toBe('… and 14 more lines');
+    expect(out.shown().slice(-2)).toEqual(['… and 15 more lines', '⠋ 0 s']);
     for (const line of out.shown()) expect(line.length).toBeLessThan(20);
   });
+});
+
+const DEADLINE = new Date('2026-11-24T09:52:21Z');
+
+test('a spinner lives below the rows, with the elapsed time, what is awaited and until when at the latest', () => {
+  const out = screen({ columns: 120, rows: 24 });
+  const live = new LiveLines(out);
+  live.set('a', ['waiting'], [{ what: 'hie', until: DEADLINE }, { what: 'lab' }]);
+  live.set('b', ['waiting'], [{ what: 'hie', until: new Date('2026-11-23T09:52:21Z') }]);
+  const awaited = 'waiting for hie (until 2026-11-24 09:52 UTC at the latest), lab';
+  vi.advanceTimersByTime(65_160);
+  expect(out.shown().slice(0, -1)).toEqual(['a  waiting', 'b  waiting']);
+  expect(out.shown().at(-1)?.slice(1)).toBe(` 1 min 5 s, ${awaited}`);
+  const before = out.shown().at(-1);
+  vi.advanceTimersByTime(120);
+  expect(out.shown().at(-1)?.[0]).not.toBe(before?.[0]);
+
+  live.finish('a');
+  live.set('b', ['done']);
+  live.close();
+  vi.advanceTimersByTime(60_000);
+  expect(out.shown()).toEqual(['a  waiting', 'b  done']);
+});
+
+test('in a file a line every ten seconds says that the work goes on, until it ends', () => {
+  const out = file();
+  const live = new LiveLines(out);
+  live.set('a', ['waiting'], [{ what: 'hie', until: DEADLINE }]);
+  vi.advanceTimersByTime(25_000);
+  live.close();
+  vi.advanceTimersByTime(60_000);
+  expect(out.lines()).toEqual([
+    'a: waiting',
+    '… 10 s, waiting for hie (until 2026-11-24 09:52 UTC at the latest)',
+    '… 20 s, waiting for hie (until 2026-11-24 09:52 UTC at the latest)',
+  ]);
 });
 
 test('in a file a line stands for each change, with its subject and without colours', () => {

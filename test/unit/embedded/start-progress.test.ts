@@ -1,0 +1,27 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createStartProgress } from '../../../src/embedded/start-progress.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test('a stack starts part by part: each says when it is ready, and what is not ready is waited for', () => {
+  let written = '';
+  const { onStart, close } = createStartProgress({ write: (text) => (written += text) });
+  const postgresReady = onStart('PostgreSQL');
+  onStart('Temporal');
+  vi.advanceTimersByTime(10_000);
+  postgresReady();
+  vi.advanceTimersByTime(10_000);
+  close();
+  vi.advanceTimersByTime(60_000);
+  expect(written.replaceAll(/\d+(\.\d)? s/g, 'n s').split('\n')).toEqual([
+    '… n s, waiting for PostgreSQL, Temporal',
+    '  PostgreSQL         ready, n s',
+    '… n s, waiting for Temporal',
+    '',
+  ]);
+});
