@@ -79,9 +79,16 @@ function untilAborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Kills all parts. PostgreSQL and Temporal recover from this at the next start. */
-function endAtOnce(): never {
-  for (const pid of Object.values(stack?.pids() ?? {})) {
+/**
+ * Kills all parts. PostgreSQL and Temporal recover from this at the next start. While they are being started it must not exit:
+ * the stopping that the first signal began ends them, by force if necessary.
+ */
+function endAtOnce(): void {
+  if (stack === undefined) {
+    print('Still stopping: a process that takes too long is killed.');
+    return;
+  }
+  for (const pid of Object.values(stack.pids())) {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {

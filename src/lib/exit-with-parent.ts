@@ -13,10 +13,13 @@ const LAST_MOMENT_MS = 20_000;
  */
 export function exitWithParent({ withinMs = LAST_MOMENT_MS }: { withinMs?: number } = {}): void {
   if (process.send === undefined) return;
-  process.once('disconnect', () => {
+  const end = () => {
     setTimeout(() => process.exit(1), withinMs).unref();
     process.kill(process.pid, 'SIGTERM');
-  });
+  };
+  // The parent may have ended while this process was still loading its modules.
+  if (!process.connected) setImmediate(end);
+  process.once('disconnect', end);
   // The open channel must not keep an otherwise idle process alive.
   process.channel?.unref();
 }
