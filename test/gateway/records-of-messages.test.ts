@@ -211,6 +211,17 @@ describe('a result that a lab reports', () => {
   });
 });
 
+const pdf = Buffer.from('%PDF-1.4 of a blood count').toString('base64');
+/** A blood count with its report as a file. */
+const lab = (person: Person, hour: string, result: string, record?: string) =>
+  [
+    mshOf('ORU^R01', hour),
+    pidOf(person, record),
+    `OBR|1||F-${person.lastName}^ACME|58410-2^CBC panel^LN|||202611200700+0000|||||||||||||||20261120${hour}00+0000||LAB|F`,
+    `OBX|1|NM|718-7^Hemoglobin^LN||${result}`,
+    `OBX|2|ED|11502-2^Laboratory report^LN||LAB^application^pdf^Base64^${pdf}||||||F`,
+  ].join('\r');
+
 describe('a stay that a hospital reports', () => {
   const adt = (person: Person, event: string, hour: string, pv1: Record<number, string> = {}) =>
     adtMessage(person, { event, hour, visit: `v-${person.lastName}`, pv1 });
@@ -246,6 +257,50 @@ describe('a stay that a hospital reports', () => {
       async (id) => (await environment.resources('Encounter', id)).length,
     );
     expect(await Promise.all(counts)).toEqual([0, 1]);
+  });
+
+  test('begins with a registration where nobody is admitted, and once where somebody is', async () => {
+    const [emergency, outpatient] = [newPerson(), newPerson()];
+    const emergencyId = await environment.addPatient(emergency);
+    const outpatientId = await environment.addPatient(outpatient);
+    await environment.send(
+      adt(emergency, 'A05', '07', { 44: '20261121080000+0000' }),
+      adt(emergency, 'A04', '08', { 2: 'E' }),
+      adt(emergency, 'A01', '10'),
+      adt(outpatient, 'A04', '08', { 2: 'O' }),
+    );
+    expect(await environment.resources('Encounter', emergencyId)).toMatchObject([
+      { status: 'in-progress', period: { start: '2026-11-20T08:00:00.000Z' } },
+    ]);
+    const notified = async (id: string) =>
+      (await environment.account.call('GET', `notification?patientId=${id}`))
+        .json()
+        .notifications.map(({ type }: { type: string }) => type);
+    expect(await notified(emergencyId)).toEqual(['patient.admit']);
+    expect([await notified(outpatientId), await environment.resources('Encounter', outpatientId)]).toEqual([
+      [],
+      [],
+    ]);
+  });
+
+  test('and its results go to the right person when the sender corrects the person of the record', async () => {
+    const [wrong, right] = [newPerson(), newPerson()];
+    const [wrongId, rightId] = [await environment.addPatient(wrong), await environment.addPatient(right)];
+    const corrected = [
+      mshOf('ADT^A31', '12'),
+      'EVN||20261120120000+0000',
+      pidOf(right, `R-${wrong.lastName}`),
+    ];
+    await environment.send(adt(wrong, 'A01', '08'), lab(wrong, '0900', '7.7|g/dL|12-16||||F'));
+    expect(await valuesOf(wrongId)).toEqual([7.7]);
+    await environment.send(corrected.join('\r'));
+    const counts = [wrongId, rightId].map(
+      async (id) => (await environment.resources('Encounter', id)).length,
+    );
+    expect(await Promise.all(counts)).toEqual([0, 1]);
+    expect([await valuesOf(wrongId), await valuesOf(rightId)]).toEqual([[], [7.7]]);
+    // One about a record of which nothing is known is taken, too.
+    await environment.send(adtMessage(newPerson(), { event: 'A31', hour: '13' }));
   });
 
   test('keeps what the sender’s own Encounter says besides', async () => {
@@ -300,21 +355,11 @@ test('a fill that a pharmacy reports is in the record, also as cancelled', async
 });
 
 describe('HL7 v2 messages', () => {
-  const pdf = Buffer.from('%PDF-1.4 of a blood count').toString('base64');
-  const oru = (person: Person, hour: string, result: string, record?: string) =>
-    [
-      mshOf('ORU^R01', hour),
-      pidOf(person, record),
-      `OBR|1||F-${person.lastName}^ACME|58410-2^CBC panel^LN|||202611200700+0000|||||||||||||||20261120${hour}00+0000||LAB|F`,
-      `OBX|1|NM|718-7^Hemoglobin^LN||${result}`,
-      `OBX|2|ED|11502-2^Laboratory report^LN||LAB^application^pdf^Base64^${pdf}||||||F`,
-    ].join('\r');
-
   test('of a lab become results and documents, which corrections change in place', async () => {
     const person = newPerson();
     const patientId = await environment.addPatient(person);
-    await environment.send(oru(person, '0900', '13.5|g/dL^^UCUM|12-16||||F'));
-    await environment.send(oru(person, '1000', '15.3|g/dL^^UCUM|12-16||||C'));
+    await environment.send(lab(person, '0900', '13.5|g/dL^^UCUM|12-16||||F'));
+    await environment.send(lab(person, '1000', '15.3|g/dL^^UCUM|12-16||||C'));
     expect(await environment.resources('Observation', patientId)).toMatchObject([
       { status: 'corrected', valueQuantity: { value: 15.3 }, subject: { reference: `Patient/${patientId}` } },
     ]);
@@ -325,7 +370,7 @@ describe('HL7 v2 messages', () => {
     expect(documents).toMatchObject([
       { content: [{ attachment: { contentType: 'application/pdf', size: 25 } }] },
     ]);
-    await environment.send(oru(person, '1100', '15.3|g/dL^^UCUM|12-16||||W'));
+    await environment.send(lab(person, '1100', '15.3|g/dL^^UCUM|12-16||||W'));
     expect(await environment.resources('Observation', patientId)).toMatchObject([
       { status: 'entered-in-error' },
     ]);
@@ -334,11 +379,11 @@ describe('HL7 v2 messages', () => {
   test('of a lab that named the wrong patient leave the record with the correction', async () => {
     const [wrong, right] = [newPerson(), newPerson()];
     const [wrongId, rightId] = [await environment.addPatient(wrong), await environment.addPatient(right)];
-    const first = oru(wrong, '0900', '9.9|g/dL|12-16||||F');
+    const first = lab(wrong, '0900', '9.9|g/dL|12-16||||F');
     await environment.send(first);
     expect(await valuesOf(wrongId)).toEqual([9.9]);
     const [, pid = ''] = first.split('\r');
-    await environment.send(oru(wrong, '1000', '9.9|g/dL|12-16||||C').replace(pid, pidOf(right)));
+    await environment.send(lab(wrong, '1000', '9.9|g/dL|12-16||||C').replace(pid, pidOf(right)));
     expect([await valuesOf(wrongId), await valuesOf(rightId)]).toEqual([[], [9.9]]);
   });
 

@@ -9,7 +9,7 @@ export interface NewInboundMessage {
   sender: string;
   messageKey: Buffer;
   format: 'hl7v2' | 'fhir';
-  kind: 'encounter' | 'pharmacy' | 'laboratory' | 'merge';
+  kind: 'encounter' | 'pharmacy' | 'laboratory' | 'merge' | 'person';
   trigger: string;
   recordedAt: string;
   sentAt?: string;
@@ -91,6 +91,18 @@ export async function lockSubject(
     .returning('id')
     .executeTakeFirstOrThrow();
   return id;
+}
+
+/** Those of the subjects about which a message came in the last 90 days, in the same order. */
+export async function recentOf(tx: SystemTx, ids: readonly string[]): Promise<string[]> {
+  const rows = await tx.db
+    .selectFrom('inbound_subject')
+    .select('id')
+    .where('id', '=', sql<string>`any(${[...ids]}::uuid[])`)
+    .where('updated_at', '>', sql<Date>`now() - interval '90 days'`)
+    .execute();
+  const recent = new Set(rows.map(({ id }) => id));
+  return ids.filter((id) => recent.has(id));
 }
 
 export async function insertInboundEvent(

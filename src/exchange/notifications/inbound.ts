@@ -25,6 +25,8 @@ export type InboundContent =
       event: Omit<EncounterEvent, 'messageKey' | 'recordedAt' | 'sentAt'>;
     }
   | { kind: 'pharmacy' | 'laboratory'; items: ClinicalItem[] }
+  /** A new description of the person of a record, and of nothing else. */
+  | { kind: 'person'; sourcePatientId: string }
   /** The sender's record `priorPatientId` was merged into `sourcePatientId`. */
   | { kind: 'merge'; priorPatientId: string; sourcePatientId: string };
 

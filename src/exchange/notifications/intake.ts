@@ -13,6 +13,7 @@ import {
   isKnownMessage,
   lockSender,
   lockSubject,
+  recentOf,
   setOutcome,
 } from './inbound-store.ts';
 import { describesEnough } from './match.ts';
@@ -67,7 +68,7 @@ export function createIntake(deps: IntakeDeps): Intake {
       const { kind } = message.content;
       const applied = await retryOvertaken(() =>
         deps.store.asSystem(async (tx) => {
-          await lockSender(tx, sender.name, kind === 'merge' ? 'alone' : 'shared');
+          await lockSender(tx, sender.name, kind === 'merge' || kind === 'person' ? 'alone' : 'shared');
           const { trigger, recordedAt, sentAt } = message;
           const isNew = await insertInboundMessage(tx, {
             ...{ id, sender: sender.name, messageKey, format, kind, trigger, recordedAt, sentAt, content },
@@ -95,14 +96,47 @@ export function createIntake(deps: IntakeDeps): Intake {
   ): Promise<Applied[]> {
     const personOfMessage: PersonOfMessage = async (within, id) =>
       id === messageId ? message.person : personOfEarlier(within, id);
-    const subjectIds =
-      message.content.kind === 'merge'
-        ? await merge(tx, sender.name, messageId, message, message.content)
-        : await addEvents(tx, sender.name, messageId, message, message.content);
+    const subjectIds = await subjectsOf(tx, sender.name, messageId, message);
     const applied: Applied[] = [];
     for (const subjectId of subjectIds)
       applied.push(await applySubject(tx, subjectId, { personOfMessage, idHmacKey: deps.idHmacKey }));
     return applied;
+  }
+
+  /** Stores what the message says, and returns the ids of the subjects that it may change. */
+  async function subjectsOf(
+    tx: SystemTx,
+    sender: string,
+    messageId: string,
+    message: InboundMessage,
+  ): Promise<string[]> {
+    const { content } = message;
+    switch (content.kind) {
+      case 'merge':
+        return merge(tx, sender, messageId, message, content);
+      case 'person':
+        return describe(tx, sender, messageId, message, content.sourcePatientId);
+      default:
+        return addEvents(tx, sender, messageId, message, content);
+    }
+  }
+
+  /** Adds a new description of the person to the recent subjects of a record. */
+  async function describe(
+    tx: SystemTx,
+    sender: string,
+    messageId: string,
+    { person }: InboundMessage,
+    sourcePatientId: string,
+  ): Promise<string[]> {
+    const recordKey = keyed(sender, 'record', sourcePatientId);
+    const ids = await recentOf(tx, await subjectsLeadingTo(tx, sender, recordKey));
+    for (const subjectId of ids)
+      await insertInboundEvent(tx, {
+        ...{ subjectId, messageId, recordKey, content: { trigger: 'update' } },
+        describesPerson: describesEnough(person),
+      });
+    return ids;
   }
 
   /** Stores a merge of two records, and returns the ids of the subjects that it may move to another person. */
@@ -124,7 +158,7 @@ export function createIntake(deps: IntakeDeps): Intake {
     sender: string,
     messageId: string,
     { person, sourcePatientId }: InboundMessage,
-    content: Exclude<InboundContent, { kind: 'merge' }>,
+    content: Exclude<InboundContent, { kind: 'merge' | 'person' }>,
   ): Promise<string[]> {
     const items =
       content.kind === 'encounter'

@@ -37,7 +37,8 @@ export function subjectState({ kind, events }: Pick<StoredSubject, 'kind' | 'eve
     }));
     return { kind, ...encounterState(encounterEvents) };
   }
-  const newest = inOrder(events).at(-1);
+  // A change of the person says nothing about a fill or a result.
+  const newest = inOrder(events).findLast(({ content }) => !('trigger' in content));
   const item = newest?.content as unknown as ClinicalItem | undefined;
   if (newest === undefined || item === undefined) return { kind, facts: [] };
   const fact: Fact = { type: kind, key: kind, at: item.at, sentAt: newest.sentAt };

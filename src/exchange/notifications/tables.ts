@@ -27,7 +27,7 @@ export type InboundOutcome =
   | 'ambiguous'
   /** Neither this message nor an earlier one describes the person sufficiently. */
   | 'incomplete'
-  /** A merge of two records about which no other message had arrived. */
+  /** A merge of two records, or a change of a person, about which no other message had arrived. */
   | 'merged';
 
 interface InboundSubjectTable {
@@ -47,7 +47,7 @@ interface InboundMessageTable {
   sender: string;
   message_key: Buffer;
   format: 'hl7v2' | 'fhir';
-  kind: SubjectKind | 'merge';
+  kind: SubjectKind | 'merge' | 'person';
   trigger: string;
   recorded_at: Date;
   sent_at: Date | null;

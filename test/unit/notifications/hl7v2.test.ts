@@ -132,7 +132,7 @@ describe('an ADT message', () => {
 
   test('of another kind, for training, or without what it needs is refused by name of the place', () => {
     const header = lines()[0] ?? '';
-    expect(refusalOf({ MSH: header.replace('A03', 'A05') })).toMatchObject({
+    expect(refusalOf({ MSH: header.replace('A03', 'A09') })).toMatchObject({
       kind: 'unsupported',
       place: 'MSH-9',
     });

@@ -23,7 +23,7 @@ type Identified = ReportedResource & { sourceIds: readonly (string | undefined)[
 /** The clinical resources of a sender's Bundle, by subject. Throws UnreadableMessageError. */
 export function reportedInBundle(bytes: Buffer): ReportedSubject[] {
   const { content, person } = readFhirBundle(bytes);
-  if (content.kind === 'merge') return [];
+  if (content.kind === 'merge' || content.kind === 'person') return [];
   const { entry = [] } = JSON.parse(bytes.toString('utf8')) as { entry?: Partial<Entry>[] };
   const entries = entry.filter(
     (each): each is Entry => each.resource !== undefined && each.resource !== null,
@@ -37,7 +37,7 @@ export function reportedInBundle(bytes: Buffer): ReportedSubject[] {
   }));
 }
 
-const subjectsOf = (content: Exclude<InboundContent, { kind: 'merge' }>): string[] =>
+const subjectsOf = (content: Exclude<InboundContent, { kind: 'merge' | 'person' }>): string[] =>
   content.kind === 'encounter'
     ? [content.sourceId]
     : [...new Set(content.items.map(({ sourceId }) => sourceId))];

@@ -6,14 +6,18 @@ import type { Hl7Message, Hl7Segment } from './message.ts';
 import { parseHl7Time, type TimeReading } from './time.ts';
 
 /** The supported ADT events. */
-const TRIGGERS: Readonly<Record<string, EncounterEvent['trigger'] | 'merge'>> = {
+const TRIGGERS: Readonly<Record<string, EncounterEvent['trigger'] | 'merge' | 'person'>> = {
   A01: 'admit',
   A02: 'transfer',
   A03: 'discharge',
+  A04: 'register',
+  // What a pre-admission plans has not happened; only its description of the person counts.
+  A05: 'update',
   A08: 'update',
   A11: 'cancel-admit',
   A12: 'cancel-transfer',
   A13: 'cancel-discharge',
+  A31: 'person',
   A40: 'merge',
 };
 
@@ -55,7 +59,11 @@ export function readAdt(message: Hl7Message, zone: string): InboundMessage {
     content:
       trigger === 'merge'
         ? mergeOf(message, sourcePatientId)
-        : encounterOf(message, pid, trigger, parseHl7Time(evn?.value(6), time), time),
+        : trigger === 'person'
+          ? { kind: 'person', sourcePatientId: required(sourcePatientId, 'PID-3', 'the record number') }
+          : event === 'A05'
+            ? { kind: 'encounter', sourceId: visitOf(message, pid), event: { trigger } }
+            : encounterOf(message, pid, trigger, parseHl7Time(evn?.value(6), time), time),
   };
 }
 
@@ -80,11 +88,9 @@ function encounterOf(
   time: TimeReading,
 ): InboundContent {
   const pv1 = message.segment('PV1');
-  // Without a visit number, the account number identifies the stay.
-  const sourceId = (pv1 && identifier(pv1, 19)) ?? identifier(pid, 18);
   return {
     kind: 'encounter',
-    sourceId: required(sourceId, 'PV1-19', 'the visit number'),
+    sourceId: visitOf(message, pid),
     event: {
       trigger,
       occurredAt,
@@ -96,6 +102,12 @@ function encounterOf(
       disposition: pv1?.value(36),
     },
   };
+}
+
+/** The visit number; without one, the account number identifies the stay. */
+function visitOf(message: Hl7Message, pid: Hl7Segment): string {
+  const pv1 = message.segment('PV1');
+  return required((pv1 && identifier(pv1, 19)) ?? identifier(pid, 18), 'PV1-19', 'the visit number');
 }
 
 /** Point of care, room and bed, and the facility: `5E-512-A, MERCY`. */

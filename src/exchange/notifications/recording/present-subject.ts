@@ -45,6 +45,8 @@ export async function presentSubject(
         senderKey(idHmacKey, subject.sender, kind, sourceId).equals(subject.sourceKey),
     );
     const resources = reported.flatMap((each) => each.resources);
+    // The message changed only the person.
+    if (resources.length === 0) continue;
     versions.push({ resources, isPartial: content.format === 'hl7v2' });
   }
   const { sender, kind } = subject;

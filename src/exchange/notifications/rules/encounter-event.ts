@@ -2,6 +2,8 @@
 export interface EncounterEvent {
   trigger:
     | 'admit'
+    /** A patient registered: the begin of a stay, unless the class is that of an outpatient visit. */
+    | 'register'
     | 'transfer'
     | 'discharge'
     | 'update'
@@ -37,6 +39,7 @@ export interface Transfer {
 
 /** Order of events with the same time: many sources record no seconds. */
 const RANK: Record<EncounterEvent['trigger'], number> = {
+  register: -1,
   admit: 0,
   transfer: 1,
   'cancel-transfer': 2,

@@ -71,6 +71,9 @@ class Reversible {
   }
 }
 
+/** Codes of ActEncounterCode. */
+const OUTPATIENT: ReadonlySet<string> = new Set(['AMB', 'PRENC']);
+
 class Fold {
   readonly #admit = new Reversible('admit');
   readonly #discharge = new Reversible('discharge');
@@ -86,6 +89,9 @@ class Fold {
     switch (event.trigger) {
       case 'admit':
         this.#admitted(event);
+        break;
+      case 'register':
+        this.#registered(event);
         break;
       case 'transfer': {
         const { priorLocation = locationBefore, location } = event;
@@ -158,6 +164,15 @@ class Fold {
     this.#exists();
     this.#admit.happen(event.sentAt);
     this.#data.admittedAt ??= timeOf(event);
+  }
+
+  /** Emergency departments register a patient who is never admitted. An outpatient visit is no stay to be announced. */
+  #registered(event: EncounterEvent): void {
+    if (!OUTPATIENT.has(this.#data.encounterClass ?? '')) this.#admitted(event);
+    else {
+      this.#exists();
+      this.#data.admittedAt ??= timeOf(event);
+    }
   }
 
   #moved(transfer: Transfer, { sentAt }: { sentAt?: string }): void {
