@@ -1,3 +1,4 @@
+import type { SourceStep } from './network-query-steps.ts';
 import type { SourceType } from './primitives.ts';
 
 /** Input of the workflow `networkQuery`: ids and numbers only. */
@@ -9,7 +10,12 @@ export interface NetworkQueryInput {
   sources: { source: SourceType; attempt: number }[];
   /** Absent in runs that started before inputs stated it. */
   steering?: Record<SourceType, SourceSteering>;
+  /** The workflow continues as new when its history has so many events. Absent in runs that started before; they never do. */
+  historyEventsMax?: number;
 }
+
+/** Far below the 51,200 events at which Temporal ends a workflow. */
+export const HISTORY_EVENTS_MAX = 4_000;
 
 /** What decides about the course of a query; the rest of a source's policy is src/workflows/…/source-policy.ts. */
 export interface SourceSteering {
@@ -59,6 +65,24 @@ export interface SourceProgress {
   reason?: string;
   /** Set while the source is not called because it failed or refused the last calls, for the given `reason`. */
   nextTryAt?: string;
+}
+
+/** A source's wait for its data, which goes on when the workflow continues as new. */
+export interface SourceWait {
+  /** Of this run of the query; it decides which back-off comes next. */
+  firstAttempt: number;
+  /** Milliseconds since the epoch. */
+  deadlineAt: number;
+  polls: number;
+  /** Callbacks that came before the data was ready. */
+  earlyCallbacks: number;
+  /** What the last step returned. */
+  answer?: Extract<SourceStep, { state: 'waiting' }>;
+}
+
+/** What a workflow that continues as new hands over. */
+export interface CarriedQuery {
+  sources: (SourceProgress & { wait?: SourceWait; isCalled: boolean })[];
 }
 
 /** Result of the query `status`: a snapshot of the network query. */

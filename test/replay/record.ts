@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
+import { Client, Connection, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { TASK_QUEUES } from '../../src/contract/temporal.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
@@ -61,8 +61,9 @@ async function recordScenarios(names: string[], skipExisting: boolean): Promise<
     for (const name of names) {
       const scenario = scenarios[name];
       if (scenario === undefined) throw new Error(`There is no scenario ${name}`);
-      await run(client, native, scenario);
-      const saved = saveHistory(client, scenario.workflowId, name);
+      const firstRunId = await run(client, native, scenario);
+      const runId = scenario.recordsFirstRun === true ? firstRunId : undefined;
+      const saved = saveHistory(client, { workflowId: scenario.workflowId, runId }, name);
       console.log(await saved.catch((error: unknown) => skipped(name, error, skipExisting)));
     }
   } finally {
@@ -72,7 +73,7 @@ async function recordScenarios(names: string[], skipExisting: boolean): Promise<
   }
 }
 
-async function run(client: Client, connection: NativeConnection, scenario: Scenario): Promise<void> {
+async function run(client: Client, connection: NativeConnection, scenario: Scenario): Promise<string> {
   const { workflowType, workflowId, args, activities } = scenario;
   const workers = await createWorkers({
     connection,
@@ -89,11 +90,16 @@ async function run(client: Client, connection: NativeConnection, scenario: Scena
   const running = workers.map((worker) => worker.run());
   const isOrchestration = activities.orchestrator !== undefined;
   const taskQueue = isOrchestration ? TASK_QUEUES.orchestrator : TASK_QUEUES.exchange;
-  const handle: WorkflowHandle = await client.workflow.start(workflowType, { taskQueue, workflowId, args });
+  const handle: WorkflowHandleWithFirstExecutionRunId = await client.workflow.start(workflowType, {
+    taskQueue,
+    workflowId,
+    args,
+  });
   await scenario.meanwhile?.(handle);
   await handle.result().catch(() => undefined);
   for (const worker of workers) worker.shutdown();
   await Promise.all(running);
+  return handle.firstExecutionRunId;
 }
 
 function skipped(name: string, error: unknown, skipExisting: boolean): string {

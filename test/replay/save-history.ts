@@ -9,10 +9,14 @@ import { HISTORIES, historyToText } from './histories.ts';
  * Stores a workflow's history as the fixture `name`, without the name of the machine. Refuses to overwrite: a changed
  * workflow gets a new version.
  */
-export async function saveHistory(client: Client, workflowId: string, name: string): Promise<string> {
+export async function saveHistory(
+  client: Client,
+  of: { workflowId: string; runId?: string },
+  name: string,
+): Promise<string> {
   if (!/^[a-z-]+\/[a-z-]+-v\d+$/.test(name))
     throw new Error(`"${name}" is not of the form <workflow>/<scenario>-v<number>`);
-  const history = await client.workflow.getHandle(workflowId).fetchHistory();
+  const history = await client.workflow.getHandle(of.workflowId, of.runId).fetchHistory();
   const text = historyToText(withoutHost(history) as History);
   const file = join(HISTORIES, `${name}.json`);
   await mkdir(dirname(file), { recursive: true });

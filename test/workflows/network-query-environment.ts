@@ -124,13 +124,23 @@ export async function createTimeSkippingEnvironment() {
       current = activities;
       return use();
     },
-    startQuery(sources: readonly SourceType[], { run = 0, attempt = 1 } = {}): Promise<QueryRun> {
+    startQuery(
+      sources: readonly SourceType[],
+      {
+        run = 0,
+        attempt = 1,
+        historyEventsMax,
+      }: { run?: number; attempt?: number; historyEventsMax?: number } = {},
+    ): Promise<QueryRun> {
       const requestId = randomUUID();
       return environment.client.workflow.start(WORKFLOW_TYPES.networkQuery, {
         taskQueue: TASK_QUEUES.exchange,
         workflowId: networkQueryWorkflowId(requestId, run),
         args: [
-          { accountId: 'account', requestId, run, sources: sources.map((source) => ({ source, attempt })) },
+          {
+            ...{ accountId: 'account', requestId, run, historyEventsMax },
+            sources: sources.map((source) => ({ source, attempt })),
+          },
         ],
       }) as Promise<QueryRun>;
     },
@@ -189,12 +199,14 @@ export const held = (retryAfterMs: number): SourceStep => ({
 export const failure = (type: string, message: string, nonRetryable = true): ApplicationFailure =>
   ApplicationFailure.create({ type, message, nonRetryable });
 
-export const statusOf = (run: QueryRun): Promise<NetworkQueryProgress> =>
+type Query = Pick<QueryRun, 'query' | 'signal'>;
+
+export const statusOf = (run: Query): Promise<NetworkQueryProgress> =>
   run.query<NetworkQueryProgress>(MESSAGES.status);
-export const stateOf = async (run: QueryRun, source: SourceType) =>
+export const stateOf = async (run: Query, source: SourceType) =>
   (await statusOf(run)).sources.find((each) => each.source === source)?.state;
 
-export const callBack = (run: QueryRun, source: SourceType, attempt = 1) =>
+export const callBack = (run: Query, source: SourceType, attempt = 1) =>
   run.signal(MESSAGES.sourceCallback, { source, attempt });
 
 export const update = (run: QueryRun, name: string, source?: SourceType) =>

@@ -163,6 +163,31 @@ describe('a source that takes the request', () => {
     });
   });
 
+  test('that calls back hundreds of times does not fill the history: the query continues as new where it was', async () => {
+    const { activities, calls, failures } = scriptedSources({
+      ask: { 'hie/1': [waiting(3_600_000)], 'lab/1': [waiting(3_600_000)] },
+      collect: { 'hie/1': [waiting(3_600_000)], 'lab/1': [completed(3)] },
+    });
+    await skipping.withActivities(activities, async () => {
+      const startedAt = await skipping.now();
+      const run = await skipping.startQuery(['hie', 'lab'], { historyEventsMax: 100 });
+      for (let calls = 0; calls < 300; calls += 10)
+        await Promise.all(Array.from({ length: 10 }, () => callBack(run, 'hie')));
+      const handle = skipping.client.workflow.getHandle(run.workflowId);
+      await eventually(async () => (await handle.describe()).runId !== run.firstExecutionRunId);
+      expect(await stateOf(handle, 'lab')).toBe('waiting');
+      await callBack(handle, 'lab');
+      const result = await handle.result();
+      expect(result).toMatchObject({ status: 'partial', sources: [{ state: 'failed' }, { resources: 3 }] });
+      expect(failures).toMatchObject([{ source: 'hie', reason: 'No answer within 2 days', abandoned: true }]);
+      for (const source of ['hie', 'lab'] as const) expect(calls('ask', source)).toHaveLength(1);
+      // The polls of two days also fill more than one history; the deadline is that of the first run.
+      const hours = ((await skipping.now()) - startedAt) / 3_600_000;
+      expect(Math.floor(hours)).toBe(48);
+      expect((await handle.describe()).historyLength).toBeLessThan(200);
+    });
+  });
+
   test('whose callback is lost is asked after growing waits', async () => {
     const { activities, calls } = scriptedSources({
       ask: { 'hie/1': [waiting(20_000)] },

@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client';
 import {
+  HISTORY_EVENTS_MAX,
   type NetworkQueryInput,
   SOURCE_STEERING,
   type SourceSteering,
@@ -42,6 +43,7 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
       run,
       sources: sources.map(({ source, attempt }) => ({ source, attempt })),
       steering: steeringOf(sources),
+      historyEventsMax: HISTORY_EVENTS_MAX,
     };
     const names = sources.map(({ source }) => source);
     const state = await startOnce(deps.temporal, {

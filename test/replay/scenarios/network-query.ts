@@ -94,6 +94,10 @@ export const networkQueryScenarios: Record<string, Scenario> = {
       await handle.signal(NETWORK_QUERY_MESSAGES.sourceCallback, ...callBack('hie'));
     },
   },
+  /** hie calls back too early, again and again; lab is waited for. The run that continues as new. */
+  'network-query/long-history-v1': { ...chatty(), recordsFirstRun: true },
+  /** The run after it. */
+  'network-query/continued-as-new-v1': chatty(),
   'network-query/given-up-and-cancelled-v1': {
     ...base,
     activities: {
@@ -109,6 +113,31 @@ export const networkQueryScenarios: Record<string, Scenario> = {
     },
   },
 };
+
+function chatty(): Scenario {
+  return {
+    ...base,
+    args: [{ ...input, historyEventsMax: 60 }],
+    activities: {
+      exchange: record,
+      'source-hie': source({
+        askSource: inTurn(waiting),
+        collectSource: inTurn<SourceStep>(waiting, completed),
+      }),
+      'source-pharmacy': source({ askSource: inTurn(completed) }),
+      'source-lab': source({ askSource: inTurn(waiting), collectSource: inTurn(completed) }),
+    },
+    async meanwhile(handle) {
+      await eventually(() => stateIs(handle, 'lab', 'waiting'));
+      const { runId } = await handle.describe();
+      await eventually(async () => {
+        await handle.signal(NETWORK_QUERY_MESSAGES.sourceCallback, ...callBack('hie'));
+        if ((await handle.describe()).runId === runId) throw new Error('the first run goes on');
+      });
+      await handle.signal(NETWORK_QUERY_MESSAGES.sourceCallback, ...callBack('lab'));
+    },
+  };
+}
 
 async function stateIs(
   handle: Parameters<NonNullable<Scenario['meanwhile']>>[0],

@@ -7,6 +7,8 @@ export interface Scenario {
   workflowId: string;
   args: unknown[];
   activities: Partial<Record<WorkerQueue, object>>;
+  /** Of a workflow that continues as new; by default its last run is recorded. */
+  recordsFirstRun?: boolean;
   /** Signals and updates; by default nothing happens from outside. */
   meanwhile?(handle: WorkflowHandle): Promise<unknown>;
 }

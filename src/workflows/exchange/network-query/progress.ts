@@ -1,4 +1,5 @@
 import type {
+  CarriedQuery,
   NetworkQueryInput,
   NetworkQueryProgress,
   SourceCallback,
@@ -20,10 +21,18 @@ export class QueryProgress {
   constructor(
     input: NetworkQueryInput,
     readonly onChange: (progress: QueryProgress) => void = () => {},
+    carried?: CarriedQuery,
   ) {
     this.#requestId = input.requestId;
     this.#run = input.run;
-    for (const { source, attempt } of input.sources) this.begin(source, attempt);
+    if (carried === undefined) for (const { source, attempt } of input.sources) this.begin(source, attempt);
+    else for (const source of carried.sources) this.#goOn(source);
+  }
+
+  #goOn({ wait, isCalled, ...state }: CarriedQuery['sources'][number]): void {
+    this.#sources.set(state.source, state);
+    if (isCalled) this.noteCallback(state);
+    this.onChange(this);
   }
 
   /** Begins the first or a further attempt at a source. */

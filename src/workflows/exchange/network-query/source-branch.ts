@@ -13,9 +13,10 @@ import {
   type SourceStep,
   type SourceStepInput,
 } from '../../../contract/network-query-steps.ts';
-import type { NetworkQueryInput } from '../../../contract/network-query-workflow.ts';
+import type { NetworkQueryInput, SourceWait } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { recordActivities, sourceActivities } from './activities.ts';
+import type { Continuation } from './continuation.ts';
 import type { QueryProgress } from './progress.ts';
 import { callbackPaceMs, pollDelayMs, SOURCE_POLICIES, steeringOf } from './source-policy.ts';
 
@@ -34,10 +35,15 @@ export async function runSource(
   source: SourceType,
   firstAttempt: number,
   cancelReason: () => string,
+  continuation: Continuation,
 ): Promise<void> {
   const { deadlineMs, nextAttemptAfterMs: backOffs } = steeringOf(input, source);
+  let carried = continuation.takeWait(source);
+  const first = carried?.firstAttempt ?? firstAttempt;
   for (let attempt = firstAttempt; ; attempt++) {
-    progress.begin(source, attempt);
+    const wait = carried ?? newWait(first, deadlineMs);
+    if (carried === undefined) progress.begin(source, attempt);
+    carried = undefined;
     const step: SourceStepInput = {
       accountId: input.accountId,
       requestId: input.requestId,
@@ -45,7 +51,7 @@ export async function runSource(
       source,
       attempt,
     };
-    const outcome = await runAttempt(step, progress, deadlineMs).catch((error: unknown) =>
+    const outcome = await runAttempt(step, progress, wait, deadlineMs, continuation).catch((error: unknown) =>
       toOutcome(error, cancelReason),
     );
     if (outcome.kind === 'completed') {
@@ -54,7 +60,7 @@ export async function runSource(
     }
 
     const { reason, abandoned } = outcome;
-    const retryAfterMs = outcome.furtherAttemptUseful ? backOffs[attempt - firstAttempt] : undefined;
+    const retryAfterMs = outcome.furtherAttemptUseful ? backOffs[attempt - first] : undefined;
     await recordFailure(step, { reason, abandoned, retryAfterMs });
     if (retryAfterMs === undefined) {
       progress.change(source, { state: 'failed', reason, nextTryAt: undefined });
@@ -73,31 +79,43 @@ export async function runSource(
   }
 }
 
+const newWait = (firstAttempt: number, deadlineMs: number): SourceWait => ({
+  firstAttempt,
+  deadlineAt: Date.now() + deadlineMs,
+  polls: 0,
+  earlyCallbacks: 0,
+});
+
 async function runAttempt(
   step: SourceStepInput,
   progress: QueryProgress,
+  wait: SourceWait,
   deadlineMs: number,
+  continuation: Continuation,
 ): Promise<AttemptOutcome> {
   const { source, attempt } = step;
+  const { deadlineAt } = wait;
   const policy = SOURCE_POLICIES[source];
-  const deadlineAt = Date.now() + deadlineMs;
   const summary = `${source}, attempt ${attempt}`;
 
-  let answer: SourceStep = await sourceActivities(source, deadlineMs, summary).askSource(step);
-  let earlyCallbacks = 0;
-  for (let polls = 0; answer.state === 'waiting'; ) {
+  let answer: SourceStep =
+    wait.answer ?? (await sourceActivities(source, deadlineMs, summary).askSource(step));
+  while (answer.state === 'waiting') {
     const { held } = answer;
     progress.change(source, { state: 'waiting', reason: held?.reason, nextTryAt: held?.nextTryAt });
+    wait.answer = answer;
+    if (continuation.isDue) await continuation.park(source, wait);
     const waitMs =
       held === undefined
-        ? pollDelayMs(policy, polls++, answer.retryAfterMs)
+        ? pollDelayMs(policy, wait.polls++, answer.retryAfterMs)
         : (answer.retryAfterMs ?? policy.pollFirstMs);
     const untilAt = Math.min(Date.now() + waitMs, deadlineAt);
-    const paceMs = Math.min(callbackPaceMs(earlyCallbacks), untilAt - Date.now());
+    const paceMs = Math.min(callbackPaceMs(wait.earlyCallbacks), untilAt - Date.now());
     if (paceMs > 0 && patched('paced-callbacks'))
       await sleep(paceMs, { summary: `${source}: its last callback came too early` });
-    const called = await callbackWithin(step, progress, untilAt - Date.now());
-    if (called) earlyCallbacks += 1;
+    const called = await callbackWithin(step, progress, untilAt - Date.now(), continuation);
+    if (continuation.isDue) await continuation.park(source, wait);
+    if (called) wait.earlyCallbacks += 1;
     if (!called && Date.now() >= deadlineAt) return noAnswerWithin(deadlineMs, held?.reason);
     progress.change(source, { state: 'collecting', reason: undefined, nextTryAt: undefined });
     answer = await sourceActivities(source, Math.max(deadlineAt - Date.now(), 60_000), summary).collectSource(
@@ -115,17 +133,22 @@ function noAnswerWithin(deadlineMs: number, lastFailure?: string): AttemptOutcom
   return { kind: 'failed', reason, furtherAttemptUseful: false, abandoned: true };
 }
 
-/** Waits for the source's callback. Returns false when none arrives within `waitMs`. */
+/**
+ * Waits for the source's callback, or until the workflow has to continue as new. Returns false when none arrives within
+ * `waitMs`.
+ */
 async function callbackWithin(
   step: SourceStepInput,
   progress: QueryProgress,
   waitMs: number,
+  continuation: Continuation,
 ): Promise<boolean> {
   const { source, attempt } = step;
-  const called = await condition(() => progress.hasCallback(source, attempt), Math.max(waitMs, 1), {
+  const isAwake = () => progress.hasCallback(source, attempt) || continuation.isDue;
+  const called = await condition(isAwake, Math.max(waitMs, 1), {
     summary: `${source}: wait for its callback, then poll`,
   });
-  progress.takeCallback(source, attempt);
+  if (!continuation.isDue) progress.takeCallback(source, attempt);
   return called;
 }
 

@@ -2,6 +2,7 @@ import { allHandlersFinished, CancellationScope, condition } from '@temporalio/w
 import type { NetworkQueryInput } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { recordActivities } from './activities.ts';
+import type { Continuation } from './continuation.ts';
 import { hasEnded, type QueryProgress } from './progress.ts';
 import { runSource } from './source-branch.ts';
 
@@ -14,12 +15,14 @@ export class SourceScopes {
   constructor(
     readonly input: NetworkQueryInput,
     readonly progress: QueryProgress,
+    readonly continuation: Continuation,
   ) {
     for (const { source } of input.sources) this.#newScope(source);
   }
 
   start(): void {
-    for (const { source, attempt } of this.input.sources) this.#run(source, attempt);
+    for (const { source, attempt } of this.input.sources)
+      if (!this.#hasEnded(source)) this.#run(source, attempt);
   }
 
   /**
@@ -53,11 +56,22 @@ export class SourceScopes {
     await condition(() => this.progress.ended);
   }
 
-  /** Waits for all sources, and for the handlers, because one of them may have started a source again. */
-  async allEnded(): Promise<void> {
+  /**
+   * Waits for all sources, and for the handlers, because one of them may have started a source again. Returns false if sources
+   * that have not ended are parked, so that the workflow has to continue as new.
+   */
+  async allEnded(): Promise<boolean> {
     await CancellationScope.nonCancellable(async () => {
-      await condition(() => this.progress.ended && allHandlersFinished());
+      await condition(() => (this.progress.ended || this.#areOthersParked()) && allHandlersFinished());
     });
+    return this.progress.ended;
+  }
+
+  #areOthersParked(): boolean {
+    if (!this.continuation.isDue) return false;
+    return [...this.#scopes.keys()].every(
+      (source) => this.#hasEnded(source) || this.continuation.isParked(source),
+    );
   }
 
   #newScope(source: SourceType): void {
@@ -67,7 +81,9 @@ export class SourceScopes {
 
   #run(source: SourceType, attempt: number): void {
     const reason = () => this.#cancelReasons.get(source) ?? 'Cancelled by an operator';
-    void this.#scopes.get(source)?.run(() => runSource(this.input, this.progress, source, attempt, reason));
+    void this.#scopes
+      .get(source)
+      ?.run(() => runSource(this.input, this.progress, source, attempt, reason, this.continuation));
   }
 
   #cancel(source: SourceType, reason: string): void {

@@ -1,6 +1,7 @@
 import {
   CancellationScope,
   CancelledFailure,
+  continueAsNew,
   defineQuery,
   defineSignal,
   defineUpdate,
@@ -9,6 +10,7 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import {
+  type CarriedQuery,
   NETWORK_QUERY_MESSAGES as MESSAGES,
   type NetworkQueryInput,
   type NetworkQueryProgress,
@@ -18,6 +20,7 @@ import {
 import type { SourceType } from '../../../contract/primitives.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { rejected } from '../../shared/rejected.ts';
+import { Continuation } from './continuation.ts';
 import { hasEnded, QueryProgress } from './progress.ts';
 import { SourceScopes } from './source-scopes.ts';
 
@@ -27,11 +30,16 @@ import { SourceScopes } from './source-scopes.ts';
  * Durable because a source may answer days later, partially, or not at all, and no query may hang or be lost. Keyed by the
  * query's request id; run 0 is the query itself, later runs (redrives) take up single sources after it has ended. Every
  * step may run twice: it reads the current state from PostgreSQL and writes each end once. History: about 24 events when
- * the sources answer at once, plus 8 for each source that must be waited for.
+ * the sources answer at once, plus 8 for each source that must be waited for; continues as new after `historyEventsMax`
+ * events, between two steps of each source.
  */
-export async function networkQuery(input: NetworkQueryInput): Promise<NetworkQueryProgress> {
-  const progress = new QueryProgress(input, (now) => setCurrentDetails(now.toMarkdown()));
-  const sources = new SourceScopes(input, progress);
+export async function networkQuery(
+  input: NetworkQueryInput,
+  carried?: CarriedQuery,
+): Promise<NetworkQueryProgress> {
+  const progress = new QueryProgress(input, (now) => setCurrentDetails(now.toMarkdown()), carried);
+  const continuation = new Continuation(input, carried);
+  const sources = new SourceScopes(input, progress, continuation);
 
   setHandler(defineQuery<NetworkQueryProgress>(MESSAGES.status), () => progress.snapshot());
   setHandler(defineSignal<[SourceCallback]>(MESSAGES.sourceCallback), (callback) =>
@@ -50,7 +58,7 @@ export async function networkQuery(input: NetworkQueryInput): Promise<NetworkQue
   setHandler(defineUpdate<void, []>(MESSAGES.cancelQuery), () => sources.endAll('Cancelled on request'));
 
   sources.start();
-  await sources.allEnded();
+  if (!(await sources.allEnded())) await continueAsNew<typeof networkQuery>(...continuation.next(progress));
 
   const result = progress.snapshot();
   upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: result.status }]);
