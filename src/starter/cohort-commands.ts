@@ -26,6 +26,8 @@ export function addCohortCommands({ run, subcommand }: Omit<CommandGroup<Name>, 
     .addOption(new Option('--color <color>', 'color of the cohort').choices(COHORT_COLORS))
     .addOption(new Option('--purpose <use>', 'purpose of use').choices(['treatment', 'operations']))
     .option('--adt', 'send webhooks about admissions, transfers and discharges')
+    .option('--fills', 'send webhooks about fills that pharmacies report')
+    .option('--results', 'send webhooks about results that laboratories report')
     .addOption(
       new Option('--hie <frequency>', 'query the hie source for every patient this often').choices([
         'weekly',

@@ -42,9 +42,7 @@ export function addNotificationCommands({ run, subcommand }: Omit<CommandGroup<N
       'visit-1',
     )
     .addOption(
-      new Option('--format <format>', 'format of encounter events')
-        .choices(['hl7v2', 'fhir'])
-        .default('hl7v2'),
+      new Option('--format <format>', 'format of the messages').choices(['hl7v2', 'fhir']).default('hl7v2'),
     )
     .addOption(
       new Option('--order <order>', 'order in which the messages arrive')

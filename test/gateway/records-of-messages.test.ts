@@ -3,6 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { completenessLines } from '../../src/exchange/records/completeness.ts';
 import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
+import { fillMessage, resultMessage } from '../../src/simulator/notifications/hl7v2-clinical.ts';
 import { samples } from '../support/deliveries.ts';
 import { newPerson } from '../support/gateway.ts';
 import {
@@ -406,5 +407,24 @@ describe('HL7 v2 messages', () => {
     const { pathname, search } = new URL(notification.url);
     const { entry } = (await environment.gateway.app.inject({ url: `${pathname}${search}` })).json();
     expect(entry[1].resource).toMatchObject({ ...fill, subject: { reference: `Patient/${patientId}` } });
+  });
+
+  test('of the simulated laboratory and pharmacy fill a record', async () => {
+    const sample = samples[1];
+    if (sample === undefined) throw new Error('There are too few samples');
+    const person = { ...newPerson(), ...sample.createBody, contact: [], personalIdentifiers: [] } as Person;
+    const patientId = await environment.addPatient(person);
+    const facts = { id: 'of-the-simulator', sample, record: 'R-1' };
+    await environment.send(
+      resultMessage({ ...facts, event: { event: 'result', at: '2026-11-20T08:00:00Z' } }),
+      fillMessage({ ...facts, id: 'fill', event: { event: 'fill', at: '2026-11-20T09:00:00Z' } }),
+    );
+    expect((await valuesOf(patientId)).sort()).toEqual([139, 5.4, 92]);
+    expect(await environment.resources('MedicationDispense', patientId)).toMatchObject([
+      { quantity: { value: 30, unit: 'tablet' }, whenHandedOver: '2026-11-20T09:00:00.000Z' },
+    ]);
+    expect(
+      (await environment.account.call('GET', `document?patientId=${patientId}`)).json().documents,
+    ).toHaveLength(1);
   });
 });

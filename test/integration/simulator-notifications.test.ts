@@ -79,22 +79,27 @@ describe('the simulated hospital, pharmacy and laboratory', () => {
     },
   );
 
-  test('tell of fills and results in FHIR, and of merged records in HL7 v2', async () => {
-    const before = await told();
-    const sent = await notify({
-      visit: 'v3',
-      events: [{ event: 'fill' }, { event: 'result' }, { event: 'merge', priorRecord: 'old' }],
-      arrival: { times: 2 },
-    });
-    expect(sent.map(({ event, format, answer }) => `${event} ${format} ${answer}`)).toEqual([
-      ...['fill fhir informational', 'fill fhir informational', 'result fhir informational'],
-      ...['result fhir informational', 'merge hl7v2 AA', 'merge hl7v2 AA'],
-    ]);
-    expect((await told(before)).map(({ type }) => type).sort()).toEqual([
-      'patient.laboratory',
-      'patient.pharmacy',
-    ]);
-  });
+  test.each(['hl7v2', 'fhir'] as const)(
+    'tell of fills and results in %s, and of merged records',
+    async (format) => {
+      const before = await told();
+      const sent = await notify({
+        visit: 'v3',
+        format,
+        events: [{ event: 'fill' }, { event: 'result' }, { event: 'merge', priorRecord: 'old' }],
+        arrival: { times: 2 },
+      });
+      const answer = format === 'fhir' ? 'informational' : 'AA';
+      expect(sent.map((message) => `${message.event} ${message.format} ${message.answer}`)).toEqual([
+        ...[`fill ${format} ${answer}`, `fill ${format} ${answer}`, `result ${format} ${answer}`],
+        ...[`result ${format} ${answer}`, 'merge hl7v2 AA', 'merge hl7v2 AA'],
+      ]);
+      expect((await told(before)).map(({ type }) => type).sort()).toEqual([
+        'patient.laboratory',
+        'patient.pharmacy',
+      ]);
+    },
+  );
 
   test('are seen by callers and operators: what was told, and what nobody was found for', async () => {
     const [stranger] = loadSamplePatients().filter(({ key }) => key !== sample().key);

@@ -47,6 +47,7 @@ function subjectsOf(facts: BundleFacts, subject: { reference: string }): FhirRes
           status: 'final',
           code: { text: 'Basic metabolic panel' },
           subject,
+          effectiveDateTime: event.at,
           specimen: [{ reference: `Specimen/specimen-${id}` }],
           result: [{ reference: `Observation/observation-${id}` }],
         },
@@ -56,6 +57,7 @@ function subjectsOf(facts: BundleFacts, subject: { reference: string }): FhirRes
           status: 'final',
           code: { text: 'Glucose' },
           subject,
+          effectiveDateTime: event.at,
           valueQuantity: { value: 92, unit: 'mg/dL' },
         },
         {

@@ -1,4 +1,5 @@
-import type { SamplePatient } from '../samples.ts';
+import { fillMessage, resultMessage } from './hl7v2-clinical.ts';
+import { headOf, hl7Time, type MessageFacts, segment, text } from './hl7v2-segments.ts';
 import type { NotifiedEvent } from './request.ts';
 import type { Visit } from './visits.ts';
 
@@ -13,39 +14,34 @@ const TRIGGERS: Partial<Record<NotifiedEvent['event'], string>> = {
   merge: 'A40',
 };
 
-export interface AdtFacts {
-  id: string;
-  event: NotifiedEvent;
-  sample: SamplePatient;
-  record: string;
+export interface AdtFacts extends MessageFacts {
   visitNumber: string;
   visit: Visit;
 }
 
-/** An ADT message (HL7 v2.5.1, ER7) as a hospital would send it. */
-export function adtMessage({ id, event, sample, record, visitNumber, visit }: AdtFacts): string {
+/** A message (HL7 v2.5.1, ER7) as a hospital, a laboratory or a pharmacy would send it. */
+export function hl7Message(facts: AdtFacts): string {
+  switch (facts.event.event) {
+    case 'fill':
+      return fillMessage(facts);
+    case 'result':
+      return resultMessage(facts);
+    default:
+      return adtMessage(facts);
+  }
+}
+
+function adtMessage(facts: AdtFacts): string {
+  const { event, visitNumber, visit } = facts;
   const trigger = TRIGGERS[event.event];
   if (trigger === undefined) throw new Error(`There is no ADT message for ${event.event}`);
-  const { firstName, lastName, dob, genderAtBirth, address, contact } = sample.createBody;
   const time = hl7Time(event.at);
-  const home = address[0];
   const [ward, before] = [visit.stays.at(-1), visit.stays.at(-2)];
+  const [msh = '', pid = ''] = headOf(facts, `ADT^${trigger}`);
   const segments = [
-    segment('MSH', {
-      ...{ 2: 'SIMULATOR', 3: 'MERCY', 4: 'EXCHANGE', 5: 'HUB', 6: time, 8: `ADT^${trigger}` },
-      ...{ 9: id, 10: 'P', 11: '2.5.1' },
-    }).replace('MSH|', 'MSH|^~\\&'),
+    msh,
     segment('EVN', { 1: trigger, 2: time, 6: time }),
-    segment('PID', {
-      ...{ 1: '1', 3: `${text(record)}^^^MERCY^MR`, 5: `${text(lastName)}^${text(firstName)}^^^^^L` },
-      ...{ 7: dob.replaceAll('-', ''), 8: genderAtBirth, 13: contact[0]?.phone ?? '' },
-      11:
-        home === undefined
-          ? ''
-          : [home.addressLine1, home.addressLine2 ?? '', home.city, home.state, home.zip, 'USA']
-              .map(text)
-              .join('^'),
-    }),
+    pid,
     event.event === 'merge'
       ? segment('MRG', { 1: `${text(event.priorRecord ?? 'unknown')}^^^MERCY^MR` })
       : segment('PV1', {
@@ -57,26 +53,5 @@ export function adtMessage({ id, event, sample, record, visitNumber, visit }: Ad
   return `${segments.join('\r')}\r`;
 }
 
-/** Builds a segment from fields by number. For MSH the numbers are one lower: its first field is the separator itself. */
-function segment(name: string, fields: Record<number, string>): string {
-  const last = Math.max(...Object.keys(fields).map(Number));
-  return [name, ...Array.from({ length: last }, (_, index) => fields[index + 1] ?? '')].join('|');
-}
-
-const ESCAPES: Readonly<Record<string, string>> = {
-  '\\': '\\E\\',
-  '|': '\\F\\',
-  '^': '\\S\\',
-  '&': '\\T\\',
-  '~': '\\R\\',
-};
-const text = (value: string): string => value.replaceAll(/[\\|^&~]/g, (sign) => ESCAPES[sign] ?? sign);
 const placeOf = (location: string | undefined): string =>
   location === undefined ? '' : `${text(location)}^^^MERCY`;
-const hl7Time = (iso: string | undefined): string =>
-  iso === undefined
-    ? ''
-    : `${new Date(iso)
-        .toISOString()
-        .replaceAll(/[-:T]/g, '')
-        .replace(/\.\d+Z$/, '')}+0000`;

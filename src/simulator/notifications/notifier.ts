@@ -4,7 +4,7 @@ import { request } from 'undici';
 import { idAtSource } from '../data/source-ids.ts';
 import { loadSamplePatients } from '../samples.ts';
 import { notificationBundle } from './fhir.ts';
-import { adtMessage } from './hl7v2.ts';
+import { hl7Message } from './hl7v2.ts';
 import type { NotifiedEvent, NotifyRequest, SentMessage } from './request.ts';
 import { Visits } from './visits.ts';
 
@@ -66,20 +66,18 @@ export class Notifier {
         ...given,
         at: given.at ?? new Date(nowMs - (events.length - 1 - index) * 1_000).toISOString(),
       };
-      const ofMessage = event.event === 'merge' ? 'hl7v2' : isClinical(event) ? 'fhir' : format;
+      const ofMessage = event.event === 'merge' ? 'hl7v2' : format;
       const visitNumber = `${sample.key}-${visitName}`;
       const facts = {
         ...{ id: randomUUID().slice(0, 18), event, sample, visitNumber },
         record: record ?? idAtSource('hie', `${sample.patientId}/record`),
         visit: this.#visits.after(visitNumber, event),
       };
-      const body = ofMessage === 'fhir' ? JSON.stringify(notificationBundle(facts)) : adtMessage(facts);
+      const body = ofMessage === 'fhir' ? JSON.stringify(notificationBundle(facts)) : hl7Message(facts);
       return { event: event.event, format: ofMessage, body };
     });
   }
 }
-
-const isClinical = ({ event }: NotifiedEvent): boolean => event === 'fill' || event === 'result';
 
 function arranged(messages: Message[], order: NotifyRequest['arrival']['order']): Message[] {
   if (order === 'reversed') return messages.reverse();

@@ -23,7 +23,7 @@ const event = z.strictObject({
 /** Body of `POST /admin/notifications`: events about a patient, and how their messages arrive. */
 export const notifyRequest = z.strictObject({
   sample: z.string(),
-  /** Fills and results are always FHIR, merges always HL7 v2. */
+  /** Merges are always HL7 v2. */
   format: z.enum(['hl7v2', 'fhir']).default('hl7v2'),
   /** Name of the encounter; requests with the same name are about the same encounter. */
   visit: z.string().max(50).default('visit-1'),

@@ -15,6 +15,8 @@ export interface CohortCreateOptions extends CommonOptions {
   purpose?: CohortResponse['purposeOfUse'];
   /** Notifications of encounters. */
   adt?: boolean;
+  fills?: boolean;
+  results?: boolean;
   /** How often the hie source is queried for every patient. */
   hie?: Frequency;
 }
@@ -61,11 +63,13 @@ function monitoringOf({ settings }: CohortAnswer): string {
 
 export async function cohortsCreate(
   name: string,
-  { description, color, purpose, adt, hie }: CohortCreateOptions,
+  { description, color, purpose, adt, fills, results, hie }: CohortCreateOptions,
   { target }: CommandContext,
 ): Promise<CommandResult> {
   const monitoring = {
     ...(adt === true && { adt: { enabled: true } }),
+    ...(fills === true && { pharmacy: { notifications: true } }),
+    ...(results === true && { laboratory: { notifications: true } }),
     ...(hie !== undefined && { hie: { enabled: true, frequency: hie } }),
   };
   const { answer: cohort } = await target.exchange.call(

@@ -46,4 +46,5 @@ export async function notificationsSimulate(
   };
 }
 
-const SEE_LIST = 'See the notifications of this account with: npm run starter -- notifications list';
+const SEE_LIST =
+  'See the notifications of this account with: npm run starter -- notifications list. What they report is in the record a few seconds later: npm run starter -- records <patientId>';
