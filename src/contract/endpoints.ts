@@ -1,5 +1,6 @@
 import { bulkCreateEndpoints } from './bulk-create-endpoints.ts';
 import { cohortEndpoints } from './cohorts-endpoints.ts';
+import { consentEndpoints } from './consents-endpoints.ts';
 import { consolidatedEndpoints } from './consolidated-query-endpoints.ts';
 import { documentEndpoints } from './documents-endpoints.ts';
 import { embedTokenEndpoints } from './embed-endpoints.ts';
@@ -19,6 +20,7 @@ import { webhookEndpoints } from './webhooks-endpoints.ts';
 export const endpoints = {
   ...patientEndpoints,
   ...possibleDuplicateEndpoints,
+  ...consentEndpoints,
   ...bulkCreateEndpoints,
   ...querySweepEndpoints,
   ...cohortEndpoints,

@@ -2,6 +2,7 @@ import type { WorkerQueue } from '../temporal/worker-queues.ts';
 import { bulkCreateFeature } from './bulk-create/feature.ts';
 import { bulkExportFeature } from './bulk-export/feature.ts';
 import { cohortsFeature } from './cohorts/feature.ts';
+import { consentsFeature } from './consents/feature.ts';
 import { consolidatedQueryFeature } from './consolidated-query/feature.ts';
 import { documentsFeature } from './documents/feature.ts';
 import { embedFeature } from './embed/feature.ts';
@@ -31,6 +32,7 @@ import { webhooksFeature } from './webhooks/feature.ts';
 const FEATURES = {
   patients: patientsFeature,
   possibleDuplicates: possibleDuplicatesFeature,
+  consents: consentsFeature,
   cohorts: cohortsFeature,
   facilities: facilitiesFeature,
   embed: embedFeature,
@@ -61,6 +63,7 @@ export function openFeatures(platform: Platform) {
   const opened = {
     patients: patientsFeature.open(platform),
     possibleDuplicates: possibleDuplicatesFeature.open(platform),
+    consents: consentsFeature.open(),
     cohorts: cohortsFeature.open(),
     facilities: facilitiesFeature.open(),
     embed: embedFeature.open(),

@@ -8,6 +8,7 @@ import { createNetworkQueryService } from '../../src/exchange/network-query/serv
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createSweepControl } from '../../src/exchange/query-sweep/control.ts';
 import { createTestGateway, newPerson, TEST_LINK_KEY, type TestAccount } from '../support/gateway.ts';
+import { consentBody } from './every-operation/cases/consents.ts';
 
 /** One thing of each kind, all of one account. */
 export type Owned = Readonly<
@@ -29,6 +30,7 @@ export type Owned = Readonly<
     | 'challenge'
     | 'event'
     | 'duplicate'
+    | 'consent'
     | 'externalId',
     string
   >
@@ -124,6 +126,7 @@ async function addEverything(admin: pg.Client, account: TestAccount): Promise<Ow
       .requestId,
     bulk: (await make(`patient/bulk?facilityId=${account.facilityId}`)).requestId,
     consolidated: (await make(`patient/${patient}/consolidated/query`)).requestId,
+    consent: (await make(`patient/${patient}/consent`, consentBody())).id,
     webhook: (await make('webhook', { url: 'https://hooks.example.org/owned', types: ['*'] })).id,
   };
   const rows = Object.fromEntries(MADE_BY_HAND.map((kind) => [kind, uuidv7()])) as Record<

@@ -5,6 +5,7 @@ import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
 import { EXAMPLES } from '../../src/exchange/platform/http/openapi/examples/all-examples.ts';
 import { newPerson, type TestAccount } from '../support/gateway.ts';
 import { createCrossAccountEnvironment, type Owned } from './cross-account-environment.ts';
+import { consentBody } from './every-operation/cases/consents.ts';
 
 let env: Awaited<ReturnType<typeof createCrossAccountEnvironment>>;
 let owner: TestAccount;
@@ -34,6 +35,7 @@ const IN_PATHS: readonly [RegExp, keyof Owned][] = [
   [/aal2\/challenge\/:id/, 'challenge'],
   [/webhook\/:id/, 'webhook'],
   [/possible-duplicate\/:id/, 'duplicate'],
+  [/consent\/:consentId/, 'consent'],
 ];
 /** The same for parameters, with what has no owner. */
 const IN_QUERIES: Readonly<Record<string, (of: Owned) => string>> = {
@@ -55,6 +57,7 @@ const BODIES: Partial<Record<EndpointName, (of: Owned) => unknown>> = {
   createIdentitySession: (of) => ({ patientId: of.patient, redirectUrl: 'https://app.example.org/' }),
   createAal2Challenge: (of) => ({ proofedIdentityId: of.identity, redirectUrl: 'https://app.example.org/' }),
   sendMessage: (of) => ({ destination: 'a@direct.example.org', subject: 'x', attachments: [of.document] }),
+  recordConsent: () => consentBody(),
   retryWebhooks: (of) => ({ eventId: of.event }),
   testWebhook: (of) => ({ webhookId: of.webhook }),
   startConsolidatedQuery: () => ({}),

@@ -47,6 +47,54 @@ const failureOf = async (work: Promise<unknown>): Promise<ApplicationFailure> =>
 };
 const outcome = (requestId: string) => environment.outcome(accountId, requestId);
 
+describe('a consent that is withdrawn while a query runs', () => {
+  const optOut = (patientId: string) =>
+    environment.store.asAccount(accountId, (tx) =>
+      tx.db.updateTable('patient').set({ hie_opt_out: true }).where('id', '=', patientId).execute(),
+    );
+  const REASON = 'The patient has opted out of hie queries; nothing more is collected for this query';
+
+  test('keeps a late answer from being collected, and the source is told to stop', async () => {
+    const { patientId, requestId, step } = await begin();
+    const cancelled: unknown[] = [];
+    const polled: unknown[] = [];
+    const source = {
+      begin: async () => ({ kind: 'accepted' as const, job: { url: 'job-8' } }),
+      poll: async (job: unknown) => {
+        polled.push(job);
+        return { kind: 'pending' as const, job: { url: 'job-8' } };
+      },
+      cancel: async (job: unknown) => void cancelled.push(job),
+    };
+    const { askSource, collectSource, recordFailedAttempt } = environment.activities(source);
+    await runActivity(askSource, step);
+    await optOut(patientId);
+    const failure = await failureOf(runActivity(collectSource, step));
+    expect(failure).toMatchObject({
+      type: SOURCE_FAILURE_TYPES.refused,
+      nonRetryable: true,
+      message: REASON,
+    });
+    expect({ cancelled, polled }).toEqual({ cancelled: [{ url: 'job-8' }], polled: [] });
+    await runActivity(recordFailedAttempt, { ...step, reason: REASON, abandoned: false });
+    expect(await outcome(requestId)).toMatchObject({
+      status: 'failed',
+      attempts: [{ resources: 0 }],
+    });
+  });
+
+  test('keeps the source from being asked, also for a further attempt', async () => {
+    const { patientId, step } = await begin();
+    await optOut(patientId);
+    let calls = 0;
+    const source = { begin: async () => Promise.reject(new Error(`call ${++calls}`)) };
+    const failure = await failureOf(
+      runActivity(environment.activities(source).askSource, { ...step, attempt: 2 }),
+    );
+    expect([failure.message, calls]).toEqual([REASON, 0]);
+  });
+});
+
 describe('the end of an attempt', () => {
   test('gives the right status and one event each, however three sources end at once', async () => {
     const orders = Array.from({ length: 40 }, (_, index) => index);

@@ -38,6 +38,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'cohort',
     'cohort_member',
     'cohort_schedule',
+    'consent',
     'consolidated_query',
     'discharge_follow_up',
     'document',

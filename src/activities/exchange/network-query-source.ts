@@ -15,6 +15,7 @@ import {
 import { callbackHash, callbackToken, provenToken } from '../../exchange/network-query/callback-token.ts';
 
 import { AttemptSuperseded, collectPages, completeCollected } from '../../exchange/network-query/collect.ts';
+import { consentWithdrawn } from '../../exchange/network-query/consent-check.ts';
 import { completeAttempt } from '../../exchange/network-query/endings.ts';
 import {
   clearFailedCalls,
@@ -42,7 +43,7 @@ import {
 } from '../../exchange/sources/connector.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import { withHeartbeat } from './heartbeat.ts';
-import { workOnParts } from './network-query-parts.ts';
+import { cancelParts, workOnParts } from './network-query-parts.ts';
 import { createSourceCalls, type WorkOnSource } from './source-calls.ts';
 
 export interface SourceActivityDeps {
@@ -175,10 +176,15 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     signal: AbortSignal,
   ): Promise<SourceStep> {
     const { accountId, source } = step;
-    const opened = await store.asAccount(accountId, (tx) =>
-      openAttempt(tx, step, callbackHash(tokenOf(step))),
-    );
+    const { opened, withdrawn } = await store.asAccount(accountId, async (tx) => {
+      const attempt = await openAttempt(tx, step, callbackHash(tokenOf(step)));
+      return { opened: attempt, withdrawn: await consentWithdrawn(tx, step, attempt) };
+    });
     if (opened.status !== 'running') return ended(opened);
+    if (withdrawn !== undefined) {
+      await cancelJobs(step, opened);
+      return afterFailedCall(step, new SourceFailure('refused', withdrawn));
+    }
     const { connections } = deps;
     if (connections !== undefined) {
       const parts = await openParts({ store, connections }, step, opened).catch((error: unknown) => {
@@ -198,6 +204,16 @@ export function createSourceActivities(deps: SourceActivityDeps) {
       case 'failed':
         return afterFailedCall(step, called.failure);
     }
+  }
+
+  /** Asks the source to stop what it is working on; it is only a courtesy. */
+  async function cancelJobs(step: SourceStepInput, work: AttemptWork): Promise<void> {
+    const { connections, connectors } = deps;
+    if (connections !== undefined) await cancelParts({ store, connections }, step, work);
+    if (work.job !== null)
+      await connectors[step.source]
+        .cancel(work.job, AbortSignal.timeout(CANCEL_TIMEOUT_MS))
+        .catch(noteUncancelled);
   }
 
   /** Returns the wait for a source that no query may call now. */
@@ -261,8 +277,7 @@ function ended({ status, willRetry, resources, reason }: AttemptWork): SourceSte
 }
 
 /** The source expires the job by itself. */
-const noteUncancelled = (): void =>
-  log.info('the source did not accept the cancellation of a doubled request');
+const noteUncancelled = (): void => log.info('the source did not accept the cancellation of a request');
 
 /** Gives an error the type that the workflow expects. */
 function describeFailure(error: unknown): unknown {

@@ -60,6 +60,9 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
     })),
     splitRecordResource: operation('splitRecordResource', ({ resourceType, id }) => ({ resourceType, id })),
     joinRecordResource: operation('joinRecordResource', ({ resourceType, id }) => ({ resourceType, id })),
+    recordConsent: operation('recordConsent', consentOf),
+    listConsents: operation('listConsents', ({ consents }) => ({ consents: consents.map(consentOf) })),
+    endConsent: operation('endConsent', consentOf),
     listPossibleDuplicates: operation('listPossibleDuplicates', whole),
     getPossibleDuplicate: operation('getPossibleDuplicate', withoutPatients),
     acceptPossibleDuplicate: operation('acceptPossibleDuplicate', whole),
@@ -143,6 +146,8 @@ const pageOf = ({ patients, meta }: AnswerOf<'listCohortPatients'>) => ({
   itemsInTotal: meta.itemsInTotal ?? undefined,
   nextPage: meta.nextPage ?? undefined,
 });
+/** A consent names people, so only its id and status are returned. */
+const consentOf = ({ id, status }: AnswerOf<'endConsent'>) => ({ id, status });
 /** Demographics must not enter the history. */
 const withoutPatients = ({ patients: _, ...rest }: AnswerOf<'getPossibleDuplicate'>) => rest;
 /** The content and recipient of a message must not enter the history. */

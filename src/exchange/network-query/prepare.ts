@@ -8,12 +8,14 @@ import {
   sweepLimit,
 } from '../../contract/query-limits.ts';
 import type { AccountSettings } from '../accounts/tables.ts';
+import { deniedSources } from '../consents/consent-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { OvertakenError } from '../platform/database/retry.ts';
 import { countUse, type LimitUse, readUse } from '../platform/limits/limit-store.ts';
 import { readConnections } from '../source-health/connection-store.ts';
 import { backgroundHoldMs } from '../source-health/rules/breaker.ts';
 import { callbackHash, callbackToken } from './callback-token.ts';
+import { excludedByConsent } from './consent-check.ts';
 import { insertQuery, type QueryView } from './query-store.ts';
 import { addToTimeline } from './timeline-store.ts';
 
@@ -50,7 +52,9 @@ export async function prepareQuery(
 ): Promise<PreparedQuery> {
   const requestId = uuidv7();
   const isBackground = input.origin !== 'interactive';
-  const refused = input.request.sources.flatMap(({ source }) => refusal(source, input) ?? []);
+  const sources = input.request.sources.map(({ source }) => source);
+  const denied = await deniedSources(tx, input.patient.id, input.purposeOfUse, sources);
+  const refused = sources.flatMap((source) => refusal(source, input, denied) ?? []);
   const allowed = input.request.sources.filter(
     ({ source }) => !refused.some((error) => error.source === source),
   );
@@ -115,16 +119,22 @@ const unstoredQuery = (
   errors,
 });
 
-/** Why a source may not be asked about this patient for this account; undefined when it may. */
+/**
+ * Why a source may not be asked about this patient for this account; undefined when it may.
+ *
+ * @param denied the sources that consents exclude; without them, only the flag is considered, and the query's first step
+ * checks the consents
+ */
 export function refusal(
   source: SourceType,
   input: Pick<PrepareInput, 'account'> & { patient: Pick<PrepareInput['patient'], 'hieOptOut'> },
+  denied: ReadonlySet<SourceType> = new Set(),
 ): SourceError | undefined {
   if (input.account.settings.sources?.[source]?.enabled !== true) {
     return sourceError(source, 400, `Access to the ${source} source is not enabled for this account`);
   }
-  if (source === 'hie' && input.patient.hieOptOut) {
-    return sourceError(source, 400, 'The patient has opted out of hie queries');
+  if (denied.has(source) || (source === 'hie' && input.patient.hieOptOut)) {
+    return sourceError(source, 400, excludedByConsent(source));
   }
   return undefined;
 }

@@ -1,6 +1,7 @@
 import type { EndpointName } from '../../../src/contract/endpoints.ts';
 import { bulkCreateCases } from './cases/bulk-creates.ts';
 import { cohortCases } from './cases/cohorts.ts';
+import { consentCases } from './cases/consents.ts';
 import { consolidatedCases } from './cases/consolidated.ts';
 import { documentCases } from './cases/documents.ts';
 import { embedTokenCases } from './cases/embed-tokens.ts';
@@ -19,6 +20,7 @@ import type { OperationCases } from './operation-cases.ts';
 export const ALL_CASES = {
   ...patientCases,
   ...possibleDuplicateCases,
+  ...consentCases,
   ...bulkCreateCases,
   ...cohortCases,
   ...networkQueryCases,

@@ -2,6 +2,7 @@ import type { AccountTables } from '../../accounts/tables.ts';
 import type { BulkTables } from '../../bulk-create/tables.ts';
 import type { BulkExportTables } from '../../bulk-export/tables.ts';
 import type { CohortTables } from '../../cohorts/tables.ts';
+import type { ConsentTables } from '../../consents/tables.ts';
 import type { ConsolidatedTables } from '../../consolidated-query/tables.ts';
 import type { DocumentTables } from '../../documents/tables.ts';
 import type { EmbedTables } from '../../embed/tables.ts';
@@ -37,6 +38,7 @@ export interface Database
     BulkExportTables,
     BulkTables,
     CohortTables,
+    ConsentTables,
     ConsolidatedTables,
     DocumentTables,
     EmbedTables,

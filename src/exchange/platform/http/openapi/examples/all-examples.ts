@@ -1,6 +1,7 @@
 import type { OperationName } from '../../operation.ts';
 import { bulkCreateExamples, querySweepExamples } from './bulk-create.ts';
 import { cohortExamples } from './cohorts.ts';
+import { consentExamples } from './consents.ts';
 import { consolidatedExamples } from './consolidated-query.ts';
 import { documentExamples } from './documents.ts';
 import type { OperationExample } from './example.ts';
@@ -16,6 +17,7 @@ import { settingsExamples, webhookExamples } from './webhooks.ts';
 export const EXAMPLES: Readonly<Record<OperationName, OperationExample>> = {
   ...patientExamples,
   ...possibleDuplicateExamples,
+  ...consentExamples,
   ...bulkCreateExamples,
   ...querySweepExamples,
   ...cohortExamples,

@@ -29,6 +29,7 @@ export const IDS = {
   webhook: '01923eaa-6d7e-7f80-91a2-b3c4d5e6f708',
   possibleDuplicate: '01923eac-8f90-7a12-b3c4-e5f60718293a',
   otherPatient: '01923e9d-7c15-7a2b-9d33-4a6b0c8e1f72',
+  consent: '01923ead-90a1-7b23-84d5-f60718293a4b',
   event: '01923eab-7e8f-7091-a2b3-c4d5e6f70819',
 } as const;
 

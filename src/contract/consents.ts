@@ -1,0 +1,125 @@
+import { z } from 'zod';
+import { NOT_BLANK } from './bounds.ts';
+import { idSchema } from './primitives.ts';
+import { SOURCE_TYPES } from './source-types.ts';
+
+/** Consents as FHIR R4 resources, as far as IHE's "Basic Consent" (PCF) and our sources need them. */
+const CONSENT_SCOPE = 'http://terminology.hl7.org/CodeSystem/consentscope';
+const text = (max: number) => z.string().trim().min(1).max(max).meta(NOT_BLANK);
+
+/** FHIR's dateTime with at least a day; a day begins at midnight UTC. */
+const dateTimeSchema = z
+  .union([z.iso.datetime({ offset: true }), z.iso.date()], {
+    error: 'expected a day (2026-11-22), or a time with its offset (2026-11-22T10:00:00Z)',
+  })
+  .meta({ description: 'A day, or a time with its offset. A day begins at midnight UTC.' });
+
+const reference = z
+  .object({ reference: text(300).optional(), display: text(300).optional() })
+  .refine((value) => value.reference !== undefined || value.display !== undefined, {
+    error: 'needs a reference or a display',
+  });
+const references = z.array(reference).min(1).max(5);
+const codings = z.array(
+  z.object({ system: text(300).optional(), code: text(100), display: text(300).optional() }),
+);
+const concept = z.object({ coding: codings.min(1).max(10), text: text(300).optional() });
+
+const unsupported = z
+  .never({ error: 'is not supported, so the consent cannot be applied as it is meant' })
+  .optional();
+
+const custodianSchema = z.strictObject({
+  role: z.object({
+    coding: z
+      .array(z.object({ system: text(300).optional(), code: z.literal('CST', { error: 'expected CST' }) }))
+      .min(1)
+      .max(5),
+  }),
+  reference: z.object({
+    identifier: z.object({
+      system: text(300).optional(),
+      value: z.enum(SOURCE_TYPES, { error: `expected a source: ${SOURCE_TYPES.join(', ')}` }),
+    }),
+  }),
+});
+
+const provisionSchema = z.strictObject(
+  {
+    type: z.enum(['permit', 'deny'], { error: 'expected permit or deny' }),
+    period: z.object({ start: dateTimeSchema.optional(), end: dateTimeSchema.optional() }).optional(),
+    purpose: z
+      .array(
+        z.object({
+          system: text(300).optional(),
+          code: z.enum(['TREAT', 'PATRQT'], { error: 'expected TREAT or PATRQT' }),
+        }),
+      )
+      .max(2)
+      .optional()
+      .meta({ description: 'TREAT: queries for treatment. PATRQT: individual access. Without: both.' }),
+    actor: z
+      .array(custodianSchema)
+      .max(SOURCE_TYPES.length)
+      .optional()
+      .meta({ description: 'The sources it is about, as custodians (CST). Without: all.' }),
+  },
+  {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? 'supports type, period, purpose and actor only; another restriction could not be applied'
+        : undefined,
+  },
+);
+
+const evidence = {
+  sourceReference: reference.optional(),
+  sourceAttachment: z
+    .object({ url: z.url().max(2_000), title: text(300).optional(), contentType: text(100).optional() })
+    .optional(),
+};
+
+/** A FHIR Consent to record. Members that do not change its meaning, such as `text`, are ignored. */
+export const recordConsentBodySchema = z
+  .object({
+    resourceType: z.literal('Consent', { error: 'expected a FHIR Consent' }),
+    status: z.literal('active', {
+      error: 'expected active; end a consent with the operation "End a consent"',
+    }),
+    scope: concept.refine(
+      ({ coding }) =>
+        coding.some(
+          ({ system, code }) => code === 'patient-privacy' && (system ?? CONSENT_SCOPE) === CONSENT_SCOPE,
+        ),
+      { error: 'expected patient-privacy' },
+    ),
+    category: z.array(concept).min(1).max(10),
+    patient: reference.optional(),
+    dateTime: dateTimeSchema,
+    performer: references.meta({ description: 'Who agreed: the patient, a parent or a guardian.' }),
+    organization: references.meta({ description: 'Who asked for the consent.' }),
+    ...evidence,
+    policy: z
+      .array(z.object({ uri: z.url().max(2_000) }))
+      .min(1)
+      .max(5),
+    provision: provisionSchema,
+    modifierExtension: unsupported,
+  })
+  .refine((body) => body.sourceReference !== undefined || body.sourceAttachment !== undefined, {
+    path: ['sourceReference'],
+    error: 'the evidence is required: sourceReference or sourceAttachment',
+  })
+  .meta({ id: 'RecordConsent' });
+export type RecordConsentBody = z.output<typeof recordConsentBodySchema>;
+
+/** A recorded FHIR Consent. */
+export const consentSchema = z
+  .looseObject({
+    resourceType: z.literal('Consent'),
+    id: idSchema,
+    status: z.enum(['active', 'inactive']).meta({ description: '`inactive`: it was ended.' }),
+    meta: z.object({ lastUpdated: z.string() }),
+  })
+  .meta({ id: 'Consent' });
+export type ConsentResponse = z.output<typeof consentSchema>;
