@@ -58,6 +58,12 @@ tbody th[scope="rowgroup"] { padding-top: .7rem; font-weight: 600; color: var(--
 .stated { font-weight: 600; }
 .muted { color: var(--soft); }
 footer { margin-top: 2rem; color: var(--soft); font-size: .85rem; border-top: 1px solid var(--line); }
+@media (max-width: 40rem) {
+  body { padding: 1rem; }
+  h1 { font-size: 1.5rem; }
+  nav ul { flex-wrap: nowrap; overflow-x: auto; padding-bottom: .4rem; }
+  nav a { white-space: nowrap; }
+}
 @page { size: letter; margin: 15mm 12mm 16mm; @bottom-right { content: counter(page) " / " counter(pages); } }
 @media print {
   body { max-width: none; padding: 0; font-size: 9.5pt; }

@@ -1,0 +1,94 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { withoutEmptyColumns } from '../../../src/exchange/records/summary/empty-columns.ts';
+import { renderHtml } from '../../../src/exchange/records/summary/render-html.ts';
+import { renderPdf } from '../../../src/exchange/records/summary/render-pdf.ts';
+import { samples } from '../../support/deliveries.ts';
+import { hasChromium, launchChromium } from '../../support/embed-page.ts';
+import {
+  embeddedPage,
+  expectPicture,
+  type PictureOptions,
+  pdfPage,
+  pictureOf,
+} from '../../support/pictures.ts';
+import { gather, partsOf, sampleReader } from '../records/summary/reader.ts';
+
+const PATIENTS = ['dannie-bogisich', 'isaiah-weber', 'keith-kiehn', 'lieselotte-howe'];
+const DESKTOP = { width: 1000, height: 760 };
+const PHONE = { width: 390, height: 900 };
+
+describe.skipIf(!hasChromium).each(PATIENTS)('the record of %s looks as it was approved:', (key) => {
+  let browser: Browser;
+  let html = '';
+  let pdf = Buffer.alloc(0);
+  let lines = '';
+  beforeAll(async () => {
+    browser = await launchChromium();
+    const parts = () => partsOf(sampleReader(key));
+    html = (await gather(renderHtml(withoutEmptyColumns(parts())))).join('');
+    pdf = Buffer.concat(await gather(renderPdf(withoutEmptyColumns(parts()))));
+    lines = [{ kind: 'total', resources: 1 }, ...(await gather(parts()))]
+      .map((part) => `${JSON.stringify(part)}\n`)
+      .join('');
+  });
+  afterAll(() => browser.close());
+
+  test.each<[string, PictureOptions]>([
+    ['desktop', DESKTOP],
+    ['phone', PHONE],
+    ['print', { ...DESKTOP, isPrint: true }],
+  ])('summary, %s', async (form, options) => {
+    const page = { body: html, contentType: 'text/html; charset=utf-8' };
+    expectPicture(
+      `${key}-${form}`,
+      await pictureOf(browser, (path) => (path.endsWith('/p') ? page : undefined), options),
+    );
+  });
+
+  test('embedded page, dark, at the charts', async () => {
+    const picture = await pictureOf(browser, embedded, { ...DESKTOP, isDark: true }, async (page) => {
+      await page.locator('#record-vital-signs').waitFor();
+      await openVitalSigns(page);
+    });
+    expectPicture(`${key}-dark`, picture);
+  });
+
+  test('pdf, first page', async () => {
+    const serve = (path: string) =>
+      path === '/file.pdf'
+        ? { body: pdf, contentType: 'application/pdf' }
+        : { body: pdfPage(850), contentType: 'text/html; charset=utf-8' };
+    const picture = await pictureOf(browser, serve, { width: 850, height: 1100 }, (page) =>
+      page.waitForFunction("document.title === 'drawn'"),
+    );
+    expectPicture(`${key}-pdf`, picture);
+  });
+
+  function embedded(path: string): { body: string; contentType: string } | undefined {
+    if (path.endsWith('/p') && path.startsWith('/embed'))
+      return { body: embeddedPage(), contentType: 'text/html; charset=utf-8' };
+    if (path.endsWith('/summary')) return { body: lines, contentType: 'application/x-ndjson' };
+    if (path.endsWith('/events'))
+      return { body: 'event: queries\ndata: {"queries":[],"total":0}\n\n', contentType: 'text/event-stream' };
+    const answers: Record<string, object> = {
+      '/medical/v1/patient/p': personAsAnswered(key),
+      '/medical/v1/patient/p/cohort': { cohorts: [] },
+      '/medical/v1/document': { documents: [] },
+    };
+    const answer = answers[path];
+    return answer && { body: JSON.stringify(answer), contentType: 'application/json' };
+  }
+});
+
+const openVitalSigns = (page: Page) =>
+  page.locator('#record-vital-signs').evaluate((part) => {
+    part.setAttribute('open', '');
+    part.scrollIntoView();
+  });
+
+function personAsAnswered(key: string): object {
+  const body = samples.find((sample) => sample.key === key)?.createBody;
+  const { firstName, lastName, dob, genderAtBirth } = body ?? {};
+  return { firstName: [firstName], lastName: [lastName], dob, genderAtBirth, contact: [], address: [] };
+}
