@@ -1,4 +1,5 @@
 import { ConfigError, givenVariables, readConfig } from '../config.ts';
+import { MLLP_VARIABLES } from '../exchange/notifications/mllp/open-mllp.ts';
 import { describeStack } from './describe-stack.ts';
 import { outsideParts } from './outside-parts.ts';
 import { restartOnChange } from './restart-on-change.ts';
@@ -51,7 +52,7 @@ try {
     },
     outside: outsideParts(givenVariables),
     environment: {
-      gateway: givenVariables([...LIMITS, 'TRUSTED_PROXIES']),
+      gateway: givenVariables([...LIMITS, ...MLLP_VARIABLES, 'TRUSTED_PROXIES']),
       worker: givenVariables(['DATABASE_POOL_MAX', 'WORKER_VERSIONING', 'BUILD_ID']),
     },
     signal: stopping.signal,

@@ -1,16 +1,20 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
+import { sql } from 'kysely';
 import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
 import { generateApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import { type SeededAccount, seedDemoAccount } from '../../src/exchange/accounts/seed.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { freePort } from '../../src/lib/free-port.ts';
+import { closedGate } from '../support/gate.ts';
 import { newPerson, TEST_INTERNAL_KEY, TEST_LINK_KEY } from '../support/gateway.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { TEST_DATA_KEYS, TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
@@ -44,7 +48,7 @@ interface PatientWithQuery {
 }
 
 /** Starts `src/gateway.ts` as it runs in a deployment. */
-async function startGateway(temporalAddress: string) {
+async function startGateway(temporalAddress: string, variables: Record<string, string> = {}) {
   const child = fork(new URL('../../src/gateway.ts', import.meta.url), {
     execArgv: ['--import', 'tsx'],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -59,6 +63,7 @@ async function startGateway(temporalAddress: string) {
       LINK_SIGNING_KEY: TEST_LINK_KEY,
       INTERNAL_TOKEN_KEY: TEST_INTERNAL_KEY,
       PUBLIC_BASE_URL: 'http://127.0.0.1',
+      ...variables,
     },
   });
   const [message] = await once(child, 'message');
@@ -112,4 +117,92 @@ describe('the gateway as a process', () => {
     expect([status, body.networkQuery.status]).toEqual([201, 'processing']);
     expect(await stopped(child)).toBe(0);
   });
+});
+
+describe('the gateway as a process with an MLLP port', () => {
+  // Temporal is not needed to take messages.
+  const NO_TEMPORAL = '127.0.0.1:9';
+  let port: number;
+  const listening = async () => {
+    const started = await startGateway(NO_TEMPORAL, {
+      MLLP_PORT: String(port),
+      MLLP_SENDERS: 'mercy=ADT|MERCY',
+      NOTIFICATION_SENDERS: 'mercy=secret-of-mercy-hospital',
+    });
+    return started.process;
+  };
+  const adt = (id: string, visit: string) =>
+    Buffer.from(
+      `\u000bMSH|^~\\&|ADT|MERCY|HUB|X|20261120080000+0000||ADT^A01|${id}|P|2.5.1\rPID|||R1^^^MERCY^MR||Li^Wei||19800405\rPV1||I|W1||||||||||||||||${visit}\u001c\r`,
+    );
+  async function sending(message: Buffer): Promise<Socket> {
+    const socket = connect(port, '127.0.0.1');
+    // The gateway is killed while the connection is open.
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    socket.write(message);
+    return socket;
+  }
+  async function acknowledged(message: Buffer): Promise<string> {
+    const socket = await sending(message);
+    const [ack] = await once(socket, 'data');
+    socket.destroy();
+    return String(ack);
+  }
+  const kill = async (child: ChildProcess) => {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  };
+  const stored = () =>
+    store.asSystem(async (tx) => {
+      const { rows } = await sql<{ messages: number; events: number }>`
+        select (select count(*)::int from inbound_message) as messages,
+          (select count(*)::int from inbound_event) as events`.execute(tx.db);
+      return rows[0];
+    });
+  beforeAll(async () => {
+    port = await freePort();
+  });
+
+  test('that is killed between frame and acknowledgement gets the message again, and stores it once', async () => {
+    // Killed before the commit: another transaction keeps the sender's lock.
+    const before = await listening();
+    const release = closedGate();
+    const isHeld = closedGate();
+    const holding = store.asSystem(async (tx) => {
+      await sql`select pg_advisory_xact_lock(hashtextextended('inbound/mercy', 0))`.execute(tx.db);
+      isHeld.open();
+      await release.passed;
+    });
+    await isHeld.passed;
+    const first = await sending(adt('m-1', 'V1'));
+    await expect.poll(waitsForLock, { timeout: 20_000 }).toBe(true);
+    await kill(before);
+    first.destroy();
+    release.open();
+    await holding;
+    expect(await stored()).toEqual({ messages: 0, events: 0 });
+
+    // Killed after the commit: the sender has not seen the acknowledgement.
+    const after = await listening();
+    expect(await acknowledged(adt('m-1', 'V1'))).toContain('MSA|AA|m-1');
+    const second = await sending(adt('m-2', 'V2'));
+    await expect.poll(stored, { timeout: 20_000 }).toEqual({ messages: 2, events: 2 });
+    await kill(after);
+    second.destroy();
+
+    const again = await listening();
+    expect(await acknowledged(adt('m-2', 'V2'))).toContain('MSA|AA|m-2');
+    expect(await acknowledged(adt('m-1', 'V1'))).toContain('MSA|AA|m-1');
+    expect(await stored()).toEqual({ messages: 2, events: 2 });
+    expect(await stopped(again)).toBe(0);
+  });
+
+  const waitsForLock = () =>
+    store.asSystem(async (tx) => {
+      const { rows } = await sql`
+        select from pg_locks where locktype = 'advisory' and not granted
+          and database = (select oid from pg_database where datname = current_database())`.execute(tx.db);
+      return rows.length > 0;
+    });
 });
