@@ -1,8 +1,10 @@
 import type { MESSAGE_SORT, MessageDirection, MessageStatus } from '../../contract/messages.ts';
+import { utcCell } from '../../lib/utc-time.ts';
 import { EXIT } from '../exit-codes.ts';
 import { plainText } from '../progress/plain-text.ts';
 import { coloured } from '../progress/rows.ts';
 import { renderTable } from '../table.ts';
+import { patientNames } from '../target/patient-names.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { CommandContext, CommonOptions } from './command.ts';
 
@@ -18,7 +20,17 @@ export interface MessagesListOptions extends CommonOptions {
   toItem?: string;
 }
 
-const HEAD = ['message', 'direction', 'status', 'sent', 'destination', 'patient', 'files', 'subject'];
+const HEAD = [
+  'message',
+  'direction',
+  'status',
+  'sent (UTC)',
+  'destination',
+  'patient',
+  'name',
+  'files',
+  'subject',
+];
 
 /** Lists one page of messages (docs/interface.md, "E12. List messages") with the cursors of the neighbouring pages. */
 export async function messagesList(
@@ -30,10 +42,12 @@ export async function messagesList(
   });
   const { messages, meta } = answer;
   const { colors } = terminal.live;
+  const ids = messages.map(({ patientId }) => patientId);
+  const names = await patientNames(target.exchange, ids);
   const rows = messages.map((message) => [
-    ...[message.id, message.direction, coloured(message.status, colors), message.sentAt ?? ''],
-    ...[plainText(message.destination), message.patientId ?? '', String(message.attachments?.length ?? 0)],
-    plainText(message.subject),
+    ...[message.id, message.direction, coloured(message.status, colors), utcCell(message.sentAt)],
+    ...[plainText(message.destination), message.patientId ?? '', names.get(message.patientId ?? '') ?? ''],
+    ...[String(message.attachments?.length ?? 0), plainText(message.subject)],
   ]);
   const next = cursorOf(meta.nextPage, 'fromItem');
   const previous = cursorOf(meta.prevPage, 'toItem');

@@ -1,5 +1,7 @@
+import { utcCell } from '../../lib/utc-time.ts';
 import { EXIT } from '../exit-codes.ts';
 import { renderTable } from '../table.ts';
+import { patientNames } from '../target/patient-names.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { CommandContext, CommonOptions } from './command.ts';
 
@@ -8,7 +10,7 @@ export interface NotificationListOptions extends CommonOptions {
   count: number;
 }
 
-const HEAD = ['notification', 'type', 'patient', 'happened', 'status', 'follow-up'];
+const HEAD = ['notification', 'type', 'patient', 'name', 'happened (UTC)', 'status', 'follow-up'];
 
 /** Lists the account's notifications, without their links: a link gives read access to anyone who has it. */
 export async function notificationsList(
@@ -19,8 +21,10 @@ export async function notificationsList(
     query: { patientId: patient, count },
   });
   const notifications = answer.notifications.map(({ url: _, ...rest }) => rest);
+  const ids = notifications.map(({ patientId }) => patientId);
+  const names = await patientNames(target.exchange, ids);
   const rows = notifications.map(({ id, type, patientId, occurredAt, status, followUp }) => [
-    ...[id, type, patientId, occurredAt ?? '', status, followUp?.state ?? ''],
+    ...[id, type, patientId, names.get(patientId) ?? '', utcCell(occurredAt), status, followUp?.state ?? ''],
   ]);
   return {
     exitCode: EXIT.done,

@@ -1,6 +1,7 @@
 import { readConfig } from '../../config.ts';
 import { listUnmatched } from '../../exchange/notifications/inbound-store.ts';
 import { createStore } from '../../exchange/platform/database/database.ts';
+import { utcCell } from '../../lib/utc-time.ts';
 import { EXIT } from '../exit-codes.ts';
 import { renderTable } from '../table.ts';
 import type { CommandResult } from '../terminal.ts';
@@ -15,7 +16,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ambiguous: 'several patients of one account match',
   incomplete: 'name, date of birth or zip is missing',
 };
-const HEAD = ['message', 'received', 'sender', 'kind', 'event', 'reason'];
+const HEAD = ['message', 'received (UTC)', 'sender', 'kind', 'event', 'reason'];
 
 /**
  * Lists messages that matched no patient, for operators: such a message belongs to no account, so no API key can list
@@ -30,7 +31,7 @@ export async function notificationsUnmatched(
   try {
     const messages = await store.asSystem((tx) => listUnmatched(tx, count));
     const rows = messages.map(({ id, receivedAt, sender, kind, trigger, outcome }) => [
-      ...[id, receivedAt.toISOString(), sender, kind, trigger, REASONS[outcome] ?? outcome],
+      ...[id, utcCell(receivedAt), sender, kind, trigger, REASONS[outcome] ?? outcome],
     ]);
     return {
       exitCode: EXIT.done,

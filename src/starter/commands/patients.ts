@@ -1,3 +1,4 @@
+import { utcCell } from '../../lib/utc-time.ts';
 import { EXIT } from '../exit-codes.ts';
 import { renderTable } from '../table.ts';
 import type { CommandResult } from '../terminal.ts';
@@ -79,9 +80,9 @@ export async function patientsShow(
       ...(queries.length === 0
         ? [`No queries yet. Start one with: npm run starter -- query ${id}`]
         : renderTable(
-            ['query', 'started', 'status', 'sources'],
+            ['query', 'started (UTC)', 'status', 'sources'],
             queries.map(({ requestId, startedAt, status, sources }) => [
-              ...[requestId, startedAt, status],
+              ...[requestId, utcCell(startedAt), status],
               // The last attempt at each source decides.
               [...new Map(sources?.map((source) => [source.type, source.status]))]
                 .map((source) => source.join(' '))

@@ -1,5 +1,6 @@
 import { networkQueryWorkflowId } from '../../contract/temporal.ts';
 import type { LiveLines } from '../../lib/live-lines.ts';
+import { utcCell } from '../../lib/utc-time.ts';
 import { exitCodeOf } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';
 import type { QueryView } from '../progress/query-view.ts';
@@ -65,9 +66,9 @@ function querySourcesTable(view: QueryView, colors: Colors): string[] {
 
 export function timelineLines({ timeline }: QueryView, colors: Colors): string[] {
   return renderTable(
-    ['Time', 'Source', 'Event'],
+    ['Time (UTC)', 'Source', 'Event'],
     timeline.map(({ at, source, attempt, kind, message }) => [
-      at,
+      utcCell(at),
       source === undefined ? '' : `${source}${attempt === undefined ? '' : ` #${attempt}`}`,
       `${message} ${colors.dim(`(${kind})`)}`,
     ]),

@@ -23,6 +23,8 @@ export function renderEnd(rows: readonly DemoRow[]): string {
       String(row.resources),
       String(row.webhooks),
     ]),
+    // One line for each patient, with the links below it.
+    Number.POSITIVE_INFINITY,
   );
   const withLinks = lines.flatMap((line, index) => [
     line,
