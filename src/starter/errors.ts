@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { ConfigError } from '../config.ts';
 import { ExchangeCallError, type FailureKind } from '../orchestrator/client/failures.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
@@ -27,12 +28,25 @@ export function describeError(error: unknown): DescribedError {
     const { exitCode, hint } = EXCHANGE_FAILURES[error.kind];
     const wait =
       error.retryAfterMs === undefined ? '' : ` Try again in ${Math.ceil(error.retryAfterMs / 1000)} s.`;
-    return { exitCode, message: `${hint} (${error.message}).${wait}` };
+    const explanation = EXPLAINED.has(error.kind) ? error.explanation() : undefined;
+    const why = explanation === undefined ? ` (${error.message}).` : `: ${sentence(explanation)}`;
+    return { exitCode, message: `${hint}${why}${wait}` };
   }
   if (isFileError(error))
     return { exitCode: EXIT.error, message: `Cannot access ${error.path}: ${fileReason(error)}.` };
   return { exitCode: EXIT.error, message: error instanceof Error ? error.message : 'Something went wrong' };
 }
+
+/** Where the exchange's own words say what to change. */
+const EXPLAINED: ReadonlySet<FailureKind> = new Set(['rejected', 'not-found', 'conflict']);
+
+/** Foreign text must not steer the terminal. */
+const sentence = (text: string): string => {
+  const safe = stripVTControlCharacters(text)
+    .replaceAll(/\p{C}+|\s+/gu, ' ')
+    .trim();
+  return /[.!?]$/.test(safe) ? safe : `${safe}.`;
+};
 
 const EXCHANGE_FAILURES: Readonly<Record<FailureKind, { exitCode: ExitCode; hint: string }>> = {
   rejected: { exitCode: EXIT.refused, hint: 'The exchange rejected the request' },

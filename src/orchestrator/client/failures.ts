@@ -63,17 +63,26 @@ export class ExchangeCallError extends Error {
   readonly httpStatus?: number;
   /** The wait that the exchange requested (Retry-After). */
   readonly retryAfterMs?: number;
+  /** Private, so that it is not serialized with the error. */
+  readonly #explanation: string | undefined;
 
   constructor(
     kind: FailureKind,
     message: string,
     details: { retryable: boolean; httpStatus?: number; retryAfterMs?: number },
+    explanation?: string,
   ) {
     super(message);
+    this.#explanation = explanation;
     this.kind = kind;
     this.retryable = details.retryable;
     this.httpStatus = details.httpStatus;
     this.retryAfterMs = details.retryAfterMs;
+  }
+
+  /** The exchange's own words, field by field. They may quote what was sent: for the caller's terminal, never for logs. */
+  explanation(): string | undefined {
+    return this.#explanation;
   }
 }
 
@@ -86,11 +95,12 @@ export function failedAnswer(
   const kind = kindOf(answer.status, nature);
   const stillRunning = answer.status === 409 && nature.conflictMeansRunning;
   const message = `${operation}: ${answer.status}${describeBody(answer.body)}${advice(kind, answer.isHtml)}`;
-  return new ExchangeCallError(kind, message, {
+  const details = {
     retryable: stillRunning || mayRepeat(kind, nature),
     httpStatus: answer.status,
     retryAfterMs: boundedRetryAfterMs(answer.retryAfter, Date.now()),
-  });
+  };
+  return new ExchangeCallError(kind, message, details, explanationOf(answer.body));
 }
 
 /** What to check, for failures that a repetition does not cure. */
@@ -173,6 +183,13 @@ function describeBody(body: unknown): string {
   const paths = (Array.isArray(errors) ? errors : []).slice(0, 20).flatMap(pathOf);
   return `${parts.join('')}${paths.length > 0 ? ` (${paths.join(', ')})` : ''}`;
 }
+
+function explanationOf(body: unknown): string | undefined {
+  const detail = (body as { detail?: unknown } | null | undefined)?.detail;
+  return typeof detail === 'string' && detail.trim() !== '' ? detail.slice(0, EXPLANATION_MAX) : undefined;
+}
+
+const EXPLANATION_MAX = 2_000;
 
 function pathOf(error: unknown): string[] {
   const path = (error as { path?: unknown } | null)?.path;

@@ -1,4 +1,5 @@
 import { getEventListeners } from 'node:events';
+import { inspect } from 'node:util';
 import { jwtVerify } from 'jose';
 import { Agent } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -11,6 +12,7 @@ import {
 } from '../../../src/orchestrator/client/credentials.ts';
 import { createExchangeClient } from '../../../src/orchestrator/client/exchange-client.ts';
 import { boundedRetryAfterMs, ExchangeCallError } from '../../../src/orchestrator/client/failures.ts';
+import { describeError } from '../../../src/starter/errors.ts';
 import { type Stub, type StubAnswer, startStub } from '../../support/http-stub.ts';
 
 const QUERY = {
@@ -98,6 +100,20 @@ describe('a call', () => {
     const signal = AbortSignal.abort(reason);
     await expect(client().call('listCohorts', {}, { signal })).rejects.toBe(reason);
   });
+});
+
+test('a refusal keeps the words of the exchange for a terminal, and out of everything that serializes the error', async () => {
+  const detail = 'dob: "31.12.Smith" is not a date';
+  answering({
+    status: 400,
+    body: { name: 'BAD_REQUEST', title: 'Invalid', detail, errors: [{ path: 'dob' }] },
+  });
+  const failure = await failureOf(start());
+  expect(failure.explanation()).toBe(detail);
+  const serialized = JSON.stringify([failure, failure.message, failure.stack, { ...failure }]);
+  expect(serialized).not.toContain('Smith');
+  expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain('Smith');
+  expect(describeError(failure).message).toBe(`The exchange rejected the request: ${detail}.`);
 });
 
 describe('answers of another service', () => {
