@@ -11,6 +11,7 @@ import {
 import { endpoint } from './endpoint.ts';
 import { byId, idempotency } from './endpoint-parts.ts';
 import { idSchema } from './primitives.ts';
+import { recordConformanceSchema } from './record-conformance.ts';
 import { recordOriginsSchema, splitDeliverySchema } from './record-origins.ts';
 
 const reference = 'Operations around E1–E14';
@@ -109,6 +110,18 @@ export const consolidatedEndpoints = {
       'Every delivery that a resource of the consolidated record was merged from: its source, its version at the source, which delivery takes precedence, and by which keys it was matched with the others. `resourceId` is the id that "Get consolidated data" returns.',
     params: z.object({ id: idSchema, resourceId: idSchema }),
     responses: { 200: recordOriginsSchema },
+    errors: [404],
+  }),
+  getRecordConformance: endpoint({
+    method: 'GET',
+    path: '/medical/v1/patient/:id/record/conformance',
+    reference,
+    tag: 'consolidated data',
+    summary: 'Get the conformance of a record',
+    description:
+      "How the patient's consolidated record conforms to US Core: which profiles its resources claim, and what the sources left out or wrote in a form that a profile does not allow, by type, profile and element.",
+    params: byId,
+    responses: { 200: recordConformanceSchema },
     errors: [404],
   }),
   splitRecordResource: endpoint({

@@ -1,9 +1,9 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { buildJava, classPathOf, javaMissing } from '../support/java-project.ts';
 
 const PROJECT = fileURLToPath(new URL('hapi', import.meta.url));
 /** Some 290 MB from Maven Central, fetched once. */
@@ -11,21 +11,7 @@ const CACHE = fileURLToPath(new URL('../../.cache/hapi-8.8.0', import.meta.url))
 const STARTS_WITHIN_MS = 180_000;
 
 /** Why HAPI cannot run here; undefined if it can. */
-export function hapiMissing(): string | undefined {
-  const javac = versionOf('javac', ['-version']);
-  if (javac === undefined || Number(/\d+/.exec(javac)?.[0]) < 17)
-    return 'it needs a JDK of version 17 or newer';
-  if (!existsSync(CACHE) && versionOf('mvn', ['-v']) === undefined) return 'it needs Maven (mvn)';
-  return undefined;
-}
-
-function versionOf(command: string, args: string[]): string | undefined {
-  try {
-    return execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
-  } catch {
-    return undefined;
-  }
-}
+export const hapiMissing = (): string | undefined => javaMissing(CACHE);
 
 export interface HapiServer {
   readonly baseUrl: string;
@@ -38,7 +24,7 @@ export interface HapiServer {
 
 /** HAPI FHIR's JPA server, its database in the given folder. It can be stopped and started again. */
 export async function createHapi(folder: string): Promise<HapiServer> {
-  build();
+  buildJava({ project: PROJECT, mainClass: 'HapiServer', cache: CACHE });
   const port = await freePort();
   const baseUrl = `http://127.0.0.1:${port}/fhir`;
   let running: ChildProcess | undefined;
@@ -46,8 +32,7 @@ export async function createHapi(folder: string): Promise<HapiServer> {
     baseUrl,
     port,
     async start() {
-      const classPath = [join(CACHE, 'libs', '*'), join(CACHE, 'classes')].join(':');
-      const args = ['-Xmx1g', '-cp', classPath, 'HapiServer', String(port), join(folder, 'hapi')];
+      const args = ['-Xmx1g', '-cp', classPathOf(CACHE), 'HapiServer', String(port), join(folder, 'hapi')];
       running = spawn('java', args, { stdio: ['ignore', 'pipe', 'ignore'] });
       await isReady(running);
     },
@@ -70,25 +55,6 @@ export async function createHapi(folder: string): Promise<HapiServer> {
       return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
     },
   };
-}
-
-/** Fetches the libraries and compiles the server, unless the cache has them. Complete or absent: renamed at the end. */
-function build(): void {
-  if (existsSync(CACHE)) return;
-  const building = `${CACHE}.${process.pid}`;
-  mkdirSync(building, { recursive: true });
-  try {
-    const libs = join(building, 'libs');
-    const copy = ['-q', '-B', '-f', join(PROJECT, 'pom.xml'), 'dependency:copy-dependencies'];
-    execFileSync('mvn', [...copy, `-DoutputDirectory=${libs}`], { stdio: 'inherit' });
-    const source = join(PROJECT, 'HapiServer.java');
-    execFileSync('javac', ['-d', join(building, 'classes'), '-cp', join(libs, '*'), source], {
-      stdio: 'inherit',
-    });
-    renameSync(building, CACHE);
-  } finally {
-    rmSync(building, { recursive: true, force: true });
-  }
 }
 
 function isReady(server: ChildProcess): Promise<void> {

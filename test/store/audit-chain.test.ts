@@ -426,8 +426,12 @@ describe('the CLI', () => {
     expect(events[0]).toMatchObject({
       action: 'U',
       outcome: '0',
-      agent: [{ requestor: true, network: { address: '192.0.2.7' } }],
-      entity: [{ what: { reference: `Patient/${PATIENT}` } }, { detail: [{ valueString: '1' }, {}] }],
+      agent: [{ requestor: true, network: { address: '192.0.2.7' } }, { requestor: false }],
+      entity: [
+        { what: { reference: `Patient/${PATIENT}` } },
+        { role: { code: '4' } },
+        { detail: [{ valueString: '1' }, {}] },
+      ],
     });
     const none = await run('audit', 'export', '--account', accountId, '--to', '2020-01-01');
     expect(none).toEqual({ exitCode: 0, out: '' });

@@ -111,6 +111,29 @@ export async function createRecordEnvironment() {
       });
       return fileName;
     },
+    /** Stores a document that a DocumentReference of the source names, as collection does. */
+    async deliverDocument(
+      patientId: string,
+      source: SourceType,
+      {
+        bytes,
+        contentType,
+        documentReferenceId,
+      }: { bytes: Buffer; contentType: string; documentReferenceId: string },
+    ): Promise<string> {
+      const { ref, sha256, sizeBytes } = await blobs.put('document', bytes, contentType);
+      const id = uuidv7();
+      await store.asAccount(accountId, (tx) =>
+        insertDocuments(tx, [
+          {
+            ...{ id, patientId, queryId: uuidv7(), source, kind: 'attachment', contentType, sizeBytes },
+            ...{ sourceDocumentId: documentReferenceId, fileName: `${source}-${id}.xml`, blobRef: ref },
+            sha256: Buffer.from(sha256, 'hex'),
+          },
+        ]),
+      );
+      return id;
+    },
     read,
     /** The whole record as text, but for the names of documents and of the person, which differ by chance. */
     async text(patientId: string): Promise<string> {

@@ -58,6 +58,11 @@ export function createEndpointActivities(deps: EndpointActivityDeps) {
       resourceType,
       origins: origins.length,
     })),
+    getRecordConformance: operation('getRecordConformance', ({ resources, claiming, summary }) => ({
+      resources,
+      claiming,
+      summary,
+    })),
     splitRecordResource: operation('splitRecordResource', ({ resourceType, id }) => ({ resourceType, id })),
     joinRecordResource: operation('joinRecordResource', ({ resourceType, id }) => ({ resourceType, id })),
     recordConsent: operation('recordConsent', consentOf),

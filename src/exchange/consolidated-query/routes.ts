@@ -10,6 +10,7 @@ import type { Operations } from '../platform/http/operations.ts';
 import type { Caller } from '../platform/http/plugins/auth.ts';
 import { countStart, type StartLimit } from '../platform/limits/start-limit.ts';
 import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-route.ts';
+import { countConformance } from '../records/conformance.ts';
 import { consolidatedBundle } from '../records/consolidated-bundle.ts';
 import { type ConsolidatedFilter, countConsolidated } from '../records/read-consolidated.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
@@ -135,6 +136,14 @@ export function addConsolidatedRoutes(
       resourceOrigins(tx, patientId, params.resourceId),
     );
     return ok(origins, { patientId, targetId: params.resourceId });
+  });
+
+  operations.act('getRecordConformance', async ({ params, caller }) => {
+    const { id: accountId } = caller.account;
+    const { id: patientId } = await deps.store.asAccount(accountId, (tx) => patientOf(tx, params.id));
+    await deps.records.merge(accountId, patientId);
+    const count = await countConformance(deps.store, { accountId, patientId, filter: {} });
+    return ok(count.report(patientId), { patientId });
   });
 
   operations.write('splitRecordResource', async (tx, { params, body }) => {

@@ -1,6 +1,7 @@
 import type { Json } from '../records/rules/json.ts';
 import { CLINICAL_TYPES, SUPPORTING_TYPES } from '../records/rules/resource-types.ts';
 import { searchParametersOf } from '../records/rules/search-parameters.ts';
+import { profilesOfType } from '../records/rules/us-core/us-core.ts';
 import { FHIR_PATH } from './bundles.ts';
 import { includesOf } from './rules/included-references.ts';
 
@@ -23,7 +24,16 @@ const PATIENT_PARAMETERS = [
 
 function resourceOf(type: string): Json {
   const interaction = [{ code: 'read' }, { code: 'search-type' }];
-  const common = { type, interaction, versioning: 'no-version', readHistory: false, updateCreate: false };
+  const profiles = profilesOfType(type);
+  const supported = profiles.length === 0 ? {} : { supportedProfile: profiles };
+  const common = {
+    type,
+    ...supported,
+    interaction,
+    versioning: 'no-version',
+    readHistory: false,
+    updateCreate: false,
+  };
   if (type === 'Patient')
     return {
       ...common,

@@ -4,8 +4,9 @@ import { type ConsolidatedResource, readResources } from '../records/read-consol
 import { readChangeTimes } from '../records/record-search-store.ts';
 import { canonical, isJson, type Json } from '../records/rules/json.ts';
 import { provenanceOf } from '../records/rules/provenance.ts';
+import { inUsCore } from '../records/rules/us-core/us-core.ts';
 
-/** A consolidated resource as the FHIR API gives it: `meta.lastUpdated` is when it last changed in our record. */
+/** A consolidated resource as the FHIR API gives it: with the profiles that it conforms to; `meta.lastUpdated` is when it last changed in our record. */
 export interface ServedResource extends ConsolidatedResource {
   json: Json;
   changedAt: Date;
@@ -52,7 +53,7 @@ export function servedProvenance(resource: ServedResource, patientId: string): J
 }
 
 function withLastUpdated(content: object, at: Date): Json {
-  const { meta, ...rest } = content as Json;
+  const { meta, ...rest } = inUsCore(content as Json);
   return canonical({
     ...rest,
     meta: { ...(isJson(meta) ? meta : {}), lastUpdated: at.toISOString() },

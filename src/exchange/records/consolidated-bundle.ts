@@ -2,7 +2,9 @@ import type { Store } from '../platform/database/database.ts';
 import { completenessMeta } from './completeness.ts';
 import { readRecordCompleteness } from './completeness-store.ts';
 import { type ConsolidatedFilter, type ConsolidatedPlace, readConsolidated } from './read-consolidated.ts';
+import type { Json } from './rules/json.ts';
 import { provenanceOf } from './rules/provenance.ts';
+import { inUsCore } from './rules/us-core/us-core.ts';
 
 const RESOURCES_PER_PAGE = 200;
 
@@ -54,8 +56,9 @@ export async function* consolidatedBundle(
   yield isEmpty ? separator.replace(',"entry":[', '}') : ']}';
 }
 
-function entryOf(base: string, resource: object, mode?: 'match' | 'include'): string {
-  const { resourceType, id } = resource as { resourceType: string; id: string };
+function entryOf(base: string, content: object, mode?: 'match' | 'include'): string {
+  const resource = inUsCore(content as Json);
+  const { resourceType, id } = resource;
   const search = mode === undefined ? '' : `,"search":{"mode":"${mode}"}`;
-  return `{"fullUrl":${JSON.stringify(`${base}/${resourceType}/${id}`)},"resource":${JSON.stringify(resource)}${search}}`;
+  return `{"fullUrl":${JSON.stringify(`${base}/${String(resourceType)}/${String(id)}`)},"resource":${JSON.stringify(resource)}${search}}`;
 }

@@ -1,60 +1,97 @@
-import type { AuditEvent, AuditEventEntity } from 'fhir/r4.js';
-import { endpoints } from '../../../contract/endpoints.ts';
+import type { AuditEvent, AuditEventAgent, AuditEventEntity, Coding, Element, Reference } from 'fhir/r4.js';
+import { DICOM, PATTERNS, type Pattern, profileOf, REST, TERMINOLOGY } from './balp.ts';
 import type { ChainRow } from './chain-store.ts';
+import { interactionOf, methodOf } from './interaction.ts';
 
-const TERMINOLOGY = 'http://terminology.hl7.org/CodeSystem';
-const DICOM = 'http://dicom.nema.org/resources/ontology/DCM';
+/** Our own operations, actors and objects. */
+const OURS = 'urn:medical-exchange';
+const SERVICE: Reference = {
+  identifier: { system: `${OURS}:service`, value: 'medical-data-exchange' },
+  display: 'medical-data-exchange',
+};
 
-/** Converts an audit entry to a FHIR R4 AuditEvent. Like the entry, it contains ids only. */
+/**
+ * Converts an audit entry to a FHIR R4 AuditEvent. Like the entry, it contains ids only. A successful request conforms to
+ * the pattern of IHE BALP for what it did, and claims its profile. The parameters of a search are not recorded, because they
+ * may identify a person; the event says that they are masked.
+ */
 export function toAuditEvent(row: ChainRow): AuditEvent {
+  const interaction = isSuccess(row) ? interactionOf(row) : undefined;
+  const pattern = interaction && PATTERNS[interaction];
+  const profile = pattern && profileOf(pattern, row.patientId !== null);
   return {
     resourceType: 'AuditEvent',
     id: `${row.accountId}-${row.id}`,
-    ...kindOf(row),
+    ...(profile !== undefined && { meta: { profile: [profile] } }),
+    ...kindOf(row, pattern),
     ...(row.since !== null && { period: { start: row.since, end: row.at } }),
     recorded: row.at,
     outcome: outcomeOf(row.outcome),
     outcomeDesc: row.outcome,
-    agent: [
-      {
-        who: { identifier: { value: row.actor } },
-        requestor: true,
-        ...(row.remoteAddress !== null && { network: { address: row.remoteAddress, type: '2' as const } }),
-      },
-    ],
+    ...(interaction === 'disclosure' && { purposeOfEvent: [{ text: 'not stated' }] }),
+    agent: agentsOf(row, pattern),
     source: {
-      observer: { display: 'medical-data-exchange' },
+      observer: SERVICE,
       site: row.accountId,
+      type: [{ system: `${TERMINOLOGY}/security-source-type`, code: '4', display: 'Application Server' }],
     },
-    entity: [...patientOf(row), ...targetOf(row), ...remarksOf(row), ...chainOf(row)],
+    entity: [
+      ...patientOf(row),
+      ...(interaction === 'query' ? queryOf() : targetOf(row, pattern !== undefined)),
+      ...remarksOf(row),
+      ...chainOf(row),
+    ],
   };
 }
 
+const isSuccess = ({ outcome }: ChainRow): boolean => /^2\d\d\b/.test(outcome);
+
+const operationOf = ({ operation }: ChainRow): Coding => ({ system: `${OURS}:operation`, code: operation });
+
 /** A revoked or expired key or token (401) becomes a user authentication event (IHE ATNA). */
-const kindOf = ({ operation, outcome }: ChainRow): Pick<AuditEvent, 'type' | 'subtype' | 'action'> =>
-  outcome.startsWith('401')
-    ? {
-        type: { system: DICOM, code: '110114', display: 'User Authentication' },
-        subtype: [{ system: DICOM, code: '110122', display: 'Login' }, { code: operation }],
-        action: 'E',
-      }
-    : {
-        type: { system: `${TERMINOLOGY}/audit-event-type`, code: 'rest', display: 'RESTful Operation' },
-        subtype: [{ code: operation }],
-        action: actionOf(operation),
-      };
-
-type Action = NonNullable<AuditEvent['action']>;
-const ACTIONS: Readonly<Record<string, Action>> = { GET: 'R', PUT: 'U', PATCH: 'U', DELETE: 'D' };
-
-/** The AuditEvent action (create, read, update, delete or execute) of an operation; reading a link is a read. */
-function actionOf(operation: string): Action {
-  const table: Readonly<Record<string, { method: string }>> = endpoints;
-  const method = table[operation]?.method;
-  if (method !== undefined && method !== 'POST') return ACTIONS[method] ?? 'E';
-  if (/^create/.test(operation)) return 'C';
-  return /^(read|match|fhir(Read|Search|Everything|Match|ExportFile))/.test(operation) ? 'R' : 'E';
+function kindOf(
+  row: ChainRow,
+  pattern: Pattern | undefined,
+): Pick<AuditEvent, 'type' | 'subtype' | 'action'> {
+  if (row.outcome.startsWith('401'))
+    return {
+      type: { system: DICOM, code: '110114', display: 'User Authentication' },
+      subtype: [{ system: DICOM, code: '110122', display: 'Login' }, operationOf(row)],
+      action: 'E',
+    };
+  if (pattern === undefined) return { type: REST, subtype: [operationOf(row)], action: actionOf(row) };
+  const isPatch = pattern.action === 'U' && methodOf(row.operation) === 'PATCH';
+  const subtype = isPatch ? { ...pattern.subtype, code: 'patch' } : pattern.subtype;
+  return { type: pattern.type, subtype: [subtype, operationOf(row)], action: pattern.action };
 }
+
+/** The action that a refused request, or a work of the service, would have been. */
+function actionOf(row: ChainRow): NonNullable<AuditEvent['action']> {
+  const interaction = interactionOf(row);
+  return interaction === undefined ? 'E' : PATTERNS[interaction].action;
+}
+
+function agentsOf({ actor, remoteAddress }: ChainRow, pattern: Pattern | undefined): AuditEventAgent[] {
+  const who = { identifier: { system: `${OURS}:actor`, value: actor } };
+  const address = remoteAddress === null ? undefined : { address: remoteAddress, type: '2' as const };
+  if (pattern === undefined) return [{ who, requestor: true, ...(address && { network: address }) }];
+  return [
+    // BALP requires a network of each; signed links and exports may have none that we know.
+    { type: concept(pattern.client), who, requestor: true, network: address ?? absent('unknown') },
+    {
+      type: concept(pattern.server),
+      who: SERVICE,
+      requestor: false,
+      network: { address: 'medical-data-exchange', type: '1' },
+    },
+  ];
+}
+
+const concept = (coding: Coding) => ({ coding: [coding] });
+
+const absent = (reason: 'unknown' | 'masked'): Element => ({
+  extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: reason }],
+});
 
 /** AuditEvent outcome: 0 for success, 4 for a refused request (4xx), 8 for a server error. */
 function outcomeOf(outcome: string): NonNullable<AuditEvent['outcome']> {
@@ -63,26 +100,32 @@ function outcomeOf(outcome: string): NonNullable<AuditEvent['outcome']> {
   return status < 500 ? '4' : '8';
 }
 
+const PERSON = { system: `${TERMINOLOGY}/audit-entity-type`, code: '1', display: 'Person' };
+const SYSTEM_OBJECT = { system: `${TERMINOLOGY}/audit-entity-type`, code: '2', display: 'System Object' };
+const role = (code: string, display: string): Coding => ({
+  ...{ system: `${TERMINOLOGY}/object-role`, code, display },
+});
+
 const patientOf = ({ patientId }: ChainRow): AuditEventEntity[] =>
   patientId === null
     ? []
-    : [
-        {
-          what: { reference: `Patient/${patientId}` },
-          type: { system: `${TERMINOLOGY}/audit-entity-type`, code: '1', display: 'Person' },
-          role: { system: `${TERMINOLOGY}/object-role`, code: '1', display: 'Patient' },
-        },
-      ];
+    : [{ what: { reference: `Patient/${patientId}` }, type: PERSON, role: role('1', 'Patient') }];
 
-const targetOf = ({ targetId }: ChainRow): AuditEventEntity[] =>
-  targetId === null
-    ? []
-    : [
-        {
-          what: { identifier: { value: targetId } },
-          type: { system: `${TERMINOLOGY}/audit-entity-type`, code: '2', display: 'System Object' },
-        },
-      ];
+/** The object of the request. Without one, the patient whose data it was, or the account. */
+function targetOf({ targetId, patientId, accountId }: ChainRow, isRequired: boolean): AuditEventEntity[] {
+  if (targetId === null && !isRequired) return [];
+  const what =
+    targetId !== null
+      ? { identifier: { system: `${OURS}:id`, value: targetId } }
+      : patientId !== null
+        ? { reference: `Patient/${patientId}` }
+        : { identifier: { system: `${OURS}:account`, value: accountId } };
+  return [{ what, type: SYSTEM_OBJECT, role: role('4', 'Domain Resource') }];
+}
+
+const queryOf = (): AuditEventEntity[] => [
+  { type: SYSTEM_OBJECT, role: role('24', 'Query'), _query: absent('masked') },
+];
 
 /** The number of refusals that the entry summarises, and an operator's statement. */
 function remarksOf({ times, details }: ChainRow): AuditEventEntity[] {

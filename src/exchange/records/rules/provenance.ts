@@ -15,7 +15,7 @@ export interface ProvenanceOrigin {
 const DOCUMENT_SYSTEM = 'urn:medical-exchange:document';
 
 /**
- * The Provenance of a consolidated resource: an entity per delivery, an agent per source. `origins` has at least one entry,
+ * The Provenance of a consolidated resource: an entity per delivery, an agent per source, which it contains as Organization. `origins` has at least one entry,
  * the leading one first; its file is the `meta.source` of both.
  */
 export function provenanceOf(
@@ -30,6 +30,7 @@ export function provenanceOf(
     resourceType: 'Provenance',
     id: generatedProvenanceId(patientId, id),
     meta: { source: resource.origins[0]?.fileName },
+    contained: sources.map(organizationOf),
     target: [{ reference: `${resourceType}/${id}` }],
     recorded: new Date(recordedMs).toISOString(),
     agent: sources.map((source) => ({
@@ -42,7 +43,12 @@ export function provenanceOf(
           },
         ],
       },
-      who: { identifier: { system: 'urn:medical-exchange:source', value: source }, display: source },
+      who: {
+        reference: `#${source}`,
+        type: 'Organization',
+        identifier: sourceIdentifier(source),
+        display: source,
+      },
     })),
     entity: origins.map((origin) => ({
       role: origin.isConverted ? 'derivation' : 'source',
@@ -60,6 +66,17 @@ export function provenanceOf(
     })),
   }) as Json;
 }
+
+const sourceIdentifier = (source: string): Json => ({ system: 'urn:medical-exchange:source', value: source });
+
+/** Our own description of a source, so that the agent can be resolved wherever the Provenance goes. */
+const organizationOf = (source: string): Json => ({
+  resourceType: 'Organization',
+  id: source,
+  identifier: [sourceIdentifier(source)],
+  active: true,
+  name: source,
+});
 
 const nameOf = ({ source, sourceId, fileName }: ProvenanceOrigin): string =>
   `${source} ${sourceId} ${fileName}`;

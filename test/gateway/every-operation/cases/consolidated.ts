@@ -88,6 +88,7 @@ export const consolidatedCases: Record<keyof typeof consolidatedEndpoints, Opera
       },
     ],
   },
+  getRecordConformance: { good: ofPatient, refused: [] },
   splitRecordResource: {
     good: async (world) => {
       const { id, resourceId } = await unitedIn(world);

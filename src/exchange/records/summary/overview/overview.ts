@@ -60,7 +60,7 @@ export async function overviewOf(context: {
     {
       title: 'Sources and completeness',
       items: [],
-      notes: completenessLines(reader.standing).map((text) => ({ text })),
+      notes: [...completenessLines(reader.standing), reader.conformance].map((text) => ({ text })),
     },
   ];
 }

@@ -87,6 +87,34 @@ export const consolidatedExamples: OperationExamples<keyof typeof consolidatedEn
     answer: { total: 43, resources: { Condition: 6, Observation: 37 }, filter },
   },
   getRecordOrigins: { params: record, answer: origins },
+  getRecordConformance: {
+    params: { id },
+    answer: {
+      patientId: id,
+      resources: 44,
+      claiming: 43,
+      summary:
+        '43 of 44 entries meet the US standard for health records (US Core); in 2 entries a source left out something that it requires, or wrote it in another form.',
+      profiles: [
+        {
+          profile: 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-medicationrequest|8.0.0',
+          resources: 2,
+        },
+      ],
+      defects: [
+        {
+          resourceType: 'MedicationRequest',
+          profile: 'us-core-medicationrequest',
+          element: 'requester',
+          handling: 'stated-as-unknown',
+          resources: 2,
+          sources: ['pharmacy'],
+          text: '2 prescriptions without who ordered it; the record says that it is unknown.',
+        },
+      ],
+      withoutProfile: [{ resourceType: 'SupplyDelivery', resources: 1 }],
+    },
+  },
   splitRecordResource: {
     params: record,
     body: { source: 'lab', sourceId: '8f3a1c' },
