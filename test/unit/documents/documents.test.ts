@@ -8,12 +8,13 @@ import * as signals from '../../../src/contract/temporal.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const DOCUMENTS = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', ...['docs', 'src', 'test', 'samples']];
-/** Read by docker-compose.yml, by pip, or by the image. */
+/** Read by docker-compose.yml, by pip, by the image, or by a test. */
 const OTHER_VARIABLES = [
   'AWS_ACCESS_KEY_ID',
   'AWS_REGION',
   'AWS_SECRET_ACCESS_KEY',
   'CODEC_ORIGIN',
+  'CONFORMANCE_DATA',
   'IMAGE_TAG',
   'MALLOC_ARENA_MAX',
   'NODE_TLS_REJECT_UNAUTHORIZED',
