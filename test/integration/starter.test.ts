@@ -85,7 +85,7 @@ describe('patients, cohorts and trouble', () => {
     expect(shown.stdout).toContain(patient?.id);
     const person = await text('patients', 'show', patient?.id ?? '');
     expect(person.stdout).toContain(`Typed (${cohortId})`);
-    expect(person.stdout).toMatch(/query +started +status +sources|No queries yet/);
+    expect(person.stdout).toMatch(/query +started \(UTC\) +status +sources|No queries yet/);
     expect((await text('cohorts', 'list')).stdout).toContain(cohortId);
     const removed = await text('cohorts', 'remove', cohortId, patient?.id ?? '');
     expect(removed.stdout).toContain('1 patient removed from the cohort');
