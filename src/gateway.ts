@@ -3,6 +3,7 @@ import { assembleExchange, EXCHANGE_VARIABLES } from './exchange/assemble.ts';
 import { createGateway } from './exchange/create-gateway.ts';
 import { MLLP_VARIABLES, openMllp } from './exchange/notifications/mllp/open-mllp.ts';
 import { createResponseSeal } from './exchange/platform/http/response-seal.ts';
+import { isUnderPressure, watchPressure } from './exchange/platform/limits/pressure.ts';
 import { openIdentityPartner } from './exchange/platform/partners/open-partners.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { runProcess } from './lib/process.ts';
@@ -46,6 +47,8 @@ await runProcess('gateway', async (logger) => {
     trustedWebhookOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
     accountRequestsMax: config.ACCOUNT_REQUESTS_MAX,
+    watchPressure: (report) =>
+      watchPressure(exchange.store.waitingForConnection, (sample) => report(isUnderPressure(sample))),
     pingTemporal: async () => {
       await temporal.connection.workflowService.getSystemInfo({});
     },

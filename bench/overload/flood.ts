@@ -1,11 +1,25 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { Agent, request } from 'undici';
 
 export interface Target {
   baseUrl: string;
   apiKey: string;
   facilityId: string;
+}
+
+export interface FloodOrder {
+  target: Target;
+  /** Maximum number of requests in progress. */
+  connections: number;
+  /** Requests to send; without it, each is sent as soon as an earlier one is answered. */
+  perSecond?: number;
+  seconds: number;
+  /** Key of a third account, whose connections read and write slowly. */
+  slowKey?: string;
 }
 
 export interface FloodCounts {
@@ -20,24 +34,52 @@ export interface FloodCounts {
 /** One request in this many creates a patient; the others read. */
 const WRITE_EVERY = 10;
 const SLOW_SOCKETS = 25;
+const TICK_MS = 5;
 
-/** Loads one account's share from many connections, each asking again as soon as it is answered, until `signal` aborts. */
-export async function flood(target: Target, connections: number, signal: AbortSignal): Promise<FloodCounts> {
+/** Runs `flood` in a process of its own. */
+export async function floodApart(order: FloodOrder): Promise<FloodCounts> {
+  const child = fork(fileURLToPath(new URL('./flood-process.ts', import.meta.url)), {
+    execArgv: ['--import', 'tsx'],
+  });
+  child.send(order);
+  const [counts] = (await once(child, 'message')) as [FloodCounts];
+  return counts;
+}
+
+/** Sends one account's requests from many connections until the time is over. */
+export async function flood(order: FloodOrder): Promise<FloodCounts> {
+  const { target, connections, perSecond = Number.POSITIVE_INFINITY, seconds } = order;
   const agent = new Agent({ connections, pipelining: 1 });
   const counts: FloodCounts = { served: 0, refused: 0, failed: {}, accepted: [] };
+  const startedAt = performance.now();
+  const inProgress = new Set<Promise<void>>();
   let sent = 0;
-  const connection = async () => {
-    while (!signal.aborted) {
+  const secondsSoFar = () => (performance.now() - startedAt) / 1_000;
+  const send = () => {
+    while (
+      inProgress.size < connections &&
+      secondsSoFar() < seconds &&
+      (perSecond === Number.POSITIVE_INFINITY || sent < secondsSoFar() * perSecond)
+    ) {
       sent += 1;
-      await (sent % WRITE_EVERY === 0
-        ? create(target, agent, sent, counts)
-        : read(target, agent, counts)
-      ).catch((error: { code?: string }) => count(counts, error.code ?? 'error'));
+      const one = (
+        sent % WRITE_EVERY === 0 ? create(target, agent, sent, counts) : read(target, agent, counts)
+      )
+        .catch((error: { code?: string }) => count(counts, error.code ?? 'error'))
+        .finally(() => {
+          inProgress.delete(one);
+          send();
+        });
+      inProgress.add(one);
     }
   };
-  const slow = openSlowSockets(target);
-  await Promise.all(Array.from({ length: connections }, connection));
+  const slow = order.slowKey === undefined ? [] : openSlowSockets({ ...target, apiKey: order.slowKey });
+  while (secondsSoFar() < seconds) {
+    send();
+    await sleep(TICK_MS);
+  }
   for (const socket of slow) socket.destroy();
+  await Promise.all(inProgress);
   await agent.destroy();
   return counts;
 }
@@ -101,12 +143,18 @@ function openSlowSockets({ baseUrl, apiKey }: Target): Socket[] {
   return [...writers, ...readers];
 }
 
+export interface Observed {
+  /** Latencies in milliseconds, sorted. */
+  ms: number[];
+  failures: number;
+}
+
 /** Latencies in milliseconds of a request that is repeated until `signal` aborts, sorted; failures are counted. */
 export async function observe(
   url: string,
   apiKey: string | undefined,
   signal: AbortSignal,
-): Promise<{ ms: number[]; failures: number }> {
+): Promise<Observed> {
   const agent = new Agent({ connections: 1 });
   const headers = apiKey === undefined ? {} : { 'x-api-key': apiKey };
   const seen = { ms: [] as number[], failures: 0 };

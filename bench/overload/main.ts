@@ -4,18 +4,28 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
 import { startTestStack } from '../../test/support/stack.ts';
-import { flood, observe } from './flood.ts';
+import { floodApart, type Observed, observe } from './flood.ts';
 
 const program = new Command('npm run overload --')
   .description(
-    'One account floods a stack; /health, another account and the memory of the gateway are watched meanwhile.',
+    'One account sends several times what the gateway can serve; /health, another account and the memory of the gateway are watched meanwhile.',
   )
-  .option('--seconds <n>', 'duration of the flood', '60')
-  .option('--connections <n>', 'connections of the flood', '500')
+  .option('--seconds <n>', 'duration of each flood', '30')
+  .option('--times <list>', 'requests to send, in multiples of what is served', '2,5,10')
+  .option('--connections <n>', 'connections of the flood at most', '1000')
   .option('--account-requests-max <n>', 'ACCOUNT_REQUESTS_MAX of the gateway')
   .parse();
-const options = program.opts<{ seconds: string; connections: string; accountRequestsMax?: string }>();
+const options = program.opts<{
+  seconds: string;
+  times: string;
+  connections: string;
+  accountRequestsMax?: string;
+}>();
 const print = (line: string) => void process.stdout.write(`${line}\n`);
+/** Requests in progress while it is measured how many are served. */
+const CAPACITY_CONNECTIONS = 8;
+const CAPACITY_SECONDS = 10;
+const QUIET_SECONDS = 15;
 
 const dataDir = await mkdtemp(join(tmpdir(), 'overload-'));
 const limit = options.accountRequestsMax;
@@ -25,9 +35,9 @@ const stack = await startTestStack({
 });
 try {
   const { baseUrl } = stack.connection;
-  const [greedy, other] = [await stack.addAccount(), await stack.addAccount()];
+  const [greedy, other, slow] = [await stack.addAccount(), await stack.addAccount(), await stack.addAccount()];
   const gatewayPid = stack.stack.pids().gateway;
-  const watched = async (signal: AbortSignal) => {
+  const watched = async (signal: AbortSignal): Promise<Watched> => {
     const [health, account, memoryMb] = await Promise.all([
       observe(`${baseUrl}/health`, undefined, signal),
       observe(`${baseUrl}/medical/v1/facility`, other.apiKey, signal),
@@ -35,37 +45,53 @@ try {
     ]);
     return { health, account, memoryMb };
   };
-  const loadBefore = loadavg()[0] ?? 0;
-  const quiet = await watched(AbortSignal.timeout(15_000));
-  const signal = AbortSignal.timeout(Number(options.seconds) * 1_000);
-  const [counts, busy] = await Promise.all([
-    flood({ baseUrl, ...greedy }, Number(options.connections), signal),
-    watched(signal),
-  ]);
-  const [stored] = await stack.rows<{ count: string }>(
-    'select count(*) from patient where id = any($1::uuid[])',
-    [counts.accepted],
-  );
-  const lost = counts.accepted.length - Number(stored?.count);
+  const load = () => (loadavg()[0] ?? 0).toFixed(1);
+  const quiet = await watched(AbortSignal.timeout(QUIET_SECONDS * 1_000));
+  print(`load of the machine ${load()}\nwithout a flood: ${described(quiet)}`);
+  const target = { baseUrl, ...greedy };
+  const alone = { target, connections: CAPACITY_CONNECTIONS, seconds: CAPACITY_SECONDS };
+  const capacity = (await floodApart(alone)).served / CAPACITY_SECONDS;
+  print(`served over ${CAPACITY_CONNECTIONS} connections: ${capacity.toFixed(0)} a second`);
 
-  print(`load average ${loadBefore.toFixed(1)} before, ${(loadavg()[0] ?? 0).toFixed(1)} at the end`);
-  for (const [name, { health, account, memoryMb }] of Object.entries({ quiet, busy })) {
+  let isGood = true;
+  for (const times of options.times.split(',').map(Number)) {
+    const order = { target, connections: Number(options.connections), slowKey: slow.apiKey };
+    const seconds = Number(options.seconds);
+    const [counts, busy] = await Promise.all([
+      floodApart({ ...order, seconds, perSecond: times * capacity }),
+      watched(AbortSignal.timeout(seconds * 1_000)),
+    ]);
+    const [stored] = await stack.rows<{ count: string }>(
+      'select count(*) from patient where id = any($1::uuid[])',
+      [counts.accepted],
+    );
+    const lost = counts.accepted.length - Number(stored?.count);
+    isGood &&= lost === 0 && busy.account.failures === 0 && busy.health.failures === 0;
+    const slower = Number(at(busy.account.ms, 0.95)) / Number(at(quiet.account.ms, 0.95));
     print(
-      `${name}: other account p50 ${at(account.ms, 0.5)}, p95 ${at(account.ms, 0.95)}, failures ${account.failures}; ` +
-        `/health p99 ${at(health.ms, 0.99)}, failures ${health.failures}; gateway ${memoryMb[0]} to ${memoryMb.at(-1)} MB, at most ${Math.max(...memoryMb)} MB`,
+      `${times} times what is served, load ${load()}: other account ${slower.toFixed(1)} times as slow (p95); ${described(busy)}; ` +
+        `flood: ${(counts.served / seconds).toFixed(0)} a second served, ${(counts.refused / seconds).toFixed(0)} refused, ` +
+        `${JSON.stringify(counts.failed)} otherwise; ${counts.accepted.length} patients accepted, ${lost} of them lost`,
     );
   }
-  print(
-    `other account, p95: ${(Number(at(busy.account.ms, 0.95)) / Number(at(quiet.account.ms, 0.95))).toFixed(1)} times`,
-  );
-  print(
-    `flood: ${counts.served} served, ${counts.refused} refused, ${JSON.stringify(counts.failed)} otherwise; ` +
-      `${counts.accepted.length} patients accepted, ${lost} of them lost`,
-  );
-  process.exitCode = lost === 0 && busy.account.failures === 0 && busy.health.failures === 0 ? 0 : 1;
+  process.exitCode = isGood ? 0 : 1;
 } finally {
   await stack.stop();
   await rm(dataDir, { recursive: true, force: true });
+}
+
+interface Watched {
+  health: Observed;
+  account: Observed;
+  memoryMb: number[];
+}
+
+function described({ account, health, memoryMb }: Watched): string {
+  return (
+    `other account p50 ${at(account.ms, 0.5)}, p95 ${at(account.ms, 0.95)} ms, failures ${account.failures}; ` +
+    `/health p99 ${at(health.ms, 0.99)} ms, failures ${health.failures}; ` +
+    `gateway ${memoryMb[0]} to ${memoryMb.at(-1)} MB, at most ${Math.max(...memoryMb)} MB`
+  );
 }
 
 /** A quantile of sorted milliseconds. */

@@ -15,7 +15,12 @@ import { limitBodyTime } from './platform/http/plugins/body-time.ts';
 import { addErrorResponses, sendError } from './platform/http/plugins/error-responses.ts';
 import { addRequestLimit } from './platform/http/plugins/limits.ts';
 import { observeRequests } from './platform/http/plugins/observe.ts';
-import { addRequestShare, countRequests } from './platform/http/plugins/request-share.ts';
+import {
+  addRequestShare,
+  countRequests,
+  createKnownKeys,
+  shedKnownKeys,
+} from './platform/http/plugins/request-share.ts';
 import { addScopeCheck } from './platform/http/plugins/scopes.ts';
 import { createRefusalAudit } from './platform/http/refusals.ts';
 import { zodValidator } from './platform/http/validator.ts';
@@ -60,6 +65,8 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
   measureSources(metrics, deps.store);
   observeRequests(app, { logger: deps.logger, metrics });
   countRequests(app, deps.accountRequestsMax);
+  const unwatch = deps.watchPressure?.((isUnderPressure) => app.requestShares.adapt(isUnderPressure));
+  app.addHook('onClose', async () => unwatch?.());
   await addOpenApi(app, deps.publicBaseUrl);
   addHealthRoutes(app, deps);
   const open: AddRoutes[] = [];
@@ -70,8 +77,10 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
 
 /** Adds all routes that require authentication. Routes that do not are collected in `open`, for the caller to add. */
 async function addInterface(app: FastifyInstance, deps: GatewayDeps, open: AddRoutes[]): Promise<void> {
+  const knownKeys = createKnownKeys();
+  shedKnownKeys(app, knownKeys);
   addAuthentication(app, deps);
-  addRequestShare(app);
+  addRequestShare(app, knownKeys);
   addRequestLimit(app, deps.store);
   addScopeCheck(app);
   const authenticated: AddRoutes[] = [];

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { Agent, request } from 'undici';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createKeyCheck } from '../../src/exchange/accounts/key-check.ts';
 import { generateApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import { closedGate } from '../support/gate.ts';
@@ -15,10 +15,19 @@ let baseUrl: string;
 let greedy: TestAccount;
 let other: TestAccount;
 let locker: pg.Client;
+let reportPressure: (isUnderPressure: boolean, times: number) => void;
 const agent = new Agent({ connections: CONNECTIONS + 50 });
 
 beforeAll(async () => {
-  gateway = await createTestGateway({ accountRequestsMax: UNDER_WAY_MAX });
+  gateway = await createTestGateway({
+    accountRequestsMax: UNDER_WAY_MAX,
+    watchPressure: (report) => {
+      reportPressure = (isUnderPressure, times) => {
+        for (let count = 0; count < times; count++) report(isUnderPressure);
+      };
+      return () => undefined;
+    },
+  });
   baseUrl = await gateway.app.listen({ host: '127.0.0.1', port: 0 });
   greedy = await gateway.addAccount({ settings: { limits: { requestsPerMinute: 1_000_000 } } });
   other = await gateway.addAccount();
@@ -139,6 +148,32 @@ describe('an account that sends more than can be served', () => {
     const further = await Promise.all(Array.from({ length: UNDER_WAY_MAX }, () => create(greedy)));
     expect(new Set(further.map(({ status }) => status))).toEqual(new Set([201]));
     expect(requestShares.underWay(greedy.accountId)).toBe(0);
+  });
+});
+
+describe('a gateway that cannot keep up', () => {
+  test('refuses the account with most requests before its key is looked up, serves the others, and recovers', async () => {
+    const { requestShares } = gateway.app;
+    const { id } = (await create(greedy)).body;
+    const release = await lockPatient(id);
+    const path = `/medical/v1/patient/${id}?facilityId=${greedy.facilityId}`;
+    const waiting = Array.from({ length: 30 }, () => send(greedy, 'PUT', path, newPerson()));
+    await expect.poll(() => requestShares.underWay(greedy.accountId), { timeout: 20_000 }).toBe(30);
+    reportPressure(true, 50);
+
+    const lookUps = vi.spyOn(gateway.store, 'call');
+    const refused = await create(greedy);
+    expect(refused).toMatchObject({ status: 503, retryAfter: '1', body: { name: 'SERVICE_UNAVAILABLE' } });
+    expect(String(refused.body.detail)).toContain('The gateway is overloaded');
+    expect(lookUps).not.toHaveBeenCalled();
+    lookUps.mockRestore();
+    const others = await Promise.all([create(other), create(other), create(other), send(undefined, 'GET', '/health')]);
+    expect(others.map(({ status }) => status)).toEqual([201, 201, 201, 200]);
+
+    reportPressure(false, 300);
+    expect(requestShares.refusal(greedy.accountId)).toBeUndefined();
+    await release();
+    expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set([200]));
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { isUnderPressure, watchPressure } from '../../../src/exchange/platform/limits/pressure.ts';
 import { RefusalBrake } from '../../../src/exchange/platform/limits/refusal-brake.ts';
 import { RequestShares } from '../../../src/exchange/platform/limits/request-shares.ts';
 
@@ -13,6 +14,90 @@ describe('shares of requests', () => {
     first.leave();
     shares.take('a');
     expect(() => shares.take('a')).toThrow('More than 2 concurrent requests');
+  });
+});
+
+describe('shares of requests under pressure', () => {
+  const take = (shares: RequestShares, account: string, times: number) =>
+    Array.from({ length: times }, () => shares.take(account));
+  const report = (shares: RequestShares, isUnderPressure: boolean, times: number) => {
+    for (let count = 0; count < times; count++) shares.adapt(isUnderPressure);
+  };
+
+  test('refuse the account that has most of them, and none that has few', () => {
+    const shares = new RequestShares(200);
+    take(shares, 'greedy', 100);
+    take(shares, 'other', 2);
+    report(shares, true, 100);
+    expect(() => shares.take('greedy')).toThrow('The gateway is overloaded');
+    take(shares, 'other', 18);
+    take(shares, 'third', 20);
+  });
+
+  test('allow an account alone fewer and fewer, down to twenty', () => {
+    const shares = new RequestShares(200);
+    const places = take(shares, 'a', 100);
+    report(shares, true, 10);
+    for (const place of places.splice(0, 21)) place.leave();
+    take(shares, 'a', 1);
+    expect(() => shares.take('a')).toThrow('The gateway is overloaded');
+    report(shares, true, 100);
+    for (const place of places) place.leave();
+    expect(shares.underWay('a')).toBe(1);
+    take(shares, 'a', 19);
+    expect(() => shares.take('a')).toThrow('The gateway is overloaded');
+  });
+
+  test('are not reduced by a short burst', () => {
+    const shares = new RequestShares(200);
+    take(shares, 'a', 150);
+    for (let burst = 0; burst < 10; burst++) {
+      report(shares, true, 9);
+      report(shares, false, 1);
+    }
+    take(shares, 'a', 50);
+    expect(() => shares.take('a')).toThrow('More than 200 concurrent requests');
+  });
+
+  test('grow again when the pressure is over, until they are as before', () => {
+    const shares = new RequestShares(200);
+    const places = take(shares, 'a', 100);
+    report(shares, true, 100);
+    for (const place of places) place.leave();
+    report(shares, false, 5);
+    take(shares, 'a', 25);
+    report(shares, false, 300);
+    take(shares, 'a', 175);
+    expect(() => shares.take('a')).toThrow('More than 200 concurrent requests');
+  });
+});
+
+describe('the pressure on a process', () => {
+  test('is noticed while its event loop is busy, and again when it is not', async () => {
+    const samples: boolean[] = [];
+    const stop = watchPressure(
+      () => 0,
+      (sample) => samples.push(isUnderPressure(sample)),
+    );
+    let isBusy = true;
+    const work = () => {
+      for (const until = performance.now() + 40; performance.now() < until; );
+      if (isBusy) setImmediate(work);
+    };
+    work();
+    await expect.poll(() => samples.includes(true)).toBe(true);
+    isBusy = false;
+    await expect.poll(() => samples.at(-1)).toBe(false);
+    stop();
+  });
+
+  test('is high when transactions wait for connections, and not because timers are late alone', () => {
+    const idle = { utilization: 0.1, lagMs: 1, waiting: 0 };
+    expect(isUnderPressure(idle)).toBe(false);
+    expect(isUnderPressure({ ...idle, lagMs: 500 })).toBe(false);
+    expect(isUnderPressure({ ...idle, utilization: 1 })).toBe(false);
+    expect(isUnderPressure({ ...idle, utilization: 1, lagMs: 50 })).toBe(true);
+    expect(isUnderPressure({ ...idle, waiting: 1 })).toBe(true);
   });
 });
 

@@ -37,6 +37,8 @@ export interface Store {
   onEventsCommitted(listener: EventsCommitted): void;
   /** Brings the schema up to date; safe to call from several processes at once. */
   migrate(): Promise<void>;
+  /** Number of transactions that wait for a connection. */
+  waitingForConnection(): number;
   /** Resolves if the database responds. */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -103,6 +105,7 @@ export function createStore(options: StoreOptions): Store {
     },
     onEventsCommitted: (listener) => void listeners.push(listener),
     call: async (statement) => (await statement.execute(db)).rows,
+    waitingForConnection: () => pool.waitingCount,
     migrate: () => migrate(db),
     ping: async () => {
       await sql`select 1`.execute(db);

@@ -32,6 +32,11 @@ export interface GatewayPlatform {
   trustedProxies?: readonly string[];
   /** Maximum number of concurrent requests per account; beyond it, the response is 503. */
   accountRequestsMax?: number;
+  /**
+   * Reports regularly whether the gateway can keep up, and returns a function that stops it. Default: no reports, and no
+   * request is refused for that reason.
+   */
+  watchPressure?: (report: (isUnderPressure: boolean) => void) => () => void;
   /** Systems that may send notifications. Default: none. */
   notificationSenders?: readonly NotificationSender[];
   /** Verifies identities for individual access; without it, identity operations return 503. */
