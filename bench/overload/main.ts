@@ -35,7 +35,11 @@ const stack = await startTestStack({
 });
 try {
   const { baseUrl } = stack.connection;
-  const [greedy, other, slow] = [await stack.addAccount(), await stack.addAccount(), await stack.addAccount()];
+  const [greedy, other, slow] = [
+    await stack.addAccount(),
+    await stack.addAccount(),
+    await stack.addAccount(),
+  ];
   const gatewayPid = stack.stack.pids().gateway;
   const watched = async (signal: AbortSignal): Promise<Watched> => {
     const [health, account, memoryMb] = await Promise.all([

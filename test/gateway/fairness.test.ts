@@ -167,7 +167,12 @@ describe('a gateway that cannot keep up', () => {
     expect(String(refused.body.detail)).toContain('The gateway is overloaded');
     expect(lookUps).not.toHaveBeenCalled();
     lookUps.mockRestore();
-    const others = await Promise.all([create(other), create(other), create(other), send(undefined, 'GET', '/health')]);
+    const others = await Promise.all([
+      create(other),
+      create(other),
+      create(other),
+      send(undefined, 'GET', '/health'),
+    ]);
     expect(others.map(({ status }) => status)).toEqual([201, 201, 201, 200]);
 
     reportPressure(false, 300);
