@@ -25,11 +25,14 @@ const SHORT = { from: 5, to: 60 };
 /** Longer than the breaker takes to open and to send its first probes. */
 const OUTAGE = { from: 60, to: 180 };
 
-/** Endless: every kind once before one comes again, each kind with every target before one comes again. */
+/** Kills cost the least time and lose the most state, so each round of the kinds has three of them. */
+export const ROUND: readonly FaultKind[] = [...FAULT_KINDS, 'killed', 'killed'];
+
+/** Endless rounds of all kinds; each kind with every target before one comes again. */
 export function* planFaults(random: SeededRandom): Generator<PlannedFault> {
   const waiting = new Map<FaultKind, string[]>();
   for (;;) {
-    for (const kind of random.shuffle(FAULT_KINDS)) {
+    for (const kind of random.shuffle(ROUND)) {
       const left = waiting.get(kind) ?? [];
       if (left.length === 0) left.push(...random.shuffle<string>(FAULT_TARGETS[kind]));
       const target = left.pop() ?? '';
