@@ -7,7 +7,7 @@ import type { AdminTarget } from './exchange/admin/command.ts';
 import type { CommonOptions } from './exchange/admin/program.ts';
 import { runAdmin } from './exchange/admin/run.ts';
 import { createAuditChain } from './exchange/platform/audit/chain.ts';
-import { openAuditHeads } from './exchange/platform/audit/heads.ts';
+import { openAuditHeads } from './exchange/platform/audit/open-heads.ts';
 import { createStore } from './exchange/platform/database/database.ts';
 import { parseKeyRing } from './lib/key-ring.ts';
 import { openSealedStorage } from './shared/blobs/open-sealed-storage.ts';

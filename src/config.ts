@@ -282,7 +282,7 @@ export const VARIABLES = {
     .url()
     .optional()
     .describe(
-      'Storage for the signed heads of the audit chains: file:///a/folder; without it, they are only logged',
+      'Storage for the signed heads of the audit chains: file:///a/folder, or s3://bucket/prefix with object lock; without it, they are only logged',
     ),
 
   GATEWAY_HOST: z.string().default('127.0.0.1').describe('Address on which the gateway listens'),

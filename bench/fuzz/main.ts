@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { Command, InvalidArgumentError } from 'commander';
-import { fuzzReader, openReaderThread } from '../../test/unit/fuzz/fuzz-reader.ts';
-import { READERS } from '../../test/unit/fuzz/readers.ts';
+import { fuzzModels, MODEL_NAMES, type ModelOptions } from './models.ts';
+import { fuzzReaders, READER_NAMES, type ReaderOptions } from './readers.ts';
 
 const number = (text: string): number => {
   const value = Number(text);
@@ -9,31 +9,35 @@ const number = (text: string): number => {
   return value;
 };
 const print = (line: string) => void process.stdout.write(`${line}\n`);
+const anySeed = randomInt(2 ** 31);
 
-const program = new Command('npm run fuzz --')
+const program = new Command('npm run fuzz --').description(
+  'Random inputs and commands, repeated by their seed.',
+);
+program
+  .command('readers', { isDefault: true })
   .description(
     'Gives every reader of foreign bytes mutated samples: it must read or refuse each within bounded time and memory.',
   )
   .option('--minutes <n>', 'duration, shared by all readers', number, 5)
-  .option('--seed <n>', 'the same seed gives the same inputs', number, randomInt(2 ** 31))
+  .option('--seed <n>', 'the same seed gives the same inputs', number, anySeed)
   .option('--path <path>', 'repeats one counterexample of a seed; with --reader')
-  .option('--reader <text>', `only readers whose name contains this: ${Object.keys(READERS).join(', ')}`, '')
-  .parse();
-
-const options = program.opts<{ minutes: number; seed: number; path?: string; reader: string }>();
-const readers = Object.keys(READERS).filter((name) => name.includes(options.reader));
-if (readers.length === 0) program.error(`No reader is called ${options.reader}`);
-print(`seed ${options.seed}`);
-const thread = openReaderThread();
-for (const reader of readers) {
-  const untilMs = Date.now() + (options.minutes * 60_000) / readers.length;
-  try {
-    const runs = await fuzzReader(thread, reader, { seed: options.seed, path: options.path, untilMs });
-    print(`${reader}: ${runs} inputs read or refused`);
-  } catch (error) {
-    process.exitCode = 1;
-    const { message, cause } = error as Error;
-    print(`${reader}: ${message}\n${cause instanceof Error ? cause.message : ''}`);
-  }
-}
-await thread.close();
+  .option('--reader <text>', `only readers whose name contains this: ${READER_NAMES.join(', ')}`, '')
+  .action(async (options: ReaderOptions) => {
+    print(`seed ${options.seed}`);
+    await fuzzReaders(options, print);
+  });
+program
+  .command('models')
+  .description(
+    'Carries out random commands on a whole stack, kills included: its callers must see what a model expects.',
+  )
+  .option('--minutes <n>', 'duration, shared by all models', number, 5)
+  .option('--seed <n>', 'seed of the first run of each model; each further run has the next', number, anySeed)
+  .option('--model <text>', `only models whose name contains this: ${MODEL_NAMES.join(', ')}`, '')
+  .option('--commands <n>', 'at most so many commands in a run', number, 40)
+  .action(async (options: ModelOptions) => {
+    print(`seed ${options.seed}`);
+    await fuzzModels(options, print);
+  });
+await program.parseAsync();

@@ -4,7 +4,7 @@ import { TASK_QUEUES } from '../contract/temporal.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from '../exchange/assemble.ts';
 import { featureActivities } from '../exchange/features.ts';
 import { createAuditChain } from '../exchange/platform/audit/chain.ts';
-import { openAuditHeads } from '../exchange/platform/audit/heads.ts';
+import { openAuditHeads } from '../exchange/platform/audit/open-heads.ts';
 import { auditSealing } from '../exchange/platform/audit/sealer.ts';
 import { openMessagePartner } from '../exchange/platform/partners/open-partners.ts';
 import { createReconcileMetrics } from '../exchange/platform/recovery/reconcile-metrics.ts';

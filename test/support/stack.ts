@@ -163,7 +163,7 @@ export interface CallAnswer {
 export async function callGateway(
   { baseUrl }: Pick<StackConnection, 'baseUrl'>,
   { apiKey }: Pick<StackAccount, 'apiKey'>,
-  method: 'GET' | 'POST' | 'PUT',
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   path: string,
   options: { body?: unknown; idempotencyKey?: string; timeoutMs?: number } = {},
 ): Promise<CallAnswer> {

@@ -1,0 +1,36 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { MODELS } from './models/models.ts';
+import { type ModelStack, startModelStack } from './models/world.ts';
+
+/** The short form of `npm run fuzz -- models`: always the same commands, so that it costs the same time. */
+const SEED = 1;
+const COMMANDS_MAX = 20;
+/** Runs follow each other until so many commands were possible. */
+const COMMANDS_MIN = 6;
+
+let dataDir: string;
+let stack: ModelStack;
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'exchange-models-'));
+  stack = await startModelStack(dataDir);
+}, 120_000);
+afterAll(async () => {
+  await stack?.stop();
+  await rm(dataDir, { recursive: true, force: true });
+}, 60_000);
+
+test.each(Object.keys(MODELS))(
+  '%s: after each of random commands its caller sees what a model expects',
+  async (name) => {
+    const run = await MODELS[name]?.(stack, {
+      seed: SEED,
+      commandsMax: COMMANDS_MAX,
+      isOver: ({ commands }) => commands >= COMMANDS_MIN,
+    });
+    expect(run?.commands).toBeGreaterThanOrEqual(COMMANDS_MIN);
+  },
+  300_000,
+);
