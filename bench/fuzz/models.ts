@@ -31,7 +31,7 @@ export async function fuzzModels(options: ModelOptions, print: (line: string) =>
         const seed = options.seed + round;
         try {
           const { commands } = await check(stack, {
-            ...{ seed, commandsMax: options.commands },
+            ...{ seed, commandsMax: options.commands, kills: true },
             isOver: ({ runs }) => runs > 0,
           });
           print(`${name}, seed ${seed}: ${commands} commands as expected`);

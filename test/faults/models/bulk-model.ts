@@ -250,14 +250,6 @@ const deletePatient = fc.nat(PERSONS - 1).map((index) =>
   ),
 );
 
-const kill = fc.constantFrom<'worker' | 'gateway'>('worker', 'gateway').map((part) =>
-  command<BulkModelState>(
-    `kill the ${part}`,
-    () => true,
-    (_model, world) => world.kill(part),
-  ),
-);
-
 async function readStatus({ requestId }: Request, world: World): Promise<BulkCreateStatusResponse> {
   return (await world.mustCall([200], 'GET', `patient/bulk/${requestId}`)).body;
 }
@@ -291,7 +283,6 @@ export const BULK_MODEL: Model<BulkModelState> = {
     resume,
     cancel,
     deletePatient,
-    kill,
   ],
   compare,
   /** What waits is cancelled, what is paused or processed runs to its end; then patients, queries and webhooks are counted. */

@@ -225,14 +225,6 @@ async function startedBefore(
   return last;
 }
 
-const kill = fc.constantFrom<'worker' | 'gateway'>('worker', 'gateway').map((part) =>
-  command<CohortModelState>(
-    `kill the ${part}`,
-    () => true,
-    (_model, world) => world.kill(part),
-  ),
-);
-
 const idsOf = (list: Iterable<{ id: string }>) => [...list].map(({ id }) => id).sort();
 
 async function compare({ persons, cohorts }: CohortModelState, world: World): Promise<void> {
@@ -304,7 +296,6 @@ export const COHORT_MODEL: Model<CohortModelState> = {
     run,
     run,
     run,
-    kill,
   ],
   compare,
   /** A schedule runs exactly for each monitored cohort. */

@@ -166,14 +166,6 @@ const cancel = job.map((index) =>
   ),
 );
 
-const kill = fc.constantFrom<'worker' | 'gateway'>('worker', 'gateway').map((part) =>
-  command<OnboardingModelState>(
-    `kill the ${part}`,
-    () => true,
-    (_model, world) => world.kill(part),
-  ),
-);
-
 /** What the caller of the exchange sees of the onboarded person: one patient, and one query in the expected state. */
 async function compareExchange(target: Job, index: number, world: World): Promise<void> {
   const { lastName } = target.body;
@@ -266,7 +258,6 @@ export const ONBOARDING_MODEL: Model<OnboardingModelState> = {
     endJob('refuse', 'refused', 1),
     giveUp,
     cancel,
-    kill,
   ],
   compare,
   async end(model, world) {

@@ -68,12 +68,13 @@ export interface World {
   jobOf(requestId: string, source: SourceType, attempt: number, family: string): Promise<HeldJob>;
   /** Webhooks about these requests, each message once. */
   webhooks(requestIds: readonly string[]): Promise<Received[]>;
+  /** Does nothing in a run without kills. */
   kill(part: 'worker' | 'gateway'): Promise<void>;
   /** No source works for these people any more. Proves nothing after a kill of the worker, which may have asked twice. */
   noJobLeft(families: readonly string[]): Promise<void>;
 }
 
-export async function createWorld({ stack, sources }: ModelStack): Promise<World> {
+async function createWorld({ stack, sources }: ModelStack, kills: boolean): Promise<World> {
   const account = await stack.addAccount();
   let wasWorkerKilled = false;
 
@@ -141,6 +142,7 @@ export async function createWorld({ stack, sources }: ModelStack): Promise<World
       return [...new Map(lines.map((line) => [line.messageId, line])).values()];
     },
     async kill(part) {
+      if (!kills) return;
       if (part === 'worker') wasWorkerKilled = true;
       await killPart(stack, part);
     },
@@ -176,6 +178,14 @@ export function command<M extends object>(
   return { toString: () => name, check: isPossible, run };
 }
 
+const kill = fc.constantFrom<'worker' | 'gateway'>('worker', 'gateway').map((part) =>
+  command<object>(
+    `kill the ${part}`,
+    () => true,
+    (_model, world) => world.kill(part),
+  ),
+);
+
 /** A model of one part of the exchange: what a caller must see after each command. */
 export interface Model<M extends object> {
   begin(world: World): Promise<M>;
@@ -189,6 +199,8 @@ export interface Model<M extends object> {
 export interface ModelRunOptions {
   seed: number;
   commandsMax: number;
+  /** Whether the worker and the gateway are killed in between. */
+  kills: boolean;
   /** Asked before each run, with what has been done. */
   isOver: (done: ModelRun) => boolean;
 }
@@ -205,10 +217,10 @@ export interface ModelRun {
 export async function checkModel<M extends object>(
   modelStack: ModelStack,
   { begin, commands, compare, end }: Model<M>,
-  { seed, commandsMax, isOver }: ModelRunOptions,
+  { seed, commandsMax, kills, isOver }: ModelRunOptions,
 ): Promise<ModelRun> {
   const done = { runs: 0, commands: 0 };
-  const compared = commands.map((each) =>
+  const compared = [...commands, ...(kills ? [kill] : [])].map((each) =>
     each.map((inner) => ({
       ...inner,
       async run(model: M, world: World) {
@@ -220,7 +232,7 @@ export async function checkModel<M extends object>(
   );
   const chosen = fc.commands<M, World, false>(compared, { maxCommands: commandsMax, size: 'max' });
   const property = fc.asyncProperty(chosen, async (sequence) => {
-    const world = await createWorld(modelStack);
+    const world = await createWorld(modelStack, kills);
     const model = await begin(world);
     await fc.asyncModelRun(() => ({ model, real: world }), sequence);
     await end(model, world);
