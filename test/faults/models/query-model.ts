@@ -284,9 +284,12 @@ const update = change('update the patient', async ({ id, body }, world) => {
   await world.mustCall([200], 'PUT', `patient/${id}`, { body: { ...body, address } });
 });
 
+/** Ends a running query of hie at its next poll, too. */
 const optOut = change('opt out', async (target, world) => {
   await world.mustCall([200], 'PUT', `patient/${target.id}/hie-opt-out?hieOptOut=true`);
   target.isOptedOut = true;
+  const asked = runningAt(target, 'hie')?.sources.get('hie');
+  if (asked !== undefined) end(asked, 'failed');
 });
 
 /** Somebody else takes the place of who is deleted. */
