@@ -92,6 +92,22 @@ describe('possible duplicates', () => {
     expect(await listed(`patientId=${third}`)).toMatchObject([{ id: pair?.id, status: 'refused' }]);
   });
 
+  test('are found although one patient of the round cannot be compared', async () => {
+    const broken = await add(someone({ dob: '2000-01-08' }));
+    // Nothing writes a number there; it stands for any row that the rules cannot read.
+    await gateway.store.asSystem((tx) =>
+      sql`update patient set personal_identifiers = '[{"type": "ssn", "value": 7}]' where id = ${broken}`.execute(
+        tx.db,
+      ),
+    );
+    const person = someone();
+    const [first] = [await add(person), await add({ ...person, genderAtBirth: 'O' })];
+    await expect(compare()).rejects.toThrow();
+    expect(await listed(`patientId=${first}`)).toHaveLength(1);
+    await account.call('DELETE', `patient/${broken}`);
+    await compare();
+  });
+
   test('go with either patient', async () => {
     const [first, second] = await pairOf(someone(), { contact: [], genderAtBirth: 'O' });
     await account.call('DELETE', `patient/${second}`);

@@ -10,6 +10,7 @@ import {
   deleteNotes,
   type FoundPair,
   findCandidates,
+  type NotedPatient,
   patientsToCompare,
   readCompared,
   savePairs,
@@ -24,9 +25,8 @@ const AT_ONCE = 200;
  * because each is compared after its own commit. (docs/decisions/0108-possible-duplicates.md)
  */
 export function patientComparing({ store }: { store: Pick<Store, 'asSystem'> }): Recovery {
-  async function compare(limit: number) {
-    return store.asSystem(async (tx) => {
-      const noted = await patientsToCompare(tx, { limit });
+  async function compare(noted: readonly NotedPatient[]): Promise<void> {
+    await store.asSystem(async (tx) => {
       const ids = [...new Set(noted.map(({ patientId }) => patientId))];
       const patients = await readCompared(tx, ids);
       const candidates = await findCandidates(
@@ -38,23 +38,38 @@ export function patientComparing({ store }: { store: Pick<Store, 'asSystem'> }):
         tx,
         noted.map(({ id }) => id),
       );
-      return noted;
     });
+  }
+
+  /** Compares patients together; if that fails, one by one, so that one of them does not hold up the others. */
+  async function compareEach(noted: readonly NotedPatient[], signal: AbortSignal): Promise<unknown[]> {
+    try {
+      await compare(noted);
+      return [];
+    } catch (error) {
+      if (noted.length === 1 || signal.aborted) return noted.map(() => error);
+      const failures: unknown[] = [];
+      for (const one of noted) failures.push(...(await compareEach([one], signal)));
+      return failures;
+    }
   }
 
   return {
     name: 'patients to compare',
-    async takeUp({ limit, signal }) {
-      let healed = 0;
-      let oldestSince: Date | undefined;
-      while (healed < limit && !signal.aborted) {
-        const size = Math.min(AT_ONCE, limit - healed);
-        const noted = await compare(size);
-        healed += noted.length;
+    async takeUp({ limit, signal, cursor }) {
+      const taken = { found: 0, healed: 0, failures: [] as unknown[] };
+      let [after, oldestSince]: [string | undefined, Date | undefined] = [cursor, undefined];
+      while (taken.found < limit && !signal.aborted) {
+        const size = Math.min(AT_ONCE, limit - taken.found);
+        const noted = await store.asSystem((tx) => patientsToCompare(tx, { after, limit: size }));
+        if (noted.length > 0) taken.failures.push(...(await compareEach(noted, signal)));
+        taken.found += noted.length;
+        taken.healed = taken.found - taken.failures.length;
         oldestSince ??= noted[0]?.since;
-        if (noted.length < size) return { found: healed, healed, failures: [], oldestSince };
+        if (noted.length < size) return { ...taken, oldestSince };
+        after = noted.at(-1)?.id;
       }
-      return { found: healed, healed, failures: [], oldestSince, isBehind: true };
+      return { ...taken, oldestSince, isBehind: true, cursor: after };
     },
   };
 }

@@ -126,16 +126,11 @@ describe('typing errors', () => {
     ['abc', 'abcde', false],
   ])('%s and %s: %s', (left, right, expected) => expect(isOneEditApart(left, right)).toBe(expected));
 
-  property.prop([fc.date({ min: new Date('1900-01-01'), max: new Date('2030-12-31'), noInvalidDate: true })])(
+  const days = Array.from({ length: 301 }, (_, index) => daysOf(1850 + index)).flat();
+  property.prop([fc.constantFrom(...days)], { numRuns: 10, examples: [['2000-01-08'], ['2000-02-29']] })(
     'all mistyped forms of a date are listed, as far as the calendar has them',
-    (instant) => {
-      const date = instant.toISOString().slice(0, 10);
-      const year = Number(date.slice(0, 4));
-      const all = [-1000, -100, -10, -1, 0, 1, 10, 100, 1000].flatMap((shift) =>
-        daysOf(year + shift).filter((other) => isDateMistyped(date, other)),
-      );
-      expect(mistypedDates(date)).toEqual(expect.arrayContaining(all));
-      expect(mistypedDates(date).every((other) => isDateMistyped(date, other))).toBe(true);
+    (date) => {
+      expect(mistypedDates(date).sort()).toEqual(days.filter((other) => isDateMistyped(date, other)));
     },
   );
 

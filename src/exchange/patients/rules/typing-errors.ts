@@ -22,7 +22,7 @@ export function isDateMistyped(left: string, right: string): boolean {
 
 const FULL_DATE = /^\d{4}-\d{2}-\d{2}$/;
 
-/** Every date for which `isDateMistyped` is true of a full date. */
+/** Every date from 1850 to 2150 for which `isDateMistyped` is true of a full date. */
 export function mistypedDates(date: string): string[] {
   const digits = [...date.replaceAll('-', '')];
   const dated = (all: readonly string[]) => all.join('').replace(/^(\d{4})(\d{2})(\d{2})$/, '$1-$2-$3');
@@ -37,8 +37,9 @@ export function mistypedDates(date: string): string[] {
 
 const DIGITS = [...'0123456789'];
 
-/** Whether the calendar has this day. */
+/** Whether the calendar has this day, in years in which people are born. (PostgreSQL has no year 0.) */
 const isDate = (text: string): boolean => {
   const date = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+  const isDay = !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+  return isDay && text >= '1850' && text < '2151';
 };
