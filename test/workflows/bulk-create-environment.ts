@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { inject } from 'vitest';
-import { createBulkActivities } from '../../src/activities/exchange/bulk-create.ts';
+import { type BulkActivities, createBulkActivities } from '../../src/activities/exchange/bulk-create.ts';
 import type { BulkCounts } from '../../src/contract/bulk-create.ts';
 import {
   bulkPatientCreateWorkflowId,
@@ -31,8 +31,14 @@ installTestRuntime();
 type EngineParts = Pick<Awaited<ReturnType<typeof createQueryEnvironment>>, 'store' | 'blobs'>;
 const logger = pino({ level: 'silent' });
 
-/** Bulk creates on real parts (PostgreSQL, blobs, Temporal with our workers, a receiver); the engine is the test's. */
-export async function createBulkExchange(createEngine: (parts: EngineParts) => BulkEngine) {
+/**
+ * Bulk creates on real parts (PostgreSQL, blobs, Temporal with our workers, a receiver); the engine is the test's, which may
+ * also delay activities.
+ */
+export async function createBulkExchange(
+  createEngine: (parts: EngineParts) => BulkEngine,
+  delayed: (activities: BulkActivities) => BulkActivities = (activities) => activities,
+) {
   const [environment, namespace, receiver] = await Promise.all([
     createQueryEnvironment(),
     createTestNamespace(),
@@ -50,11 +56,9 @@ export async function createBulkExchange(createEngine: (parts: EngineParts) => B
   store.onEventsCommitted(webhookDispatcher.send);
   const service = createBulkCreateService({ store, blobs, temporal, logger });
   const recovery = { store, blobs, launcher: service.launcher, logger };
-  const bulkActivities = createBulkActivities({
-    store,
-    engine: createEngine(environment),
-    startGuard: createStartGuard(store),
-  });
+  const bulkActivities = delayed(
+    createBulkActivities({ store, engine: createEngine(environment), startGuard: createStartGuard(store) }),
+  );
   /** Workers with this workflow code; what it returns stops them. */
   async function startWorkers(bundle: { code: string }): Promise<() => Promise<void>> {
     const workers = await createWorkers({

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BulkCreateProgress } from '../../src/contract/bulk-create-workflow.ts';
@@ -12,9 +13,20 @@ import { eventually } from './network-query-environment.ts';
 
 /** By the content of the file. */
 const plans: Record<string, FilePlan> = {};
+/** Requests whose row is written a second late when they are resumed, as in a busy database. */
+const resumedLate = new Set<string>();
 let exchange: BulkExchange;
 beforeAll(async () => {
-  exchange = await createBulkExchange((parts) => eitherEngine(parts, plans));
+  exchange = await createBulkExchange(
+    (parts) => eitherEngine(parts, plans),
+    (activities) => ({
+      ...activities,
+      async setBulkPaused(step) {
+        if (!step.paused && resumedLate.has(step.requestId)) await delay(1_000);
+        await activities.setBulkPaused(step);
+      },
+    }),
+  );
 });
 afterAll(() => exchange.close());
 
@@ -167,6 +179,20 @@ describe('steering a bulk create', () => {
     expect((await exchange.row(requestId)).activeMs).toBe(activeMs);
     expect(await service.resumeBulkCreate(accountId, requestId)).toMatchObject({ paused: false });
     expect(await resultOf(requestId)).toMatchObject({ state: 'completed', counts: { handled: 30 } });
+  });
+
+  test('resumed, it processes no rows before its row says so, and does not pause again', async () => {
+    const { release, atGate } = heldFile('resumed late');
+    const { accountId, service } = exchange;
+    const requestId = await exchange.start();
+    await exchange.upload(requestId, 'resumed late');
+    await atGate;
+    await service.pauseBulkCreate(accountId, requestId);
+    release();
+    await eventually(async () => (await exchange.row(requestId)).counts.handled === 20);
+    resumedLate.add(requestId);
+    await service.resumeBulkCreate(accountId, requestId);
+    await eventually(async () => (await exchange.row(requestId)).status === 'completed');
   });
 
   test('that is paused is resumed although its workflow was lost and is only starting again', async () => {

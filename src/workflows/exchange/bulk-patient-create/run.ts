@@ -34,6 +34,8 @@ export class BulkRun {
   readonly #scope = new CancellationScope();
   /** The last write to the row; commands wait for it, so that they write one after the other. */
   #writing: Promise<void> = Promise.resolve();
+  /** Number of writes that have not ended. */
+  #writesOpen = 0;
   #isUploadSignaled = false;
   /** Number of pause and resume commands so far. */
   #commands = 0;
@@ -131,6 +133,9 @@ export class BulkRun {
   async #rowsProcessed(): Promise<boolean> {
     for (let stretch = 0; ; stretch++) {
       await condition(() => !this.progress.paused);
+      // A step that read the row before `resume` is written there would find it paused, and the import would stay paused.
+      if (this.#writesOpen > 0 && patched('commands-are-written-first'))
+        await condition(() => this.#writesOpen === 0 && !this.progress.paused);
       this.progress.enter('processing');
       const stretchMs = stretch < SHORT_STRETCHES ? STRETCH_MS : LONG_STRETCH_MS;
       const { handled, rows } = this.progress.snapshot().counts;
@@ -175,7 +180,12 @@ export class BulkRun {
 
   /** Runs `work` after the previous write, even when the workflow is being cancelled: the row must record the outcome. */
   async #write<T>(work: () => Promise<T>): Promise<T> {
-    const written = this.#writing.then(() => CancellationScope.nonCancellable(work));
+    this.#writesOpen += 1;
+    const written = this.#writing
+      .then(() => CancellationScope.nonCancellable(work))
+      .finally(() => {
+        this.#writesOpen -= 1;
+      });
     this.#writing = written.then(() => undefined);
     return written;
   }
