@@ -391,7 +391,7 @@ export const QUERY_MODEL: Model<QueryModelState> = {
     remove,
   ],
   compare,
-  /** What still runs is cancelled; then every end was announced once, and no job is left at a source. */
+  /** What still runs is cancelled; then every end was announced once. */
   async end(model, world) {
     for (const { query } of running(model)) {
       if (overall(query) !== 'in-progress') continue;
@@ -399,8 +399,6 @@ export const QUERY_MODEL: Model<QueryModelState> = {
       for (const asked of query.sources.values()) if (asked.state === 'running') end(asked, 'failed');
     }
     await compare(model, world);
-    // A deleted patient's jobs are left to expire at the source: their handles are deleted with the patient.
-    await world.noJobLeft(model.persons.map(({ body }) => body.lastName));
     const queries = model.persons.flatMap((each) => each.queries);
     await world.eventually(
       'webhooks',
