@@ -30,7 +30,13 @@ export function addPossibleDuplicateRoutes(
     const patientOf = async (id: string) =>
       serializePatient(orNotFound('Patient', await findPatient(tx, id)), caller.account.dialect);
     const [first, second] = [await patientOf(pair.patient_id), await patientOf(pair.other_patient_id)];
-    return ok({ ...serializeDuplicate(pair), patients: [first, second] }, { patientId: pair.patient_id });
+    return ok(
+      { ...serializeDuplicate(pair), patients: [first, second] },
+      {
+        patientId: pair.patient_id,
+        otherPatientIds: [pair.other_patient_id],
+      },
+    );
   });
 
   const decide = async (tx: AccountTx, id: string, status: 'accepted' | 'refused') => {

@@ -33,6 +33,8 @@ export interface ResponseExtras {
   headers?: Record<string, string>;
   /** Patient and object of the audit entry; default: those in the path or query. */
   patientId?: string;
+  /** Further patients that a read shows; each gets an audit entry of its own. */
+  otherPatientIds?: readonly string[];
   targetId?: string;
   /** Called after the transaction has committed. Must not throw. */
   afterCommit?: () => void;

@@ -56,8 +56,14 @@ export async function runAuditedRead(
   const { id: accountId } = callerOf(request).account;
   const response = await deps.store.asAccount(accountId, read);
   const { patientId = patientNamedBy(request), targetId = targetNamedBy(request) } = response;
-  const record = recordOf(operation, request, { ...response, patientId, targetId });
-  await deps.readAudit.write({ accountId, ...record });
+  await Promise.all(
+    [patientId, ...(response.otherPatientIds ?? [])].map((about) =>
+      deps.readAudit.write({
+        accountId,
+        ...recordOf(operation, request, { ...response, patientId: about, targetId }),
+      }),
+    ),
+  );
   return response;
 }
 
