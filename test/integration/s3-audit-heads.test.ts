@@ -38,7 +38,14 @@ describe.skipIf('missing' in found)(title, () => {
   beforeAll(async () => {
     server = await startSeaweedFs('path' in found ? found.path : '');
     await server.createBucket('unlocked');
-    await server.client.send(new CreateBucketCommand({ Bucket, ObjectLockEnabledForBucket: true }));
+    for (const name of ['unretained', Bucket])
+      await server.client.send(new CreateBucketCommand({ Bucket: name, ObjectLockEnabledForBucket: true }));
+    const retention = { Mode: 'COMPLIANCE', Days: 1 } as const;
+    const lock = { ObjectLockEnabled: 'Enabled', Rule: { DefaultRetention: retention } } as const;
+    await server.client.send(
+      new PutObjectLockConfigurationCommand({ Bucket, ObjectLockConfiguration: lock }),
+    );
+    heads = await openAuditHeads(addressOf(Bucket));
     database = await createTestDatabase();
     store = createStore({ databaseUrl: database.databaseUrl, poolMax: 4 });
   });
@@ -85,15 +92,9 @@ describe.skipIf('missing' in found)(title, () => {
   test('need a bucket whose objects are locked in compliance mode', async () => {
     const refused = openAuditHeads(addressOf('unlocked'));
     await expect(refused).rejects.toThrow(ConfigError);
-    await expect(openAuditHeads(addressOf(Bucket))).rejects.toThrow(
+    await expect(openAuditHeads(addressOf('unretained'))).rejects.toThrow(
       'needs object lock with a default retention',
     );
-    const retention = { Mode: 'COMPLIANCE', Days: 1 } as const;
-    const lock = { ObjectLockEnabled: 'Enabled', Rule: { DefaultRetention: retention } } as const;
-    await server.client.send(
-      new PutObjectLockConfigurationCommand({ Bucket, ObjectLockConfiguration: lock }),
-    );
-    heads = await openAuditHeads(addressOf(Bucket));
   });
 
   test('follow the chain, and prove entries that were cut off together with the head of the database', async () => {
