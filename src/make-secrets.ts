@@ -51,6 +51,11 @@ const SECRETS: Readonly<Record<string, (earlier: ReadonlyMap<string, string>) =>
   'lab-callback-secret': generateWebhookKey,
   'identity-partner-secret': generateWebhookKey,
   'message-partner-secret': generateWebhookKey,
+  // For docker-compose.cloud.yml.
+  'temporal-api-key': empty,
+  'temporal-tls-ca': empty,
+  'temporal-tls-cert': empty,
+  'temporal-tls-key': empty,
   'notification-senders': () => `simulator=${token()}`,
 };
 

@@ -39,10 +39,11 @@ const text = readText('docker-compose.yml');
 /** What the file takes from .env, with its defaults. */
 export const taken = new Map([...text.matchAll(VARIABLE)].map(([, name = '', value = '']) => [name, value]));
 
-/** The file as compose sees it without an .env: it reads first and fills in then. */
-export const compose = JSON.parse(
-  JSON.stringify(parse(text, { merge: true })).replace(VARIABLE, (_, __, value: string) => value),
-) as ComposeFile;
+/** A file as compose sees it without an .env: it reads first and fills in then. */
+export const readCompose = (yaml: string): unknown =>
+  JSON.parse(JSON.stringify(parse(yaml, { merge: true })).replace(VARIABLE, (_, __, value: string) => value));
+
+export const compose = readCompose(text) as ComposeFile;
 
 export const services = Object.entries(compose.services);
 /** Those that run our image. */

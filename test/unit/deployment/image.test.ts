@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parseKeyRing } from '../../../src/lib/key-ring.ts';
+import { cloudSecrets } from './compose-cloud.ts';
 import { compose, ROOT, readText } from './compose-file.ts';
 
 const execute = promisify(execFile);
@@ -53,14 +54,15 @@ describe('the image', () => {
 });
 
 describe('npm run secrets', () => {
-  test('makes exactly the files that docker-compose.yml mounts, once', async () => {
+  test('makes exactly the files that docker-compose.yml and docker-compose.cloud.yml mount, once', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'secrets-'));
     const make = () =>
       execute(process.execPath, ['--import', 'tsx', 'src/make-secrets.ts', join(folder, 's')], { cwd: ROOT });
     const read = async (name: string) => (await readFile(join(folder, 's', name), 'utf8')).trim();
     try {
       await make();
-      expect((await readdir(join(folder, 's'))).sort()).toEqual(Object.keys(compose.secrets).sort());
+      const mounted = Object.keys({ ...compose.secrets, ...cloudSecrets });
+      expect((await readdir(join(folder, 's'))).sort()).toEqual(mounted.sort());
       const [dataKeys, url, password] = await Promise.all(
         ['data-keys', 'database-url', 'service-db-password'].map(read),
       );

@@ -3,7 +3,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { cloudServices } from './compose-cloud.ts';
 import { type ComposeService, compose, entryOf, ours, ROOT } from './compose-file.ts';
+
+/** With docker-compose.cloud.yml; credentials of Temporal are empty files. */
+const withCloud = cloudServices
+  .filter(([name]) => name === 'worker' || name === 'temporal-setup')
+  .map(([name, service]) => [`${name} with docker-compose.cloud.yml`, service] as const);
 
 /**
  * Every process of docker-compose.yml is started with its very environment and freshly made secrets, only nobody
@@ -26,7 +32,7 @@ describe('the configuration in docker-compose.yml is complete', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test.concurrent.each(ours)('%s', async (_, service) => {
+  test.concurrent.each([...ours, ...withCloud])('%s', async (_, service) => {
     const output = await run(words(service), environmentOf(service, folder));
     expect(output).toMatch(/is ready|listens|could not start|crashed|could not be reached|cannot be reached/);
     expect(output).not.toMatch(/configuration is not valid|must be set|Set EXCHANGE|EACCES|ENOENT/);
@@ -63,7 +69,8 @@ describe('the configuration in docker-compose.yml is complete', () => {
 
 function words(service: ComposeService): string[] {
   const entry = entryOf(service) ?? '';
-  if (entry !== 'src/starter/main.ts') return [entry, ...(service.entrypoint ? (service.command ?? []) : [])];
+  const all = [...(service.entrypoint ?? []), ...(service.command ?? [])];
+  if (entry !== 'src/starter/main.ts') return all.slice(all.indexOf(entry));
   return [entry, 'onboard', '--base-url', 'http://127.0.0.1:1', '--sample', 'keith-kiehn'];
 }
 
