@@ -1,8 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
 /**
- * Two projects, so that the quick loop stays quick: `unit` needs no server; `servers` gets a PostgreSQL and a
- * Temporal server of its own, started once per run by test/support/global-setup.ts.
+ * Three projects, so that the quick loop stays quick: `unit` needs no server; `pages` needs Chromium and is skipped without;
+ * `servers` gets a PostgreSQL and a Temporal server of its own, started once per run by test/support/global-setup.ts.
  */
 const common = {
   pool: 'forks',
@@ -21,12 +21,13 @@ export default defineConfig({
     maxWorkers: 2,
     projects: [
       { test: { ...common, name: 'unit', include: ['test/unit/**/*.test.ts'], globalSetup: [RUN_FOLDER] } },
+      { test: { ...common, name: 'pages', include: ['test/pages/**/*.test.ts'], globalSetup: [RUN_FOLDER] } },
       {
         test: {
           ...common,
           name: 'servers',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/unit/**', 'test/foreign/**'],
+          exclude: ['test/unit/**', 'test/pages/**', 'test/foreign/**'],
           globalSetup: [RUN_FOLDER, 'test/support/global-setup.ts'],
         },
       },

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { ConsolidatedResource } from '../../src/exchange/records/read-consolidated.ts';
 import { clinicalTime } from '../../src/exchange/records/rules/dates.ts';
 import type { Json } from '../../src/exchange/records/rules/json.ts';
-import { withoutEmptyColumns } from '../../src/exchange/records/summary/empty-columns.ts';
+import { fittedTables } from '../../src/exchange/records/summary/fitted-tables.ts';
 import type { RecordReader } from '../../src/exchange/records/summary/record-reader.ts';
 import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
 import { renderPdf } from '../../src/exchange/records/summary/render-pdf.ts';
@@ -33,7 +33,7 @@ export async function benchLargeRecord({
 }: LargeRecordOptions): Promise<LargeRecordResult> {
   const record = recordOf(megabytes * MEGABYTE);
   const startedMs = performance.now();
-  const summary = withoutEmptyColumns(summarise(record.reader, { filter: {}, madeAt: new Date() }));
+  const summary = fittedTables(summarise(record.reader, { filter: {}, madeAt: new Date() }));
   let bytes = 0;
   for await (const piece of format === 'html' ? renderHtml(summary) : renderPdf(summary))
     bytes += piece.length;

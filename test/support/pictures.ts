@@ -4,9 +4,9 @@ import pixelmatch from 'pixelmatch';
 import type { Browser, Page, Route } from 'playwright-core';
 import { PNG } from 'pngjs';
 
-const GOLDEN = new URL('../unit/pictures/golden/', import.meta.url);
+const GOLDEN = new URL('../pages/golden/', import.meta.url);
 /** Not in the run's temporary folder, which is removed at its end; ignored by git. */
-const DIFFERING = new URL('../unit/pictures/differing/', import.meta.url);
+const DIFFERING = new URL('../pages/differing/', import.meta.url);
 const PAGE = new URL('../../src/exchange/embed/page/', import.meta.url);
 const PDF_JS = import.meta.resolve('pdfjs-dist/package.json');
 const ORIGIN = 'http://pictures.test';

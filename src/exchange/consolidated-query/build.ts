@@ -3,7 +3,7 @@ import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
 import { consolidatedBundle } from '../records/consolidated-bundle.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
-import { withoutEmptyColumns } from '../records/summary/empty-columns.ts';
+import { fittedTables } from '../records/summary/fitted-tables.ts';
 import { openRecordReader } from '../records/summary/record-reader.ts';
 import { renderHtml } from '../records/summary/render-html.ts';
 import { renderPdf } from '../records/summary/render-pdf.ts';
@@ -68,7 +68,7 @@ async function* contentOf(
     return;
   }
   const reader = await openRecordReader(store, of);
-  const summary = withoutEmptyColumns(summarise(reader, { filter: of.filter, madeAt: new Date() }));
+  const summary = fittedTables(summarise(reader, { filter: of.filter, madeAt: new Date() }));
   yield* conversionType === 'html' ? renderHtml(summary) : renderPdf(summary);
 }
 

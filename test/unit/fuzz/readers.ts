@@ -22,7 +22,7 @@ import { checkCsv } from '../../../src/shared/bulk-csv/check-csv.ts';
 import { parseRecords } from '../../../src/shared/bulk-csv/records.ts';
 import { createRowReader } from '../../../src/shared/bulk-csv/row-reader.ts';
 import { deliveriesOf, delivery, personOf, samples } from '../../support/deliveries.ts';
-import { readerOf } from '../records/summary/reader.ts';
+import { readerOf } from '../../support/summary-reader.ts';
 
 /** A reader of foreign bytes. `read` throws what `refusals` lists, or nothing: any other error is a fault of ours. */
 export interface FuzzedReader {

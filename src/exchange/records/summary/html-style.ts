@@ -47,9 +47,10 @@ svg text { fill: var(--soft); font-size: 9px; }
 table { width: 100%; border-collapse: collapse; font-size: .9rem; }
 caption { text-align: left; font-weight: 600; padding: .3rem 0; }
 .count { color: var(--soft); font-weight: 400; }
-th, td { text-align: left; vertical-align: top; padding: .28rem .5rem; border-bottom: 1px solid var(--line);
-  overflow-wrap: anywhere; }
-thead th { background: var(--band); border-bottom: 2px solid var(--line); white-space: normal; overflow-wrap: normal; }
+th, td { text-align: left; vertical-align: top; padding: .28rem .5rem; border-bottom: 1px solid var(--line); }
+.short { white-space: nowrap; }
+.long { overflow-wrap: anywhere; }
+thead th { background: var(--band); border-bottom: 2px solid var(--line); }
 tbody th { font-weight: 500; }
 tbody th[scope="rowgroup"] { padding-top: .7rem; font-weight: 600; color: var(--accent); background: #f8fafc; }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
@@ -63,6 +64,7 @@ footer { margin-top: 2rem; color: var(--soft); font-size: .85rem; border-top: 1p
   h1 { font-size: 1.5rem; }
   nav ul { flex-wrap: nowrap; overflow-x: auto; padding-bottom: .4rem; }
   nav a { white-space: nowrap; }
+  table { min-width: 42rem; }
 }
 @page { size: letter; margin: 15mm 12mm 16mm; @bottom-right { content: counter(page) " / " counter(pages); } }
 @media print {

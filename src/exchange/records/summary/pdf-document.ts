@@ -198,8 +198,30 @@ export class PdfPages {
     else doc.circle(x, y, 1.6).fillAndStroke('#fff', color);
   }
 
-  bookmark(title: string): void {
-    this.#doc.outline.addItem(title);
+  /** Draws one line that leads to a section. */
+  lineTo(section: string, text: string, x: number, y: number, parent: Element, style: TextStyle = {}): void {
+    const { size = 8.5 } = style;
+    const link = this.element('Link', parent);
+    link.add(() => {
+      this.line(text, x, y, style);
+      // pdfkit writes a plain string as a name of PDF.
+      const options = { structParent: link, Contents: new String(text) as string };
+      this.#doc.goTo(x, y - 1, this.widthOf(text, style), size + 2, section, options);
+    });
+    link.end();
+  }
+
+  /** The width of a text on one line. */
+  widthOf(text: string, { font = 'Helvetica', size = 8.5 }: TextStyle = {}): number {
+    return this.#measure(this.#show(text), font, size);
+  }
+
+  /** Adds a bookmark that leads here; `section` is the name by which links lead here. */
+  bookmark(title: string, section?: string): void {
+    // pdfkit takes `left` from the right edge.
+    const here: { expanded?: boolean; top: number; left: number } = { top: this.y, left: PAGE.width };
+    this.#doc.outline.addItem(title, here);
+    if (section !== undefined) this.#doc.addNamedDestination(section, 'XYZ', 0, this.y, 0);
   }
 
   /** Writes the rest of the document; afterwards `takePieces` returns its last bytes. */

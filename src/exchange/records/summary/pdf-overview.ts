@@ -7,6 +7,7 @@ const TITLE: TextStyle = { font: 'Helvetica-Bold', size: 9.5, color: ACCENT };
 const NAME: TextStyle = { font: 'Helvetica-Bold', size: 8 };
 const ALERT_NAME: TextStyle = { ...NAME, color: ALERT };
 const PLAIN: TextStyle = { size: 8, color: SOFT };
+const LINK: TextStyle = { size: 8, color: ACCENT };
 
 /** Lines that stay together in one column. */
 interface Box {
@@ -14,6 +15,8 @@ interface Box {
   lines: readonly Line[];
   /** Space above the lines. */
   above: number;
+  /** The section to which the lines lead. */
+  leadsTo?: string;
 }
 interface Line {
   text: string;
@@ -57,12 +60,21 @@ export function drawOverview(pages: PdfPages, section: Element, blocks: readonly
 }
 
 function draw(
-  { tag, lines, above }: Box,
+  { tag, lines, above, leadsTo }: Box,
   pages: PdfPages,
   section: Element,
   at: { left: number; right: number },
 ): void {
   pages.y += above;
+  if (leadsTo !== undefined) {
+    const paragraph = pages.element(tag, section);
+    for (const { text, style } of lines) {
+      pages.lineTo(leadsTo, text, at.left, pages.y, paragraph, style);
+      pages.y += LINE;
+    }
+    paragraph.end();
+    return;
+  }
   pages.tagged(tag, section, () => {
     for (const { text, style, right } of lines) {
       pages.line(text, at.left, pages.y, style);
@@ -92,7 +104,7 @@ function boxesOf({ title, items, notes, rest }: OverviewBlock, pages: PdfPages, 
     { tag: 'H3', lines: [{ text: title, style: TITLE }], above: 7 },
     ...items.map((item) => itemBox(item, pages, width)),
     ...notes.map(({ text, tone }) => paragraph(text, STYLES[tone ?? 'plain'])),
-    ...(rest === undefined ? [] : [paragraph(rest.text, PLAIN)]),
+    ...(rest === undefined ? [] : [{ ...paragraph(rest.text, LINK), leadsTo: rest.section }]),
   ];
 }
 

@@ -93,8 +93,18 @@ function tableHtml(caption: string, columns: readonly Column[]): string {
 `;
 }
 
+/** Texts of at most this many characters (a day, a status) are not wrapped. */
+const SHORT = 12;
+/** Words this long may be broken anywhere, so that they do not make the table wider than the page. */
+const LONG_WORD = /\S{25}/;
+
 function cellHtml({ text, tone }: SummaryCell, column: Column | undefined, isFirst: boolean): string {
-  const classes = [...(column?.isNumeric ? ['number'] : []), ...(tone === undefined ? [] : [tone])];
+  const classes = [
+    ...(column?.isNumeric ? ['number'] : []),
+    ...(tone === undefined ? [] : [tone]),
+    ...(text.length > 1 && text.length <= SHORT ? ['short'] : []),
+    ...(LONG_WORD.test(text) ? ['long'] : []),
+  ];
   const attributes = classes.length === 0 ? '' : ` class="${classes.join(' ')}"`;
   return isFirst
     ? `<th scope="row"${attributes}>${escapeHtml(text)}</th>`

@@ -1,12 +1,13 @@
 import type { Column, SummaryBodyPart, SummaryHead, SummaryPart } from './parts.ts';
 import { drawCharts } from './pdf-charts.ts';
+import { drawContents } from './pdf-contents.ts';
 import { ACCENT, ALERT, type Element, PdfPages, SOFT } from './pdf-document.ts';
 import { drawOverview } from './pdf-overview.ts';
 import { PdfTable } from './pdf-table.ts';
 
 /**
  * Renders a summary as a tagged PDF, piece by piece: name, date of birth and page number on each page, repeated table
- * heads, bookmarks. Draws no faster than the caller reads.
+ * heads, links to the sections, bookmarks. Draws no faster than the caller reads.
  */
 export async function* renderPdf(parts: AsyncIterable<SummaryPart>): AsyncGenerator<Uint8Array> {
   let writer: SummaryWriter | undefined;
@@ -40,11 +41,11 @@ class SummaryWriter {
   write(part: SummaryBodyPart): void {
     switch (part.kind) {
       case 'overview':
-        this.#beginSection('Overview');
+        this.#beginSection('Overview', 'overview');
         drawOverview(this.pages, this.#section, part.blocks);
         break;
       case 'section':
-        this.#beginSection(part.title);
+        this.#beginSection(part.title, part.id);
         break;
       case 'note':
         this.#paragraph(part.text, part.tone);
@@ -75,7 +76,7 @@ class SummaryWriter {
     await this.pages.end();
   }
 
-  #writeHead({ patient, facts, alert, notes }: SummaryHead): void {
+  #writeHead({ patient, facts, alert, notes, sections }: SummaryHead): void {
     const { pages } = this;
     const big = { font: 'Helvetica-Bold', size: 18 } as const;
     pages.tagged('H1', this.#section, () => {
@@ -100,16 +101,17 @@ class SummaryWriter {
     pages.y += 4;
     if (alert !== undefined) this.#paragraph(alert, 'alert');
     for (const note of notes) this.#paragraph(note);
+    drawContents(pages, this.#section, sections);
   }
 
-  #beginSection(title: string): void {
+  #beginSection(title: string, id: string): void {
     const { pages } = this;
     this.#section.end();
     this.#section = pages.element('Sect');
     // Avoids a heading alone at the end of a page.
     if (pages.room < 90) pages.newPage();
     pages.y += 8;
-    pages.bookmark(title);
+    pages.bookmark(title, id);
     const style = { font: 'Helvetica-Bold', size: 13, color: ACCENT } as const;
     pages.tagged('H2', this.#section, () => pages.line(title, pages.left, pages.y, style));
     pages.y += 18;

@@ -5,7 +5,7 @@ import { drawTrend } from '../../../../src/exchange/records/summary/charts/draw-
 import { ticks } from '../../../../src/exchange/records/summary/charts/ticks.ts';
 import { renderHtml } from '../../../../src/exchange/records/summary/render-html.ts';
 import { renderPdf } from '../../../../src/exchange/records/summary/render-pdf.ts';
-import { gather, PATIENT, partsOf, readerOf } from './reader.ts';
+import { gather, PATIENT, partsOf, readerOf } from '../../../support/summary-reader.ts';
 
 const LOINC = 'http://loinc.org';
 let made = 0;

@@ -5,7 +5,7 @@ import type { RecordReader } from '../../../../src/exchange/records/summary/reco
 import { renderHtml } from '../../../../src/exchange/records/summary/render-html.ts';
 import { renderPdf } from '../../../../src/exchange/records/summary/render-pdf.ts';
 import { samples } from '../../../support/deliveries.ts';
-import { gather, PATIENT, partsOf, readerOf, sampleReader } from './reader.ts';
+import { gather, PATIENT, partsOf, readerOf, sampleReader } from '../../../support/summary-reader.ts';
 
 // The summaries of these tests are made on 21 Nov 2026.
 

@@ -4,7 +4,7 @@ import { NOT_JOINED, NOT_WHOLE, PdfPages } from '../../../../src/exchange/record
 import { areLettersRight, runsOf } from '../../../../src/exchange/records/summary/pdf-fonts/runs.ts';
 import { showable } from '../../../../src/exchange/records/summary/pdf-text.ts';
 import { renderPdf } from '../../../../src/exchange/records/summary/render-pdf.ts';
-import { gather, PATIENT, partsOf, readerOf } from './reader.ts';
+import { gather, PATIENT, partsOf, readerOf } from '../../../support/summary-reader.ts';
 
 const pagesOf = (name = 'Ann') =>
   new PdfPages({ title: 'T', patient: { name, birthDate: '1980' }, facts: [], notes: [], sections: [] });

@@ -1,11 +1,18 @@
 import { inflateSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { withoutEmptyColumns } from '../../../../src/exchange/records/summary/empty-columns.ts';
+import { fittedTables } from '../../../../src/exchange/records/summary/fitted-tables.ts';
 import type { SummaryPart } from '../../../../src/exchange/records/summary/parts.ts';
 import { LineBreaker } from '../../../../src/exchange/records/summary/pdf-text.ts';
 import { renderHtml } from '../../../../src/exchange/records/summary/render-html.ts';
 import { renderPdf } from '../../../../src/exchange/records/summary/render-pdf.ts';
-import { ANSWERED, gather, PATIENT, partsOf, readerOf, sampleReader } from './reader.ts';
+import {
+  ANSWERED,
+  gather,
+  PATIENT,
+  partsOf,
+  readerOf,
+  sampleReader,
+} from '../../../support/summary-reader.ts';
 
 const html = async (parts: AsyncIterable<SummaryPart>) => (await gather(renderHtml(parts))).join('');
 const pdf = async (parts: AsyncIterable<SummaryPart>) => Buffer.concat(await gather(renderPdf(parts)));
@@ -139,7 +146,7 @@ describe('columns without any value', () => {
     ...rest,
   });
   const columnsOf = async (contents: readonly object[]) => {
-    const parts = await gather(withoutEmptyColumns(partsOf(readerOf([PATIENT, ...contents]))));
+    const parts = await gather(fittedTables(partsOf(readerOf([PATIENT, ...contents]))));
     return parts.flatMap((part) =>
       part.kind === 'table'
         ? [part.columns.map(({ title }) => title)]

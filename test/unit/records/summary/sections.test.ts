@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { gather, PATIENT, partsOf, readerOf, rowsOf, sampleReader } from './reader.ts';
+import { gather, PATIENT, partsOf, readerOf, rowsOf, sampleReader } from '../../../support/summary-reader.ts';
 
 const loinc = (code: string, text: string) => ({ coding: [{ system: 'http://loinc.org', code }], text });
 const category = (code: string) => [{ coding: [{ code }] }];

@@ -1,22 +1,20 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { withoutEmptyColumns } from '../../../src/exchange/records/summary/empty-columns.ts';
-import { renderHtml } from '../../../src/exchange/records/summary/render-html.ts';
-import { renderPdf } from '../../../src/exchange/records/summary/render-pdf.ts';
-import { samples } from '../../support/deliveries.ts';
-import { hasChromium, launchChromium } from '../../support/embed-page.ts';
-import {
-  embeddedPage,
-  expectPicture,
-  type PictureOptions,
-  pdfPage,
-  pictureOf,
-} from '../../support/pictures.ts';
-import { gather, partsOf, sampleReader } from '../records/summary/reader.ts';
+import { fittedTables } from '../../src/exchange/records/summary/fitted-tables.ts';
+import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
+import { renderPdf } from '../../src/exchange/records/summary/render-pdf.ts';
+import { samples } from '../support/deliveries.ts';
+import { hasChromium, launchChromium } from '../support/embed-page.ts';
+import { embeddedPage, expectPicture, type PictureOptions, pdfPage, pictureOf } from '../support/pictures.ts';
+import { gather, partsOf, sampleReader } from '../support/summary-reader.ts';
 
 const PATIENTS = ['dannie-bogisich', 'isaiah-weber', 'keith-kiehn', 'lieselotte-howe'];
 const DESKTOP = { width: 1000, height: 760 };
+const PRINTED = { ...DESKTOP, isPrint: true };
 const PHONE = { width: 390, height: 900 };
+
+if (!hasChromium)
+  console.warn('There is no Chromium on this machine: the pictures of pages are not compared.');
 
 describe.skipIf(!hasChromium).each(PATIENTS)('the record of %s looks as it was approved:', (key) => {
   let browser: Browser;
@@ -26,8 +24,8 @@ describe.skipIf(!hasChromium).each(PATIENTS)('the record of %s looks as it was a
   beforeAll(async () => {
     browser = await launchChromium();
     const parts = () => partsOf(sampleReader(key));
-    html = (await gather(renderHtml(withoutEmptyColumns(parts())))).join('');
-    pdf = Buffer.concat(await gather(renderPdf(withoutEmptyColumns(parts()))));
+    html = (await gather(renderHtml(fittedTables(parts())))).join('');
+    pdf = Buffer.concat(await gather(renderPdf(fittedTables(parts()))));
     lines = [{ kind: 'total', resources: 1 }, ...(await gather(parts()))]
       .map((part) => `${JSON.stringify(part)}\n`)
       .join('');
@@ -37,13 +35,15 @@ describe.skipIf(!hasChromium).each(PATIENTS)('the record of %s looks as it was a
   test.each<[string, PictureOptions]>([
     ['desktop', DESKTOP],
     ['phone', PHONE],
-    ['print', { ...DESKTOP, isPrint: true }],
   ])('summary, %s', async (form, options) => {
-    const page = { body: html, contentType: 'text/html; charset=utf-8' };
-    expectPicture(
-      `${key}-${form}`,
-      await pictureOf(browser, (path) => (path.endsWith('/p') ? page : undefined), options),
+    expectPicture(`${key}-${form}`, await pictureOf(browser, summary, options));
+  });
+
+  test('summary, print, at the tables', async () => {
+    const picture = await pictureOf(browser, summary, PRINTED, (page) =>
+      page.locator('#medications').evaluate((heading) => heading.scrollIntoView()),
     );
+    expectPicture(`${key}-print`, picture);
   });
 
   test('embedded page, dark, at the charts', async () => {
@@ -64,6 +64,9 @@ describe.skipIf(!hasChromium).each(PATIENTS)('the record of %s looks as it was a
     );
     expectPicture(`${key}-pdf`, picture);
   });
+
+  const summary = (path: string) =>
+    path.endsWith('/p') ? { body: html, contentType: 'text/html; charset=utf-8' } : undefined;
 
   function embedded(path: string): { body: string; contentType: string } | undefined {
     if (path.endsWith('/p') && path.startsWith('/embed'))
