@@ -166,6 +166,9 @@ const sendWaitingPage = (reply: FastifyReply): FastifyReply =>
   reply
     .headers({ refresh: String(WAIT_SECONDS), 'referrer-policy': 'no-referrer' })
     .type('text/html; charset=utf-8')
-    .send(
-      '<!doctype html><html lang="en"><title>One moment</title><p>One moment: your verification is being confirmed. This page continues on its own.</p></html>',
-    );
+    .send(WAITING_PAGE);
+
+/** Names no person, because the link alone opens it. */
+const WAITING_PAGE = `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>One moment</title><h1>One moment</h1>
+<p>The identity service has not yet reported whether you are confirmed. As soon as it has, this page takes you back to the
+application that asked for your medical records. Nothing is left for you to do here.</p></html>`;

@@ -40,13 +40,16 @@ interface Page {
 
 const THANKS: Page = {
   title: 'Thank you',
-  text: 'You can close this page now, unless another step is still open.',
+  text: 'The application that sent you here collects your medical records from the health networks once every step is confirmed. If another page of this request is still open, please complete it. You can close this page.',
 };
 const FAILED: Page = {
   title: 'Not confirmed',
-  text: 'Your identity could not be confirmed. Ask for a new link.',
+  text: 'Your identity could not be confirmed. Without that, your medical records cannot be requested on your behalf. To try again, ask the organization that sent you the link for a new one.',
 };
-const UNKNOWN: Page = { title: 'Nothing to do', text: 'This link is not in use. It may have expired.' };
+const UNKNOWN: Page = {
+  title: 'Nothing to do',
+  text: 'This link is not in use: it may have expired, or its request may be complete. If you still expect to confirm your identity, ask the organization that sent you the link for a new one.',
+};
 
 /** The address contains a session id, so it must not be sent as a referrer or be cached. */
 const sendPage = (reply: FastifyReply, status: number, { title, text }: Page): FastifyReply =>
