@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cloudServices } from './compose-cloud.ts';
 import { type ComposeService, compose, entryOf, ours, ROOT } from './compose-file.ts';
+import { exampleEnvironmentOf, workloads } from './kubernetes-files.ts';
 
 /** With docker-compose.cloud.yml; credentials of Temporal are empty files. */
 const withCloud = cloudServices
@@ -37,6 +38,27 @@ describe('the configuration in docker-compose.yml is complete', () => {
     expect(output).toMatch(/is ready|listens|could not start|crashed|could not be reached|cannot be reached/);
     expect(output).not.toMatch(/configuration is not valid|must be set|Set EXCHANGE|EACCES|ENOENT/);
   });
+
+  // The example's values fit these secrets. Buckets are checked at the start, so folders stand for them.
+  test.concurrent.each(['gateway', 'worker-exchange', 'worker-orchestrator'])(
+    '%s of deploy/kubernetes',
+    async (name) => {
+      const container = workloads.find((workload) => workload.name === name)?.container ?? { name };
+      const { AWS_SHARED_CREDENTIALS_FILE: _, ...values } = exampleEnvironmentOf(container);
+      const environment = Object.fromEntries(
+        Object.entries(values).map(([key, value]) => [
+          key,
+          value.replace(/^s3:.*/, 'file:///var/lib/exchange'),
+        ]),
+      );
+      const output = await run(
+        container.args?.filter((word) => word.startsWith('src/')) ?? [],
+        environmentOf({ image: '', environment }, folder),
+      );
+      expect(output).toMatch(/is ready|could not start|could not be reached|cannot be reached/);
+      expect(output).not.toMatch(/configuration is not valid|must be set|Set EXCHANGE|EACCES|ENOENT/);
+    },
+  );
 
   test('and a missing variable would have been noticed', async () => {
     const { gateway } = compose.services;
