@@ -209,7 +209,7 @@ async function writeBundle(store: Store, accountId: string, patientId: string): 
   for await (const part of consolidatedBundle(store, {
     accountId,
     patientId,
-    fullUrlBase: 'https://exchange.example.org/fhir',
+    publicBaseUrl: 'https://exchange.example.org',
   }))
     length += part.length;
   return length;

@@ -66,7 +66,7 @@ afterAll(async () => {
 });
 
 async function work(accountId: string, exportId: string): Promise<void> {
-  const runner = createExportRunner(door);
+  const runner = createExportRunner({ ...door, publicBaseUrl: new URL(base).origin });
   await runner.listPatients({ accountId, exportId });
   await runner.writeSlices({ accountId, exportId });
 }

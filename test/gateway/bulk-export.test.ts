@@ -16,6 +16,7 @@ import {
   resourcesIn,
 } from '../support/fhir-door.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
+import { TEST_BASE_URL } from '../support/gateway.ts';
 
 const chosen = samples.slice(0, 2);
 const ASYNC = { prefer: 'respond-async' };
@@ -53,7 +54,9 @@ interface Manifest {
 
 const SMALL = { bytes: 60_000, patients: 1 };
 const runnerOf = (blobs = door.blobs, slice = SMALL) =>
-  createExportRunner({ store: door.store, blobs, records: door.records, slice });
+  createExportRunner({
+    ...{ store: door.store, blobs, records: door.records, publicBaseUrl: TEST_BASE_URL, slice },
+  });
 
 async function kickOff(path: string): Promise<string> {
   const response = await door.get(path, ASYNC);

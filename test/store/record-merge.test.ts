@@ -5,10 +5,18 @@ import type { SourceType } from '../../src/contract/primitives.ts';
 import { consolidatedBundle } from '../../src/exchange/records/consolidated-bundle.ts';
 import { countConsolidated } from '../../src/exchange/records/read-consolidated.ts';
 import { resourceOrigins } from '../../src/exchange/records/resource-origins.ts';
-import { type Delivered, mergeDeliveries } from '../../src/exchange/records/rules/merge.ts';
+import { withOurAddresses } from '../../src/exchange/records/rules/attachment-addresses.ts';
+import {
+  type Delivered,
+  type MergedRecord,
+  mergeDeliveries,
+} from '../../src/exchange/records/rules/merge.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../support/deliveries.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
 import { createRecordEnvironment, type RecordEnvironment } from '../support/record-environment.ts';
+
+/** As the record is read: no document is stored here. */
+const givenOut = ({ resources }: MergedRecord) => resources.map((each) => withOurAddresses(each, []));
 
 let environment: RecordEnvironment;
 beforeAll(async () => {
@@ -56,7 +64,7 @@ describe('a record', () => {
       }
       await deliver(patientId, doubled);
       expect(await merge(patientId)).toEqual({ changed: 0 });
-      const expected = mergeDeliveries({ ...person, patientId }, whole, ids).resources;
+      const expected = givenOut(mergeDeliveries({ ...person, patientId }, whole, ids));
       const text = await environment.text(patientId);
       expect(sorted(text)).toBe(sorted(JSON.stringify(expected).replaceAll(patientId, 'the-patient')));
     },
@@ -81,7 +89,7 @@ describe('a record', () => {
     for await (const part of consolidatedBundle(environment.store, {
       accountId: environment.accountId,
       patientId,
-      fullUrlBase: 'https://exchange.example.org/fhir',
+      publicBaseUrl: 'https://exchange.example.org',
     }))
       text += part;
     const bundle = JSON.parse(text) as { entry: { fullUrl: string; resource: FhirResource }[] };
@@ -115,7 +123,7 @@ describe('a record', () => {
       merge(patientId),
     ]);
     expect(await merge(patientId)).toEqual({ changed: 0 });
-    const expected = mergeDeliveries({ ...person, patientId }, whole, ids).resources;
+    const expected = givenOut(mergeDeliveries({ ...person, patientId }, whole, ids));
     expect(sorted(await environment.text(patientId))).toBe(
       sorted(JSON.stringify(expected).replaceAll(patientId, 'the-patient')),
     );
@@ -174,7 +182,7 @@ describe('deliveries that share keys and are several things', () => {
   );
   const expectedOf = (patientId: string) =>
     sorted(
-      JSON.stringify(mergeDeliveries({ ...person, patientId }, chained, ids).resources).replaceAll(
+      JSON.stringify(givenOut(mergeDeliveries({ ...person, patientId }, chained, ids))).replaceAll(
         patientId,
         'the-patient',
       ),

@@ -184,7 +184,7 @@ describe('how complete a record is', () => {
       accountId: environment.accountId,
       patientId,
       filter: { types: ['AllergyIntolerance'] },
-      fullUrlBase: 'https://exchange.example.org/fhir',
+      publicBaseUrl: 'https://exchange.example.org',
       type: 'searchset',
     }))
       json += piece;

@@ -2,10 +2,12 @@ import { sql } from 'kysely';
 import { asServed, readServed, type ServedResource, servedProvenance } from '../fhir-api/served-resources.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
+import { FHIR_PATH } from '../platform/http/fhir-path.ts';
 import { incompleteness } from '../records/completeness.ts';
 import { readRecordCompleteness } from '../records/completeness-store.ts';
 import { type ConsolidatedPlace, readConsolidated } from '../records/read-consolidated.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
+import { withAddressesAt } from '../records/rules/attachment-addresses.ts';
 import type { Json } from '../records/rules/json.ts';
 import type { ExportMember } from './export-store.ts';
 import type { FileKind } from './rules/export-request.ts';
@@ -29,6 +31,7 @@ const RESOURCES_PER_PAGE = 200;
 export interface PatientReaderDeps {
   store: Pick<Store, 'asAccount'>;
   records: RecordKeeper;
+  publicBaseUrl: string;
 }
 
 /** Yields what an export contains of a patient, page by page. Yields nothing when the patient no longer exists. */
@@ -39,6 +42,7 @@ export async function* readPatient(
 ): AsyncGenerator<ExportPage> {
   const { accountId, member, filter, since } = of;
   const { patientId } = member;
+  const fhirBase = `${deps.publicBaseUrl}${FHIR_PATH}`;
   const inTx = <T>(work: (tx: AccountTx) => Promise<T>) => deps.store.asAccount(accountId, work);
   if ((await inTx((tx) => findPatient(tx, patientId))) === undefined) return;
   if (start === undefined) await deps.records.merge(accountId, patientId);
@@ -57,6 +61,7 @@ export async function* readPatient(
           served.filter(({ changedAt }) => changedAt > since),
           patientId,
           filter,
+          fhirBase,
         ),
       };
     }
@@ -80,7 +85,7 @@ export async function* readPatient(
       };
     });
     const deleted = after === undefined && changes !== undefined ? deletedLines(changes.gone, filter) : [];
-    yield { lines: [...notes, ...deleted, ...linesOf(page, patientId, filter)], next };
+    yield { lines: [...notes, ...deleted, ...linesOf(page, patientId, filter, fhirBase)], next };
     after = next;
   } while (after !== undefined);
 }
@@ -89,9 +94,11 @@ function linesOf(
   resources: readonly ServedResource[],
   patientId: string,
   filter: ResourceFilter,
+  fhirBase: string,
 ): ExportLine[] {
   return resources.flatMap((resource): ExportLine[] => {
-    const { resourceType, json, changedAt } = resource;
+    const { resourceType, changedAt } = resource;
+    const json = withAddressesAt(fhirBase, resource.json);
     const isWanted = filter.matches(resourceType, json, changedAt);
     const provenance =
       filter.hasType('Provenance') && (isWanted || !filter.hasType(resourceType))

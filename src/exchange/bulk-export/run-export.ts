@@ -34,6 +34,7 @@ export function createExportRunner(deps: {
   store: Store;
   blobs: BlobStore;
   records: RecordKeeper;
+  publicBaseUrl: string;
   /** For tests: smaller slices. */
   slice?: typeof SLICE;
 }): ExportRunner {

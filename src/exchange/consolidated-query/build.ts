@@ -64,7 +64,7 @@ async function* contentOf(
   const { patientId, resources, dateFrom, dateTo, conversionType } = query;
   const of = { accountId, patientId, filter: { types: resources, dateFrom, dateTo } };
   if (conversionType === 'json') {
-    yield* consolidatedBundle(store, { ...of, fullUrlBase: `${publicBaseUrl}/fhir` });
+    yield* consolidatedBundle(store, { ...of, publicBaseUrl });
     return;
   }
   const reader = await openRecordReader(store, of);

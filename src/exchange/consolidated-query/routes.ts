@@ -98,7 +98,7 @@ export function addConsolidatedRoutes(
       accountId,
       patientId,
       filter: filterOf(query),
-      fullUrlBase: `${deps.publicBaseUrl}/fhir`,
+      publicBaseUrl: deps.publicBaseUrl,
       type: 'searchset',
     });
     return {

@@ -1,9 +1,7 @@
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { idSchema } from '../../contract/primitives.ts';
-import type { BlobStore } from '../../shared/blobs/blob-store.ts';
-import { BlobNotFoundError } from '../../shared/blobs/blob-store.ts';
 import { findPatient } from '../patients/patient-store.ts';
-import { ExchangeError, NotFoundError } from '../platform/errors.ts';
+import { NotFoundError } from '../platform/errors.ts';
 import { contentDisposition } from '../platform/http/content-disposition.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { ok, orNotFound } from '../platform/http/operation.ts';
@@ -12,7 +10,6 @@ import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-rou
 import { selectDocuments } from './describe-document.ts';
 import { documentUrl } from './document-link.ts';
 import {
-  type FoundDocument,
   findAttachment,
   findDocument,
   findDocumentByName,
@@ -22,6 +19,7 @@ import {
 import { announceDocumentUrls } from './document-urls.ts';
 import type { DocumentRenditions } from './renditions.ts';
 import { RENDITION_TYPES } from './renditions.ts';
+import { DOCUMENT_POLICY, notWithdrawn, sendBlob, sendDocument } from './send-document.ts';
 import { documentDto, documentReference } from './serializers.ts';
 
 /** The document operations, such as "E14. Get document URL". */
@@ -83,19 +81,7 @@ export function addDocumentRoutes(
   });
 }
 
-/** @throws 404 without a document, 410 if its source has withdrawn it: it may be wrong or about another person. */
-function notWithdrawn(document: FoundDocument | undefined): FoundDocument {
-  const found = orNotFound('Document', document);
-  if (found.isTakenBack) throw new ExchangeError(410, 'The source has withdrawn this document');
-  return found;
-}
-
 const OPERATION = 'readDocument';
-/** No scripts run in a document, and nothing is loaded by it. */
-const DOCUMENT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox";
-/** Valid content types; any other text from a source is replaced by octet-stream. */
-const MEDIA_TYPE = /^[\w.+-]{1,100}\/[\w.+-]{1,100}(?:;\s*charset=[\w.-]{1,40})?$/;
-
 /** The route behind signed document URLs (E14 and `medical.document-bulk-download-urls`): the link authorizes the request. */
 export function addDocumentLinkRoute(
   app: FastifyInstance,
@@ -124,23 +110,6 @@ export function addDocumentLinkRoute(
         .header('content-disposition', contentDisposition('inline', name));
       return sendBlob(deps.blobs, rendition, reply);
     }
-    reply
-      .header('content-security-policy', DOCUMENT_POLICY)
-      .type(MEDIA_TYPE.test(file.contentType) ? file.contentType : 'application/octet-stream')
-      .header('content-disposition', contentDisposition('attachment', file.fileName));
-    return sendBlob(deps.blobs, file, reply);
+    return sendDocument(deps.blobs, file, reply);
   });
-}
-
-async function sendBlob(
-  blobs: BlobStore,
-  { blobRef, sizeBytes }: { blobRef: string; sizeBytes: number },
-  reply: FastifyReply,
-): Promise<FastifyReply> {
-  try {
-    const content = await blobs.get(blobRef);
-    return reply.header('content-length', sizeBytes).send(content);
-  } catch (error) {
-    throw error instanceof BlobNotFoundError ? new NotFoundError('Document') : error;
-  }
 }

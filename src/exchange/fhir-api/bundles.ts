@@ -1,10 +1,9 @@
 import type { OperationOutcomeIssue } from 'fhir/r4.js';
+import { withAddressesAt } from '../records/rules/attachment-addresses.ts';
 import type { Json } from '../records/rules/json.ts';
 import { type ServedResource, servedProvenance } from './served-resources.ts';
 
 export const FHIR_JSON = 'application/fhir+json; charset=utf-8';
-/** The path of the FHIR API on this service. */
-export const FHIR_PATH = '/fhir/R4';
 
 export interface BundleLink {
   relation: 'self' | 'next';
@@ -19,7 +18,7 @@ interface Entry {
 
 export const entryOf = (base: string, resource: Json, search: Entry['search']): Entry => ({
   fullUrl: `${base}/${String(resource.resourceType)}/${String(resource.id)}`,
-  resource,
+  resource: withAddressesAt(base, resource),
   search,
 });
 

@@ -1,8 +1,8 @@
+import { FHIR_PATH } from '../platform/http/fhir-path.ts';
 import type { Json } from '../records/rules/json.ts';
 import { CLINICAL_TYPES, SUPPORTING_TYPES } from '../records/rules/resource-types.ts';
 import { searchParametersOf } from '../records/rules/search-parameters.ts';
 import { profilesOfType } from '../records/rules/us-core/us-core.ts';
-import { FHIR_PATH } from './bundles.ts';
 import { includesOf } from './rules/included-references.ts';
 
 /** The types that can be read and searched. */
@@ -61,6 +61,9 @@ const GROUP: Json = {
   ],
 };
 
+/** The stored documents that DocumentReferences name. */
+const BINARY: Json = { type: 'Binary', interaction: [{ code: 'read' }] };
+
 /** What the FHIR API can do, generated from what it implements. */
 export const capabilityStatement = (publicBaseUrl: string): Json => ({
   resourceType: 'CapabilityStatement',
@@ -93,7 +96,7 @@ export const capabilityStatement = (publicBaseUrl: string): Json => ({
         description:
           'An API key of the account, in the header x-api-key or as a bearer token; or a token of SMART Backend Services (.well-known/smart-configuration)',
       },
-      resource: [...SERVED_TYPES.map(resourceOf), GROUP],
+      resource: [...SERVED_TYPES.map(resourceOf), BINARY, GROUP],
       operation: [
         { name: 'export', definition: 'http://hl7.org/fhir/uv/bulkdata/OperationDefinition/patient-export' },
       ],

@@ -1,8 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { type Feature, type GatewayScopes, NO_ACTIVITIES, NOTHING_OPEN } from '../platform/feature.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
+import { FHIR_PATH } from '../platform/http/fhir-path.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
-import { FHIR_JSON, FHIR_PATH } from './bundles.ts';
+import { addBinaryRoute } from './binary-route.ts';
+import { FHIR_JSON } from './bundles.ts';
 import { capabilityStatement } from './capability-statement.ts';
 import type { FhirDeps } from './deps.ts';
 import { acceptFhirBodies } from './fhir-bodies.ts';
@@ -12,7 +14,10 @@ import { createFhirReadAudit } from './read-audit.ts';
 import { addReadRoutes } from './read-routes.ts';
 import { addSearchRoutes } from './search-routes.ts';
 
-type FhirRouteDeps = Pick<GatewayPlatform, 'store' | 'publicBaseUrl' | 'linkSigningKey' | 'idHmacKey'> & {
+type FhirRouteDeps = Pick<
+  GatewayPlatform,
+  'store' | 'blobs' | 'publicBaseUrl' | 'linkSigningKey' | 'idHmacKey'
+> & {
   records: RecordKeeper;
 };
 
@@ -49,5 +54,6 @@ function addFhirRoutes(
   };
   addSearchRoutes(app, fhir);
   addReadRoutes(app, fhir);
+  addBinaryRoute(app, { ...fhir, blobs: deps.blobs });
   addMatchRoute(app, fhir);
 }

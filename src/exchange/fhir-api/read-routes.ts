@@ -4,6 +4,7 @@ import { ExchangeError, NotFoundError } from '../platform/errors.ts';
 import { callerOf } from '../platform/http/plugins/auth.ts';
 import type { ConsolidatedPlace } from '../records/read-consolidated.ts';
 import { findResources } from '../records/record-search-store.ts';
+import { withAddressesAt } from '../records/rules/attachment-addresses.ts';
 import type { Json } from '../records/rules/json.ts';
 import { FHIR_JSON } from './bundles.ts';
 import type { FhirDeps } from './deps.ts';
@@ -30,7 +31,7 @@ export function addReadRoutes(app: FastifyInstance, deps: FhirDeps): void {
       return reply
         .type(FHIR_JSON)
         .headers({ 'cache-control': 'no-store', 'last-modified': lastModified.toUTCString() })
-        .send(JSON.stringify(resource));
+        .send(JSON.stringify(withAddressesAt(deps.base, resource)));
     },
   );
 

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { FHIR_PATH } from '../fhir-api/bundles.ts';
 import { SERVED_TYPES } from '../fhir-api/capability-statement.ts';
 import { insertAuditEntry } from '../platform/audit/audit-store.ts';
 import { type Store, withinAccount } from '../platform/database/database.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
+import { FHIR_PATH } from '../platform/http/fhir-path.ts';
 import { countRequest } from '../platform/http/plugins/request-share.ts';
 import { ACCESS_TOKEN_SECONDS, signAccessToken } from './access-token.ts';
 import { ASSERTION_ALGORITHMS, AssertionRejected, createAssertionCheck } from './client-assertion.ts';

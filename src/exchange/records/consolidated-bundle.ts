@@ -1,7 +1,9 @@
 import type { Store } from '../platform/database/database.ts';
+import { FHIR_PATH } from '../platform/http/fhir-path.ts';
 import { completenessMeta } from './completeness.ts';
 import { readRecordCompleteness } from './completeness-store.ts';
 import { type ConsolidatedFilter, type ConsolidatedPlace, readConsolidated } from './read-consolidated.ts';
+import { withAddressesAt } from './rules/attachment-addresses.ts';
 import type { Json } from './rules/json.ts';
 import { provenanceOf } from './rules/provenance.ts';
 import { inUsCore } from './rules/us-core/us-core.ts';
@@ -12,8 +14,8 @@ export interface BundleOptions {
   accountId: string;
   patientId: string;
   filter?: ConsolidatedFilter;
-  /** Each entry's fullUrl is `<fullUrlBase>/<type>/<id>`, so that relative references resolve to entries. */
-  fullUrlBase: string;
+  /** Each entry's fullUrl is `<publicBaseUrl>/fhir/<type>/<id>`, so that relative references resolve to entries. */
+  publicBaseUrl: string;
   /** In a searchset each entry also has `search.mode`. */
   type?: 'collection' | 'searchset';
 }
@@ -27,7 +29,7 @@ export interface BundleOptions {
  */
 export async function* consolidatedBundle(
   store: Pick<Store, 'asAccount'>,
-  { accountId, patientId, filter = {}, fullUrlBase, type = 'collection' }: BundleOptions,
+  { accountId, patientId, filter = {}, publicBaseUrl, type = 'collection' }: BundleOptions,
 ): AsyncGenerator<string> {
   const withProvenance = filter.types === undefined || filter.types.includes('Provenance');
   // Read first, so that data which arrives while we read is reported as still missing.
@@ -42,12 +44,12 @@ export async function* consolidatedBundle(
       readConsolidated(tx, patientId, filter, after, RESOURCES_PER_PAGE),
     );
     for (const resource of page.resources) {
-      yield `${separator}${entryOf(fullUrlBase, resource.content, mode('match'))}`;
+      yield `${separator}${entryOf(publicBaseUrl, resource.content, mode('match'))}`;
       separator = ',';
       isEmpty = false;
       const hasProvenance = resource.origins.length > 0 && resource.resourceType !== 'Provenance';
       if (withProvenance && hasProvenance) {
-        yield `,${entryOf(fullUrlBase, provenanceOf(resource, patientId), mode('include'))}`;
+        yield `,${entryOf(publicBaseUrl, provenanceOf(resource, patientId), mode('include'))}`;
       }
     }
     after = page.next;
@@ -56,9 +58,9 @@ export async function* consolidatedBundle(
   yield isEmpty ? separator.replace(',"entry":[', '}') : ']}';
 }
 
-function entryOf(base: string, content: object, mode?: 'match' | 'include'): string {
-  const resource = inUsCore(content as Json);
+function entryOf(publicBaseUrl: string, content: object, mode?: 'match' | 'include'): string {
+  const resource = withAddressesAt(`${publicBaseUrl}${FHIR_PATH}`, inUsCore(content as Json));
   const { resourceType, id } = resource;
   const search = mode === undefined ? '' : `,"search":{"mode":"${mode}"}`;
-  return `{"fullUrl":${JSON.stringify(`${base}/${String(resourceType)}/${String(id)}`)},"resource":${JSON.stringify(resource)}${search}}`;
+  return `{"fullUrl":${JSON.stringify(`${publicBaseUrl}/fhir/${String(resourceType)}/${String(id)}`)},"resource":${JSON.stringify(resource)}${search}}`;
 }

@@ -24,7 +24,7 @@ export function addLinkRoutes(
         consolidatedBundle(deps.store, {
           accountId,
           patientId,
-          fullUrlBase: `${deps.publicBaseUrl}/fhir`,
+          publicBaseUrl: deps.publicBaseUrl,
         }),
       ),
     );

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { isTakenBack } from './taken-back.ts';
 
 /** What delivered a document: files that were delivered together share it. */
@@ -10,8 +10,10 @@ export const broughtBy = (document: string) => {
 /**
  * A patient's documents as a person can get them, as rows of `document`: of each document the files delivered by the
  * newest query or message, equal files once. Neither stored responses of sources nor what its source has withdrawn is among them.
+ *
+ * @param of a condition on the documents' identity at the source (`and d.…`)
  */
-export const listedDocuments = (patientId: string) => sql`(
+export const listedDocuments = (patientId: string, of: RawBuilder<unknown> = sql``) => sql`(
   select * from (
     select d.*,
       ${broughtBy('d')} as brought_by,
@@ -22,6 +24,6 @@ export const listedDocuments = (patientId: string) => sql`(
         partition by d.source, coalesce(d.source_document_id, ''), d.query_id, d.sha256
         order by d.created_at desc, d.id desc) as nth
     from document d
-    where d.patient_id = ${patientId} and d.kind = 'attachment' and not ${isTakenBack('d')}
+    where d.patient_id = ${patientId} and d.kind = 'attachment' and not ${isTakenBack('d')} ${of}
   ) as delivered
   where brought_by = brought_last_by and nth = 1)`;

@@ -3,6 +3,7 @@ import type { RecordSource } from '../../contract/primitives.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { NotFoundError } from '../platform/errors.ts';
+import { heldKey, readHeldDocuments } from './held-documents.ts';
 import {
   countLeading,
   type RecordMember,
@@ -11,6 +12,7 @@ import {
   resolveReferences,
   type SourceReference,
 } from './record-store.ts';
+import { type HeldDocument, withOurAddresses } from './rules/attachment-addresses.ts';
 import { foldGroup, type Member } from './rules/fold.ts';
 import { foldPatient } from './rules/fold-patient.ts';
 import { parseLocalReference, referencesIn } from './rules/references.ts';
@@ -44,7 +46,8 @@ export interface ConsolidatedResource {
   resourceType: string;
   /**
    * FHIR R4 with our ids and keys in canonical order. References point to consolidated resources or are logical
-   * (`identifier`, `display`); `meta.source` is the file name of the leading origin.
+   * (`identifier`, `display`); `meta.source` is the file name of the leading origin. A stored
+   * document's address is relative to the FHIR API (`Binary/<id>`).
    */
   content: FhirResource;
   /** The leading origin first; empty for a Patient that no source delivered. */
@@ -103,15 +106,34 @@ export async function readResources(
   );
   const byResource = groupByResource(members);
   const resolve = await resolver(tx, patientId, members);
+  const held = await documentsOf(tx, patientId, members);
   const resources: ConsolidatedResource[] = [];
   for (const { id, resourceType } of wanted) {
     const own = byResource.get(id) ?? [];
     if (id === patientId) resources.push(await consolidatedPatient(tx, patientId, own, resolve));
     // Empty when a concurrent merge has just changed the resource's id; a later page contains it.
     else if (own.length > 0)
-      resources.push(consolidated(id, resourceType, own, foldGroup(id, own, patientId, resolve)));
+      resources.push(
+        consolidated(
+          id,
+          resourceType,
+          own,
+          withOurAddresses(foldGroup(id, own, patientId, resolve), held(own)),
+        ),
+      );
   }
   return resources;
+}
+
+/** Finds the stored files of the leading delivery of a DocumentReference, whose content stands. */
+async function documentsOf(
+  tx: AccountTx,
+  patientId: string,
+  members: readonly RecordMember[],
+): Promise<(own: readonly RecordMember[]) => readonly HeldDocument[]> {
+  const references = members.filter(({ content }) => content.resourceType === 'DocumentReference');
+  const held = await readHeldDocuments(tx, patientId, references);
+  return ([leading]) => (leading === undefined ? undefined : held.get(heldKey(leading))) ?? [];
 }
 
 /** The number of resources per type that match the filter. */

@@ -47,6 +47,7 @@ const PROFILES: Fixed[] = [
     'getPatient',
     'getConsolidated',
     'fhirRead',
+    'fhirReadBinary',
     'readConsolidatedLink',
     'getEmbedSummary',
     'readDocument',

@@ -37,7 +37,15 @@ const SHOWING = [
     'readNotificationLink',
     'readDocument',
   ],
-  ...['getEmbedSummary', 'fhirRead', 'fhirSearch', 'fhirEverything', 'fhirMatch', 'fhirExport'],
+  ...[
+    'getEmbedSummary',
+    'fhirRead',
+    'fhirReadBinary',
+    'fhirSearch',
+    'fhirEverything',
+    'fhirMatch',
+    'fhirExport',
+  ],
 ];
 
 /** The disclosures of a patient in a period, oldest first; at most `limit`. `to` is exclusive. */
