@@ -9,6 +9,7 @@ import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { runProcess } from './lib/process.ts';
 import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';
 import { certificatesReplaced } from './temporal/credentials.ts';
+import { readTaskQueueStats } from './temporal/task-queue-stats.ts';
 
 const VARIABLES = [
   ...EXCHANGE_VARIABLES,
@@ -49,6 +50,7 @@ await runProcess('gateway', async (logger) => {
     accountRequestsMax: config.ACCOUNT_REQUESTS_MAX,
     watchPressure: (report) =>
       watchPressure(exchange.store.waitingForConnection, (sample) => report(isUnderPressure(sample))),
+    readQueues: () => readTaskQueueStats(temporal),
     pingTemporal: async () => {
       await temporal.connection.workflowService.getSystemInfo({});
     },

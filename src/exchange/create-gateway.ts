@@ -4,6 +4,7 @@ import { serializerCompiler } from 'fastify-type-provider-zod';
 import { v7 as uuidv7 } from 'uuid';
 import { createMetrics } from '../lib/metrics.ts';
 import { addFeatureRoutes, type GatewayDeps } from './features.ts';
+import { measureOperations } from './operations/metrics.ts';
 import { ExchangeError } from './platform/errors.ts';
 import type { AddRoutes } from './platform/feature.ts';
 import { respondToClientError } from './platform/http/client-errors.ts';
@@ -63,6 +64,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
   limitBodyTime(app);
   const metrics = createMetrics('gateway');
   measureSources(metrics, deps.store);
+  measureOperations(metrics, deps);
   observeRequests(app, { logger: deps.logger, metrics });
   countRequests(app, deps.accountRequestsMax);
   const unwatch = deps.watchPressure?.((isUnderPressure) => app.requestShares.adapt(isUnderPressure));

@@ -48,6 +48,11 @@ export const examples = {
     'npm run starter -- sources pause hie --by "R. Ortiz" --reason "maintenance until 14:00 UTC"',
     'npm run starter -- sources resume hie',
   ],
+  ops: [
+    'npm run starter -- ops',
+    'npm run starter -- ops --json',
+    'DATABASE_URL=… TEMPORAL_ADDRESS=… DATA_KEYS=… API_KEY=… npm run starter -- ops --base-url https://exchange.example',
+  ],
   records: [
     'npm run starter -- records 0198f1c2-… --format pdf --out record.pdf',
     'npm run starter -- records 0198f1c2-… --format html --from 2024-01-01 --out since-2024.html',

@@ -9,6 +9,7 @@ import { withTarget } from './commands/command.ts';
 import { documents } from './commands/documents.ts';
 import { embed } from './commands/embed.ts';
 import { onboard } from './commands/onboard.ts';
+import { ops } from './commands/ops.ts';
 import { query } from './commands/query.ts';
 import { redrive } from './commands/redrive.ts';
 import { retry } from './commands/retry.ts';
@@ -243,6 +244,12 @@ function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Co
     .action((action, source, options) =>
       run(options, (context) => sources(action, source, options, context)),
     );
+
+  subcommand(
+    program,
+    'ops',
+    'For operators: show what is stuck, late, dead-lettered or refused now, and the command that helps',
+  ).action((options) => run(options, (context) => ops(options, context)));
 
   const notifications = program
     .command('notifications')

@@ -1,12 +1,19 @@
 import { Gauge, type Registry } from 'prom-client';
+import { SOURCE_TYPES } from '../../contract/source-types.ts';
 import type { Store } from '../platform/database/database.ts';
 import { reportSources } from './report.ts';
 
 const STATES = ['ok', 'open', 'paused'] as const;
 
-/** Measures the state of all sources whenever the metrics are collected. Without the database there are no values. */
+/**
+ * Measures the state of all sources whenever the metrics are collected. Without the database there are no values. Connections
+ * of accounts are counted elsewhere (operations/metrics.ts): their ids must not become label values.
+ */
 export function measureSources(metrics: Registry, store: Pick<Store, 'asSystem'>): void {
-  const read = () => store.asSystem(reportSources).catch(() => []);
+  const read = async () => {
+    const reports = await store.asSystem(reportSources).catch(() => []);
+    return reports.filter(({ source }) => SOURCE_TYPES.some((kind) => kind === source));
+  };
   new Gauge({
     name: 'source_state',
     help: 'State of each source: 1 for the one it is in (ok, open or paused), 0 for the others',

@@ -2,6 +2,7 @@ import type { Logger } from '../../../lib/logger.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { IdentityPartner } from '../../identity/partner.ts';
 import type { NotificationSender } from '../../notifications/senders.ts';
+import type { QueueReport } from '../../operations/report.ts';
 import type { Store } from '../database/database.ts';
 import type { LinkMaker } from '../links/signed-link.ts';
 import type { WebhookDispatcher } from '../outbox/webhook-dispatcher.ts';
@@ -37,6 +38,8 @@ export interface GatewayPlatform {
    * request is refused for that reason.
    */
   watchPressure?: (report: (isUnderPressure: boolean) => void) => () => void;
+  /** Reads what waits in the task queues, for the metrics. Default: these metrics have no values. */
+  readQueues?: () => Promise<QueueReport[]>;
   /** Systems that may send notifications. Default: none. */
   notificationSenders?: readonly NotificationSender[];
   /** Verifies identities for individual access; without it, identity operations return 503. */

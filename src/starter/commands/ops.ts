@@ -1,0 +1,89 @@
+import { readConfig } from '../../config.ts';
+import { ageOf, type Finding, findingsOf } from '../../exchange/operations/findings.ts';
+import { readOperationsReport } from '../../exchange/operations/read-report.ts';
+import type { OpenWork } from '../../exchange/operations/report.ts';
+import { createStore } from '../../exchange/platform/database/database.ts';
+import { createTemporalClient, TEMPORAL_VARIABLES } from '../../temporal/client.ts';
+import { readTaskQueueStats, type TaskQueueStats } from '../../temporal/task-queue-stats.ts';
+import { EXIT } from '../exit-codes.ts';
+import { renderTable } from '../table.ts';
+import { orchestrationSettings } from '../target/onboardings.ts';
+import type { CommandResult } from '../terminal.ts';
+import type { CommandContext, CommonOptions } from './command.ts';
+
+/** So that the output fits on one screen; `--json` has all. */
+const SHOWN_MAX = 12;
+
+/**
+ * Shows operators what is stuck, late, dead-lettered or refused now, over all accounts, and the command that helps. Reads the
+ * database and Temporal of the running stack, or DATABASE_URL and TEMPORAL_ADDRESS; works without Temporal.
+ */
+export async function ops(_options: CommonOptions, context: CommandContext): Promise<CommandResult> {
+  const { target, env } = context;
+  const databaseUrl = target.stack?.connection.databaseUrl ?? readConfig(['DATABASE_URL'], env).DATABASE_URL;
+  const store = createStore({ databaseUrl, poolMax: 1 });
+  try {
+    const [report, queues] = await Promise.all([readOperationsReport(store), readQueues(context)]);
+    const findings = findingsOf(report, queues);
+    return {
+      exitCode: EXIT.done,
+      lines: linesOf(findings, report.work, queues),
+      document: { command: 'ops', findings, ...report, queues },
+    };
+  } finally {
+    await store.close();
+  }
+}
+
+/** Undefined when Temporal cannot be reached. A configuration error is thrown. */
+async function readQueues({ target, env }: CommandContext): Promise<TaskQueueStats[] | undefined> {
+  const config =
+    target.stack === undefined
+      ? readConfig(TEMPORAL_VARIABLES, env)
+      : (await orchestrationSettings(target, env)).temporal;
+  const client = await createTemporalClient(config, { lazy: true });
+  try {
+    return await readTaskQueueStats(client);
+  } catch {
+    return undefined;
+  } finally {
+    await client.connection.close();
+  }
+}
+
+function linesOf(
+  findings: readonly Finding[],
+  work: readonly OpenWork[],
+  queues: readonly TaskQueueStats[] | undefined,
+): string[] {
+  const more = findings.length - SHOWN_MAX;
+  return [
+    ...(findings.length === 0
+      ? ['Nothing is stuck, late, dead-lettered or refused.']
+      : findings.slice(0, SHOWN_MAX).flatMap(findingLines)),
+    ...(more > 0 ? [`… and ${more} more (--json lists all)`] : []),
+    '',
+    ...workLines(work.filter(({ open }) => open > 0)),
+    ...(queues === undefined ? [] : ['', backlogLine(queues)]),
+  ];
+}
+
+const workLines = (work: readonly OpenWork[]): string[] =>
+  work.length === 0
+    ? ['No work is open.']
+    : renderTable(
+        ['open work', 'open', 'oldest'],
+        work.map(({ kind, open, oldestSeconds }) => [kind, String(open), ageOf(oldestSeconds)]),
+      );
+
+const findingLines = ({ kind, what, help, accountId }: Finding): string[] => [
+  `${kind.padEnd(KIND_WIDTH)}${what}${accountId === undefined ? '' : ` (account ${accountId})`}`,
+  `${' '.repeat(KIND_WIDTH)}→ ${help}`,
+];
+const KIND_WIDTH = 'dead-lettered'.length + 2;
+
+function backlogLine(queues: readonly TaskQueueStats[]): string {
+  const waiting = queues.filter(({ backlog }) => backlog > 0);
+  if (waiting.length === 0) return 'No task waits for a worker.';
+  return `Tasks that wait for a worker: ${waiting.map(({ queue, type, backlog }) => `${queue} (${type}) ${backlog}`).join(', ')}`;
+}

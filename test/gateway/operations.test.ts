@@ -1,0 +1,128 @@
+import { sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
+import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { starter } from '../support/run-starter.ts';
+import { TEST_DATA_KEYS } from '../support/test-keys.ts';
+
+interface Finding {
+  kind: string;
+  what: string;
+  help: string;
+  accountId?: string;
+}
+
+const QUEUES = [
+  { queue: 'source-lab', type: 'activity' as const, backlog: 7, backlogSeconds: 300, pollers: 2 },
+];
+/** A key whose breaker is of one account's connection. */
+const CONNECTION_ID = uuidv7();
+
+let gateway: TestGateway;
+let account: TestAccount;
+let patientId: string;
+beforeAll(async () => {
+  gateway = await createTestGateway({ readQueues: async () => QUEUES });
+  account = await gateway.addAccount();
+  patientId = (await account.call('POST', `patient?facilityId=${account.facilityId}`, newPerson())).json().id;
+});
+afterAll(() => gateway.close());
+
+const run = (...argv: string[]) =>
+  starter(['ops', '--base-url', 'http://127.0.0.1:1', ...argv], {
+    env: {
+      API_KEY: account.apiKey,
+      DATABASE_URL: gateway.databaseUrl,
+      DATA_KEYS: TEST_DATA_KEYS,
+      // Nothing listens there: the command must work without Temporal.
+      TEMPORAL_ADDRESS: '127.0.0.1:1',
+    },
+  });
+const findings = async () => (await run('--json')).json().findings as Finding[];
+const execute = (statement: ReturnType<typeof sql>) =>
+  gateway.store.asSystem((tx) => statement.execute(tx.db));
+const metrics = async () => (await gateway.app.inject({ method: 'GET', url: '/metrics' })).body;
+
+async function addQuery(): Promise<string> {
+  const answer = await account.call('POST', `network/query?patientId=${patientId}`, { sources: ['lab'] });
+  return answer.json().requestId;
+}
+
+test('starter ops reports Temporal as the only trouble of a quiet system that cannot reach it', async () => {
+  expect(await findings()).toEqual([
+    expect.objectContaining({ kind: 'stuck', what: expect.stringMatching(/Temporal/) }),
+  ]);
+});
+
+test('starter ops lists what is stuck, late, dead-lettered or refused, each with the command that helps', async () => {
+  const [unstarted, failed] = [await addQuery(), await addQuery()];
+  await execute(
+    sql`update network_query_run set requested_at = now() - interval '9 days' where query_id = ${unstarted}`,
+  );
+  await execute(sql`update network_query_run set ended_at = now() where query_id = ${failed}`);
+  await execute(sql`update network_query_attempt set status = 'failed', completed_at = now(), reason = 'lab answered 401'
+    where query_id = ${failed}`);
+  await execute(sql`insert into source_connection (connection, reason, opened_at) values
+    ('lab', 'lab answered 401', now()), (${CONNECTION_ID}, 'answered 503', now())`);
+  await gateway.store.asAccount(account.accountId, (tx) =>
+    insertEvent(tx, {
+      type: 'test',
+      factKey: uuidv7(),
+      patientId,
+      occurredAt: new Date(),
+      body: { meta: {} },
+    }),
+  );
+  await execute(sql`update event set status = 'dead'`);
+
+  const found = await findings();
+  const of = (what: RegExp) => found.filter((finding) => what.test(finding.what));
+  expect(of(/network queries without a workflow: 1 of 1/)).toMatchObject([{ kind: 'stuck' }]);
+  expect(of(/network queries: 1 open, the oldest for 9 days/)).toMatchObject([{ kind: 'late' }]);
+  expect(of(/^source lab refuses all calls/)).toMatchObject([
+    { kind: 'refused', help: expect.stringContaining('starter -- sources') },
+  ]);
+  expect(of(new RegExp(`^connection ${CONNECTION_ID}`))).toMatchObject([
+    { help: expect.stringContaining('admin -- connections list') },
+  ]);
+  expect(of(/dead-lettered in the last week: 1/)).toMatchObject([
+    {
+      kind: 'dead-lettered',
+      accountId: account.accountId,
+      help: expect.stringContaining('/settings/webhook/retry'),
+    },
+  ]);
+  expect(of(/failed at lab: 1/)).toMatchObject([
+    {
+      accountId: account.accountId,
+      help: expect.stringMatching(/redrive --source lab --from \S+Z --dry-run/),
+    },
+  ]);
+});
+
+test('its text fits the terminal and names no person', async () => {
+  const { stdout, exitCode } = await run();
+  expect(exitCode).toBe(0);
+  expect(stdout).toMatch(/^stuck +Temporal does not answer/m);
+  expect(stdout.split('\n').length).toBeLessThan(40);
+  expect(stdout).not.toMatch(/Sample|Pat\b|1980/);
+});
+
+test('a failure that was retried since is no longer listed', async () => {
+  await execute(sql`insert into network_query_attempt (query_id, source, attempt, run, account_id, status)
+    select query_id, source, attempt + 1, run, account_id, 'running' from network_query_attempt where status = 'failed'`);
+  expect((await findings()).filter(({ what }) => /failed at lab/.test(what))).toEqual([]);
+});
+
+test('the metrics of a gateway are the same report, without ids in their labels', async () => {
+  const text = await metrics();
+  expect(text).toMatch(/^open_work\{kind="network-query",process="gateway"\} \d/m);
+  expect(text).toMatch(/^open_work_not_started\{kind="network-query",process="gateway"\} 1$/m);
+  expect(text).toMatch(/^webhooks_undeliverable\{state="dead",process="gateway"\} 1$/m);
+  expect(text).toMatch(/^account_connections_not_called\{state="open",process="gateway"\} 1$/m);
+  expect(text).toMatch(/^source_state\{source="lab",state="open",process="gateway"\} 1$/m);
+  expect(text).toMatch(/^query_sources_last_hour\{source="lab",outcome="running",process="gateway"\} \d/m);
+  expect(text).toMatch(/^task_queue_backlog\{queue="source-lab",type="activity",process="gateway"\} 7$/m);
+  expect(text).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}-/);
+});
