@@ -64,5 +64,6 @@ export function exampleEnvironmentOf(container: Container): Record<string, strin
   return { ...environmentOf(container), ...Object.fromEntries(linesOf(literals.join('\n'))) };
 }
 
-const linesOf = (text: string): [string, string][] =>
-  [...text.matchAll(/^([A-Z0-9_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]);
+function linesOf(text: string): [string, string][] {
+  return [...text.matchAll(/^([A-Z0-9_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]);
+}
