@@ -103,6 +103,8 @@ describe('the reference page', () => {
     const browser = await launchChromium();
     try {
       const page = await browser.newPage();
+      // Swagger UI takes half a minute for a click on a busy machine.
+      page.setDefaultTimeout(100_000);
       await page.goto(`${address}/reference/`);
       await page.locator('#operations-cohort-createCohort .opblock-summary-control').click();
       const shown = page.locator('#operations-cohort-createCohort .opblock-description');

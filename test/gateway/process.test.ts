@@ -32,7 +32,7 @@ beforeAll(async () => {
   seeded = await seedDemoAccount(store, { apiKey: generateApiKey() });
 });
 afterEach(async () => {
-  if (gateway?.process.exitCode === null) {
+  if (gateway?.process.exitCode === null && gateway.process.signalCode === null) {
     gateway.process.kill('SIGKILL');
     await once(gateway.process, 'exit');
   }
@@ -196,7 +196,8 @@ describe('the gateway as a process with an MLLP port', () => {
     expect(await acknowledged(adt('m-1', 'V1'))).toContain('MSA|AA|m-1');
     expect(await stored()).toEqual({ messages: 2, events: 2 });
     expect(await stopped(again)).toBe(0);
-  });
+    // Three starts of a gateway, each slow on a busy machine.
+  }, 300_000);
 
   const waitsForLock = () =>
     store.asSystem(async (tx) => {

@@ -44,7 +44,7 @@ describe('the packed library and its example', { timeout: TIMEOUT_MS }, () => {
     });
     onTestFinished(async () => {
       worker.kill('SIGTERM');
-      if (worker.exitCode === null) await once(worker, 'exit');
+      if (worker.exitCode === null && worker.signalCode === null) await once(worker, 'exit');
     });
     // So that the workflow waits: it looks at the query first and again only when a webhook has come.
     await stack.simulator.setRules([{ source: 'hie', fault: { type: 'latency', ms: 3_000 }, times: 1 }]);
