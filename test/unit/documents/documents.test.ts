@@ -23,7 +23,7 @@ const OTHER_VARIABLES = [
 ];
 
 /** By `npm run secrets`; never in the repository. */
-const MADE_LATER = ['deploy/secrets', 'deploy/secrets/api-key'];
+const MADE_LATER = ['deploy/secrets', 'deploy/secrets/api-key', 'deploy/secrets/temporal-api-key'];
 
 const documents = (
   await Promise.all(
