@@ -1,5 +1,7 @@
 import Fastify from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { AdminTarget } from '../../src/exchange/admin/command.ts';
+import { rotateSigningKeysCommand } from '../../src/exchange/admin/signing-keys.ts';
 import { addJwksRoute } from '../../src/exchange/source-connections/routes.ts';
 import { ensureSigningKeys } from '../../src/exchange/source-connections/signing-keys.ts';
 import { createTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -21,6 +23,31 @@ test('our public keys are readable without an API key, and may be cached for fiv
   expect(keys).toHaveLength(2);
   for (const key of keys) expect(key).toMatchObject({ use: 'sig', kid: expect.any(String) });
   expect(body).not.toContain('"d"');
+});
+
+test('a rotation of our keys is in the audit of every account, with the ids of the new keys', async () => {
+  const { store } = gateway;
+  const accounts = [await gateway.addAccount(), await gateway.addAccount()];
+  const target = { store, openKeyRing: async () => testKeyRing() } as unknown as AdminTarget;
+  const entriesOf = ({ accountId }: { accountId: string }) =>
+    store.asSystem((tx) =>
+      tx.db
+        .selectFrom('audit_entry')
+        .select(['actor', 'operation', 'target_id as kid'])
+        .where('account_id', '=', accountId)
+        .where('operation', 'like', 'rotateSigningKey%')
+        .execute(),
+    );
+  await rotateSigningKeysCommand(target, false);
+  const { document } = await rotateSigningKeysCommand(target, true);
+  for (const account of accounts) {
+    const entries = await entriesOf(account);
+    expect(entries.map(({ operation }) => operation).sort()).toEqual(
+      ['rotateSigningKey', 'rotateSigningKeyAtOnce'].flatMap((operation) => [operation, operation]),
+    );
+    const published = (document.keys as { kid: string }[]).map(({ kid }) => kid);
+    expect(entries.map(({ kid }) => kid)).toEqual(expect.arrayContaining(published));
+  }
 });
 
 test('a flood of readers costs the database one read, and a read that fails is repeated', async () => {

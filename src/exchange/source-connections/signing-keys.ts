@@ -44,14 +44,19 @@ export async function ensureSigningKeys(tx: SystemTx, keyRing: KeyRing): Promise
 
 /**
  * Replaces the keys of all algorithms. The new ones are published now and sign after the overlap; the old ones are published
- * until another overlap later. With `atOnce`, for keys that are no longer secret, the old ones end immediately.
+ * until another overlap later. With `atOnce`, for keys that are no longer secret, the old ones end immediately. Returns the ids
+ * of the new keys.
  */
-export async function rotateSigningKeys(tx: SystemTx, keyRing: KeyRing, atOnce: boolean): Promise<void> {
+export async function rotateSigningKeys(tx: SystemTx, keyRing: KeyRing, atOnce: boolean): Promise<string[]> {
+  const kids: string[] = [];
   await lockSigningKeys(tx);
   for (const algorithm of ASSERTION_ALGORITHMS) {
     await endSigningKeys(tx, algorithm, atOnce ? 0 : 2 * OVERLAP_MS);
-    await insertSigningKey(tx, await newKey(keyRing, algorithm), atOnce ? 0 : OVERLAP_MS);
+    const key = await newKey(keyRing, algorithm);
+    await insertSigningKey(tx, key, atOnce ? 0 : OVERLAP_MS);
+    kids.push(key.kid);
   }
+  return kids;
 }
 
 async function ensureSigningKey(tx: SystemTx, keyRing: KeyRing, algorithm: AssertionAlgorithm) {
