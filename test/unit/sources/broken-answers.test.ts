@@ -304,6 +304,14 @@ describe('a link', () => {
     expect(foreign.asked).toEqual([]);
   });
 
+  test('to another origin is named with the command that allows it, for a connection of an account', async () => {
+    const foreign = await startOther({});
+    await start({ json: bundle([condition('c1')], `${foreign.origin}/fhir/more`) });
+    await expect(collect({ connectionKey: 'connection-1' })).rejects.toMatchObject({
+      message: `hie linked to ${foreign.origin}, which is not one of its configured origins: name it in --allowed-origins, or in --own-base-urls if the server calls itself so (npm run admin -- connections set connection-1)`,
+    });
+  });
+
   test('under a name by which the server wrongly calls itself leads to the server, with its references', async () => {
     const own = 'http://fhir.internal:8080/api/fhir';
     const c1 = { ...condition('c1', `${own}/Patient/p1`), encounter: { reference: `${own}/Encounter/e1` } };

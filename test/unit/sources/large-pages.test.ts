@@ -157,5 +157,10 @@ describe('a page over the limit', () => {
       ),
     });
     expect(counts()).toEqual(['16', '4', '1']);
+    await expect(collect({ connectionKey: 'connection-1' })).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /; --max-megabytes is the limit \(npm run admin -- connections set connection-1\)$/,
+      ),
+    });
   });
 });

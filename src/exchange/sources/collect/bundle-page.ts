@@ -65,7 +65,7 @@ export function nextStep(
 ): StepOf<'link'> {
   const url = resolveLink(config, link, page);
   if (url === undefined) throw badResponse(config.source, 'returned a next link that is not a valid URL');
-  if (!isAllowedUrl(config, url)) throw foreignOrigin(config.source, 'linked to', url);
+  if (!isAllowedUrl(config, url)) throw foreignOrigin(config, 'linked to', url);
   const hash = hashOfLink(url);
   const before = seen.length === 0 ? [hashOfLink(page)] : seen;
   if (before.includes(hash))

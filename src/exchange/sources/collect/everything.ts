@@ -79,7 +79,7 @@ async function accepted({ config }: SourceContext, response: SourceResponse): Pr
   }
   const statusUrl = addressOf(config, new URL(location, response.url.href));
   if (!isAllowedUrl(config, statusUrl)) {
-    throw foreignOrigin(config.source, "put the job's status at", statusUrl);
+    throw foreignOrigin(config, "put the job's status at", statusUrl);
   }
   return { kind: 'accepted', statusUrl: statusUrl.href, retryAfterMs: response.retryAfterMs };
 }

@@ -83,7 +83,7 @@ function fetchedManifest(
     if (!URL.canParse(url, response.url.href))
       throw badResponse(config.source, 'listed a file without a valid address');
     const fileUrl = addressOf(config, new URL(url, response.url.href));
-    if (!isAllowedUrl(config, fileUrl)) throw foreignOrigin(config.source, 'put a file at', fileUrl);
+    if (!isAllowedUrl(config, fileUrl)) throw foreignOrigin(config, 'put a file at', fileUrl);
     return {
       kind: 'file',
       url: fileUrl.href,

@@ -1,6 +1,7 @@
 import { SourceFailure } from '../connector.ts';
 import { AnswerTooLarge } from '../http/failures.ts';
 import { FHIR_JSON } from '../http/source-http.ts';
+import { settingCommand, settingName } from '../setting-names.ts';
 import type { SourceContext } from '../source-context.ts';
 import { beginningOfBundle } from './beginning-of-bundle.ts';
 import { nextStep, withCount } from './bundle-page.ts';
@@ -46,7 +47,8 @@ function leaveOut(context: SourceContext, step: PagedStep, error: AnswerTooLarge
   const isRest = step.kind === 'link' || beginning.total === 1;
   // Only a page of one resource shows which one is too large. A server may ignore `_count`.
   if (beginning.entryCount !== 1 || (beginning.next === undefined && !isRest)) {
-    const advice = `also when asked for one resource; ${config.source.toUpperCase()}_PAGE_BYTES_MAX is the limit`;
+    const limit = `${settingName(config, 'PAGE_BYTES_MAX')} is the limit${settingCommand(config)}`;
+    const advice = `also when asked for one resource; ${limit}`;
     throw new SourceFailure('bad-answer', `${error.message}, ${advice}`);
   }
   const trail = step.kind === 'link' ? step : { count: 1, origin: step, ...searchedType(step) };

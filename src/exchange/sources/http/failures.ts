@@ -1,6 +1,7 @@
 import type { SourceType } from '../../../contract/primitives.ts';
 import { retryAfterMs } from '../../../lib/retry-after.ts';
 import { SourceFailure, type SourceFailureKind } from '../connector.ts';
+import { type ConfiguredSource, settingCommand, settingName } from '../setting-names.ts';
 
 /** The codes of FHIR's IssueType value set. Any other value may contain personal data. */
 const ISSUE_CODES = new Set(
@@ -29,12 +30,13 @@ export interface ErrorResponse {
 }
 
 /** The failure for an address at an origin that is not configured. Only a change of the configuration helps. */
-export function foreignOrigin(source: SourceType, what: string, url: URL): SourceFailure {
+export function foreignOrigin(config: ConfiguredSource, what: string, url: URL): SourceFailure {
+  const { source } = config;
   const { origin, protocol, username, password } = url;
   if (!/^https?:$/.test(protocol) || username !== '' || password !== '')
     return badResponse(source, `${what} ${origin}, by an address that is not a plain http or https URL`);
-  const prefix = source.toUpperCase();
-  const remedy = `name it in ${prefix}_ALLOWED_ORIGINS, or in ${prefix}_OWN_BASE_URLS if the server calls itself so`;
+  const [allowed, own] = [settingName(config, 'ALLOWED_ORIGINS'), settingName(config, 'OWN_BASE_URLS')];
+  const remedy = `name it in ${allowed}, or in ${own} if the server calls itself so${settingCommand(config)}`;
   const message = `${source} ${what} ${origin}, which is not one of its configured origins: ${remedy}`;
   return new SourceFailure('refused', message);
 }

@@ -84,7 +84,7 @@ export class SourceHttp {
     const { source } = this.config;
     let url = request.url;
     for (let hop = 0; hop <= REDIRECTS_MAX; hop += 1) {
-      if (!isAllowedUrl(this.config, url)) throw foreignOrigin(source, `led ${request.label} to`, url);
+      if (!isAllowedUrl(this.config, url)) throw foreignOrigin(this.config, `led ${request.label} to`, url);
       const response = await this.sendWithToken(request, url);
       const location = response.header('location');
       if (!REDIRECTS.has(response.status) || location === undefined) return response;
