@@ -8,7 +8,7 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 1,
     testTimeout: 300_000,
-    hookTimeout: 600_000,
+    hookTimeout: 1_200_000,
     globalSetup: ['test/support/run-folder.ts', 'test/support/global-setup.ts'],
   },
 });

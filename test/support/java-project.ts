@@ -1,6 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+
+/** In each folder of the cache: hash of the files that it was made from. */
+const MARK = 'made-from';
 
 /** A Maven project with one class, whose libraries are fetched once. */
 export interface JavaProject {
@@ -16,7 +20,8 @@ export function javaMissing(cache: string): string | undefined {
   const javac = versionOf('javac', ['-version']);
   if (javac === undefined || Number(/\d+/.exec(javac)?.[0]) < 17)
     return 'it needs a JDK of version 17 or newer';
-  if (!existsSync(cache) && versionOf('mvn', ['-v']) === undefined) return 'it needs Maven (mvn)';
+  if (!existsSync(join(cache, 'libs')) && versionOf('mvn', ['-v']) === undefined)
+    return 'it needs Maven (mvn)';
   return undefined;
 }
 
@@ -28,24 +33,45 @@ function versionOf(command: string, args: string[]): string | undefined {
   }
 }
 
-/** Fetches the libraries and compiles the class, unless the cache has them. Complete or absent: renamed at the end. */
+/**
+ * Fetches the libraries and compiles the class, unless the cache has them already: the libraries of this `pom.xml`, and the
+ * class of this source. Each is complete or absent.
+ */
 export function buildJava({ project, mainClass, cache }: JavaProject): void {
-  if (existsSync(cache)) return;
-  const building = `${cache}.${process.pid}`;
-  mkdirSync(building, { recursive: true });
-  try {
-    const libs = join(building, 'libs');
-    const copy = ['-q', '-B', '-f', join(project, 'pom.xml'), 'dependency:copy-dependencies'];
-    execFileSync('mvn', [...copy, `-DoutputDirectory=${libs}`], { stdio: 'inherit' });
-    const source = join(project, `${mainClass}.java`);
-    execFileSync('javac', ['-d', join(building, 'classes'), '-cp', join(libs, '*'), source], {
-      stdio: 'inherit',
-    });
-    renameSync(building, cache);
-  } finally {
-    rmSync(building, { recursive: true, force: true });
-  }
+  const pom = join(project, 'pom.xml');
+  const source = join(project, `${mainClass}.java`);
+  const libs = join(cache, 'libs');
+  mkdirSync(cache, { recursive: true });
+  make(libs, [pom], (folder) => {
+    const copy = ['-q', '-B', '-f', pom, 'dependency:copy-dependencies', `-DoutputDirectory=${folder}`];
+    execFileSync('mvn', copy, { stdio: 'inherit' });
+  });
+  make(join(cache, 'classes'), [pom, source], (folder) => {
+    execFileSync('javac', ['-d', folder, '-cp', join(libs, '*'), source], { stdio: 'inherit' });
+  });
 }
+
+/** Fills a folder anew if it was made from other files than these. Returns whether it did. */
+function make(folder: string, from: readonly string[], fill: (folder: string) => void): boolean {
+  const made = createHash('sha256');
+  for (const file of from) made.update(readFileSync(file));
+  const mark = made.digest('hex');
+  if (readIfThere(join(folder, MARK)) === mark) return false;
+  const filling = `${folder}.${process.pid}`;
+  try {
+    mkdirSync(filling, { recursive: true });
+    fill(filling);
+    writeFileSync(join(filling, MARK), mark);
+    rmSync(folder, { recursive: true, force: true });
+    renameSync(filling, folder);
+  } finally {
+    rmSync(filling, { recursive: true, force: true });
+  }
+  return true;
+}
+
+const readIfThere = (file: string): string | undefined =>
+  existsSync(file) ? readFileSync(file, 'utf8') : undefined;
 
 export const classPathOf = (cache: string): string =>
   [join(cache, 'libs', '*'), join(cache, 'classes')].join(':');
