@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
 import {
   listClientsCommand,
   registerClientCommand,
@@ -186,6 +187,45 @@ test('an assertion with a key that is not registered, or of no client, is refuse
   expect((await ask(await assertion(clientId), 'system/*.rs', { grant_type: 'password' })).json().error).toBe(
     'unsupported_grant_type',
   );
+});
+
+test('refused assertions are in the audit of the account, and a used one is as well', async () => {
+  const clientId = await register('system/*.rs');
+  const used = await assertion(clientId);
+  await ask(used);
+  await ask(used);
+  await ask(await assertion(clientId, 'ES384', { aud: 'https://elsewhere.example.org/token' }));
+  await ask(await assertion(clientId), 'system/Colour.rs');
+  const entries = await door.store.asAccount(door.accountId, (tx) =>
+    tx.db
+      .selectFrom('audit_entry')
+      .select(['operation', 'outcome'])
+      .where('actor', '=', `client:${clientId}`)
+      .orderBy('id')
+      .execute(),
+  );
+  expect(entries).toEqual(
+    ['200', '401', '401', '400'].map((outcome) => ({ operation: 'fhirToken', outcome })),
+  );
+});
+
+test('tokens count towards the limit of requests of the account; refused assertions do not', async () => {
+  const other = uuidv7();
+  const limits = { requestsPerMinute: 2 };
+  await door.store.asSystem((tx) => insertAccount(tx, { id: other, name: 'Limited', settings: { limits } }));
+  const { document } = await registerClientCommand(target, {
+    ...{ account: other, jwksFile, scopes: 'system/*.rs' },
+  });
+  const clientId = String(document.clientId);
+  for (let times = 0; times < 3; times += 1)
+    expect(
+      (await ask(await assertion(clientId, 'ES384', { aud: 'https://elsewhere.example.org' }))).statusCode,
+    ).toBe(401);
+  const statuses: number[] = [];
+  // Five exceed the limit even if a new minute begins in between.
+  for (let times = 0; times < 5; times += 1) statuses.push((await ask(await assertion(clientId))).statusCode);
+  expect(statuses[0]).toBe(200);
+  expect(statuses).toContain(429);
 });
 
 test('revoking a client ends its tokens at once', async () => {

@@ -8,6 +8,7 @@ import {
   jwtVerify,
 } from 'jose';
 import { LRUCache } from 'lru-cache';
+import { OAuthRefusal } from '../platform/http/oauth-refusal.ts';
 import type { StoredClient } from './client-store.ts';
 
 /** The algorithms that SMART Backend Services names. */
@@ -18,15 +19,14 @@ const CLOCK_TOLERANCE_SECONDS = 30;
 const JTI_LENGTH_MAX = 500;
 const KEYS = { timeoutDuration: 5_000, cooldownDuration: 30_000, cacheMaxAge: 300_000 };
 
-/** Why an assertion is not accepted; shown to the client. */
-export class AssertionRejected extends Error {
-  override readonly name = 'AssertionRejected';
-}
+/** The assertion is not accepted; the reason is shown to the client. */
+const rejected = (reason: string): OAuthRefusal =>
+  new OAuthRefusal('invalid_client', `The assertion is not accepted: ${reason}`, 401);
 
 export interface AssertionCheck {
   /** The client id that an assertion claims, without verifying anything. */
   clientIdOf(assertion: string): string | undefined;
-  /** Verifies signature and claims. @throws AssertionRejected */
+  /** Verifies signature and claims. @throws OAuthRefusal */
   verify(assertion: string, client: StoredClient): Promise<{ jti: string; expiresAt: Date }>;
 }
 
@@ -58,9 +58,9 @@ export function createAssertionCheck(tokenUrl: string): AssertionCheck {
     async verify(assertion, client) {
       const { jti, exp = 0 } = await claimsOf(assertion, keysOf(client), client.id, tokenUrl);
       if (exp > Date.now() / 1_000 + LIFETIME_MAX_SECONDS)
-        throw new AssertionRejected('exp is more than five minutes ahead');
+        throw rejected('exp is more than five minutes ahead');
       if (typeof jti !== 'string' || jti === '' || jti.length > JTI_LENGTH_MAX)
-        throw new AssertionRejected('jti is missing or too long');
+        throw rejected('jti is missing or too long');
       return { jti, expiresAt: new Date((exp + CLOCK_TOLERANCE_SECONDS) * 1_000) };
     },
   };
@@ -84,7 +84,7 @@ async function claimsOf(
     return payload;
   } catch (cause) {
     const { code } = cause as { code?: unknown };
-    throw new AssertionRejected(
+    throw rejected(
       `it cannot be verified (${typeof code === 'string' ? code : 'the keys cannot be fetched'}); it needs ${ASSERTION_ALGORITHMS.join(' or ')}, iss and sub ${clientId}, and aud ${audience}`,
     );
   }

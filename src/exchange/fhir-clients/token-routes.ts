@@ -1,12 +1,16 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { findAccount } from '../accounts/account-store.ts';
 import { SERVED_TYPES } from '../fhir-api/capability-statement.ts';
 import { insertAuditEntry } from '../platform/audit/audit-store.ts';
 import { type Store, withinAccount } from '../platform/database/database.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { FHIR_PATH } from '../platform/http/fhir-path.ts';
+import { OAuthRefusal } from '../platform/http/oauth-refusal.ts';
+import { refuseBeyond } from '../platform/http/plugins/limits.ts';
 import { countRequest } from '../platform/http/plugins/request-share.ts';
+import { AccountLimiter } from '../platform/limits/account-limiter.ts';
 import { ACCESS_TOKEN_SECONDS, signAccessToken } from './access-token.ts';
-import { ASSERTION_ALGORITHMS, AssertionRejected, createAssertionCheck } from './client-assertion.ts';
+import { ASSERTION_ALGORITHMS, createAssertionCheck } from './client-assertion.ts';
 import { findClient, useAssertion } from './client-store.ts';
 import { grantedScopes, parseFhirScope } from './rules/fhir-scopes.ts';
 
@@ -21,6 +25,7 @@ export function addTokenRoutes(
 ): void {
   const tokenUrl = `${deps.publicBaseUrl}${TOKEN_PATH}`;
   const check = createAssertionCheck(tokenUrl);
+  const limiter = new AccountLimiter(deps.store);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<string>(
     'application/x-www-form-urlencoded',
@@ -48,41 +53,25 @@ export function addTokenRoutes(
     async (request, reply) => {
       const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams();
       reply.headers({ 'cache-control': 'no-store', pragma: 'no-cache' });
-      if (form.get('grant_type') !== 'client_credentials')
-        return refuse(reply, 'unsupported_grant_type', 'grant_type must be client_credentials');
-      const assertion = form.get('client_assertion');
-      if (form.get('client_assertion_type') !== JWT_BEARER || assertion === null)
-        return refuse(
-          reply,
-          'invalid_request',
-          `client_assertion, and client_assertion_type ${JWT_BEARER}, are required`,
-        );
+      const assertion = assertionIn(form);
       const clientId = check.clientIdOf(assertion);
       const client = clientId && (await deps.store.asSystem((tx) => findClient(tx, clientId)));
       if (!client || client.revoked_at !== null)
-        return refuse(reply, 'invalid_client', 'The client is not registered, or was revoked', 401);
-      countRequest(request, reply, client.account_id);
+        throw new OAuthRefusal('invalid_client', 'The client is not registered, or was revoked', 401);
       request.refusalNotes = { by: { accountId: client.account_id, actor: `client:${client.id}` } };
-      const requested = (form.get('scope') ?? '').split(/\s+/).filter((scope) => scope !== '');
-      const known = requested.flatMap(
-        (scope) => parseFhirScope(scope, (type) => SERVED_TYPES.includes(type)) ?? [],
-      );
-      const scopes = grantedScopes(known, client.scopes);
+      const scopes = grantedScopes(scopesIn(form), client.scopes);
       if (scopes.length === 0)
-        return refuse(reply, 'invalid_scope', `scope must name some of: ${client.scopes.join(' ')}`);
-      try {
-        const { jti, expiresAt } = await check.verify(assertion, client);
-        if (!(await issue(deps.store, request, client, jti, expiresAt)))
-          return refuse(
-            reply,
-            'invalid_client',
-            'The assertion was used before; each needs a jti of its own',
-            401,
-          );
-      } catch (error) {
-        if (!(error instanceof AssertionRejected)) throw error;
-        return refuse(reply, 'invalid_client', `The assertion is not accepted: ${error.message}`, 401);
-      }
+        throw new OAuthRefusal('invalid_scope', `scope must name some of: ${client.scopes.join(' ')}`);
+      const { jti, expiresAt } = await check.verify(assertion, client);
+      // Only once verified: a client's id alone must not use up the share and the limit of its account.
+      countRequest(request, reply, client.account_id);
+      await takeRequest(client.account_id);
+      if (!(await issue(deps.store, request, client, jti, expiresAt)))
+        throw new OAuthRefusal(
+          'invalid_client',
+          'The assertion was used before; each needs a jti of its own',
+          401,
+        );
       const token = { clientId: client.id, accountId: client.account_id, scopes };
       return reply.send({
         access_token: await signAccessToken(deps.internalTokenKey, token),
@@ -92,7 +81,31 @@ export function addTokenRoutes(
       });
     },
   );
+
+  /** Tokens count towards the account's limit of requests. */
+  async function takeRequest(accountId: string): Promise<void> {
+    const account = await deps.store.asSystem((tx) => findAccount(tx, accountId));
+    if (account !== undefined) refuseBeyond(await limiter.take(account));
+  }
 }
+
+/** @throws OAuthRefusal */
+function assertionIn(form: URLSearchParams): string {
+  if (form.get('grant_type') !== 'client_credentials')
+    throw new OAuthRefusal('unsupported_grant_type', 'grant_type must be client_credentials');
+  const assertion = form.get('client_assertion');
+  if (form.get('client_assertion_type') === JWT_BEARER && assertion !== null) return assertion;
+  throw new OAuthRefusal(
+    'invalid_request',
+    `client_assertion, and client_assertion_type ${JWT_BEARER}, are required`,
+  );
+}
+
+/** The requested scopes that exist here. */
+const scopesIn = (form: URLSearchParams): string[] =>
+  (form.get('scope') ?? '')
+    .split(/\s+/)
+    .flatMap((scope) => parseFhirScope(scope, (type) => SERVED_TYPES.includes(type)) ?? []);
 
 /** Uses up the assertion and audits the token, in one transaction. Returns false when the assertion was used before. */
 async function issue(
@@ -116,7 +129,3 @@ async function issue(
     return true;
   });
 }
-
-/** An error of OAuth 2.0 (RFC 6749). */
-const refuse = (reply: FastifyReply, error: string, description: string, status = 400): FastifyReply =>
-  reply.code(status).send({ error, error_description: description });

@@ -4,6 +4,7 @@ import { ExchangeError, OverloadError } from '../../errors.ts';
 import { RefusalBrake } from '../../limits/refusal-brake.ts';
 import { patientNamedBy, targetNamedBy } from '../audited-reads.ts';
 import { isConnectionFault, PROBLEM_JSON, toErrorResponse } from '../errors.ts';
+import { OAuthRefusal } from '../oauth-refusal.ts';
 import { FHIR_JSON_ERROR, isFhirUrl, operationOutcomeOf } from '../operation-outcome.ts';
 import type { Refusal, RefusalAudit } from '../refusals.ts';
 import { leaveRequestShare } from './request-share.ts';
@@ -87,6 +88,8 @@ export function sendError(
     const { operation } = request.routeOptions.config;
     logger.error({ err: error, requestId: request.id, operation, status: response.status }, 'request failed');
   }
+  if (error instanceof OAuthRefusal)
+    return reply.code(error.status).header('x-request-id', request.id).send(error.body);
   // Serialized here, so that the response schema of the route is not applied.
   return reply
     .code(response.status)
