@@ -61,6 +61,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'patient_at_source',
     'patient_identity_key',
     'patient_resource',
+    'patient_search',
     'patient_to_compare',
     'patient_to_match',
     'possible_duplicate',

@@ -8,12 +8,17 @@ import {
 import type { Platform } from '../platform/platform.ts';
 import { createErasures, type Erasures, workflowStopper } from './erasures.ts';
 import { addPatientRoutes } from './routes.ts';
+import { searchIndexing } from './search-indexing.ts';
 
 /** Patients: E4, matching, consent, and deletion including all collected data. */
 export const patientsFeature = {
   open({ store, blobs, temporal, logger }: Platform): OpenFeature<{ erasures: Erasures }> {
     const erasures = createErasures({ store, blobs, stopWorkflow: workflowStopper(temporal), logger });
-    return { services: { erasures }, recoveries: [erasures.recovery], drain: erasures.drain };
+    return {
+      services: { erasures },
+      recoveries: [erasures.recovery, searchIndexing({ store })],
+      drain: erasures.drain,
+    };
   },
   routes: ({ operations }: GatewayScopes, deps: DepsOf<typeof addPatientRoutes>) =>
     addPatientRoutes(operations, deps),
