@@ -17,10 +17,12 @@ import { createWorkers } from './temporal/workers.ts';
 import { hashOfBuild, loadWorkflowBundle } from './temporal/workflow-bundle.ts';
 import { openExchangeHalf } from './worker/exchange-half.ts';
 import { openOrchestratorHalf } from './worker/orchestrator-half.ts';
+import { poolWarning } from './worker/pool-size.ts';
 import { settleRouting } from './worker/routing.ts';
 
 const VARIABLES = [
   ...TEMPORAL_VARIABLES,
+  'DATABASE_POOL_MAX',
   'WORKER_QUEUES',
   'WORKER_VERSIONING',
   'BUILD_ID',
@@ -35,6 +37,8 @@ await runProcess('worker', async (logger) => {
   exitWithParent();
   const config = readConfig(VARIABLES);
   const queues = parseWorkerQueues(config.WORKER_QUEUES);
+  const tooFewConnections = poolWarning(queues, config.DATABASE_POOL_MAX);
+  if (tooFewConnections !== undefined) logger.warn(tooFewConnections);
   const keyRing = parseKeyRing(config.DATA_KEYS);
   installTemporalRuntime(logger, config.WORKER_TEMPORAL_METRICS);
   // Lazy, so that configuration errors of the halves are reported first, even without a Temporal server.

@@ -33,8 +33,8 @@ const BUILD_ACTIVITY_SLOTS = 2;
 
 const COMMON: Partial<WorkerOptions> = {
   shutdownGraceTime: '20 s',
-  // A retry resumes from the last heartbeat that was sent, so at most half a second of work is lost.
-  maxHeartbeatThrottleInterval: '500 ms',
+  // Each heartbeat is a billed action in Temporal Cloud. It also brings cancellations, so they arrive within this time.
+  maxHeartbeatThrottleInterval: '5 s',
   workflowTaskPollerBehavior: { type: 'autoscaling', minimum: 1, initial: 2, maximum: 10 },
   activityTaskPollerBehavior: { type: 'autoscaling', minimum: 1, initial: 2, maximum: 10 },
 };
@@ -90,6 +90,15 @@ const versioned = (buildId: string | undefined): Partial<WorkerOptions> =>
           defaultVersioningBehavior: 'AUTO_UPGRADE',
         },
       };
+
+/** How many activities of a queue one worker runs at a time. */
+export function activitySlots(queue: WorkerQueue): number {
+  if (queue === TASK_QUEUES.exchange || queue === TASK_QUEUES.orchestrator)
+    return WORKFLOW_WORKERS[queue].maxConcurrentActivityTaskExecutions;
+  if (queue === TASK_QUEUES.webhooks) return WEBHOOK_ACTIVITY_SLOTS;
+  if (queue === TASK_QUEUES.builds) return BUILD_ACTIVITY_SLOTS;
+  return SOURCE_WORKERS.maxConcurrentActivityTaskExecutions;
+}
 
 function optionsOf(queue: WorkerQueue, options: WorkersOptions): Partial<WorkerOptions> {
   const { workflowBundle } = options;

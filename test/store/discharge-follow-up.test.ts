@@ -5,7 +5,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AccountSettings } from '../../src/exchange/accounts/tables.ts';
 import { completeAttempt } from '../../src/exchange/network-query/endings.ts';
-import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
+import { prepareQuery, readSweepRoom } from '../../src/exchange/network-query/prepare.ts';
 import { openFollowUp } from '../../src/exchange/notifications/follow-up/follow-up-store.ts';
 import { createFollowUps } from '../../src/exchange/notifications/follow-up/follow-ups.ts';
 import {
@@ -14,6 +14,7 @@ import {
   NoRoomError,
 } from '../../src/exchange/notifications/follow-up/rounds.ts';
 import { insertNotification } from '../../src/exchange/notifications/notification-store.ts';
+import { countUse } from '../../src/exchange/platform/limits/limit-store.ts';
 import { insertDocuments, upsertResources } from '../../src/exchange/records/delivery-store.ts';
 import {
   CALLBACK_KEY,
@@ -168,8 +169,24 @@ describe('a round', () => {
 
   test('waits for room under the account’s limit and leaves no failed query behind', async () => {
     const of = await discharged({ limits: { networkQueriesPerMinute: 0 } });
-    await expect(rounds.ask({ ...of, round: 1 })).rejects.toThrow(NoRoomError);
+    const refused = await rounds.ask({ ...of, round: 1 }).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(NoRoomError);
     expect(await queriesOf(of)).toEqual([]);
+    const { retryAfterMs } = refused as NoRoomError;
+    expect(retryAfterMs).toBeGreaterThan(0);
+    expect(retryAfterMs).toBeLessThanOrEqual(60_000);
+  });
+
+  test('goes before sweeps: there is room for it when sweeps have used all of theirs', async () => {
+    const settings = { limits: { networkQueriesPerMinute: 10 } };
+    const of = await discharged(settings);
+    const roomOfSweeps = await environment.store.asAccount(of.accountId, async (tx) => {
+      await countUse(tx, ['network-query/hie'], 7);
+      return readSweepRoom(tx, settings, ['hie']);
+    });
+    expect(roomOfSweeps).toMatchObject([{ room: 0, isHeld: false }]);
+    await rounds.ask({ ...of, round: 1 });
+    expect(await queriesOf(of)).toHaveLength(1);
   });
 });
 
