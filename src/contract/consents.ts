@@ -1,15 +1,20 @@
 import { z } from 'zod';
-import { NOT_BLANK } from './bounds.ts';
+import { boundedList, NOT_BLANK, required } from './bounds.ts';
 import { idSchema } from './primitives.ts';
 import { SOURCE_TYPES } from './source-types.ts';
 
 /** Consents as FHIR R4 resources, as far as IHE's "Basic Consent" (PCF) and our sources need them. */
 const CONSENT_SCOPE = 'http://terminology.hl7.org/CodeSystem/consentscope';
+/** JSON Schema fragment for the OpenAPI document. */
+const PRIVACY_CODING = {
+  required: ['code'],
+  properties: { system: { const: CONSENT_SCOPE }, code: { const: 'patient-privacy' } },
+};
 const text = (max: number) => z.string().trim().min(1).max(max).meta(NOT_BLANK);
 
 /** FHIR's dateTime with at least a day; a day begins at midnight UTC. */
 const dateTimeSchema = z
-  .union([z.iso.datetime({ offset: true }), z.iso.date()], {
+  .union([z.iso.datetime({ offset: true }).max(40), z.iso.date()], {
     error: 'expected a day (2026-11-22), or a time with its offset (2026-11-22T10:00:00Z)',
   })
   .meta({ description: 'A day, or a time with its offset. A day begins at midnight UTC.' });
@@ -19,11 +24,9 @@ const reference = z
   .refine((value) => value.reference !== undefined || value.display !== undefined, {
     error: 'needs a reference or a display',
   });
-const references = z.array(reference).min(1).max(5);
-const codings = z.array(
-  z.object({ system: text(300).optional(), code: text(100), display: text(300).optional() }),
-);
-const concept = z.object({ coding: codings.min(1).max(10), text: text(300).optional() });
+const references = boundedList(z.array(reference).min(1), 5);
+const coding = z.object({ system: text(300).optional(), code: text(100), display: text(300).optional() });
+const concept = z.object({ coding: boundedList(z.array(coding).min(1), 10), text: text(300).optional() });
 
 const unsupported = z
   .never({ error: 'is not supported, so the consent cannot be applied as it is meant' })
@@ -31,10 +34,12 @@ const unsupported = z
 
 const custodianSchema = z.strictObject({
   role: z.object({
-    coding: z
-      .array(z.object({ system: text(300).optional(), code: z.literal('CST', { error: 'expected CST' }) }))
-      .min(1)
-      .max(5),
+    coding: boundedList(
+      z
+        .array(z.object({ system: text(300).optional(), code: z.literal('CST', { error: 'expected CST' }) }))
+        .min(1),
+      5,
+    ),
   }),
   reference: z.object({
     identifier: z.object({
@@ -48,19 +53,18 @@ const provisionSchema = z.strictObject(
   {
     type: z.enum(['permit', 'deny'], { error: 'expected permit or deny' }),
     period: z.object({ start: dateTimeSchema.optional(), end: dateTimeSchema.optional() }).optional(),
-    purpose: z
-      .array(
+    purpose: boundedList(
+      z.array(
         z.object({
           system: text(300).optional(),
           code: z.enum(['TREAT', 'PATRQT'], { error: 'expected TREAT or PATRQT' }),
         }),
-      )
-      .max(2)
+      ),
+      2,
+    )
       .optional()
       .meta({ description: 'TREAT: queries for treatment. PATRQT: individual access. Without: both.' }),
-    actor: z
-      .array(custodianSchema)
-      .max(SOURCE_TYPES.length)
+    actor: boundedList(z.array(custodianSchema), SOURCE_TYPES.length)
       .optional()
       .meta({ description: 'The sources it is about, as custodians (CST). Without: all.' }),
   },
@@ -86,23 +90,22 @@ export const recordConsentBodySchema = z
     status: z.literal('active', {
       error: 'expected active; end a consent with the operation "End a consent"',
     }),
-    scope: concept.refine(
-      ({ coding }) =>
-        coding.some(
-          ({ system, code }) => code === 'patient-privacy' && (system ?? CONSENT_SCOPE) === CONSENT_SCOPE,
-        ),
-      { error: 'expected patient-privacy' },
-    ),
-    category: z.array(concept).min(1).max(10),
+    scope: concept
+      .refine(
+        ({ coding }) =>
+          coding.some(
+            ({ system, code }) => code === 'patient-privacy' && (system ?? CONSENT_SCOPE) === CONSENT_SCOPE,
+          ),
+        { error: 'expected patient-privacy' },
+      )
+      .meta({ allOf: [{ properties: { coding: { contains: PRIVACY_CODING } } }] }),
+    category: boundedList(z.array(concept).min(1), 10),
     patient: reference.optional(),
     dateTime: dateTimeSchema,
     performer: references.meta({ description: 'Who agreed: the patient, a parent or a guardian.' }),
     organization: references.meta({ description: 'Who asked for the consent.' }),
     ...evidence,
-    policy: z
-      .array(z.object({ uri: z.url().max(2_000) }))
-      .min(1)
-      .max(5),
+    policy: boundedList(z.array(z.object({ uri: z.url().max(2_000) })).min(1), 5),
     provision: provisionSchema,
     modifierExtension: unsupported,
   })
@@ -110,7 +113,7 @@ export const recordConsentBodySchema = z
     path: ['sourceReference'],
     error: 'the evidence is required: sourceReference or sourceAttachment',
   })
-  .meta({ id: 'RecordConsent' });
+  .meta({ id: 'RecordConsent', anyOf: [required('sourceReference'), required('sourceAttachment')] });
 export type RecordConsentBody = z.output<typeof recordConsentBodySchema>;
 
 /** A recorded FHIR Consent. */

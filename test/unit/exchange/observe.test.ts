@@ -41,3 +41,29 @@ test('an answer that breaks off has a line that says so, and one that is whole h
   expect(whole?.fields).not.toHaveProperty('brokenOff');
   expect(more).toEqual([]);
 });
+
+test('a flood of requests without a valid key is counted in full and logged in part, and the log states how many are left out', async () => {
+  const lines: Record<string, unknown>[] = [];
+  const logger = { info: (fields: Record<string, unknown>) => void lines.push(fields) } as never;
+  const metrics = new Registry();
+  let now = 0;
+  const app = fastify();
+  app.decorateRequest('caller', null);
+  observeRequests(app, { logger, metrics, now: () => now });
+  app.get('/closed', (_request, reply) => reply.code(401).send());
+  app.get('/open', (_request, reply) => reply.send());
+
+  for (let n = 0; n < 120; n += 1) await app.inject('/closed');
+  expect(lines).toHaveLength(50);
+  await app.inject('/open');
+  expect(lines.at(-1)).toMatchObject({ status: 200 });
+  now += 1_000;
+  for (let n = 0; n < 2; n += 1) await app.inject('/closed');
+  expect(lines.slice(51).map(({ status, notLogged }) => [status, notLogged])).toEqual([
+    [401, 70],
+    [401, undefined],
+  ]);
+  const counted = await metrics.getSingleMetricAsString('authentication_failures_total');
+  expect(counted).toContain('reason="signature"} 122');
+  await app.close();
+});

@@ -2,12 +2,21 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Logger } from '../../../../lib/logger.ts';
+import { LineBudget } from '../../limits/line-budget.ts';
+
+export interface ObserveDeps {
+  logger: Logger;
+  metrics: Registry;
+  /** For tests. Default: the system clock. */
+  now?: () => number;
+}
 
 /**
  * One log line and one measurement per request, by the name of the operation. URLs, queries, headers and bodies are not
- * included, because they may contain personal data.
+ * included, because they may contain personal data. Of a flood of requests without a valid key, only some are logged.
  */
-export function observeRequests(app: FastifyInstance, deps: { logger: Logger; metrics: Registry }): void {
+export function observeRequests(app: FastifyInstance, deps: ObserveDeps): void {
+  const unauthenticated = new LineBudget(UNAUTHENTICATED_LINES_PER_SECOND, deps.now);
   const durations = new Histogram({
     name: 'http_request_duration_seconds',
     help: 'Time from the request to the end of its response, by operation and status',
@@ -38,8 +47,10 @@ export function observeRequests(app: FastifyInstance, deps: { logger: Logger; me
   app.addHook('onResponse', async (request, reply) => {
     const operation = operationOf(request);
     durations.observe({ operation, status: String(reply.statusCode) }, reply.elapsedTime / 1000);
-    if (reply.statusCode === 401) failures.inc({ reason: request.refusalNotes?.why ?? 'signature' });
-    logRequest(deps.logger, operation, request, reply);
+    if (reply.statusCode !== 401) return logRequest(deps.logger, operation, request, reply);
+    failures.inc({ reason: request.refusalNotes?.why ?? 'signature' });
+    const line = unauthenticated.take();
+    if (line !== undefined) logRequest(deps.logger, operation, request, reply, line.left);
   });
   app.get(
     '/metrics',
@@ -51,12 +62,21 @@ export function observeRequests(app: FastifyInstance, deps: { logger: Logger; me
   );
 }
 
+const UNAUTHENTICATED_LINES_PER_SECOND = 50;
+
 const operationOf = (request: FastifyRequest): string => request.routeOptions.config.operation ?? 'other';
 
 /** Operations that load balancers and scrapers call every few seconds; logged at level debug. */
 const QUIET = new Set(['health', 'ready', 'metrics']);
 
-function logRequest(logger: Logger, operation: string, request: FastifyRequest, reply: FastifyReply): void {
+/** @param notLogged lines of other requests left out before this one */
+function logRequest(
+  logger: Logger,
+  operation: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  notLogged = 0,
+): void {
   logger[QUIET.has(operation) ? 'debug' : 'info'](
     {
       requestId: request.id,
@@ -74,6 +94,7 @@ function logRequest(logger: Logger, operation: string, request: FastifyRequest, 
         reason: request.refusalNotes?.why,
         remoteAddress: request.ip,
       }),
+      ...(notLogged > 0 && { notLogged }),
     },
     'request',
   );
