@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { Registry } from 'prom-client';
 import { expect, test, vi } from 'vitest';
 import { createReconcileMetrics } from '../../../src/exchange/platform/recovery/reconcile-metrics.ts';
@@ -60,6 +61,16 @@ test('a kind that still works since the last round is not started a second time'
   await reconciler.round(undefined, neverAborted());
   expect((await reconciler.round(undefined, neverAborted())).kinds.hanging).toMatchObject({ failed: 1 });
   expect(starts).toBe(1);
+});
+
+test('a round leaves no listener on its signal', async () => {
+  const { signal } = new AbortController();
+  const recoveries = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => kind(name, {}));
+  await createReconciler({ roundCount, recoveries, logger, kindMs: 1_000, overtimeMs: 20 }).round(
+    undefined,
+    signal,
+  );
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
 test('each kind gets its own cursor back; one that fails keeps its own', async () => {

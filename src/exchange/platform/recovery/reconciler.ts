@@ -48,7 +48,9 @@ export function createReconciler(deps: {
     });
     if (atWork.has(name)) return failed(new Error('the previous round of this kind has not ended'));
     atWork.add(name);
-    const signal = anySignal([end, timeoutSignal(kindMs)]);
+    // Aborted when the kind has ended, so that it leaves no listener on the signal of the whole round.
+    const ended = new AbortController();
+    const signal = anySignal([end, timeoutSignal(kindMs), ended.signal]);
     const work = recovery
       .takeUp({ ...place, limit: BATCH, signal })
       .catch(failed)
@@ -62,7 +64,10 @@ export function createReconciler(deps: {
         );
       });
     });
-    return Promise.race([work, late]).finally(() => overtime.abort());
+    return Promise.race([work, late]).finally(() => {
+      overtime.abort();
+      ended.abort();
+    });
   }
 
   function report(name: string, taken: TakenUp): KindReconciled {
