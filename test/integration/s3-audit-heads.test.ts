@@ -48,7 +48,8 @@ describe.skipIf('missing' in found)(title, () => {
     heads = await openAuditHeads(addressOf(Bucket));
     database = await createTestDatabase();
     store = createStore({ databaseUrl: database.databaseUrl, poolMax: 4 });
-  });
+    // The server needs a minute on a busy machine.
+  }, 300_000);
   afterAll(async () => {
     await server?.close();
     await store?.close();

@@ -28,7 +28,8 @@ describe.skipIf('missing' in found)(title, () => {
   beforeAll(async () => {
     server = await startSeaweedFs('path' in found ? found.path : '');
     await server.createBucket(Bucket);
-  });
+    // The server needs a minute on a busy machine.
+  }, 300_000);
   afterAll(() => server?.close());
 
   const addressOf = (endpoint = server.endpoint) => `s3://${Bucket}/some/prefix?endpoint=${endpoint}`;

@@ -35,9 +35,14 @@ export async function runHolder<M>(
     execArgv: ['--import', 'tsx'],
     detached: true,
     ...user,
+    // The temporary folder of the test run belongs to us; another user writes into the folder that it was given.
+    ...(user === undefined ? {} : { env: { ...process.env, TMPDIR: args[0] } }),
   });
   onTestFinished(() => void holder.kill('SIGKILL'));
-  const [message] = (await once(holder, 'message')) as [M];
+  const ended = once(holder, 'exit').then(([code]) => {
+    throw new Error(`${script} ended with code ${code} before its first message`);
+  });
+  const [message] = (await Promise.race([once(holder, 'message'), ended])) as [M];
   return { holder, message };
 }
 

@@ -106,7 +106,7 @@ export async function startSeaweedFs(program: string): Promise<S3Server> {
     async createBucket(name) {
       await vi.waitFor(
         () => client.send(new CreateBucketCommand({ Bucket: name })).then(() => undefined, unlessThere),
-        { timeout: 60_000, interval: 200 },
+        { timeout: 240_000, interval: 200 },
       );
     },
     kill: () => end('SIGKILL'),
