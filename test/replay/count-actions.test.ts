@@ -1,7 +1,7 @@
 import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { describe, expect, test } from 'vitest';
-import { countActions, totalOf } from '../../../bench/actions/count-actions.ts';
-import { loadHistories } from '../../replay/histories.ts';
+import { countActions, totalOf } from '../../bench/actions/count-actions.ts';
+import { loadHistories } from './histories.ts';
 
 const countOf = (...events: object[]) => {
   const actions = countActions({ events } as History);
