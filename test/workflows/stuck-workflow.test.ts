@@ -97,7 +97,6 @@ test('a caller can give up a source while no worker of the workflow’s build ru
   await eventually(async () => (await statusesOf(requestId)).lab === 'running');
   await exchange.stopWorkers();
   const giveUp = () => control(300).giveUpSource(exchange.accountId, requestId, 'lab');
-  await expect(giveUp()).rejects.toThrow('may still take effect');
   await eventually(() =>
     giveUp().then(
       () => true,
