@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { SourcePage } from '../../../src/exchange/sources/connector.ts';
+import { SourceFailure, type SourcePage } from '../../../src/exchange/sources/connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
 import {
   ada,
@@ -110,6 +110,42 @@ describe('a document', () => {
     expect(page.resources).toHaveLength(2);
     expect(page).toMatchObject({ skippedAttachments: 1, attachments: [{ documentReferenceId: 'd2' }] });
   });
+
+  test.each<[string, Reply]>([
+    ['refuses our credentials', { status: 401 }],
+    ['is down', { status: 503 }],
+    ['limits us', { status: 429 }],
+    ['breaks off', { write: (response) => response.destroy() }],
+  ])(
+    'is not skipped while the source %s: what came before is kept, and it comes later',
+    async (_, trouble) => {
+      let isAway = true;
+      source = await new FakeSource({
+        'POST Patient/$match': { json: bundle([adaAtSource]) },
+        'GET Patient/p1/$everything': {
+          json: bundle([document({ url: 'Binary/b0' }, 'd0'), document(pdf, 'd1')]),
+        },
+        'GET Binary/b0': asPdf,
+        'GET Binary/b1': () => (isAway ? trouble : asPdf),
+        'GET DocumentReference/d1': () => (isAway ? trouble : { status: 404 }),
+      }).start();
+      const pages: SourcePage[] = [];
+      const reading = async (some: AsyncIterable<SourcePage>) => {
+        for await (const page of some) pages.push(page);
+      };
+      const connector = connect(source);
+      const begin = await connector.begin(ada, {}, never);
+      if (begin.kind !== 'ready') throw new Error(`the source answered ${begin.kind}`);
+      await expect(reading(begin.pages)).rejects.toThrow(SourceFailure);
+      const names = () =>
+        pages.flatMap(({ attachments }) => attachments.map((each) => each.documentReferenceId));
+      expect(names()).toEqual(['d0']);
+      isAway = false;
+      await reading(connector.resume(pages.at(-1)?.next ?? {}, never));
+      expect(names()).toEqual(['d0', 'd1']);
+      expect(pages.every(({ skippedAttachments }) => skippedAttachments === 0)).toBe(true);
+    },
+  );
 
   test('at a foreign address is never asked for', async () => {
     const foreign = await new FakeSource().start();

@@ -144,6 +144,21 @@ describe('what cannot be had is said, and nothing fails', () => {
     expect(source.askedFor('GET Organization/')).toEqual([]);
   });
 
+  test.each([
+    ['search', 'POST Organization/_search'],
+    ['read', 'GET Organization/o1'],
+  ])('but a %s waits for a source that is away', async (_, route) => {
+    let isAway = false;
+    await start([report('r1', 'Organization/o1')], {
+      [route]: () => {
+        isAway = true;
+        return { status: 503 };
+      },
+      'GET metadata': () => (isAway ? { status: 503 } : { json: { resourceType: 'CapabilityStatement' } }),
+    });
+    await expect(collect()).rejects.toThrow('lab answered 503 to metadata');
+  });
+
   test('and what is too much for one answer', async () => {
     const many = Array.from({ length: 620 }, (_, index) => `Organization/o${index}`);
     await start([report('r1', ...many)], {

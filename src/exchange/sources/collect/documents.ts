@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { type Attachment, type LargeAttachment, SourceFailure } from '../connector.ts';
 import { badResponse, isRecord } from '../http/failures.ts';
 import type { SourceResponse } from '../http/http-response.ts';
@@ -8,17 +7,19 @@ import type { SourceContext } from '../source-context.ts';
 import { mediaTypeOf } from './attachments.ts';
 import type { FetchedPart } from './fetched-part.ts';
 import type { DocumentToFetch, StepOf } from './plan.ts';
+import { mayBeAway, throwIfSourceIsAway } from './source-away.ts';
+import { tryTwice } from './try-twice.ts';
 
 const DOCUMENT = 'a document';
 /** Documents per page, so that a crash repeats few of them. */
 const PER_PAGE_MAX = 50;
 /** Held in memory up to this size, also all of one page together; a larger one is streamed. */
 const HELD_BYTES_MAX = 4_000_000;
-const RETRY_DELAY_MAX_MS = 2_000;
 
 /**
- * Fetches the next attachments. One that cannot be fetched (gone, too large, or failing twice) is skipped and counted. A
- * large one ends the page: it is streamed to the store, not held in memory.
+ * Fetches the next attachments. One that cannot be fetched (gone, too large, or failing twice) is skipped and counted, unless
+ * the source is away: then the page ends before it, and the next one fails until the source is back. A large one ends the
+ * page too: it is streamed to the store, not held in memory.
  */
 export async function fetchDocuments(
   context: SourceContext,
@@ -33,8 +34,13 @@ export async function fetchDocuments(
   for (const document of step.documents) {
     const isFull = asked >= PER_PAGE_MAX || heldBytes >= HELD_BYTES_MAX || largeAttachment !== undefined;
     if (isFull) break;
+    const fetched = await fetchOne(context, document, signal).catch((error: unknown) => {
+      // What this page has is stored first.
+      if (asked > 0 && error instanceof SourceFailure && !signal.aborted) return 'later' as const;
+      throw error;
+    });
+    if (fetched === 'later') break;
     asked += 1;
-    const fetched = await fetchOne(context, document, signal);
     if (fetched === undefined) skippedAttachments += 1;
     else if ('chunks' in fetched) largeAttachment = fetched;
     else {
@@ -53,26 +59,22 @@ export async function fetchDocuments(
   };
 }
 
-/** Tries again once, after a short delay, if the failure may pass. Undefined if the document cannot be fetched. */
+/**
+ * Tries again once, after a short delay, if the failure may pass. Undefined if the document cannot be fetched.
+ * @throws SourceFailure if the source is away
+ */
 async function fetchOne(
   context: SourceContext,
   document: DocumentToFetch,
   signal: AbortSignal,
 ): Promise<Attachment | LargeAttachment | undefined> {
-  try {
-    return await request(context, document, signal);
-  } catch (error) {
-    if (!(error instanceof SourceFailure) || signal.aborted) throw error;
-    if (error.kind !== 'transport' && error.kind !== 'rate-limited') return undefined;
-    const waitMs = Math.min(error.options.retryAfterMs ?? 200, RETRY_DELAY_MAX_MS);
-    await delay(waitMs, undefined, { signal }).catch(() => {
-      throw error;
-    });
+  const fetched = await tryTwice(() => request(context, document, signal), signal);
+  if (!(fetched instanceof SourceFailure)) return fetched;
+  if (mayBeAway(fetched)) {
+    const path = `DocumentReference/${document.documentReferenceId}`;
+    await throwIfSourceIsAway(context, { path, label: 'a DocumentReference' }, signal);
   }
-  return request(context, document, signal).catch((error: unknown) => {
-    if (!(error instanceof SourceFailure) || signal.aborted) throw error;
-    return undefined;
-  });
+  return undefined;
 }
 
 async function request(

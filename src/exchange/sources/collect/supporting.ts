@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { FhirResource } from 'fhir/r4.js';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { parseLocalReference, referencesIn } from '../../records/rules/references.ts';
@@ -11,7 +10,9 @@ import type { FetchedPart } from './fetched-part.ts';
 import type { Plan, StepOf, SupportingType } from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
 import { fetchSearch } from './search-by-type.ts';
+import { mayBeAway, throwIfSourceIsAway } from './source-away.ts';
 import { isResourceId } from './subjects.ts';
+import { isTransient, tryTwice } from './try-twice.ts';
 
 /** $everything includes these by itself; a search by patient finds none of them. */
 const REFERENCED_TYPES: readonly SupportingType[] = [
@@ -25,7 +26,7 @@ const FETCHED_MAX = 500;
 /** Limits the names kept in the cursor, which is stored with each page. */
 const REMEMBERED_MAX = 2_000;
 const IDS_PER_SEARCH = 50;
-const RETRY_DELAY_MAX_MS = 2_000;
+const METADATA = { path: 'metadata', label: 'metadata' };
 
 type Supporting = Plan['supporting'];
 
@@ -70,7 +71,7 @@ export const beyondMax = (count: number): Unreachable | undefined =>
 /**
  * Fetches referenced resources: first with one search for all ids, then by reading each one that the search did not
  * return, since not every server supports lists of ids. A resource that cannot be fetched is counted as unreachable and
- * fails nothing.
+ * fails nothing, unless the source is away: then the step fails, and is tried again when the source is back.
  */
 export async function fetchSupporting(
   context: SourceContext,
@@ -89,6 +90,7 @@ async function searchFor(
   const search = { kind: 'search', type, parameter: '_id', value: ids.join(',') } as const;
   const response = await tryTwice(() => fetchSearch(context, search, signal), signal);
   if (response instanceof SourceFailure) {
+    if (mayBeAway(response)) await throwIfSourceIsAway(context, METADATA, signal);
     if (isTransient(response)) return nothing({ count: ids.length, reason: response.message });
     return { ...nothing(undefined), next: [{ ...step, by: 'read' }] };
   }
@@ -125,8 +127,9 @@ async function readEach(
       if (response.json.resourceType === type && response.json.id === id) found.push(response.json);
       continue;
     }
+    if (mayBeAway(response)) await throwIfSourceIsAway(context, METADATA, signal);
     reason = response.message;
-    // The source is unavailable or limits us: do not request the remaining ones.
+    // The source has trouble with these: do not request the remaining ones.
     if (isTransient(response)) break;
   }
   const missing = ids.length - found.length;
@@ -139,24 +142,6 @@ async function readEach(
   const bytes = Buffer.from(JSON.stringify(json));
   const response = { json, bytes, contentType: FHIR_JSON, url };
   return { ...fetchedBundle(context, label, response, { searchedType: type }), unreachable };
-}
-
-const isTransient = ({ kind }: SourceFailure): boolean => kind === 'transport' || kind === 'rate-limited';
-
-/** Retries once, after a short delay, when the failure is transient. Returns the second failure, does not throw it. */
-async function tryTwice<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T | SourceFailure> {
-  for (let isFirst = true; ; isFirst = false) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (!(error instanceof SourceFailure) || signal.aborted) throw error;
-      if (!isFirst || !isTransient(error)) return error;
-      const waitMs = Math.min(error.options.retryAfterMs ?? 200, RETRY_DELAY_MAX_MS);
-      await delay(waitMs, undefined, { signal }).catch(() => {
-        throw error;
-      });
-    }
-  }
 }
 
 function nothing(unreachable: Unreachable | undefined): FetchedPart {
