@@ -28,11 +28,11 @@ export const procedures: SectionRule = {
       caption: 'Procedures, newest first',
       types: ['Procedure'],
       columns: [
-        { title: 'Date', width: 14 },
-        { title: 'Procedure', width: 32 },
-        { title: 'Status', width: 11 },
-        { title: 'Reason', width: 19 },
-        { title: 'Where', width: 16 },
+        { title: 'Date' },
+        { title: 'Procedure' },
+        { title: 'Status' },
+        { title: 'Reason' },
+        { title: 'Where' },
         ORIGIN,
       ],
       row: ({ content, origin }) =>
@@ -76,11 +76,11 @@ export const encounters: SectionRule = {
       caption: 'Encounters, newest first',
       types: ['Encounter'],
       columns: [
-        { title: 'Date', width: 16 },
-        { title: 'Encounter', width: 24 },
-        { title: 'Class', width: 11 },
-        { title: 'Reason', width: 17 },
-        { title: 'Where and with whom', width: 22 },
+        { title: 'Date' },
+        { title: 'Encounter' },
+        { title: 'Class' },
+        { title: 'Reason' },
+        { title: 'Where and with whom' },
         ORIGIN,
       ],
       row: ({ content, origin }) =>
@@ -114,13 +114,7 @@ export const otherObservations: SectionRule = {
     {
       caption: 'Other observations, newest first',
       types: ['Observation'],
-      columns: [
-        { title: 'Date', width: 14 },
-        { title: 'Observation', width: 36 },
-        { title: 'Value', width: 24 },
-        { title: 'Kind', width: 14 },
-        ORIGIN,
-      ],
+      columns: [{ title: 'Date' }, { title: 'Observation' }, { title: 'Value' }, { title: 'Kind' }, ORIGIN],
       row: ({ content, origin }) => {
         if (categoryOf(content) !== 'other' || isEmpty(content)) return undefined;
         const parts = objectsOf(content.component);
@@ -155,13 +149,7 @@ export const reports: SectionRule = {
     {
       caption: 'Reports, newest first',
       types: ['DiagnosticReport'],
-      columns: [
-        { title: 'Date', width: 16 },
-        { title: 'Report', width: 32 },
-        { title: 'Conclusion', width: 24 },
-        { title: 'By', width: 16 },
-        ORIGIN,
-      ],
+      columns: [{ title: 'Date' }, { title: 'Report' }, { title: 'Conclusion' }, { title: 'By' }, ORIGIN],
       row: ({ content, origin }) => {
         if (isEmpty(content)) return undefined;
         const count = objectsOf(content.result).length;
@@ -186,13 +174,7 @@ export const reports: SectionRule = {
     {
       caption: 'Imaging studies, newest first',
       types: ['ImagingStudy'],
-      columns: [
-        { title: 'Date', width: 16 },
-        { title: 'Study', width: 36 },
-        { title: 'Modality', width: 20 },
-        { title: 'Where', width: 16 },
-        ORIGIN,
-      ],
+      columns: [{ title: 'Date' }, { title: 'Study' }, { title: 'Modality' }, { title: 'Where' }, ORIGIN],
       row: ({ content, origin }) =>
         row(
           momentText(content.started),

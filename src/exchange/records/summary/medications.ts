@@ -83,11 +83,11 @@ const prescription =
 
 const PRESCRIBED = ['MedicationRequest', 'MedicationStatement'];
 const COLUMNS = [
-  { title: 'Medication', width: 28 },
-  { title: 'Directions', width: 18 },
-  { title: 'Ordered', width: 12 },
-  { title: 'Status', width: 10 },
-  { title: 'By; reason', width: 20 },
+  { title: 'Medication' },
+  { title: 'Directions' },
+  { title: 'Ordered' },
+  { title: 'Status' },
+  { title: 'By; reason' },
   ORIGIN,
 ];
 
@@ -108,11 +108,11 @@ export const medications: SectionRule = {
       caption: 'Dispensed',
       types: ['MedicationDispense'],
       columns: [
-        { title: 'Date', width: 14 },
-        { title: 'Medication', width: 42 },
-        { title: 'Quantity', width: 12, isNumeric: true },
-        { title: 'Supply', width: 10, isNumeric: true },
-        { title: 'Status', width: 10 },
+        { title: 'Date' },
+        { title: 'Medication' },
+        { title: 'Quantity', isNumeric: true },
+        { title: 'Supply', isNumeric: true },
+        { title: 'Status' },
         ORIGIN,
       ],
       row: (entry, lookup) => {
@@ -130,13 +130,7 @@ export const medications: SectionRule = {
     {
       caption: 'Given',
       types: ['MedicationAdministration'],
-      columns: [
-        { title: 'Date', width: 14 },
-        { title: 'Medication', width: 40 },
-        { title: 'Dose', width: 22 },
-        { title: 'Status', width: 12 },
-        ORIGIN,
-      ],
+      columns: [{ title: 'Date' }, { title: 'Medication' }, { title: 'Dose' }, { title: 'Status' }, ORIGIN],
       row: (entry, lookup) => {
         const { content, origin } = entry;
         const dosage = isJson(content.dosage) ? content.dosage : {};
@@ -162,11 +156,11 @@ export const immunizations: SectionRule = {
       caption: 'Immunizations, newest first',
       types: ['Immunization'],
       columns: [
-        { title: 'Date', width: 14 },
-        { title: 'Vaccine', width: 34 },
-        { title: 'Status', width: 16 },
-        { title: 'Lot', width: 10 },
-        { title: 'Where', width: 20 },
+        { title: 'Date' },
+        { title: 'Vaccine' },
+        { title: 'Status' },
+        { title: 'Lot' },
+        { title: 'Where' },
         ORIGIN,
       ],
       row: ({ content, origin }) =>

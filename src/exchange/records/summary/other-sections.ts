@@ -22,11 +22,11 @@ export const documents: SectionRule = {
       caption: 'Documents, newest first',
       types: ['DocumentReference'],
       columns: [
-        { title: 'Date', width: 18 },
-        { title: 'Document', width: 30 },
-        { title: 'Status', width: 10 },
-        { title: 'By', width: 20 },
-        { title: 'Format', width: 10 },
+        { title: 'Date' },
+        { title: 'Document' },
+        { title: 'Status' },
+        { title: 'By' },
+        { title: 'Format' },
         ORIGIN,
       ],
       row: ({ content, origin }) => {
@@ -72,13 +72,7 @@ export const carePlans: SectionRule = {
     {
       caption: 'Care plans',
       types: ['CarePlan'],
-      columns: [
-        { title: 'Period', width: 20 },
-        { title: 'Plan', width: 24 },
-        { title: 'Status', width: 10 },
-        { title: 'Activities', width: 34 },
-        ORIGIN,
-      ],
+      columns: [{ title: 'Period' }, { title: 'Plan' }, { title: 'Status' }, { title: 'Activities' }, ORIGIN],
       row: ({ content, origin }) =>
         row(
           periodText(content.period, content.status === 'active'),
@@ -98,12 +92,7 @@ export const carePlans: SectionRule = {
     {
       caption: 'Goals',
       types: ['Goal'],
-      columns: [
-        { title: 'Since', width: 14 },
-        { title: 'Goal', width: 54 },
-        { title: 'Status', width: 20 },
-        ORIGIN,
-      ],
+      columns: [{ title: 'Since' }, { title: 'Goal' }, { title: 'Status' }, ORIGIN],
       row: ({ content, origin }) =>
         row(
           dayText(content.startDate),
@@ -115,13 +104,7 @@ export const carePlans: SectionRule = {
     {
       caption: 'Care teams',
       types: ['CareTeam'],
-      columns: [
-        { title: 'Period', width: 20 },
-        { title: 'For', width: 22 },
-        { title: 'Status', width: 10 },
-        { title: 'Members', width: 36 },
-        ORIGIN,
-      ],
+      columns: [{ title: 'Period' }, { title: 'For' }, { title: 'Status' }, { title: 'Members' }, ORIGIN],
       row: ({ content, origin }) =>
         row(
           periodText(content.period, content.status === 'active'),
@@ -143,7 +126,7 @@ export const background: SectionRule = {
     {
       caption: 'Family history',
       types: ['FamilyMemberHistory'],
-      columns: [{ title: 'Relative', width: 30 }, { title: 'Conditions', width: 58 }, ORIGIN],
+      columns: [{ title: 'Relative' }, { title: 'Conditions' }, ORIGIN],
       row: ({ content, origin }) =>
         row(
           conceptText(content.relationship) ?? textOf(content.name),
@@ -155,10 +138,10 @@ export const background: SectionRule = {
       caption: 'Devices',
       types: ['Device'],
       columns: [
-        { title: 'Device', width: 44 },
-        { title: 'Manufactured', width: 14 },
-        { title: 'Status', width: 14 },
-        { title: 'Serial number', width: 16 },
+        { title: 'Device' },
+        { title: 'Manufactured' },
+        { title: 'Status' },
+        { title: 'Serial number' },
         ORIGIN,
       ],
       row: ({ content, origin }) =>
@@ -173,12 +156,7 @@ export const background: SectionRule = {
     {
       caption: 'Coverage',
       types: ['Coverage'],
-      columns: [
-        { title: 'Payer', width: 34 },
-        { title: 'Kind', width: 26 },
-        { title: 'Period', width: 28 },
-        ORIGIN,
-      ],
+      columns: [{ title: 'Payer' }, { title: 'Kind' }, { title: 'Period' }, ORIGIN],
       row: ({ content, origin }) =>
         row(
           unique(objectsOf(content.payor).map(referenceText)).join('; '),

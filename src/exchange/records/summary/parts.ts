@@ -61,8 +61,8 @@ export interface OverviewItem {
 
 export interface Column {
   title: string;
-  /** Relative width: its share of the sum of all columns. */
-  width: number;
+  /** Its share of the sum of all columns, 1 by default; `fittedTables` computes it from the content. */
+  width?: number;
   isNumeric?: boolean;
 }
 

@@ -28,10 +28,10 @@ export class PdfTable {
     this.#pages = pages;
     this.#parent = parent;
     this.#caption = caption;
-    const total = columns.reduce((sum, { width }) => sum + width, 0);
+    const total = columns.reduce((sum, { width = 1 }) => sum + width, 0);
     let x = pages.left;
     this.#columns = columns.map((column) => {
-      const width = (column.width * pages.width) / total;
+      const width = ((column.width ?? 1) * pages.width) / total;
       const placed = { ...column, x: x + PADDING, textWidth: width - 2 * PADDING };
       x += width;
       return placed;

@@ -29,12 +29,7 @@ export const problems: SectionRule = {
     {
       caption: 'Active problems',
       types: ['Condition'],
-      columns: [
-        { title: 'Problem', width: 46 },
-        { title: 'Since', width: 16 },
-        { title: 'Status', width: 26 },
-        ORIGIN,
-      ],
+      columns: [{ title: 'Problem' }, { title: 'Since' }, { title: 'Status' }, ORIGIN],
       row: (entry) =>
         isActive(entry) && !isSocial(entry.content)
           ? row(conceptText(entry.content.code), onset(entry), stateOf(entry), entry.origin)
@@ -43,13 +38,7 @@ export const problems: SectionRule = {
     {
       caption: 'Past problems',
       types: ['Condition'],
-      columns: [
-        { title: 'Problem', width: 40 },
-        { title: 'From', width: 16 },
-        { title: 'Until', width: 16 },
-        { title: 'Status', width: 16 },
-        ORIGIN,
-      ],
+      columns: [{ title: 'Problem' }, { title: 'From' }, { title: 'Until' }, { title: 'Status' }, ORIGIN],
       row: (entry) =>
         isActive(entry) || isSocial(entry.content)
           ? undefined
@@ -82,11 +71,11 @@ export const allergies: SectionRule = {
       caption: 'Allergies and intolerances, newest first',
       types: ['AllergyIntolerance'],
       columns: [
-        { title: 'Substance', width: 26 },
-        { title: 'Reactions', width: 28 },
-        { title: 'Criticality', width: 12 },
-        { title: 'Status', width: 12 },
-        { title: 'Noted', width: 12 },
+        { title: 'Substance' },
+        { title: 'Reactions' },
+        { title: 'Criticality' },
+        { title: 'Status' },
+        { title: 'Noted' },
         ORIGIN,
       ],
       row: ({ content, origin }) => {

@@ -78,8 +78,8 @@ ${notes.map((note) => `<p>${escapeHtml(note)}</p>`).join('\n')}
 }
 
 function tableHtml(caption: string, columns: readonly Column[]): string {
-  const total = columns.reduce((sum, { width }) => sum + width, 0);
-  const share = ({ width }: Column) => `${((width * 100) / total).toFixed(1)}%`;
+  const total = columns.reduce((sum, { width = 1 }) => sum + width, 0);
+  const share = ({ width = 1 }: Column) => `${((width * 100) / total).toFixed(1)}%`;
   const heads = columns.map(
     (column) =>
       `<th scope="col"${column.isNumeric ? ' class="number"' : ''}>${escapeHtml(column.title)}</th>`,

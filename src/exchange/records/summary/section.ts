@@ -54,4 +54,4 @@ export const idOf = (reference: unknown): string | undefined =>
     ? reference.reference.slice(reference.reference.lastIndexOf('/') + 1)
     : undefined;
 
-export const ORIGIN: Column = { title: 'Origin', width: 12 };
+export const ORIGIN: Column = { title: 'Origin' };

@@ -41,13 +41,7 @@ export const socialFindings: SectionRule = {
   tables: [true, false].map((active) => ({
     caption: active ? 'Present findings' : 'Past findings',
     types: ['Condition'],
-    columns: [
-      { title: 'Finding', width: 40 },
-      { title: 'Since', width: 16 },
-      { title: 'Until', width: 16 },
-      { title: 'Status', width: 16 },
-      ORIGIN,
-    ],
+    columns: [{ title: 'Finding' }, { title: 'Since' }, { title: 'Until' }, { title: 'Status' }, ORIGIN],
     row: (entry: SummaryEntry) =>
       isSocial(entry.content) && isActive(entry) === active
         ? row(

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { columnWidths } from '../../../../src/exchange/records/summary/column-widths.ts';
 import { row } from '../../../../src/exchange/records/summary/parts.ts';
 
-const titled = (...titles: string[]) => titles.map((title) => ({ title, width: 1 }));
+const titled = (...titles: string[]) => titles.map((title) => ({ title }));
 const repeated = (times: number, ...cells: string[]) => Array.from({ length: times }, () => row(...cells));
 const NAME = 'Removal of subgingival plaque and calculus from all teeth using dental instrument';
 
