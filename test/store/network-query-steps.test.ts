@@ -229,16 +229,19 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
   test('leave one job at the source: the second one is cancelled there', async () => {
     const { step, requestId } = await begin();
     const held = closedGate();
+    const asked = closedGate();
     const cancelled: unknown[] = [];
     const accepting = (url: string, gate?: Promise<void>) =>
       environment.activities({
         begin: async () => {
+          asked.open();
           await gate;
           return { kind: 'accepted', job: { url } };
         },
         cancel: async (job) => void cancelled.push(job),
       });
     const twin = runActivity(accepting('job-1', held.passed).askSource, step);
+    await asked.passed;
     expect(await runActivity(accepting('job-2').askSource, step)).toEqual({ state: 'waiting' });
     held.open();
     expect(await twin).toMatchObject({ state: 'waiting' });
@@ -256,18 +259,21 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
   test('leave no job at the source when the attempt was given up while it was asked', async () => {
     const { step } = await begin();
     const held = closedGate();
+    const asked = closedGate();
     const cancelled: unknown[] = [];
     const { askSource, recordFailedAttempt } = environment.activities({
       begin: async () => {
+        asked.open();
         await held.passed;
         return { kind: 'accepted', job: { url: 'job-1' } };
       },
       cancel: async (job) => void cancelled.push(job),
     });
-    const asked = runActivity(askSource, step);
+    const asking = runActivity(askSource, step);
+    await asked.passed;
     await runActivity(recordFailedAttempt, { ...step, reason: 'Given up on request', abandoned: true });
     held.open();
-    await asked;
+    await asking;
     expect(cancelled).toEqual([{ url: 'job-1' }]);
   });
 
