@@ -1,3 +1,4 @@
+import { isGrpcServiceError } from '@temporalio/client';
 import { Command, CommanderError } from 'commander';
 import { ConfigError } from '../config.ts';
 import { NoStackError } from '../embedded/connection-file.ts';
@@ -46,17 +47,19 @@ export async function runTool(
   const print = (text: string) => void process.stdout.write(`${text}\n`);
   const withTemporal: WithTemporal = async (options, work) => {
     const target = await temporalTarget(options.dataDir);
+    const { TEMPORAL_ADDRESS: address } = target;
     const client = await createTemporalClient(target).catch((cause: unknown) => {
-      throw new ToolError(
-        `Temporal cannot be reached at ${target.TEMPORAL_ADDRESS}. Check that it is running and that TEMPORAL_ADDRESS is correct.`,
-        { cause },
-      );
+      throw grpcErrorIn(cause) === undefined
+        ? new ToolError(notReached(address), { cause })
+        : inPlainWords(cause, address);
     });
     try {
       const result = await work(client, target.DATA_KEYS);
       for (const line of options.json === true ? [JSON.stringify(result.document)] : result.lines)
         print(line);
       exit = result.exit;
+    } catch (error) {
+      throw inPlainWords(error, address);
     } finally {
       await client.connection.close();
     }
@@ -74,4 +77,26 @@ export async function runTool(
       error instanceof ConfigError || error instanceof NoStackError || error instanceof ToolError;
     return isAsked ? EXIT.refused : EXIT.error;
   }
+}
+
+const notReached = (address: string, detail = ''): string =>
+  `Temporal cannot be reached at ${address}${detail}. Check that it is running and that TEMPORAL_ADDRESS is correct.`;
+
+// DEADLINE_EXCEEDED, UNAVAILABLE, and UNIMPLEMENTED: a proxy or another kind of server answers at the address.
+const NOT_REACHED: ReadonlySet<number> = new Set([4, 14, 12]);
+
+/** A failed call of Temporal as a message that says where it failed; every other error as it is. */
+function inPlainWords(error: unknown, address: string): unknown {
+  const grpc = grpcErrorIn(error);
+  if (grpc === undefined) return error;
+  const message = NOT_REACHED.has(grpc.code)
+    ? notReached(address, ` (${grpc.details})`)
+    : `Temporal at ${address} refused the call (${grpc.details}). Check TEMPORAL_NAMESPACE and the credentials.`;
+  return new ToolError(message, { cause: error });
+}
+
+// The SDK wraps the gRPC error of some calls in an error that says only which call failed.
+function grpcErrorIn(error: unknown): { code: number; details: string } | undefined {
+  if (isGrpcServiceError(error)) return error;
+  return error instanceof Error && error.cause !== undefined ? grpcErrorIn(error.cause) : undefined;
 }
