@@ -167,6 +167,16 @@ describe('connections set', () => {
     expect(JSON.stringify(await shown(id))).not.toContain('callsPerMinute');
   });
 
+  test('says what the server can do where its statement is wrong', async () => {
+    const id = await create('--patient-match', 'no');
+    await admin('connections', 'set', id, '--document-search', 'yes');
+    expect(await shown(id)).toMatchObject({ settings: { patientMatch: false, documentSearch: true } });
+    const wrong = await admin('connections', 'set', id, '--patient-match', 'perhaps');
+    expect(wrong).toMatchObject({ exitCode: 2, err: expect.stringContaining('patientMatch') });
+    await admin('connections', 'set', id, '--patient-match', 'default');
+    expect(JSON.stringify(await shown(id))).not.toContain('patientMatch');
+  });
+
   test('refuses what is not valid, and nothing at all, and changes nothing then', async () => {
     const id = await create();
     const wrong = await admin('connections', 'set', id, '--calls-per-minute', '0');

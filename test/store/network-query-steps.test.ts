@@ -47,6 +47,25 @@ const failureOf = async (work: Promise<unknown>): Promise<ApplicationFailure> =>
 };
 const outcome = (requestId: string) => environment.outcome(accountId, requestId);
 
+test('what went otherwise when the source was asked is in the timeline once, however often the step runs', async () => {
+  const { requestId, step } = await begin();
+  const notice = 'hie answered 500 to Patient/$match; the patient was searched for instead';
+  const source = {
+    begin: async () => ({
+      ...{ kind: 'ready' as const, notice },
+      pages: (async function* () {
+        yield* [];
+        throw new SourceFailure('transport', 'hie broke off');
+      })(),
+    }),
+  };
+  const { askSource } = environment.activities(source);
+  await failureOf(runActivity(askSource, step));
+  await failureOf(runActivity(askSource, step));
+  const timeline = await environment.timeline(accountId, requestId);
+  expect(timeline.filter(({ kind }) => kind === 'notice').map(({ message }) => message)).toEqual([notice]);
+});
+
 describe('a consent that is withdrawn while a query runs', () => {
   const optOut = (patientId: string) =>
     environment.store.asAccount(accountId, (tx) =>

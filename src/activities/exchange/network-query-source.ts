@@ -23,6 +23,7 @@ import {
   recordFailedCall,
   recordHold,
 } from '../../exchange/network-query/failed-calls.ts';
+import { recordNotice } from '../../exchange/network-query/omissions.ts';
 import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
 
 import { endPart } from '../../exchange/network-query/part-store.ts';
@@ -93,6 +94,8 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     const base = deps.callbackBaseUrl(step.source, step.part?.id);
     const callbackUrl = base === undefined ? undefined : `${base}/${token}`;
     const begun = await connector.begin(work.demographics, { callbackUrl, realtime: work.realtime }, signal);
+    const { notice } = begun;
+    if (notice !== undefined) await store.asAccount(step.accountId, (tx) => recordNotice(tx, step, notice));
     switch (begun.kind) {
       case 'unknown-patient': {
         const { part } = step;

@@ -52,6 +52,8 @@ export interface SettingOptions {
   maxMegabytes?: string;
   maxDocumentMegabytes?: string;
   timeoutSeconds?: string;
+  patientMatch?: string;
+  documentSearch?: string;
   callsPerSecond?: string;
   callsPerMinute?: string;
   facilities?: string;
@@ -86,6 +88,8 @@ export function settingsOf(
     pageBytesMax: setting(options.maxMegabytes, (text) => Number(text) * 1_000_000),
     documentBytesMax: setting(options.maxDocumentMegabytes, (text) => Number(text) * 1_000_000),
     requestTimeoutMs: setting(options.timeoutSeconds, (text) => Number(text) * 1_000),
+    patientMatch: setting(options.patientMatch, yesOrNo),
+    documentSearch: setting(options.documentSearch, yesOrNo),
     callsPerSecond: setting(options.callsPerSecond, Number),
     callsPerMinute: setting(options.callsPerMinute, Number),
     facilityIds: setting(options.facilities, words),
@@ -102,6 +106,9 @@ const DEFAULT = Symbol('default');
 
 const setting = <T>(text: string | undefined, read: (text: string) => T): T | typeof DEFAULT | undefined =>
   text === undefined ? undefined : text.trim() === 'default' ? DEFAULT : read(text);
+
+/** Anything else is left to the schema, which refuses it. */
+const yesOrNo = (text: string): unknown => ({ yes: true, no: false })[text.trim()] ?? text;
 
 /** The credentials that the options name; secrets are read from their files. */
 export async function credentialsOf(options: CredentialOptions): Promise<ConnectionCredentials> {

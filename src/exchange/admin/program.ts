@@ -234,6 +234,8 @@ const withConnectionSettings = (command: Command): Command =>
     .option('--max-megabytes <n>', 'largest page (default: 20)')
     .option('--max-document-megabytes <n>', 'largest document (default: 200)')
     .option('--timeout-seconds <n>', 'time for one request (default: 30)')
+    .option('--patient-match <yes|no>', 'whether the server has Patient/$match (default: as it states)')
+    .option('--document-search <yes|no>', 'whether it lists documents by IHE MHD (default: as it states)')
     .option('--calls-per-second <n>', 'calls that the network allows (default: 50)')
     .option('--calls-per-minute <n>', 'calls that the network allows (default: no limit)')
     .option('--facilities <ids>', 'ask only about patients of these facilities, separated by commas');

@@ -16,7 +16,7 @@ export async function recordOmissions(tx: AccountTx, step: PartStep, page: Sourc
       ? `${countOf(page.misattributedCount, 'resource')} of other patients discarded`
       : undefined,
     page.skippedAttachments > 0
-      ? `${countOf(page.skippedAttachments, 'document')} could not be fetched`
+      ? `${countOf(page.skippedAttachments, 'document')} could not be fetched${reasonsOf(page)}`
       : undefined,
     page.unreachable === undefined
       ? undefined
@@ -33,6 +33,17 @@ export async function recordOmissions(tx: AccountTx, step: PartStep, page: Sourc
     page.reportedErrors > 0;
   const message = ofConnection(step, omissions.join('; '));
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, isGap });
+}
+
+const reasonsOf = ({ skippedReasons = [] }: SourcePage): string =>
+  skippedReasons.length === 0 ? '' : ` (${skippedReasons.join('; ')})`;
+
+/** Records in the timeline, once per attempt and connection, what went otherwise than usual when the source was asked. */
+export async function recordNotice(tx: AccountTx, step: PartStep, notice: string): Promise<void> {
+  const { source, attempt, part } = step;
+  const onceKey = `notice/${source}/${attempt}${part === undefined ? '' : `/${part.id}`}`;
+  const message = ofConnection(step, notice);
+  await addToTimeline(tx, step.requestId, { source, attempt, kind: 'notice', message, onceKey });
 }
 
 const leftOutMessage = (names: readonly string[]): string =>

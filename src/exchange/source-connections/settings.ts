@@ -18,6 +18,9 @@ export const connectionSettingsSchema = z.object({
   pageBytesMax: z.int().min(100_000).max(200_000_000).optional(),
   documentBytesMax: z.int().min(100_000).max(2_000_000_000).optional(),
   requestTimeoutMs: z.int().min(1_000).max(120_000).optional(),
+  /** Whether the server has `Patient/$match`, and document search (IHE MHD), where its CapabilityStatement is wrong. */
+  patientMatch: z.boolean().optional(),
+  documentSearch: z.boolean().optional(),
   /** Calls that the network allows, for all workers together. */
   callsPerSecond: z.number().positive().max(10_000).default(50),
   callsPerMinute: z.number().positive().max(600_000).optional(),

@@ -1,6 +1,7 @@
 import { SourceFailure } from './connector.ts';
 import { type ErrorResponse, isRecord } from './http/failures.ts';
 import type { SourceHttp } from './http/source-http.ts';
+import { iheProfilesOf, operationNames } from './ihe-profiles.ts';
 
 export type FhirOperation = 'match' | 'everything';
 /** `stated` in the CapabilityStatement, known to be `missing`, or `unstated`: only trying will show. */
@@ -8,16 +9,24 @@ export type Support = 'stated' | 'unstated' | 'missing';
 
 interface ServerCapabilities {
   operations: Record<FhirOperation, Support>;
+  /** Whether the server lists documents as IHE MHD has it (ITI-67). */
+  documentSearch: boolean;
   /** Search parameters by type; undefined when the statement does not list the types it can search. */
   searchParameters?: Map<string, Set<string>>;
   /** Types for which the statement lists the `read` interaction. */
   readTypes?: ReadonlySet<string>;
 }
 
-const NOTHING_STATED: ServerCapabilities = { operations: { match: 'unstated', everything: 'unstated' } };
+const NOTHING_STATED: ServerCapabilities = {
+  operations: { match: 'unstated', everything: 'unstated' },
+  documentSearch: false,
+};
 const KEPT_MS = 10 * 60_000;
 
-/** What one server can do, according to its CapabilityStatement and corrected by its responses. Cached for 10 minutes. */
+/**
+ * What one server can do, according to its CapabilityStatement, corrected by its responses and by the connection's settings.
+ * Cached for 10 minutes.
+ */
 export class Capabilities {
   private current: ServerCapabilities | undefined;
   private staleAtMs = 0;
@@ -29,12 +38,20 @@ export class Capabilities {
   ) {}
 
   async read(): Promise<ServerCapabilities> {
-    if (this.current !== undefined && this.now() < this.staleAtMs) return this.current;
+    if (this.current !== undefined && this.now() < this.staleAtMs) return this.configured(this.current);
     // Shared by all waiting calls, so the cancellation of one of them must not end it.
     this.loading ??= this.reload().finally(() => {
       this.loading = undefined;
     });
-    return this.loading;
+    return this.configured(await this.loading);
+  }
+
+  /** With what the settings of the connection say, which know better than the statement. */
+  private configured(known: ServerCapabilities): ServerCapabilities {
+    const { patientMatch, documentSearch = known.documentSearch } = this.http.config;
+    if (patientMatch === undefined) return { ...known, documentSearch };
+    const match = patientMatch ? 'stated' : 'missing';
+    return { ...known, documentSearch, operations: { ...known.operations, match } };
   }
 
   private async reload(): Promise<ServerCapabilities> {
@@ -97,11 +114,13 @@ export function readStatement(statement: Record<string, unknown>): ServerCapabil
   const resources = listOf(server.resource);
   if (resources.length === 0) return NOTHING_STATED;
   const saysOperations = [server, ...resources].some(({ operation }) => operation !== undefined);
+  const profiles = iheProfilesOf(statement, resources);
   const names = new Set(
     [server, ...resources.filter(({ type }) => type === 'Patient')]
       .flatMap(({ operation }) => listOf(operation))
-      .map(({ name }) => String(name).replace('$', '').replace('patient-', '')),
+      .flatMap(operationNames),
   );
+  if (profiles.isPatientSupplier) names.add('match');
   // Many servers list no operations at all, although they support some.
   const supportOf = (operation: FhirOperation): Support => {
     if (names.has(operation)) return 'stated';
@@ -109,6 +128,7 @@ export function readStatement(statement: Record<string, unknown>): ServerCapabil
   };
   return {
     operations: { match: supportOf('match'), everything: supportOf('everything') },
+    documentSearch: profiles.isDocumentResponder,
     searchParameters: searchParametersOf(resources),
     readTypes: new Set(
       resources

@@ -1,15 +1,21 @@
+import { countOf } from '../../lib/count-of.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
 import { Capabilities } from './capabilities.ts';
+import { documentSearchesBesides } from './collect/document-search.ts';
+import type { StepOf } from './collect/plan.ts';
+import { fetchSearch } from './collect/search-by-type.ts';
 import { SourceFailure } from './connector.ts';
 import type { AssertionSigner } from './http/auth/client-assertion.ts';
 import { registerByUdap } from './http/auth/udap/registration.ts';
+import { isRecord } from './http/failures.ts';
 import { createPool, SourceHttp } from './http/source-http.ts';
-import { findPatientIds } from './patient/match-patient.ts';
+import { findPatients } from './patient/match-patient.ts';
 import type { ResolvedSourceConfig, UdapAuth } from './source-config.ts';
+import type { SourceContext } from './source-context.ts';
 
 /** One thing that was tried at a source, in words for an operator. */
 export interface Finding {
-  what: 'metadata' | 'token' | 'patient';
+  what: 'metadata' | 'token' | 'patient' | 'documents';
   works: boolean;
   message: string;
 }
@@ -26,16 +32,26 @@ export async function checkSource(
   const signal = AbortSignal.timeout(config.requestTimeoutMs * 4);
   const findings = [await tried('token', () => tryToken(http, config))];
   if (findings[0]?.works !== true) return findings;
-  findings.push(await tried('metadata', () => readMetadata(http, signal)));
-  if (patient !== undefined)
-    findings.push(
-      await tried('patient', async () => {
-        const ids = await findPatientIds(context, patient, signal);
-        return ids.length === 0
+  findings.push(
+    await tried('metadata', async () => `${await readMetadata(http, signal)}${await statedBy(context)}`),
+  );
+  if (patient === undefined) return findings;
+  let known: string[] = [];
+  findings.push(
+    await tried('patient', async () => {
+      const { patientIds, notice } = await findPatients(context, patient, signal);
+      known = patientIds;
+      const found =
+        known.length === 0
           ? 'the source answered, and does not know this patient'
-          : `the source knows this patient (${ids.length} ${ids.length === 1 ? 'record' : 'records'})`;
-      }),
-    );
+          : `the source knows this patient (${countOf(known.length, 'record')})`;
+      return notice === undefined ? found : `${found}; ${notice}`;
+    }),
+  );
+  const [patientId] = known;
+  const searches = patientId === undefined ? [] : await documentSearchesBesides(context, patientId);
+  for (const search of searches.slice(0, 1))
+    findings.push(await tried('documents', () => listDocuments(context, search, signal)));
   return findings;
 }
 
@@ -64,6 +80,31 @@ async function readMetadata(http: SourceHttp, signal: AbortSignal): Promise<stri
   if (fhirVersion !== undefined && !isR4)
     throw new SourceFailure('bad-answer', 'the server does not speak FHIR R4 (4.0)');
   return isR4 ? `the server speaks FHIR ${fhirVersion}` : 'the server answers, without its FHIR version';
+}
+
+/** What of its capabilities decides about how the server is asked; '' if it states none of them. */
+async function statedBy({ capabilities }: SourceContext): Promise<string> {
+  const { operations, documentSearch } = await capabilities.read();
+  const stated = [
+    ...(operations.match === 'stated' ? ['Patient/$match (IHE PDQm)'] : []),
+    ...(operations.everything === 'stated' ? ['Patient/$everything'] : []),
+    ...(documentSearch ? ['document search (IHE MHD)'] : []),
+  ];
+  return stated.length === 0 ? '' : `; it has ${stated.join(', ')}`;
+}
+
+/** Reads the first page of the patient's documents. */
+async function listDocuments(
+  context: SourceContext,
+  search: StepOf<'search'>,
+  signal: AbortSignal,
+): Promise<string> {
+  const { entries, next } = await fetchSearch(context, search, signal);
+  const documents = entries.filter(
+    ({ resource }) => isRecord(resource) && resource.resourceType === 'DocumentReference',
+  );
+  const more = next.some(({ kind }) => kind === 'link') ? ' on its first page' : '';
+  return `the server lists ${countOf(documents.length, 'current document')} of this patient${more}`;
 }
 
 /** Registers us by UDAP at the authorization server of a source; returns our client id. Throws SourceFailure. */

@@ -31,10 +31,14 @@ export interface BeginOptions {
   realtime?: boolean;
 }
 
-export type Begin =
+export type Begin = (
   | { kind: 'unknown-patient' }
   | { kind: 'ready'; pages: AsyncIterable<SourcePage> }
-  | { kind: 'accepted'; job: JobHandle; retryAfterMs?: number };
+  | { kind: 'accepted'; job: JobHandle; retryAfterMs?: number }
+) & {
+  /** What went otherwise than usual, for the timeline. For display, like the message of a SourceFailure. */
+  notice?: string;
+};
 
 export type Poll =
   | { kind: 'pending'; job: JobHandle; retryAfterMs?: number }
@@ -72,6 +76,8 @@ export interface SourcePage {
   largeAttachment?: LargeAttachment;
   /** Number of attachments that could not be fetched: gone, too large, or at an origin that is not configured. */
   skippedAttachments: number;
+  /** Why, as far as it is known; a few, for display, like the message of a SourceFailure. */
+  skippedReasons?: readonly string[];
   /** Number of resources that belong to other patients or are malformed; they are not stored. */
   misattributedCount: number;
   /** Resources that the source reports as deleted or as another person's; earlier queries may have stored some. */

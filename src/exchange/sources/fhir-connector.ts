@@ -3,6 +3,7 @@ import type { SourceType } from '../../contract/primitives.ts';
 import { Capabilities } from './capabilities.ts';
 import { cancelJob, type Job, jobOfHandle, pollJob } from './collect/async-job.ts';
 import { checkMissing } from './collect/check-missing.ts';
+import { documentSearchesBesides } from './collect/document-search.ts';
 import { askEverything } from './collect/everything.ts';
 import { type ReceivedResponses, walkPages } from './collect/pages.ts';
 import { newPlan, planOfCursor, type Step } from './collect/plan.ts';
@@ -11,7 +12,7 @@ import { smallerCount } from './collect/smaller-pages.ts';
 import type { Begin, BeginOptions, Poll, SourceConnector } from './connector.ts';
 import { AnswerTooLarge } from './http/failures.ts';
 import { type HttpDeps, SourceHttp } from './http/source-http.ts';
-import { findPatientIds } from './patient/match-patient.ts';
+import { findPatients } from './patient/match-patient.ts';
 import { resolveSourceConfig, type SourceConfig } from './source-config.ts';
 import type { SourceContext } from './source-context.ts';
 
@@ -34,9 +35,12 @@ export function createFhirConnector(config: SourceConfig, deps: ConnectorDeps = 
 
   return {
     async begin(patient, options, signal) {
-      const patientIds = await findPatientIds(context, patient, signal);
-      if (patientIds.length === 0) return { kind: 'unknown-patient' };
-      return kickOff(context, patientIds, options, signal);
+      const { patientIds, notice } = await findPatients(context, patient, signal);
+      const begun: Begin =
+        patientIds.length === 0
+          ? { kind: 'unknown-patient' }
+          : await kickOff(context, patientIds, options, signal);
+      return notice === undefined ? begun : { ...begun, notice };
     },
     async poll(handle, signal): Promise<Poll> {
       const state = await pollJob(context, jobOfHandle(handle), signal);
@@ -105,8 +109,9 @@ async function kickOff(
           break;
         case 'missing':
           steps.push(...(await searchSteps(context, patientId)));
-          break;
+          continue;
       }
+      steps.push(...(await documentSearchesBesides(context, patientId)));
     }
   } catch (error) {
     // Cancel the jobs already started: their results would not be collected.

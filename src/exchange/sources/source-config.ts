@@ -90,12 +90,22 @@ export interface SourceConfig {
   /** Calls that the source allows, for all workers together. Default: no limit. */
   callsPerSecond?: number;
   callsPerMinute?: number;
+  /** Whether the server has `Patient/$match`. Default: what its CapabilityStatement says. */
+  patientMatch?: boolean;
+  /** Whether documents are listed as IHE MHD has it, by patient and status. Default: what its CapabilityStatement says. */
+  documentSearch?: boolean;
   /** Whether the source reports finished jobs to the URL in our `x-callback-url` header. */
   callbacks?: boolean;
 }
 
 export interface ResolvedSourceConfig
-  extends Required<Omit<SourceConfig, 'baseUrl' | 'allowedOrigins' | 'ownBaseUrls' | 'tokenOrigins'>> {
+  extends Required<
+      Omit<
+        SourceConfig,
+        'baseUrl' | 'allowedOrigins' | 'ownBaseUrls' | 'tokenOrigins' | 'patientMatch' | 'documentSearch'
+      >
+    >,
+    Pick<SourceConfig, 'patientMatch' | 'documentSearch'> {
   /** Ends with a slash, so that relative references resolve below it. */
   baseUrl: URL;
   allowedOrigins: ReadonlySet<string>;

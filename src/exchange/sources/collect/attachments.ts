@@ -1,16 +1,21 @@
 import type { FhirResource } from 'fhir/r4.js';
 import type { Attachment } from '../connector.ts';
-import { isRecord } from '../http/failures.ts';
+import { foreignOrigin, isRecord } from '../http/failures.ts';
 import { isAllowedUrl, type ResolvedSourceConfig } from '../source-config.ts';
 import { resolveLink } from './bundle.ts';
 import type { DocumentToFetch, StepOf } from './plan.ts';
 import { isResourceId } from './subjects.ts';
+
+/** Reasons are for people to read. */
+export const REASONS_MAX = 3;
 
 export interface FoundAttachments {
   /** Those inside the resources. */
   attachments: Attachment[];
   /** Those without a usable address, or at an origin that is not configured. */
   skippedAttachments: number;
+  /** Why, each once. */
+  skippedReasons: string[];
   /** The step that fetches the rest; empty if there are none. */
   steps: StepOf<'documents'>[];
 }
@@ -23,6 +28,7 @@ export function attachmentsOf(config: ResolvedSourceConfig, resources: FhirResou
   const attachments: Attachment[] = [];
   const documents: DocumentToFetch[] = [];
   let skippedAttachments = 0;
+  const skippedReasons = new Set<string>();
   for (const { documentReferenceId, contentType, url, data } of resources.flatMap(pointersOf)) {
     if (data !== undefined) {
       attachments.push({ documentReferenceId, contentType, bytes: Buffer.from(data, 'base64') });
@@ -31,11 +37,16 @@ export function attachmentsOf(config: ResolvedSourceConfig, resources: FhirResou
     const address = resolveLink(config, url ?? '', config.baseUrl);
     if (address !== undefined && isAllowedUrl(config, address)) {
       documents.push({ documentReferenceId, contentType, url: address.href });
-    } else skippedAttachments += 1;
+      continue;
+    }
+    skippedAttachments += 1;
+    if (address !== undefined)
+      skippedReasons.add(foreignOrigin(config, 'refers to documents at', address).message);
   }
   return {
     attachments,
     skippedAttachments,
+    skippedReasons: [...skippedReasons].slice(0, REASONS_MAX),
     steps: documents.length === 0 ? [] : [{ kind: 'documents', documents }],
   };
 }

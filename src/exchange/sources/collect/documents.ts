@@ -4,7 +4,7 @@ import type { SourceResponse } from '../http/http-response.ts';
 import { FHIR_JSON } from '../http/source-http.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
 import type { SourceContext } from '../source-context.ts';
-import { mediaTypeOf } from './attachments.ts';
+import { mediaTypeOf, REASONS_MAX } from './attachments.ts';
 import type { FetchedPart } from './fetched-part.ts';
 import type { DocumentToFetch, StepOf } from './plan.ts';
 import { mayBeAway, throwIfSourceIsAway } from './source-away.ts';
@@ -29,6 +29,7 @@ export async function fetchDocuments(
   const attachments: Attachment[] = [];
   let largeAttachment: LargeAttachment | undefined;
   let skippedAttachments = 0;
+  const skippedReasons = new Set<string>();
   let heldBytes = 0;
   let asked = 0;
   for (const document of step.documents) {
@@ -41,8 +42,10 @@ export async function fetchDocuments(
     });
     if (fetched === 'later') break;
     asked += 1;
-    if (fetched === undefined) skippedAttachments += 1;
-    else if ('chunks' in fetched) largeAttachment = fetched;
+    if (fetched instanceof SourceFailure) {
+      skippedAttachments += 1;
+      skippedReasons.add(fetched.message);
+    } else if ('chunks' in fetched) largeAttachment = fetched;
     else {
       heldBytes += fetched.bytes.length;
       attachments.push(fetched);
@@ -55,26 +58,29 @@ export async function fetchDocuments(
     raw: { bytes, contentType: FHIR_JSON },
     rawWithout: () => bytes,
     next: rest.length === 0 ? [] : [{ ...step, documents: rest }],
-    documents: { attachments, skippedAttachments, largeAttachment },
+    documents: {
+      ...{ attachments, skippedAttachments, largeAttachment },
+      skippedReasons: [...skippedReasons].slice(0, REASONS_MAX),
+    },
   };
 }
 
 /**
- * Tries again once, after a short delay, if the failure may pass. Undefined if the document cannot be fetched.
+ * Tries again once, after a short delay, if the failure may pass. Returns the failure if the document cannot be fetched.
  * @throws SourceFailure if the source is away
  */
 async function fetchOne(
   context: SourceContext,
   document: DocumentToFetch,
   signal: AbortSignal,
-): Promise<Attachment | LargeAttachment | undefined> {
+): Promise<Attachment | LargeAttachment | SourceFailure> {
   const fetched = await tryTwice(() => request(context, document, signal), signal);
   if (!(fetched instanceof SourceFailure)) return fetched;
   if (mayBeAway(fetched)) {
     const path = `DocumentReference/${document.documentReferenceId}`;
     await throwIfSourceIsAway(context, { path, label: 'a DocumentReference' }, signal);
   }
-  return undefined;
+  return fetched;
 }
 
 async function request(

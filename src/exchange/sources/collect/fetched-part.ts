@@ -17,7 +17,7 @@ export interface FetchedPart {
   /** Whether the source answered the search; undefined when this is not a search. */
   isAnsweredSearch?: boolean;
   /** Attachments that a step of its own fetched. */
-  documents?: Pick<SourcePage, 'attachments' | 'largeAttachment' | 'skippedAttachments'>;
+  documents?: Pick<SourcePage, 'attachments' | 'largeAttachment' | 'skippedAttachments' | 'skippedReasons'>;
   /** Resources larger than a page may be. */
   leftOut?: string[];
   /** Referenced resources that could not be fetched. */

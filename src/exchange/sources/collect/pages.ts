@@ -4,6 +4,7 @@ import type { JsonResponse } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
 import { attachmentsOf } from './attachments.ts';
 import { fetchedBundle, fetchLink } from './bundle-page.ts';
+import { withContentToFetch, withDocuments } from './document-search.ts';
 import { fetchDocuments } from './documents.ts';
 import { askEverything } from './everything.ts';
 import type { FetchedPart } from './fetched-part.ts';
@@ -36,7 +37,7 @@ export async function* walkPages(
     if (step === undefined) break;
     for await (const fetched of fetchStep(context, step, received, signal)) {
       const content = contentOf(context.config, plan.patientIds, fetched.entries);
-      const found = attachmentsOf(context.config, content.resources);
+      const found = attachmentsOf(context.config, withContentToFetch(current, step, content.resources));
       const next = [...found.steps, ...fetched.next, ...rest];
       const left = remainingSteps(context, current, next, fetched, content);
       const unreachable = fetched.unreachable ?? left.unreachable;
@@ -44,6 +45,7 @@ export async function* walkPages(
         ...current,
         steps: left.steps,
         supporting: left.supporting,
+        documents: withDocuments(current, content.resources),
         // The attachments are bounded by the pages that named them.
         pageCount: current.pageCount + (step.kind === 'documents' ? 0 : 1),
         answeredSearchCount: current.answeredSearchCount + (fetched.isAnsweredSearch === true ? 1 : 0),
@@ -97,6 +99,7 @@ function pageOf(context: SourceContext, plan: Plan, fetched: FetchedPart, conten
     raw: { contentType, bytes: rawBytes },
     attachments: documents?.attachments ?? [],
     skippedAttachments: documents?.skippedAttachments ?? 0,
+    ...(documents?.skippedReasons?.length ? { skippedReasons: documents.skippedReasons } : {}),
     ...(documents?.largeAttachment === undefined ? {} : { largeAttachment: documents.largeAttachment }),
     misattributedCount: misattributed.length,
     retracted,

@@ -24,6 +24,8 @@ const searchSchema = z.object({
   type: z.string().regex(/^[A-Za-z]+$/),
   parameter: z.string(),
   value: z.string(),
+  /** Set for a search of documents as IHE MHD has it. */
+  status: z.enum(['current', 'superseded']).optional(),
   count: countSchema,
 });
 
@@ -71,6 +73,8 @@ const planSchema = z.object({
   pageCount: z.number().int().nonnegative(),
   /** Number of searches by type that the source answered; if it is 0 at the end, the source supports none. */
   answeredSearchCount: z.number().int().nonnegative(),
+  /** Ids of the DocumentReferences received so far, while a search of documents may return them again. */
+  documents: z.array(z.string()).optional(),
   /** `Type/id` of resources that search results refer to: `wanted` still to fetch, `known` received or requested. */
   supporting: z
     .object({ wanted: z.array(z.string()), known: z.array(z.string()) })

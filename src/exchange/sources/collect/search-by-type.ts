@@ -1,7 +1,8 @@
-import { failureOfStatus } from '../http/failures.ts';
+import { type ErrorResponse, failureOfStatus } from '../http/failures.ts';
 import { FHIR_JSON, readError, type SourceRequest } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
 import { fetchedBundle } from './bundle-page.ts';
+import { documentSearches } from './document-search.ts';
 import type { FetchedPart } from './fetched-part.ts';
 import { missingReads } from './medications.ts';
 import type { Step, StepOf } from './plan.ts';
@@ -12,13 +13,14 @@ import { patientParameterOf, refersToMedication, searchedTypesOf } from './resou
  * lists none of our types, all of them are tried.
  */
 export async function searchSteps(context: SourceContext, patientId: string): Promise<Step[]> {
-  const { searchParameters } = await context.capabilities.read();
+  const { searchParameters, documentSearch } = await context.capabilities.read();
   const types = searchedTypesOf(context.config.source);
   const offered = searchParameters === undefined ? types : types.filter((type) => searchParameters.has(type));
-  return (offered.length === 0 ? types : offered).map((type): StepOf<'search'> => {
+  return (offered.length === 0 ? types : offered).flatMap((type): StepOf<'search'>[] => {
     const parameter = parameterFor(type, searchParameters?.get(type));
     const value = parameter === '_id' ? patientId : `Patient/${patientId}`;
-    return { kind: 'search', type, parameter, value };
+    if (type === 'DocumentReference' && documentSearch) return documentSearches(parameter, value);
+    return [{ kind: 'search', type, parameter, value }];
   });
 }
 
@@ -39,6 +41,7 @@ export async function fetchSearch(
 ): Promise<FetchedPart> {
   const { config, http } = context;
   const label = `${step.type}/_search`;
+  let lastError: ErrorResponse | undefined;
   for (const request of searchRequests(context, step)) {
     const response = await http.send({ ...request, label, keepsBeginning: step.count === 1, signal });
     if (response.status === 200) {
@@ -49,10 +52,14 @@ export async function fetchSearch(
       return { ...fetched, next: [...fetched.next, ...missing], isAnsweredSearch: true };
     }
     const error = await readError(response);
+    lastError = error;
     if (![400, 404, 405, 415, 422, 501].includes(error.status)) {
       throw failureOfStatus(config.source, label, error);
     }
   }
+  // A server that says that it lists documents must not seem to have none.
+  if (step.status === 'current' && lastError !== undefined)
+    throw failureOfStatus(config.source, label, lastError);
   const nothing = Buffer.alloc(0);
   return {
     entries: [],
@@ -66,12 +73,17 @@ export async function fetchSearch(
 /** The search as POST and as GET, in the order in which they are tried. */
 function searchRequests(
   { config }: SourceContext,
-  { type, parameter, value, count = config.pageSize }: StepOf<'search'>,
+  { type, parameter, value, status, count = config.pageSize }: StepOf<'search'>,
 ): Array<Pick<SourceRequest, 'method' | 'url' | 'body'>> {
-  const form = new URLSearchParams({ [parameter]: value, _count: String(count) });
+  const parameters = {
+    ...{ [parameter]: value },
+    ...(status === undefined ? {} : { status }),
+    _count: String(count),
+  };
+  const form = new URLSearchParams(parameters);
   if (refersToMedication(type)) form.set('_include', `${type}:medication`);
   const getUrl = new URL(type, config.baseUrl);
-  getUrl.search = new URLSearchParams({ [parameter]: value, _count: String(count) }).toString();
+  getUrl.search = new URLSearchParams(parameters).toString();
   return [
     {
       method: 'POST',

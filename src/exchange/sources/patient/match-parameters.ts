@@ -19,8 +19,9 @@ export function matchParameters(person: Demographics, candidatesMax: number): Pa
   };
 }
 
+/** Without empty lists, which FHIR does not allow. */
 function patientOf(person: Demographics): Patient {
-  return {
+  const described: Patient = {
     resourceType: 'Patient',
     name: namesOf(person),
     gender: GENDER[person.gender],
@@ -40,6 +41,8 @@ function patientOf(person: Demographics): Patient {
     ]),
     identifier: person.personalIdentifiers.map(identifierOf),
   };
+  const members = Object.entries(described).filter(([, value]) => !Array.isArray(value) || value.length > 0);
+  return Object.fromEntries(members) as unknown as Patient;
 }
 
 /** Several last names may be one double name or alternatives, so both are sent. */

@@ -2,6 +2,7 @@ import type { Demographics } from '../../patients/rules/demographics.ts';
 import { agreesWithPerson, describesPerson } from '../../patients/rules/patient-matching.ts';
 import { isMissingOperation, type Support } from '../capabilities.ts';
 import { bundleOf } from '../collect/bundle.ts';
+import { SourceFailure } from '../connector.ts';
 import { badResponse, failureOfStatus, isRecord } from '../http/failures.ts';
 import { FHIR_JSON, type JsonResponse, readError } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
@@ -15,58 +16,108 @@ const CANDIDATES_MAX = 20;
 /** From this `search.score` on, the source claims a certain match. */
 const SCORE_CERTAIN = 0.9;
 
+/** The person's Patients at a source. */
+export interface FoundPatients {
+  /** Empty when the source does not know the person. */
+  patientIds: string[];
+  /** For the timeline: that `$match` failed, and why. */
+  notice?: string;
+}
+
 /**
- * The person's Patient ids at the source; empty when the source does not know the person. There may be several, found
- * together or linked to each other. Each is trusted only if our own matching accepts it.
+ * Finds the person's Patients at the source. There may be several, found together or linked to each other. Each is trusted
+ * only if our own matching accepts it.
  *
  * Other Patients in a response are ignored unless the source claims that they are our person. A `$match` result is a claim
  * unless it is graded lower than certain. If no result is our person and one that is claimed has another name, birth date
  * or gender, the response is bad: such a source might send another person's records. A Patient that agrees in these but
  * shares no address, phone or identifier is not proven to be our person, so the source counts as not knowing the person.
  *
- * A source without `$match`, or whose `$match` finds no patient, is searched. A search claims nothing: namesakes, or all patients
- * of a server that ignores the parameters, mean "unknown" as well.
+ * A source without `$match`, or whose `$match` fails or finds no patient, is searched. A search claims nothing: namesakes, or
+ * all patients of a server that ignores the parameters, mean "unknown" as well.
  */
-export async function findPatientIds(
+export async function findPatients(
   context: SourceContext,
   person: Demographics,
   signal: AbortSignal,
-): Promise<string[]> {
+): Promise<FoundPatients> {
   const { match } = (await context.capabilities.read()).operations;
-  const matched = match === 'missing' ? undefined : await askMatch(context, person, match, signal);
-  const trusted = (matched ?? []).filter((patient) => describesPerson(person, patient));
+  const answer = match === 'missing' ? undefined : await askMatch(context, person, match, signal);
+  if (answer instanceof SourceFailure) {
+    const found = await searchAfter(answer, context, person, signal);
+    const notice = `${answer.message}; the patient was searched for instead`;
+    return { patientIds: await linkedPatients(context, person, found, signal), notice };
+  }
+  const trusted = answer === undefined ? [] : trustedPatients(context, person, answer);
   const found =
-    trusted.length > 0 ? trusted : await searchForPerson(context, person, matched !== undefined, signal);
-  return linkedPatients(context, person, found, signal);
+    trusted.length > 0 ? trusted : await searchForPerson(context, person, answer !== undefined, signal);
+  return { patientIds: await linkedPatients(context, person, found, signal) };
 }
 
-/** Undefined when the source has no `$match`. */
+/** The response to `$match`; undefined when the source does not have it, a failure after which searching makes sense. */
 async function askMatch(
   { config, http, capabilities }: SourceContext,
   person: Demographics,
   support: Support,
   signal: AbortSignal,
-): Promise<ReadPatient[] | undefined> {
-  const response = await http.send({
-    method: 'POST',
-    url: new URL(MATCH, config.baseUrl),
-    label: MATCH,
-    body: { text: JSON.stringify(matchParameters(person, CANDIDATES_MAX)), contentType: FHIR_JSON },
-    signal,
-  });
-  if (response.status !== 200) {
+): Promise<JsonResponse | SourceFailure | undefined> {
+  try {
+    const response = await http.send({
+      method: 'POST',
+      url: new URL(MATCH, config.baseUrl),
+      label: MATCH,
+      body: { text: JSON.stringify(matchParameters(person, CANDIDATES_MAX)), contentType: FHIR_JSON },
+      signal,
+    });
+    if (response.status === 200) {
+      const json = await http.readJson(response, MATCH);
+      bundleOf(config.source, MATCH, json);
+      return json;
+    }
     const error = await readError(response);
     if (!isMissingOperation(error, support)) throw failureOfStatus(config.source, MATCH, error);
     capabilities.noteMissing('match');
     return undefined;
+  } catch (error) {
+    if (error instanceof SourceFailure && !signal.aborted && isOfMatchAlone(error)) return error;
+    throw error;
   }
-  const json = await http.readJson(response, MATCH);
-  const patients = readPatients(bundleOf(config.source, MATCH, json));
-  const isFound = patients.some((patient) => describesPerson(person, patient));
-  if (!isFound && claimedPatients(json).some((patient) => !agreesWithPerson(person, patient))) {
+}
+
+/** A limit, or credentials that are not accepted, would fail a search as well. A 403 may be about this operation. */
+const isOfMatchAlone = ({ kind, options }: SourceFailure): boolean =>
+  kind !== 'rate-limited' && (kind !== 'denied' || options.httpStatus === 403);
+
+/**
+ * Searches for the person because `$match` failed. A failure of `$match` that may pass leaves the person unknown only until
+ * the next attempt: servers find people by `$match` whom their searches miss.
+ */
+async function searchAfter(
+  failure: SourceFailure,
+  context: SourceContext,
+  person: Demographics,
+  signal: AbortSignal,
+): Promise<ReadPatient[]> {
+  const found = await searchForPerson(context, person, false, signal).catch((error: unknown) => {
+    throw error instanceof SourceFailure && error.kind === 'refused' ? failure : error;
+  });
+  const mayPass = failure.kind === 'transport' || failure.kind === 'bad-answer';
+  if (found.length > 0 || !mayPass) return found;
+  throw new SourceFailure('bad-answer', `${failure.message}, and its searches do not find the patient`);
+}
+
+/** @throws SourceFailure when the source claims that somebody else is our person */
+function trustedPatients(
+  { config }: SourceContext,
+  person: Demographics,
+  answer: JsonResponse,
+): ReadPatient[] {
+  const patients = readPatients(bundleOf(config.source, MATCH, answer));
+  const trusted = patients.filter((patient) => describesPerson(person, patient));
+  if (trusted.length === 0 && claimedPatients(answer).some((patient) => !agreesWithPerson(person, patient))) {
     throw badResponse(config.source, `answered ${MATCH} with another patient`);
   }
-  return patients;
+  return trusted;
 }
 
 /** The Patients that the source claims to be the requested person. */

@@ -1,0 +1,57 @@
+import type { FhirResource } from 'fhir/r4.js';
+import type { SourceContext } from '../source-context.ts';
+import type { Plan, Step, StepOf } from './plan.ts';
+import { resourceTypesOf } from './resource-types.ts';
+
+/** Limits the names kept in the cursor, which is stored with each page. */
+const REMEMBERED_MAX = 5_000;
+
+/**
+ * The searches for a patient's documents as IHE MHD has them (ITI-67), one for each status: MHD demands the parameter, with
+ * one value. Superseded documents are listed too, so that one that was current in an earlier query does not stay so.
+ */
+export function documentSearches(parameter: string, value: string): StepOf<'search'>[] {
+  return (['current', 'superseded'] as const).map((status) => ({
+    ...{ kind: 'search', type: 'DocumentReference', parameter, value, status },
+  }));
+}
+
+/** The same beside `$everything`, if the server has them: a gateway to a document network may leave documents out there. */
+export async function documentSearchesBesides(
+  context: SourceContext,
+  patientId: string,
+): Promise<StepOf<'search'>[]> {
+  const { documentSearch } = await context.capabilities.read();
+  const areAsked = resourceTypesOf(context.config.source).clinical.includes('DocumentReference');
+  return documentSearch && areAsked ? documentSearches('patient', `Patient/${patientId}`) : [];
+}
+
+/** The document search that a step belongs to, as its first page or a further one. */
+const searchOf = (step: Step): StepOf<'search'> | undefined => {
+  const search = step.kind === 'link' ? step.origin : step;
+  return search?.kind === 'search' && search.status !== undefined ? search : undefined;
+};
+
+/**
+ * The resources whose attachments are to be fetched. Of a document search these are the current documents that no earlier
+ * page contained: a responder answers 410 for superseded ones (ITI-68), and `$everything` may have brought the same.
+ */
+export function withContentToFetch(plan: Plan, step: Step, resources: FhirResource[]): FhirResource[] {
+  const search = searchOf(step);
+  if (search === undefined) return resources;
+  const known = new Set(plan.documents);
+  return resources.filter((resource) => {
+    if (resource.resourceType !== 'DocumentReference' || search.status === 'superseded') return false;
+    // A server may ignore the parameter.
+    return resource.status === 'current' && resource.id !== undefined && !known.has(resource.id);
+  });
+}
+
+/** The ids of the documents that the plan's pages contained so far, as long as a document search may contain them again. */
+export function withDocuments(plan: Plan, resources: FhirResource[]): string[] | undefined {
+  if (!plan.steps.some((step) => searchOf(step) !== undefined)) return undefined;
+  const found = resources.flatMap(({ resourceType, id }) =>
+    resourceType === 'DocumentReference' && id !== undefined ? [id] : [],
+  );
+  return [...new Set([...(plan.documents ?? []), ...found])].slice(0, REMEMBERED_MAX);
+}
