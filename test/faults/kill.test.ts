@@ -6,6 +6,8 @@ import { seededRandom } from '../support/seeded-random.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 import { runOverlap } from './bulk/overlap.ts';
 import { runBulkRound } from './bulk/round.ts';
+import { runExportCancelRound, runExportExpiryRound } from './export/ends.ts';
+import { runExportRound } from './export/round.ts';
 import { checkOutcome, checkWebhooks } from './kill/check.ts';
 import { KILLABLE } from './kill/holds.ts';
 import { readOutcome } from './kill/outcome.ts';
@@ -65,6 +67,19 @@ describe('work in progress', { timeout: 600_000 }, () => {
     expect(faults).toEqual([]);
     expect(killedAt).toEqual({ worker: 0, postgres: expect.any(Number) });
     expect(killedAt.postgres).toBeLessThan(3_000);
+  });
+
+  test('exports the same files, byte for byte, when the worker is killed while it merges a record and writes a slice', async () => {
+    const { account, exportId, faults, killedAt, slices } = await runExportRound(stack, {
+      from: undisturbed.account,
+      copies: 3,
+      timeoutMs: 120_000,
+    });
+    expect(faults).toEqual([]);
+    expect(killedAt.writing).toBeGreaterThanOrEqual(killedAt.merging);
+    expect(slices).toBeGreaterThan(killedAt.writing);
+    expect(await runExportCancelRound(stack, { account, timeoutMs: 120_000 })).toEqual([]);
+    expect(await runExportExpiryRound(stack, { account, exportId, timeoutMs: 120_000 })).toEqual([]);
   });
 
   test('the checks of these tests find planted faults', async () => {

@@ -1,0 +1,38 @@
+import type { StackAccess } from './stack.ts';
+
+/** Columns that get another value in each copy, by table: SQL of the row `t` and the number `n` of the copy. */
+const COPIED: Record<string, Record<string, string>> = {
+  patient: { id: copyOf('t.id') },
+  document: {
+    id: copyOf('t.id'),
+    patient_id: copyOf('t.patient_id'),
+    file_name: `n || '-' || t.file_name`,
+  },
+  patient_at_source: { patient_id: copyOf('t.patient_id') },
+  patient_resource: { patient_id: copyOf('t.patient_id'), document_id: copyOf('t.document_id') },
+  document_conversion: { patient_id: copyOf('t.patient_id'), document_id: copyOf('t.document_id') },
+};
+
+/** A UUID that is the same for the same row, account and number. */
+function copyOf(id: string): string {
+  return `md5(${id} || '/' || $2 || '/' || n)::uuid`;
+}
+
+/**
+ * Copies the patients of an account, with everything that was delivered about them, into another account, `times` times. The
+ * records of the copies are merged when they are first read; their blobs are those of the originals.
+ */
+export async function copyPatients(
+  rows: StackAccess['rows'],
+  { from, to, times }: { from: string; to: string; times: number },
+): Promise<void> {
+  for (const [table, columns] of Object.entries(COPIED)) {
+    const changed = Object.entries(columns).map(([name, value]) => `'${name}', ${value}`);
+    await rows(
+      `insert into ${table} select copy.* from ${table} t, generate_series(1, $3::int) n,
+         lateral jsonb_populate_record(t, jsonb_build_object('account_id', $2::text, ${changed.join(', ')})) copy
+       where t.account_id = $1`,
+      [from, to, times],
+    );
+  }
+}
