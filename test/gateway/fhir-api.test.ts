@@ -255,6 +255,23 @@ describe('reading', () => {
     expect((await door.get('Colour/1')).json().resourceType).toBe('OperationOutcome');
   });
 
+  test('gives what the addresses in a consolidated Bundle name', async () => {
+    const response = await door.gateway.app.inject({
+      url: `/medical/v1/patient/${patientId}/consolidated`,
+      headers: { 'x-api-key': door.apiKey },
+    });
+    const { entry = [] }: Bundle = response.json();
+    const oneOfEach = new Map(
+      entry.map(({ fullUrl, resource }) => [resource?.resourceType, { fullUrl, resource }]),
+    );
+    expect(oneOfEach.size).toBeGreaterThan(10);
+    for (const { fullUrl, resource } of oneOfEach.values())
+      expect((await door.get(String(fullUrl))).json()).toMatchObject({
+        resourceType: resource?.resourceType,
+        id: resource?.id,
+      });
+  });
+
   test('answers 410 once the source has deleted or moved it, and a search no longer finds it', async () => {
     const other = await door.addPatient(person);
     const condition = (subject: string) => ({

@@ -14,7 +14,7 @@ export interface BundleOptions {
   accountId: string;
   patientId: string;
   filter?: ConsolidatedFilter;
-  /** Each entry's fullUrl is `<publicBaseUrl>/fhir/<type>/<id>`, so that relative references resolve to entries. */
+  /** Each entry's fullUrl is the resource's address on our FHIR API, so that relative references resolve to entries. */
   publicBaseUrl: string;
   /** In a searchset each entry also has `search.mode`. */
   type?: 'collection' | 'searchset';
@@ -59,8 +59,9 @@ export async function* consolidatedBundle(
 }
 
 function entryOf(publicBaseUrl: string, content: object, mode?: 'match' | 'include'): string {
-  const resource = withAddressesAt(`${publicBaseUrl}${FHIR_PATH}`, inUsCore(content as Json));
+  const base = `${publicBaseUrl}${FHIR_PATH}`;
+  const resource = withAddressesAt(base, inUsCore(content as Json));
   const { resourceType, id } = resource;
   const search = mode === undefined ? '' : `,"search":{"mode":"${mode}"}`;
-  return `{"fullUrl":${JSON.stringify(`${publicBaseUrl}/fhir/${String(resourceType)}/${String(id)}`)},"resource":${JSON.stringify(resource)}${search}}`;
+  return `{"fullUrl":${JSON.stringify(`${base}/${String(resourceType)}/${String(id)}`)},"resource":${JSON.stringify(resource)}${search}}`;
 }
