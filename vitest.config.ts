@@ -27,7 +27,7 @@ export default defineConfig({
           ...common,
           name: 'servers',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/unit/**', 'test/pages/**', 'test/foreign/**'],
+          exclude: ['test/unit/**', 'test/pages/**', 'test/foreign/**', 'test/conformance/**'],
           globalSetup: [RUN_FOLDER, 'test/support/global-setup.ts'],
         },
       },
