@@ -11,11 +11,13 @@ import {
   messageTransmissionWorkflowId,
   networkQueryWorkflowId,
 } from '../../src/contract/temporal.ts';
+import { abandonedJobRecovery } from '../../src/exchange/network-query/recovery.ts';
 import { createErasures } from '../../src/exchange/patients/erasures.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
+import type { SourceConnections } from '../../src/exchange/source-connections/connections.ts';
 import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
 import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connector.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -32,8 +34,11 @@ afterAll(() => gateway.close());
 
 /** Steps of workers on the gateway's own database; the source's pages are the test's. */
 function workerOf(pages: () => AsyncGenerator<SourcePage>) {
+  return workerWith({ begin: async () => ({ kind: 'ready', pages: pages() }) });
+}
+
+function workerWith(connector: Partial<SourceConnector>, connections?: SourceConnections) {
   const { store, blobs } = gateway;
-  const connector = { begin: async () => ({ kind: 'ready', pages: pages() }) } as Partial<SourceConnector>;
   const connectors = Object.fromEntries(SOURCE_TYPES.map((source) => [source, connector])) as Record<
     SourceType,
     SourceConnector
@@ -46,6 +51,7 @@ function workerOf(pages: () => AsyncGenerator<SourcePage>) {
     records,
     webhookDispatcher,
     connectors,
+    connections,
     callbackKey: 'key',
     callbackBaseUrl: () => undefined,
     startGuard: createStartGuard(store),
@@ -184,6 +190,93 @@ describe('a patient that is deleted', () => {
     expect(await runActivity(worker.openNextAttempt, { ...step, attempt: 2 })).toEqual({ attempt: 2 });
     expect(await tablesWith(patient.id)).toEqual(['audit_entry']);
     expect(await tablesWith(requestId)).toEqual(['audit_entry']);
+  });
+
+  describe('while a source works on a job about the patient', () => {
+    const job = { url: 'job-1' };
+    const cancelling = () => {
+      const cancelled: unknown[] = [];
+      const connector: Partial<SourceConnector> = {
+        begin: async () => ({ kind: 'accepted', job }),
+        cancel: async (each) => void cancelled.push(each),
+      };
+      return { cancelled, connector };
+    };
+    const ended = (requestId: string, abandoned = true) => ({
+      ...stepOf(account.accountId, requestId, 'hie'),
+      reason: 'The patient was deleted',
+      abandoned,
+    });
+
+    // Whether the workflow is stopped or first notices that its query is gone.
+    test.each([true, false])('the job is cancelled there (abandoned: %s)', async (abandoned) => {
+      const patient = await newPatient();
+      const requestId = await startQuery(patient.id);
+      const { cancelled, connector } = cancelling();
+      const worker = workerWith(connector);
+      await runActivity(worker.askSource, stepOf(account.accountId, requestId, 'hie'));
+      expect((await remove(patient.id)).statusCode).toBe(204);
+      await runActivity(worker.recordFailedAttempt, ended(requestId, abandoned));
+      await runActivity(worker.recordFailedAttempt, ended(requestId, abandoned));
+      expect(cancelled).toEqual([job]);
+      expect(await tablesWith(requestId)).toEqual(['audit_entry']);
+    });
+
+    test('the job of each connection is cancelled there', async () => {
+      const patient = await newPatient();
+      const requestId = await startQuery(patient.id);
+      const { cancelled, connector } = cancelling();
+      const id = uuidv7();
+      const purposes: string[] = [];
+      const worker = workerWith(
+        {},
+        {
+          toAsk: async () => [{ id, name: 'North', namespace: 'n~' }],
+          connector: async (_accountId, connectionId, purpose) => {
+            purposes.push(purpose);
+            return connectionId === id
+              ? (connector as SourceConnector)
+              : Promise.reject(new Error('unknown'));
+          },
+        },
+      );
+      await runActivity(worker.askSource, stepOf(account.accountId, requestId, 'hie'));
+      await remove(patient.id);
+      await runActivity(worker.recordFailedAttempt, ended(requestId));
+      expect(cancelled).toEqual([job]);
+      expect(purposes).toEqual(['treatment', 'treatment']);
+    });
+
+    test('a job that is accepted after the deletion is cancelled at once', async () => {
+      const patient = await newPatient();
+      const requestId = await startQuery(patient.id);
+      const { cancelled, connector } = cancelling();
+      const worker = workerWith({
+        ...connector,
+        begin: async () => {
+          await remove(patient.id);
+          return { kind: 'accepted', job };
+        },
+      });
+      await runActivity(worker.askSource, stepOf(account.accountId, requestId, 'hie'));
+      expect(cancelled).toEqual([job]);
+    });
+
+    test('what no workflow cancelled is forgotten after a day', async () => {
+      const patient = await newPatient();
+      const requestId = await startQuery(patient.id);
+      const worker = workerWith(cancelling().connector);
+      await runActivity(worker.askSource, stepOf(account.accountId, requestId, 'hie'));
+      await remove(patient.id);
+      const recovery = abandonedJobRecovery(gateway);
+      await takeUp(recovery);
+      expect(await tablesWith(requestId)).toContain('abandoned_job');
+      await gateway.store.asSystem((tx) =>
+        sql`update abandoned_job set noted_at = noted_at - interval '25 hours'`.execute(tx.db),
+      );
+      await takeUp(recovery);
+      expect(await tablesWith(requestId)).not.toContain('abandoned_job');
+    });
   });
 
   test('at the same time as it is changed, asked about and put into a cohort makes no fault', async () => {

@@ -14,6 +14,7 @@ import {
 } from '../../src/exchange/sources/connector.ts';
 import { namespaced } from '../../src/exchange/sources/namespaced-connector.ts';
 import { SOURCE_POLICIES } from '../../src/workflows/exchange/network-query/source-policy.ts';
+import { closedGate } from '../support/gate.ts';
 import {
   createQueryEnvironment,
   observation,
@@ -303,6 +304,28 @@ describe('a connection that fails for a while', () => {
       state: 'completed',
       note: '1 of 2 connections failed: Beta: bad',
     });
+  });
+
+  test('leaves no job at the source when the attempt was given up while it was asked', async () => {
+    const [asked, held] = [closedGate(), closedGate()];
+    const cancelled: unknown[] = [];
+    const { ask, fail } = await query({
+      Alpha: answering(result('1', 'sugar')),
+      Beta: {
+        begin: async () => {
+          asked.open();
+          await held.passed;
+          return { kind: 'accepted', job: { url: 'job-1' } };
+        },
+        cancel: async (handle) => void cancelled.push(handle),
+      },
+    });
+    const asking = ask();
+    await asked.passed;
+    await fail('Given up on request');
+    held.open();
+    await asking.catch(() => undefined);
+    expect(cancelled).toEqual([{ url: 'job-1' }]);
   });
 
   test('fails before the deadline of the source, so that the answers of the others are kept', async () => {

@@ -1,5 +1,6 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { ApplicationFailure } from '@temporalio/common';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { SOURCE_FAILURE_TYPES, type SourceStepInput } from '../../src/contract/network-query-steps.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
@@ -293,6 +294,28 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
     await runActivity(recordFailedAttempt, { ...step, reason: 'Given up on request', abandoned: true });
     held.open();
     await asking;
+    expect(cancelled).toEqual([{ url: 'job-1' }]);
+  });
+
+  test('leave no job at the source when it was stored while the attempt was being given up', async () => {
+    const { step } = await begin();
+    const cancelled: unknown[] = [];
+    const { askSource, recordFailedAttempt } = environment.activities({
+      begin: async () => ({ kind: 'accepted', job: { url: 'job-1' } }),
+      cancel: async (job) => void cancelled.push(job),
+    });
+    const givingUp = await environment.store.asAccount(accountId, async (tx) => {
+      // Ending an attempt waits for this; storing a job does not.
+      await sql`select from network_query where id = ${step.requestId} for no key update`.execute(tx.db);
+      const ending = runActivity(recordFailedAttempt, { ...step, reason: 'Given up', abandoned: true });
+      const blocked = sql`select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))`;
+      await vi.waitFor(async () => expect((await blocked.execute(tx.db)).rows).toHaveLength(1), {
+        timeout: 30_000,
+      });
+      await runActivity(askSource, step);
+      return { ending };
+    });
+    await givingUp.ending;
     expect(cancelled).toEqual([{ url: 'job-1' }]);
   });
 

@@ -25,6 +25,7 @@ const AUDIT_COLUMNS =
 export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
   ...each(OF_ACCOUNT, [
     'aal2_challenge',
+    'abandoned_job',
     'activity_start',
     'answered_page',
     'bulk_chunk',

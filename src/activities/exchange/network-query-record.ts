@@ -1,6 +1,7 @@
 import { log } from '@temporalio/activity';
 import type { FailedAttempt, SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
+import { takeAbandonedJobs } from '../../exchange/network-query/abandoned-job-store.ts';
 import { newestAttempt, readAttempt } from '../../exchange/network-query/attempt-store.ts';
 import { callbackHash, callbackToken } from '../../exchange/network-query/callback-token.ts';
 import { failAttempt } from '../../exchange/network-query/endings.ts';
@@ -8,6 +9,7 @@ import { openAttempt, QueryGone } from '../../exchange/network-query/open-attemp
 import type { Store } from '../../exchange/platform/database/database.ts';
 import type { SourceConnections } from '../../exchange/source-connections/connections.ts';
 import type { SourceConnector } from '../../exchange/sources/connector.ts';
+import type { PurposeOfUse } from '../../exchange/sources/source-config.ts';
 import { cancelParts } from './network-query-parts.ts';
 
 export type RecordActivities = ReturnType<typeof createRecordActivities>;
@@ -37,11 +39,28 @@ export function createRecordActivities(deps: {
     }
   }
 
+  /** Cancels the jobs of an attempt that was deleted with its patient. */
+  async function stopAbandonedJobs(step: SourceStepInput): Promise<void> {
+    const abandoned = await store.asAccount(step.accountId, (tx) => takeAbandonedJobs(tx, step));
+    const connectorTo = async (id: string | null, purpose: PurposeOfUse) =>
+      id === null ? deps.connectors[step.source] : connections?.connector(step.accountId, id, purpose);
+    for (const { connectionId, purpose, job } of abandoned) {
+      try {
+        const connector = await connectorTo(connectionId, purpose);
+        await connector?.cancel(job, AbortSignal.timeout(CANCEL_TIMEOUT_MS));
+      } catch {
+        log.info('the source did not accept the cancellation', { source: step.source });
+      }
+    }
+  }
+
   return {
     /** Ends an attempt as failed. Without `retryAfterMs`, this is the end of the source, and a webhook announces it. */
     async recordFailedAttempt(failed: FailedAttempt): Promise<void> {
-      if (failed.abandoned) await stopSource(failed);
       await store.asAccount(failed.accountId, (tx) => failAttempt(tx, failed, failed));
+      // After the end: a job that is accepted from here on is cancelled by the step that asked for it (`keepJob`).
+      if (failed.abandoned) await stopSource(failed);
+      await stopAbandonedJobs(failed);
     },
 
     /** Opens the next attempt at a source, so that readers see it at once. */

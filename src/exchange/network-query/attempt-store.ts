@@ -184,6 +184,17 @@ export const ANSWERED = { failed_calls: 0, failing_since: null, waiting_for: nul
  * the timeline. Returns false when there is a request already, or the attempt has ended: the source need not work on this one.
  */
 export async function keepJob(tx: AccountTx, step: PartStep, job: Record<string, unknown>): Promise<boolean> {
+  // A part's own row does not say that the attempt has ended. Locked, so that it cannot end before the job is stored.
+  const open = await tx.db
+    .selectFrom('network_query_attempt')
+    .select('attempt')
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('attempt', '=', step.attempt)
+    .where('status', '=', 'running')
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+  if (open === undefined) return false;
   const kept = await updateProgress(tx, step)
     .set({ job: JSON.stringify(job), ...ANSWERED })
     .where('status', '=', 'running')

@@ -9,7 +9,7 @@ import type { RecordKeeper } from '../records/record-keeper.ts';
 import type { SourceHealth } from '../source-health/source-health.ts';
 import { addSourceCallbackRoute } from './callback-route.ts';
 import type { Launcher } from './launcher.ts';
-import { networkQueryRecovery } from './recovery.ts';
+import { abandonedJobRecovery, networkQueryRecovery } from './recovery.ts';
 import { addNetworkQueryRoutes } from './routes.ts';
 import { createNetworkQueryService, type NetworkQueryService } from './service.ts';
 import { createSourceCallbacks, type SourceCallbacks } from './source-callback.ts';
@@ -25,7 +25,10 @@ export const networkQueryFeature = {
     const sourceCallbacks = createSourceCallbacks({ ...platform, secrets });
     return {
       services: { networkQueries, sourceCallbacks },
-      recoveries: [networkQueryRecovery({ ...platform, launcher: networkQueries.launcher })],
+      recoveries: [
+        networkQueryRecovery({ ...platform, launcher: networkQueries.launcher }),
+        abandonedJobRecovery(platform),
+      ],
       drain: networkQueries.drain,
     };
   },

@@ -1,5 +1,6 @@
 import type { Store } from '../platform/database/database.ts';
-import { itemRecovery, type Recovery } from '../platform/recovery/recovery.ts';
+import { itemRecovery, type Recovery, removalRecovery } from '../platform/recovery/recovery.ts';
+import { deleteOldAbandonedJobs } from './abandoned-job-store.ts';
 import { failOpenAttempts } from './endings.ts';
 import type { Launcher } from './launcher.ts';
 import { type OpenRun, runsToEnsure } from './recovery-store.ts';
@@ -32,3 +33,9 @@ export function networkQueryRecovery(deps: { store: Store; launcher: Pick<Launch
     heal: ensureRun,
   });
 }
+
+/** Removes the jobs of deleted patients whose workflow never came to cancel them. */
+export const abandonedJobRecovery = ({ store }: { store: Pick<Store, 'asSystem'> }): Recovery =>
+  removalRecovery('jobs of deleted patients', (limit) =>
+    store.asSystem((tx) => deleteOldAbandonedJobs(tx, limit)),
+  );

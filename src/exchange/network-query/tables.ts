@@ -14,6 +14,7 @@ export interface NetworkQueryTables {
   network_query_attempt: NetworkQueryAttemptTable;
   network_query_part: NetworkQueryPartTable;
   network_query_timeline: NetworkQueryTimelineTable;
+  abandoned_job: AbandonedJobTable;
 }
 
 export type QueryState = 'running' | 'completed' | 'partial' | 'failed';
@@ -101,6 +102,19 @@ interface NetworkQueryPartTable {
   waiting_for: string | null;
   next_try_at: Date | null;
   failed_tries: Generated<number>;
+}
+
+interface AbandonedJobTable {
+  id: Generated<string>;
+  account_id: string;
+  query_id: string;
+  source: SourceType;
+  attempt: number;
+  /** Null: the one connection of the environment variables. */
+  connection_id: string | null;
+  purpose_of_use: 'treatment' | 'ias';
+  job: JsonColumn<Record<string, unknown>>;
+  noted_at: Instant;
 }
 
 interface NetworkQueryTimelineTable {

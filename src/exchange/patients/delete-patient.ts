@@ -5,6 +5,7 @@ import {
   networkQueryWorkflowId,
 } from '../../contract/temporal.ts';
 import { lockConsent } from '../cohorts/cohort-locks.ts';
+import { keepOpenJobs } from '../network-query/abandoned-job-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { ConflictError, NotFoundError } from '../platform/errors.ts';
 import { deletePatientRows, findOpenWork, lockPatientAlone } from './deletion-store.ts';
@@ -14,7 +15,8 @@ import type { StoredPatient } from './patient-store.ts';
 
 /**
  * Deletes a patient and all data about the patient, except the audit. Blobs and running workflows are recorded in the same
- * transaction, to be erased and stopped after it (`Erasures`). Later workflow steps, callbacks and links find no rows and end.
+ * transaction, to be erased and stopped after it (`Erasures`); the workflows of queries cancel the jobs at the sources. Later
+ * workflow steps, callbacks and links find no rows and end.
  *
  * @param check called with the locked patient first; may throw to reject the deletion
  * @returns the patient's id in lower case
@@ -41,6 +43,7 @@ export async function deletePatient(
     ...open.followUps.map(dischargeFollowUpWorkflowId),
     ...open.messages.map(messageTransmissionWorkflowId),
   ]);
+  await keepOpenJobs(tx, patient.id);
   await deletePatientRows(tx, patient.id);
   return patient.id;
 }

@@ -391,7 +391,7 @@ export const QUERY_MODEL: Model<QueryModelState> = {
     remove,
   ],
   compare,
-  /** What still runs is cancelled; then every end was announced once. */
+  /** What still runs is cancelled, at the sources too; then every end was announced once. */
   async end(model, world) {
     for (const { query } of running(model)) {
       if (overall(query) !== 'in-progress') continue;
@@ -399,6 +399,7 @@ export const QUERY_MODEL: Model<QueryModelState> = {
       for (const asked of query.sources.values()) if (asked.state === 'running') end(asked, 'failed');
     }
     await compare(model, world);
+    await world.eventually('jobs left at the sources', async () => openJobs(model, world), []);
     const queries = model.persons.flatMap((each) => each.queries);
     await world.eventually(
       'webhooks',
@@ -409,6 +410,14 @@ export const QUERY_MODEL: Model<QueryModelState> = {
     );
   },
 };
+
+/** A worker that is killed while it asks never learns of the job that it started. */
+const openJobs = ({ persons, deleted }: QueryModelState, { sources, wasKilled }: World): string[] =>
+  wasKilled
+    ? []
+    : [...persons, ...deleted].flatMap(({ body }) =>
+        sources.openJobs(body.lastName).map(({ source }) => source),
+      );
 
 async function announcedEnds(world: World, queries: readonly Query[]): Promise<string[]> {
   const webhooks = await world.webhooks(queries.map(({ requestId }) => requestId));

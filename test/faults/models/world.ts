@@ -70,10 +70,12 @@ export interface World {
   webhooks(requestIds: readonly string[]): Promise<Received[]>;
   /** Does nothing in a run without kills. */
   kill(part: 'worker' | 'gateway'): Promise<void>;
+  readonly wasKilled: boolean;
 }
 
 async function createWorld({ stack, sources }: ModelStack, kills: boolean): Promise<World> {
   const account = await stack.addAccount();
+  let wasKilled = false;
 
   async function answered(method: Method, path: string, options: CallOptions = {}) {
     const deadlineAt = Date.now() + ANSWER_TIMEOUT_MS;
@@ -139,7 +141,12 @@ async function createWorld({ stack, sources }: ModelStack, kills: boolean): Prom
       return [...new Map(lines.map((line) => [line.messageId, line])).values()];
     },
     async kill(part) {
-      if (kills) await killPart(stack, part);
+      if (!kills) return;
+      wasKilled = true;
+      await killPart(stack, part);
+    },
+    get wasKilled() {
+      return wasKilled;
     },
   };
   return world;

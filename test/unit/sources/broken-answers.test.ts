@@ -284,7 +284,8 @@ describe('a connection', () => {
   test('is let go when the caller cancels', async () => {
     await start({ write: () => undefined });
     const cancel = new AbortController();
-    const call = connect(source).begin(ada, {}, cancel.signal);
+    // A request that may become a job has some seconds to name it (jobs.test.ts).
+    const call = connect(source).begin(ada, { realtime: true }, cancel.signal);
     setTimeout(() => cancel.abort(), 100);
     await expect(call).rejects.toMatchObject({
       kind: 'transport',

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Begin, type JobHandle, StoredByAnotherBuild } from '../../../src/exchange/sources/connector.ts';
@@ -99,6 +100,59 @@ describe('the request for a job', () => {
       await expect(begin()).rejects.toMatchObject({ kind: 'bad-answer' });
     },
   );
+});
+
+describe('the request for a job that is cancelled while the source answers', () => {
+  const location = { 'content-location': '/fhir/jobs/1' };
+
+  /** Begins, and cancels as soon as the source has received the request; the test answers it then. */
+  async function cancelled(routes: FakeSource['routes'] = {}) {
+    const cancel = new AbortController();
+    let begun: Promise<Begin> | undefined;
+    const response = await new Promise<ServerResponse>((write, reject) => {
+      start({ 'GET Patient/p1/$everything': { write }, ...routes })
+        .then(() => {
+          begun = connect(source).begin(ada, {}, cancel.signal);
+          begun.catch(() => undefined);
+        })
+        .catch(reject);
+    });
+    cancel.abort();
+    return { begun, response };
+  }
+
+  test('names the job, so that it can be cancelled at the source', async () => {
+    const { begun, response } = await cancelled();
+    response.writeHead(202, location).end();
+    expect(await begun).toMatchObject({ kind: 'accepted', job: { jobs: [{ isDone: false }] } });
+  });
+
+  test('waits for the headers only', async () => {
+    const { begun, response } = await cancelled();
+    response.writeHead(202, location).write('{');
+    expect(await begun).toMatchObject({ kind: 'accepted' });
+  });
+
+  test('ends when the source answers with the data, and reads no more of it', async () => {
+    const { begun, response } = await cancelled();
+    response.writeHead(200, { 'content-type': 'application/fhir+json' }).write('{');
+    await expect(begun).rejects.toMatchObject({ message: 'hie: Patient/$everything was cancelled' });
+  });
+
+  test('is given up after some seconds', async () => {
+    const { begun } = await cancelled();
+    await expect(begun).rejects.toMatchObject({ message: 'hie: Patient/$everything was cancelled' });
+  }, 20_000);
+
+  test('asks about no further record of the person, and leaves no job of the first one', async () => {
+    const { begun, response } = await cancelled({
+      'POST Patient/$match': { json: bundle([adaAtSource, { ...adaAtSource, id: 'p2' }]) },
+    });
+    response.writeHead(202, location).end();
+    await expect(begun).rejects.toMatchObject({ kind: 'transport' });
+    expect(source.askedFor('GET Patient/p2')).toEqual([]);
+    expect(source.askedFor('DELETE').map(({ path }) => path)).toEqual(['jobs/1']);
+  });
 });
 
 describe('the state of a job', () => {

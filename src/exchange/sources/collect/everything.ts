@@ -7,6 +7,8 @@ import type { SourceContext } from '../source-context.ts';
 import { resourceTypesOf } from './resource-types.ts';
 
 const EVERYTHING = 'Patient/$everything';
+/** How long a source may still name the job that a cancelled request has started. */
+const JOB_NAMED_WITHIN_MS = 5_000;
 
 export type EverythingResult =
   | { kind: 'page'; response: JsonResponse }
@@ -42,6 +44,7 @@ export async function askEverything(
       },
       accept: FHIR_JSON,
       keepsBeginning: options.count === 1,
+      ...(options.async ? { abortGraceMs: JOB_NAMED_WITHIN_MS } : {}),
       signal,
     });
 

@@ -25,6 +25,7 @@ interface ExchangeRequest {
   label: string;
   streamed?: boolean;
   keepsBeginning?: boolean;
+  abortGraceMs?: number;
   signal: AbortSignal;
 }
 
@@ -34,6 +35,7 @@ const DISCARD_BYTES_MAX = 64_000;
 export class HttpExchange {
   private readonly controller = new AbortController();
   private timer: NodeJS.Timeout | undefined;
+  private graceTimer: NodeJS.Timeout | undefined;
   private timedOut = false;
   private coding = 'content encoding';
 
@@ -43,7 +45,7 @@ export class HttpExchange {
   ) {
     this.startTimer();
     if (request.signal.aborted) this.controller.abort();
-    else request.signal.addEventListener('abort', this.abort, { once: true });
+    else request.signal.addEventListener('abort', this.abortAfterGrace, { once: true });
   }
 
   get signal(): AbortSignal {
@@ -54,6 +56,7 @@ export class HttpExchange {
     if (this.request.streamed === true) clearTimeout(this.timer);
     // An error event without a listener ends the process, and an unread body has none. A reader still gets the error.
     response.body.on('error', () => undefined);
+    this.endGrace();
     const header = (name: string) => {
       const value = response.headers[name];
       return Array.isArray(value) ? value[0] : value;
@@ -168,6 +171,12 @@ export class HttpExchange {
 
   private readonly abort = () => this.controller.abort();
 
+  private readonly abortAfterGrace = () => {
+    const { abortGraceMs } = this.request;
+    if (abortGraceMs === undefined) this.abort();
+    else this.graceTimer = setTimeout(this.abort, abortGraceMs);
+  };
+
   private startTimer(): void {
     this.timer = setTimeout(() => {
       this.timedOut = true;
@@ -175,8 +184,18 @@ export class HttpExchange {
     }, this.config.requestTimeoutMs);
   }
 
+  /** The headers have arrived: from here on, an abort takes effect at once, also one that was made before. */
+  private endGrace(): void {
+    const { signal } = this.request;
+    signal.removeEventListener('abort', this.abortAfterGrace);
+    if (signal.aborted) this.abort();
+    else signal.addEventListener('abort', this.abort, { once: true });
+  }
+
   private end(): void {
     clearTimeout(this.timer);
+    clearTimeout(this.graceTimer);
+    this.request.signal.removeEventListener('abort', this.abortAfterGrace);
     this.request.signal.removeEventListener('abort', this.abort);
   }
 }

@@ -34,6 +34,11 @@ export interface SourceRequest {
   streamed?: boolean;
   /** True when the beginning of a response that is too large will be read (`AnswerTooLarge`). */
   keepsBeginning?: boolean;
+  /**
+   * How long the source may still answer a request that was sent before the abort. For a request that starts something at
+   * the source, so that it is known and can be stopped there.
+   */
+  abortGraceMs?: number;
   signal: AbortSignal;
 }
 
