@@ -33,5 +33,25 @@ export const errorBodySchema = z
     instance: z.string(),
     errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
   })
-  .meta({ id: 'Error' });
+  .meta({
+    id: 'Error',
+    examples: [
+      {
+        type: 'about:blank',
+        status: 400,
+        name: 'BAD_REQUEST',
+        title: 'Missing or invalid parameters',
+        detail:
+          'address[0].zip: "2110" has 4 digits; expected 5 digits or ZIP+4; a leading zero may have been lost in a spreadsheet',
+        instance: 'urn:uuid:01923eae-a1b2-7c34-95d6-071829304a5b',
+        errors: [
+          {
+            path: 'address[0].zip',
+            message:
+              '"2110" has 4 digits; expected 5 digits or ZIP+4; a leading zero may have been lost in a spreadsheet',
+          },
+        ],
+      },
+    ],
+  });
 export type ErrorBody = z.output<typeof errorBodySchema>;

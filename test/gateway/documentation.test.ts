@@ -2,18 +2,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Endpoint, errorStatusesOf } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
 import { EXAMPLES } from '../../src/exchange/platform/http/openapi/examples/all-examples.ts';
-import { hasChromium, launchChromium } from '../support/embed-page.ts';
-import { createTestGateway, type TestGateway } from '../support/gateway.ts';
+import { createTestGateway, newPerson, type TestGateway } from '../support/gateway.ts';
 
 interface OpenApi {
   openapi: string;
   paths: Record<string, Record<string, OpenApiOperation>>;
-  components: { schemas: Record<string, unknown>; securitySchemes: object };
+  components: { schemas: Record<string, { examples?: object[] }>; securitySchemes: object };
 }
 
 interface OpenApiOperation {
   operationId: string;
-  description: string;
+  'x-codeSamples': [{ source: string }];
   security: unknown;
   responses: Record<string, { content?: Record<string, { example?: unknown }> }>;
 }
@@ -67,9 +66,19 @@ describe('the OpenAPI document', () => {
     else expect(answerSchema?.parse(example.answer)).toEqual(example.answer);
 
     const shown = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
-    expect(shown?.description).toContain(`curl -X ${method} 'https://exchange.test.example.org/medical/v1/`);
+    expect(shown?.['x-codeSamples'][0].source).toContain(
+      `curl -X ${method} 'https://exchange.test.example.org/medical/v1/`,
+    );
     const [answer] = Object.values(shown?.responses[status ?? '']?.content ?? {});
     expect(answer?.example).toEqual(example.answer);
+  });
+
+  test('shows an error as a caller would get it', async () => {
+    const account = await gateway.addAccount();
+    const [example] = document.components.schemas.Error?.examples ?? [];
+    const body = newPerson({ address: [{ ...newPerson().address[0], zip: '2110' }] });
+    const answer = await account.call('POST', `patient?facilityId=${account.facilityId}`, body);
+    expect(answer.json()).toEqual({ ...example, instance: expect.stringMatching(/^urn:uuid:/) });
   });
 
   test('is also served as a file of requests for editors', async () => {
@@ -77,43 +86,6 @@ describe('the OpenAPI document', () => {
     expect(headers['content-disposition']).toContain('requests.http');
     expect(body.match(/^### /gm)).toHaveLength(Object.keys(endpoints).length);
     expect(body).toContain('POST {{baseUrl}}/medical/v1/cohort\nx-api-key: {{apiKey}}\ncontent-type');
-  });
-});
-
-describe('the reference page', () => {
-  test('is served with the scripts it needs and a policy that allows no others', async () => {
-    const page = await gateway.app.inject('/reference/');
-    expect(page.statusCode).toBe(200);
-    expect(page.headers['content-security-policy']).not.toContain("script-src 'unsafe-inline'");
-    const scripts = [...page.body.matchAll(/src="\.?\/?([^"]+\.js)"/g)].map((match) => match[1] ?? '');
-    expect(scripts.length).toBeGreaterThan(0);
-    for (const script of scripts) {
-      const path = script.startsWith('reference') ? `/${script}` : `/reference/${script}`;
-      const served = await gateway.app.inject(path);
-      expect([served.statusCode, served.headers['content-type']], script).toEqual([
-        200,
-        expect.stringContaining('/javascript'),
-      ]);
-      expect(served.body.length, script).toBeGreaterThan(100);
-    }
-  });
-
-  test.skipIf(!hasChromium)('shows the operations in a browser, each with its curl command', async () => {
-    const address = await gateway.app.listen({ port: 0, host: '127.0.0.1' });
-    const browser = await launchChromium();
-    try {
-      const page = await browser.newPage();
-      // Swagger UI takes half a minute for a click on a busy machine.
-      page.setDefaultTimeout(100_000);
-      await page.goto(`${address}/reference/`);
-      await page.locator('#operations-cohort-createCohort .opblock-summary-control').click();
-      const shown = page.locator('#operations-cohort-createCohort .opblock-description');
-      expect(await shown.innerText()).toContain(
-        "curl -X POST 'https://exchange.test.example.org/medical/v1/cohort'",
-      );
-    } finally {
-      await browser.close();
-    }
   });
 });
 

@@ -1,6 +1,6 @@
+import { escapeHtml } from '../../../lib/escape-html.ts';
 import type { Chart } from './charts/chart.ts';
 import type { Shape } from './charts/draw-trend.ts';
-import { escapeHtml } from './html-text.ts';
 
 /** @param id begins the ids of the charts */
 export const chartsHtml = (charts: readonly Chart[], id: string): string =>

@@ -1,4 +1,4 @@
-import { escapeHtml } from './html-text.ts';
+import { escapeHtml } from '../../../lib/escape-html.ts';
 import type { OverviewBlock, OverviewItem, SummaryNote } from './parts.ts';
 
 /** The overview as a section of blocks, which the style shows side by side where there is room. */

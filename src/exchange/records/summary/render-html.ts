@@ -1,7 +1,7 @@
+import { escapeHtml } from '../../../lib/escape-html.ts';
 import { chartsHtml } from './html-charts.ts';
 import { noteHtml, overviewHtml } from './html-overview.ts';
 import { HTML_STYLE } from './html-style.ts';
-import { escapeHtml } from './html-text.ts';
 import type { Column, SummaryCell, SummaryHead, SummaryPart } from './parts.ts';
 
 /**

@@ -1,11 +1,13 @@
 import swagger from '@fastify/swagger';
-import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { tidyDocument } from './document.ts';
 import { addExamples, examplesAsHttpFile } from './examples/add-examples.ts';
+import type { OpenApiDocument } from './open-api-document.ts';
+import { addReferencePage } from './reference/routes.ts';
 
-const DESCRIPTION = `
+const descriptionAt = (baseUrl: string): string =>
+  `
 Manage patients and cohorts, and query national health information networks, pharmacies and laboratories for their records.
 
 - Send your API key in the header \`x-api-key\` with every request.
@@ -13,7 +15,9 @@ Manage patients and cohorts, and query national health information networks, pha
   \`errors\`, with the path and message of each invalid field.
 - Every POST accepts an \`Idempotency-Key\`: a repeated request with the same key returns the first response.
 - Sources respond asynchronously: poll the status of the query, or set a webhook destination in the settings.
-- Every operation has an example as a curl command; [requests.http](/requests.http) contains all of them for your editor.
+- Every operation has an example as a curl command, which takes the API key from the variable \`API_KEY\`;
+  [requests.http](${baseUrl}/requests.http) contains all of them for
+  your editor. [openapi.json](${baseUrl}/openapi.json) is this reference for tools.
 - The headers \`RateLimit\` and \`RateLimit-Policy\` report how many requests your account has left in the current minute.
 `.trim();
 
@@ -26,18 +30,17 @@ const TAGS = [
   { name: 'bulk create', description: 'Creates or updates many patients from one CSV file' },
   { name: 'network query', description: 'Collects a patient’s records from the sources' },
   { name: 'consolidated data', description: 'A patient’s merged record as FHIR, html or pdf' },
+  { name: 'document', description: 'Documents of the sources, as they are or converted to html or pdf' },
   { name: 'cohort', description: 'Groups of patients' },
   { name: 'facility', description: 'Facilities where patients receive care' },
+  { name: 'identity', description: 'Identity verification for individual access (IAS)' },
+  { name: 'message', description: 'Direct and XDR messages with other providers' },
   { name: 'embedding', description: 'Tokens for the embedded patient page' },
   { name: 'settings', description: 'Webhook destinations and their keys' },
 ];
 
 const collectSchemas = createJsonSchemaTransformObject({});
 const toPlainJson = <T>(document: unknown): T => JSON.parse(JSON.stringify(document)) as T;
-
-/** Content security policy of the reference page: only its own scripts, styles and requests, and inline style attributes. */
-const PAGE_POLICY =
-  "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'self'; frame-ancestors 'none'";
 
 /**
  * Serves `/openapi.json`, generated from the registered routes, the API reference page at `/reference`, and the examples as
@@ -47,7 +50,7 @@ export async function addOpenApi(app: FastifyInstance, publicBaseUrl: string): P
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Medical data exchange', version: '1', description: DESCRIPTION },
+      info: { title: 'Medical data exchange', version: '1', description: descriptionAt(publicBaseUrl) },
       servers: [{ url: publicBaseUrl }],
       tags: TAGS,
       components: {
@@ -58,16 +61,7 @@ export async function addOpenApi(app: FastifyInstance, publicBaseUrl: string): P
     transformObject: (document) =>
       addExamples(tidyDocument(toPlainJson(collectSchemas(document))), publicBaseUrl),
   });
-  await app.register(swaggerUi, {
-    routePrefix: '/reference',
-    staticCSP: PAGE_POLICY,
-    uiConfig: { docExpansion: 'list', displayOperationId: true, tryItOutEnabled: true },
-    theme: {
-      title: 'Medical data exchange: API reference',
-      // The top bar would allow loading other documents.
-      css: [{ filename: 'page.css', content: '.swagger-ui .topbar { display: none }' }],
-    },
-  });
+  addReferencePage(app, publicBaseUrl, () => app.swagger() as unknown as OpenApiDocument);
   app.get(
     '/requests.http',
     { schema: { hide: true }, config: { operation: 'requests' } },

@@ -2,24 +2,23 @@ import type { Endpoint } from '../../../../../contract/endpoint.ts';
 import { endpoints } from '../../../../../contract/endpoints.ts';
 import type { OperationName } from '../../operation.ts';
 import type { JsonObject } from '../document.ts';
+import type { OpenApiOperation as Operation } from '../open-api-document.ts';
 import { EXAMPLES } from './all-examples.ts';
 import type { OperationExample } from './example.ts';
 import { curlCommand, httpFileRequest } from './sample-request.ts';
 
 /** Adds to each operation of the document its example: parameters, body, answer, and the request as a curl command. */
 export function addExamples(document: JsonObject, baseUrl: string): JsonObject {
-  for (const path of Object.values(
-    document.paths as unknown as Record<string, Record<string, OpenApiOperation>>,
-  ))
-    for (const operation of Object.values(path)) {
-      const name = operation.operationId?.replace(/Alias$/, '') as OperationName;
-      if (EXAMPLES[name] !== undefined) addExample(operation, endpoints[name], EXAMPLES[name], baseUrl);
-    }
+  const { paths } = document as unknown as { paths: Record<string, Record<string, Operation>> };
+  for (const operation of Object.values(paths).flatMap((path) => Object.values(path))) {
+    const name = operation.operationId.replace(/Alias$/, '') as OperationName;
+    if (EXAMPLES[name] !== undefined) addExample(operation, endpoints[name], EXAMPLES[name], baseUrl);
+  }
   return document;
 }
 
 function addExample(
-  operation: OpenApiOperation,
+  operation: Operation,
   endpoint: Endpoint,
   example: OperationExample,
   baseUrl: string,
@@ -34,16 +33,7 @@ function addExample(
   const [success] = Object.keys(operation.responses).filter((status) => status.startsWith('2'));
   for (const content of Object.values(operation.responses[success ?? '']?.content ?? {}))
     if (answer !== undefined) content.example = answer;
-  const curl = `\`\`\`sh\n${curlCommand(endpoint, example, baseUrl)}\n\`\`\``;
-  operation.description = [operation.description, curl].filter(Boolean).join('\n\n');
-}
-
-interface OpenApiOperation {
-  operationId?: string;
-  description?: string;
-  parameters?: Array<{ name: string; example?: unknown }>;
-  requestBody?: { content: Record<string, { example?: unknown }> };
-  responses: Record<string, { content?: Record<string, { example?: unknown }> }>;
+  operation['x-codeSamples'] = [{ lang: 'Shell', source: curlCommand(endpoint, example, baseUrl) }];
 }
 
 /** The examples as an .http file, which editors (VS Code REST Client, JetBrains) open as requests to send. */

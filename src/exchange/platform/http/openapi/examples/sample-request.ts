@@ -17,7 +17,10 @@ export function curlCommand(endpoint: Endpoint, example: OperationExample, baseU
     '-H "x-api-key: $API_KEY"',
   ];
   if (example.body !== undefined)
-    lines.push(`-H 'content-type: application/json'`, `-d ${shellQuote(JSON.stringify(example.body))}`);
+    lines.push(
+      `-H 'content-type: application/json'`,
+      `-d ${shellQuote(JSON.stringify(example.body, null, 2))}`,
+    );
   return lines.join(' \\\n  ');
 }
 

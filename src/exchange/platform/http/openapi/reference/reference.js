@@ -1,0 +1,89 @@
+/** What the API reference can do with a script: copy examples, and send requests. */
+
+// On a phone the contents stay folded.
+if (matchMedia('(min-width: 62rem)').matches)
+  for (const part of document.querySelectorAll('nav details')) part.setAttribute('open', '');
+
+// Browsers have no clipboard for pages without TLS.
+for (const pre of navigator.clipboard ? document.querySelectorAll('.sample > pre') : []) {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.textContent = 'Copy';
+  button.setAttribute('aria-label', `Copy: ${pre.getAttribute('aria-label')}`);
+  button.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(pre.textContent ?? '');
+    button.textContent = 'Copied';
+    setTimeout(() => {
+      button.textContent = 'Copy';
+    }, 2000);
+  });
+  pre.before(button);
+}
+
+const keyForm = document.querySelector('#key');
+if (keyForm instanceof HTMLFormElement) {
+  keyForm.hidden = false;
+  keyForm.addEventListener('submit', (event) => event.preventDefault());
+}
+
+for (const part of document.querySelectorAll('details.try')) {
+  const form = part.querySelector('form');
+  const answer = part.querySelector('.answer');
+  if (form === null || answer === null) continue;
+  part.removeAttribute('hidden');
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    answer.replaceChildren('Sending …');
+    answer.replaceChildren(...(await send(form)));
+  });
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @returns {Promise<Node[]>} what to show of the answer
+ */
+async function send(form) {
+  const fields = new FormData(form);
+  const body = String(fields.get('body') ?? '').trim();
+  const key = keyForm instanceof HTMLFormElement ? String(new FormData(keyForm).get('key')) : '';
+  const target = new URL((document.body.dataset.base ?? '') + fields.get('target'), location.origin);
+  // The key goes nowhere else.
+  if (target.origin !== location.origin) return [paragraph('The path must begin with one slash.')];
+  try {
+    const response = await fetch(target, {
+      method: form.dataset.method,
+      headers: { 'x-api-key': key, ...(body === '' ? {} : { 'content-type': 'application/json' }) },
+      body: body === '' ? undefined : body,
+    });
+    const pre = document.createElement('pre');
+    pre.tabIndex = 0;
+    pre.textContent = readable(await response.text());
+    return [paragraph(`${response.status} ${response.statusText}`), ...(pre.textContent === '' ? [] : [pre])];
+  } catch {
+    return [
+      paragraph(
+        'No answer: the service cannot be reached, or the key has characters that a header cannot carry.',
+      ),
+    ];
+  }
+}
+
+/** @param {string} text */
+function paragraph(text) {
+  const element = document.createElement('p');
+  element.textContent = text;
+  return element;
+}
+
+const SHOWN_MAX = 50_000;
+
+/** @param {string} text */
+function readable(text) {
+  let shown = text;
+  try {
+    shown = JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    // Not JSON: as it is.
+  }
+  return shown.length > SHOWN_MAX ? `${shown.slice(0, SHOWN_MAX)}\n… (shortened)` : shown;
+}
