@@ -218,6 +218,62 @@ describe.skipIf(missing !== undefined)('HAPI FHIR 8.8 (JPA server, R4)', () => {
     expect(told.join('\n')).not.toMatch(/could not be fetched/);
   });
 
+  test('documents are listed as IHE MHD has it: each content once, and superseded ones by their status', async () => {
+    const ours = named('Max', 'Lister', '1975-02-01');
+    await put(patient('lister', { name: [{ family: 'Lister', given: ['Max'] }], birthDate: ours.dob }));
+    const reference = (id: string, status: string) => ({
+      resourceType: 'DocumentReference',
+      id: `mhd-${id}`,
+      status,
+      subject: { reference: 'Patient/lister' },
+      content: [{ attachment: { contentType: 'text/plain', url: `Binary/mhd-${id}` } }],
+    });
+    const ids = Array.from({ length: 25 }, (_, n) => String(n));
+    await putAll(
+      ids.flatMap((id) => [
+        {
+          resourceType: 'Binary',
+          id: `mhd-${id}`,
+          contentType: 'text/plain',
+          data: Buffer.from(id).toString('base64'),
+        },
+        reference(id, 'current'),
+      ]),
+    );
+    const patientId = await addPatient(ours);
+    const config = { documentSearch: true, pageSize: 10 };
+    const first = await ask(patientId, config);
+    expect(first.names.filter((name) => name.startsWith('DocumentReference/'))).toHaveLength(25);
+    expect(first.told.join('\n')).not.toMatch(/incomplete|failed/);
+    expect(proxy.asked.filter((path) => path.includes('DocumentReference/_search'))).toHaveLength(2);
+    expect(new Set(proxy.asked.filter((path) => path.includes('Binary/'))).size).toBe(25);
+    expect(proxy.asked.filter((path) => path.includes('Binary/'))).toHaveLength(25);
+    await put(reference('3', 'superseded'));
+    // Without $everything, only the second search shows that the document is no longer current.
+    proxy.answer((path) =>
+      path.includes('$everything') ? { status: 404, code: 'not-supported' } : undefined,
+    );
+    const second = await ask(patientId, config);
+    const [stored] = await environment.store.asAccount(accountId, (tx) =>
+      tx.db
+        .selectFrom('patient_resource')
+        .select('content')
+        .where('patient_id', '=', patientId)
+        .where('source_id', '=', 'mhd-3')
+        .execute(),
+    );
+    expect(stored?.content).toMatchObject({ status: 'superseded' });
+    expect(second.told.join('\n')).not.toMatch(/retired|could not be fetched/);
+  });
+
+  test('a server that does not have $match is searched, also if the connection says that it has', async () => {
+    const ours = named('Pia', 'Matchless', '1975-03-01');
+    await put(patient('matchless', { name: [{ family: 'Matchless', given: ['Pia'] }], birthDate: ours.dob }));
+    const { names } = await ask(await addPatient(ours), { patientMatch: true });
+    expect(names).toEqual(['Patient/matchless']);
+    expect(proxy.asked.filter((path) => path.includes('$match'))).toHaveLength(1);
+  });
+
   test('records that Patient.link joins are collected together', async () => {
     const ours = named('Dee', 'Linked', '1976-01-01');
     const name = [{ family: 'Linked', given: ['Dee'] }];

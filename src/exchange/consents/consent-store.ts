@@ -51,6 +51,17 @@ export async function findConsent(
     .executeTakeFirst();
 }
 
+/** Those of these consents that belong to the account. */
+export async function findConsentsById(tx: AccountTx, ids: readonly string[]): Promise<StoredConsent[]> {
+  if (ids.length === 0) return [];
+  return tx.db
+    .selectFrom('consent')
+    .selectAll()
+    .where('id', 'in', [...ids])
+    .orderBy('id')
+    .execute();
+}
+
 /** Ends a consent; one that has ended stays as it is. */
 export async function endConsent(tx: AccountTx, id: string, actor: string): Promise<void> {
   await tx.db

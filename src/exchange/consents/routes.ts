@@ -3,8 +3,9 @@ import type { AccountTx } from '../platform/database/database.ts';
 import { ConflictError, InvalidRequestError } from '../platform/errors.ts';
 import { created, ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
-import { endConsent, findConsent, insertConsent, listConsents, type StoredConsent } from './consent-store.ts';
-import { decisionOf, statedOf, toFhir } from './rules/fhir-consent.ts';
+import { endConsent, findConsent, insertConsent, listConsents } from './consent-store.ts';
+import { decisionOf, statedOf } from './rules/fhir-consent.ts';
+import { serializeConsent } from './serializers.ts';
 
 /** Consents of patients (docs/interface.md, "Consents"). */
 export function addConsentRoutes(operations: Operations): void {
@@ -24,12 +25,12 @@ export function addConsentRoutes(operations: Operations): void {
     const consent = await insertConsent(tx, patient.id, {
       ...{ decision, stated: statedOf(body), actor: caller.actor },
     });
-    return created(serialize(consent), { patientId: patient.id, targetId: consent.id });
+    return created(serializeConsent(consent), { patientId: patient.id, targetId: consent.id });
   });
 
   operations.read('listConsents', async (tx, { params }) => {
     const patient = await patientOf(tx, params.id);
-    return ok({ consents: (await listConsents(tx, patient.id)).map(serialize) });
+    return ok({ consents: (await listConsents(tx, patient.id)).map(serializeConsent) });
   });
 
   operations.write('endConsent', async (tx, { params, caller }) => {
@@ -41,12 +42,6 @@ export function addConsentRoutes(operations: Operations): void {
       );
     await endConsent(tx, consent.id, caller.actor);
     const ended = orNotFound('Consent', await findConsent(tx, patient.id, consent.id));
-    return ok(serialize(ended), { patientId: patient.id, targetId: consent.id });
+    return ok(serializeConsent(ended), { patientId: patient.id, targetId: consent.id });
   });
 }
-
-const serialize = (row: StoredConsent) =>
-  toFhir({
-    ...{ id: row.id, patientId: row.patient_id, stated: row.resource },
-    ...{ recordedAt: row.recorded_at, endedAt: row.ended_at },
-  });

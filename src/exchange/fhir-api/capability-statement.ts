@@ -47,6 +47,9 @@ function resourceOf(type: string): Json {
   const own = Object.entries(searchParametersOf(type)).map(([name, { kind }]) => parameter(name, kind));
   return {
     ...common,
+    ...(type === 'Consent'
+      ? { documentation: 'Consents of sources, and those that were recorded here' }
+      : {}),
     searchInclude: ['*', ...includesOf(type).map((name) => `${type}:${name}`)],
     searchRevInclude: ['Provenance:target'],
     searchParam: [...ALWAYS, parameter('patient', 'reference'), ...own],

@@ -9,6 +9,7 @@ import type { Json } from '../records/rules/json.ts';
 import { FHIR_JSON } from './bundles.ts';
 import type { FhirDeps } from './deps.ts';
 import { everythingBundle } from './everything.ts';
+import { readRecordedConsents } from './recorded-consents.ts';
 import { checkSearch, pairsOf } from './request-parameters.ts';
 import { type EverythingRequest, parseEverything } from './rules/everything-request.ts';
 import { permittedTypes, requireScope } from './scope-check.ts';
@@ -83,6 +84,11 @@ async function readOne(
   const { id: accountId } = callerOf(request).account;
   if (!UUID.test(id)) throw new NotFoundError(type);
   const wanted = id.toLowerCase();
+  const consent = type === 'Consent' ? await readConsent(deps, accountId, wanted) : undefined;
+  if (consent !== undefined) {
+    await deps.audit.write(request, [consent.patientId], wanted);
+    return { resource: consent.resource.json, lastModified: consent.resource.changedAt };
+  }
   const patientId = type === 'Patient' ? wanted : await patientOf(deps, accountId, type, wanted);
   if (type === 'Patient') await requirePatient(deps, accountId, patientId);
   await deps.records.merge(accountId, patientId);
@@ -99,6 +105,12 @@ async function readOne(
   if (resource === undefined || json === undefined || json.resourceType !== type) throw gone();
   await deps.audit.write(request, [patientId], wanted);
   return { resource: json, lastModified: resource.changedAt };
+}
+
+/** A consent that was recorded here; undefined for any other id. */
+async function readConsent({ store }: FhirDeps, accountId: string, id: string) {
+  const [consent] = await store.asAccount(accountId, (tx) => readRecordedConsents(tx, [id]));
+  return consent;
 }
 
 const gone = () =>

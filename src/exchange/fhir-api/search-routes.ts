@@ -4,11 +4,11 @@ import { ExchangeError, InvalidRequestError, NotFoundError } from '../platform/e
 import { callerOf } from '../platform/http/plugins/auth.ts';
 import { completenessMeta, incompleteness } from '../records/completeness.ts';
 import { readRecordCompleteness } from '../records/completeness-store.ts';
-import type { FoundPlace } from '../records/record-search-store.ts';
-import { type BundleLink, FHIR_JSON, searchEntriesOf, searchIssues, searchset } from './bundles.ts';
+import { type BundleLink, entryOf, FHIR_JSON, searchEntriesOf, searchIssues, searchset } from './bundles.ts';
 import { SERVED_TYPES } from './capability-statement.ts';
 import type { FhirDeps } from './deps.ts';
 import { searchPatients } from './patient-search.ts';
+import { matchesSearch, readRecordedConsents, type SearchPlace, searchServed } from './recorded-consents.ts';
 import { checkSearch, pairsOf } from './request-parameters.ts';
 import { type PatientCriteria, parsePatientSearch } from './rules/patient-criteria.ts';
 import { parseSearch, type SearchPair, type SearchRequest } from './rules/search-request.ts';
@@ -64,7 +64,7 @@ async function linksOf<Place>(
 }
 
 async function searchOneType(deps: FhirDeps, type: string, request: FastifyRequest) {
-  const { pairs, place } = await openPage<FoundPlace>(deps, type, request);
+  const { pairs, place } = await openPage<SearchPlace>(deps, type, request);
   const { request: search, faults } = parseSearch(type, pairs);
   checkSearch(request, { faults, ignored: search.ignored });
   const { patientId } = search;
@@ -74,7 +74,7 @@ async function searchOneType(deps: FhirDeps, type: string, request: FastifyReque
   // Later pages belong to the record that the first page showed.
   if (place === undefined) await deps.records.merge(accountId, patientId);
   const { page, included, standing } = await deps.store.asAccount(accountId, async (tx) => {
-    const found = await searchRecord(tx, { patientId, resourceType: type, request: search }, place);
+    const found = await searchServed(tx, { patientId, resourceType: type, request: search }, place);
     return {
       page: found,
       included: permitted(request, await readIncluded(tx, patientId, found.matches, search.include)),
@@ -109,9 +109,13 @@ async function searchByIds(deps: FhirDeps, type: string, search: SearchRequest, 
       },
     ]);
   const { id: accountId } = callerOf(request).account;
-  const byPatient = await deps.store.asAccount(accountId, (tx) => placesOfIds(tx, type, ids));
-  const entries = [];
-  let total = 0;
+  const { byPatient, recorded } = await deps.store.asAccount(accountId, async (tx) => ({
+    byPatient: await placesOfIds(tx, type, ids),
+    recorded: type === 'Consent' ? await readRecordedConsents(tx, ids) : [],
+  }));
+  const consents = recorded.filter(({ resource }) => matchesSearch(resource, search));
+  const entries = consents.map(({ resource }) => entryOf(deps.base, resource.json, { mode: 'match' }));
+  let total = consents.length;
   for (const [patientId, own] of byPatient) {
     await deps.records.merge(accountId, patientId);
     const found = await deps.store.asAccount(accountId, async (tx) => {
@@ -133,7 +137,8 @@ async function searchByIds(deps: FhirDeps, type: string, search: SearchRequest, 
       }),
     );
   }
-  await deps.audit.write(request, [...byPatient.keys()]);
+  const patientIds = [...byPatient.keys(), ...consents.map(({ patientId }) => patientId)];
+  await deps.audit.write(request, [...new Set(patientIds)]);
   const links = await linksOf(deps, type, search.used, undefined);
   return searchset({ links, total }, entries, searchIssues(search.ignored, undefined));
 }
