@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { Agent } from 'undici';
 import type { SourceType } from '../../src/contract/primitives.ts';
+import { DEMO_ACCOUNT_ID } from '../../src/exchange/accounts/seed.ts';
 import { type Recording, replayCalls, replayStatements } from './recording.ts';
 
 export interface BareInput {
@@ -32,6 +33,7 @@ export function createBareActivities(deps: {
       const ids = new Map([
         [recorded.requestId, input.requestId],
         [recorded.patientId, input.patientId],
+        [DEMO_ACCOUNT_ID, DEMO_ACCOUNT_ID],
       ]);
       await replayStatements(statements, deps.pool, ids);
     },

@@ -35,15 +35,33 @@ const TOKEN = 'bench-token-of-this-run';
 
 /** PostgreSQL, Temporal and the simulator as processes; client and both kinds of worker in this one. */
 export async function startEnvironment() {
+  const started: (() => Promise<unknown>)[] = [];
+  const stop = async (): Promise<void> => {
+    for (const end of started.reverse()) await end();
+  };
+  try {
+    return { ...(await start((end) => started.push(end))), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Everything that must end is given to `atEnd`, which ends it in the opposite order. */
+async function start(atEnd: (end: () => Promise<unknown>) => void) {
   const dataDir = await mkdtemp(join(tmpdir(), 'bench-query-'));
-  const [postgres, temporalServer] = await Promise.all([
-    startPostgres({ dataDir: join(dataDir, 'postgres'), logFile: join(dataDir, 'postgres.log') }),
-    startTemporalServer({
-      dataDir: join(dataDir, 'temporal'),
-      logFile: join(dataDir, 'temporal.log'),
-      searchAttributes: SEARCH_ATTRIBUTES,
-    }),
-  ]);
+  atEnd(() => rm(dataDir, { recursive: true, force: true }));
+  const postgres = await startPostgres({
+    dataDir: join(dataDir, 'postgres'),
+    logFile: join(dataDir, 'postgres.log'),
+  });
+  atEnd(() => postgres.stop());
+  const temporalServer = await startTemporalServer({
+    dataDir: join(dataDir, 'temporal'),
+    logFile: join(dataDir, 'temporal.log'),
+    searchAttributes: SEARCH_ATTRIBUTES,
+  });
+  atEnd(() => temporalServer.stop());
   const port = String(await freePort());
   const simulator = await startNodeProcess({
     name: 'simulator',
@@ -52,14 +70,16 @@ export async function startEnvironment() {
     env: {
       LOG_LEVEL: 'warn',
       SIMULATOR_PORT: port,
+      SIMULATOR_ADMIN_TOKEN: TOKEN,
       HIE_BEARER_TOKEN: TOKEN,
       PHARMACY_BEARER_TOKEN: TOKEN,
       LAB_BEARER_TOKEN: TOKEN,
     },
   });
+  atEnd(() => simulator.stop());
   const simulatorUrl = `http://127.0.0.1:${port}`;
   // The sources respond synchronously.
-  await createSimulatorAdmin(simulatorUrl).changeSettings({ hie: { async: false, callback: false } });
+  await createSimulatorAdmin(simulatorUrl, TOKEN).changeSettings({ hie: { async: false, callback: false } });
 
   const dataKeys = `bench:${randomBytes(32).toString('base64')}`;
   const temporalConfig = {
@@ -72,7 +92,9 @@ export async function startEnvironment() {
   const logger = createLogger('bench', 'warn');
   installTemporalRuntime(logger, undefined);
   const temporal = await createTemporalClient(temporalConfig);
+  atEnd(() => temporal.connection.close());
   const connection = await connectTemporal(temporalConfig);
+  atEnd(() => connection.close());
   const blobStore = pathToFileURL(join(dataDir, 'blobs')).href;
   const exchange = await assembleExchange(
     {
@@ -92,6 +114,7 @@ export async function startEnvironment() {
     temporal,
     logger,
   );
+  atEnd(() => exchange.close());
   await exchange.store.migrate();
   const account = await seedDemoAccount(exchange.store, { apiKey: generateApiKey() });
 
@@ -126,6 +149,7 @@ export async function startEnvironment() {
   });
   const recordings = new Map<string, SampleRecording>();
   const barePool = createBarePool(postgres.databaseUrl);
+  atEnd(() => barePool.end());
   const bareWorker = await Worker.create({
     connection,
     namespace: temporalServer.namespace,
@@ -137,6 +161,10 @@ export async function startEnvironment() {
     maxCachedWorkflows: 200,
   });
   const running = Promise.all([...workers, bareWorker].map((worker) => worker.run()));
+  atEnd(async () => {
+    for (const worker of [...workers, bareWorker]) worker.shutdown();
+    await running;
+  });
 
   return {
     account,
@@ -147,14 +175,6 @@ export async function startEnvironment() {
     bare: {
       queue: BARE_QUEUE,
       client: new Client({ connection: temporal.connection, namespace: temporalServer.namespace }),
-    },
-    async stop() {
-      for (const worker of [...workers, bareWorker]) worker.shutdown();
-      await running;
-      await Promise.all([exchange.close(), barePool.end()]);
-      await Promise.all([temporal.connection.close(), connection.close()]);
-      await Promise.all([simulator.stop(), temporalServer.stop(), postgres.stop()]);
-      await rm(dataDir, { recursive: true, force: true });
     },
   };
 }

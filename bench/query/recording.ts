@@ -16,6 +16,14 @@ export interface RecordedStatement {
   values: unknown[];
 }
 
+/** A value that names rows: the text between the ids (even places) and the ids (odd places), split once. */
+class TextWithIds {
+  constructor(private readonly parts: readonly string[]) {}
+  with(idFor: (recorded: string) => string): string {
+    return this.parts.map((part, place) => (place % 2 === 0 ? part : idFor(part))).join('');
+  }
+}
+
 /** The requests and SQL statements of one source of one query, in order. */
 export interface Recording {
   calls: RecordedCall[];
@@ -28,6 +36,7 @@ const current = new AsyncLocalStorage<Recording>();
 export async function record(work: () => Promise<unknown>): Promise<Recording> {
   const recording: Recording = { calls: [], statements: [] };
   await current.run(recording, work);
+  for (const statement of recording.statements) statement.values = statement.values.map(withIdsSplit);
   return recording;
 }
 
@@ -65,7 +74,14 @@ export async function replayCalls(calls: readonly RecordedCall[], dispatcher: Di
   }
 }
 
-const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+// Version 7: rows; version 5: the ids of webhook events, which follow from the patient and the query.
+const UUID = /([0-9a-f]{8}-[0-9a-f]{4}-[57][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})/;
+
+function withIdsSplit(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  const parts = value.split(UUID);
+  return parts.length === 1 ? value : new TextWithIds(parts);
+}
 
 /** Repeats the recorded statements with other ids: the given ones, and new ones for rows that the statements created. */
 export async function replayStatements(
@@ -80,16 +96,18 @@ export async function replayStatements(
     return id;
   };
   const client = await pool.connect();
+  let failure: Error | undefined;
   try {
-    for (const { sql, values } of statements) {
+    for (const { sql, values } of statements)
       await client.query(
         sql,
-        values.map((value) =>
-          typeof value === 'string' && value.length < 4_000 ? value.replaceAll(UUID, idFor) : value,
-        ),
+        values.map((value) => (value instanceof TextWithIds ? value.with(idFor) : value)),
       );
-    }
+  } catch (error) {
+    failure = error instanceof Error ? error : new Error(String(error));
+    throw failure;
   } finally {
-    client.release();
+    // A client whose transaction failed is closed.
+    client.release(failure);
   }
 }
