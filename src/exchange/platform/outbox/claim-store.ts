@@ -39,15 +39,31 @@ export const IN_HAND_MS = 25_000;
 
 const CLAIM_IS_OVER = sql<boolean>`e.status = 'delivering'
   and e.last_attempt_at < now() - ${IN_HAND_MS} * interval '1 millisecond'`;
-/** SQL condition: no process is sending the open event `e`. */
-const IS_FREE = sql<boolean>`(e.status = 'pending' or ${CLAIM_IS_OVER})`;
+/**
+ * SQL condition: the event `e` is open, and no process is sending it. Of rows that are found by their ids: written as a CASE it
+ * matches no partial index, which PostgreSQL may take for almost empty while 100,000 events wait.
+ */
+const IS_FREE = sql<boolean>`case when e.status = 'pending' then true else ${CLAIM_IS_OVER} end`;
 /** SQL condition: the time of the next attempt of the open event `e` has come. */
 export const IS_DUE = sql<boolean>`(e.status = 'pending' and coalesce(e.next_attempt_at, '-infinity') <= now() or ${CLAIM_IS_OVER})`;
 
-/** SQL condition: no earlier event of the same patient is open for the destination of the event `e`. */
-export const NO_EARLIER_OPEN = sql<boolean>`not exists (
-  select from event as earlier where earlier.patient_id = e.patient_id and earlier.destination_id = e.destination_id
-    and earlier.seq < e.seq and earlier.status in ('pending', 'delivering'))`;
+/** SQL condition: two events are for the same destination. Not to be found by index: a destination may have 100,000 open events. */
+export const sameDestination = (one: string, other: string) =>
+  sql<boolean>`${sql.ref(one)}.destination_id is not distinct from ${sql.ref(other)}.destination_id`;
+
+/**
+ * SQL condition: no earlier event of the same patient is open for the destination of the event `e`. ORDER BY and LIMIT make
+ * PostgreSQL look it up by patient (`event_open_by_patient`) for each event, however many events it believes to be open.
+ */
+export const NO_EARLIER_OPEN = sql<boolean>`(
+  select earlier.id from event as earlier
+  where earlier.patient_id = e.patient_id and earlier.seq < e.seq and earlier.status in ('pending', 'delivering')
+    and ${sameDestination('earlier', 'e')}
+  order by earlier.seq limit 1) is null`;
+
+/** SQL: the id of the message of a row. Under row-level security, COALESCE would not be looked up in the primary key. */
+const messageIdOf = (row: string) =>
+  sql`case when ${sql.ref(row)}.copy_of is null then ${sql.ref(row)}.id else ${sql.ref(row)}.copy_of end`;
 
 /** A row of the outbox. */
 export interface EventKey {
@@ -83,7 +99,7 @@ export async function claimEvents(
       d.previous_key, d.previous_key_until, d.health, d.failures, d.held_since, d.looks_at,
       coalesce(c.attempts, e.attempts) as attempts, c.id is not null as is_claimed
     from asked join event as e using (account_id, id)
-      join event as m on m.id = coalesce(e.copy_of, e.id)
+      join event as m on m.id = ${messageIdOf('e')}
       join webhook_destination as d on d.id = e.destination_id
       left join claimed as c on c.id = e.id`.execute(tx.db);
   const found = new Map(rows.map((row) => [row.id, row]));
@@ -166,7 +182,7 @@ async function claimFirst(
       from first where event.id = first.id returning event.*
     )
     select c.id, c.type, c.patient_id, c.attempts, m.id as message_id, m.body
-    from claimed as c join event as m on m.id = coalesce(c.copy_of, c.id) order by c.seq`.execute(tx.db);
+    from claimed as c join event as m on m.id = ${messageIdOf('c')} order by c.seq`.execute(tx.db);
   return rows;
 }
 

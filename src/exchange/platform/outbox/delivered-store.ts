@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { SystemTx } from '../database/database.ts';
-import type { OpenEvent } from './claim-store.ts';
+import { type OpenEvent, sameDestination } from './claim-store.ts';
 
 /** A delivery that changes nothing about its destination: that was healthy before. */
 export interface PlainDelivery {
@@ -25,7 +25,7 @@ export async function recordDelivered(
         ${deliveries.map(({ note }) => note)}::text[]) as sent (id, http_status, note)
     ), free as (
       select e.id, e.account_id, sent.http_status, sent.note from sent join event as e using (id)
-      where e.status in ('pending', 'delivering') for no key update of e skip locked
+      where e.status not in ('delivered', 'dead', 'unrouted') for no key update of e skip locked
     ), attempted as (
       insert into event_attempt (event_id, attempt, account_id, http_status, outcome)
       select id, (select count(*) + 1 from event_attempt where event_id = free.id), account_id, http_status, note from free
@@ -55,14 +55,15 @@ export async function afterDelivery(
   events: readonly Pick<OpenEvent, 'id'>[],
 ): Promise<AfterDelivery[]> {
   const { rows } = await sql<{ id: string; next_id: string | null; needs_look: boolean }>`
-    select e.id, later.id as next_id, d.looks_at > now() and not exists (
-        select from event as open where open.destination_id = d.id and open.status in ('pending', 'delivering')
-      ) as needs_look
+    select e.id, later.id as next_id, d.looks_at > now() and (
+        select open.id from event as open where open.destination_id = d.id and open.status in ('pending', 'delivering')
+        order by open.seq limit 1) is null as needs_look
     from event as e join webhook_destination as d on d.id = e.destination_id
       left join lateral (
-        select id from event where patient_id = e.patient_id and destination_id = e.destination_id
-          and seq > e.seq and status = 'pending'
-        order by seq limit 1) as later on true
+        select later.id from event as later
+        where later.patient_id = e.patient_id and later.seq > e.seq and later.status = 'pending'
+          and ${sameDestination('later', 'e')}
+        order by later.seq limit 1) as later on true
     where e.id = any(${events.map(({ id }) => id)}::uuid[])`.execute(tx.db);
   const found = new Map(rows.map((row) => [row.id, row]));
   return events.map(({ id }) => {

@@ -58,12 +58,14 @@ export async function routesOf(
       select * from unnest(${asked.map(({ index }) => index)}::int[], ${asked.map(({ accountId }) => accountId)}::uuid[],
         ${asked.map(({ eventId }) => eventId)}::uuid[], ${asked.map(({ isWhole }) => isWhole)}::boolean[]
       ) with ordinality as asked (index, account_id, id, is_whole, place)
-    ), found as (
+    ), found as materialized (
       select e.id, e.destination_id, asked.index, asked.place
       from asked join event as e on e.id = asked.id and e.account_id = asked.account_id
       union all
       select e.id, e.destination_id, asked.index, asked.place
-      from asked join event as e on e.copy_of = asked.id and e.account_id = asked.account_id where asked.is_whole
+      from asked cross join lateral (
+        select * from event where copy_of = asked.id and account_id = asked.account_id offset 0) as e
+      where asked.is_whole
     )
     select found.id, found.destination_id, found.index
     from found join webhook_destination as d on d.id = found.destination_id

@@ -1,0 +1,93 @@
+import { sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { SystemTx } from '../../src/exchange/platform/database/database.ts';
+import { claimDue, claimEvents } from '../../src/exchange/platform/outbox/claim-store.ts';
+import { afterDelivery, recordDelivered } from '../../src/exchange/platform/outbox/delivered-store.ts';
+import { routesOf } from '../../src/exchange/platform/outbox/event-copy-store.ts';
+import { addEvent } from '../support/events-environment.ts';
+import { createQueryEnvironment, type QueryEnvironment } from '../support/network-query-environment.ts';
+
+const BACKLOG = 5_000;
+/** Rows of events that a statement may read for each event that it is about. */
+const READ_MAX = 20;
+
+let environment: QueryEnvironment;
+beforeAll(async () => {
+  environment = await createQueryEnvironment();
+});
+afterAll(() => environment?.close());
+
+test.each(['its own destination', 'the destination of another account'])(
+  'what an event costs does not grow with the events that wait for %s',
+  async (whose) => {
+    const { store } = environment;
+    const { accountId } = await environment.addAccount({}, 'https://one.example.org');
+    const other = await environment.addAccount({}, 'https://other.example.org');
+    // A backlog comes sooner than the statistics know of it.
+    await asOwner(
+      sql`update event set status = 'delivered'`,
+      sql`alter table event set (autovacuum_enabled = off)`,
+      sql`analyze event`,
+    );
+    await addBacklog(whose === 'its own destination' ? accountId : other.accountId);
+    const events: { accountId: string; eventId: string }[] = [];
+    for (let count = 0; count < 10; count++)
+      events.push({ accountId, eventId: await addEvent(store, accountId, uuidv7()) });
+    const items = events.map(({ eventId }) => ({ eventId, isWhole: true }));
+    const ids = events.map(({ eventId: id }) => ({ id }));
+
+    const routes = await counted((tx) => routesOf(tx, [{ accountId, items }]));
+    const [[destinationId = '', routed] = []] = [...(routes.result[0] ?? [])];
+    expect(routed).toHaveLength(events.length);
+    const claims = await counted((tx) => claimEvents(tx, events));
+    expect(claims.result.map(({ kind }) => kind)).toEqual(events.map(() => 'claimed'));
+    const sent = events.map(({ eventId }) => ({ eventId, httpStatus: 200, note: '200' }));
+    const recorded = await counted((tx) => recordDelivered(tx, sent));
+    expect(recorded.result.size).toBe(events.length);
+    const after = await counted((tx) => afterDelivery(tx, ids));
+    expect(after.result).toHaveLength(events.length);
+    for (const { read } of [routes, claims, recorded, after])
+      expect(read).toBeLessThan(READ_MAX * events.length);
+
+    if (whose !== 'its own destination') return;
+    const due = await store.asAccount(accountId, (tx) =>
+      readBy({ db: tx.db }, () => claimDue(tx, destinationId, events.length)),
+    );
+    expect(due.result).toHaveLength(events.length);
+    expect(due.read).toBeLessThan(READ_MAX * events.length);
+  },
+);
+
+const asOwner = (...statements: ReturnType<typeof sql>[]) =>
+  environment.store.asSystem(async (tx) => {
+    await sql`reset role`.execute(tx.db);
+    for (const statement of statements) await statement.execute(tx.db);
+  });
+
+const addBacklog = (accountId: string) =>
+  environment.store.asAccount(accountId, (tx) =>
+    sql`
+      insert into event (id, account_id, patient_id, destination_id, type, fact_key, body, occurred_at, status)
+      select gen_random_uuid(), d.account_id, gen_random_uuid(), d.id, 'network-query.hie', 'backlog/' || n,
+        '{"meta": {}}', now(), 'pending'
+      from webhook_destination as d, generate_series(1, ${BACKLOG}::int) as n`.execute(tx.db),
+  );
+
+const counted = <T>(work: (tx: SystemTx) => Promise<T>) =>
+  environment.store.asSystem((tx) => readBy(tx, () => work(tx)));
+
+/** The result of `work`, and how many rows of events its statements read. */
+async function readBy<T>({ db }: Pick<SystemTx, 'db'>, work: () => Promise<T>) {
+  // Counts of earlier transactions are included until they are reported.
+  const readSoFar = async () => {
+    const { rows } = await sql<{ read: number }>`
+      select seq_tup_read + idx_tup_fetch as read from pg_stat_xact_user_tables where relname = 'event'`.execute(
+      db,
+    );
+    return rows[0]?.read ?? Number.NaN;
+  };
+  const before = await readSoFar();
+  const result = await work();
+  return { result, read: (await readSoFar()) - before };
+}
