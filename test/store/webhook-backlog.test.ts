@@ -5,10 +5,13 @@ import type { SystemTx } from '../../src/exchange/platform/database/database.ts'
 import { claimDue, claimEvents } from '../../src/exchange/platform/outbox/claim-store.ts';
 import { afterDelivery, recordDelivered } from '../../src/exchange/platform/outbox/delivered-store.ts';
 import { routesOf } from '../../src/exchange/platform/outbox/event-copy-store.ts';
+import type { EventState } from '../../src/exchange/platform/outbox/tables.ts';
 import { addEvent } from '../support/events-environment.ts';
 import { createQueryEnvironment, type QueryEnvironment } from '../support/network-query-environment.ts';
 
-const BACKLOG = 5_000;
+const WAITING = 5_000;
+const SENT_TOGETHER = 50;
+const OTHERS = 30;
 /** Rows of events that a statement may read for each event that it is about. */
 const READ_MAX = 20;
 
@@ -23,16 +26,19 @@ test.each(['its own destination', 'the destination of another account'])(
   async (whose) => {
     const { store } = environment;
     const { accountId } = await environment.addAccount({}, 'https://one.example.org');
+    for (let count = 0; count < OTHERS; count++)
+      await environment.addAccount({}, 'https://another.example.org');
     const other = await environment.addAccount({}, 'https://other.example.org');
     // A backlog comes sooner than the statistics know of it.
+    await addEvents(other.accountId, 'delivered');
     await asOwner(
       sql`update event set status = 'delivered'`,
       sql`alter table event set (autovacuum_enabled = off)`,
       sql`analyze event`,
     );
-    await addBacklog(whose === 'its own destination' ? accountId : other.accountId);
+    await addEvents(whose === 'its own destination' ? accountId : other.accountId, 'pending');
     const events: { accountId: string; eventId: string }[] = [];
-    for (let count = 0; count < 10; count++)
+    for (let count = 0; count < SENT_TOGETHER; count++)
       events.push({ accountId, eventId: await addEvent(store, accountId, uuidv7()) });
     const items = events.map(({ eventId }) => ({ eventId, isWhole: true }));
     const ids = events.map(({ eventId: id }) => ({ id }));
@@ -65,13 +71,13 @@ const asOwner = (...statements: ReturnType<typeof sql>[]) =>
     for (const statement of statements) await statement.execute(tx.db);
   });
 
-const addBacklog = (accountId: string) =>
+const addEvents = (accountId: string, status: EventState) =>
   environment.store.asAccount(accountId, (tx) =>
     sql`
       insert into event (id, account_id, patient_id, destination_id, type, fact_key, body, occurred_at, status)
-      select gen_random_uuid(), d.account_id, gen_random_uuid(), d.id, 'network-query.hie', 'backlog/' || n,
-        '{"meta": {}}', now(), 'pending'
-      from webhook_destination as d, generate_series(1, ${BACKLOG}::int) as n`.execute(tx.db),
+      select gen_random_uuid(), d.account_id, gen_random_uuid(), d.id, 'network-query.hie', ${`${status}/`} || n,
+        '{"meta": {}}', now(), ${status}
+      from webhook_destination as d, generate_series(1, ${WAITING}::int) as n`.execute(tx.db),
   );
 
 const counted = <T>(work: (tx: SystemTx) => Promise<T>) =>

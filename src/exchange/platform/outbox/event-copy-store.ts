@@ -42,7 +42,8 @@ export interface Unrouted {
 export type Routes = ReadonlyMap<string, readonly string[]>;
 
 /**
- * The rows to send, of several accounts. Rows without a destination, or of one that is held, are left out.
+ * The rows to send, of several accounts. Rows without a destination, or of one that is held, are left out. MATERIALIZED: events are
+ * looked up once, not once for each destination.
  *
  * @returns the routes of each account, in the order of the accounts
  */
@@ -63,9 +64,7 @@ export async function routesOf(
       from asked join event as e on e.id = asked.id and e.account_id = asked.account_id
       union all
       select e.id, e.destination_id, asked.index, asked.place
-      from asked cross join lateral (
-        select * from event where copy_of = asked.id and account_id = asked.account_id offset 0) as e
-      where asked.is_whole
+      from asked join event as e on e.copy_of = asked.id and e.account_id = asked.account_id where asked.is_whole
     )
     select found.id, found.destination_id, found.index
     from found join webhook_destination as d on d.id = found.destination_id
