@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { LRUCache } from 'lru-cache';
 import { v7 as uuidv7 } from 'uuid';
 import {
   MESSAGE_ATTACHMENT_BYTES_MAX,
@@ -15,10 +14,10 @@ import { ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { openPage } from '../platform/http/paging.ts';
 import type { Caller } from '../platform/http/plugins/auth.ts';
-import { Places } from '../platform/limits/places.ts';
 import { countStart, type StartLimit } from '../platform/limits/start-limit.ts';
 import { refuseUnsigned, verifySourceCallback } from '../sources/callback.ts';
 import { handleMessageCallback } from './inbound.ts';
+import { boundLargeBodies } from './large-bodies.ts';
 import type { MessageLauncher } from './launcher.ts';
 import {
   documentsOfPatient,
@@ -117,14 +116,6 @@ const limitOf = ({ account }: Caller): StartLimit => ({
 
 /** Base64 makes attachments a third larger; 1 MB more for the text. */
 const BODY_BYTES_MAX = Math.ceil(MESSAGE_ATTACHMENT_BYTES_MAX / 3) * 4 + 1024 * 1024;
-/** Bodies above this size are limited in number: the signature can be verified only once the whole body has been read. */
-const LARGE_BODY_BYTES = 1024 * 1024;
-/**
- * Half of them are for addresses from which a genuine callback came within the last day, so that strangers cannot keep the
- * partner out: the headers that are checked before the body can be forged. Behind a proxy this needs TRUSTED_PROXIES.
- */
-const LARGE_BODIES = { all: 6, account: 3, holder: 3 };
-const KNOWN_ADDRESSES = { max: 1_000, ttl: 24 * 60 * 60_000 };
 
 /**
  * Adds the route for the transport partner's messages and receipts. It needs no API key: the partner signs the body, which
@@ -137,8 +128,7 @@ export function addMessageCallbackRoute(
   },
 ): void {
   refuseUnsigned(app);
-  const knownAddresses = new LRUCache<string, true>(KNOWN_ADDRESSES);
-  boundLargeBodies(app, knownAddresses);
+  const largeBodies = boundLargeBodies(app);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
     done(null, body),
@@ -152,22 +142,11 @@ export function addMessageCallbackRoute(
       if (messageSecret === undefined) return reply.code(404).send();
       if (!verifySourceCallback(messageSecret, request.headers, body).isGenuine)
         return reply.code(401).send();
-      knownAddresses.set(request.ip, true);
+      largeBodies.noteGenuine(request.ip);
       const receiptArrived = (messageId: string): void => messages?.receiptArrived(messageId);
       const { status, problem } = await handleMessageCallback({ ...deps, receiptArrived }, body);
       if (status !== 200 && problem !== undefined) throw new ExchangeError(status, problem);
       return reply.code(status).send();
     },
   );
-}
-
-/** Limits how many large bodies are received at once, in total and from strangers. */
-function boundLargeBodies(app: FastifyInstance, knownAddresses: LRUCache<string, true>): void {
-  const places = new Places(LARGE_BODIES, 'Too many large messages are being received at the moment');
-  app.addHook('onRequest', async (request, reply) => {
-    const length = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY);
-    if (length <= LARGE_BODY_BYTES) return;
-    const { leave } = places.take(knownAddresses.has(request.ip) ? 'known' : 'strangers', request.ip);
-    reply.raw.once('close', leave);
-  });
 }
