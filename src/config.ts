@@ -563,6 +563,13 @@ const SYSTEM_VARIABLES = [
   ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'],
 ];
 
+/** The width that a shell states for its terminal, for output whose width is unknown: `COLUMNS`. */
+export function columnsOf(
+  { COLUMNS = '' }: Readonly<Record<string, string | undefined>> = process.env,
+): number | undefined {
+  return /^[1-9]\d{0,4}$/.test(COLUMNS) ? Number(COLUMNS) : undefined;
+}
+
 /** System variables that every child process gets in addition to the ones passed explicitly. */
 export const systemEnvironment = (
   env: Readonly<Record<string, string | undefined>> = process.env,

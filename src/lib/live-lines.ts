@@ -1,4 +1,5 @@
 import pc from 'picocolors';
+import { widthOf } from './output-width.ts';
 import { minuteOf } from './utc-time.ts';
 
 /** The members of an output stream that are used, such as process.stdout. */
@@ -149,7 +150,7 @@ export class LiveLines {
   /** Replaces the block drawn last. One write, so that the screen does not flicker. */
   #replace(lines: readonly string[]): void {
     const back = this.#drawn > 0 ? `${ESCAPE}[${this.#drawn}A${ESCAPE}[0J` : '';
-    const columns = (this.#stream.columns ?? 80) - 1;
+    const columns = (widthOf(this.#stream) ?? 80) - 1;
     const text = lines.map((line) => `${fitted(line, columns)}\n`).join('');
     if (back !== '' || text !== '') this.#stream.write(`${back}${text}`);
     this.#drawn = lines.length;

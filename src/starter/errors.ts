@@ -33,7 +33,10 @@ export function describeError(error: unknown): DescribedError {
     return { exitCode, message: `${hint}${why}${wait}` };
   }
   if (isFileError(error))
-    return { exitCode: EXIT.error, message: `Cannot access ${error.path}: ${fileReason(error)}.` };
+    return {
+      exitCode: EXIT.error,
+      message: `Cannot ${error.path === undefined ? 'write the file' : `access ${error.path}`}: ${fileReason(error)}.`,
+    };
   return { exitCode: EXIT.error, message: error instanceof Error ? error.message : 'Something went wrong' };
 }
 

@@ -10,11 +10,17 @@ const REASONS: Readonly<Record<string, string>> = {
   EDQUOT: 'the disk quota is exhausted',
   EROFS: 'the file system is read-only',
   EMFILE: 'too many files are open',
+  ENAMETOOLONG: 'the name is too long',
+  ELOOP: 'the path leads in a circle',
+  EIO: 'the disk failed',
 };
 
-/** An error of the file system; it names the path that it is about. */
-export const isFileError = (error: unknown): error is NodeJS.ErrnoException & { path: string } =>
-  error instanceof Error && 'code' in error && 'path' in error && typeof error.path === 'string';
+/** An error of the file system. It names the path that it is about, unless it happened while a file was written. */
+export const isFileError = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error &&
+  'code' in error &&
+  (('path' in error && typeof error.path === 'string') ||
+    ('syscall' in error && error.syscall === 'write' && String(error.code) in REASONS));
 
 /** The reason in words, such as `no such file or folder`. */
 export const fileReason = ({ code = '' }: NodeJS.ErrnoException): string =>

@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
+import { widthOf } from '../lib/output-width.ts';
 
 type Row = readonly string[];
 
@@ -7,7 +8,7 @@ const GAP = 2;
 /**
  * Renders a table as lines: head, rule, rows. Cells may contain colour codes, which do not count for the width. A table that is
  * wider than the terminal gets cells of several lines; if its words (such as ids, which must stay whole) are too wide even
- * then, each row becomes a list of its own. Output that is no terminal has no width.
+ * then, each row becomes a list of its own. Output that is no terminal has no width, unless COLUMNS states one.
  */
 export function renderTable(head: Row, rows: readonly Row[], columns = columnsOfOutput()): string[] {
   const widths = fittedWidths([head, ...rows], columns);
@@ -16,8 +17,7 @@ export function renderTable(head: Row, rows: readonly Row[], columns = columnsOf
   return [head, rule, ...rows].flatMap((cells) => linesOf(cells, widths));
 }
 
-const columnsOfOutput = (): number =>
-  process.stdout.isTTY ? process.stdout.columns || Number.POSITIVE_INFINITY : Number.POSITIVE_INFINITY;
+const columnsOfOutput = (): number => widthOf(process.stdout) ?? Number.POSITIVE_INFINITY;
 
 /** Narrows the widest columns until the table fits; undefined when single words are too wide for that. */
 function fittedWidths(rows: readonly Row[], columns: number): number[] | undefined {

@@ -6,7 +6,7 @@ import { createSourceActivities } from '../../src/activities/exchange/network-qu
 import { webhookEventSchema } from '../../src/contract/events.ts';
 import type { IdentityVerifiedEvent } from '../../src/contract/identity.ts';
 import { createIdentityPartner } from '../../src/exchange/identity/partner.ts';
-import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
+import { createLinkMaker, signLink } from '../../src/exchange/platform/links/signed-link.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
@@ -186,6 +186,21 @@ describe('identity session', () => {
     const over = await request(String(pressed.headers.location));
     await over.body.dump();
     expect(new URL(String(over.headers.location)).searchParams.get('status')).toBe('failed');
+  });
+
+  test('a person whose link has expired, or is unknown, reads what to do', async () => {
+    const target = { accountId: account.accountId, targetId: uuidv7() };
+    for (const kind of ['identity-session', 'aal2-challenge'] as const)
+      for (const [validUntil, status, text] of [
+        [Date.now() - 1000, 410, 'This link has expired; request a new one.'],
+        [Date.now() + HOUR_MS, 404, 'not found.'],
+      ] as const) {
+        const path = `/links/${kind}/${signLink(TEST_LINK_KEY, kind, target, validUntil)}`;
+        const { statusCode, headers, body } = await gateway.app.inject(path);
+        expect([statusCode, headers['content-type']]).toEqual([status, 'text/html; charset=utf-8']);
+        expect(body).toContain(text);
+        expect(body).toContain('ask the organization that sent you here for a new link');
+      }
   });
 
   test('callbacks that are not signed, not known, not readable or too late change nothing', async () => {

@@ -92,7 +92,7 @@ describe('monitoring at our own exchange', () => {
     expect(cohort.settings.monitoring.pharmacy.schedule).toEqual({ enabled: true, frequency: 'weekly' });
     const [listed] = monitorings(await own('list', cohortId));
     expect(listed).toMatchObject({
-      ...{ cohortId, kind: 'pharmacy', frequency: 'weekly', state: 'on' },
+      ...{ cohortId, cohortName: 'Own', kind: 'pharmacy', frequency: 'weekly', state: 'on' },
       nextRunAt: expect.stringMatching(/^20/),
       scheduleUrl: `http://ui.test/namespaces/${settings.TEMPORAL_NAMESPACE}/schedules/cohort-monitoring%2F${cohortId}%2Fpharmacy`,
     });

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { sendNotice } from '../../lib/notice-page.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
@@ -133,22 +134,30 @@ export function addIdentityReturnRoutes(
       if (isOpen(session)) return sendWaitingPage(reply);
       return redirect(reply, session.redirectUrl, { sessionId: session.id, status: outcomeOf(session) });
     },
+    { isForPeople: true },
   );
 
-  addSignedLinkRoute(app, deps, 'aal2-challenge', 'returnFromAal2Challenge', async (link, request, reply) => {
-    const challenge = await deps.store.asAccount(link.accountId, async (tx) => {
-      const challenge = orNotFound('Challenge', await findChallenge(tx, link.targetId));
-      await auditLink(tx, request, { operation: 'returnFromAal2Challenge', targetId: challenge.id });
-      return challenge;
-    });
-    if (isOpen(challenge)) return sendWaitingPage(reply);
-    return redirect(reply, challenge.redirectUrl, {
-      status: outcomeOf(challenge),
-      ...(challenge.status === 'verified' && {
-        aal2SessionId: aal2SessionId(deps.linkSigningKey, challenge.id),
-      }),
-    });
-  });
+  addSignedLinkRoute(
+    app,
+    deps,
+    'aal2-challenge',
+    'returnFromAal2Challenge',
+    async (link, request, reply) => {
+      const challenge = await deps.store.asAccount(link.accountId, async (tx) => {
+        const challenge = orNotFound('Challenge', await findChallenge(tx, link.targetId));
+        await auditLink(tx, request, { operation: 'returnFromAal2Challenge', targetId: challenge.id });
+        return challenge;
+      });
+      if (isOpen(challenge)) return sendWaitingPage(reply);
+      return redirect(reply, challenge.redirectUrl, {
+        status: outcomeOf(challenge),
+        ...(challenge.status === 'verified' && {
+          aal2SessionId: aal2SessionId(deps.linkSigningKey, challenge.id),
+        }),
+      });
+    },
+    { isForPeople: true },
+  );
 }
 
 /** A verification that expired without an outcome counts as failed. */
@@ -162,13 +171,10 @@ const redirect = (reply: FastifyReply, address: string, params: Record<string, s
     .headers({ location: redirectWith(address, params), 'referrer-policy': 'no-referrer' })
     .send();
 
-const sendWaitingPage = (reply: FastifyReply): FastifyReply =>
-  reply
-    .headers({ refresh: String(WAIT_SECONDS), 'referrer-policy': 'no-referrer' })
-    .type('text/html; charset=utf-8')
-    .send(WAITING_PAGE);
-
 /** Names no person, because the link alone opens it. */
-const WAITING_PAGE = `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>One moment</title><h1>One moment</h1>
-<p>The identity service has not yet reported whether you are confirmed. As soon as it has, this page takes you back to the
-application that asked for your medical records. Nothing is left for you to do here.</p></html>`;
+const sendWaitingPage = (reply: FastifyReply): FastifyReply =>
+  sendNotice(
+    reply.header('refresh', String(WAIT_SECONDS)),
+    'One moment',
+    'The identity service has not yet reported whether you are confirmed. As soon as it has, this page takes you back to the application that asked for your medical records. Nothing is left for you to do here.',
+  );

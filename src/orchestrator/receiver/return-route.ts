@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
+import { sendNotice } from '../../lib/notice-page.ts';
 import type { ReceiverDeps } from './receiver-deps.ts';
 
 const paramsSchema = z.object({ orchestrationId: z.string().regex(/^[\w-]{1,64}$/) });
@@ -51,16 +52,5 @@ const UNKNOWN: Page = {
   text: 'This link is not in use: it may have expired, or its request may be complete. If you still expect to confirm your identity, ask the organization that sent you the link for a new one.',
 };
 
-/** The address contains a session id, so it must not be sent as a referrer or be cached. */
 const sendPage = (reply: FastifyReply, status: number, { title, text }: Page): FastifyReply =>
-  reply
-    .code(status)
-    .headers({
-      'referrer-policy': 'no-referrer',
-      'cache-control': 'no-store',
-      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-    })
-    .type('text/html; charset=utf-8')
-    .send(
-      `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>${title}</title><h1>${title}</h1><p>${text}</p></html>`,
-    );
+  sendNotice(reply.code(status), title, text);

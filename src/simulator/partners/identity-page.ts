@@ -1,3 +1,6 @@
+import { escapeHtml } from '../../lib/escape-html.ts';
+import { minuteOf } from '../../lib/utc-time.ts';
+
 /** What the page of a verification says. */
 interface Asked {
   kind: 'session' | 'challenge';
@@ -18,16 +21,13 @@ export function identityPage({ kind, person, returnUrl, expiresAt }: Asked): str
     kind === 'session'
       ? ['to confirm who they are', 'Confirm that I am this patient']
       : ['to sign in with a second factor', 'Sign in with two factors'];
-  return `<p>${escaped(who)} asked ${task}.</p>
-<p>Asked by the application at ${escaped(host)}, which wants to collect this patient's medical records from the health networks
+  return `<p>${escapeHtml(who)} asked ${task}.</p>
+<p>Asked by the application at ${escapeHtml(host)}, which wants to collect this patient's medical records from the health networks
 for the patient (individual access).</p>
 <ul>
-<li>${button}: you return to ${escaped(host)}. The records are requested when no further step is open.</li>
+<li>${button}: you return to ${escapeHtml(host)}. The records are requested when no further step is open.</li>
 <li>Fail: nothing is requested. The application learns only that the identity was not confirmed.</li>
 </ul>
-<p>The link is valid until ${escaped(expiresAt)}. This partner is simulated: it verifies nothing.</p>
+<p>The link is valid until ${minuteOf(new Date(expiresAt))}. This partner is simulated: it verifies nothing.</p>
 <form method="post"><button name="outcome" value="verified">${button}</button> <button name="outcome" value="failed">Fail</button></form>`;
 }
-
-const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (each) => ENTITIES[each] ?? '');

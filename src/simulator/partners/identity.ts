@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
+import { sendNoticePage } from '../../lib/notice-page.ts';
 import { identityPage } from './identity-page.ts';
 import type { PartnerSettings } from './settings.ts';
 import { SignedCalls } from './signed-call.ts';
@@ -81,13 +82,8 @@ export async function identityRoutes(
       await calls.post(callbackUrl, `msg_${reference}`, content);
   }
 
-  const page = (reply: FastifyReply, body: string) =>
-    reply
-      .header('referrer-policy', 'no-referrer')
-      .type('text/html; charset=utf-8')
-      .send(
-        `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>Identity (simulated)</title><h1>Simulated identity partner</h1>${body}</html>`,
-      );
+  const page = (reply: FastifyReply, content: string) =>
+    sendNoticePage(reply, 'Simulated identity partner', content);
 
   app.get<{ Params: { id: string } }>('/verify/:id', (request, reply) => {
     const verification = verifications.get(request.params.id);

@@ -43,7 +43,7 @@ export const monitorBackfill = (
       );
     await handle.backfill({ start: from, end: to, overlap: ScheduleOverlapPolicy.BUFFER_ALL });
     const view = await monitoringView(monitorings.temporal, id, await monitorings.require(id));
-    const result = monitoringResult('monitor backfill', [view], context, {
+    const result = await monitoringResult('monitor backfill', [view], context, {
       say: [
         `${times.length} ${times.length === 1 ? 'run was' : 'runs were'} queued. Check on them with: npm run starter -- monitor list ${id.cohortId}`,
       ],

@@ -4,24 +4,28 @@ import { scheduleLink } from '../links.ts';
 import type { MonitoringRun, MonitoringView, RunCounts } from '../progress/monitoring-view.ts';
 import { coloured } from '../progress/rows.ts';
 import { renderTable } from '../table.ts';
+import { cohortNames } from '../target/cohort-names.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { CommandContext } from './command.ts';
 
 /** Result of a `monitor` command: a table of the monitorings, then the lines of `say`. */
-export function monitoringResult(
+export async function monitoringResult(
   command: string,
   views: readonly MonitoringView[],
   { terminal, target }: CommandContext,
   { say = [], exitCode = EXIT.done }: { say?: readonly string[]; exitCode?: ExitCode } = {},
-): CommandResult {
+): Promise<CommandResult> {
   const { colors } = terminal.live;
+  const names = views.length === 0 ? new Map<string, string>() : await cohortNames(target.exchange);
+
   const links = views.map(({ scheduleId }) =>
     target.ui === undefined ? undefined : scheduleLink(target.ui, scheduleId),
   );
   const table = renderTable(
-    ['Cohort', 'Source', 'Frequency', 'State', 'Next run', 'Last run', 'Result'],
+    ['Cohort', 'Name', 'Source', 'Frequency', 'State', 'Next run', 'Last run', 'Result'],
     views.map((view) => [
       view.cohortId,
+      names.get(view.cohortId) ?? '',
       view.kind,
       view.frequency ?? '',
       coloured(view.state, colors),
@@ -34,7 +38,11 @@ export function monitoringResult(
     exitCode,
     document: {
       command,
-      monitorings: views.map(({ timeZone: _, ...view }, index) => ({ ...view, scheduleUrl: links[index] })),
+      monitorings: views.map(({ timeZone: _, ...view }, index) => ({
+        ...view,
+        cohortName: names.get(view.cohortId),
+        scheduleUrl: links[index],
+      })),
     },
     lines: [
       ...(views.length === 0 ? [] : ['', ...table, '']),

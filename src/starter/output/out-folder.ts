@@ -1,24 +1,29 @@
-import { access, constants, mkdir, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { UsageError } from '../errors.ts';
 import { fileReason } from '../file-errors.ts';
 
 /** New folders are for their owner only: the files are about patients. */
 const MODE = 0o700;
+/** Enough that a full disk refuses it. */
+const PROBE_BYTES = 64 * 1024;
 
 /**
- * Creates the folder of `--out` if needed, and checks that it can be written: before the work, so that no work is done
- * whose result cannot be saved. Throws UsageError.
+ * Creates the folder of `--out` if needed, and checks by a file that it can be written: before the work, so that no work is
+ * done whose result cannot be saved. Throws UsageError.
  */
 export async function prepareOutFolder(folder: string): Promise<void> {
-  const found = await stat(folder).catch(() => undefined);
+  const path = resolve(folder);
+  const found = await stat(path).catch(() => undefined);
   if (found !== undefined && !found.isDirectory())
-    throw new UsageError(`Cannot save into ${folder}: it is a file. Pass a folder as --out.`);
+    throw new UsageError(`Cannot save into ${path}: it is not a folder. Pass a folder as --out.`);
   try {
-    await mkdir(folder, { recursive: true, mode: MODE });
-    await access(folder, constants.W_OK | constants.X_OK);
+    await makeFolder(path);
+    await probe(path);
   } catch (error) {
-    throw cannotSave(folder, error as NodeJS.ErrnoException);
+    throw new UsageError(
+      `Cannot save into ${path}: ${reasonOf(error as NodeJS.ErrnoException)}. Pass another --out.`,
+    );
   }
 }
 
@@ -26,9 +31,33 @@ export async function prepareOutFolder(folder: string): Promise<void> {
 export async function checkOutFile(path: string): Promise<void> {
   if ((await stat(path).catch(() => undefined)) !== undefined)
     throw new UsageError(`${path} already exists. Pass another file as --out.`);
-  const folder = dirname(path);
-  await prepareOutFolder(folder);
+  await prepareOutFolder(dirname(path));
 }
 
-const cannotSave = (folder: string, error: NodeJS.ErrnoException): UsageError =>
-  new UsageError(`Cannot save into ${folder}: ${fileReason(error)}. Pass another --out.`);
+/** Not `recursive`: below folders that refuse new ones with ENOENT, such as /proc, Node.js then tries for ever. */
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: MODE }).catch(ignore('EEXIST'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    await makeFolder(dirname(path));
+    await mkdir(path, { mode: MODE }).catch(ignore('EEXIST'));
+  }
+}
+
+const ignore = (code: string) => (error: NodeJS.ErrnoException) => {
+  if (error.code !== code) throw error;
+};
+
+async function probe(folder: string): Promise<void> {
+  const path = join(folder, `.${process.pid}.part`);
+  try {
+    await writeFile(path, Buffer.alloc(PROBE_BYTES), { flag: 'wx', mode: 0o600 });
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+/** The folder above is there, so ENOENT means that nothing can be created in it. */
+const reasonOf = (error: NodeJS.ErrnoException): string =>
+  error.code === 'ENOENT' ? 'nothing can be created there' : fileReason(error);

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { widthOf } from '../../../src/lib/output-width.ts';
 import { renderTable } from '../../../src/starter/table.ts';
 
 const HEAD = ['query', 'detail', 'reason'];
@@ -46,4 +47,12 @@ test('where single words are too wide for the terminal, each row is a list', () 
 test('colours count for no width', () => {
   const red = `${String.fromCharCode(27)}[31mfailed${String.fromCharCode(27)}[39m`;
   expect(renderTable(['a', 'b'], [[red, 'x']], 9).at(-1)).toBe(`${red}  x`);
+});
+
+test('output whose width is unknown is as wide as COLUMNS says', () => {
+  expect(widthOf({ columns: 120 }, { COLUMNS: '80' })).toBe(120);
+  expect(widthOf({ columns: 0 }, { COLUMNS: '80' })).toBe(80);
+  expect(widthOf({}, { COLUMNS: '80' })).toBe(80);
+  for (const COLUMNS of [undefined, '', '0', '-5', 'wide', '80; rm'])
+    expect(widthOf({}, { COLUMNS })).toBe(undefined);
 });

@@ -24,6 +24,8 @@ declare module 'fastify' {
     operation?: string;
     /** Required scope of a route outside the endpoint table; default: `read` for GET, `write` for other methods. */
     scope?: Scope;
+    /** Whether a person's browser opens the address: errors are pages then. */
+    isForPeople?: boolean;
   }
 }
 

@@ -19,10 +19,11 @@ export function addSignedLinkRoute(
   kind: LinkKind,
   operation: string,
   handler: (link: LinkTarget, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
+  { isForPeople = false } = {},
 ): void {
   app.get<{ Params: { token: string } }>(
     `/links/${kind}/:token`,
-    { schema: { hide: true }, config: { operation } },
+    { schema: { hide: true }, config: { operation, isForPeople } },
     async (request, reply) => {
       const { token } = request.params;
       const known = verifyLink(deps.linkSigningKey, kind, token);

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../../../../lib/logger.ts';
+import { sendNotice } from '../../../../lib/notice-page.ts';
 import { ExchangeError, OverloadError } from '../../errors.ts';
 import { RefusalBrake } from '../../limits/refusal-brake.ts';
 import { patientNamedBy, targetNamedBy } from '../audited-reads.ts';
-import { isConnectionFault, PROBLEM_JSON, toErrorResponse } from '../errors.ts';
+import { type ErrorResponse, isConnectionFault, PROBLEM_JSON, toErrorResponse } from '../errors.ts';
 import { OAuthRefusal } from '../oauth-refusal.ts';
 import { FHIR_JSON_ERROR, isFhirUrl, operationOutcomeOf } from '../operation-outcome.ts';
 import type { Refusal, RefusalAudit } from '../refusals.ts';
@@ -90,6 +91,8 @@ export function sendError(
   }
   if (error instanceof OAuthRefusal)
     return reply.code(error.status).header('x-request-id', request.id).send(error.body);
+  if (request.routeOptions.config.isForPeople)
+    return sendErrorPage(response, reply.header('x-request-id', request.id));
   // Serialized here, so that the response schema of the route is not applied.
   return reply
     .code(response.status)
@@ -98,6 +101,13 @@ export function sendError(
     .serializer((body: unknown) => JSON.stringify(body))
     .send(isFhirUrl(request.url) ? operationOutcomeOf(response) : response.body);
 }
+
+const sendErrorPage = ({ status, headers, body }: ErrorResponse, reply: FastifyReply): FastifyReply =>
+  sendNotice(
+    reply.code(status).headers(headers),
+    'This page cannot be shown',
+    `${body.detail}.${status < 429 ? ' If you still need it, ask the organization that sent you here for a new link.' : ''}`,
+  );
 
 interface KnownRoutes {
   /** Methods by path, for paths without parameters. */
