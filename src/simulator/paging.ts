@@ -11,6 +11,8 @@ const selection = z.object({
   types: z.array(z.string()).optional(),
   /** Only resources with one of these category codes. */
   categories: z.array(z.string()).optional(),
+  /** Only resources with this status. */
+  status: z.string().optional(),
 });
 /** Selects resources of a patient. */
 export type Selection = z.infer<typeof selection>;
@@ -18,8 +20,10 @@ export type Selection = z.infer<typeof selection>;
 const pageToken = selection.extend({ count: z.int().min(1), offset: z.int().min(0) });
 type PageToken = z.infer<typeof pageToken>;
 
-export function select(view: PatientView, { types, categories }: Selection): FhirResource[] {
-  const all = [view.patient, ...view.resources];
+export function select(view: PatientView, { types, categories, status }: Selection): FhirResource[] {
+  const all = [view.patient, ...view.resources].filter(
+    (resource) => status === undefined || ('status' in resource && resource.status === status),
+  );
   const typed = types ? all.filter((resource) => types.includes(resource.resourceType)) : all;
   return categories ? typed.filter((resource) => hasCategory(resource, categories)) : typed;
 }

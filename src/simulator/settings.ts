@@ -31,6 +31,8 @@ const sourceSettings = z.strictObject({
   searchAnswersEverybody: z.boolean(),
   /** Honours `_type` of `$everything`. */
   honoursTypeFilter: z.boolean(),
+  /** Is a document network by IHE's PDQm and MHD: documents and their authors only, searched by patient and status; no `$everything`. */
+  documentNetwork: z.boolean(),
 });
 export type SourceSettings = z.infer<typeof sourceSettings>;
 
@@ -55,6 +57,7 @@ const synchronous: SourceSettings = {
   requestsPerSecond: null,
   searchAnswersEverybody: false,
   honoursTypeFilter: true,
+  documentNetwork: false,
 };
 
 /** Together, the three defaults cover every behaviour that a connector must support. */

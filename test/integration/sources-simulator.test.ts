@@ -88,6 +88,56 @@ describe('each source, as it comes', () => {
   });
 });
 
+describe('a document network by IHE PDQm and MHD', () => {
+  const network: SettingsChange = { hie: { documentNetwork: true } };
+  const documents = (pages: SourcePage[]) => idsOf(pages).filter((id) => id.startsWith('DocumentReference/'));
+
+  test('finds the person by $match and brings the same documents as the HIE, and nothing else', async () => {
+    const usual = await collect('hie');
+    await simulator.admin.changeSettings(network);
+    const pages = await collect('hie');
+    expect(new Set(typesOf(pages))).toEqual(
+      new Set(['Patient', 'DocumentReference', 'Organization', 'Practitioner']),
+    );
+    expect(documents(pages)).toEqual(documents(usual));
+    const bytesOf = (all: SourcePage[]) =>
+      all.flatMap(({ attachments }) => attachments.map(({ bytes }) => bytes.length)).sort();
+    expect(bytesOf(pages)).toEqual(bytesOf(usual));
+    expect(sum(pages, 'misattributedCount') + sum(pages, 'skippedAttachments')).toBe(0);
+    const asked = (await simulator.admin.requests({ source: 'hie' })).slice(-20);
+    expect(asked.some(({ path, status }) => path.endsWith('$match') && status === 200)).toBe(true);
+  });
+
+  test('whose $match fails is searched, and says so', async () => {
+    await simulator.admin.changeSettings(network);
+    await simulator.admin.setRules([
+      { source: 'hie', operation: 'match', times: 1, fault: { type: 'status', status: 500 } },
+    ]);
+    const begun = await connectors().hie.begin(person, {}, never);
+    expect(begun).toMatchObject({
+      kind: 'ready',
+      notice: 'hie answered 500 (exception) to Patient/$match; the patient was searched for instead',
+    });
+  });
+
+  test.each<[string, FaultRuleInput['fault'], string]>([
+    ['refuses', { type: 'status', status: 403 }, 'denied'],
+    ['fails', { type: 'status', status: 503 }, 'transport'],
+    ['limits', { type: 'rate-limit', retryAfterSeconds: 1 }, 'rate-limited'],
+  ])('that %s the search of documents is not taken for one without documents', async (_, fault, kind) => {
+    await simulator.admin.changeSettings(network);
+    await simulator.admin.setRules([{ source: 'hie', operation: 'document', fault }]);
+    await expect(collect('hie')).rejects.toMatchObject({ kind });
+  });
+
+  test('brings each document once, over pages of one', async () => {
+    await simulator.admin.changeSettings({ hie: { documentNetwork: true, pageSize: 1 } });
+    const pages = await collect('hie');
+    expect(new Set(documents(pages)).size).toBe(documents(pages).length);
+    expect(documents(pages).length).toBeGreaterThan(0);
+  });
+});
+
 describe('every way to answer brings the same record', () => {
   const everyWay: Array<[string, SettingsChange]> = [
     ['at once', { hie: { async: false } }],

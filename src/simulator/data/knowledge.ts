@@ -33,6 +33,9 @@ export const SHARED_TYPES: Record<SourceName, readonly ResourceType[]> = {
   lab: ['Organization', 'Practitioner'],
 };
 
+/** What an IHE document network serves besides Patients and documents: authors too, by MHD's option of uncontained references. */
+export const DOCUMENT_TYPES: readonly ResourceType[] = ['DocumentReference', 'Organization', 'Practitioner'];
+
 /** Reduces a patient's record to the resources that the source would have. */
 export function knownTo(source: SourceName, resources: readonly FhirResource[]): FhirResource[] {
   const known = resources.filter(

@@ -23,7 +23,8 @@ export const everythingRoutes: Route[] = [
 
 function everything(call: Call): Answer {
   const settings = call.source.settings();
-  if (!settings.everything) return refusal(404, 'not-supported', 'Patient/$everything is not supported.');
+  if (!settings.everything || settings.documentNetwork)
+    return refusal(404, 'not-supported', 'Patient/$everything is not supported.');
   const patientId = pathPart(call, 'id');
   const sample = call.source.data.sampleOf(patientId);
   if (!sample) return refusal(404, 'not-found', 'There is no Patient with this id.');

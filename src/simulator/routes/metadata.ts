@@ -1,6 +1,6 @@
 import type { CapabilityStatement, CapabilityStatementRestResource } from 'fhir/r4.js';
 import { ok, refusal } from '../answer.ts';
-import { PATIENT_TYPES, SHARED_TYPES } from '../data/knowledge.ts';
+import { DOCUMENT_TYPES, PATIENT_TYPES, SHARED_TYPES } from '../data/knowledge.ts';
 import type { Call, Source } from '../source.ts';
 import type { Route } from './route.ts';
 
@@ -44,6 +44,7 @@ export const metadataRoutes: Route[] = [
 /** Says what the source really serves under its present settings, no more. */
 function capabilityStatement(call: Call): CapabilityStatement {
   const { name } = call.source;
+  const { documentNetwork } = call.source.settings();
   return {
     resourceType: 'CapabilityStatement',
     status: 'active',
@@ -53,21 +54,46 @@ function capabilityStatement(call: Call): CapabilityStatement {
     format: ['json'],
     software: { name: `Simulated ${name} network` },
     implementation: { description: 'Stand-in source with synthetic patients only', url: call.baseUrl },
+    ...(documentNetwork ? { instantiates: iheActors(call.source) } : {}),
     rest: [
       {
         mode: 'server',
         security: security(call),
-        resource: [
-          patientResource(call.source),
-          ...PATIENT_TYPES[name].map((type) =>
-            resource(type, ['read', 'search-type'], ['_id', 'patient', 'subject', 'category']),
-          ),
-          ...SHARED_TYPES[name].map((type) => resource(type, ['read', 'search-type'], ['_id'])),
-          ...(name === 'hie' ? [resource('Binary', ['read'], [])] : []),
-        ],
+        ...(documentNetwork && call.source.settings().match ? { operation: [PDQM_MATCH] } : {}),
+        resource: documentNetwork
+          ? documentNetworkResources(call.source)
+          : [
+              patientResource(call.source),
+              ...PATIENT_TYPES[name].map((type) =>
+                resource(type, ['read', 'search-type'], ['_id', 'patient', 'subject', 'category']),
+              ),
+              ...SHARED_TYPES[name].map((type) => resource(type, ['read', 'search-type'], ['_id'])),
+              ...(name === 'hie' ? [resource('Binary', ['read'], [])] : []),
+            ],
       },
     ],
   };
+}
+
+/** As PDQm's own statement of a supplier has it. */
+const PDQM_MATCH = {
+  name: 'PDQm $Match',
+  definition: 'https://profiles.ihe.net/ITI/PDQm/OperationDefinition/PDQmMatch',
+};
+
+const iheActors = (source: Source): string[] => [
+  'https://profiles.ihe.net/ITI/MHD/CapabilityStatement/IHE.MHD.DocumentResponder',
+  ...(source.settings().match
+    ? ['https://profiles.ihe.net/ITI/PDQm/CapabilityStatement/IHE.PDQm.PatientDemographicsSupplier']
+    : []),
+];
+
+function documentNetworkResources(source: Source): CapabilityStatementRestResource[] {
+  return [
+    { ...patientResource(source), operation: undefined },
+    ...DOCUMENT_TYPES.map((type) => resource(type, ['read', 'search-type'], ['_id', 'patient', 'status'])),
+    resource('Binary', ['read'], []),
+  ];
 }
 
 function patientResource(source: Source): CapabilityStatementRestResource {

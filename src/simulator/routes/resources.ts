@@ -1,10 +1,10 @@
 import type { Binary } from 'fhir/r4.js';
 import { type Answer, ok, refusal } from '../answer.ts';
 import { searchset } from '../bundle.ts';
-import { PATIENT_TYPES, SHARED_TYPES } from '../data/knowledge.ts';
+import { DOCUMENT_TYPES, PATIENT_TYPES, SHARED_TYPES } from '../data/knowledge.ts';
 import { firstPage } from '../paging.ts';
 import type { Operation } from '../protocol.ts';
-import type { Call } from '../source.ts';
+import type { Call, Source } from '../source.ts';
 import { pathPart, patientParam, type Route, requestedCount } from './route.ts';
 
 /** Searches by type and reads by id. Searches for DocumentReference are a separate operation in rules and log. */
@@ -42,9 +42,14 @@ function searchRoutes(path: string, operation: Operation, typeOf: (call: Call) =
   ];
 }
 
+/** The types besides Patient and Binary. */
+function servedTypes({ name, settings }: Source): readonly string[] {
+  return settings().documentNetwork ? DOCUMENT_TYPES : [...PATIENT_TYPES[name], ...SHARED_TYPES[name]];
+}
+
 function search(call: Call, type: string): Answer {
-  const types: readonly string[] = [...PATIENT_TYPES[call.source.name], ...SHARED_TYPES[call.source.name]];
-  if (!types.includes(type)) return refusal(404, 'not-supported', 'This resource type is not supported.');
+  if (!servedTypes(call.source).includes(type))
+    return refusal(404, 'not-supported', 'This resource type is not supported.');
   const id = call.params.get('_id');
   if (id) {
     const found = call.source.data.read(type, id)?.resource;
@@ -55,13 +60,16 @@ function search(call: Call, type: string): Answer {
     };
     return ok(searchset(found ? [entry] : []));
   }
+  const status = call.params.get('status') ?? undefined;
+  if (call.source.settings().documentNetwork && type === 'DocumentReference' && status === undefined)
+    return refusal(400, 'required', 'A search for documents must name their status (ITI-67).');
   const patientId = patientParam(call);
   if (!patientId) return refusal(400, 'too-costly', 'A search must name a patient.');
   if (!call.source.data.sampleOf(patientId)) return ok(searchset([]));
   // A category is given as `code` or `system|code`.
   const categories = call.params.getAll('category').flatMap((value) => value.split(','));
   const codes = categories.map((value) => value.split('|').at(-1) ?? '');
-  const wanted = { patientId, types: [type], ...(codes.length > 0 ? { categories: codes } : {}) };
+  const wanted = { patientId, types: [type], status, ...(codes.length > 0 ? { categories: codes } : {}) };
   return firstPage(call, wanted, requestedCount(call));
 }
 
@@ -81,5 +89,7 @@ function binary(call: Call): Answer {
 }
 
 function read(call: Call) {
-  return call.source.data.read(pathPart(call, 'type'), pathPart(call, 'id'));
+  const type = pathPart(call, 'type');
+  if (type !== 'Patient' && !servedTypes(call.source).includes(type)) return undefined;
+  return call.source.data.read(type, pathPart(call, 'id'));
 }

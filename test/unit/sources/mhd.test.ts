@@ -173,6 +173,15 @@ describe('a network that has documents only', () => {
     expect(contentsOf(await collect())).toEqual(['d1']);
   });
 
+  test('whose superseded documents are in the list itself has them stored, and fetches none', async () => {
+    const inline = (id: string, status: string) => ({
+      ...document(id, '', status),
+      content: [{ attachment: { contentType: 'text/plain', data: Buffer.from(id).toString('base64') } }],
+    });
+    await start(listed([inline('d1', 'current')], [inline('d0', 'superseded')]));
+    expect(contentsOf(await collect())).toEqual(['d1', 'd0']);
+  });
+
   test('continues after a crash with what was not fetched yet', async () => {
     await start({
       ...listed([document('d1', 'Binary/b1'), document('d2', 'Binary/b2')]),

@@ -20,16 +20,25 @@ export interface FoundAttachments {
   steps: StepOf<'documents'>[];
 }
 
+/** Which attachments of a document are taken. */
+export type TakenContents = 'all' | 'inline' | 'none';
+
 /**
  * The attachments of a page's DocumentReferences: inline data, and those to fetch, `Binary/{id}` or a URL at one of the
  * source's configured origins.
  */
-export function attachmentsOf(config: ResolvedSourceConfig, resources: FhirResource[]): FoundAttachments {
+export function attachmentsOf(
+  config: ResolvedSourceConfig,
+  resources: FhirResource[],
+  takenOf: (document: FhirResource) => TakenContents = () => 'all',
+): FoundAttachments {
   const attachments: Attachment[] = [];
   const documents: DocumentToFetch[] = [];
   let skippedAttachments = 0;
   const skippedReasons = new Set<string>();
-  for (const { documentReferenceId, contentType, url, data } of resources.flatMap(pointersOf)) {
+  for (const { documentReferenceId, contentType, url, data } of resources.flatMap((each) =>
+    pointersOf(each, takenOf(each)),
+  )) {
     if (data !== undefined) {
       attachments.push({ documentReferenceId, contentType, bytes: Buffer.from(data, 'base64') });
       continue;
@@ -58,15 +67,16 @@ interface Pointer {
   data?: string;
 }
 
-function pointersOf(resource: FhirResource): Pointer[] {
-  if (resource.resourceType !== 'DocumentReference' || !isResourceId(resource.id)) return [];
+function pointersOf(resource: FhirResource, taken: TakenContents): Pointer[] {
+  if (resource.resourceType !== 'DocumentReference' || !isResourceId(resource.id) || taken === 'none')
+    return [];
   const documentReferenceId = resource.id;
   const contents: unknown[] = Array.isArray(resource.content) ? resource.content : [];
   return contents.flatMap((content): Pointer[] => {
     const attachment = isRecord(content) && isRecord(content.attachment) ? content.attachment : {};
     const url = typeof attachment.url === 'string' ? attachment.url : undefined;
     const data = typeof attachment.data === 'string' ? attachment.data : undefined;
-    if (url === undefined && data === undefined) return [];
+    if (data === undefined && (url === undefined || taken === 'inline')) return [];
     return [{ documentReferenceId, contentType: mediaTypeOf(attachment.contentType), url, data }];
   });
 }

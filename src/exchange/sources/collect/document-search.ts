@@ -1,5 +1,6 @@
 import type { FhirResource } from 'fhir/r4.js';
 import type { SourceContext } from '../source-context.ts';
+import type { TakenContents } from './attachments.ts';
 import type { Plan, Step, StepOf } from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
 
@@ -33,18 +34,21 @@ const searchOf = (step: Step): StepOf<'search'> | undefined => {
 };
 
 /**
- * The resources whose attachments are to be fetched. Of a document search these are the current documents that no earlier
- * page contained: a responder answers 410 for superseded ones (ITI-68), and `$everything` may have brought the same.
+ * What is taken of the contents of a step's documents. Of a document search: nothing of a document that an earlier page
+ * contained (`$everything` may have brought the same), and of a superseded one only what the list itself contains, because a
+ * responder answers 410 for it (ITI-68).
  */
-export function withContentToFetch(plan: Plan, step: Step, resources: FhirResource[]): FhirResource[] {
+export function contentsTakenBy(plan: Plan, step: Step): (document: FhirResource) => TakenContents {
   const search = searchOf(step);
-  if (search === undefined) return resources;
+  if (search === undefined) return () => 'all';
   const known = new Set(plan.documents);
-  return resources.filter((resource) => {
-    if (resource.resourceType !== 'DocumentReference' || search.status === 'superseded') return false;
+  return (document) => {
+    if (document.id === undefined || known.has(document.id)) return 'none';
     // A server may ignore the parameter.
-    return resource.status === 'current' && resource.id !== undefined && !known.has(resource.id);
-  });
+    const isSuperseded =
+      search.status === 'superseded' || ('status' in document && document.status === 'superseded');
+    return isSuperseded ? 'inline' : 'all';
+  };
 }
 
 /** The ids of the documents that the plan's pages contained so far, as long as a document search may contain them again. */

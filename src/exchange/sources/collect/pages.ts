@@ -4,7 +4,7 @@ import type { JsonResponse } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
 import { attachmentsOf } from './attachments.ts';
 import { fetchedBundle, fetchLink } from './bundle-page.ts';
-import { withContentToFetch, withDocuments } from './document-search.ts';
+import { contentsTakenBy, withDocuments } from './document-search.ts';
 import { fetchDocuments } from './documents.ts';
 import { askEverything } from './everything.ts';
 import type { FetchedPart } from './fetched-part.ts';
@@ -37,7 +37,7 @@ export async function* walkPages(
     if (step === undefined) break;
     for await (const fetched of fetchStep(context, step, received, signal)) {
       const content = contentOf(context.config, plan.patientIds, fetched.entries);
-      const found = attachmentsOf(context.config, withContentToFetch(current, step, content.resources));
+      const found = attachmentsOf(context.config, content.resources, contentsTakenBy(current, step));
       const next = [...found.steps, ...fetched.next, ...rest];
       const left = remainingSteps(context, current, next, fetched, content);
       const unreachable = fetched.unreachable ?? left.unreachable;

@@ -99,7 +99,9 @@ async function searchAfter(
   signal: AbortSignal,
 ): Promise<ReadPatient[]> {
   const found = await searchForPerson(context, person, false, signal).catch((error: unknown) => {
-    throw error instanceof SourceFailure && error.kind === 'refused' ? failure : error;
+    // A limit, or credentials that are refused, say more than what `$match` answered.
+    const saysMore = !(error instanceof SourceFailure) || !isOfMatchAlone(error) || error.kind === 'denied';
+    throw saysMore ? error : failure;
   });
   const mayPass = failure.kind === 'transport' || failure.kind === 'bad-answer';
   if (found.length > 0 || !mayPass) return found;
