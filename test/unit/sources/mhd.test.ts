@@ -236,6 +236,19 @@ describe('a server that has $everything and lists documents', () => {
     expect(source.askedFor('GET Binary/b1')).toHaveLength(1);
   });
 
+  test('is not asked for documents that it cannot search', async () => {
+    const unsearchable = responder(
+      { rest: [{ ...server, operation: [{ name: 'match' }, { name: 'everything' }] }] },
+      {},
+    );
+    const [first] = unsearchable.json.rest;
+    for (const each of first?.resource ?? [])
+      if (each.type === 'DocumentReference') each.interaction = [{ code: 'read' }];
+    await start({ 'GET Patient/p1/$everything': { json: bundle([condition('c1')]) } }, unsearchable);
+    expect(idsOf(await collect())).toEqual(['Condition/c1']);
+    expect(searches()).toEqual([]);
+  });
+
   test('is asked for no documents by a source that has none', async () => {
     await start({ 'GET Patient/p1/$everything': { json: bundle([]) } }, withEverything);
     await collect({ source: 'pharmacy' });

@@ -46,7 +46,8 @@ const asked = (what: string) => source.askedFor(what).length;
 describe('a supplier of PDQm', () => {
   test('is asked by $match with the person, without onlyCertainMatches, and without empty lists', async () => {
     await start({ 'POST Patient/$match': { json: bundle([adaAtSource, outcome]) } });
-    expect((await begin()).kind).toBe('ready');
+    const unidentified = { ...ada, personalIdentifiers: [] };
+    expect((await connect(source).begin(unidentified, {}, never)).kind).toBe('ready');
     const sent: unknown = JSON.parse(source.askedFor('POST Patient/$match')[0]?.body ?? '');
     expect(sent).toMatchObject({
       resourceType: 'Parameters',
@@ -58,6 +59,23 @@ describe('a supplier of PDQm', () => {
 
   test.each([
     ['only by its operation', { ...supplier, instantiates: [] }],
+    [
+      'only by the definition of its operation',
+      {
+        ...other,
+        rest: [
+          {
+            ...other.rest[0],
+            operation: [
+              {
+                name: 'demographics',
+                definition: 'https://profiles.ihe.net/ITI/PDQm/OperationDefinition/PDQmMatch',
+              },
+            ],
+          },
+        ],
+      },
+    ],
     ['only by what it instantiates', { ...supplier, rest: other.rest }],
     [
       'by the name of a national guide',
