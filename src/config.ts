@@ -225,6 +225,25 @@ const sourceLimits = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, nam
   };
 };
 
+/** Whether queries ask a source only for what has changed. */
+const sourceChanges = <const P extends 'HIE' | 'PHARMACY' | 'LAB'>(prefix: P, name: string) =>
+  ({
+    [`${prefix}_INCREMENTAL`]: flag
+      .default(true)
+      .describe(
+        `Ask the ${name} source only for what has changed, where its server is found to honour it: true or false`,
+      ),
+    [`${prefix}_FULL_AFTER_DAYS`]: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(90)
+      .default(7)
+      .describe(`Ask the ${name} source for everything at least this often, in days`),
+  }) as { [K in `${P}_INCREMENTAL`]: z.ZodDefault<typeof flag> } & {
+    [K in `${P}_FULL_AFTER_DAYS`]: z.ZodDefault<z.ZodCoercedNumber>;
+  };
+
 export const VARIABLES = {
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
@@ -370,12 +389,15 @@ export const VARIABLES = {
   ...sourceVariables('HIE', 'hie'),
   ...sourceLimits('HIE', 'hie'),
   ...sourceNames('HIE', 'hie'),
+  ...sourceChanges('HIE', 'hie'),
   ...sourceVariables('PHARMACY', 'pharmacy'),
   ...sourceLimits('PHARMACY', 'pharmacy'),
   ...sourceNames('PHARMACY', 'pharmacy'),
+  ...sourceChanges('PHARMACY', 'pharmacy'),
   ...sourceVariables('LAB', 'lab'),
   ...sourceLimits('LAB', 'lab'),
   ...sourceNames('LAB', 'lab'),
+  ...sourceChanges('LAB', 'lab'),
 
   EXCHANGE_BASE_URL: httpUrl.describe(
     'Orchestrator: URL of the exchange, ours or another service with the same interface',
@@ -482,6 +504,8 @@ const SOURCE_SETTINGS = [
   'DOCUMENT_BYTES_MAX',
   'REQUEST_TIMEOUT_SECONDS',
   'OWN_BASE_URLS',
+  'INCREMENTAL',
+  'FULL_AFTER_DAYS',
 ] as const;
 
 /** The names of all variables of one source. */

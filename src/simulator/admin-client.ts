@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { z } from 'zod';
-import type { Correction } from './data/corrections.ts';
+import type { Addition, Correction } from './data/corrections.ts';
 import { type CountedRule, countedRule, type FaultRuleInput } from './faults/rules.ts';
 import { type NotifyInput, type SentMessage, sentMessage } from './notifications/request.ts';
 import type { Carried } from './partners/messages.ts';
@@ -20,6 +20,8 @@ export interface SimulatorAdmin {
   resetSettings(): Promise<void>;
   /** Deletes a resource at a source, or moves it to another sample patient. */
   correct(correction: Correction): Promise<void>;
+  /** Adds a resource to the record of a sample patient, or replaces it. */
+  put(addition: Addition): Promise<void>;
   /** Restores the records of the samples. */
   undoCorrections(): Promise<void>;
   /** Changes the behaviour of the identity partner and the transport partner. */
@@ -70,6 +72,7 @@ export function createSimulatorAdmin(simulatorUrl: string, token?: string): Simu
     notify: async (notification) =>
       z.array(sentMessage).parse(JSON.parse(await call('POST', 'notifications', notification))),
     correct: async (correction) => void (await call('POST', 'corrections', correction)),
+    put: async (addition) => void (await call('PUT', 'resources', addition)),
     undoCorrections: async () => void (await call('DELETE', 'corrections')),
     changePartners: async (change) => void (await call('PUT', 'partners', change)),
     deliverMessage: async (message) =>

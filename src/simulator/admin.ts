@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FhirResource } from 'fhir/r4.js';
 import { z } from 'zod';
 import { bearerToken, sameText } from './auth.ts';
-import { correction } from './data/corrections.ts';
+import { addition, correction } from './data/corrections.ts';
 import type { SourceData } from './data/source-data.ts';
 import type { FaultBook } from './faults/fault-book.ts';
 import { faultRule } from './faults/rules.ts';
@@ -43,6 +44,7 @@ const logFilter = z.object({
 /** Routes with which tests and the demo control the sources and read their request log. Served to this machine only. */
 export async function adminRoutes(app: FastifyInstance, options: AdminOptions): Promise<void> {
   const { faults, settings, data, log, notifier, partners, carried, deliver, token } = options;
+  const clockOf = (source: SourceName) => new Date(Date.now() + settings.of(source).clockAheadMs);
   app.addHook('onRequest', async (request, reply) => {
     const refused = refusalOf(request, token);
     if (refused) await reply.code(refused.status).send({ error: refused.error });
@@ -76,8 +78,16 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
     const asked = correction.safeParse(request.body);
     if (!asked.success) return invalid(reply, asked.error);
     const { source, resource, to } = asked.data;
-    if (data[source].correct(resource, to)) return reply.code(204).send();
+    if (data[source].correct(resource, to, clockOf(source))) return reply.code(204).send();
     return reply.code(404).send({ error: 'This source has no such resource, or there is no such sample.' });
+  });
+  app.put('/resources', (request, reply) => {
+    const asked = addition.safeParse(request.body);
+    if (!asked.success) return invalid(reply, asked.error);
+    const { source, sample, resource } = asked.data;
+    if (data[source].put(resource as unknown as FhirResource, sample, clockOf(source)))
+      return reply.code(204).send();
+    return reply.code(404).send({ error: 'There is no such sample.' });
   });
   app.delete('/corrections', (_, reply) => {
     for (const name of SOURCE_NAMES) data[name].undoCorrections();

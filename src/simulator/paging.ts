@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type Answer, ok, refusal } from './answer.ts';
 import { searchset } from './bundle.ts';
 import type { PatientView } from './data/patient-view.ts';
+import { changedSince } from './since.ts';
 import type { Call } from './source.ts';
 
 const selection = z.object({
@@ -13,6 +14,8 @@ const selection = z.object({
   categories: z.array(z.string()).optional(),
   /** Only resources with this status. */
   status: z.string().optional(),
+  /** Only resources stored after this time. */
+  since: z.string().optional(),
 });
 /** Selects resources of a patient. */
 export type Selection = z.infer<typeof selection>;
@@ -20,12 +23,17 @@ export type Selection = z.infer<typeof selection>;
 const pageToken = selection.extend({ count: z.int().min(1), offset: z.int().min(0) });
 type PageToken = z.infer<typeof pageToken>;
 
-export function select(view: PatientView, { types, categories, status }: Selection): FhirResource[] {
+export function select(
+  call: Call,
+  view: PatientView,
+  { types, categories, status, since }: Selection,
+): FhirResource[] {
   const all = [view.patient, ...view.resources].filter(
     (resource) => status === undefined || ('status' in resource && resource.status === status),
   );
   const typed = types ? all.filter((resource) => types.includes(resource.resourceType)) : all;
-  return categories ? typed.filter((resource) => hasCategory(resource, categories)) : typed;
+  const wanted = categories ? typed.filter((resource) => hasCategory(resource, categories)) : typed;
+  return changedSince(call, wanted, since);
 }
 
 /** First page of a selection. `_count` of the request can only reduce the source's page size. */
@@ -49,7 +57,7 @@ export function patientOfPage(call: Call): string | undefined {
 function page(call: Call, token: PageToken): Answer {
   const view = call.source.data.view(token.patientId);
   if (!view) return refusal(404, 'not-found', 'There is no Patient with this id.');
-  const resources = select(view, token);
+  const resources = select(call, view, token);
   const end = token.offset + token.count;
   const entries: BundleEntry[] = resources.slice(token.offset, end).map((resource) => ({
     fullUrl: `${call.baseUrl}/${resource.resourceType}/${resource.id}`,
@@ -57,7 +65,15 @@ function page(call: Call, token: PageToken): Answer {
     search: { mode: 'match' },
   }));
   const next = end < resources.length ? pageUrl(call, { ...token, offset: end }) : undefined;
-  return ok(searchset(entries, { total: resources.length, selfUrl: pageUrl(call, token), nextUrl: next }));
+  const selfUrl = `${pageUrl(call, token)}${repeatedTime(call, token)}`;
+  return ok(searchset(entries, { total: resources.length, selfUrl, nextUrl: next }));
+}
+
+/** The link of a page to itself names the time that it was asked for, unless the source ignores it. */
+function repeatedTime(call: Call, { since }: PageToken): string {
+  if (since === undefined || ['untimed', 'ignored'].includes(call.source.settings().changes)) return '';
+  const name = call.params.has('_lastUpdated') ? '_lastUpdated' : '_since';
+  return `&${name}=${encodeURIComponent(since)}`;
 }
 
 function pageUrl(call: Call, token: PageToken): string {

@@ -45,6 +45,8 @@ interface Context {
 
 async function handle(context: Context, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { source, route, limit, options } = context;
+  const { clockAheadMs } = source.settings();
+  if (clockAheadMs !== 0) reply.header('date', new Date(Date.now() + clockAheadMs).toUTCString());
   const entry = startEntry(context, request);
   const take = (phase: Phase, canShow?: (fault: Fault) => boolean) => {
     const occasion = { source: source.name, operation: route.operation, sample: entry.sample };

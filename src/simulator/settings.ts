@@ -33,6 +33,14 @@ const sourceSettings = z.strictObject({
   honoursTypeFilter: z.boolean(),
   /** Is a document network by IHE's PDQm and MHD: documents and their authors only, searched by patient and status; no `$everything`. */
   documentNetwork: z.boolean(),
+  /**
+   * How it answers requests for changes (`_since`, `_lastUpdated=gt…`): it has no times (`untimed`), honours them, ignores
+   * them, returns older resources too except to narrow requests, or returns nothing. With times, it also searches for several
+   * ids at once.
+   */
+  changes: z.enum(['untimed', 'honoured', 'ignored', 'older-too', 'nothing']),
+  /** How far its clock is ahead. */
+  clockAheadMs: z.int(),
 });
 export type SourceSettings = z.infer<typeof sourceSettings>;
 
@@ -58,6 +66,8 @@ const synchronous: SourceSettings = {
   searchAnswersEverybody: false,
   honoursTypeFilter: true,
   documentNetwork: false,
+  changes: 'untimed',
+  clockAheadMs: 0,
 };
 
 /** Together, the three defaults cover every behaviour that a connector must support. */

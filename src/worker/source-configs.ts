@@ -40,6 +40,8 @@ function sourceConfig(source: SourceType, config: SourcesConfig): SourceConfig {
     pageBytesMax: config[`${prefix}_PAGE_BYTES_MAX`],
     documentBytesMax: config[`${prefix}_DOCUMENT_BYTES_MAX`],
     requestTimeoutMs: config[`${prefix}_REQUEST_TIMEOUT_SECONDS`] * 1_000,
+    incremental: config[`${prefix}_INCREMENTAL`],
+    fullAfterDays: config[`${prefix}_FULL_AFTER_DAYS`],
   };
 }
 

@@ -16,6 +16,7 @@ import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
 import { readQuery } from '../../src/exchange/network-query/query-store.ts';
 import { readTimeline } from '../../src/exchange/network-query/timeline-store.ts';
 import { insertPatient } from '../../src/exchange/patients/patient-store.ts';
+import type { Demographics } from '../../src/exchange/patients/rules/demographics.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
@@ -59,6 +60,7 @@ export async function createQueryEnvironment(on?: { databaseUrl: string; blobFol
         blobs?: typeof blobs;
         sourceHealth?: SourceHealth;
         connections?: SourceConnections;
+        clock?: () => Date;
       } = {},
     ) {
       const connectors = Object.fromEntries(
@@ -89,11 +91,14 @@ export async function createQueryEnvironment(on?: { databaseUrl: string; blobFol
       await store.asAccount(accountId, (tx) => setDestination(tx, { id: uuidv7(), url: webhookUrl, key }));
       return { accountId, webhookKey: key };
     },
-    async addPatient(accountId: string, { hieOptOut = false, facilityIds = [] as string[] } = {}) {
+    async addPatient(
+      accountId: string,
+      { hieOptOut = false, facilityIds = [] as string[] } = {},
+      demographics: Partial<Demographics> = {},
+    ) {
       const patientId = uuidv7();
-      await store.asAccount(accountId, (tx) =>
-        insertPatient(tx, patientId, { ...person, facilityIds, externalId: 'record-1', hieOptOut }, []),
-      );
+      const content = { ...person, ...demographics, facilityIds, externalId: 'record-1', hieOptOut };
+      await store.asAccount(accountId, (tx) => insertPatient(tx, patientId, content, []));
       return patientId;
     },
     /** Writes a query as E2 does; its workflow is not started. */

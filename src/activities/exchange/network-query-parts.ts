@@ -4,9 +4,10 @@ import {
   type SourceStep,
   type SourceStepInput,
 } from '../../contract/network-query-steps.ts';
+import { restartPart } from '../../exchange/network-query/ask-again.ts';
 import type { AttemptWork, PartStep } from '../../exchange/network-query/attempt-store.ts';
 import { isTemporary, recordFailedCall, recordHold } from '../../exchange/network-query/failed-calls.ts';
-import { endPart, type Part, readParts, restartPart } from '../../exchange/network-query/part-store.ts';
+import { endPart, type Part, readParts } from '../../exchange/network-query/part-store.ts';
 import { completeParts, showWaiting } from '../../exchange/network-query/parts.ts';
 import {
   type EndedPart,

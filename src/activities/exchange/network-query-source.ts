@@ -6,6 +6,7 @@ import {
 } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 
+import { askForEverything } from '../../exchange/network-query/ask-again.ts';
 import {
   type AttemptWork,
   keepJob,
@@ -15,6 +16,7 @@ import {
 import { callbackHash, callbackToken, provenToken } from '../../exchange/network-query/callback-token.ts';
 
 import { AttemptSuperseded, collectPages, completeCollected } from '../../exchange/network-query/collect.ts';
+import { beginCollection } from '../../exchange/network-query/collection-store.ts';
 import { consentWithdrawn } from '../../exchange/network-query/consent-check.ts';
 import { completeAttempt } from '../../exchange/network-query/endings.ts';
 import {
@@ -30,12 +32,16 @@ import { endPart } from '../../exchange/network-query/part-store.ts';
 import { openParts } from '../../exchange/network-query/parts.ts';
 import { UNKNOWN_PATIENT } from '../../exchange/network-query/rules/part-outcome.ts';
 
+import { whatToAsk } from '../../exchange/network-query/what-to-ask.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
 import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import type { RecordKeeper } from '../../exchange/records/record-keeper.ts';
 import type { SourceConnections } from '../../exchange/source-connections/connections.ts';
 import type { SourceHealth } from '../../exchange/source-health/source-health.ts';
+import { createChangeChecks } from '../../exchange/sources/change-check-store.ts';
 import {
+  ChangesNotHonoured,
+  NOT_TRUSTED,
   type SourceConnector,
   SourceFailure,
   type SourceFailureKind,
@@ -80,6 +86,7 @@ const CANCEL_TIMEOUT_MS = 5_000;
 export function createSourceActivities(deps: SourceActivityDeps) {
   const { store } = deps;
   const call = createSourceCalls(deps);
+  const checks = createChangeChecks(store);
   const tokenOf = ({ requestId, source, attempt }: SourceStepInput) =>
     callbackToken(deps.callbackKey, requestId, source, attempt);
 
@@ -93,9 +100,13 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     checkAccess(work, deps.clock?.() ?? new Date());
     const base = deps.callbackBaseUrl(step.source, step.part?.id);
     const callbackUrl = base === undefined ? undefined : `${base}/${token}`;
-    const begun = await connector.begin(work.demographics, { callbackUrl, realtime: work.realtime }, signal);
+    const now = deps.clock?.() ?? new Date();
+    const beginning = await whatToAsk({ store, checks, now }, step, work, connector);
+    const options = { callbackUrl, realtime: work.realtime, changes: beginning.changes };
+    const begun = await connector.begin(work.demographics, options, signal);
     const { notice } = begun;
     if (notice !== undefined) await store.asAccount(step.accountId, (tx) => recordNotice(tx, step, notice));
+    if (begun.kind !== 'unknown-patient') await beginning.noteChecked(begun.checked);
     switch (begun.kind) {
       case 'unknown-patient': {
         const { part } = step;
@@ -106,10 +117,21 @@ export function createSourceActivities(deps: SourceActivityDeps) {
         );
         return { state: 'completed', resources: 0, note: UNKNOWN_PATIENT };
       }
-      case 'ready':
+      case 'ready': {
+        const collection = beginning.collection(begun);
+        if (collection !== undefined)
+          await store.asAccount(step.accountId, (tx) =>
+            beginCollection(tx, step, work.patientId, collection),
+          );
         return collect(step, work, connector, begun.pages, signal);
+      }
       case 'accepted': {
-        const isKept = await store.asAccount(step.accountId, (tx) => keepJob(tx, step, begun.job));
+        const collection = beginning.collection(begun);
+        const isKept = await store.asAccount(step.accountId, async (tx) => {
+          const kept = await keepJob(tx, step, begun.job);
+          if (kept && collection !== undefined) await beginCollection(tx, step, work.patientId, collection);
+          return kept;
+        });
         // Another execution of this step was faster, or the attempt was given up: this job would never be collected.
         if (!isKept)
           await connector.cancel(begun.job, AbortSignal.timeout(CANCEL_TIMEOUT_MS)).catch(noteUncancelled);
@@ -149,11 +171,26 @@ export function createSourceActivities(deps: SourceActivityDeps) {
       );
       return { state: 'completed', resources };
     } catch (error) {
+      if (error instanceof ChangesNotHonoured) return askAgain(step, work, connector, signal);
       if (!cannotBeStored(error)) throw error;
       throw new SourceFailure('bad-answer', `${step.source} sent data that cannot be stored`, {
         cause: error,
       });
     }
+  }
+
+  /** Asks for everything after an answer with changes that cannot be trusted. */
+  async function askAgain(
+    step: PartStep,
+    work: AttemptWork,
+    connector: SourceConnector,
+    signal: AbortSignal,
+  ): Promise<SourceStep> {
+    const { fingerprint } = connector.changes ?? {};
+    if (fingerprint !== undefined) await checks.note(step.part?.id ?? step.source, fingerprint, NOT_TRUSTED);
+    await store.asAccount(step.accountId, (tx) => askForEverything(tx, step));
+    const fresh = { job: null, cursor: null, isCollected: false, pages: 0, resources: 0 };
+    return ask(step, { ...work, ...fresh }, connector, signal);
   }
 
   /** Finishes an attempt whose earlier step was killed after it had stored the last page. */

@@ -56,6 +56,8 @@ export interface SettingOptions {
   documentSearch?: string;
   callsPerSecond?: string;
   callsPerMinute?: string;
+  incremental?: string;
+  fullAfterDays?: string;
   facilities?: string;
 }
 
@@ -92,6 +94,8 @@ export function settingsOf(
     documentSearch: setting(options.documentSearch, yesOrNo),
     callsPerSecond: setting(options.callsPerSecond, Number),
     callsPerMinute: setting(options.callsPerMinute, Number),
+    incremental: setting(options.incremental, (text) => text === 'on'),
+    fullAfterDays: setting(options.fullAfterDays, Number),
     facilityIds: setting(options.facilities, words),
   };
   const named = Object.entries(given).filter(([, value]) => value !== undefined);

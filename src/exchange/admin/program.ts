@@ -238,6 +238,13 @@ const withConnectionSettings = (command: Command): Command =>
     .option('--document-search <yes|no>', 'whether it lists documents by IHE MHD (default: as it states)')
     .option('--calls-per-second <n>', 'calls that the network allows (default: 50)')
     .option('--calls-per-minute <n>', 'calls that the network allows (default: no limit)')
+    .addOption(
+      new Option(
+        '--incremental <on-or-off>',
+        'ask only for what has changed, where the server is found to honour it (default: on)',
+      ).choices(['on', 'off', 'default']),
+    )
+    .option('--full-after-days <n>', 'ask for everything at least this often (default: 7)')
     .option('--facilities <ids>', 'ask only about patients of these facilities, separated by commas');
 
 const withCredentials = (command: Command): Command =>

@@ -220,6 +220,8 @@ export interface PageCounts {
   resources: number;
   strays: number;
   documents: number;
+  /** The page lacks something that the source should have delivered. */
+  hasGap: boolean;
 }
 
 /**
@@ -227,7 +229,8 @@ export interface PageCounts {
  * page).
  *
  * @returns the page's place in the attempt; undefined when the page must not be stored: the attempt has ended meanwhile, or
- * another execution of this step (one of the two timed out and still runs) has stored a page after the same `pagesBefore`
+ * another execution of this step (one of the two timed out and still runs) has stored a page after the same `pagesBefore`.
+ * With it, whether only changes are asked for.
  */
 export async function savePage(
   tx: AccountTx,
@@ -235,7 +238,7 @@ export async function savePage(
   pagesBefore: number,
   counts: PageCounts,
   cursor: Record<string, unknown> | null,
-): Promise<{ place: number } | undefined> {
+): Promise<{ place: number; isOfChanges: boolean } | undefined> {
   const added = {
     pages: sql<number>`pages + 1`,
     resources: sql<number>`resources + ${counts.resources}`,
@@ -244,20 +247,31 @@ export async function savePage(
     ...ANSWERED,
   };
   const position = { cursor: cursor === null ? null : JSON.stringify(cursor), collected: cursor === null };
+  const gap = counts.hasGap ? { collection: sql<string>`collection || '{"hasGaps": true}'` } : {};
   const saved = await updateProgress(tx, step)
-    .set({ ...position, ...added })
+    .set({ ...position, ...added, ...gap })
     .where('status', '=', 'running')
     .where('pages', '=', pagesBefore)
-    .returning('attempt')
+    .returning(['attempt', 'collection'])
     .executeTakeFirst();
   if (saved === undefined) return undefined;
-  if (step.part === undefined) return { place: pagesBefore };
+  const isOfChanges = saved.collection?.since !== undefined;
+  if (step.part === undefined) return { place: pagesBefore, isOfChanges };
   const attempt = await updateAttempt(tx, step)
     .set(added)
     .where('status', '=', 'running')
     .returning('pages')
     .executeTakeFirst();
-  return attempt === undefined ? undefined : { place: attempt.pages - 1 };
+  return attempt === undefined ? undefined : { place: attempt.pages - 1, isOfChanges };
+}
+
+export interface EndedAttempt {
+  completedAt: Date;
+  resources: number;
+  strays: number;
+  documents: number;
+  /** Set when it asked for changes only. */
+  since?: string;
 }
 
 /** Ends an attempt and returns its counts; undefined when it had already ended. */
@@ -265,7 +279,7 @@ export async function endAttempt(
   tx: AccountTx,
   step: SourceStepInput,
   end: { status: 'completed' | 'failed'; reason?: string; willRetry?: boolean },
-): Promise<{ completedAt: Date; resources: number; strays: number; documents: number } | undefined> {
+): Promise<EndedAttempt | undefined> {
   const isFinal = end.status === 'failed' && end.willRetry !== true;
   const row = await updateAttempt(tx, step)
     .set({
@@ -279,10 +293,11 @@ export async function endAttempt(
     .where(({ or, eb }) =>
       or([eb('status', '=', 'running'), ...(isFinal ? [eb('will_retry', '=', true)] : [])]),
     )
-    .returning(['completed_at', 'resources', 'strays', 'documents'])
+    .returning(['completed_at', 'resources', 'strays', 'documents', 'collection'])
     .executeTakeFirst();
   if (row?.completed_at == null) return undefined;
   return {
+    since: row.collection?.since,
     completedAt: row.completed_at,
     resources: row.resources,
     strays: row.strays,

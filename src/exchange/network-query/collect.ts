@@ -17,8 +17,9 @@ import { insertSourcePatientIds } from '../records/source-patient-store.ts';
 import type { AskedConnection } from '../source-connections/connections.ts';
 import { SourceFailure, type SourcePage } from '../sources/connector.ts';
 import { type AttemptWork, type PartStep, readAttempt, savePage } from './attempt-store.ts';
+import { rememberCollection } from './collection-store.ts';
 import { announceFirstData, completeAttempt } from './endings.ts';
-import { recordExclusions, recordOmissions } from './omissions.ts';
+import { leavesGap, recordExclusions, recordOmissions } from './omissions.ts';
 import { endPart } from './part-store.ts';
 import { lockQuery } from './query-store.ts';
 import { type Retiring, retireMissing, retireRetracted } from './retire-missing.ts';
@@ -94,6 +95,7 @@ async function storePage(
     resources: collected.length,
     strays: page.misattributedCount,
     documents: countAttachments(documents),
+    hasGap: isLargeLost || leavesGap(page),
   };
   const isStored = await deps.store.asAccount(step.accountId, async (tx) => {
     const saved = await savePage(tx, step, pageCount, counts, page.next);
@@ -105,7 +107,8 @@ async function storePage(
     await retireRetracted(tx, step, patientId, page);
     await recordPageResources(tx, step, saved.place, {
       resources: collected.map(({ resourceType, sourceId }) => ({ resourceType, id: sourceId })),
-      isPartial: page.reportedErrors > 0 || page.leftOut !== undefined,
+      // What has not changed is missing from an answer with changes, and not from the source.
+      isPartial: saved.isOfChanges || page.reportedErrors > 0 || page.leftOut !== undefined,
     });
     const skippedAttachments = page.skippedAttachments + (isLargeLost ? 1 : 0);
     await recordOmissions(tx, step, { ...page, skippedAttachments });
@@ -131,10 +134,11 @@ export async function completeCollected(
 ): Promise<void> {
   await retireMissing(deps, step, patientId, signal);
   await deps.records.merge(step.accountId, patientId, { documentsOf: step.source });
-  if (step.part !== undefined) return completeMergedPart(deps, step, step.part);
+  if (step.part !== undefined) return completeMergedPart(deps, step, step.part, patientId);
   const status = await deps.store.asAccount(step.accountId, async (tx) => {
     await lockQuery(tx, step.requestId);
     await recordExclusions(tx, step, patientId);
+    await rememberCollection(tx, step, patientId);
     await completeAttempt(tx, step);
     return (await readAttempt(tx, step))?.status;
   });
@@ -146,8 +150,10 @@ async function completeMergedPart(
   deps: Pick<Collecting, 'store'>,
   step: PartStep,
   part: AskedConnection,
+  patientId: string,
 ): Promise<void> {
   const isRunning = await deps.store.asAccount(step.accountId, async (tx) => {
+    await rememberCollection(tx, step, patientId);
     await endPart(tx, step, part, { status: 'completed' });
     return (await readAttempt(tx, step))?.status === 'running';
   });

@@ -11,6 +11,7 @@ import { readParts } from './part-store.ts';
 import { lockQuery, settleQuery } from './query-store.ts';
 import { openAttemptsOfRun } from './recovery-store.ts';
 import { recordRetired } from './retire-missing.ts';
+import { minuteOf } from './rules/changes-since.ts';
 import type { QueryState } from './tables.ts';
 import { addToTimeline } from './timeline-store.ts';
 
@@ -34,9 +35,10 @@ export async function completeAttempt(
   const misattributed =
     ended.strays > 0 ? `; ${countOf(ended.strays, 'resource')} of other patients discarded` : '';
   const collected = `${countOf(ended.resources, 'resource')} and ${countOf(ended.documents, 'document')}`;
+  const changes = ended.since === undefined ? '' : ` of what changed since ${minuteOf(ended.since)}`;
   const message =
     note === undefined
-      ? `The ${source} source completed: ${collected} collected${misattributed}`
+      ? `The ${source} source completed: ${collected} collected${changes}${misattributed}`
       : `The ${source} source completed without data: ${note}`;
   if (gap !== undefined)
     await addToTimeline(tx, step.requestId, {

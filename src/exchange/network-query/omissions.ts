@@ -25,12 +25,7 @@ export async function recordOmissions(tx: AccountTx, step: PartStep, page: Sourc
     page.reportedErrors > 0 ? `the source reports errors of its own: ${page.reportedErrors}` : undefined,
   ].filter((omission) => omission !== undefined);
   if (omissions.length === 0) return;
-  // Discarded resources of other patients leave no gap in this patient's record.
-  const isGap =
-    page.skippedAttachments > 0 ||
-    page.unreachable !== undefined ||
-    page.leftOut !== undefined ||
-    page.reportedErrors > 0;
+  const isGap = leavesGap(page);
   const message = ofConnection(step, omissions.join('; '));
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, isGap });
 }
@@ -45,6 +40,13 @@ export async function recordNotice(tx: AccountTx, step: PartStep, notice: string
   const message = ofConnection(step, notice);
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'notice', message, onceKey });
 }
+
+/** Whether a page lacks something of this patient's record; discarded resources of other patients are no gap. */
+export const leavesGap = (page: SourcePage): boolean =>
+  page.skippedAttachments > 0 ||
+  page.unreachable !== undefined ||
+  page.leftOut !== undefined ||
+  page.reportedErrors > 0;
 
 const leftOutMessage = (names: readonly string[]): string =>
   `${countOf(names.length, 'resource')} larger than a page may be left out (${names.join(', ')})`;

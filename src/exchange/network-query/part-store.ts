@@ -3,6 +3,7 @@ import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import { countOf } from '../../lib/count-of.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import type { AskedConnection } from '../source-connections/connections.ts';
+import { minuteOf } from './rules/changes-since.ts';
 import type { AttemptState } from './tables.ts';
 import { addToTimeline } from './timeline-store.ts';
 
@@ -114,11 +115,13 @@ export async function endPart(
       next_try_at: null,
     })
     .where('status', '=', 'running')
-    .returning(['resources', 'documents'])
+    .returning(['resources', 'documents', 'collection'])
     .executeTakeFirst();
   if (ended === undefined) return;
   const { source, attempt, requestId } = step;
-  const collected = `${countOf(ended.resources, 'resource')} and ${countOf(ended.documents, 'document')} collected`;
+  const since =
+    ended.collection?.since === undefined ? '' : ` of what changed since ${minuteOf(ended.collection.since)}`;
+  const collected = `${countOf(ended.resources, 'resource')} and ${countOf(ended.documents, 'document')} collected${since}`;
   const outcome = {
     completed: end.reason ?? collected,
     failed: `failed: ${end.reason ?? ''}`,
@@ -128,70 +131,5 @@ export async function endPart(
     attempt,
     kind: `connection-${end.status}`,
     message: ofConnection({ part }, outcome),
-  });
-}
-
-/**
- * Forgets what a connection has answered, so that it is asked again after a while: it accepted the request and then failed.
- * Resources that it delivered stay in the record.
- */
-export async function restartPart(
-  tx: AccountTx,
-  step: SourceStepInput,
-  part: AskedConnection,
-  again: { reason: string; afterMs: number },
-): Promise<void> {
-  const before = await tx.db
-    .selectFrom('network_query_part')
-    .select(['resources', 'strays', 'documents'])
-    .where('query_id', '=', step.requestId)
-    .where('source', '=', step.source)
-    .where('attempt', '=', step.attempt)
-    .where('connection_id', '=', part.id)
-    .forUpdate()
-    .executeTakeFirstOrThrow();
-  await tx.db
-    .updateTable('network_query_attempt')
-    .set({
-      resources: sql`resources - ${before.resources}`,
-      strays: sql`strays - ${before.strays}`,
-      documents: sql`documents - ${before.documents}`,
-    })
-    .where('query_id', '=', step.requestId)
-    .where('source', '=', step.source)
-    .where('attempt', '=', step.attempt)
-    .execute();
-  await tx.db
-    .deleteFrom('answered_page')
-    .where('query_id', '=', step.requestId)
-    .where('source', '=', step.source)
-    .where('attempt', '=', step.attempt)
-    .where('connection_id', '=', part.id)
-    .execute();
-  const fresh = {
-    job: null,
-    cursor: null,
-    collected: false,
-    pages: 0,
-    resources: 0,
-    strays: 0,
-    documents: 0,
-  };
-  await updatePart(tx, step, part.id)
-    .set({
-      ...fresh,
-      failed_tries: sql`failed_tries + 1`,
-      waiting_for: again.reason,
-      next_try_at: sql<Date>`clock_timestamp() + ${again.afterMs} * interval '1 millisecond'`,
-    })
-    .where('status', '=', 'running')
-    .execute();
-  const { source, attempt, requestId } = step;
-  const message = `failed: ${again.reason}; it is asked again in ${Math.round(again.afterMs / 1000)} s`;
-  await addToTimeline(tx, requestId, {
-    source,
-    attempt,
-    kind: 'connection-failed',
-    message: ofConnection({ part }, message),
   });
 }

@@ -15,6 +15,7 @@ export interface NetworkQueryTables {
   network_query_part: NetworkQueryPartTable;
   network_query_timeline: NetworkQueryTimelineTable;
   abandoned_job: AbandonedJobTable;
+  source_collection: SourceCollectionTable;
 }
 
 export type QueryState = 'running' | 'completed' | 'partial' | 'failed';
@@ -75,6 +76,7 @@ interface NetworkQueryAttemptTable {
   /** Why the attempt waits before it calls the source again; null unless it does. */
   waiting_for: string | null;
   next_try_at: Date | null;
+  collection: NullableJsonColumn<Collection>;
 }
 
 /** One connection's share of an attempt; the columns that it shares with the attempt mean the same. */
@@ -102,6 +104,33 @@ interface NetworkQueryPartTable {
   waiting_for: string | null;
   next_try_at: Date | null;
   failed_tries: Generated<number>;
+  collection: NullableJsonColumn<Collection>;
+}
+
+/** How an attempt, or a part of it, asks its source. */
+export interface Collection {
+  startedAt: string;
+  /** What decided which data was asked for. */
+  basis: string;
+  /** The person's Patient ids at the source. */
+  patientIds: readonly string[];
+  /** Set when only changes are asked for: since when, and when everything was last asked for. */
+  since?: string;
+  fullAt?: string;
+  /** Something that the source should have delivered is missing. */
+  hasGaps?: boolean;
+}
+
+/** The newest complete collection from a connection; no row: everything is asked for next. */
+interface SourceCollectionTable {
+  account_id: string;
+  patient_id: string;
+  source: SourceType;
+  connection: string;
+  basis: string;
+  patient_ids: string[];
+  full_at: Date;
+  asked_at: Date;
 }
 
 interface AbandonedJobTable {

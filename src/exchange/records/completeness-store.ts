@@ -20,6 +20,8 @@ export interface SourceCompleteness {
   documents: number;
   /** The part of these that arrived by message, unrequested. */
   messages?: { resources: number; last: Date };
+  /** Set when the last completed attempt asked for changes only: since when, and when everything was last asked for. */
+  changes?: { since: Date; fullAt: Date };
   /** What its last completed attempt could not deliver; sentences of the query's timeline. */
   omissions: string[];
 }
@@ -68,7 +70,10 @@ export async function readRecordCompleteness(tx: AccountTx, patientId: string): 
   return { readAt: new Date(), sources: [...sources, ...message], unread: await readUnread(tx, patientId) };
 }
 
-type Asked = Pick<SourceCompleteness, 'state' | 'lastAttempted' | 'lastCompleted' | 'reason' | 'omissions'>;
+type Asked = Pick<
+  SourceCompleteness,
+  'state' | 'lastAttempted' | 'lastCompleted' | 'reason' | 'changes' | 'omissions'
+>;
 
 /** Several queries may ask one source at the same time; the source is `running` while any of them runs. */
 async function readAsked(tx: AccountTx, patientId: string): Promise<Map<SourceType, Asked>> {
@@ -78,17 +83,24 @@ async function readAsked(tx: AccountTx, patientId: string): Promise<Map<SourceTy
     reason: string | null;
     lastAttempted: Date;
     lastCompleted: Date | null;
+    changes: { since: string; fullAt: string } | null;
     omissions: string[] | null;
   }>`
     with attempts as (
       select a.* from network_query_attempt a join network_query q on q.id = a.query_id
       where q.patient_id = ${patientId}
     ), complete as (
-      select distinct on (source) source, query_id, attempt, completed_at from attempts
+      select distinct on (source) source, query_id, attempt, completed_at, collection from attempts
       where status = 'completed' order by source, completed_at desc, attempt desc
     )
     select l.source, l.reason, l.last_attempted as "lastAttempted", c.completed_at as "lastCompleted",
       case when l.runs then 'running' when l.waits then 'waiting' else l.status end as state,
+      -- Of several connections, the one that was asked for everything the longest ago.
+      (select jsonb_build_object('since', o.asked->'since', 'fullAt', o.asked->'fullAt') from (
+        select c.collection as asked union all
+        select p.collection from network_query_part p where p.query_id = c.query_id and p.source = c.source
+          and p.attempt = c.attempt and p.status = 'completed') o
+        where o.asked->>'since' is not null order by o.asked->>'fullAt' limit 1) as changes,
       (select array_agg(t.message order by t.id) from network_query_timeline t
         where t.query_id = c.query_id and t.source = c.source and t.attempt = c.attempt and t.kind = 'incomplete'
           -- The message decides only for entries that versions before migration 0030 wrote.
@@ -101,12 +113,15 @@ async function readAsked(tx: AccountTx, patientId: string): Promise<Map<SourceTy
       from attempts group by source
     ) l left join complete c on c.source = l.source`.execute(tx.db);
   return new Map(
-    rows.map(({ source, reason, lastCompleted, omissions, ...row }) => [
+    rows.map(({ source, reason, lastCompleted, changes, omissions, ...row }) => [
       source,
       {
         ...row,
         reason: row.state === 'completed' ? undefined : (reason ?? undefined),
         lastCompleted: lastCompleted ?? undefined,
+        ...(changes === null
+          ? {}
+          : { changes: { since: new Date(changes.since), fullAt: new Date(changes.fullAt) } }),
         omissions: omissions ?? [],
       },
     ]),

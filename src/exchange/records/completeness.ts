@@ -41,7 +41,14 @@ function sourceLine(standing: SourceCompleteness): string {
   const { source, state, lastAttempted, lastCompleted, reason, resources, documents, omissions } = standing;
   const name = sourceName(source);
   const all = `${resources} ${resources === 1 ? 'resource' : 'resources'} and ${documents} ${documents === 1 ? 'document' : 'documents'}`;
-  const { messages } = standing;
+  const { messages, changes } = standing;
+  const asked =
+    changes === undefined
+      ? []
+      : [
+          `asked for what changed since ${timeText(changes.since)}`,
+          `everything was last asked for ${timeText(changes.fullAt)}`,
+        ];
   const counts =
     messages === undefined
       ? all
@@ -57,7 +64,7 @@ function sourceLine(standing: SourceCompleteness): string {
     case 'never-asked':
       return resources + documents === 0 ? `${name}: never queried.` : `${name}: never queried; ${counts}.`;
     case 'completed':
-      return `${name}: completed ${timeText(lastCompleted ?? new Date(0))}; ${[counts, ...omissions].join('; ')}.`;
+      return `${name}: completed ${timeText(lastCompleted ?? new Date(0))}; ${[counts, ...asked, ...omissions].join('; ')}.`;
     case 'running':
       return `${name}: query running since${attempted}; ${before}; ${counts} so far.`;
     case 'waiting':
@@ -127,6 +134,8 @@ function sourceExtension(standing: SourceCompleteness): Json {
         ? []
         : [{ url: 'byMessage', valueUnsignedInt: standing.messages.resources }]),
       ...instant('lastMessage', standing.messages?.last),
+      ...instant('changesSince', standing.changes?.since),
+      ...instant('lastFull', standing.changes?.fullAt),
       ...omissions.map((omission) => text('omission', omission)),
     ],
   };

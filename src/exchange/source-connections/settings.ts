@@ -24,6 +24,10 @@ export const connectionSettingsSchema = z.object({
   /** Calls that the network allows, for all workers together. */
   callsPerSecond: z.number().positive().max(10_000).default(50),
   callsPerMinute: z.number().positive().max(600_000).optional(),
+  /** Ask only for what has changed, where the server is found to honour it. */
+  incremental: z.boolean().default(true),
+  /** Everything is asked for at least this often. */
+  fullAfterDays: z.int().min(1).max(90).default(7),
   /** Only patients of one of these facilities are looked up. Default: all patients. */
   facilityIds: z.array(z.uuid()).max(500).optional(),
 });
@@ -93,7 +97,13 @@ const purposeOf = (id: string): string => `source-connection/${id}`;
 
 /** The configuration with which a connector speaks to the server of a connection. */
 export function configOf(
-  connection: { id: string; source: SourceType; baseUrl: string; settings: ConnectionSettings },
+  connection: {
+    id: string;
+    source: SourceType;
+    baseUrl: string;
+    settings: ConnectionSettings;
+    revision?: number;
+  },
   { auth, tls, callbackSecret }: ConnectionCredentials,
   purposeOfUse: PurposeOfUse = 'treatment',
 ): SourceConfig {
@@ -102,6 +112,7 @@ export function configOf(
     source: connection.source,
     baseUrl: connection.baseUrl,
     connectionKey: connection.id,
+    revision: connection.revision,
     auth,
     tls,
     purposeOfUse,

@@ -129,7 +129,7 @@ export function readStatement(statement: Record<string, unknown>): ServerCapabil
   return {
     operations: { match: supportOf('match'), everything: supportOf('everything') },
     documentSearch: profiles.isDocumentResponder,
-    searchParameters: searchParametersOf(resources),
+    searchParameters: searchParametersOf(resources, listOf(server.searchParam)),
     readTypes: new Set(
       resources
         .filter(({ interaction }) => listOf(interaction).some(({ code }) => code === 'read'))
@@ -138,7 +138,11 @@ export function readStatement(statement: Record<string, unknown>): ServerCapabil
   };
 }
 
-function searchParametersOf(resources: Array<Record<string, unknown>>): Map<string, Set<string>> | undefined {
+/** @param common parameters that the statement names for all types */
+function searchParametersOf(
+  resources: Array<Record<string, unknown>>,
+  common: Array<Record<string, unknown>>,
+): Map<string, Set<string>> | undefined {
   const searchable = resources.filter(({ interaction }) => {
     return interaction === undefined || listOf(interaction).some(({ code }) => code === 'search-type');
   });
@@ -146,7 +150,7 @@ function searchParametersOf(resources: Array<Record<string, unknown>>): Map<stri
   return new Map(
     searchable.map(({ type, searchParam }) => [
       String(type),
-      new Set(listOf(searchParam).map(({ name }) => String(name))),
+      new Set([...common, ...listOf(searchParam)].map(({ name }) => String(name))),
     ]),
   );
 }

@@ -6,9 +6,16 @@ import type { Identity, RetireReason, Retraction } from '../records/rules/retire
  * What the exchange needs from a source, whatever its protocol.
  *
  * Every method may be called again after a crash: `begin` when nothing has been stored yet, `poll` with the stored job,
- * `resume` with the cursor of the last stored page. All of them throw only `SourceFailure`, or `StoredByAnotherBuild`.
+ * `resume` with the cursor of the last stored page. All of them throw only `SourceFailure`, `StoredByAnotherBuild` or
+ * `ChangesNotHonoured`.
  */
 export interface SourceConnector {
+  /** Set when this connection may be asked for changes only. */
+  readonly changes?: {
+    /** Identifies what decides which data the connection delivers; changes with its address, login and settings. */
+    fingerprint: string;
+    fullAfterDays: number;
+  };
   /** Finds the patient at the source and requests the data. */
   begin(patient: Demographics, options: BeginOptions, signal: AbortSignal): Promise<Begin>;
   /** Polls the status of an accepted job. */
@@ -29,16 +36,47 @@ export interface BeginOptions {
   callbackUrl?: string;
   /** Pharmacy only: the source's immediate path. */
   realtime?: boolean;
+  /** Ask only for what has changed, if the server is known to honour it. */
+  changes?: ChangesQuestion;
 }
+
+/** What an earlier complete answer of this server brought, so that only later changes need to be asked for. */
+export interface ChangesQuestion {
+  /** Ask for what the server stored after this instant. */
+  since: string;
+  /** The person's Patient ids in the earlier answer. With other ones, everything is asked for. */
+  patientIds: readonly string[];
+  /** Of each type in the record, the newest resource that carries a time. */
+  newest: readonly (Identity & { lastUpdated: string })[];
+  /** Resources in the record that no search by patient finds, such as Medications. */
+  supporting: readonly Identity[];
+  /** What earlier checks found. */
+  honoured: HonouredChanges;
+}
+
+/** Whether a server honours a time in `$everything`, and in searches for a type; without an entry: not checked. */
+export type HonouredChanges = Readonly<Record<string, boolean>>;
+
+/** The server answered a request for changes with something older, so it is trusted in nothing for a while. */
+export const NOT_TRUSTED: HonouredChanges = { '*': false };
 
 export type Begin = (
   | { kind: 'unknown-patient' }
-  | { kind: 'ready'; pages: AsyncIterable<SourcePage> }
-  | { kind: 'accepted'; job: JobHandle; retryAfterMs?: number }
+  | ({ kind: 'ready'; pages: AsyncIterable<SourcePage> } & Begun)
+  | ({ kind: 'accepted'; job: JobHandle; retryAfterMs?: number } & Begun)
 ) & {
   /** What went otherwise than usual, for the timeline. For display, like the message of a SourceFailure. */
   notice?: string;
 };
+
+export interface Begun {
+  /** The person's Patient ids at the source. */
+  patientIds?: readonly string[];
+  /** Set when the source was asked for changes only: since when. */
+  since?: string;
+  /** What this call has found out about the server. */
+  checked?: HonouredChanges;
+}
 
 export type Poll =
   | { kind: 'pending'; job: JobHandle; retryAfterMs?: number }
@@ -141,6 +179,16 @@ export class SourceFailure extends Error {
     readonly options: { retryAfterMs?: number; httpStatus?: number; cause?: unknown } = {},
   ) {
     super(message, { cause: options.cause });
+  }
+}
+
+/** A server that was asked for changes returned something older, so the rest of its answer proves nothing either. */
+export class ChangesNotHonoured extends Error {
+  override readonly name = 'ChangesNotHonoured';
+
+  /** @param asked what was asked with a time: `everything` or a resource type */
+  constructor(readonly asked: string) {
+    super('The source was asked for changes and returned something older');
   }
 }
 

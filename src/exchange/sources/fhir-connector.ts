@@ -1,19 +1,26 @@
 import type { Dispatcher } from 'undici';
 import type { SourceType } from '../../contract/primitives.ts';
 import { Capabilities } from './capabilities.ts';
+import { EVERYTHING, type HowToAsk, howToAsk, searchStepsFor } from './collect/ask-changes.ts';
 import { cancelJob, type Job, jobOfHandle, pollJob } from './collect/async-job.ts';
 import { checkMissing } from './collect/check-missing.ts';
 import { documentSearchesBesides } from './collect/document-search.ts';
 import { askEverything } from './collect/everything.ts';
 import { type ReceivedResponses, walkPages } from './collect/pages.ts';
 import { newPlan, planOfCursor, type Step } from './collect/plan.ts';
-import { searchSteps } from './collect/search-by-type.ts';
 import { smallerCount } from './collect/smaller-pages.ts';
-import type { Begin, BeginOptions, Poll, SourceConnector } from './connector.ts';
+import {
+  type Begin,
+  type BeginOptions,
+  ChangesNotHonoured,
+  type JobHandle,
+  type Poll,
+  type SourceConnector,
+} from './connector.ts';
 import { AnswerTooLarge } from './http/failures.ts';
 import { type HttpDeps, SourceHttp } from './http/source-http.ts';
 import { findPatients } from './patient/match-patient.ts';
-import { resolveSourceConfig, type SourceConfig } from './source-config.ts';
+import { fingerprintOf, resolveSourceConfig, type SourceConfig } from './source-config.ts';
 import type { SourceContext } from './source-context.ts';
 
 export interface ConnectorDeps extends Pick<HttpDeps, 'signer' | 'sharedTokens' | 'callBudgets'> {
@@ -34,12 +41,15 @@ export function createFhirConnector(config: SourceConfig, deps: ConnectorDeps = 
   const context: SourceContext = { config: resolved, http, capabilities: new Capabilities(http, now), now };
 
   return {
+    ...(resolved.incremental
+      ? { changes: { fingerprint: fingerprintOf(resolved), fullAfterDays: resolved.fullAfterDays } }
+      : {}),
     async begin(patient, options, signal) {
       const { patientIds, notice } = await findPatients(context, patient, signal);
       const begun: Begin =
         patientIds.length === 0
           ? { kind: 'unknown-patient' }
-          : await kickOff(context, patientIds, options, signal);
+          : await begin(context, patientIds, options, signal);
       return notice === undefined ? begun : { ...begun, notice };
     },
     async poll(handle, signal): Promise<Poll> {
@@ -72,19 +82,42 @@ export function createConnectors(
   };
 }
 
-/** Requests the data for each of the person's Patient ids; each may become a job of its own. */
-async function kickOff(
+/** Requests what has changed, if the question allows it and the server honours it; otherwise everything. */
+async function begin(
   context: SourceContext,
   patientIds: string[],
   options: BeginOptions,
   signal: AbortSignal,
 ): Promise<Begin> {
+  const how = await howToAsk(context, patientIds, options.changes, signal);
+  try {
+    const begun = await kickOff(context, patientIds, options, how, signal);
+    return { ...begun, patientIds, checked: how.checked };
+  } catch (error) {
+    if (!(error instanceof ChangesNotHonoured)) throw error;
+    const begun = await kickOff(context, patientIds, options, EVERYTHING, signal);
+    return { ...begun, patientIds, checked: { ...how.checked, [error.asked]: false } };
+  }
+}
+
+type KickedOff = Exclude<Begin, { kind: 'unknown-patient' }>;
+
+/** Requests the data for each of the person's Patient ids; each may become a job of its own. */
+async function kickOff(
+  context: SourceContext,
+  patientIds: string[],
+  options: BeginOptions,
+  how: HowToAsk,
+  signal: AbortSignal,
+): Promise<KickedOff> {
+  const since = how.everythingSince;
   const jobs: Job['jobs'] = [];
   const steps: Step[] = [];
   const received: ReceivedResponses = new Map();
   const delaysMs: number[] = [];
   const everythingOptions = {
     async: options.realtime !== true,
+    since,
     ...(context.config.callbacks ? { callbackUrl: options.callbackUrl } : {}),
   };
   try {
@@ -98,17 +131,17 @@ async function kickOff(
       switch (response.kind) {
         case 'page':
           received.set(patientId, response.response);
-          steps.push({ kind: 'everything', patientId });
+          steps.push({ kind: 'everything', patientId, since });
           break;
         case 'accepted':
           jobs.push({ url: response.statusUrl, isDone: false });
           if (response.retryAfterMs !== undefined) delaysMs.push(response.retryAfterMs);
           break;
         case 'too-large':
-          steps.push({ kind: 'everything', patientId, count: smallerCount(context.config.pageSize) });
+          steps.push({ kind: 'everything', patientId, since, count: smallerCount(context.config.pageSize) });
           break;
         case 'missing':
-          steps.push(...(await searchSteps(context, patientId)));
+          steps.push(...(await searchStepsFor(context, patientId, how, options.changes)));
           continue;
       }
       steps.push(...(await documentSearchesBesides(context, patientId)));
@@ -119,10 +152,13 @@ async function kickOff(
     throw error;
   }
   if (jobs.length === 0) {
-    return { kind: 'ready', pages: walkPages(context, newPlan(patientIds, steps), received, signal) };
+    const plan = newPlan(patientIds, steps, since);
+    const sinceSearched = plan.version === 2 ? (since ?? how.searchesSince?.since) : undefined;
+    return { kind: 'ready', since: sinceSearched, pages: walkPages(context, plan, received, signal) };
   }
   const retryAfterMs = delaysMs.length === 0 ? undefined : Math.max(...delaysMs);
-  return { kind: 'accepted', job: { version: 1, patientIds, jobs, steps } satisfies Job, retryAfterMs };
+  const job: Job = { version: since === undefined ? 1 : 2, since, patientIds, jobs, steps };
+  return { kind: 'accepted', job: job as JobHandle, since, retryAfterMs };
 }
 
 const ABANDON_MS = 5_000;

@@ -1,5 +1,5 @@
 import type { FhirResource } from 'fhir/r4.js';
-import type { SourceConnector, SourcePage } from './connector.ts';
+import type { ChangesQuestion, SourceConnector, SourcePage } from './connector.ts';
 import { isRecord } from './http/failures.ts';
 import { isIn } from './rules/namespaces.ts';
 
@@ -12,8 +12,14 @@ export function namespaced(connector: SourceConnector, namespace: string): Sourc
   return {
     ...connector,
     async begin(patient, options, signal) {
-      const begun = await connector.begin(patient, options, signal);
-      return begun.kind === 'ready' ? { ...begun, pages: pagesIn(namespace, begun.pages) } : begun;
+      const { changes } = options;
+      const asked = changes === undefined ? options : { ...options, changes: ofServer(namespace, changes) };
+      const begun = await connector.begin(patient, asked, signal);
+      if (begun.kind === 'unknown-patient') return begun;
+      const patientIds = begun.patientIds?.map((id) => `${namespace}${id}`);
+      return begun.kind === 'ready'
+        ? { ...begun, patientIds, pages: pagesIn(namespace, begun.pages) }
+        : { ...begun, patientIds };
     },
     async poll(job, signal) {
       const polled = await connector.poll(job, signal);
@@ -21,7 +27,7 @@ export function namespaced(connector: SourceConnector, namespace: string): Sourc
     },
     resume: (cursor, signal) => pagesIn(namespace, connector.resume(cursor, signal)),
     checkMissing({ missing, patientIds, present }, signal) {
-      const plain = (id: string) => (isIn(namespace, id) ? id.slice(namespace.length) : id);
+      const plain = plainIn(namespace);
       return connector.checkMissing(
         {
           missing: missing.map(({ resourceType, id }) => ({ resourceType, id: plain(id) })),
@@ -31,6 +37,22 @@ export function namespaced(connector: SourceConnector, namespace: string): Sourc
         signal,
       );
     },
+  };
+}
+
+const plainIn =
+  (namespace: string) =>
+  (id: string): string =>
+    isIn(namespace, id) ? id.slice(namespace.length) : id;
+
+/** The question with the ids of the server. */
+function ofServer(namespace: string, question: ChangesQuestion): ChangesQuestion {
+  const plain = plainIn(namespace);
+  return {
+    ...question,
+    patientIds: question.patientIds.map(plain),
+    newest: question.newest.map((each) => ({ ...each, id: plain(each.id) })),
+    supporting: question.supporting.map((each) => ({ ...each, id: plain(each.id) })),
   };
 }
 

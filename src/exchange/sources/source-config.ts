@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import type { SourceType } from '../../contract/primitives.ts';
+import { resourceTypesOf } from './collect/resource-types.ts';
 import type { AssertionAlgorithm } from './http/auth/client-assertion.ts';
 
 export type PurposeOfUse = 'treatment' | 'ias';
@@ -94,6 +96,12 @@ export interface SourceConfig {
   patientMatch?: boolean;
   /** Whether documents are listed as IHE MHD has it, by patient and status. Default: what its CapabilityStatement says. */
   documentSearch?: boolean;
+  /** Ask only for what has changed, where the server is found to honour it. Default: true. */
+  incremental?: boolean;
+  /** Everything is asked for at least this often, because an answer with changes does not show what was deleted. */
+  fullAfterDays?: number;
+  /** Grows with every change of the connection; without one, only the settings themselves count. */
+  revision?: number;
   /** Whether the source reports finished jobs to the URL in our `x-callback-url` header. */
   callbacks?: boolean;
 }
@@ -134,6 +142,9 @@ export function resolveSourceConfig(config: SourceConfig): ResolvedSourceConfig 
     pagesMax: 1_000,
     callsPerSecond: Number.POSITIVE_INFINITY,
     callsPerMinute: Number.POSITIVE_INFINITY,
+    incremental: true,
+    fullAfterDays: 7,
+    revision: 0,
     callbacks: true,
     connectionKey: config.source,
     tls: {},
@@ -146,6 +157,24 @@ export function resolveSourceConfig(config: SourceConfig): ResolvedSourceConfig 
     ),
     tokenOrigins: new Set(tokenOrigins),
   };
+}
+
+/** Identifies what decides which data a connection delivers: address, login without its secrets, settings and our types. */
+export function fingerprintOf(config: ResolvedSourceConfig): string {
+  const { source, baseUrl, auth, revision, purposeOfUse } = config;
+  const { kind } = auth;
+  const login = [
+    kind,
+    'clientId' in auth ? auth.clientId : undefined,
+    'scope' in auth ? auth.scope : undefined,
+    'tokenUrl' in auth ? auth.tokenUrl : undefined,
+  ];
+  const origins = [[...config.allowedOrigins], [...config.tokenOrigins], config.ownBaseUrls];
+  const limits = [config.pageBytesMax, config.documentBytesMax, config.pagesMax];
+  const said = [config.patientMatch, config.documentSearch];
+  const types = resourceTypesOf(source);
+  const deciding = [source, baseUrl.href, login, revision, purposeOfUse, origins, limits, said, types];
+  return createHash('sha256').update(JSON.stringify(deciding)).digest('hex');
 }
 
 /** The address to request: one below a base address by which the server calls itself becomes one below the configured base. */

@@ -8,3 +8,14 @@ export interface SourceBudgetTables {
     blocked_until: Generated<Date>;
   };
 }
+
+export interface ChangeCheckTables {
+  source_change_check: {
+    connection: string;
+    fingerprint: string;
+    /** `everything`, a resource type, or `*`. */
+    asked: string;
+    honoured: boolean;
+    checked_at: Generated<Date>;
+  };
+}

@@ -14,6 +14,18 @@ export const correction = z.strictObject({
 });
 export type Correction = z.infer<typeof correction>;
 
+/** A resource that a sample patient gets, or that replaces one. */
+export const addition = z.strictObject({
+  source: z.enum(SOURCE_NAMES),
+  /** Key of the sample patient. */
+  sample: z.string(),
+  resource: z.looseObject({
+    resourceType: z.string().regex(/^[A-Z][A-Za-z]+$/),
+    id: z.string().regex(/^[A-Za-z0-9.-]{1,64}$/),
+  }),
+});
+export type Addition = z.infer<typeof addition>;
+
 /** Corrected resources by name; undefined: deleted. */
 export type Corrections = ReadonlyMap<string, { resource: FhirResource; to: string } | undefined>;
 

@@ -2,7 +2,7 @@ import type { FhirResource } from 'fhir/r4.js';
 import type { SourceName } from '../protocol.ts';
 import { loadProviders, loadSamplePatients, type SamplePatient } from '../samples.ts';
 import type { StoredBinary } from './ccda-document.ts';
-import { corrected } from './corrections.ts';
+import { corrected, nameOf } from './corrections.ts';
 import { LINK_TYPES, type LinkType, linkedIds, splitView } from './linked-view.ts';
 import { buildPatientView, type PatientView, type ProvidersByReference } from './patient-view.ts';
 import { idAtSource } from './source-ids.ts';
@@ -14,6 +14,9 @@ export class SourceData {
   readonly #samplesByPatientId = new Map<string, SamplePatient>();
   readonly #views = new Map<string, PatientView>();
   readonly #corrections = new Map<string, { resource: FhirResource; to: string } | undefined>();
+  /** By name: when a resource was changed, and since when a sample patient no longer has it. */
+  readonly #changedAt = new Map<string, string>();
+  readonly #removed = new Map<string, { sample: string; at: string }>();
   readonly #samples: readonly SamplePatient[];
 
   constructor(source: SourceName, samples: readonly SamplePatient[], providers: () => ProvidersByReference) {
@@ -69,18 +72,42 @@ export class SourceData {
   }
 
   /** Deletes a resource, or moves it to another sample patient. Returns false when there is no such resource or patient. */
-  correct(name: string, to?: string): boolean {
+  correct(name: string, to: string | undefined, at: Date): boolean {
     const [type = '', id = ''] = name.split('/');
     const found = this.read(type, id);
     if (found === undefined || type === 'Patient') return false;
     if (to !== undefined && !this.#samples.some(({ key }) => key === to)) return false;
     this.#corrections.set(name, to === undefined ? undefined : { resource: found.resource, to });
+    this.#changedAt.set(name, at.toISOString());
+    this.#removed.set(name, { sample: found.sample, at: at.toISOString() });
     return true;
+  }
+
+  /** Adds a resource to the record of a sample patient, or replaces it. Returns false when there is no such patient. */
+  put(resource: FhirResource, sample: string, at: Date): boolean {
+    if (!this.#samples.some(({ key }) => key === sample)) return false;
+    this.#corrections.set(nameOf(resource), { resource, to: sample });
+    this.#changedAt.set(nameOf(resource), at.toISOString());
+    return true;
+  }
+
+  /** When a resource was changed; undefined for one that is as in the samples. */
+  changedAt(name: string): string | undefined {
+    return this.#changedAt.get(name);
+  }
+
+  /** Names of the resources that a sample patient no longer has since then. */
+  removedSince(sample: string, since: string): string[] {
+    return [...this.#removed].flatMap(([name, removed]) =>
+      removed.sample === sample && Date.parse(removed.at) > Date.parse(since) ? [name] : [],
+    );
   }
 
   /** Restores the records of the samples. */
   undoCorrections(): void {
     this.#corrections.clear();
+    this.#changedAt.clear();
+    this.#removed.clear();
   }
 
   binary(id: string): (StoredBinary & { sample: string }) | undefined {

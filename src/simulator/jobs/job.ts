@@ -8,6 +8,8 @@ export const job = z.object({
   patientId: z.string(),
   types: z.array(z.string()).optional(),
   count: z.int().optional(),
+  /** Only resources stored after this time. */
+  since: z.string().optional(),
   /** URL of the request that started the job; a manifest must contain it. */
   requestUrl: z.string(),
   createdAtMs: z.number(),

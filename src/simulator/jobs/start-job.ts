@@ -10,7 +10,7 @@ const DOUBLED_AFTER_MS = 250;
 /** Accepts an asynchronous `$everything`. The faults of the job and of its callback are decided here, once. */
 export function startJob(
   call: Call,
-  request: Pick<Job, 'sample' | 'patientId' | 'types' | 'count' | 'requestUrl'>,
+  request: Pick<Job, 'sample' | 'patientId' | 'types' | 'count' | 'since' | 'requestUrl'>,
 ): Answer {
   const { source } = call;
   const occasion = { source: source.name, sample: request.sample };

@@ -1,6 +1,7 @@
 import { type Answer, refusal } from '../answer.ts';
 import { startJob } from '../jobs/start-job.ts';
 import { firstPage, nextPage, patientOfPage } from '../paging.ts';
+import { requestedSince } from '../since.ts';
 import type { Call } from '../source.ts';
 import { pathPart, type Route, requestedCount } from './route.ts';
 
@@ -31,9 +32,10 @@ function everything(call: Call): Answer {
 
   const types = settings.honoursTypeFilter ? typesOf(call) : undefined;
   const count = requestedCount(call);
-  if (!settings.async || !prefersAsync(call)) return firstPage(call, { patientId, types }, count);
+  const since = requestedSince(call);
+  if (!settings.async || !prefersAsync(call)) return firstPage(call, { patientId, types, since }, count);
   const requestUrl = `${call.baseUrl}/Patient/${patientId}/$everything`;
-  return startJob(call, { sample, patientId, types, count, requestUrl });
+  return startJob(call, { sample, patientId, types, count, since, requestUrl });
 }
 
 function typesOf(call: Call): string[] | undefined {

@@ -1,4 +1,4 @@
-import type { Bundle, FhirResource } from 'fhir/r4.js';
+import type { Bundle, BundleEntry, FhirResource } from 'fhir/r4.js';
 import { type Answer, ok, operationOutcome, refusal } from '../answer.ts';
 import { batchResponse } from '../bundle.ts';
 import { type Job, jobProgress, jobState } from '../jobs/job.ts';
@@ -8,6 +8,7 @@ import { pathPart, type Route } from './route.ts';
 
 const NDJSON = 'application/fhir+ndjson';
 const ERROR_FILE = 'errors';
+const DELETED_FILE = 'deleted';
 const unknownJob = () => refusal(404, 'not-found', 'There is no such job.');
 
 export const jobRoutes: Route[] = [
@@ -78,6 +79,9 @@ function manifest(call: Call, job: Job): Answer {
       request: job.requestUrl,
       requiresAccessToken: manifestRequiresAccessToken,
       output: types.map((type) => ({ type, url: fileUrl(type) })),
+      ...(deletionsOf(call, job).length > 0
+        ? { deleted: [{ type: 'Bundle', url: fileUrl(DELETED_FILE) }] }
+        : {}),
       error: manifestWithErrors ? [{ type: 'OperationOutcome', url: fileUrl(ERROR_FILE) }] : [],
     },
   };
@@ -90,7 +94,9 @@ function file(call: Call): Answer {
   const resources: FhirResource[] =
     name === ERROR_FILE
       ? [operationOutcome('incomplete', 'One member of the network did not answer.')]
-      : resourcesOf(call, job).filter(({ resourceType }) => resourceType === name);
+      : name === DELETED_FILE
+        ? [{ resourceType: 'Bundle', type: 'transaction', entry: deletionsOf(call, job) }]
+        : resourcesOf(call, job).filter(({ resourceType }) => resourceType === name);
   if (resources.length === 0) return refusal(404, 'not-found', 'There is no such file.');
   const body = resources.map((resource) => `${JSON.stringify(resource)}\n`).join('');
   return { status: 200, contentType: NDJSON, body };
@@ -98,7 +104,16 @@ function file(call: Call): Answer {
 
 function resourcesOf(call: Call, job: Job): FhirResource[] {
   const view = call.source.data.view(job.patientId);
-  return view ? select(view, job) : [];
+  return view ? select(call, view, job) : [];
+}
+
+/** What the source has deleted, or moved to another patient, since the time that a job was asked for. */
+function deletionsOf(call: Call, { since, sample }: Job): BundleEntry[] {
+  const { changes } = call.source.settings();
+  if (since === undefined || changes !== 'honoured') return [];
+  return call.source.data
+    .removedSince(sample, since)
+    .map((name) => ({ request: { method: 'DELETE' as const, url: name } }));
 }
 
 function jobOf(call: Call): Job | undefined {

@@ -59,6 +59,9 @@ function capabilityStatement(call: Call): CapabilityStatement {
       {
         mode: 'server',
         security: security(call),
+        ...(call.source.settings().changes === 'untimed'
+          ? {}
+          : { searchParam: [{ name: '_lastUpdated', type: 'date' as const }] }),
         ...(documentNetwork && call.source.settings().match ? { operation: [PDQM_MATCH] } : {}),
         resource: documentNetwork
           ? documentNetworkResources(call.source)

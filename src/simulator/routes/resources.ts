@@ -1,9 +1,10 @@
-import type { Binary } from 'fhir/r4.js';
+import type { Binary, BundleEntry } from 'fhir/r4.js';
 import { type Answer, ok, refusal } from '../answer.ts';
 import { searchset } from '../bundle.ts';
 import { DOCUMENT_TYPES, PATIENT_TYPES, SHARED_TYPES } from '../data/knowledge.ts';
 import { firstPage } from '../paging.ts';
 import type { Operation } from '../protocol.ts';
+import { changedSince, requestedSince } from '../since.ts';
 import type { Call, Source } from '../source.ts';
 import { pathPart, patientParam, type Route, requestedCount } from './route.ts';
 
@@ -25,7 +26,8 @@ export const resourceRoutes: Route[] = [
     sample: (call) => read(call)?.sample,
     answer: (call) => {
       const found = read(call);
-      return found ? ok(found.resource) : refusal(404, 'not-found', 'There is no such resource.');
+      const [resource] = found ? changedSince(call, [found.resource], undefined) : [];
+      return resource ? ok(resource) : refusal(404, 'not-found', 'There is no such resource.');
     },
   },
 ];
@@ -51,15 +53,7 @@ function search(call: Call, type: string): Answer {
   if (!servedTypes(call.source).includes(type))
     return refusal(404, 'not-supported', 'This resource type is not supported.');
   const id = call.params.get('_id');
-  if (id) {
-    const found = call.source.data.read(type, id)?.resource;
-    const entry = {
-      fullUrl: `${call.baseUrl}/${type}/${id}`,
-      resource: found,
-      search: { mode: 'match' as const },
-    };
-    return ok(searchset(found ? [entry] : []));
-  }
+  if (id) return ok(searchset(byId(call, type, id)));
   const status = call.params.get('status') ?? undefined;
   if (call.source.settings().documentNetwork && type === 'DocumentReference' && status === undefined)
     return refusal(400, 'required', 'A search for documents must name their status (ITI-67).');
@@ -69,8 +63,23 @@ function search(call: Call, type: string): Answer {
   // A category is given as `code` or `system|code`.
   const categories = call.params.getAll('category').flatMap((value) => value.split(','));
   const codes = categories.map((value) => value.split('|').at(-1) ?? '');
-  const wanted = { patientId, types: [type], status, ...(codes.length > 0 ? { categories: codes } : {}) };
+  const since = requestedSince(call);
+  const asked = { patientId, types: [type], status, since };
+  const wanted = { ...asked, ...(codes.length > 0 ? { categories: codes } : {}) };
   return firstPage(call, wanted, requestedCount(call));
+}
+
+/** Sources without times do not search for several ids at once. */
+function byId(call: Call, type: string, id: string): BundleEntry[] {
+  const isTimed = call.source.settings().changes !== 'untimed';
+  const found = [...new Set(isTimed ? id.split(',') : [id])].flatMap(
+    (each) => call.source.data.read(type, each)?.resource ?? [],
+  );
+  return changedSince(call, found, requestedSince(call)).map((resource) => ({
+    fullUrl: `${call.baseUrl}/${type}/${resource.id}`,
+    resource,
+    search: { mode: 'match' as const },
+  }));
 }
 
 function binary(call: Call): Answer {

@@ -24,6 +24,8 @@ test('a source with nothing but an address is asked without a login and only pol
     pageBytesMax: 20_000_000,
     documentBytesMax: 200_000_000,
     requestTimeoutMs: 30_000,
+    incremental: true,
+    fullAfterDays: 7,
   });
 });
 
@@ -62,6 +64,13 @@ test('page size, bytes and time-outs belong to each source', () => {
   expect(lab).toMatchObject({ ...limits, requestTimeoutMs: 120_000 });
   expect(hie).toMatchObject({ pageSize: 200, requestTimeoutMs: 30_000 });
   expect(() => configs({ LAB_PAGE_SIZE: '0' })).toThrow(/LAB_PAGE_SIZE/);
+});
+
+test('whether changes are asked for, and how often everything is, belongs to each source', () => {
+  const { hie, lab } = configs({ LAB_INCREMENTAL: 'false', LAB_FULL_AFTER_DAYS: '30' });
+  expect(lab).toMatchObject({ incremental: false, fullAfterDays: 30 });
+  expect(hie).toMatchObject({ incremental: true, fullAfterDays: 7 });
+  expect(() => configs({ LAB_FULL_AFTER_DAYS: '91' })).toThrow(/LAB_FULL_AFTER_DAYS/);
 });
 
 test('half a set of client credentials is a fault of the configuration, and no secret is quoted', () => {

@@ -22,7 +22,7 @@ import type { RecordTables } from '../../records/tables.ts';
 import type { RetentionTables } from '../../retention/tables.ts';
 import type { SourceConnectionTables } from '../../source-connections/tables.ts';
 import type { SourceHealthTables } from '../../source-health/tables.ts';
-import type { SourceBudgetTables } from '../../sources/tables.ts';
+import type { ChangeCheckTables, SourceBudgetTables } from '../../sources/tables.ts';
 import type { AuditTables } from '../audit/tables.ts';
 import type { IdempotencyTables } from '../http/tables.ts';
 import type { LimitTables } from '../limits/tables.ts';
@@ -37,6 +37,7 @@ export interface Database
     AuditTables,
     BulkExportTables,
     BulkTables,
+    ChangeCheckTables,
     CohortTables,
     ConsentTables,
     ConsolidatedTables,

@@ -3,12 +3,14 @@ import { type JobHandle, SourceFailure, StoredByAnotherBuild } from '../connecto
 import { type ErrorResponse, failureOfStatus } from '../http/failures.ts';
 import { FHIR_JSON, type JsonResponse, readError } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
-import { newPlan, type Plan, stepsSchema } from './plan.ts';
+import { newPlan, type Plan, stepsSchema, versionSchema } from './plan.ts';
 
 const JOB_STATUS = 'the status of its job';
 
 const jobSchema = z.object({
-  version: z.literal(1),
+  version: versionSchema,
+  /** Set when the jobs were asked for changes since this instant. */
+  since: z.iso.datetime().optional(),
   patientIds: z.array(z.string()).min(1),
   /** One job per record that the source holds about the person. */
   jobs: z.array(z.object({ url: z.url(), isDone: z.boolean() })).min(1),
@@ -44,7 +46,7 @@ export async function pollJob(context: SourceContext, job: Job, signal: AbortSig
   }
   if (jobs.every(({ isDone }) => isDone)) {
     const steps = [...jobs.map(({ url }) => ({ kind: 'job' as const, url })), ...job.steps];
-    return { kind: 'ready', plan: newPlan(job.patientIds, steps), responses };
+    return { kind: 'ready', plan: newPlan(job.patientIds, steps, job.since), responses };
   }
   const retryAfterMs = delaysMs.length === 0 ? undefined : Math.max(...delaysMs);
   return { kind: 'pending', ...(responses.size > 0 ? { changed: { ...job, jobs } } : {}), retryAfterMs };

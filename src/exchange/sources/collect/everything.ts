@@ -1,4 +1,5 @@
 import { isMissingOperation, type Support } from '../capabilities.ts';
+import { ChangesNotHonoured } from '../connector.ts';
 import { badResponse, failureOfStatus, foreignOrigin } from '../http/failures.ts';
 import type { SourceResponse } from '../http/http-response.ts';
 import { FHIR_JSON, type JsonResponse, readError } from '../http/source-http.ts';
@@ -21,6 +22,8 @@ export interface EverythingOptions {
   callbackUrl?: string;
   /** `_count`; default: the configured page size. */
   count?: number;
+  /** Asks for what was stored after this instant. */
+  since?: string;
 }
 
 /** Requests everything that the source holds about one of its patients. */
@@ -36,7 +39,7 @@ export async function askEverything(
   const send = (withTypes: boolean) =>
     http.send({
       method: 'GET',
-      url: everythingUrl(context, patientId, withTypes, options.count),
+      url: everythingUrl(context, patientId, withTypes, options),
       label: EVERYTHING,
       headers: {
         ...(options.async ? { prefer: 'respond-async' } : {}),
@@ -57,6 +60,11 @@ export async function askEverything(
   }
   if (response.status === 200) return { kind: 'page', response: await http.readJson(response, EVERYTHING) };
   if (response.status === 202) return accepted(context, response);
+  // Without the time it may serve this request.
+  if (options.since !== undefined && [400, 422, 501].includes(response.status)) {
+    await response.discard();
+    throw new ChangesNotHonoured('everything');
+  }
   return missingOrThrow(context, response, support);
 }
 
@@ -92,10 +100,11 @@ function everythingUrl(
   { config }: SourceContext,
   patientId: string,
   withTypes: boolean,
-  count = config.pageSize,
+  { count = config.pageSize, since }: EverythingOptions,
 ): URL {
   const url = new URL(`Patient/${patientId}/$everything`, config.baseUrl);
   url.searchParams.set('_count', String(count));
+  if (since !== undefined) url.searchParams.set('_since', since);
   if (withTypes) {
     const { clinical, supporting } = resourceTypesOf(config.source);
     url.searchParams.set('_type', [...clinical, ...supporting].join(','));

@@ -11,6 +11,7 @@ import type { FetchedPart } from './fetched-part.ts';
 import { fetchedJob } from './job-result.ts';
 import { fetchRead } from './medications.ts';
 import { fetchFile } from './ndjson.ts';
+import { ensureOnlyChanges } from './only-changes.ts';
 import { contentOf, type PageContent } from './page-content.ts';
 import type { Plan, Step, StepOf } from './plan.ts';
 import { fetchSearch } from './search-by-type.ts';
@@ -36,6 +37,7 @@ export async function* walkPages(
     const [step, ...rest] = current.steps;
     if (step === undefined) break;
     for await (const fetched of fetchStep(context, step, received, signal)) {
+      ensureOnlyChanges(context, current, step, fetched.entries);
       const content = contentOf(context.config, plan.patientIds, fetched.entries);
       const found = attachmentsOf(context.config, content.resources, contentsTakenBy(current, step));
       const next = [...found.steps, ...fetched.next, ...rest];
@@ -155,7 +157,8 @@ async function fetchEverything(
   const label = 'Patient/$everything';
   const trail = { count: step.count, origin: step };
   if (received !== undefined) return fetchedBundle(context, label, received, trail);
-  const response = await askEverything(context, step.patientId, { async: false, count: step.count }, signal);
+  const { count, since } = step;
+  const response = await askEverything(context, step.patientId, { async: false, count, since }, signal);
   if (response.kind === 'page') return fetchedBundle(context, label, response.response, trail);
   if (response.kind === 'accepted')
     throw badResponse(source, `responded to ${label} with an asynchronous job that was not requested`);

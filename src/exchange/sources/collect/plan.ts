@@ -4,9 +4,18 @@ import { type Cursor, StoredByAnotherBuild } from '../connector.ts';
 import { isResourceId } from './subjects.ts';
 
 const idSchema = z.string().refine(isResourceId);
-const supportingTypeSchema = z.enum(['Organization', 'Practitioner', 'PractitionerRole', 'Location']);
+const supportingTypeSchema = z.enum([
+  'Organization',
+  'Practitioner',
+  'PractitionerRole',
+  'Location',
+  'Medication',
+]);
 export type SupportingType = z.infer<typeof supportingTypeSchema>;
 const urlSchema = z.url({ protocol: /^https?$/ });
+
+/** Set when only what the server stored after this instant is asked for. */
+const sinceSchema = z.iso.datetime().optional();
 
 /** `_count`, while it is smaller than configured because a page exceeded the size limit. */
 const countSchema = z.number().int().positive().optional();
@@ -17,6 +26,7 @@ export type DocumentToFetch = z.infer<typeof documentSchema>;
 const everythingSchema = z.object({
   kind: z.literal('everything'),
   patientId: idSchema,
+  since: sinceSchema,
   count: countSchema,
 });
 const searchSchema = z.object({
@@ -26,6 +36,7 @@ const searchSchema = z.object({
   value: z.string(),
   /** Set for a search of documents as IHE MHD has it. */
   status: z.enum(['current', 'superseded']).optional(),
+  since: sinceSchema,
   count: countSchema,
 });
 
@@ -40,6 +51,7 @@ const stepSchema = z.discriminatedUnion('kind', [
     by: z.enum(['search', 'read']),
     type: supportingTypeSchema,
     ids: z.array(idSchema).min(1),
+    since: sinceSchema,
   }),
   /** A further page. `seen` holds short hashes of the links already followed, to detect loops. */
   z.object({
@@ -65,8 +77,13 @@ const stepSchema = z.discriminatedUnion('kind', [
   }),
 ]);
 
+/** 2: asks for changes, of which builds that know only 1 would take the answer for everything. */
+export const versionSchema = z.union([z.literal(1), z.literal(2)]);
+
 const planSchema = z.object({
-  version: z.literal(1),
+  version: versionSchema,
+  /** Set when `$everything`, or the job, was asked for changes since this instant. */
+  since: sinceSchema,
   /** The person's Patient ids at the source; clinical resources must name one of them to be kept. */
   patientIds: z.array(idSchema).min(1),
   steps: z.array(stepSchema).min(1),
@@ -90,9 +107,13 @@ export const stepsSchema = z.array(stepSchema);
 
 const NOTHING_REFERRED = { wanted: [], known: [] };
 
-export function newPlan(patientIds: string[], steps: Step[]): Plan {
+/** @param since set when `$everything`, or the job, was asked for changes only */
+export function newPlan(patientIds: string[], steps: Step[], since?: string): Plan {
+  const asksForChanges =
+    since !== undefined || steps.some((step) => 'since' in step && step.since !== undefined);
   return {
-    version: 1,
+    version: asksForChanges ? 2 : 1,
+    since,
     patientIds,
     steps,
     pageCount: 0,

@@ -1,3 +1,4 @@
+import { ChangesNotHonoured } from '../connector.ts';
 import { type ErrorResponse, failureOfStatus } from '../http/failures.ts';
 import { FHIR_JSON, readError, type SourceRequest } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
@@ -5,14 +6,14 @@ import { fetchedBundle } from './bundle-page.ts';
 import { documentSearches } from './document-search.ts';
 import type { FetchedPart } from './fetched-part.ts';
 import { missingReads } from './medications.ts';
-import type { Step, StepOf } from './plan.ts';
+import type { StepOf } from './plan.ts';
 import { patientParameterOf, refersToMedication, searchedTypesOf } from './resource-types.ts';
 
 /**
  * The steps for a source without $everything: one search per type that its CapabilityStatement lists. When the statement
  * lists none of our types, all of them are tried.
  */
-export async function searchSteps(context: SourceContext, patientId: string): Promise<Step[]> {
+export async function searchSteps(context: SourceContext, patientId: string): Promise<StepOf<'search'>[]> {
   const { searchParameters, documentSearch } = await context.capabilities.read();
   const types = searchedTypesOf(context.config.source);
   const offered = searchParameters === undefined ? types : types.filter((type) => searchParameters.has(type));
@@ -48,18 +49,21 @@ export async function fetchSearch(
       const json = await http.readJson(response, label);
       const trail = { searchedType: step.type, count: step.count, origin: step };
       const fetched = fetchedBundle(context, label, json, trail);
-      const missing = step.parameter === '_id' ? missingReads(step, fetched.entries) : [];
+      const missing =
+        step.parameter === '_id' && step.since === undefined ? missingReads(step, fetched.entries) : [];
       return { ...fetched, next: [...fetched.next, ...missing], isAnsweredSearch: true };
     }
     const error = await readError(response);
     lastError = error;
-    if (![400, 404, 405, 415, 422, 501].includes(error.status)) {
+    if (!isUnsupportedSearch(error.status)) {
       throw failureOfStatus(config.source, label, error);
     }
   }
   // A server that says that it lists documents must not seem to have none.
   if (step.status === 'current' && lastError !== undefined)
     throw failureOfStatus(config.source, label, lastError);
+  // Without the time it may serve this search.
+  if (step.since !== undefined) throw new ChangesNotHonoured(step.type);
   const nothing = Buffer.alloc(0);
   return {
     entries: [],
@@ -70,14 +74,24 @@ export async function fetchSearch(
   };
 }
 
+const changedSince = (since: string | undefined): Record<string, string> =>
+  since === undefined ? {} : { _lastUpdated: `gt${since}` };
+
+/** Whether a status says that the server does not serve a search, at least not in this form. */
+export const isUnsupportedSearch = (status: number): boolean =>
+  [400, 404, 405, 415, 422, 501].includes(status);
+
 /** The search as POST and as GET, in the order in which they are tried. */
-function searchRequests(
+export function searchRequests(
   { config }: SourceContext,
-  { type, parameter, value, status, count = config.pageSize }: StepOf<'search'>,
+  { type, parameter, value, status, since, count = config.pageSize }: StepOf<'search'>,
+  further: Record<string, string> = {},
 ): Array<Pick<SourceRequest, 'method' | 'url' | 'body'>> {
   const parameters = {
     ...{ [parameter]: value },
+    ...further,
     ...(status === undefined ? {} : { status }),
+    ...changedSince(since),
     _count: String(count),
   };
   const form = new URLSearchParams(parameters);

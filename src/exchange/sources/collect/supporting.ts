@@ -57,12 +57,31 @@ export function supportingSteps({ wanted, known }: Supporting): {
   const asked = wanted.slice(0, Math.max(0, FETCHED_MAX - known.length));
   const steps = REFERENCED_TYPES.flatMap((type) => {
     const ids = asked.flatMap((name) => (name.startsWith(`${type}/`) ? [name.slice(type.length + 1)] : []));
-    const ofType: StepOf<'supporting'>[] = [];
-    for (let start = 0; start < ids.length; start += IDS_PER_SEARCH)
-      ofType.push({ kind: 'supporting', by: 'search', type, ids: ids.slice(start, start + IDS_PER_SEARCH) });
-    return ofType;
+    return searchesFor(type, ids);
   });
   return { steps, beyond: wanted.length - asked.length };
+}
+
+/** Types of resources that no search by patient finds. */
+export const SUPPORTING_TYPES: readonly SupportingType[] = [...REFERENCED_TYPES, 'Medication'];
+
+/** The steps that ask for these resources by their ids. */
+export function supportingSearches(
+  resources: readonly { resourceType: string; id: string }[],
+): StepOf<'supporting'>[] {
+  return SUPPORTING_TYPES.flatMap((type) => {
+    const ids = resources.flatMap(({ resourceType, id }) =>
+      resourceType === type && isResourceId(id) ? [id] : [],
+    );
+    return searchesFor(type, ids);
+  });
+}
+
+function searchesFor(type: SupportingType, ids: readonly string[]): StepOf<'supporting'>[] {
+  const steps: StepOf<'supporting'>[] = [];
+  for (let start = 0; start < ids.length; start += IDS_PER_SEARCH)
+    steps.push({ kind: 'supporting', by: 'search', type, ids: ids.slice(start, start + IDS_PER_SEARCH) });
+  return steps;
 }
 
 export const beyondMax = (count: number): Unreachable | undefined =>
@@ -87,12 +106,18 @@ async function searchFor(
   signal: AbortSignal,
 ): Promise<FetchedPart> {
   const { type, ids } = step;
-  const search = { kind: 'search', type, parameter: '_id', value: ids.join(',') } as const;
+  const search = {
+    kind: 'search',
+    type,
+    parameter: '_id',
+    value: ids.join(','),
+    since: step.since,
+  } as const;
   const response = await tryTwice(() => fetchSearch(context, search, signal), signal);
   if (response instanceof SourceFailure) {
     if (mayBeAway(response)) await throwIfSourceIsAway(context, METADATA, signal);
     if (isTransient(response)) return nothing({ count: ids.length, reason: response.message });
-    return { ...nothing(undefined), next: [{ ...step, by: 'read' }] };
+    return { ...nothing(undefined), next: [{ ...step, by: 'read', since: undefined }] };
   }
   const wanted = new Set(ids);
   const isWanted = (resource: unknown) =>
@@ -105,7 +130,8 @@ async function searchFor(
     ...response,
     entries,
     raw: others.size === 0 ? response.raw : { ...response.raw, bytes: response.rawWithout(others) },
-    next: wanted.size === 0 ? [] : [{ ...step, by: 'read', ids: [...wanted] }],
+    // Of a search for changes, those that it did not return have not changed.
+    next: wanted.size === 0 || step.since !== undefined ? [] : [{ ...step, by: 'read', ids: [...wanted] }],
     isAnsweredSearch: undefined,
   };
 }

@@ -48,6 +48,8 @@ export interface JsonResponse {
   contentType: string;
   /** The URL after redirects; relative links resolve against it. */
   url: URL;
+  /** The server's own time, as its Date header has it. */
+  date?: string;
 }
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
@@ -128,7 +130,7 @@ export class SourceHttp {
     if (!read.isRead) throw badResponse(source, `answered ${label} with ${read.fault}`);
     const { json } = read;
     if (!isRecord(json)) throw badResponse(source, `answered ${label} with broken JSON`);
-    return { json, bytes, contentType: response.mediaType, url: response.url };
+    return { json, bytes, contentType: response.mediaType, url: response.url, date: response.header('date') };
   }
 
   /** Reads an error response and returns the failure for it. */

@@ -1,0 +1,109 @@
+import { sql } from 'kysely';
+import type { AccountTx } from '../platform/database/database.ts';
+import type { ChangesQuestion } from '../sources/connector.ts';
+import { isIn } from '../sources/rules/namespaces.ts';
+import { type PartStep, updateProgress } from './attempt-store.ts';
+import { ofConnection } from './part-store.ts';
+import { type LastCollection, minuteOf } from './rules/changes-since.ts';
+import type { Collection } from './tables.ts';
+import { addToTimeline } from './timeline-store.ts';
+
+const connectionOf = ({ part }: PartStep): string => part?.id ?? '';
+
+export async function readLastCollection(
+  tx: AccountTx,
+  step: PartStep,
+  patientId: string,
+): Promise<LastCollection | undefined> {
+  return tx.db
+    .selectFrom('source_collection')
+    .select(['basis', 'patient_ids as patientIds', 'full_at as fullAt', 'asked_at as askedAt'])
+    .where('patient_id', '=', patientId)
+    .where('source', '=', step.source)
+    .where('connection', '=', connectionOf(step))
+    .executeTakeFirst();
+}
+
+/** Types of which changes are asked for by id, because no search by patient finds them. */
+const SUPPORTING = ['Organization', 'Practitioner', 'PractitionerRole', 'Location', 'Medication'];
+
+/** What the record holds of a connection. */
+export async function readHeld(
+  tx: AccountTx,
+  step: PartStep,
+  patientId: string,
+): Promise<Pick<ChangesQuestion, 'newest' | 'supporting'>> {
+  const { rows } = await sql<{ resourceType: string; id: string; lastUpdated: string | null }>`
+    select resource_type as "resourceType", source_id as id, content->'meta'->>'lastUpdated' as "lastUpdated"
+    from patient_resource where patient_id = ${patientId} and source = ${step.source} and converted_from is null
+    order by revision desc, source_id`.execute(tx.db);
+  const own = rows.filter(({ id }) => isIn(step.part?.namespace ?? '', id));
+  const newest = new Map<string, ChangesQuestion['newest'][number]>();
+  for (const { resourceType, id, lastUpdated } of own)
+    if (lastUpdated !== null && !Number.isNaN(Date.parse(lastUpdated)) && !newest.has(resourceType))
+      newest.set(resourceType, { resourceType, id, lastUpdated });
+  const supporting = own.filter(({ resourceType }) => SUPPORTING.includes(resourceType));
+  return { newest: [...newest.values()], supporting };
+}
+
+/**
+ * Records how a connection is asked, before its first page is stored. The row of the last collection is taken: if this one
+ * does not complete, the next one asks for everything.
+ */
+export async function beginCollection(
+  tx: AccountTx,
+  step: PartStep,
+  patientId: string,
+  collection: Collection,
+): Promise<void> {
+  await updateProgress(tx, step)
+    .set({ collection: JSON.stringify(collection) })
+    .where('status', '=', 'running')
+    .execute();
+  await tx.db
+    .deleteFrom('source_collection')
+    .where('patient_id', '=', patientId)
+    .where('source', '=', step.source)
+    .where('connection', '=', connectionOf(step))
+    .execute();
+  if (collection.since === undefined) return;
+  const { source, attempt } = step;
+  const full =
+    collection.fullAt === undefined
+      ? ''
+      : `; everything was last asked for at ${minuteOf(collection.fullAt)}`;
+  await addToTimeline(tx, step.requestId, {
+    source,
+    attempt,
+    kind: 'asked',
+    message: ofConnection(step, `Asking only for what changed since ${minuteOf(collection.since)}${full}`),
+    onceKey: `changes/${source}/${attempt}/${connectionOf(step)}`,
+  });
+}
+
+/** Writes the row of a collection whose pages are all stored, unless something is missing from them. */
+export async function rememberCollection(tx: AccountTx, step: PartStep, patientId: string): Promise<void> {
+  const row = await updateProgress(tx, step)
+    .set({ collection: sql`collection` })
+    .where('status', '=', 'running')
+    .returning('collection')
+    .executeTakeFirst();
+  const collection = row?.collection ?? undefined;
+  if (collection === undefined || collection.hasGaps === true) return;
+  const { startedAt, basis, patientIds, since, fullAt } = collection;
+  await tx.db
+    .insertInto('source_collection')
+    .values({
+      account_id: tx.accountId,
+      patient_id: patientId,
+      source: step.source,
+      connection: connectionOf(step),
+      basis,
+      patient_ids: [...patientIds],
+      full_at: new Date(since === undefined ? startedAt : (fullAt ?? 0)),
+      asked_at: new Date(startedAt),
+    })
+    // Another query of the patient has completed meanwhile: its row stands.
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}

@@ -1,0 +1,221 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ChangesNotHonoured, type ChangesQuestion } from '../../../src/exchange/sources/connector.ts';
+import {
+  type Asked,
+  ada,
+  adaAtSource,
+  allOf,
+  bundle,
+  connect,
+  FakeSource,
+  idsOf,
+  never,
+} from './fake-source.ts';
+
+const STORED_AT = '2026-03-01T08:00:00.000Z';
+const SINCE = '2026-05-01T00:00:00.000Z';
+const CHANGED_AT = '2026-06-01T00:00:00.000Z';
+
+let source: FakeSource;
+beforeEach(async () => {
+  source = await new FakeSource().start();
+});
+afterEach(() => source.stop());
+
+const condition = (id: string, lastUpdated?: string) => ({
+  resourceType: 'Condition',
+  id,
+  meta: { lastUpdated },
+  subject: { reference: 'Patient/p1' },
+});
+const question = (rest: Partial<ChangesQuestion> = {}): ChangesQuestion => ({
+  since: SINCE,
+  patientIds: ['p1'],
+  newest: [{ resourceType: 'Condition', id: 'c1', lastUpdated: STORED_AT }],
+  supporting: [],
+  honoured: {},
+  ...rest,
+});
+const statement = (searchParam: string[], operation: string[] = []) => ({
+  json: {
+    resourceType: 'CapabilityStatement',
+    rest: [
+      {
+        mode: 'server',
+        operation: operation.map((name) => ({ name })),
+        resource: [{ type: 'Condition', searchParam: searchParam.map((name) => ({ name })) }],
+      },
+    ],
+  },
+});
+const timeOf = ({ body, path }: Asked) => {
+  const parameters = new URLSearchParams(body === '' ? path.split('?')[1] : body);
+  return parameters.get('_since') ?? parameters.get('_lastUpdated')?.replace('gt', '') ?? undefined;
+};
+/** Conditions that a server has, of which it returns what is newer than the time that it is asked for. */
+const honouring =
+  (...all: ReturnType<typeof condition>[]) =>
+  (asked: Asked) => {
+    const time = timeOf(asked);
+    const id = new URLSearchParams(asked.body).get('_id');
+    const found = all.filter((each) => id === null || each.id === id);
+    return {
+      json: bundle(found.filter(({ meta }) => time === undefined || (meta.lastUpdated ?? '') > time)),
+    };
+  };
+
+async function ask(changes: ChangesQuestion = question()) {
+  const begun = await connect(source).begin(ada, { changes }, never);
+  if (begun.kind !== 'ready') throw new Error(`the source answered ${begun.kind}`);
+  return { since: begun.since, checked: begun.checked, ids: idsOf(await allOf(begun.pages)) };
+}
+const timesAsked = (start: string) => source.askedFor(start).map(timeOf);
+
+describe('a server that is searched by type', () => {
+  const searched = (search: FakeSource['routes'][string], parameters = ['patient', '_lastUpdated']) => {
+    source.routes = {
+      'POST Patient/$match': { json: bundle([adaAtSource]) },
+      'GET metadata': statement(parameters, ['match']),
+      'POST Condition/_search': search,
+    };
+  };
+
+  test('is asked for changes once it was seen to honour the time, and not checked again', async () => {
+    searched(honouring(condition('c1', STORED_AT), condition('c2', CHANGED_AT)));
+    expect(await ask()).toEqual({ since: SINCE, checked: { Condition: true }, ids: ['Condition/c2'] });
+    const [future, justBefore, real] = timesAsked('POST Condition/_search');
+    expect(Date.parse(future ?? '')).toBeGreaterThan(Date.now());
+    expect([justBefore, real]).toEqual(['2026-03-01T07:59:58.000Z', SINCE]);
+
+    source.asked.length = 0;
+    // A known result is not returned again: it would never age.
+    expect(await ask(question({ honoured: { Condition: true } }))).toMatchObject({
+      since: SINCE,
+      checked: {},
+    });
+    expect(timesAsked('POST Condition/_search')).toEqual([SINCE]);
+  });
+
+  test.each([
+    ['ignores the time', () => ({ json: bundle([condition('c1', STORED_AT)]) })],
+    [
+      'returns nothing with a time',
+      (asked: Asked) =>
+        timeOf(asked) === undefined ? { json: bundle([condition('c1', STORED_AT)]) } : { json: bundle([]) },
+    ],
+    [
+      'refuses the time',
+      (asked: Asked) =>
+        timeOf(asked) === undefined ? { json: bundle([condition('c1', STORED_AT)]) } : { status: 400 },
+    ],
+    [
+      'does not repeat the time in its link',
+      (asked: Asked) => ({
+        json: {
+          ...honouring(condition('c1', STORED_AT))(asked).json,
+          link: [{ relation: 'self', url: `${source.baseUrl}/Condition?patient=Patient%2Fp1` }],
+        },
+      }),
+    ],
+  ])('and %s is asked for everything', async (_how, search) => {
+    searched(search);
+    expect(await ask()).toEqual({ since: undefined, checked: { Condition: false }, ids: ['Condition/c1'] });
+    expect(timesAsked('POST Condition/_search').at(-1)).toBeUndefined();
+  });
+
+  test('whose statement lists parameters, but not this one, is not even checked', async () => {
+    searched(honouring(condition('c1', STORED_AT)), ['patient']);
+    expect(await ask()).toMatchObject({ since: undefined, ids: ['Condition/c1'] });
+    expect(timesAsked('POST Condition/_search')).toEqual([undefined]);
+  });
+
+  test('and that is not available during the check is asked for everything, and nothing is concluded', async () => {
+    let isFirst = true;
+    searched((asked) => {
+      if (!isFirst) return honouring(condition('c1', STORED_AT))(asked);
+      isFirst = false;
+      return { status: 503 };
+    });
+    expect(await ask()).toEqual({ since: undefined, checked: {}, ids: ['Condition/c1'] });
+  });
+
+  test('and refuses later what it honoured is not taken for one without changes', async () => {
+    searched((asked) =>
+      timeOf(asked) === undefined ? { json: bundle([condition('c1')]) } : { status: 400 },
+    );
+    const asking = ask(question({ honoured: { Condition: true } }));
+    await expect(asking).rejects.toThrow(ChangesNotHonoured);
+  });
+
+  test.each([
+    ['older than asked for', STORED_AT],
+    ['without a time', undefined],
+  ])('whose answer contains something %s is not trusted', async (_what, lastUpdated) => {
+    searched({ json: bundle([condition('c1', CHANGED_AT), condition('c2', lastUpdated)]) });
+    await expect(ask(question({ honoured: { Condition: true } }))).rejects.toThrow(ChangesNotHonoured);
+  });
+
+  test('is asked for everything when it now knows the person by other ids', async () => {
+    searched(honouring(condition('c1', STORED_AT)));
+    expect(await ask(question({ patientIds: ['p1', 'p2'] }))).toMatchObject({ since: undefined });
+    expect(timesAsked('POST Condition/_search')).toEqual([undefined]);
+  });
+});
+
+describe('a server with $everything', () => {
+  const withEverything = (everything: FakeSource['routes'][string]) => {
+    source.routes = {
+      'POST Patient/$match': { json: bundle([adaAtSource]) },
+      'GET metadata': statement(['patient', '_lastUpdated'], ['match', 'everything']),
+      'GET Patient/p1/$everything': everything,
+      'DELETE jobs/1': { status: 202 },
+    };
+  };
+
+  test('may always return the Patient and what others refer to', async () => {
+    const constant = [
+      adaAtSource,
+      { resourceType: 'Organization', id: 'o1', meta: { lastUpdated: STORED_AT } },
+    ];
+    const conditions = honouring(condition('c1', STORED_AT), condition('c2', CHANGED_AT));
+    withEverything((asked) => ({
+      json: bundle([...constant, ...conditions(asked).json.entry.map(({ resource }) => resource)]),
+    }));
+    expect(await ask()).toEqual({
+      since: SINCE,
+      checked: { everything: true },
+      ids: ['Patient/p1', 'Organization/o1', 'Condition/c2'],
+    });
+  });
+
+  test('that ignores the time is asked for everything, not searched by type', async () => {
+    withEverything({ json: bundle([adaAtSource, condition('c1', STORED_AT)]) });
+    expect(await ask()).toMatchObject({ since: undefined, checked: { everything: false } });
+    expect(source.askedFor('POST Condition')).toEqual([]);
+  });
+
+  test('that refuses the time is asked for everything at once', async () => {
+    withEverything((asked) =>
+      timeOf(asked) === undefined ? { json: bundle([condition('c1', STORED_AT)]) } : { status: 400 },
+    );
+    const expected = { since: undefined, checked: { everything: false }, ids: ['Condition/c1'] };
+    expect(await ask(question({ honoured: { everything: true } }))).toEqual(expected);
+  });
+
+  test('that makes a job of the check is asked for everything, and the job is cancelled', async () => {
+    withEverything((asked) =>
+      timeOf(asked) === undefined
+        ? { json: bundle([condition('c1', STORED_AT)]) }
+        : { status: 202, headers: { 'content-location': `${source.baseUrl}/jobs/1` } },
+    );
+    expect(await ask()).toMatchObject({ since: undefined, checked: { everything: false } });
+    expect(source.askedFor('DELETE jobs/1')).toHaveLength(1);
+  });
+
+  test('is asked for changes by a job that builds before this one leave alone', async () => {
+    withEverything({ status: 202, headers: { 'content-location': `${source.baseUrl}/jobs/1` } });
+    const changes = question({ honoured: { everything: true } });
+    const begun = await connect(source).begin(ada, { changes }, never);
+    expect(begun).toMatchObject({ kind: 'accepted', since: SINCE, job: { version: 2, since: SINCE } });
+  });
+});
