@@ -13,7 +13,7 @@ export const queryRedriveEndpoints = {
     tag: 'network query',
     summary: 'Retry the failed queries of a source',
     description:
-      'Retries one source of all queries whose last attempt at it failed in the given time, oldest failure first, within 72 % of the source’s limit per minute. With `dryRun`, only counts them. 409 if another redrive of the source is running.',
+      'Retries one source of all queries whose last attempt at it failed in the given time, or which were accepted in that time and refused there, oldest failure first, within 72 % of the source’s limit per minute. With `dryRun`, only counts them. 409 if another redrive of the source is running.',
     headers: idempotency,
     body: queryRedriveRequestSchema,
     responses: { 200: queryRedriveSchema },

@@ -9,14 +9,14 @@ export const queryRedriveRequestSchema = z
   .strictObject({
     source: sourceTypeSchema,
     failedFrom: instantSchema.meta({
-      description: 'Only queries whose source failed at or after this time.',
+      description: 'Only queries whose source failed, or was refused, at or after this time.',
     }),
     failedTo: instantSchema
       .optional()
       .meta({ description: 'Only queries whose source failed before this time. Default, and latest: now.' }),
     reason: z.string().min(1).max(TEXT_LENGTH_MAX).optional().meta({
       description:
-        'Only queries whose failure contains this text, in upper or lower case. The status of a query shows the reason.',
+        'Only queries whose failure or refusal contains this text, in upper or lower case. The status of a query shows the reason.',
     }),
     dryRun: z.boolean().default(false).meta({ description: 'Only counts the queries.' }),
   })

@@ -4,6 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { queryRedriveWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { failOpenAttempts } from '../../src/exchange/network-query/endings.ts';
+import { insertQuery } from '../../src/exchange/network-query/query-store.ts';
 import { createRedriveLauncher } from '../../src/exchange/query-redrive/launcher.ts';
 import {
   countFailed,
@@ -36,6 +37,17 @@ beforeEach(async () => {
 async function failed(reason: string): Promise<string> {
   const requestId = await exchange.addQuery(accountId, await exchange.addPatient(accountId), ['lab']);
   await exchange.store.asAccount(accountId, (tx) => failOpenAttempts(tx, { requestId, run: 0 }, reason));
+  return requestId;
+}
+/** A query that could not ask its only source when it was accepted. */
+async function refusedAt(source: 'hie' | 'lab', message: string): Promise<string> {
+  const requestId = uuidv7();
+  const patientId = await exchange.addPatient(accountId);
+  const error = { source, httpStatus: 429, message, timestamp: new Date().toISOString() };
+  const query = { id: requestId, patientId, purposeOfUse: 'treatment' as const, origin: 'interactive' as const };
+  await exchange.store.asAccount(accountId, (tx) =>
+    insertQuery(tx, { ...query, metadata: null, requested: [], starting: [], startErrors: [error] }),
+  );
   return requestId;
 }
 const manyFailed = async (count: number, reason = 'lab answered 401'): Promise<string[]> => {
@@ -102,6 +114,27 @@ test('a redrive retries each matching query once, although its worker is killed 
   expect(await audited()).toEqual([...matching].sort());
   const { runId } = await exchange.temporal.workflow.getHandle(redrive.workflowId).describe();
   expect(runId).not.toBe(redrive.firstExecutionRunId);
+});
+
+test('a query that was refused at the source when it was accepted is retried too, of a reason that matches', async () => {
+  const [refused, other, asked] = [
+    await refusedAt('lab', 'no room'),
+    await refusedAt('lab', 'not enabled'),
+    await refusedAt('hie', 'no room'),
+  ];
+  await failed('no room');
+  const filter = { source: 'lab' as const, failedFrom: new Date(0), failedTo: new Date() };
+  const count = (reason: string | null) =>
+    exchange.store.asAccount(accountId, (tx) => countFailed(tx, { ...filter, reason }));
+  expect([await count(null), await count('NO ROOM'), await count('not enabled')]).toEqual([3, 2, 1]);
+
+  const redrive = await start(await redriveOf('no room'));
+  expect(await redrive.result()).toMatchObject({ state: 'completed', queries: 2, retried: 2, skipped: 0 });
+  await eventually(
+    async () => JSON.stringify(await attemptsOf(refused)) === JSON.stringify([[1, 'completed']]),
+  );
+  expect([await attemptsOf(other), await attemptsOf(asked)]).toEqual([[], []]);
+  expect(await count('no room')).toBe(0);
 });
 
 test('a query whose workflow still waits for another source is retried there', async () => {

@@ -187,10 +187,7 @@ const ofFailed = ({
     state === 'failed'
       ? `queries of the last day that failed at ${source}: ${queries}`
       : `queries of the last day that could not ask ${source}, for example because of a limit: ${queries}`,
-  help:
-    state === 'failed'
-      ? `npm run starter -- redrive --source ${source} --from ${since} --dry-run`
-      : `npm run starter -- retry <requestId> ${source}`,
+  help: `npm run starter -- redrive --source ${source} --from ${since} --dry-run`,
   accountId,
   count: queries,
 });

@@ -12,22 +12,57 @@ export interface RedriveFilter {
   reason: string | null;
 }
 
-/** Attempts `a` that are the last ones at their source, and failed as the filter says. */
-const failedAttempts = (
+/** The next failures of a redrive, which go by time and query. */
+interface Next {
+  redriveId: string;
+  /** The last failure that was examined. */
+  after: { failedAt: string | null; queryId: string | null };
+  max: number;
+}
+
+const NO_ID = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * Failures (`query_id`, `failed_at`) that the filter matches, or the next ones, at most `max` of each kind: last attempts at the
+ * source, and queries that were refused there when they were accepted, and not retried since.
+ */
+function failures(
   tx: AccountTx,
   { source, failedFrom, failedTo, reason }: RedriveFilter,
-): RawBuilder<unknown> => sql`
-  network_query_attempt a
-  where a.account_id = ${tx.accountId}::uuid and a.source = ${source} and a.status = 'failed' and not a.will_retry
-    and a.completed_at >= ${failedFrom} and a.completed_at < ${failedTo}
-    and (${reason}::text is null or position(lower(${reason}::text) in lower(a.reason)) > 0)
-    and not exists (
-      select from network_query_attempt b
-      where b.query_id = a.query_id and b.source = a.source and b.attempt > a.attempt)`;
+  next?: Next,
+): RawBuilder<unknown> {
+  const says = (text: RawBuilder<unknown>) =>
+    sql`(${reason}::text is null or position(lower(${reason}::text) in lower(${text})) > 0)`;
+  const isNext = (failedAt: RawBuilder<unknown>, queryId: RawBuilder<unknown>) =>
+    next === undefined
+      ? sql`true`
+      : sql`(${failedAt}, ${queryId})
+          > (${next.after.failedAt ?? '-infinity'}::timestamptz, ${next.after.queryId ?? NO_ID}::uuid)
+        and not exists (
+          select from network_query_run r where r.query_id = ${queryId} and r.redrive_id = ${next.redriveId}::uuid)`;
+  return sql`(
+    (select a.query_id, a.completed_at as failed_at from network_query_attempt a
+      where a.account_id = ${tx.accountId}::uuid and a.source = ${source} and a.status = 'failed' and not a.will_retry
+        and a.completed_at >= ${failedFrom} and a.completed_at < ${failedTo} and ${says(sql`a.reason`)}
+        and ${isNext(sql`a.completed_at`, sql`a.query_id`)}
+        and not exists (
+          select from network_query_attempt b
+          where b.query_id = a.query_id and b.source = a.source and b.attempt > a.attempt)
+      order by a.completed_at, a.query_id limit ${next?.max ?? null})
+    union all
+    (select q.id, q.started_at from network_query q
+      cross join lateral jsonb_to_recordset(q.start_errors) as refusal (source text, message text)
+      where q.account_id = ${tx.accountId}::uuid and q.start_errors <> '[]' and refusal.source = ${source}
+        and q.started_at >= ${failedFrom} and q.started_at < ${failedTo} and ${says(sql`refusal.message`)}
+        and ${isNext(sql`q.started_at`, sql`q.id`)}
+        and not exists (
+          select from network_query_attempt b where b.query_id = q.id and b.source = refusal.source)
+      order by q.started_at, q.id limit ${next?.max ?? null}))`;
+}
 
 export async function countFailed(tx: AccountTx, filter: RedriveFilter): Promise<number> {
   const { rows } = await sql<{ queries: number }>`
-    select count(*)::int as queries from ${failedAttempts(tx, filter)}`.execute(tx.db);
+    select count(*)::int as queries from ${failures(tx, filter)} as failure`.execute(tx.db);
   return rows[0]?.queries ?? 0;
 }
 
@@ -77,8 +112,6 @@ export interface FailedQuery {
   failedAt: string;
 }
 
-const NO_ID = '00000000-0000-0000-0000-000000000000';
-
 /** The next matching query after the redrive's place. One that this redrive has retried does not match again. */
 export async function nextFailed(tx: AccountTx, redrive: LockedRedrive): Promise<FailedQuery | undefined> {
   const filter = {
@@ -87,16 +120,12 @@ export async function nextFailed(tx: AccountTx, redrive: LockedRedrive): Promise
     failedTo: redrive.failed_to,
     reason: redrive.reason,
   };
+  const after = { failedAt: redrive.afterFailedAt, queryId: redrive.after_query_id };
+  const next = { redriveId: redrive.id, after, max: 1 };
   const { rows } = await sql<FailedQuery>`
-    select f.query_id as "queryId", q.patient_id as "patientId", f.completed_at::text as "failedAt"
-    from (
-      select a.query_id, a.completed_at from ${failedAttempts(tx, filter)}
-        and not exists (
-          select from network_query_run r where r.query_id = a.query_id and r.redrive_id = ${redrive.id}::uuid)
-        and (a.completed_at, a.query_id) > (
-          ${redrive.afterFailedAt ?? '-infinity'}::timestamptz, ${redrive.after_query_id ?? NO_ID}::uuid)
-      order by a.completed_at, a.query_id limit 1
-    ) f join network_query q on q.id = f.query_id`.execute(tx.db);
+    select f.query_id as "queryId", q.patient_id as "patientId", f.failed_at::text as "failedAt"
+    from ${failures(tx, filter, next)} as f join network_query q on q.id = f.query_id
+    order by f.failed_at, f.query_id limit 1`.execute(tx.db);
   return rows[0];
 }
 
