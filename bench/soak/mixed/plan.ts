@@ -43,3 +43,16 @@ export function* planFaults(random: SeededRandom): Generator<PlannedFault> {
     }
   }
 }
+
+/** For the short form: each kind once, for seconds. */
+export function planBriefly(random: SeededRandom): PlannedFault[] {
+  return random.shuffle(FAULT_KINDS).map((kind) => {
+    const { from, to } = kind === 'source refuses everybody' ? { from: 12, to: 20 } : { from: 3, to: 8 };
+    return {
+      kind,
+      target: random.pick<string>(FAULT_TARGETS[kind]),
+      seconds: kind === 'killed' ? 0 : random.between(from, to),
+      pauseSeconds: random.between(1, 3),
+    };
+  });
+}

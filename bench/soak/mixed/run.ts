@@ -3,7 +3,7 @@ import type { RequestLogEntry } from '../../../src/simulator/request-log.ts';
 import { until } from '../../../test/faults/kill/until.ts';
 import { SLOW_SOURCES } from '../../../test/faults/kill/workload.ts';
 import { seededRandom } from '../../../test/support/seeded-random.ts';
-import { checkWave, type WaveFacts } from './check-wave.ts';
+import { checkWave, type RecordSizes, type WaveFacts } from './check-wave.ts';
 import { cause } from './faults.ts';
 import type { MixedStack } from './mixed-stack.ts';
 import { FAULT_KINDS, type PlannedFault, planFaults } from './plan.ts';
@@ -36,22 +36,54 @@ export async function runMixed(
   options: { minutes: number; seed: number; signal: AbortSignal; log: (line: string) => void },
 ): Promise<MixedRun> {
   const { minutes, seed, signal, log } = options;
-  await stack.simulator.changeSettings(SLOW_SOURCES);
-  const undisturbed = await runWave(stack, 0, { timeoutMs: END_TIMEOUT_MS });
-  await webhooksEnded(undisturbed);
-  const usual = await checkWave(stack, undisturbed, await stack.received(), undefined);
-  if (usual.faults.length > 0) throw new Error(`the undisturbed wave failed: ${usual.faults.join('\n')}`);
-  const before = await stack.simulator.requests();
-  log(`An undisturbed wave: ${usual.queries} queries, ${usual.webhooks} webhooks`);
+  const { facts } = await runUndisturbed(stack);
+  if (facts.faults.length > 0) throw new Error(`the undisturbed wave failed: ${facts.faults.join('\n')}`);
+  log(`An undisturbed wave: ${facts.queries} queries, ${facts.webhooks} webhooks`);
+  const run = await runDisturbed(stack, {
+    faults: planFaults(seededRandom(seed)),
+    endsWithinMs: minutes * 60_000,
+    wavesAtOnce: WAVES_AT_ONCE,
+    usual: facts.records,
+    signal,
+    log,
+  });
+  return { seed, minutes, ...run };
+}
 
+/** A wave without faults, and what came of it. */
+export async function runUndisturbed(stack: MixedStack): Promise<{ wave: Wave; facts: WaveFacts }> {
+  await stack.simulator.changeSettings(SLOW_SOURCES);
+  const wave = await runWave(stack, 0, { timeoutMs: END_TIMEOUT_MS });
+  await webhooksEnded(wave);
+  return { wave, facts: await checkWave(stack, wave, await stack.received(), undefined) };
+}
+
+export interface Disturbance {
+  /** One after the other, until there are no more or the time is over. Waves begin until then. */
+  faults: Iterable<PlannedFault>;
+  endsWithinMs: number;
+  wavesAtOnce: number;
+  /** The records after an undisturbed wave. */
+  usual: RecordSizes;
+  signal?: AbortSignal;
+  log: (line: string) => void;
+}
+
+/** Waves while faults befall the stack, and what came of them. */
+export async function runDisturbed(
+  stack: MixedStack,
+  { faults, endsWithinMs, wavesAtOnce, usual, signal, log }: Disturbance,
+): Promise<Omit<MixedRun, 'seed' | 'minutes'>> {
+  const before = await stack.simulator.requests();
   const startedAt = Date.now();
-  const endsAt = startedAt + minutes * 60_000;
-  const isOver = () => Date.now() > endsAt || signal.aborted;
+  const endsAt = startedAt + endsWithinMs;
+  let allCaused = false;
+  const isOver = () => Date.now() > endsAt || signal?.aborted === true;
   const losses: string[] = [];
   const waves: Wave[] = [];
   let started = 0;
-  const load = Array.from({ length: WAVES_AT_ONCE }, async () => {
-    while (!isOver()) {
+  const load = Array.from({ length: wavesAtOnce }, async () => {
+    while (!allCaused && !isOver()) {
       started += 1;
       const number = started;
       // It may outlive the faults.
@@ -64,25 +96,24 @@ export async function runMixed(
     }
   });
   const caused = await causeFaults(stack, {
-    seed,
+    faults,
     isOver,
     losses,
     log: (line) => log(`${since(startedAt)} ${line}`),
   });
+  allCaused = true;
   await Promise.all(load);
   const seconds = Math.round((Date.now() - startedAt) / 1_000);
 
   const facts: WaveFacts[] = [];
   for (const wave of waves) {
     await webhooksEnded(wave);
-    facts.push(await checkWave(stack, wave, await stack.received(), usual.records));
+    facts.push(await checkWave(stack, wave, await stack.received(), usual));
   }
   losses.push(...facts.flatMap(({ faults }) => faults));
   const after = await stack.simulator.requests({ after: before.at(-1)?.seq ?? 0 });
   const hieJobs = { accepted: acceptedJobs(after), queries: sum(facts, ({ hieQueries }) => hieQueries) };
   return {
-    seed,
-    minutes,
     seconds,
     faults: countFaults(caused),
     waves: started,
@@ -104,15 +135,15 @@ export async function runMixed(
 async function causeFaults(
   stack: MixedStack,
   {
-    seed,
+    faults,
     isOver,
     losses,
     log,
-  }: { seed: number; isOver: () => boolean; losses: string[]; log: (line: string) => void },
+  }: Pick<Disturbance, 'faults' | 'log'> & { isOver: () => boolean; losses: string[] },
 ): Promise<PlannedFault[]> {
   const caused: PlannedFault[] = [];
   let outage: Promise<void> = Promise.resolve();
-  for (const fault of planFaults(seededRandom(seed))) {
+  for (const fault of faults) {
     if (isOver()) break;
     const isLong = fault.kind === 'source refuses everybody';
     if (isLong) await outage;
@@ -130,7 +161,7 @@ async function causeFaults(
   return caused;
 }
 
-export const webhooksEnded = ({ caller }: Wave): Promise<boolean> =>
+const webhooksEnded = ({ caller }: Wave): Promise<boolean> =>
   until(async () => (await caller.get('settings/webhook')).pending === 0, {
     timeoutMs: WEBHOOKS_TIMEOUT_MS,
     everyMs: 500,

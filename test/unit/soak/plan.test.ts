@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import { FAULT_TARGETS, type PlannedFault, planFaults, ROUND } from '../../../bench/soak/mixed/plan.ts';
+import {
+  FAULT_KINDS,
+  FAULT_TARGETS,
+  type PlannedFault,
+  planBriefly,
+  planFaults,
+  ROUND,
+} from '../../../bench/soak/mixed/plan.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
 
 function take(seed: number, count: number): PlannedFault[] {
@@ -26,4 +33,13 @@ test('every round has each kind, three kills among them, and every target is bef
   expect(ROUND.filter((kind) => kind === 'killed')).toHaveLength(3);
   const befallen = new Set(faults.map(({ kind, target }) => `${kind} ${target}`));
   expect(befallen.size).toBe(Object.values(FAULT_TARGETS).flat().length);
+});
+
+test('the short form has each kind once', () => {
+  for (let seed = 1; seed <= 20; seed += 1)
+    expect(
+      planBriefly(seededRandom(seed))
+        .map(({ kind }) => kind)
+        .sort(),
+    ).toEqual([...FAULT_KINDS].sort());
 });
