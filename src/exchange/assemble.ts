@@ -4,6 +4,7 @@ import { parseKeyRing } from '../lib/key-ring.ts';
 import type { Logger } from '../lib/logger.ts';
 import { openBlobStore } from '../shared/blobs/open-blob-store.ts';
 import { openFeatures, servicesOf } from './features.ts';
+import { missingBlobs } from './platform/blobs/missing-blobs.ts';
 import { orphanSweep } from './platform/blobs/orphan-sweep.ts';
 import { createStore } from './platform/database/database.ts';
 import { deleteOldIdempotencyKeys } from './platform/http/idempotency-store.ts';
@@ -58,6 +59,7 @@ export async function assembleExchange(
       ),
       activityStartRecovery({ store }),
       orphanSweep({ store, blobs, logger }),
+      missingBlobs({ store, blobs, logger }),
     ] as Recovery[],
     /** Waits for background work to finish, then closes the database. */
     async close(): Promise<void> {

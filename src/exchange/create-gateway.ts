@@ -5,6 +5,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { createMetrics } from '../lib/metrics.ts';
 import { addFeatureRoutes, type GatewayDeps } from './features.ts';
 import { measureOperations } from './operations/metrics.ts';
+import { measureConnections } from './platform/database/connection-metrics.ts';
 import { ExchangeError } from './platform/errors.ts';
 import type { AddRoutes } from './platform/feature.ts';
 import { respondToClientError } from './platform/http/client-errors.ts';
@@ -63,6 +64,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
   addErrorResponses(app, deps.logger, refusals);
   limitBodyTime(app);
   const metrics = createMetrics('gateway');
+  measureConnections(metrics, deps.store);
   measureSources(metrics, deps.store);
   measureOperations(metrics, deps);
   observeRequests(app, { logger: deps.logger, metrics });

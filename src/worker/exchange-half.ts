@@ -6,6 +6,7 @@ import { featureActivities } from '../exchange/features.ts';
 import { createAuditChain } from '../exchange/platform/audit/chain.ts';
 import { openAuditHeads } from '../exchange/platform/audit/open-heads.ts';
 import { auditSealing } from '../exchange/platform/audit/sealer.ts';
+import { measureConnections } from '../exchange/platform/database/connection-metrics.ts';
 import { openMessagePartner } from '../exchange/platform/partners/open-partners.ts';
 import { createReconcileMetrics } from '../exchange/platform/recovery/reconcile-metrics.ts';
 import { createRoundCount } from '../exchange/platform/recovery/reconcile-state-store.ts';
@@ -34,6 +35,7 @@ export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps):
   const messagePartner = openMessagePartner(config);
   const exchange = await assembleExchange(config, temporal, logger);
   const { store, keyRing } = exchange;
+  measureConnections(metrics, store);
   const connectorDeps = {
     signer: createAssertionSigner(store, keyRing),
     sharedTokens: createSharedTokens(store, keyRing),

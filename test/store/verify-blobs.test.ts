@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { missingBlobs } from '../../src/exchange/platform/blobs/missing-blobs.ts';
 import { type BlobNames, verifyBlobs } from '../../src/exchange/platform/blobs/verify-blobs.ts';
 import { openFolder } from '../../src/shared/blobs/file-blob-store.ts';
 import { runAdminWith } from '../support/run-admin.ts';
@@ -81,4 +82,38 @@ test('a blob that is deleted with its row meanwhile is not missing', async () =>
   const report = await verifyBlobs({ store: env.store, blobs: busy });
   expect(isDeleted).toBe(true);
   expect(report.missingBlobs.map(({ ref }) => ref)).not.toContain(result);
+});
+
+test('reconcile finds missing blobs, one part of the store in each round, and counts those of no other part', async () => {
+  const { result } = await imported();
+  const logged: unknown[] = [];
+  const recovery = missingBlobs({
+    store: env.store,
+    blobs: env.blobs,
+    logger: { error: (facts: unknown) => logged.push(facts) },
+  });
+  const part = Number.parseInt(result.slice(result.indexOf('/') + 1).slice(0, 2), 16);
+  const signal = new AbortController().signal;
+  const round = (cursor?: string) =>
+    recovery.takeUp({ limit: 500, signal, lookAgainBefore: new Date(), cursor });
+
+  const { found: before } = await round(String(part));
+  await env.blobs.delete(result);
+  expect(await round(String(part))).toMatchObject({
+    found: before + 1,
+    healed: 0,
+    cursor: String((part + 1) % 256),
+  });
+  expect(logged.at(-1)).toEqual({ missing: before + 1, tables: ['bulk_request'] });
+  expect(JSON.stringify(logged)).not.toContain(result);
+
+  const cursors: (string | undefined)[] = [undefined];
+  let found = 0;
+  for (let count = 0; count < 256; count++) {
+    const taken = await round(cursors.at(-1));
+    found += taken.found;
+    cursors.push(taken.cursor);
+  }
+  expect(new Set(cursors.slice(1)).size).toBe(256);
+  expect(found).toBe((await verify()).document.missing.bulk_request);
 });

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { BLOB_KINDS } from '../../../shared/blobs/blob-store.ts';
+import { BLOB_KINDS, type ListedBlob } from '../../../shared/blobs/blob-store.ts';
 import type { SealedStorage } from '../../../shared/blobs/sealed-storage.ts';
 import type { Store, SystemTx } from '../database/database.ts';
 import { BLOB_NAMING_COLUMNS, findUnnamedBlobs } from './named-blobs.ts';
@@ -37,10 +37,17 @@ export interface BlobReport {
   unnamed: number;
 }
 
-/**
- * Compares the blobs with the rows that refer to them, one of 256 parts of the names at a time, so that memory stays bounded.
- * May run while the system works: what seems to be missing is looked up once more.
- */
+/** The parts of the store by the first two hex digits of the names. */
+export const PARTS = 256;
+export const digitsOf = (part: number): string => part.toString(16).padStart(2, '0');
+
+interface BlobVerification {
+  store: Pick<Store, 'asSystem'>;
+  /** Lists the blobs whose names begin with the digits, of all kinds. */
+  list(digits: string): AsyncIterable<ListedBlob>;
+}
+
+/** Compares the blobs with the rows that refer to them, one part of the names at a time, so that memory stays bounded. */
 export async function verifyBlobs({
   store,
   blobs,
@@ -49,13 +56,12 @@ export async function verifyBlobs({
   blobs: BlobNames;
 }): Promise<BlobReport> {
   const report: BlobReport = { blobs: 0, references: 0, missing: {}, missingBlobs: [], unnamed: 0 };
-  for (let part = 0; part < 256; part++) {
-    const digits = part.toString(16).padStart(2, '0');
-    const named = await store.asSystem((tx) => namedInPart(tx, digits));
-    const { all, settled } = await listPart(blobs, digits);
-    report.references += named.length;
+  const list = (digits: string) => listAllKinds(blobs, digits);
+  for (let part = 0; part < PARTS; part++) {
+    const { missing, references, all, settled } = await verifyPart({ store, list }, digitsOf(part));
+    report.references += references;
     report.blobs += all.size;
-    for (const blob of await missingOf(named, all, digits)) {
+    for (const blob of missing) {
       report.missing[blob.table] = (report.missing[blob.table] ?? 0) + 1;
       if (report.missingBlobs.length < LISTED_MAX) report.missingBlobs.push(blob);
     }
@@ -65,29 +71,46 @@ export async function verifyBlobs({
     }
   }
   return report;
-
-  async function missingOf(
-    named: readonly NamedBlob[],
-    existing: ReadonlySet<string>,
-    digits: string,
-  ): Promise<NamedBlob[]> {
-    if (named.every(({ ref }) => existing.has(ref))) return [];
-    // A blob may have been deleted in between, and its row with it.
-    const { all } = await listPart(blobs, digits);
-    const still = await store.asSystem((tx) => namedInPart(tx, digits));
-    return still.filter(({ ref }) => !all.has(ref) && !existing.has(ref));
-  }
 }
 
-async function listPart(blobs: BlobNames, digits: string): Promise<{ all: Set<string>; settled: string[] }> {
+/**
+ * Compares the blobs of one part with the rows that refer to them. May run while the system works: what seems to be missing
+ * is looked up once more.
+ */
+export async function verifyPart(deps: BlobVerification, digits: string) {
+  const named = await deps.store.asSystem((tx) => namedInPart(tx, digits));
+  const { all, settled } = await listPart(deps, digits);
+  return { references: named.length, all, settled, missing: await missingOf(deps, named, all, digits) };
+}
+
+async function missingOf(
+  deps: BlobVerification,
+  named: readonly NamedBlob[],
+  existing: ReadonlySet<string>,
+  digits: string,
+): Promise<NamedBlob[]> {
+  if (named.every(({ ref }) => existing.has(ref))) return [];
+  // A blob may have been deleted in between, and its row with it.
+  const { all } = await listPart(deps, digits);
+  const still = await deps.store.asSystem((tx) => namedInPart(tx, digits));
+  return still.filter(({ ref }) => !all.has(ref) && !existing.has(ref));
+}
+
+async function* listAllKinds(blobs: BlobNames, digits: string): AsyncIterable<ListedBlob> {
+  for (const kind of BLOB_KINDS) yield* blobs.list(kind, digits);
+}
+
+async function listPart(
+  { list }: BlobVerification,
+  digits: string,
+): Promise<{ all: Set<string>; settled: string[] }> {
   const settledBefore = Date.now() - SETTLED_MS;
   const all = new Set<string>();
   const settled: string[] = [];
-  for (const kind of BLOB_KINDS)
-    for await (const { ref, writtenAt } of blobs.list(kind, digits)) {
-      all.add(ref);
-      if (writtenAt.getTime() < settledBefore) settled.push(ref);
-    }
+  for await (const { ref, writtenAt } of list(digits)) {
+    all.add(ref);
+    if (writtenAt.getTime() < settledBefore) settled.push(ref);
+  }
   return { all, settled };
 }
 

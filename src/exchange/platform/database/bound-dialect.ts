@@ -15,11 +15,16 @@ const binding = new AsyncLocalStorage<string>();
 export const boundBy = <T>(statements: string, transact: () => Promise<T>): Promise<T> =>
   binding.run(`begin; ${statements}`, transact);
 
+export interface BoundDialectConfig extends PostgresDialectConfig {
+  /** Called after each wait for a connection of the pool, successful or not. */
+  onConnection(waitedMs: number): void;
+}
+
 /** PostgreSQL dialect for `boundBy`. Several statements in one query cannot have parameters. */
 export class BoundDialect extends PostgresDialect {
-  readonly #config: PostgresDialectConfig;
+  readonly #config: BoundDialectConfig;
 
-  constructor(config: PostgresDialectConfig) {
+  constructor(config: BoundDialectConfig) {
     super(config);
     this.#config = config;
   }
@@ -30,6 +35,22 @@ export class BoundDialect extends PostgresDialect {
 }
 
 class BoundDriver extends PostgresDriver {
+  readonly #onConnection: BoundDialectConfig['onConnection'];
+
+  constructor(config: BoundDialectConfig) {
+    super(config);
+    this.#onConnection = config.onConnection;
+  }
+
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    const askedAt = performance.now();
+    try {
+      return await super.acquireConnection();
+    } finally {
+      this.#onConnection(performance.now() - askedAt);
+    }
+  }
+
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await connection.executeQuery(CompiledQuery.raw(binding.getStore() ?? 'begin'));
   }

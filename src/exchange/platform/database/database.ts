@@ -35,6 +35,8 @@ export interface Store {
   call<R>(statement: RawBuilder<R>): Promise<R[]>;
   /** Registers a listener for committed events, such as the webhook dispatcher. */
   onEventsCommitted(listener: EventsCommitted): void;
+  /** Registers a listener that learns how long each transaction waited for a connection. */
+  onConnection(listener: (waitedMs: number) => void): void;
   /** Brings the schema up to date; safe to call from several processes at once. */
   migrate(): Promise<void>;
   /** Number of transactions that wait for a connection. */
@@ -78,7 +80,11 @@ export function createStore(options: StoreOptions): Store {
   // A connection that breaks between two statements emits an error event, which would end the process if it had no
   // listener. The transaction fails at its next statement.
   pool.on('connect', (client) => client.on('error', () => undefined));
-  const db = new Kysely<Database>({ dialect: new BoundDialect({ pool }) });
+  const connectionListeners: ((waitedMs: number) => void)[] = [];
+  const onConnection = (waitedMs: number): void => {
+    for (const listener of connectionListeners) listener(waitedMs);
+  };
+  const db = new Kysely<Database>({ dialect: new BoundDialect({ pool, onConnection }) });
   const inTurn = createTurns(poolMax, accountMax);
   const listeners: EventsCommitted[] = [];
   const announce = (accountId: string, eventIds: readonly string[]) => {
@@ -104,6 +110,7 @@ export function createStore(options: StoreOptions): Store {
       return result;
     },
     onEventsCommitted: (listener) => void listeners.push(listener),
+    onConnection: (listener) => void connectionListeners.push(listener),
     call: async (statement) => (await statement.execute(db)).rows,
     waitingForConnection: () => pool.waitingCount,
     migrate: () => migrate(db),
