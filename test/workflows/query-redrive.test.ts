@@ -44,7 +44,12 @@ async function refusedAt(source: 'hie' | 'lab', message: string): Promise<string
   const requestId = uuidv7();
   const patientId = await exchange.addPatient(accountId);
   const error = { source, httpStatus: 429, message, timestamp: new Date().toISOString() };
-  const query = { id: requestId, patientId, purposeOfUse: 'treatment' as const, origin: 'interactive' as const };
+  const query = {
+    id: requestId,
+    patientId,
+    purposeOfUse: 'treatment' as const,
+    origin: 'interactive' as const,
+  };
   await exchange.store.asAccount(accountId, (tx) =>
     insertQuery(tx, { ...query, metadata: null, requested: [], starting: [], startErrors: [error] }),
   );
