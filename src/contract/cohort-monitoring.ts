@@ -14,6 +14,8 @@ export type MonitoringFrequency = (typeof MONITORING_FREQUENCIES)[number];
 export interface CohortMonitoringInput {
   exchange: ExchangeAccess;
   cohortId: string;
+  /** For people who read the page of the Schedule; encrypted, like the whole input. */
+  cohortName?: string;
   kind: MonitoringKind;
   /** A patient already queried at this source in the period before `dueAt` is not queried again. */
   frequency: MonitoringFrequency;

@@ -102,6 +102,7 @@ describe('the schedules of a cohort', () => {
     expect(await inputOf(cohortId)).toEqual({
       exchange: { credentialRef: `account/${account.accountId}` },
       cohortId,
+      cohortName: `Cohort ${cohorts}`,
       kind: 'hie',
       frequency: 'biweekly',
       queriesPerMinute: 96,

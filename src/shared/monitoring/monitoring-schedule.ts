@@ -26,7 +26,7 @@ import {
 /** The settings that determine a cohort's monitoring Schedule. */
 export interface MonitoringPlan {
   cohortId: string;
-  /** Shown, encrypted, on the pages of the Schedule's runs; absent for another exchange. */
+  /** Shown, encrypted, on the pages of the Schedule and its runs; absent for another exchange. */
   cohortName?: string;
   kind: MonitoringKind;
   frequency: MonitoringFrequency;
@@ -40,7 +40,7 @@ export interface MonitoringPlan {
 }
 
 /** Increase it when the same plan should lead to a different Schedule: all existing ones are then updated. */
-export const SCHEDULE_RULES = 3;
+export const SCHEDULE_RULES = 4;
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -54,6 +54,7 @@ export function monitoringSchedule(plan: MonitoringPlan) {
   const input: CohortMonitoringInput = {
     exchange: { credentialRef: plan.credentialRef },
     cohortId,
+    cohortName: plan.cohortName,
     kind,
     frequency,
     queriesPerMinute: backgroundLimit(plan.networkQueriesPerMinute),

@@ -1,5 +1,12 @@
 import type { Operation, SourceName } from '../protocol.ts';
-import { type CountedRule, FAULT_PLACES, type Fault, type FaultRule, type Phase } from './rules.ts';
+import {
+  type CountedRule,
+  FAULT_PLACES,
+  type Fault,
+  type FaultRule,
+  operationsOf,
+  type Phase,
+} from './rules.ts';
 
 export interface Occasion {
   source: SourceName;
@@ -43,5 +50,5 @@ function fits(rule: CountedRule, phase: Phase, occasion: Occasion): boolean {
   if (phase === 'job' || phase === 'callback') return true;
   return rule.operation
     ? rule.operation === occasion.operation
-    : place.byDefault.includes(occasion.operation);
+    : operationsOf(rule.fault).includes(occasion.operation);
 }

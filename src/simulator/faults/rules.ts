@@ -95,6 +95,13 @@ export const FAULT_PLACES: Record<FaultType, Place> = {
   'no-callback': onCallback,
 };
 
+/** A patient is refused where one is asked for, not where a source is asked about itself. */
+const aboutPatients = requests.filter((operation) => operation !== 'token' && operation !== 'metadata');
+
+/** The operations of a rule that names none. */
+export const operationsOf = (fault: Fault): readonly Operation[] =>
+  fault.type === 'status' && fault.code === 'suppressed' ? aboutPatients : FAULT_PLACES[fault.type].byDefault;
+
 /** One rule of `PUT /admin/rules`. An absent member matches everything. */
 export const faultRule = z
   .strictObject({

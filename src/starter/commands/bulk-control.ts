@@ -32,7 +32,7 @@ export async function bulkStatus(
   return withJob(jobId, context, async ({ workflowId, handle, bulks }) => {
     const view = await lookAtBulk(handle, context.target.exchange);
     if (out === undefined || view.outcome === undefined)
-      return bulkResult('bulk-status', { jobId, workflowId, view }, context);
+      return bulkResult('bulk-status', { jobId, workflowId, view, out }, context);
     const saved = await saveOutcome(view.outcome, join(out, fileNameOf(jobId)), bulks.files);
     return bulkResult('bulk-status', { jobId, workflowId, view, saved }, context);
   });

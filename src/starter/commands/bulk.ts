@@ -53,7 +53,7 @@ export async function bulk(
   try {
     const jobId = options.job ?? `bulk-${randomUUID()}`;
     const started = await start(panel, { ...options, jobId }, bulks, context);
-    const job = { jobId, workflowId: started.workflowId, isNew: started.kind === 'new' };
+    const job = { jobId, workflowId: started.workflowId, isNew: started.kind === 'new', out: folder };
     if (!options.wait) {
       live.close();
       return { ...bulkResult('bulk', job, context), exitCode: EXIT.done };

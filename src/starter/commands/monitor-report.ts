@@ -1,3 +1,4 @@
+import { minuteOf } from '../../lib/utc-time.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { EXIT } from '../exit-codes.ts';
 import { scheduleLink } from '../links.ts';
@@ -29,8 +30,8 @@ export async function monitoringResult(
       view.kind,
       view.frequency ?? '',
       coloured(view.state, colors),
-      localTime(view.nextRunAt, view.timeZone),
-      localTime(view.lastRun?.startedAt, view.timeZone),
+      minuteOrNone(view.nextRunAt),
+      minuteOrNone(view.lastRun?.startedAt),
       view.lastRun === undefined ? '' : outcome(view.lastRun),
     ]),
   );
@@ -38,7 +39,7 @@ export async function monitoringResult(
     exitCode,
     document: {
       command,
-      monitorings: views.map(({ timeZone: _, ...view }, index) => ({
+      monitorings: views.map((view, index) => ({
         ...view,
         cohortName: names.get(view.cohortId),
         scheduleUrl: links[index],
@@ -69,14 +70,4 @@ const SKIP_REASONS: Readonly<Record<keyof RunCounts['skippedBecause'], string>> 
   gone: 'deleted',
 };
 
-/** A time to the minute, in the time zone of the schedule. */
-function localTime(at: string | undefined, timeZone = 'UTC'): string {
-  if (at === undefined) return '';
-  const format = new Intl.DateTimeFormat('en-CA', {
-    timeZone,
-    hourCycle: 'h23',
-    ...{ year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit' },
-    timeZoneName: 'short',
-  });
-  return format.format(new Date(at)).replace(',', '');
-}
+const minuteOrNone = (at: string | undefined): string => (at === undefined ? '' : minuteOf(new Date(at)));

@@ -19,12 +19,14 @@ export interface ReportedBulk {
   /** Without a view: what this command requested; default `started`. */
   requested?: 'started' | 'cancelling';
   saved?: SavedOutcome;
+  /** Folder for the result files, if the command was given one. */
+  out?: string;
 }
 
 /** Result of a `bulk` command: a table of the row counts, the paths of the files, and the next command. */
 export function bulkResult(
   command: string,
-  { jobId, workflowId, isNew, view, requested = 'started', saved }: ReportedBulk,
+  { jobId, workflowId, isNew, view, requested = 'started', saved, out = '.' }: ReportedBulk,
   { terminal, target }: { terminal: Terminal; target: Target },
 ): CommandResult {
   const { colors } = terminal.live;
@@ -58,7 +60,7 @@ export function bulkResult(
       ...(view?.requestId === undefined ? [] : [`  Request:     ${view.requestId}`]),
       ...fileLines(saved, view),
       `  Temporal UI: ${link ?? `workflow ${workflowId}`}`,
-      ...nextSteps(jobId, view, saved),
+      ...nextSteps(`bulk-status ${jobId} --out ${out}`, { jobId, view, saved }),
     ],
   };
 }
@@ -94,12 +96,15 @@ function fileLines(saved: SavedOutcome | undefined, view: BulkView | undefined):
   ];
 }
 
-function nextSteps(jobId: string, view: BulkView | undefined, saved: SavedOutcome | undefined): string[] {
+function nextSteps(
+  toSave: string,
+  { jobId, view, saved }: Pick<ReportedBulk, 'jobId' | 'view' | 'saved'>,
+): string[] {
   if (view?.paused === true) return [`Resume it with: npm run starter -- bulk-resume ${jobId}`];
   if (view === undefined || view.state === 'running')
     return [
       'The work continues without this terminal. Check on it, and save the result files, with:',
-      `  npm run starter -- bulk-status ${jobId} --out .`,
+      `  npm run starter -- ${toSave}`,
     ];
   if (view.dryRun === true && view.outcome !== undefined)
     return [
@@ -111,7 +116,7 @@ function nextSteps(jobId: string, view: BulkView | undefined, saved: SavedOutcom
       `  npm run starter -- bulk ${saved.corrections}`,
     ];
   if (view.outcome !== undefined && saved === undefined)
-    return [`Save the result files with: npm run starter -- bulk-status ${jobId} --out .`];
+    return [`Save the result files with: npm run starter -- ${toSave}`];
   return [];
 }
 

@@ -20,7 +20,6 @@ export interface MonitoringView extends MonitoringId {
   note?: string;
   /** ISO 8601; absent while it is paused or off. */
   nextRunAt?: string;
-  timeZone?: string;
   lastRun?: MonitoringRun;
 }
 
@@ -81,7 +80,6 @@ export async function monitoringView(
     state,
     note: state === 'paused' ? await noteOf(temporal, schedule) : undefined,
     nextRunAt: state === 'on' ? next?.toISOString() : undefined,
-    timeZone: schedule.spec.timezone,
     lastRun: last && (await lookAtRun(temporal, last.action.workflow.workflowId, last.takenAt)),
   };
 }

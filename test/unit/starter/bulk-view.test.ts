@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { BulkOnboardingStatus, BulkOnboardingSummary } from '../../../src/contract/bulk-onboarding.ts';
 import { LiveLines } from '../../../src/lib/live-lines.ts';
+import { bulkResult } from '../../../src/starter/commands/report-bulk.ts';
 import { bulkRows } from '../../../src/starter/progress/bulk-rows.ts';
 import { bulkView } from '../../../src/starter/progress/bulk-view.ts';
+import type { Target } from '../../../src/starter/target/target.ts';
 
 const status: BulkOnboardingStatus = {
   phase: 'processing',
@@ -98,4 +100,11 @@ describe('the end of a bulk onboarding', () => {
       'It was terminated',
     );
   });
+});
+
+test('a job that goes on names the command that saves its files where the user wants them', () => {
+  const live = new LiveLines({ write: () => undefined });
+  const context = { terminal: { live, interrupted: new AbortController().signal }, target: {} as Target };
+  const { lines } = bulkResult('bulk', { jobId: 'j', workflowId: 'w', out: 'out/panel' }, context);
+  expect(lines.at(-1)).toBe('  npm run starter -- bulk-status j --out out/panel');
 });
