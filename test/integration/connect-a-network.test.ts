@@ -1,9 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { DEMO_ACCOUNT_ID } from '../../src/exchange/accounts/seed.ts';
-import { runCommand } from '../../src/lib/run-command.ts';
 import { ada, adaAtSource } from '../support/ada.ts';
 import { createAuthority } from '../support/authority.ts';
 import { startAuthorizationServer } from '../support/authorization-server.ts';
@@ -11,6 +10,7 @@ import { searchset, startFhirServer } from '../support/fhir-server.ts';
 import { newPerson } from '../support/gateway.ts';
 import { starter } from '../support/run-starter.ts';
 import { dumpTemporal } from '../support/scan-temporal.ts';
+import { guide, runGuideLine } from '../support/sources-guide.ts';
 import { callGateway, startTestStack, type TestStack } from '../support/stack.ts';
 
 /** docs/sources.md, followed with npm `oidc-provider` and two FHIR servers that number their resources alike. */
@@ -80,25 +80,8 @@ const observation = (text: string) => ({
   subject: { reference: 'Patient/p1' },
 });
 
-/** The commands of the guide that begin so, as one line each. */
-async function guide(beginning: string): Promise<string[]> {
-  const text = await readFile(new URL('../../docs/sources.md', import.meta.url), 'utf8');
-  const blocks = [...text.matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block);
-  const lines = blocks.flatMap((block) => block.replaceAll(/\\\n\s*/g, '').split('\n'));
-  return lines.filter((line) => line.startsWith(beginning));
-}
-
-/** Runs a command of the guide as it stands, with its example values replaced. */
-async function admin(line: string | undefined, values: Record<string, string>, ...more: string[]) {
-  const filled = Object.entries(values).reduce((text, [from, to]) => text.replaceAll(from, to), line ?? '');
-  const words = [...filled.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '');
-  expect(words.slice(0, 4)).toEqual(['npm', 'run', 'admin', '--']);
-  return runCommand(
-    process.execPath,
-    ['--import', 'tsx', 'src/admin.ts', ...words.slice(4), ...more, '--data-dir', stack.dataDir],
-    { timeoutMs: 120_000 },
-  );
-}
+const admin = (line: string | undefined, values: Record<string, string>, ...more: string[]) =>
+  runGuideLine(stack.dataDir, line, values, ...more);
 
 test('the guide leads from a contract to records of two networks, and leaves no secret behind', async () => {
   const tls = ['--tls-ca', 'ca.pem', '--tls-cert', 'client.pem', '--tls-key', 'client.key'].map((word) =>

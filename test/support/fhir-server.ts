@@ -1,3 +1,4 @@
+import { request as forward, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
@@ -10,6 +11,8 @@ export interface FhirServerOptions {
   udap?: () => unknown;
   /** Resources by path, such as `Patient/p1/$everything`. */
   resources?: Record<string, unknown>;
+  /** A server on this machine that answers instead, over http, what it is asked with a valid token. */
+  upstreamPort?: number;
   /** For a server that asks for a client certificate: the authority of the certificates it accepts. */
   clientCa?: string;
 }
@@ -17,12 +20,12 @@ export interface FhirServerOptions {
 /** A small FHIR server over https that opens its data only to tokens of its authorization server. */
 export async function startFhirServer(
   { cert, key }: { cert: string; key: string },
-  { isActive, smartConfiguration, udap, resources = {}, clientCa }: FhirServerOptions,
+  { isActive, smartConfiguration, udap, resources = {}, clientCa, upstreamPort }: FhirServerOptions,
 ) {
   const mutual: ServerOptions = clientCa === undefined ? {} : { ca: clientCa, requestCert: true };
   const tokens: string[] = [];
   const server = createServer({ cert, key, ...mutual }, (request, response) => {
-    request.resume();
+    if (upstreamPort === undefined) request.resume();
     const path = (request.url ?? '').replace(/^\/fhir\//, '').split('?')[0] ?? '';
     const reply = (status: number, json?: unknown) => {
       response.writeHead(status, { 'content-type': 'application/fhir+json' });
@@ -32,12 +35,14 @@ export async function startFhirServer(
       return reply(200, smartConfiguration);
     if (path === '.well-known/udap' && udap !== undefined) return reply(200, udap());
     if (path.startsWith('.well-known/')) return reply(404);
+    if (path === 'metadata' && upstreamPort !== undefined) return pass(upstreamPort, request, response);
     if (path === 'metadata')
       return reply(200, { resourceType: 'CapabilityStatement', rest: [{ mode: 'server' }] });
     const token = request.headers.authorization?.replace('Bearer ', '') ?? '';
     void isActive(token).then((active) => {
       if (!active) return reply(401);
       tokens.push(token);
+      if (upstreamPort !== undefined) return pass(upstreamPort, request, response);
       return Object.hasOwn(resources, path) ? reply(200, resources[path]) : reply(404);
     });
   });
@@ -51,6 +56,18 @@ export async function startFhirServer(
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** With the Host header as it came, so that the server calls itself by the name under which it was asked. */
+function pass(port: number, incoming: IncomingMessage, outgoing: ServerResponse): void {
+  const { method, url: path, headers } = incoming;
+  const forwarded = forward({ host: '127.0.0.1', port, method, path, headers });
+  forwarded.on('response', (response) => {
+    outgoing.writeHead(response.statusCode ?? 502, response.headers);
+    response.pipe(outgoing);
+  });
+  forwarded.on('error', () => outgoing.destroy());
+  incoming.pipe(forwarded);
 }
 
 export const searchset = (...resources: unknown[]) => ({
