@@ -249,6 +249,36 @@ export const VARIABLES = {
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .default('info')
     .describe('Log level'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl
+    .optional()
+    .describe(
+      'URL of an OpenTelemetry collector (OTLP over HTTP, without /v1/traces); without it, no traces',
+    ),
+  OTEL_EXPORTER_OTLP_HEADERS: z
+    .string()
+    .optional()
+    .describe('Headers for the collector, such as its API key: name=value,name=value'),
+  OTEL_TRACES_SAMPLER: z
+    .enum([
+      'always_on',
+      'always_off',
+      'traceidratio',
+      'parentbased_always_on',
+      'parentbased_always_off',
+      'parentbased_traceidratio',
+    ])
+    .default('parentbased_always_on')
+    .describe('Which traces are recorded; the samplers of OpenTelemetry by name'),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce
+    .number()
+    .min(0)
+    .max(1)
+    .default(1)
+    .describe('Share of the traces that are recorded, for samplers with a ratio'),
+  OTEL_RESOURCE_ATTRIBUTES: z
+    .string()
+    .optional()
+    .describe('Attributes of all spans, such as deployment.environment.name=production'),
   DATA_DIR: z.string().default('.data').describe('Embedded stack: folder for all its data'),
   POSTGRES_PORT: port.default(0).describe('Embedded stack: port of PostgreSQL; 0 for any free port'),
   TEMPORAL_PORT: port.default(0).describe('Embedded stack: port of the Temporal server; 0 for any free port'),

@@ -1,5 +1,6 @@
 import { ConfigError, givenVariables, readConfig } from '../config.ts';
 import { MLLP_VARIABLES } from '../exchange/notifications/mllp/open-mllp.ts';
+import { TRACE_VARIABLES } from '../lib/tracing/config.ts';
 import { describeStack } from './describe-stack.ts';
 import { outsideParts } from './outside-parts.ts';
 import { restartOnChange } from './restart-on-change.ts';
@@ -52,8 +53,9 @@ try {
     },
     outside: outsideParts(givenVariables),
     environment: {
-      gateway: givenVariables([...LIMITS, ...MLLP_VARIABLES, 'TRUSTED_PROXIES']),
-      worker: givenVariables(['DATABASE_POOL_MAX', 'WORKER_VERSIONING', 'BUILD_ID']),
+      gateway: givenVariables([...LIMITS, ...MLLP_VARIABLES, 'TRUSTED_PROXIES', ...TRACE_VARIABLES]),
+      worker: givenVariables(['DATABASE_POOL_MAX', 'WORKER_VERSIONING', 'BUILD_ID', ...TRACE_VARIABLES]),
+      receiver: givenVariables(TRACE_VARIABLES),
     },
     signal: stopping.signal,
   }).finally(progress.close);

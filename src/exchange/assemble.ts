@@ -10,6 +10,7 @@ import { createStore } from './platform/database/database.ts';
 import { deleteOldIdempotencyKeys } from './platform/http/idempotency-store.ts';
 import { createLinkMaker } from './platform/links/signed-link.ts';
 import { createWebhookDelivery } from './platform/outbox/delivery.ts';
+import { EventCauses } from './platform/outbox/event-causes.ts';
 import { eventRecovery } from './platform/outbox/event-recovery.ts';
 import { createWebhookSender } from './platform/outbox/sender.ts';
 import { createWebhookDispatcher } from './platform/outbox/webhook-dispatcher.ts';
@@ -85,8 +86,10 @@ async function openPlatform(
     onIdleError: (err) => logger.warn({ err }, 'lost a database connection'),
   });
   const webhookKeys = createWebhookKeys(keyRing);
+  const causes = new EventCauses();
   const sender = createWebhookSender({
     webhookKeys,
+    causes,
     destinations: {
       allowLoopback: config.ALLOW_LOOPBACK_WEBHOOKS,
       trustedOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
@@ -95,7 +98,10 @@ async function openPlatform(
   });
   const delivery = createWebhookDelivery({ store, sender });
   const webhookDispatcher = createWebhookDispatcher({ store, delivery, temporal, logger });
-  store.onEventsCommitted(webhookDispatcher.send);
+  store.onEventsCommitted((accountId, messageIds) => {
+    causes.note(messageIds);
+    webhookDispatcher.send(accountId, messageIds);
+  });
   return {
     store,
     blobs,

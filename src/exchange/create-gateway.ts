@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { serializerCompiler } from 'fastify-type-provider-zod';
 import { v7 as uuidv7 } from 'uuid';
 import { createMetrics } from '../lib/metrics.ts';
+import { traceRequests } from '../lib/tracing/trace-requests.ts';
 import { addFeatureRoutes, type GatewayDeps } from './features.ts';
 import { measureOperations } from './operations/metrics.ts';
 import { measureConnections } from './platform/database/connection-metrics.ts';
@@ -45,6 +46,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
     clientErrorHandler: respondToClientError,
     frameworkErrors: (error, request, reply) => sendError(error, request, reply, deps.logger),
   });
+  traceRequests(app);
   app.decorateRequest('caller', null);
   app.decorateRequest('refusalNotes', null);
   app.setValidatorCompiler(zodValidator);

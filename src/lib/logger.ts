@@ -1,4 +1,5 @@
 import { type Logger, pino } from 'pino';
+import { currentSpan } from './tracing/spans.ts';
 
 export type { Logger } from 'pino';
 
@@ -31,7 +32,14 @@ export function createLogger(processName: string, level = 'info'): Logger {
       remove: true,
     },
     serializers: { err: errorForLog },
+    mixin: traceOfLine,
   });
+}
+
+/** Where a line belongs, while traces are on. */
+function traceOfLine(): { traceId?: string; spanId?: string } {
+  const span = currentSpan();
+  return span === undefined ? {} : { traceId: span.traceId, spanId: span.spanId };
 }
 
 /** An SQLSTATE. Each of them contains a digit, unlike system codes such as `EPIPE`. */

@@ -1,5 +1,7 @@
 import { ConfigError, forgetVariables, readConfig } from '../config.ts';
 import { createLogger, type Logger } from './logger.ts';
+import type { Tracer } from './tracing/spans.ts';
+import { startTracing } from './tracing/start-tracing.ts';
 
 export interface RunningProcess {
   /** Stops accepting work, finishes running work and closes connections. Called once. */
@@ -22,13 +24,14 @@ export async function runProcess(
 ): Promise<void> {
   let logger = createLogger(name);
   let running: RunningProcess | undefined;
+  let tracer: Tracer | undefined;
   let stopping = false;
   const stop = (reason: string) => {
     if (stopping) process.exit(1);
     stopping = true;
     // Still starting: there is no work to finish.
     if (running === undefined) process.exit(0);
-    void stopAndExit(logger, running, reason);
+    void stopAndExit(logger, running, tracer, reason);
   };
   process.on('unhandledRejection', (error) => fail(logger, error, 'unhandled rejection'));
   process.on('uncaughtException', (error) => fail(logger, error, 'uncaught exception'));
@@ -38,6 +41,7 @@ export async function runProcess(
   Object.assign(process.report, { excludeEnv: true });
   try {
     logger = createLogger(name, readConfig(['LOG_LEVEL']).LOG_LEVEL);
+    tracer = await startTracing(name, logger);
     running = await start(logger);
     forgetVariables();
   } catch (error) {
@@ -49,11 +53,17 @@ export async function runProcess(
   );
 }
 
-async function stopAndExit(logger: Logger, running: RunningProcess, reason: string): Promise<void> {
+async function stopAndExit(
+  logger: Logger,
+  running: RunningProcess,
+  tracer: Tracer | undefined,
+  reason: string,
+): Promise<void> {
   logger.info({ reason }, 'stopping');
   const overdue = setTimeout(() => fail(logger, undefined, 'did not stop in time'), STOP_TIMEOUT_MS);
   try {
     await running.stop();
+    await tracer?.stop();
   } catch (error) {
     return fail(logger, error, 'did not stop cleanly');
   }

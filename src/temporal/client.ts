@@ -1,8 +1,10 @@
 import { Client, Connection, type TLSConfig } from '@temporalio/client';
 import { type Config, ConfigError } from '../config.ts';
 import { parseKeyRing } from '../lib/key-ring.ts';
+import { isTracing } from '../lib/tracing/spans.ts';
 import { latestApiKey } from './credentials.ts';
 import { createDataConverter } from './data-converter.ts';
+import { clientTraces } from './tracing/in-processes.ts';
 
 const CERTIFICATES = ['TEMPORAL_TLS_CA', 'TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'] as const;
 const CONNECTION = [
@@ -38,7 +40,12 @@ export async function createTemporalClient(
   };
   const connection = lazy ? Connection.lazy(options) : await Connection.connect(options);
   const dataConverter = createDataConverter(parseKeyRing(config.DATA_KEYS));
-  const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter });
+  const client = new Client({
+    connection,
+    namespace: config.TEMPORAL_NAMESPACE,
+    dataConverter,
+    ...(isTracing() ? { interceptors: { workflow: [clientTraces] } } : {}),
+  });
   return Object.assign(client, { connection });
 }
 

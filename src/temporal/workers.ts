@@ -1,7 +1,9 @@
 import type { DataConverter } from '@temporalio/common';
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { TASK_QUEUES } from '../contract/temporal.ts';
+import { isTracing } from '../lib/tracing/spans.ts';
 import { DEPLOYMENT_NAME } from './builds.ts';
+import { activityTraces, runTraces } from './tracing/in-processes.ts';
 import { WORKER_QUEUES, type WorkerQueue } from './worker-queues.ts';
 
 /**
@@ -70,6 +72,9 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
         namespace,
         dataConverter,
         taskQueue,
+        // Also without traces, because runs that were started with one report their end.
+        sinks: runTraces,
+        ...(isTracing() ? { interceptors: { activity: [activityTraces] } } : {}),
         activities: options.activities[taskQueue] ?? {},
       }),
     ),

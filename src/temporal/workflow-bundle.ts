@@ -7,6 +7,7 @@ import { FAILURE_CONVERTER_PATH } from './data-converter.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const WORKFLOWS_PATH = join(root, 'src/workflows/index.ts');
+const TRACE_INTERCEPTORS = join(root, 'src/temporal/tracing/in-workflows.ts');
 const CACHE_DIR = join(root, '.cache/workflow-bundles');
 const KEPT_MS = 2 * 24 * 60 * 60 * 1000;
 
@@ -31,6 +32,7 @@ async function bundle(workflowsPath: string): Promise<string> {
     const { code } = await bundleWorkflowCode({
       workflowsPath,
       failureConverterPath: FAILURE_CONVERTER_PATH,
+      workflowInterceptorModules: [TRACE_INTERCEPTORS],
       logger: new DefaultLogger('ERROR', ({ message }) => problems.push(message)),
     });
     return code;

@@ -6,6 +6,7 @@ import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { callbackToken } from '../../src/exchange/network-query/callback-token.ts';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
+import { type OtlpReceiver, startOtlpReceiver, tracedTo } from '../support/otlp-receiver.ts';
 import { findWords, UNKNOWN_PERSON, wordsOf } from '../support/personal-words.ts';
 import { dumpTemporal } from '../support/scan-temporal.ts';
 import { sample } from '../support/simulator.ts';
@@ -32,6 +33,7 @@ const SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { en
 
 describe('what a whole run leaves behind', { timeout: 180_000 }, () => {
   let stack: TestStack;
+  let collector: OtlpReceiver;
   let account: StackAccount;
   let words: string[];
   /** Everything that was left behind, by where. */
@@ -39,7 +41,8 @@ describe('what a whole run leaves behind', { timeout: 180_000 }, () => {
 
   beforeAll(async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'exchange-privacy-'));
-    stack = await startTestStack({ dataDir, logLevel: 'debug' });
+    collector = await startOtlpReceiver();
+    stack = await startTestStack({ dataDir, logLevel: 'debug', environment: tracedTo(collector) });
     account = await stack.addAccount();
     const seen = await run();
     expect(seen.links.length).toBeGreaterThan(0);
@@ -48,6 +51,7 @@ describe('what a whole run leaves behind', { timeout: 180_000 }, () => {
   }, 600_000);
   afterAll(async () => {
     await stack?.stop();
+    await collector.close();
     if (stack !== undefined) await rm(stack.dataDir, { recursive: true, force: true });
   }, 60_000);
 
@@ -165,6 +169,7 @@ describe('what a whole run leaves behind', { timeout: 180_000 }, () => {
       "Temporal's database": await readFolder(join(dataDir, 'temporal')),
       'blob store': await readFolder(join(dataDir, 'blobs')),
       'metrics of the gateway': await textOf(`${connection.baseUrl}/metrics`),
+      traces: collector.text(),
       'metrics of the worker': await textOf(`http://127.0.0.1:${worker}/metrics`),
       ...Object.fromEntries(logs),
     };
@@ -182,6 +187,9 @@ describe('what a whole run leaves behind', { timeout: 180_000 }, () => {
       expect(left.Temporal).toContain(id);
     expect(left['log gateway.log']).toContain('database error');
     expect(left['metrics of the gateway']).toContain('operation="createPatient"');
+    for (const name of ['POST /medical/v1/patient', 'workflow networkQuery', 'call lab', 'send webhook'])
+      expect(left.traces).toContain(name);
+    expect(left.traces).toContain('error.type');
     expect(left['metrics of the worker']).toContain('process="worker"');
     expect(left['log simulator-requests.jsonl']).toContain('"status":403');
     expect(left['log received-webhooks.jsonl']).toContain('network-query.lab');

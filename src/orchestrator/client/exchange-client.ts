@@ -4,6 +4,7 @@ import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import { AAL2_SESSION_HEADER } from '../../contract/identity.ts';
 import { BACKGROUND_PRIORITY } from '../../contract/query-limits.ts';
 import { anySignal } from '../../lib/any-signal.ts';
+import { traced, traceHeaders } from '../../lib/tracing/spans.ts';
 import { type AnswerOf, answerSchema } from './answers.ts';
 import type { CredentialHeader } from './credentials.ts';
 import {
@@ -93,27 +94,34 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
         conflictMeansRunning: key !== undefined && !CONFLICT_IS_AN_ANSWER.has(name),
       };
       const credential = await options.credential();
-      const answer = await exchange(
-        name,
-        buildUrl(options.baseUrl, endpoint.path, request),
-        {
-          method: endpoint.method,
-          headers: {
-            accept: 'application/json',
-            [credential.name]: credential.value,
-            ...(key === undefined ? {} : { 'idempotency-key': key }),
-            ...(callOptions.aal2Session === undefined
-              ? {}
-              : { [AAL2_SESSION_HEADER]: callOptions.aal2Session }),
-            ...(callOptions.background ? { priority: BACKGROUND_PRIORITY } : {}),
-            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      const attributes = { 'http.request.method': endpoint.method, 'exchange.operation': name };
+      const answer = await traced({ name: `call ${name}`, kind: 'client', attributes }, (span) =>
+        exchange(
+          name,
+          buildUrl(options.baseUrl, endpoint.path, request),
+          {
+            method: endpoint.method,
+            headers: {
+              ...traceHeaders(),
+              accept: 'application/json',
+              [credential.name]: credential.value,
+              ...(key === undefined ? {} : { 'idempotency-key': key }),
+              ...(callOptions.aal2Session === undefined
+                ? {}
+                : { [AAL2_SESSION_HEADER]: callOptions.aal2Session }),
+              ...(callOptions.background ? { priority: BACKGROUND_PRIORITY } : {}),
+              ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+            },
+            body: body === undefined ? undefined : JSON.stringify(body),
+            dispatcher: options.dispatcher,
+            headersTimeout: options.timeoutMs,
+            bodyTimeout: options.timeoutMs,
           },
-          body: body === undefined ? undefined : JSON.stringify(body),
-          dispatcher: options.dispatcher,
-          headersTimeout: options.timeoutMs,
-          bodyTimeout: options.timeoutMs,
-        },
-        { timeoutMs: options.timeoutMs, signal: callOptions.signal, nature },
+          { timeoutMs: options.timeoutMs, signal: callOptions.signal, nature },
+        ).then((answer) => {
+          span?.set({ 'http.response.status_code': answer.status });
+          return answer;
+        }),
       );
       if (!isSuccess(answer.status)) throw failedAnswer(name, answer, nature);
       return { status: answer.status, answer: checked(name, answer), pace: answer.pace };

@@ -1,4 +1,5 @@
 import { type FastifyInstance, fastify } from 'fastify';
+import { traceRequests } from '../../lib/tracing/trace-requests.ts';
 import { registerConfirmation } from './confirmation-route.ts';
 import { registerIntake } from './intake-route.ts';
 import { sendProblem } from './problem.ts';
@@ -15,6 +16,7 @@ const REQUEST_TIMEOUT_MS = 15_000;
  */
 export function createReceiver(deps: ReceiverDeps): FastifyInstance {
   const app = fastify({ bodyLimit: BODY_SIZE_MAX_BYTES, requestTimeout: REQUEST_TIMEOUT_MS });
+  traceRequests(app);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 

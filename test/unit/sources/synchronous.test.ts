@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import { installTracer, type SpanStart } from '../../../src/lib/tracing/spans.ts';
 import {
   ada,
   adaAtSource,
@@ -33,6 +34,37 @@ test('a source that answers at once is asked for the patient and for everything,
     'POST Patient/$match',
     'GET Patient/p1/$everything?_count=200',
   ]);
+});
+
+test('a source gets the trace that asks it, and nothing else of it', async () => {
+  const exported: SpanStart[] = [];
+  const span = {
+    traceId: 'a'.repeat(32),
+    spanId: 'b'.repeat(16),
+    set: () => undefined,
+    end: () => undefined,
+  };
+  const traceparent = `00-${span.traceId}-${span.spanId}-01`;
+  installTracer({
+    start: (started) => {
+      exported.push(started);
+      return { ...span, traceparent };
+    },
+    stop: async () => undefined,
+  });
+  try {
+    await start({ ...matched, 'GET Patient/p1/$everything': { json: bundle([adaAtSource]) } });
+    await collectAtOnce(connect(source));
+  } finally {
+    installTracer(undefined);
+  }
+  expect(source.asked.map(({ headers }) => headers.traceparent)).toEqual([
+    traceparent,
+    traceparent,
+    traceparent,
+  ]);
+  expect(exported.map(({ attributes }) => attributes?.['exchange.call'])).toContain('Patient/$match');
+  expect(JSON.stringify(exported)).not.toMatch(/p1|127\.0\.0\.1/);
 });
 
 test('pages are followed, relative links too, and a crash goes on after the recorded page', async () => {

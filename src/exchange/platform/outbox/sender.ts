@@ -3,6 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { Agent, request } from 'undici';
 import { v7 as uuidv7 } from 'uuid';
 import { retryAfterMs } from '../../../lib/retry-after.ts';
+import { currentSpan, type SpanStart, traced, traceHeaders } from '../../../lib/tracing/spans.ts';
 import type { LinkMaker } from '../links/signed-link.ts';
 import type { OpenEvent } from './claim-store.ts';
 import {
@@ -11,6 +12,7 @@ import {
   guardedLookup,
   isTrustedDestination,
 } from './destination-guard.ts';
+import type { EventCauses } from './event-causes.ts';
 import { linkedBody } from './event-links.ts';
 import type { WebhookKeys } from './webhook-key.ts';
 
@@ -39,6 +41,8 @@ export function createWebhookSender(deps: {
   destinations: DestinationRules;
   links: LinkMaker;
   webhookKeys: Pick<WebhookKeys, 'open'>;
+  /** The traces of messages that this process has announced. */
+  causes?: Pick<EventCauses, 'of'>;
   responseTimeoutMs?: number;
 }): WebhookSender {
   const responseTimeoutMs = deps.responseTimeoutMs ?? RESPONSE_TIMEOUT_MS;
@@ -61,6 +65,7 @@ export function createWebhookSender(deps: {
       dispatcher: isTrustedDestination(url, deps.destinations) ? trusted : guarded,
       headers: {
         'content-type': 'application/json',
+        ...traceHeaders(),
         ...signatures(messageId, keys.map(deps.webhookKeys.open), body),
       },
       body,
@@ -72,14 +77,19 @@ export function createWebhookSender(deps: {
       const problem = destinationProblem(event.url, deps.destinations);
       if (problem !== undefined) return { kind: 'failed', note: `the destination ${problem}` };
       const body = JSON.stringify(linkedBody(deps.links, accountId, event));
-      try {
-        const response = await post(event, body, responseTimeoutMs);
-        // Only the status counts, even if reading the body fails.
-        await response.body.dump().catch(() => undefined);
-        return classify(response.statusCode, response.headers['retry-after']);
-      } catch (error) {
-        return { kind: 'failed', note: noteOf(error, responseTimeoutMs) };
-      }
+      return traced(spanOf(accountId, event, deps.causes), async (span) => {
+        try {
+          const response = await post(event, body, responseTimeoutMs);
+          span?.set({ 'http.response.status_code': response.statusCode });
+          // Only the status counts, even if reading the body fails.
+          await response.body.dump().catch(() => undefined);
+          return classify(response.statusCode, response.headers['retry-after']);
+        } catch (error) {
+          const note = noteOf(error, responseTimeoutMs);
+          span?.set({ 'error.type': note });
+          return { kind: 'failed', note };
+        }
+      });
     },
 
     async ping({ url, keys }) {
@@ -99,6 +109,22 @@ export function createWebhookSender(deps: {
     },
   };
 }
+
+/** An attempt of a destination's workflow belongs to its trace; the first one to the trace of what announced the message. */
+const spanOf = (
+  accountId: string,
+  event: OpenEvent,
+  causes: Pick<EventCauses, 'of'> | undefined,
+): SpanStart => ({
+  name: 'send webhook',
+  kind: 'client',
+  parent: currentSpan()?.traceparent ?? causes?.of(event.messageId),
+  attributes: {
+    'exchange.account.id': accountId,
+    'exchange.message.id': event.messageId,
+    'exchange.attempt': event.attempts,
+  },
+});
 
 /** The id of a message, and the keys that sign it. */
 type Signed = Pick<OpenEvent, 'messageId' | 'keys'>;

@@ -7,6 +7,7 @@ import {
 } from '../../../contract/webhook-destination-workflow.ts';
 import { Batches } from '../../../lib/batches.ts';
 import type { Logger } from '../../../lib/logger.ts';
+import { withSpan } from '../../../lib/tracing/spans.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import type { Store } from '../database/database.ts';
 import type { WebhookDelivery } from './delivery.ts';
@@ -66,7 +67,7 @@ export function createWebhookDispatcher(deps: {
     perLaneMax: 1,
     batchMax: ROUTED_AT_ONCE_MAX,
     waitingMax: Number.POSITIVE_INFINITY,
-    work: route,
+    work: (accountId, items) => withSpan(undefined, () => route(accountId, items)),
   });
   /** A lane for each destination; the items are rows of the outbox with their account. */
   const sending = new Lanes<{ accountId: string; eventId: string }>({
@@ -75,7 +76,8 @@ export function createWebhookDispatcher(deps: {
     batchMax: 1,
     waitingMax: WAITING_MAX,
     work: async (_destinationId, [item]) => {
-      if (item !== undefined) await deliver(item.accountId, item.eventId);
+      // Lanes serve several requests, whose spans end before.
+      if (item !== undefined) await withSpan(undefined, () => deliver(item.accountId, item.eventId));
     },
   });
   const handingOver = new Set<Promise<void>>();

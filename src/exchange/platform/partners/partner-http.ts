@@ -4,6 +4,7 @@ import { request } from 'undici';
 import { anySignal } from '../../../lib/any-signal.ts';
 import { retryAfterMs } from '../../../lib/retry-after.ts';
 import { timeoutSignal } from '../../../lib/timeout-signal.ts';
+import { traceHeaders } from '../../../lib/tracing/spans.ts';
 
 /** A partner's base URL, and the key with which both sides sign (Standard Webhooks: `whsec_…`). */
 export interface PartnerConfig {
@@ -50,6 +51,7 @@ export function createPartnerHttp(name: string, { baseUrl, secret }: PartnerConf
         const response = await request(`${baseUrl}${path}`, {
           method,
           headers: {
+            ...traceHeaders(),
             accept: 'application/json',
             ...(body === undefined ? {} : { 'content-type': 'application/json' }),
             ...signatureOf(signer, text),

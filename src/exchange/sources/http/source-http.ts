@@ -1,4 +1,5 @@
 import { Agent, type Dispatcher, request as undiciRequest } from 'undici';
+import { traced, traceHeaders } from '../../../lib/tracing/spans.ts';
 import type { CallBudgets } from '../budget-store.ts';
 import { SourceFailure } from '../connector.ts';
 import { blockOf } from '../rules/call-budget.ts';
@@ -159,7 +160,25 @@ export class SourceHttp {
     }
   }
 
-  private async sendOnce(
+  /** A span until the headers of the response; the label says what it is, the address would name the patient. */
+  private sendOnce(
+    request: SourceRequest,
+    url: URL,
+    authorization: string | undefined,
+  ): Promise<SourceResponse> {
+    const attributes = {
+      'http.request.method': request.method,
+      'exchange.source': this.config.source,
+      'exchange.call': request.label,
+    };
+    return traced({ name: `call ${this.config.source}`, kind: 'client', attributes }, async (span) => {
+      const response = await this.callOnce(request, url, authorization);
+      span?.set({ 'http.response.status_code': response.status });
+      return response;
+    });
+  }
+
+  private async callOnce(
     request: SourceRequest,
     url: URL,
     authorization: string | undefined,
@@ -174,6 +193,7 @@ export class SourceHttp {
         dispatcher: this.dispatcher,
         headers: {
           ...request.headers,
+          ...traceHeaders(),
           accept: request.accept ?? FHIR_JSON,
           ...(request.body === undefined ? {} : { 'content-type': request.body.contentType }),
           ...(authorization === undefined ? {} : { authorization }),
