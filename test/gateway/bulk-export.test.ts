@@ -153,6 +153,7 @@ describe('an export', () => {
     ['Patient/$export?_since=yesterday', ASYNC, '_since'],
     ['Patient/$export?_outputFormat=csv', ASYNC, '_outputFormat'],
     ['Patient/$export?_typeFilter=Observation%3Fcolour%3Dblue', ASYNC, 'colour'],
+    ['Patient/$export?_typeFilter=Observation%3F_elements%3Dcode', ASYNC, '_elements'],
     ['Patient/$export?_type=Condition&_typeFilter=Observation%3Fstatus%3Dfinal', ASYNC, '_typeFilter'],
     ['Patient/$export?includeAssociatedData=x', ASYNC, 'includeAssociatedData'],
   ])('of %s is refused', async (path, headers, named) => {

@@ -1,4 +1,5 @@
 import type { Bundle, Condition, Observation, OperationOutcome } from 'fhir/r4.js';
+import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
@@ -201,6 +202,7 @@ describe('a search', () => {
     ['Observation?patient={id}&date=yesterday', 'date'],
     ['Observation?patient={id}&code:not=8302-2', 'modifier'],
     ['Observation?patient={id}&_count=0', '_count'],
+    ['Observation?patient={id}&_elements=value.code', '_elements'],
     ['Observation?patient={id}&_lastUpdated=soon', '_lastUpdated'],
     [`Observation?patient={id}&code=${'x'.repeat(4_000)}`, '4000'],
   ])('refuses %s', async (path, named) => {
@@ -231,6 +233,59 @@ describe('a search', () => {
     expect(
       found.flatMap((page) => inMode(page, 'match')).map((each) => (each as Condition).code?.text),
     ).toEqual(['Gout']);
+  });
+
+  test.each([
+    ['-date', (each: Observation) => dayOf(each)],
+    ['date', (each: Observation) => dayOf(each)],
+    ['-_lastUpdated', ({ meta }: Observation) => String(meta?.lastUpdated)],
+    ['_lastUpdated', ({ meta }: Observation) => String(meta?.lastUpdated)],
+  ])('sorted by %s has each match once, in that order, over all pages', async (sort, keyOf) => {
+    await door.store.asAccount(door.accountId, (tx) =>
+      sql`update record_resource set changed_at = changed_at - (('x' || right(resource_id::text, 2))::bit(8)::int || ' s')::interval
+        where patient_id = ${patientId} and resource_type = 'Observation'`.execute(tx.db),
+    );
+    const pages = await search('Observation', `&_sort=${sort}`);
+    const matches = pages.flatMap((page) => inMode(page, 'match') as Observation[]);
+    expect(idsOf(matches)).toEqual(idsOf(observations()));
+    const keys = matches.map(keyOf);
+    const ordered = [...keys].sort();
+    expect(new Set(keys).size).toBeGreaterThan(10);
+    expect(keys).toEqual(sort.startsWith('-') ? ordered.reverse() : ordered);
+  });
+
+  test('can only count its matches', async () => {
+    const count = async (query: string) => {
+      const page = await door.bundle(query);
+      expect(page.entry?.some(({ search }) => search?.mode !== 'outcome') ?? false).toBe(false);
+      return page.total;
+    };
+    const of = `Observation?patient=${patientId}`;
+    expect(await count(`${of}&_summary=count`)).toBe(observations().length);
+    expect(await count(`${of}&category=laboratory&_summary=count`)).toBe(
+      observations().filter(isLaboratory).length,
+    );
+    const [one, two] = observations();
+    expect(await count(`Observation?_id=${one?.id},${two?.id}&_summary=count`)).toBe(2);
+    const listed = (await door.pages('Patient')).flatMap((page) => inMode(page, 'match'));
+    expect(await count('Patient?_summary=count')).toBe(listed.length);
+    expect(await count('Patient?family=Nobody&_summary=count')).toBe(0);
+  });
+
+  test('returns the elements that were asked for, and those that no reader may miss, marked as a part', async () => {
+    const [page] = await search('Observation', '&_elements=value,Observation.effective[x]&_include=*');
+    const part = page && (inMode(page, 'match')[0] as Observation);
+    const whole = observations().find(({ id }) => id === part?.id);
+    expect(part?.status).toBe(whole?.status);
+    expect(part?.code).toEqual(whole?.code);
+    expect(part?.effectiveDateTime).toBe(whole?.effectiveDateTime);
+    expect(part?.meta?.tag).toContainEqual(expect.objectContaining({ code: 'SUBSETTED' }));
+    expect(part).not.toHaveProperty('subject');
+    expect(page && fhirIssues(page)).toEqual([]);
+    const [data] = await search('Observation', '&_summary=data');
+    expect((data ? inMode(data, 'match') : []).every((each) => !('text' in each))).toBe(true);
+    const [patients] = await door.pages('Patient?_elements=birthDate');
+    expect(patients && inMode(patients, 'match')[0]).not.toHaveProperty('name');
   });
 
   test('says that the record is incomplete', async () => {

@@ -1,6 +1,7 @@
 import type { OperationOutcomeIssue } from 'fhir/r4.js';
 import { withAddressesAt } from '../records/rules/attachment-addresses.ts';
 import type { Json } from '../records/rules/json.ts';
+import { type Subset, subsetOf } from './rules/subset.ts';
 import { type ServedResource, servedProvenance } from './served-resources.ts';
 
 export const FHIR_JSON = 'application/fhir+json; charset=utf-8';
@@ -26,14 +27,21 @@ export const entryOf = (base: string, resource: Json, search: Entry['search']): 
 export function searchEntriesOf(
   base: string,
   patientId: string,
-  page: { matches: readonly ServedResource[]; included?: readonly ServedResource[]; withProvenance: boolean },
+  page: {
+    matches: readonly ServedResource[];
+    included?: readonly ServedResource[];
+    withProvenance: boolean;
+    subset?: Subset;
+  },
 ): Entry[] {
-  const { matches, included = [], withProvenance } = page;
+  const { matches, included = [], withProvenance, subset } = page;
   const provenances = withProvenance
     ? matches.map((match) => servedProvenance(match, patientId)).filter((each) => each !== undefined)
     : [];
   return [
-    ...matches.map(({ json }) => entryOf(base, json, { mode: 'match' })),
+    ...matches.map(({ json }) =>
+      entryOf(base, subset === undefined ? json : subsetOf(json, subset), { mode: 'match' }),
+    ),
     ...[...included.map(({ json }) => json), ...provenances].map((json) =>
       entryOf(base, json, { mode: 'include' }),
     ),

@@ -84,7 +84,7 @@ export const capabilityStatement = (publicBaseUrl: string): Json => ({
     {
       mode: 'server',
       documentation:
-        'Searches other than for Patients name one patient, or ids by _id. Results are newest first. Unknown parameters are ignored with a warning, or rejected with "Prefer: handling=strict".',
+        'Searches other than for Patients name one patient, or ids by _id. Results are newest first, unless sorted by _sort (date, _lastUpdated, -_lastUpdated). _elements and _summary (count, text, data) are supported. Unknown parameters are ignored with a warning, or rejected with "Prefer: handling=strict".',
       security: {
         service: [
           {

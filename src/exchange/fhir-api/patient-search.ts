@@ -13,19 +13,30 @@ const LICENSE = 'urn:medical-exchange:drivers-license';
 /** Ids of up to `count` of the account's patients whose demographics match, in order, after `after`. */
 export async function searchPatients(
   tx: AccountTx,
-  { ids, identifiers, names, birthDates, genders, lastUpdated, count }: PatientCriteria,
+  criteria: PatientCriteria,
   after: string | undefined,
 ): Promise<string[]> {
-  let query = tx.db
-    .selectFrom('patient')
-    .select('id')
-    .where('account_id', '=', tx.accountId)
-    .orderBy('id')
-    .limit(count);
+  let query = matching(tx, criteria).select('id').orderBy('id').limit(criteria.count);
+  if (after !== undefined) query = query.where('id', '>', after);
+  const rows = await query.execute();
+  return rows.map((row) => row.id);
+}
+
+export async function countPatients(tx: AccountTx, criteria: PatientCriteria): Promise<number> {
+  const { total } = await matching(tx, criteria)
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow();
+  return Number(total);
+}
+
+function matching(
+  tx: AccountTx,
+  { ids, identifiers, names, birthDates, genders, lastUpdated }: PatientCriteria,
+) {
+  let query = tx.db.selectFrom('patient').where('account_id', '=', tx.accountId);
   const where = (condition: RawBuilder<unknown>) => {
     query = query.where(sql<boolean>`(${condition})`);
   };
-  if (after !== undefined) query = query.where('id', '>', after);
   if (ids !== undefined) where(sql`id = any(${[...ids]}::uuid[])`);
   for (const { of, how, texts } of names) where(either(texts.map((text) => named(of, how, text))));
   for (const alternatives of identifiers) where(either(alternatives.map(identified)));
@@ -34,8 +45,7 @@ export async function searchPatients(
   for (const conditions of birthDates) where(either(conditions.map(bornWhen)));
   for (const conditions of lastUpdated)
     where(either(conditions.map((condition) => changedWhen(UPDATED_AT, condition))));
-  const rows = await query.execute();
-  return rows.map((row) => row.id);
+  return query;
 }
 
 /** When the demographics changed, or the sources' Patients. */

@@ -16,18 +16,18 @@ export interface RecordPage {
 /** Rows looked at for one page at most: a page may come short, and even empty, and still have a next one. */
 const LOOKED_AT_MAX = 2_000;
 
-/** A page of the resources of one type in a patient's record that match the search, newest first. */
+/** A page of the resources of one type in a patient's record that match the search, in its order. */
 export async function searchRecord(
   tx: AccountTx,
   { patientId, resourceType, request }: { patientId: string; resourceType: string; request: SearchRequest },
   after: FoundPlace | undefined,
 ): Promise<RecordPage> {
-  const { clauses, lastUpdated, ids, count } = request;
+  const { clauses, lastUpdated, ids, sort, count } = request;
   const matches: ServedResource[] = [];
   let place = after;
   for (let lookedAt = 0; lookedAt < LOOKED_AT_MAX; ) {
     const wanted = count - matches.length;
-    const search = { resourceType, clauses, lastUpdated, ids };
+    const search = { resourceType, clauses, lastUpdated, ids, sort };
     const found = await searchLeading(tx, patientId, search, place, wanted);
     const read = await readServed(
       tx,

@@ -4,10 +4,11 @@ import { ExchangeError, InvalidRequestError, NotFoundError } from '../platform/e
 import { callerOf } from '../platform/http/plugins/auth.ts';
 import { completenessMeta, incompleteness } from '../records/completeness.ts';
 import { readRecordCompleteness } from '../records/completeness-store.ts';
-import { type BundleLink, entryOf, FHIR_JSON, searchEntriesOf, searchIssues, searchset } from './bundles.ts';
+import { type BundleLink, FHIR_JSON, searchEntriesOf, searchIssues, searchset } from './bundles.ts';
 import { SERVED_TYPES } from './capability-statement.ts';
+import { countMatches } from './count-matches.ts';
 import type { FhirDeps } from './deps.ts';
-import { searchPatients } from './patient-search.ts';
+import { countPatients, searchPatients } from './patient-search.ts';
 import { matchesSearch, readRecordedConsents, type SearchPlace, searchServed } from './recorded-consents.ts';
 import { checkSearch, pairsOf } from './request-parameters.ts';
 import { type PatientCriteria, parsePatientSearch } from './rules/patient-criteria.ts';
@@ -73,6 +74,7 @@ async function searchOneType(deps: FhirDeps, type: string, request: FastifyReque
   await requirePatient(deps, accountId, patientId);
   // Later pages belong to the record that the first page showed.
   if (place === undefined) await deps.records.merge(accountId, patientId);
+  if (search.isCountOnly) return countOfType(deps, type, { ...search, patientId }, request);
   const { page, included, standing } = await deps.store.asAccount(accountId, async (tx) => {
     const found = await searchServed(tx, { patientId, resourceType: type, request: search }, place);
     return {
@@ -92,8 +94,28 @@ async function searchOneType(deps: FhirDeps, type: string, request: FastifyReque
     searchEntriesOf(deps.base, patientId, {
       ...page,
       included,
+      subset: search.subset,
       withProvenance: search.withProvenance && mayRead(request, 'Provenance'),
     }),
+    searchIssues(search.ignored, incompleteness(standing)),
+  );
+}
+
+/** Answers how many resources of the patient match. */
+async function countOfType(
+  deps: FhirDeps,
+  type: string,
+  search: SearchRequest & { patientId: string },
+  request: FastifyRequest,
+) {
+  const { patientId } = search;
+  const { id: accountId } = callerOf(request).account;
+  const total = await countMatches(deps.store, accountId, { patientId, resourceType: type, request: search });
+  const standing = await deps.store.asAccount(accountId, (tx) => readRecordCompleteness(tx, patientId));
+  await deps.audit.write(request, [patientId]);
+  return searchset(
+    { meta: completenessMeta(standing), links: await linksOf(deps, type, search.used, undefined), total },
+    [],
     searchIssues(search.ignored, incompleteness(standing)),
   );
 }
@@ -114,7 +136,11 @@ async function searchByIds(deps: FhirDeps, type: string, search: SearchRequest, 
     recorded: type === 'Consent' ? await readRecordedConsents(tx, ids) : [],
   }));
   const consents = recorded.filter(({ resource }) => matchesSearch(resource, search));
-  const entries = consents.map(({ resource }) => entryOf(deps.base, resource.json, { mode: 'match' }));
+  const entries = consents.flatMap(({ patientId, resource }) =>
+    searchEntriesOf(deps.base, patientId, {
+      ...{ matches: [resource], subset: search.subset, withProvenance: false },
+    }),
+  );
   let total = consents.length;
   for (const [patientId, own] of byPatient) {
     await deps.records.merge(accountId, patientId);
@@ -133,6 +159,7 @@ async function searchByIds(deps: FhirDeps, type: string, search: SearchRequest, 
     entries.push(
       ...searchEntriesOf(deps.base, patientId, {
         ...found,
+        subset: search.subset,
         withProvenance: search.withProvenance && mayRead(request, 'Provenance'),
       }),
     );
@@ -140,7 +167,11 @@ async function searchByIds(deps: FhirDeps, type: string, search: SearchRequest, 
   const patientIds = [...byPatient.keys(), ...consents.map(({ patientId }) => patientId)];
   await deps.audit.write(request, [...new Set(patientIds)]);
   const links = await linksOf(deps, type, search.used, undefined);
-  return searchset({ links, total }, entries, searchIssues(search.ignored, undefined));
+  return searchset(
+    { links, total },
+    search.isCountOnly ? [] : entries,
+    searchIssues(search.ignored, undefined),
+  );
 }
 
 async function searchForPatients(deps: FhirDeps, request: FastifyRequest) {
@@ -148,8 +179,15 @@ async function searchForPatients(deps: FhirDeps, request: FastifyRequest) {
   const { request: search, faults } = parsePatientSearch(pairs);
   checkSearch(request, { faults, ignored: search.ignored });
   const { id: accountId } = callerOf(request).account;
+  if (search.isCountOnly) {
+    const total = await deps.store.asAccount(accountId, (tx) => countPatients(tx, search));
+    await deps.audit.write(request, []);
+    const links = await linksOf(deps, 'Patient', search.used, undefined);
+    return searchset({ links, total }, [], searchIssues(search.ignored, undefined));
+  }
   const ids = await deps.store.asAccount(accountId, (tx) => searchPatients(tx, search, place));
   const entries = await patientEntries(deps, accountId, ids, {
+    subset: search.subset,
     withProvenance: search.withProvenance && mayRead(request, 'Provenance'),
   });
   await deps.audit.write(request, ids);
@@ -166,7 +204,7 @@ async function patientEntries(
   deps: FhirDeps,
   accountId: string,
   ids: readonly string[],
-  { withProvenance }: Pick<PatientCriteria, 'withProvenance'>,
+  options: Pick<PatientCriteria, 'withProvenance' | 'subset'>,
 ) {
   const entries = [];
   for (const patientId of ids) {
@@ -174,7 +212,7 @@ async function patientEntries(
     const matches = await deps.store.asAccount(accountId, (tx) =>
       readServed(tx, patientId, [{ resourceType: 'Patient', id: patientId }]),
     );
-    entries.push(...searchEntriesOf(deps.base, patientId, { matches, withProvenance }));
+    entries.push(...searchEntriesOf(deps.base, patientId, { matches, ...options }));
   }
   return entries;
 }

@@ -9,33 +9,41 @@ export interface RecordSearch {
   /** Conditions on the time of the last change in our record. */
   lastUpdated: readonly (readonly DateCondition[])[];
   ids?: readonly string[];
+  sort: { by: 'date' | 'lastUpdated'; isDescending: boolean };
 }
 
 export interface FoundPlace {
   id: string;
+  /** What the results are sorted by. */
   sortDate: string;
 }
 
+/** When a resource changed, as a text that sorts like the time. */
+const CHANGED_AT = sql<string>`(select to_char(r.changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS')
+  from record_resource r where r.patient_id = l.patient_id and r.resource_id = l.resource_id)`;
+
 /**
- * Up to `count` resources of a patient's record after `after`, newest first, undated last. All that match are found, and some
+ * Up to `count` resources of a patient's record after `after`, in order. All that match are found, and some
  * that do not: what one delivery of a resource contains may be missing in the consolidated resource (`matchesAll` decides).
  */
 export async function searchLeading(
   tx: AccountTx,
   patientId: string,
-  { resourceType, clauses, lastUpdated, ids }: RecordSearch,
+  { resourceType, clauses, lastUpdated, ids, sort }: RecordSearch,
   after: FoundPlace | undefined,
   count: number,
 ): Promise<FoundPlace[]> {
+  const direction = sort.isDescending ? 'desc' : 'asc';
+  const key = sort.by === 'date' ? sql<string>`sort_date` : CHANGED_AT;
   let query = tx.db
     .selectFrom('record_origin as l')
-    .select(['sort_date as sortDate'])
+    .select(key.as('sortDate'))
     .select(sql<string>`resource_id`.as('id'))
     .where('patient_id', '=', patientId)
     .where('leads', '=', true)
     .where('resource_type', '=', resourceType)
-    .orderBy('sort_date', 'desc')
-    .orderBy('resource_id', 'desc')
+    .orderBy(key, direction)
+    .orderBy('resource_id', direction)
     .limit(count);
   for (const clause of clauses)
     query = query.where(
@@ -54,7 +62,9 @@ export async function searchLeading(
     );
   if (ids !== undefined) query = query.where(sql<boolean>`resource_id = any(${[...ids]}::uuid[])`);
   if (after !== undefined)
-    query = query.where(sql<boolean>`(sort_date, resource_id) < (${after.sortDate}, ${after.id}::uuid)`);
+    query = query.where(
+      sql<boolean>`(${key}, resource_id) ${sql.raw(sort.isDescending ? '<' : '>')} (${after.sortDate}, ${after.id}::uuid)`,
+    );
   return query.execute();
 }
 

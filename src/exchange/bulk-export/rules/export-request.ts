@@ -23,6 +23,8 @@ export interface ExportRequest {
 }
 
 const FORMATS = new Set(['application/fhir+ndjson', 'application/ndjson', 'ndjson']);
+/** Search parameters that choose nothing (Bulk Data Access forbids them in `_typeFilter`). */
+const OF_RESULTS = new Set(['_sort', '_summary', '_elements', '_include', '_revinclude']);
 const PAIRS_MAX = 50;
 const FILTERS_MAX = 50;
 
@@ -87,6 +89,8 @@ function readTypeFilters(
     const [fault] = faults;
     if (fault !== undefined) return `${type}: ${fault.parameter} ${fault.message}`;
     if (search.ignored.length > 0) return `${type}: ${search.ignored.join(', ')} is not supported`;
+    const ofResult = search.used.find(([name]) => OF_RESULTS.has(name));
+    if (ofResult !== undefined) return `${type}: ${ofResult[0]} is about the form of a search's result`;
     request.typeFilters[type] = [...(request.typeFilters[type] ?? []), query];
     if (request.typeFilters[type].length > FILTERS_MAX)
       return `has at most ${FILTERS_MAX} searches of a type`;

@@ -11,7 +11,10 @@ import {
 
 /** A search for Patients by their demographics. Inner lists are alternatives. */
 export interface PatientCriteria
-  extends Pick<SearchRequest, 'ids' | 'lastUpdated' | 'count' | 'used' | 'ignored' | 'withProvenance'> {
+  extends Pick<
+    SearchRequest,
+    'ids' | 'lastUpdated' | 'count' | 'isCountOnly' | 'subset' | 'used' | 'ignored' | 'withProvenance'
+  > {
   identifiers: { system?: string; value: string }[][];
   names: { of: 'name' | 'family' | 'given'; how: 'starts' | 'exact' | 'contains'; texts: string[] }[];
   birthDates: DateCondition[][];
@@ -28,6 +31,7 @@ export function parsePatientSearch(pairs: readonly SearchPair[]): {
   const request: PatientCriteria = {
     lastUpdated: [],
     count: PATIENT_COUNT_DEFAULT,
+    isCountOnly: false,
     used: [],
     ignored: [],
     withProvenance: false,

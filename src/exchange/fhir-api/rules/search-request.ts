@@ -6,6 +6,7 @@ import {
 } from '../../records/rules/search-clauses.ts';
 import { searchParametersOf } from '../../records/rules/search-parameters.ts';
 import { includePaths } from './included-references.ts';
+import type { Subset } from './subset.ts';
 
 /** A parameter of a search as sent: name (with modifier) and value. */
 export type SearchPair = readonly [name: string, value: string];
@@ -20,10 +21,20 @@ export interface SearchRequest {
   include: string[];
   withProvenance: boolean;
   count: number;
+  sort: SearchSort;
+  /** Returns the number of matches only (`_summary=count`). */
+  isCountOnly: boolean;
+  subset?: Subset;
   /** The pairs that were understood, for the links of the Bundle. */
   used: SearchPair[];
   /** Names of parameters that were ignored. */
   ignored: string[];
+}
+
+/** The order of results. Those without a date are last if it is descending, and first otherwise. */
+export interface SearchSort {
+  by: 'date' | 'lastUpdated';
+  isDescending: boolean;
 }
 
 /** A search that cannot be understood. */
@@ -32,20 +43,29 @@ export interface SearchFault {
   message: string;
 }
 
+const NEWEST_FIRST: SearchSort = { by: 'date', isDescending: true };
+const SORTS: Readonly<Record<string, SearchSort>> = {
+  '-date': NEWEST_FIRST,
+  date: { by: 'date', isDescending: false },
+  '-_lastUpdated': { by: 'lastUpdated', isDescending: true },
+  _lastUpdated: { by: 'lastUpdated', isDescending: false },
+};
 export const COUNT_DEFAULT = 100;
 export const COUNT_MAX = 500;
 /** Bounds of one search. */
 const PAIRS_MAX = 50;
 const TEXT_MAX = 4_000;
+/** The name of an element of the resource itself; nested ones are not chosen among. */
+const ELEMENT = /^[a-z][A-Za-z]{0,63}$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** Has no effect here: results are always JSON, and always newest first. */
+/** Has no effect here. */
 const WITHOUT_EFFECT = new Set([
   '_format=json',
   '_format=application/json',
   '_format=application/fhir+json',
   '_pretty=false',
   '_pretty=true',
-  '_sort=-date',
+  '_summary=false',
   '_total=none',
 ]);
 
@@ -64,6 +84,8 @@ export function parseSearch(
     include: [],
     withProvenance: false,
     count: COUNT_DEFAULT,
+    sort: NEWEST_FIRST,
+    isCountOnly: false,
     used: [],
     ignored: [],
   };
@@ -97,6 +119,12 @@ function readPair(request: SearchRequest, type: string, name: string, value: str
     case 'patient':
     case 'subject':
       return readPatient(request, value);
+    case '_sort': {
+      // Consents that the account recorded come before those of the record.
+      const sort = type === 'Consent' && value !== '-date' ? undefined : SORTS[value];
+      request.sort = sort ?? request.sort;
+      return sort === undefined ? 'ignored' : 'used';
+    }
     case '_include':
       return readInclude(request, type, value);
     case '_revinclude':
@@ -110,7 +138,7 @@ function readPair(request: SearchRequest, type: string, name: string, value: str
 
 /** Parameters that searches of all types share, those of Patients included. */
 export function readCommonPair(
-  request: Pick<SearchRequest, 'count' | 'ids' | 'lastUpdated'>,
+  request: Pick<SearchRequest, 'count' | 'ids' | 'lastUpdated' | 'isCountOnly' | 'subset'>,
   name: string,
   value: string,
 ): PairOutcome | undefined {
@@ -129,6 +157,19 @@ export function readCommonPair(
       const ids = given.filter((id) => UUID.test(id)).map((id) => id.toLowerCase());
       const before = request.ids;
       request.ids = before === undefined ? ids : ids.filter((id) => before.includes(id));
+      return 'used';
+    }
+    case '_summary':
+      if (value === 'count') request.isCountOnly = true;
+      else if (value === 'data') request.subset = { ...request.subset, withNarrative: false };
+      else if (value === 'text') request.subset = { elements: [], withNarrative: true };
+      else return 'ignored';
+      return 'used';
+    case '_elements': {
+      const elements = valuesOf(value).map((name) => name.replace(/^[A-Z]\w*\./, '').replace(/\[x\]$/, ''));
+      if (!elements.every((name) => ELEMENT.test(name)))
+        return { fault: 'is not a list of elements such as code,status' };
+      request.subset = { elements, withNarrative: elements.includes('text') };
       return 'used';
     }
     case '_lastUpdated': {
