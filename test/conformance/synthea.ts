@@ -33,6 +33,10 @@ export const sampleSubjects = (): Subject[] =>
     },
   }));
 
+/** The same patients, of whom only the C-CDA document is known. */
+export const documentSubjects = (): Subject[] =>
+  sampleSubjects().map((subject) => ({ ...subject, name: `${subject.name}-document`, deliveries: [] }));
+
 /** The patients of a folder that Synthea wrote (`fhir/*.json.gz`, `ccda/*.xml.gz`), each as one source knows them. */
 export function subjectsIn(folder: string): Subject[] {
   const read = (path: string) => gunzipSync(readFileSync(join(folder, path)));
@@ -61,7 +65,8 @@ export function subjectsIn(folder: string): Subject[] {
   });
 }
 
-function asPerson({ name, birthDate, gender, address }: Patient): Omit<Person, 'patientId'> {
+/** The caller's description of the person. */
+export function asPerson({ name, birthDate, gender, address }: Patient): Omit<Person, 'patientId'> {
   const [first] = name ?? [];
   const [home] = address ?? [];
   return {

@@ -49,6 +49,38 @@ test('a result without a value says that it is unknown, and the defect is named'
   expect(defects).toEqual([{ profile: 'us-core-observation-lab', element: 'value[x]', isStated: true }]);
 });
 
+test('a vital sign over a period claims nothing: validators accept only a time', () => {
+  const average = {
+    ...without(glucose, 'effectiveDateTime'),
+    category: category('vital-signs'),
+    effectivePeriod: { start: '2024-03-07', end: '2024-03-09' },
+  };
+  expect(claimsOf(average)).toEqual([]);
+  expect(claimsOf({ ...average, category: category('laboratory') })).toEqual(both('us-core-observation-lab'));
+});
+
+test.each([
+  ['8.0.0', { valueCoding: { system: 'http://snomed.info/sct', code: '248152002' } }],
+  ['6.1.0', { valueCode: 'female' }],
+])(
+  'a Patient whose sex has the form of %s claims that version only, and that is no defect',
+  (version, value) => {
+    const extension = [{ url: `${BASE}us-core-sex`, ...value }];
+    const identifier = [{ system: 'urn:mercy', value: '1' }];
+    const patient = {
+      resourceType: 'Patient',
+      id: 'p',
+      identifier,
+      name: [{ family: 'Li' }],
+      gender: 'female',
+    };
+    expect(claimsOf(patient)).toEqual(both('us-core-patient'));
+    const { claims, defects } = examined({ ...patient, extension });
+    expect(claims).toEqual([`${BASE}us-core-patient|${version}`]);
+    expect(defects).toEqual([]);
+  },
+);
+
 test('a result with only a year claims nothing: its time is not exact to the day', () => {
   const { resource, claims, defects } = examined({ ...glucose, effectiveDateTime: '2024' });
   expect(claims).toEqual([]);

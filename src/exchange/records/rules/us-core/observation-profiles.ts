@@ -51,9 +51,11 @@ const VITAL_SIGN: readonly Requirement[] = [
   ...BASICS,
   RESULT,
   orUnknown('effective[x]', () => ({ _effectiveDateTime: unknown() })),
+  // vs-1 allows a period in words, but its expression, which validators evaluate, holds for no period.
   {
     element: 'effective[x]',
-    holds: (resource) => !has(resource, 'effectiveTiming') && !has(resource, 'effectiveInstant'),
+    holds: (resource) =>
+      !['effectiveTiming', 'effectiveInstant', 'effectivePeriod'].some((element) => has(resource, element)),
   },
   exactToTheDay,
   {

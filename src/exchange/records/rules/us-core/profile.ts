@@ -13,6 +13,8 @@ export interface Requirement {
   fill?: (resource: Json) => Json;
   /** Only this version demands it. */
   version?: UsCoreVersion;
+  /** The other version demands another form, so that this is no defect of the source. */
+  isOfVersion?: true;
 }
 
 export interface Profile {

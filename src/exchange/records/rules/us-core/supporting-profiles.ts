@@ -57,6 +57,17 @@ const statedInWords: Requirement = {
       ),
 };
 
+const SEX = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-sex';
+
+/** The extension for the sex has another type in each version, and the same address. */
+const sexIn = (version: Requirement['version'], type: 'valueCode' | 'valueCoding'): Requirement => ({
+  element: 'extension',
+  version,
+  isOfVersion: true,
+  holds: ({ extension }) =>
+    objectsOf(extension).every((each) => each.url !== SEX || each[type] !== undefined),
+});
+
 const named: Requirement = {
   element: 'name.family, given',
   holds: ({ name }) => objectsOf(name).every((each) => has(each, 'family') || has(each, 'given')),
@@ -83,6 +94,8 @@ export const SUPPORTING_PROFILES: readonly Profile[] = [
       TELECOM,
       named,
       statedInWords,
+      sexIn('8.0.0', 'valueCoding'),
+      sexIn('6.1.0', 'valueCode'),
     ],
   },
   {

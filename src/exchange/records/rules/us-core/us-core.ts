@@ -43,7 +43,7 @@ export function examined(resource: Json): Examined {
   const claims: string[] = [];
   for (const { name, requires: own } of profiles) {
     const requires = [...own, IN_ORDER];
-    const missing = requires.filter(({ holds }) => !holds(resource));
+    const missing = requires.filter(({ holds, isOfVersion }) => isOfVersion !== true && !holds(resource));
     const completed = fill(filled, requires);
     const unmet = requires.filter(({ holds }) => !holds(completed));
     const versions = US_CORE_VERSIONS.filter((version) => !unmet.some((each) => concerns(each, version)));
