@@ -69,7 +69,6 @@ function recordOf(size: number): { reader: RecordReader; resources: number; byte
     resources: ordered.length * rounds + 1,
     bytes: round * rounds,
     reader: {
-      conformance: '',
       standing: { readAt: new Date(), sources: [], unread: [] },
       counts,
       async *read(types) {

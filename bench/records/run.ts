@@ -81,7 +81,6 @@ function resourcesOf(sample: SamplePatient): ConsolidatedResource[] {
 
 function readerOf(resources: readonly ConsolidatedResource[]): RecordReader {
   return {
-    conformance: '',
     standing: { readAt: new Date(), sources: [], unread: [] },
     counts: {},
     async *read(types) {

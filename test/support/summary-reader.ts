@@ -49,7 +49,6 @@ export function readerOf(
   for (const { resourceType } of all) counts[resourceType] = (counts[resourceType] ?? 0) + 1;
   return {
     standing,
-    conformance: '1 of 1 entries meet the US standard for health records (US Core).',
     counts,
     async *read(types) {
       for (const type of [...types].sort())

@@ -230,7 +230,7 @@ test('a report counts what conforms, what was left out and by whom', () => {
     resources: 5,
     claiming: 3,
     summary:
-      '3 of 5 entries meet the US standard for health records (US Core); in 3 entries a source left out something that it requires, or wrote it in another form.',
+      '3 of 5 entries meet the US standard for health records (US Core); in 3 entries a source left something out, or wrote it in another form.',
     profiles: both('us-core-observation-lab')
       .sort()
       .map((profile) => ({ profile, resources: 3 })),

@@ -1,7 +1,6 @@
 import type { Store } from '../../platform/database/database.ts';
 import type { RecordCompleteness } from '../completeness-store.ts';
 import { readRecordCompleteness } from '../completeness-store.ts';
-import { countConformance } from '../conformance.ts';
 import type { ConsolidatedResource } from '../read-consolidated.ts';
 import {
   type ConsolidatedFilter,
@@ -14,8 +13,6 @@ import {
 export interface RecordReader {
   /** How complete it is. */
   standing: RecordCompleteness;
-  /** How it conforms to US Core, in one sentence. */
-  conformance: string;
   /** Number of resources per type that match the filter. */
   counts: Readonly<Record<string, number>>;
   /** Resources of these types that match the filter, by type, newest first. */
@@ -36,7 +33,6 @@ export async function openRecordReader(
   return {
     // Read first, so that data which arrives while we read is reported as still missing.
     standing: await store.asAccount(accountId, (tx) => readRecordCompleteness(tx, patientId)),
-    conformance: (await countConformance(store, { accountId, patientId, filter })).sentence,
     counts: await store.asAccount(accountId, (tx) => countConsolidated(tx, patientId, filter)),
     async *read(types) {
       let after: ConsolidatedPlace | undefined;

@@ -47,7 +47,7 @@ export class ConformanceCount {
     const all = `${this.#claiming} of ${this.#resources} entries meet the US standard for health records (US Core)`;
     if (this.#defective === 0) return `${all}.`;
     const many = this.#defective === 1 ? 'one entry' : `${this.#defective} entries`;
-    return `${all}; in ${many} a source left out something that it requires, or wrote it in another form.`;
+    return `${all}; in ${many} a source left something out, or wrote it in another form.`;
   }
 
   report(patientId: string): RecordConformance {

@@ -1,5 +1,7 @@
 import { completenessLines } from '../../completeness.ts';
 import { absencesIn } from '../../rules/absence.ts';
+import type { Json } from '../../rules/json.ts';
+import { ConformanceCount } from '../../rules/us-core/conformance-report.ts';
 import type { OverviewBlock, OverviewItem, SummaryNote } from '../parts.ts';
 import type { RecordReader } from '../record-reader.ts';
 import { entryOf, type Lookup, type SectionRule, type SummaryEntry } from '../section.ts';
@@ -44,8 +46,12 @@ export async function overviewOf(context: {
     const section = sections.find(({ id }) => id === rule.section);
     return section === undefined ? [] : [{ rule, section, collector: rule.collect({ lookup, yearAgo }) }];
   });
-  const types = [...new Set(blocks.flatMap(({ rule }) => rule.types))].filter(isWanted);
-  for await (const resource of reader.read(types)) {
+  const types = new Set(blocks.flatMap(({ rule }) => rule.types).filter(isWanted));
+  // The only read of the whole record besides that of the sections.
+  const conformance = new ConformanceCount();
+  for await (const resource of reader.read([...new Set([...types, ...Object.keys(reader.counts)])])) {
+    conformance.add(resource.content as unknown as Json, resource.origins[0]?.source);
+    if (!types.has(resource.resourceType)) continue;
     const entry = entryOf(resource);
     // Statements of absence are shown as notes.
     if (absencesIn(entry.content).length > 0) continue;
@@ -60,7 +66,7 @@ export async function overviewOf(context: {
     {
       title: 'Sources and completeness',
       items: [],
-      notes: [...completenessLines(reader.standing), reader.conformance].map((text) => ({ text })),
+      notes: [...completenessLines(reader.standing), conformance.sentence].map((text) => ({ text })),
     },
   ];
 }

@@ -94,7 +94,7 @@ export const consolidatedExamples: OperationExamples<keyof typeof consolidatedEn
       resources: 44,
       claiming: 43,
       summary:
-        '43 of 44 entries meet the US standard for health records (US Core); in 2 entries a source left out something that it requires, or wrote it in another form.',
+        '43 of 44 entries meet the US standard for health records (US Core); in 2 entries a source left something out, or wrote it in another form.',
       profiles: [
         {
           profile: 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-medicationrequest|8.0.0',
