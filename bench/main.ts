@@ -6,6 +6,7 @@ import { benchActions, type Measured as MeasuredActions } from './actions/run.ts
 import { benchBulk } from './bulk/run.ts';
 import { benchPublicBulk, type PublicBulkOptions } from './bulk/through-the-interface.ts';
 import { benchDocuments } from './documents/run.ts';
+import { benchExport } from './export/run.ts';
 import { benchGateway, type GatewayBenchOptions, type Measured } from './gateway/run.ts';
 import { benchMatching } from './matching/run.ts';
 import { benchMerge, type MergeBenchOptions } from './merge/run.ts';
@@ -313,6 +314,30 @@ program
       ].join('\n');
     const result = await benchActions(options, (measured) => process.stderr.write(`${lines(measured)}\n`));
     if (json === true) process.stdout.write(`${JSON.stringify(result)}\n`);
+  });
+program
+  .command('export')
+  .description(
+    'a bulk export of many patients in this process, its memory, and plain reading of the same records',
+  )
+  .option('--patients <n>', 'copies of the sample patients', whole, 1_000)
+  .option('--json', 'print the result as one JSON line')
+  .action(async ({ json, ...options }: { patients: number; json?: true }) => {
+    const result = await benchExport(options, (line) => process.stderr.write(`${line}\n`));
+    const { patients, lines, exportSeconds, read, memory, load } = result;
+    const a = (count: number, seconds: number) => `${Math.round(count / seconds)} a second`;
+    process.stdout.write(
+      json === true
+        ? `${JSON.stringify(result)}\n`
+        : [
+            `export: ${patients} patients, ${lines} lines in ${exportSeconds.toFixed(1)} s, ${a(lines, exportSeconds)}`,
+            `resources without Provenance: ${a(read.resources, exportSeconds)}`,
+            `plain reading: ${read.resources} resources in ${read.seconds.toFixed(1)} s, ${a(read.resources, read.seconds)}`,
+            `memory in MB: ${memory.before} before; highest by tenth ${memory.tenths.join(', ')}`,
+            `load average ${load.map((each) => each.toFixed(1)).join(' to ')}`,
+            '',
+          ].join('\n'),
+    );
   });
 program
   .command('matching')

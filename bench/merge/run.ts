@@ -104,13 +104,13 @@ export async function benchMerge(
   }
 }
 
-function sampleOf(key: string) {
+export function sampleOf(key: string) {
   const sample = loadSamplePatients().find((each) => each.key === key);
   if (sample === undefined) throw new Error(`There is no sample patient ${key}`);
   return sample;
 }
 
-async function addPatient(
+export async function addPatient(
   store: Store,
   accountId: string,
   { createBody }: ReturnType<typeof sampleOf>,
@@ -134,7 +134,7 @@ async function addPatient(
   return patientId;
 }
 
-async function deliver(
+export async function deliver(
   store: Store,
   accountId: string,
   patientId: string,

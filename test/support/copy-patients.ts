@@ -13,6 +13,13 @@ const COPIED: Record<string, Record<string, string>> = {
   document_conversion: { patient_id: copyOf('t.patient_id'), document_id: copyOf('t.document_id') },
 };
 
+/** What the merge made of it; the copies have the ids of the originals' resources. */
+const MERGED: typeof COPIED = {
+  record_origin: { patient_id: copyOf('t.patient_id') },
+  record_key: { patient_id: copyOf('t.patient_id') },
+  record_resource: { patient_id: copyOf('t.patient_id') },
+};
+
 /** A UUID that is the same for the same row, account and number. */
 function copyOf(id: string): string {
   return `md5(${id} || '/' || $2 || '/' || n)::uuid`;
@@ -20,13 +27,14 @@ function copyOf(id: string): string {
 
 /**
  * Copies the patients of an account, with everything that was delivered about them, into another account, `times` times. The
- * records of the copies are merged when they are first read; their blobs are those of the originals.
+ * records of the copies are merged when they are first read, unless they are copied as `isMerged`; their blobs are those of
+ * the originals.
  */
 export async function copyPatients(
   rows: StackAccess['rows'],
-  { from, to, times }: { from: string; to: string; times: number },
+  { from, to, times, isMerged = false }: { from: string; to: string; times: number; isMerged?: boolean },
 ): Promise<void> {
-  for (const [table, columns] of Object.entries(COPIED)) {
+  for (const [table, columns] of Object.entries({ ...COPIED, ...(isMerged && MERGED) })) {
     const changed = Object.entries(columns).map(([name, value]) => `'${name}', ${value}`);
     await rows(
       `insert into ${table} select copy.* from ${table} t, generate_series(1, $3::int) n,
