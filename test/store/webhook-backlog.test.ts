@@ -1,3 +1,5 @@
+import type { ServerResponse } from 'node:http';
+import type { Client } from '@temporalio/client';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -6,7 +8,7 @@ import { claimDue, claimEvents } from '../../src/exchange/platform/outbox/claim-
 import { afterDelivery, recordDelivered } from '../../src/exchange/platform/outbox/delivered-store.ts';
 import { routesOf } from '../../src/exchange/platform/outbox/event-copy-store.ts';
 import type { EventState } from '../../src/exchange/platform/outbox/tables.ts';
-import { addEvent } from '../support/events-environment.ts';
+import { addEvent, createDeliveries, startReceiver } from '../support/events-environment.ts';
 import { createQueryEnvironment, type QueryEnvironment } from '../support/network-query-environment.ts';
 
 const WAITING = 5_000;
@@ -64,6 +66,41 @@ test.each(['its own destination', 'the destination of another account'])(
     expect(due.read).toBeLessThan(READ_MAX * events.length);
   },
 );
+
+test('events that exceed what may wait in memory signal the workflow of their destination now and then, not each', async () => {
+  const { store } = environment;
+  const held: ServerResponse[] = [];
+  const receiver = await startReceiver((_, response) => void held.push(response));
+  const { accountId } = await environment.addAccount({}, receiver.url);
+  let signals = 0;
+  const temporal = {
+    withDeadline: (_deadline: number, call: () => Promise<unknown>) => call(),
+    workflow: { signalWithStart: async () => void signals++ },
+  } as unknown as Client;
+  const { webhookDispatcher } = createDeliveries(store, temporal, { handOverPauseMs: 86_400_000 });
+
+  await addEvents(accountId, 'pending');
+  const waiting = await store.asAccount(accountId, (tx) => tx.db.selectFrom('event').select('id').execute());
+  webhookDispatcher.send(
+    accountId,
+    waiting.map(({ id }) => id),
+  );
+  await expect.poll(() => signals).toBe(1);
+  for (let count = 0; count < 20; count++) {
+    const [{ id } = { id: '' }] = waiting;
+    webhookDispatcher.send(accountId, [id]);
+    await store.ping();
+    await store.ping();
+  }
+  await expect.poll(() => held.length).toBeGreaterThan(0);
+  expect(signals).toBe(1);
+  // So that the others need not be sent.
+  await store.asAccount(accountId, (tx) => tx.db.updateTable('event').set({ status: 'dead' }).execute());
+  for (const response of held) response.end();
+  await webhookDispatcher.drain();
+  expect(signals).toBe(2);
+  await receiver.close();
+});
 
 const asOwner = (...statements: ReturnType<typeof sql>[]) =>
   environment.store.asSystem(async (tx) => {

@@ -61,7 +61,7 @@ export async function connectTestTemporal(): Promise<Client & { connection: Conn
 export function createDeliveries(
   store: Store,
   temporal: Client,
-  options: { destinations?: DestinationRules; responseTimeoutMs?: number } = {},
+  options: { destinations?: DestinationRules; responseTimeoutMs?: number; handOverPauseMs?: number } = {},
 ) {
   const sender = createWebhookSender({
     destinations: options.destinations ?? { allowLoopback: true },
@@ -75,6 +75,7 @@ export function createDeliveries(
     delivery,
     temporal,
     logger: pino({ level: 'silent' }),
+    handOverPauseMs: options.handOverPauseMs,
   });
   return { sender, delivery, webhookDispatcher };
 }

@@ -13,6 +13,7 @@ import type { Store } from '../database/database.ts';
 import type { WebhookDelivery } from './delivery.ts';
 import { type Routes, routesOf, type Unrouted } from './event-copy-store.ts';
 import { Lanes } from './lanes.ts';
+import { PacedWork } from './paced-work.ts';
 
 /**
  * Makes the first delivery attempt right after the commit (`Store.onEventsCommitted`), in the process that committed the
@@ -48,14 +49,17 @@ const WAITING_MAX = 2_000;
 const ROUTED_TOGETHER_MAX = 20;
 const ROUTED_AT_ONCE_MAX = 500;
 const START_TIMEOUT_MS = 5_000;
+/** The workflow of a destination that is slower than its events continues until none is due, so it need not be signalled more often. */
+const HAND_OVER_PAUSE_MS = 1_000;
 
 export function createWebhookDispatcher(deps: {
   store: Store;
   delivery: Pick<WebhookDelivery, 'attempt'>;
   temporal: Client;
   logger: Logger;
+  handOverPauseMs?: number;
 }): WebhookDispatcher {
-  const { store, delivery, temporal, logger } = deps;
+  const { store, delivery, temporal, logger, handOverPauseMs = HAND_OVER_PAUSE_MS } = deps;
   const routes = new Batches<{ accountId: string; items: Unrouted[] }, Routes>({
     batchMax: ROUTED_TOGETHER_MAX,
     inProgressMax: 2,
@@ -80,7 +84,16 @@ export function createWebhookDispatcher(deps: {
       if (item !== undefined) await withSpan(undefined, () => deliver(item.accountId, item.eventId));
     },
   });
-  const handingOver = new Set<Promise<void>>();
+  /** Of the destinations of which too many events wait in memory; a key is `<account id>/<destination id>`. */
+  const handingOver = new PacedWork({
+    pauseMs: handOverPauseMs,
+    work: async (key) => {
+      const [accountId = '', destinationId = ''] = key.split('/');
+      await handOver(accountId, destinationId).catch((error: unknown) =>
+        logger.warn({ err: error, destinationId }, 'webhooks not sent yet; reconcile will send them'),
+      );
+    },
+  });
 
   async function handOver(
     accountId: string,
@@ -117,13 +130,7 @@ export function createWebhookDispatcher(deps: {
 
   function enqueue(accountId: string, destinationId: string, eventIds: readonly string[]): void {
     const items = eventIds.map((eventId) => ({ accountId, eventId }));
-    if (sending.add(destinationId, items)) return;
-    const work = handOver(accountId, destinationId)
-      .catch((error: unknown) =>
-        logger.warn({ err: error, destinationId }, 'webhooks not sent yet; reconcile will send them'),
-      )
-      .finally(() => handingOver.delete(work));
-    handingOver.add(work);
+    if (!sending.add(destinationId, items)) handingOver.request(`${accountId}/${destinationId}`);
   }
 
   async function deliver(accountId: string, eventId: string): Promise<void> {
@@ -152,8 +159,8 @@ export function createWebhookDispatcher(deps: {
     send: (accountId, eventIds) => add(accountId, eventIds, true),
     resume: (accountId, eventIds) => add(accountId, eventIds, false),
     async drain() {
-      while (!routing.isIdle || !sending.isIdle || handingOver.size > 0)
-        await Promise.all([routing.drain(), sending.drain(), ...handingOver]);
+      while (!routing.isIdle || !sending.isIdle || !handingOver.isIdle)
+        await Promise.all([routing.drain(), sending.drain(), handingOver.drain()]);
     },
   };
 }
