@@ -1,7 +1,9 @@
+import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Endpoint, errorStatusesOf } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
 import { EXAMPLES } from '../../src/exchange/platform/http/openapi/examples/all-examples.ts';
+import { pauseConnection } from '../../src/exchange/source-health/connection-store.ts';
 import { createTestGateway, newPerson, type TestGateway } from '../support/gateway.ts';
 
 interface OpenApi {
@@ -106,6 +108,24 @@ describe('health', () => {
       { status: 'ready', database: 'up', temporal: 'down', sources: expect.any(Array) },
     ]);
     await halfUp.close();
+  });
+
+  test('says of the networks whether they are called, and nothing that only an operator may know', async () => {
+    const asked = await createTestGateway();
+    const connection = uuidv7();
+    await asked.store.asSystem(async (tx) => {
+      const pause = { by: 'Ada Lovelace', reason: 'the key of the clinic' };
+      await pauseConnection(tx, 'lab', pause);
+      await pauseConnection(tx, connection, pause);
+    });
+    const { body } = await asked.app.inject('/ready');
+    expect(JSON.parse(body).sources).toEqual([
+      { source: 'hie', state: 'ok' },
+      { source: 'pharmacy', state: 'ok' },
+      { source: 'lab', state: 'paused' },
+    ]);
+    expect(body).not.toMatch(new RegExp(`${connection}|Ada|clinic`));
+    await asked.close();
   });
 
   test('is 503 without the database, and so is every operation, with Retry-After', async () => {

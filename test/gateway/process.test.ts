@@ -86,7 +86,7 @@ async function stopped(child: ChildProcess): Promise<number | null> {
   return code as number | null;
 }
 
-const ALL_WELL = ['hie', 'pharmacy', 'lab'].map((source) => ({ source, state: 'ok', waitingQueries: 0 }));
+const ALL_WELL = ['hie', 'pharmacy', 'lab'].map((source) => ({ source, state: 'ok' }));
 
 describe('the gateway as a process', () => {
   test('starts the workflow of an accepted query, and stops cleanly when asked', async () => {

@@ -1,4 +1,4 @@
-import { SOURCE_TYPES } from '../../contract/primitives.ts';
+import { SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
 import type { SystemTx } from '../platform/database/database.ts';
 import { countWaiting, readConnections } from './connection-store.ts';
 import { newConnection } from './rules/breaker.ts';
@@ -14,6 +14,20 @@ export interface SourceReport {
   /** Queries that wait before they call it again. */
   waitingQueries: number;
 }
+
+export type PublicSourceState = Pick<SourceReport, 'state'> & { source: SourceType };
+
+/** What may be known without a login: which of the networks are called. */
+export async function publicSourceStates(tx: SystemTx): Promise<PublicSourceState[]> {
+  const states = await readConnections(tx);
+  return SOURCE_TYPES.map((source) => ({
+    source,
+    state: stateOf(states.get(source) ?? newConnection(source)),
+  }));
+}
+
+const stateOf = ({ paused, openedAt }: ReturnType<typeof newConnection>): SourceReport['state'] =>
+  paused !== undefined ? 'paused' : openedAt !== undefined ? 'open' : 'ok';
 
 /** The state of every source, also of those that nothing is known against. */
 export async function reportSources(tx: SystemTx): Promise<SourceReport[]> {

@@ -1,12 +1,13 @@
 import type { FastifyInstance } from 'fastify';
-import { reportSources } from '../../source-health/report.ts';
+import { type PublicSourceState, publicSourceStates } from '../../source-health/report.ts';
 import type { GatewayPlatform } from './deps.ts';
 
 const PROBE_TIMEOUT_MS = 2_000;
 
 /**
  * `/health`: the process is running. `/ready`: it can accept requests, which requires only the database; while Temporal or
- * a source is unavailable, accepted work waits. The body reports all of them.
+ * a source is unavailable, accepted work waits. The body reports all of them, as far as everyone may know: no connections of
+ * accounts, and no reasons, which name servers and operators.
  */
 export function addHealthRoutes(
   app: FastifyInstance,
@@ -14,7 +15,9 @@ export function addHealthRoutes(
 ): void {
   app.get('/health', { schema: { hide: true }, config: { operation: 'health' } }, () => ({ status: 'ok' }));
   app.get('/ready', { schema: { hide: true }, config: { operation: 'ready' } }, async (_request, reply) => {
-    const sources = deps.store.asSystem(reportSources).catch(() => undefined);
+    const sources: Promise<PublicSourceState[] | undefined> = deps.store
+      .asSystem(publicSourceStates)
+      .catch(() => undefined);
     const [database, temporal, isReported] = await Promise.all([
       responds(deps.store.ping()),
       responds(deps.pingTemporal()),
