@@ -118,6 +118,31 @@ test('a sweep goes on slice by slice, ends, and is repeated after a day; each sl
   expect((await admin('retention', 'run')).document.removed[0].removed).toBe(1);
 });
 
+test('what has left the record goes; what shows that a document was withdrawn, recent and held rows stay', async () => {
+  const [patientId, held] = [await newPatient(), await newPatient()];
+  await hold(held);
+  const retire = (of: string, type: string, at: ReturnType<typeof sql>) =>
+    system(sql`insert into retired_resource (account_id, patient_id, source, resource_type, source_id, document_id, sha256,
+      content, revision, collected_at, retired_at, reason, query_id, attempt)
+      values (${account.accountId}, ${of}, 'lab', ${type}, ${uuidv7()}, ${uuidv7()}, '', '{}', '', ${OLD}, ${at},
+      'moved', ${uuidv7()}, 1)`);
+  await retire(patientId, 'Observation', OLD);
+  await retire(patientId, 'DocumentReference', OLD);
+  await retire(patientId, 'Condition', sql`now()`);
+  await retire(held, 'Observation', OLD);
+  await setDays('retired-resources');
+  expect(await kindOf('retired-resources')).toMatchObject({ due: 1, held: 1 });
+  expect(await sweep('retired-resources')).toBe(1);
+  const { rows } =
+    await system(sql`select resource_type as type, patient_id = ${held} as held from retired_resource
+    where account_id = ${account.accountId} order by 1`);
+  expect(rows).toEqual([
+    { type: 'Condition', held: false },
+    { type: 'DocumentReference', held: false },
+    { type: 'Observation', held: true },
+  ]);
+});
+
 test('timelines of ended queries go, but not what they say about gaps, and not those of running or held ones', async () => {
   const patients = [await newPatient(), await newPatient(), await newPatient()];
   const queries: string[] = [];

@@ -1,6 +1,7 @@
 import type { RetentionKind } from '../retention-kind.ts';
 import { bulkResults } from './bulk-results.ts';
 import { queryTimelines } from './query-timelines.ts';
+import { retiredResources } from './retired-resources.ts';
 import { unmatchedMessages } from './unmatched-messages.ts';
 import { webhookEvents } from './webhook-events.ts';
 
@@ -10,4 +11,5 @@ export const RETENTION_KINDS: readonly RetentionKind[] = [
   queryTimelines,
   bulkResults,
   unmatchedMessages,
+  retiredResources,
 ];
