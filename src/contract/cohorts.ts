@@ -72,12 +72,7 @@ export const cohortSchema = z
   .meta({ id: 'Cohort' });
 export type CohortResponse = z.output<typeof cohortSchema>;
 
-const nameSchema = z
-  .string({ error: 'name is required' })
-  .trim()
-  .min(1, { error: 'name is required' })
-  .max(200)
-  .meta(NOT_BLANK);
+const nameSchema = z.string().trim().min(1, { error: 'name is required' }).max(200).meta(NOT_BLANK);
 export const createCohortBodySchema = membersWithoutTypos({
   name: nameSchema,
   description: z.string().trim().max(2000).default(''),

@@ -41,7 +41,7 @@ export const npiSchema = z
 export const createFacilityBodySchema = z
   .object({
     name: z
-      .string({ error: 'name is required' })
+      .string()
       .trim()
       .min(1, { error: 'name is required' })
       .max(200, { error: 'name must have at most 200 characters' })

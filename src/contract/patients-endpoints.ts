@@ -122,12 +122,7 @@ export const patientEndpoints = {
     tag: 'patient',
     summary: 'Get the newest patient with an external id',
     query: z.object({
-      externalId: z
-        .string({ error: 'externalId is required' })
-        .trim()
-        .min(1, { error: 'externalId is required' })
-        .max(200)
-        .meta(NOT_BLANK),
+      externalId: z.string().trim().min(1, { error: 'externalId is required' }).max(200).meta(NOT_BLANK),
     }),
     responses: { 200: patientSchema },
     errors: [404],

@@ -8,7 +8,10 @@ export const sourceTypeSchema = z.enum(SOURCE_TYPES).meta({ id: 'SourceType' });
 export const recordSourceSchema = z.enum(RECORD_SOURCES).meta({ id: 'RecordSource' });
 
 /** A UUID; converted to lower case, because callers may send ids in upper case. */
-export const idSchema = z.uuid({ error: 'expected a UUID' }).toLowerCase();
+/** Undefined leaves the default message, which says that the value is missing. */
+export const idSchema = z
+  .uuid({ error: ({ input }) => (input === undefined ? undefined : 'expected a UUID') })
+  .toLowerCase();
 export const instantSchema = z.iso.datetime({ offset: true }).max(40).meta({ description: 'ISO 8601' });
 
 /** Maximum length of a short code, including surrounding spaces, which are trimmed before validation. */
@@ -50,6 +53,8 @@ export const dobSchema = z.iso
   .date({
     error: ({ input }) =>
       input === undefined ? 'is required' : `${quoted(input)} is not a date in the format YYYY-MM-DD`,
+    // Text that is no date is neither before 1900 nor in the future.
+    abort: true,
   })
   .refine((value) => value >= '1900-01-01', { error: 'is before 1900' })
   .refine((value) => value <= new Date(Date.now() + 14 * 3_600_000).toISOString().slice(0, 10), {

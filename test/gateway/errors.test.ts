@@ -77,7 +77,12 @@ describe('an error', () => {
   });
 
   test.each([
-    ['a missing query parameter', () => account.call('POST', 'patient', newPerson()), 400, 'facilityId'],
+    [
+      'a missing query parameter',
+      () => account.call('POST', 'patient', newPerson()),
+      400,
+      'facilityId is required',
+    ],
     ['an id that is none', () => account.call('GET', 'patient/42'), 400, 'expected a UUID'],
     ['broken JSON', () => create('{"firstName":'), 400, 'not valid JSON'],
     ['no body where one is needed', () => create(undefined), 400, 'a JSON body is required'],
@@ -87,6 +92,13 @@ describe('an error', () => {
     const answer = await (send as () => ReturnType<typeof create>)();
     expect(answer.statusCode).toBe(status);
     expect(answer.json().detail).toContain(part);
+  });
+
+  test.each(['03/09/1984', '1984', 'zzzz'])('reports %s as a date of birth once', async (dob) => {
+    const answer = await create(newPerson({ dob }));
+    expect(answer.json().errors).toEqual([
+      { path: 'dob', message: `"${dob}" is not a date in the format YYYY-MM-DD` },
+    ]);
   });
 
   test('refuses a body that is too large, and one that is not JSON', async () => {

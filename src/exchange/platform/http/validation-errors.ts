@@ -45,7 +45,7 @@ function messageOf(issue: Issue, path: readonly PropertyKey[]): string {
   const isMissing = issue.code === 'invalid_type' && / received (undefined|null)$/.test(issue.message);
   if (isMissing && path.length === 0) return 'a JSON body is required';
   if (isMissing && issue.message.endsWith('undefined')) return `${String(path.at(-1))} is required`;
-  return sizeMessageOf(issue) ?? issue.message.replace(/^Invalid input: /, '');
+  return sizeMessageOf(issue) ?? issue.message.replace(/^Invalid (input|option): /, '');
 }
 
 /** Replaces zod's default messages for sizes, which read like code (`expected string to have <=255 characters`). */

@@ -22,6 +22,7 @@ const SETTINGS = [
     'expected boolean',
   ),
   badBody({ name: ' ' }, 'name', 'name is required'),
+  badBody({ name: 5 }, 'name', 'expected string, received number'),
 ];
 
 const nameTaken: Refused = {

@@ -68,7 +68,7 @@ export const documentCases: Record<keyof typeof documentEndpoints, OperationCase
     ],
     refused: [
       ...DAYS,
-      badQuery({ patientId: undefined }, 'patientId', 'expected a UUID'),
+      badQuery({ patientId: undefined }, 'patientId', 'patientId is required'),
       badQuery({ output: 'xml' }, 'output', 'expected one of'),
       badQuery({ content: ' ' }, 'content', ''),
       {
@@ -114,7 +114,7 @@ export const documentCases: Record<keyof typeof documentEndpoints, OperationCase
   startBulkDocumentUrls: {
     good: async (world) => ({ query: { patientId: (await documentOf(world)).patientId } }),
     refused: [
-      badQuery({ patientId: undefined }, 'patientId', 'expected a UUID'),
+      badQuery({ patientId: undefined }, 'patientId', 'patientId is required'),
       {
         what: 'an unknown patient',
         status: 404,

@@ -5,6 +5,7 @@ const ADDRESS = { addressLine1: '1 Main', city: 'Boston', state: 'MA', zip: '021
 
 const RULES: Refused[] = [
   badBody({ name: '' }, 'name', 'name is required'),
+  badBody({ name: 5 }, 'name', 'expected string, received number'),
   badBody({ npi: '1234567890' }, 'npi', 'check digit'),
   badBody({ npi: '123456789' }, 'npi', 'has 9 digits'),
   badBody({ active: 'yes' }, 'active', 'true or false'),

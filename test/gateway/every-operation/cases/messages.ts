@@ -45,7 +45,7 @@ export const messageCases: Record<keyof typeof messageEndpoints, OperationCases>
       };
     },
     refused: [
-      badQuery({ patientId: undefined }, 'patientId', 'expected a UUID'),
+      badQuery({ patientId: undefined }, 'patientId', 'patientId is required'),
       badBody({ destination: undefined }, 'destination', 'is required'),
       badBody({ destination: 'nowhere' }, 'destination', 'neither an OID'),
       badBody({ destination: note.destination }, 'network', 'is allowed only if destination is an OID'),

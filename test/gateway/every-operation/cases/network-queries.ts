@@ -140,7 +140,7 @@ export const networkQueryCases: Record<
       },
     ],
     refused: [
-      badQuery({ patientId: undefined }, 'patientId', 'expected a UUID'),
+      badQuery({ patientId: undefined }, 'patientId', 'patientId is required'),
       badQuery({ patientId: 'x' }, 'patientId', 'expected a UUID'),
       badQuery({ purposeOfUse: 'payment' }, 'purposeOfUse', 'expected one of'),
       badBody({ sources: undefined }, 'sources', 'sources is required'),

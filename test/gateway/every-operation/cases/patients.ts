@@ -71,7 +71,7 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
     ],
     refused: [
       ...PERSON_RULES,
-      badQuery({ facilityId: undefined }, 'facilityId', 'expected a UUID'),
+      badQuery({ facilityId: undefined }, 'facilityId', 'facilityId is required'),
       badQuery({ facilityId: 'main' }, 'facilityId', 'expected a UUID'),
       {
         what: 'an unknown facility',
