@@ -23,8 +23,12 @@ export interface HapiServer {
   call(method: string, path: string, body?: unknown): Promise<Record<string, unknown>>;
 }
 
-/** HAPI FHIR's JPA server, its database in the given folder. It can be stopped and started again. */
-export async function createHapi(folder: string): Promise<HapiServer> {
+/**
+ * HAPI FHIR's JPA server, its database in the given folder. It can be stopped and started again.
+ *
+ * @param hasMatch whether it has `Patient/$match`, by HAPI's MDM module
+ */
+export async function createHapi(folder: string, { hasMatch = false } = {}): Promise<HapiServer> {
   buildJava({ project: PROJECT, mainClass: 'HapiServer', cache: CACHE });
   const port = await freePort();
   const baseUrl = `http://127.0.0.1:${port}/fhir`;
@@ -33,7 +37,15 @@ export async function createHapi(folder: string): Promise<HapiServer> {
     baseUrl,
     port,
     async start() {
-      const args = ['-Xmx1g', '-cp', classPathOf(CACHE), 'HapiServer', String(port), join(folder, 'hapi')];
+      const args = [
+        '-Xmx1g',
+        '-cp',
+        classPathOf(CACHE),
+        'HapiServer',
+        String(port),
+        join(folder, 'hapi'),
+        ...(hasMatch ? ['match'] : []),
+      ];
       running = spawn('java', args, { stdio: ['ignore', 'pipe', 'ignore'] });
       await isReady(running);
     },

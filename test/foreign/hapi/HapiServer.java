@@ -12,9 +12,13 @@ import ca.uhn.fhir.jpa.config.util.HapiEntityManagerFactoryUtil;
 import ca.uhn.fhir.jpa.config.util.ResourceCountCacheUtil;
 import ca.uhn.fhir.jpa.dao.search.HSearchSortHelperImpl;
 import ca.uhn.fhir.jpa.dao.search.IHSearchSortHelper;
+import ca.uhn.fhir.jpa.mdm.config.MdmConsumerConfig;
+import ca.uhn.fhir.jpa.mdm.config.MdmSubmitterConfig;
 import ca.uhn.fhir.jpa.model.config.PartitionSettings;
 import ca.uhn.fhir.jpa.model.config.SubscriptionSettings;
 import ca.uhn.fhir.jpa.model.dialect.HapiFhirH2Dialect;
+import ca.uhn.fhir.jpa.nickname.INicknameSvc;
+import ca.uhn.fhir.jpa.nickname.NicknameSvc;
 import ca.uhn.fhir.jpa.provider.DaoRegistryResourceSupportedSvc;
 import ca.uhn.fhir.jpa.provider.IJpaSystemProvider;
 import ca.uhn.fhir.jpa.provider.JpaCapabilityStatementProvider;
@@ -22,13 +26,22 @@ import ca.uhn.fhir.jpa.search.DatabaseBackedPagingProvider;
 import ca.uhn.fhir.jpa.search.IStaleSearchDeletingSvc;
 import ca.uhn.fhir.jpa.search.StaleSearchDeletingSvcImpl;
 import ca.uhn.fhir.jpa.subscription.channel.config.SubscriptionChannelConfig;
+import ca.uhn.fhir.jpa.subscription.match.config.SubscriptionProcessorConfig;
+import ca.uhn.fhir.jpa.subscription.match.deliver.email.IEmailSender;
+import ca.uhn.fhir.jpa.subscription.submit.config.SubscriptionSubmitterConfig;
 import ca.uhn.fhir.jpa.util.ResourceCountCache;
+import ca.uhn.fhir.mdm.api.IMdmSettings;
+import ca.uhn.fhir.mdm.api.MdmModeEnum;
+import ca.uhn.fhir.mdm.provider.MdmProviderLoader;
+import ca.uhn.fhir.mdm.rules.config.MdmRuleValidator;
+import ca.uhn.fhir.mdm.rules.config.MdmSettings;
 import ca.uhn.fhir.rest.api.EncodingEnum;
 import ca.uhn.fhir.rest.api.IResourceSupportedSvc;
 import ca.uhn.fhir.rest.server.RestfulServer;
 import ca.uhn.fhir.rest.server.provider.ResourceProviderFactory;
 import ca.uhn.fhir.rest.server.util.ISearchParamRegistry;
 import jakarta.persistence.EntityManagerFactory;
+import java.io.IOException;
 import java.util.Map;
 import javax.sql.DataSource;
 import org.eclipse.jetty.ee10.servlet.ServletContextHandler;
@@ -37,6 +50,9 @@ import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import org.h2.jdbcx.JdbcConnectionPool;
 import org.hibernate.dialect.Dialect;
+import org.hl7.fhir.dstu2.model.Subscription.SubscriptionChannelType;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import org.springframework.context.annotation.Bean;
@@ -49,14 +65,19 @@ import org.springframework.orm.jpa.LocalContainerEntityManagerFactoryBean;
 /**
  * HAPI FHIR's JPA server (R4) with an H2 database and an embedded Jetty, for the tests in test/foreign.
  *
- * <p>Arguments: the port, and the file of the database, which survives a restart. Prints READY once it serves requests. It
+ * <p>Arguments: the port, the file of the database, which survives a restart, and "match" for a server that has
+ * Patient/$match (by HAPI's MDM module). Prints READY once it serves requests. It
  * calls itself by the Host header of each request.
  */
 public final class HapiServer {
   public static void main(String[] args) throws Exception {
     int port = Integer.parseInt(args[0]);
     System.setProperty("exchange.database", args[1]);
-    AnnotationConfigApplicationContext spring = new AnnotationConfigApplicationContext(Config.class);
+    boolean matches = args.length > 2 && args[2].equals("match");
+    AnnotationConfigApplicationContext spring =
+        matches
+            ? new AnnotationConfigApplicationContext(Config.class, MatchConfig.class)
+            : new AnnotationConfigApplicationContext(Config.class);
     RestfulServer fhir = spring.getBean(RestfulServer.class);
     Server jetty = new Server();
     ServerConnector connector = new ServerConnector(jetty);
@@ -179,8 +200,10 @@ public final class HapiServer {
         JpaStorageSettings settings,
         ISearchParamRegistry parameters,
         IValidationSupport validation,
-        DatabaseBackedPagingProvider paging) {
+        DatabaseBackedPagingProvider paging,
+        ObjectProvider<MdmProviderLoader> matching) {
       RestfulServer server = new RestfulServer(context);
+      matching.ifAvailable(MdmProviderLoader::loadPatientMatchProvider);
       server.registerProviders(resources.createProviders());
       server.registerProvider(system);
       server.setServerConformanceProvider(
@@ -188,6 +211,54 @@ public final class HapiServer {
       server.setDefaultResponseEncoding(EncodingEnum.JSON);
       server.setPagingProvider(paging);
       return server;
+    }
+  }
+
+  /** Matches people by birth date, then by the sound of their names; grades are certain or possible. Nothing is merged. */
+  @Configuration
+  @Import({
+    MdmConsumerConfig.class,
+    MdmSubmitterConfig.class,
+    SubscriptionProcessorConfig.class,
+    SubscriptionSubmitterConfig.class,
+  })
+  static class MatchConfig {
+    /** MDM listens to changes by them, also if it only matches. */
+    @Autowired
+    void enableSubscriptions(SubscriptionSettings settings) {
+      settings.addSupportedSubscriptionType(SubscriptionChannelType.MESSAGE);
+    }
+
+    @Bean
+    IEmailSender noEmails() {
+      return details -> {};
+    }
+
+    @Bean
+    INicknameSvc nicknames() {
+      return new NicknameSvc();
+    }
+
+    @Bean
+    IMdmSettings mdmSettings(MdmRuleValidator validator) throws IOException {
+      MdmSettings settings = new MdmSettings(validator);
+      settings.setEnabled(true);
+      settings.setMdmMode(MdmModeEnum.MATCH_ONLY);
+      settings.setScriptText(
+          """
+          {
+            "version": "1",
+            "mdmTypes": ["Patient"],
+            "candidateSearchParams": [{"resourceType": "Patient", "searchParams": ["birthdate"]}],
+            "candidateFilterSearchParams": [],
+            "matchFields": [
+              {"name": "given", "resourceType": "Patient", "resourcePath": "name.given", "matcher": {"algorithm": "SOUNDEX"}},
+              {"name": "family", "resourceType": "Patient", "resourcePath": "name.family", "matcher": {"algorithm": "SOUNDEX"}}
+            ],
+            "matchResultMap": {"given": "POSSIBLE_MATCH", "given,family": "MATCH"}
+          }
+          """);
+      return settings;
     }
   }
 }
