@@ -176,6 +176,16 @@ describe('a $match that fails', () => {
     expect(asked('POST Patient/_search')).toBe(0);
   });
 
+  test.each(['suppressed', 'business-rule'])(
+    'because of the patient (%s) is not followed by searches',
+    async (code) => {
+      const json = { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code }] };
+      await start({ 'POST Patient/$match': { status: 403, json }, ...found });
+      await expect(begin()).rejects.toMatchObject({ kind: 'refused' });
+      expect(asked('POST Patient/_search')).toBe(0);
+    },
+  );
+
   test('because the source claims somebody else to be ours, is not followed by searches', async () => {
     const somebody = { ...adaAtSource, id: 'p9', birthDate: '1971-01-01' };
     await start({ 'POST Patient/$match': { json: bundle([somebody]) }, ...found });

@@ -84,9 +84,14 @@ async function askMatch(
   }
 }
 
-/** A limit, or credentials that are not accepted, would fail a search as well. A 403 may be about this operation. */
-const isOfMatchAlone = ({ kind, options }: SourceFailure): boolean =>
-  kind !== 'rate-limited' && (kind !== 'denied' || options.httpStatus === 403);
+/**
+ * A limit, or credentials that are not accepted, would fail a search as well. A 403 may be about this operation, unless the
+ * source says that it is about the patient (such as a missing consent): then nothing else is tried.
+ */
+const isOfMatchAlone = ({ kind, options: { httpStatus } }: SourceFailure): boolean => {
+  if (kind === 'denied') return httpStatus === 403;
+  return kind !== 'rate-limited' && !(kind === 'refused' && httpStatus === 403);
+};
 
 /**
  * Searches for the person because `$match` failed. A failure of `$match` that may pass leaves the person unknown only until
