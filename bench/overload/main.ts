@@ -14,12 +14,14 @@ const program = new Command('npm run overload --')
   .option('--times <list>', 'requests to send, in multiples of what is served', '2,5,10')
   .option('--connections <n>', 'connections of the flood at most', '1000')
   .option('--account-requests-max <n>', 'ACCOUNT_REQUESTS_MAX of the gateway')
+  .option('--account-connections-max <n>', 'ACCOUNT_CONNECTIONS_MAX of the gateway')
   .parse();
 const options = program.opts<{
   seconds: string;
   times: string;
   connections: string;
   accountRequestsMax?: string;
+  accountConnectionsMax?: string;
 }>();
 const print = (line: string) => void process.stdout.write(`${line}\n`);
 /** Requests in progress while it is measured how many are served. */
@@ -28,11 +30,14 @@ const CAPACITY_SECONDS = 10;
 const QUIET_SECONDS = 15;
 
 const dataDir = await mkdtemp(join(tmpdir(), 'overload-'));
-const limit = options.accountRequestsMax;
-const stack = await startTestStack({
-  dataDir,
-  environment: limit === undefined ? {} : { gateway: { ACCOUNT_REQUESTS_MAX: limit } },
-});
+const limits = {
+  ACCOUNT_REQUESTS_MAX: options.accountRequestsMax,
+  ACCOUNT_CONNECTIONS_MAX: options.accountConnectionsMax,
+};
+const gateway = Object.fromEntries(
+  Object.entries(limits).filter((each): each is [string, string] => each[1] !== undefined),
+);
+const stack = await startTestStack({ dataDir, environment: { gateway } });
 try {
   const { baseUrl } = stack.connection;
   const [greedy, other, slow] = [
@@ -42,12 +47,14 @@ try {
   ];
   const gatewayPid = stack.stack.pids().gateway;
   const watched = async (signal: AbortSignal): Promise<Watched> => {
+    const cpuBefore = await cpuTimesOf(gatewayPid);
     const [health, account, memoryMb] = await Promise.all([
       observe(`${baseUrl}/health`, undefined, signal),
       observe(`${baseUrl}/medical/v1/facility`, other.apiKey, signal),
       memoryOf(gatewayPid, signal),
     ]);
-    return { health, account, memoryMb };
+    const cpuAfter = await cpuTimesOf(gatewayPid);
+    return { health, account, memoryMb, cpu: shareOf(cpuBefore, cpuAfter) };
   };
   const load = () => (loadavg()[0] ?? 0).toFixed(1);
   const quiet = await watched(AbortSignal.timeout(QUIET_SECONDS * 1_000));
@@ -88,13 +95,15 @@ interface Watched {
   health: Observed;
   account: Observed;
   memoryMb: number[];
+  cpu: { ran: number; waited: number };
 }
 
-function described({ account, health, memoryMb }: Watched): string {
+function described({ account, health, memoryMb, cpu }: Watched): string {
   return (
     `other account p50 ${at(account.ms, 0.5)}, p95 ${at(account.ms, 0.95)} ms, failures ${account.failures}; ` +
     `/health p99 ${at(health.ms, 0.99)} ms, failures ${health.failures}; ` +
-    `gateway ${memoryMb[0]} to ${memoryMb.at(-1)} MB, at most ${Math.max(...memoryMb)} MB`
+    `gateway ${memoryMb[0]} to ${memoryMb.at(-1)} MB, at most ${Math.max(...memoryMb)} MB, ` +
+    `its event loop ran ${percent(cpu.ran)} and waited for a CPU ${percent(cpu.waited)} of the time`
   );
 }
 
@@ -113,3 +122,29 @@ async function memoryOf(pid: number | undefined, signal: AbortSignal): Promise<n
   }
   return seen;
 }
+
+/** What the main thread of a process has run, and waited for a CPU that other processes used, until now. */
+async function cpuTimesOf(
+  pid: number | undefined,
+): Promise<{ atMs: number; ranMs: number; waitedMs: number }> {
+  // Linux; fields in nanoseconds. Elsewhere NaN.
+  const text = await readFile(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').catch(() => '');
+  const [ranNs, waitedNs] = text.split(' ').map(Number);
+  return {
+    atMs: performance.now(),
+    ranMs: Number(ranNs ?? NaN) / 1e6,
+    waitedMs: Number(waitedNs ?? NaN) / 1e6,
+  };
+}
+
+type CpuTimes = Awaited<ReturnType<typeof cpuTimesOf>>;
+
+function shareOf(before: CpuTimes, after: CpuTimes): Watched['cpu'] {
+  const elapsedMs = after.atMs - before.atMs;
+  return {
+    ran: (after.ranMs - before.ranMs) / elapsedMs,
+    waited: (after.waitedMs - before.waitedMs) / elapsedMs,
+  };
+}
+
+const percent = (share: number): string => `${Math.round(share * 100)} %`;

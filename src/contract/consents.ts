@@ -23,7 +23,8 @@ const reference = z
   .object({ reference: text(300).optional(), display: text(300).optional() })
   .refine((value) => value.reference !== undefined || value.display !== undefined, {
     error: 'needs a reference or a display',
-  });
+  })
+  .meta({ anyOf: [required('reference'), required('display')] });
 const references = boundedList(z.array(reference).min(1), 5);
 const coding = z.object({ system: text(300).optional(), code: text(100), display: text(300).optional() });
 const concept = z.object({ coding: boundedList(z.array(coding).min(1), 10), text: text(300).optional() });

@@ -51,6 +51,7 @@ export const documentEndpoints = {
       'A link to a document, or to the source response that `meta.source` of a resource names, valid for 60 seconds. C-CDA documents can be converted; for other XML, and for C-CDA that cannot be converted, the response is 422 with the reason. 410 if the source has withdrawn the document.',
     query: z.object({
       fileName: z.string().min(1).max(255).meta({
+        pattern: '^[^\\u0000]*$',
         description:
           'A file name from the list of documents or from `meta.source` of a resource, or the id of an attachment of a message.',
       }),
