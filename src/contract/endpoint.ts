@@ -59,7 +59,11 @@ export function errorStatusesOf({
   // With an Idempotency-Key: 409 while the first request is in progress, 422 if the key was used for a different request.
   const ofKey: readonly ErrorStatus[] = method === 'POST' ? [409, 422] : [];
   const ofBody: readonly ErrorStatus[] = body === undefined ? [] : [413, 415];
-  return [...new Set([...COMMON_ERRORS, ...ofInput, ...ofKey, ...ofBody, ...errors])].sort((a, b) => a - b);
+  // The address counts as part of the headers.
+  const ofAddress: readonly ErrorStatus[] = query === undefined ? [] : [431];
+  return [...new Set([...COMMON_ERRORS, ...ofInput, ...ofKey, ...ofBody, ...ofAddress, ...errors])].sort(
+    (a, b) => a - b,
+  );
 }
 
 /** Keeps the literal types of an endpoint. */
