@@ -1,8 +1,7 @@
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import { categoryOf, isEmpty } from './observation-kind.ts';
 import { flagOf, observationName, valueIn } from './observation-value.ts';
-import { row } from './parts.ts';
-import { ORIGIN, type SectionRule } from './section.ts';
+import { resourceTable, type SectionRule } from './section.ts';
 import {
   codesOf,
   conceptText,
@@ -24,31 +23,24 @@ export const procedures: SectionRule = {
     denies: ({ content }) => content.status !== 'not-done' && content.status !== 'entered-in-error',
   },
   tables: [
-    {
+    resourceTable({
       caption: 'Procedures, newest first',
       types: ['Procedure'],
-      columns: [
-        { title: 'Date' },
-        { title: 'Procedure' },
-        { title: 'Status' },
-        { title: 'Reason' },
-        { title: 'Where' },
-        ORIGIN,
-      ],
-      row: ({ content, origin }) =>
-        row(
+      cells: {
+        Date: (content) =>
           firstDay(content, 'performedDateTime', 'performedPeriod') ?? textOf(content.performedString),
-          conceptText(content.code),
-          statusText(content.status),
+        Procedure: ({ code }) => conceptText(code),
+        Status: ({ status }) => statusText(status),
+        Reason: ({ reasonCode, reasonReference, outcome }) =>
           unique([
-            conceptTexts(content.reasonCode),
-            ...objectsOf(content.reasonReference).map(referenceText),
-            conceptText(content.outcome),
+            conceptTexts(reasonCode),
+            ...objectsOf(reasonReference).map(referenceText),
+            conceptText(outcome),
           ]).join('; '),
-          referenceText(content.location) ?? referenceText(objectsOf(content.performer)[0]?.actor),
-          origin,
-        ),
-    },
+        Where: ({ location, performer }) =>
+          referenceText(location) ?? referenceText(objectsOf(performer)[0]?.actor),
+      },
+    }),
   ],
 };
 
@@ -72,66 +64,51 @@ export const encounters: SectionRule = {
   title: 'Encounters',
   empty: 'The sources have delivered no encounters.',
   tables: [
-    {
+    resourceTable({
       caption: 'Encounters, newest first',
       types: ['Encounter'],
-      columns: [
-        { title: 'Date' },
-        { title: 'Encounter' },
-        { title: 'Class' },
-        { title: 'Reason' },
-        { title: 'Where and with whom' },
-        ORIGIN,
-      ],
-      row: ({ content, origin }) =>
-        row(
-          periodText(content.period, content.status === 'in-progress'),
+      cells: {
+        Date: ({ period, status }) => periodText(period, status === 'in-progress'),
+        Encounter: ({ type, status }) =>
+          unique([conceptTexts(type), status === 'finished' ? '' : statusText(status)]).join(', '),
+        Class: (content) => classText(content.class),
+        Reason: ({ reasonCode }) => conceptTexts(reasonCode),
+        'Where and with whom': ({ location, serviceProvider, participant }) =>
           unique([
-            conceptTexts(content.type),
-            content.status === 'finished' ? '' : statusText(content.status),
-          ]).join(', '),
-          classText(content.class),
-          conceptTexts(content.reasonCode),
-          unique([
-            ...objectsOf(content.location).map(({ location }) => referenceText(location)),
-            referenceText(content.serviceProvider),
-            ...objectsOf(content.participant).map(({ individual }) => referenceText(individual)),
+            ...objectsOf(location).map((place) => referenceText(place.location)),
+            referenceText(serviceProvider),
+            ...objectsOf(participant).map(({ individual }) => referenceText(individual)),
           ]).join('; '),
-          origin,
-        ),
-    },
+      },
+    }),
   ],
 };
-
-const categories = (content: Json): string =>
-  unique(objectsOf(content.category).map((category) => statusText(codesOf(category)[0]))).join(', ');
 
 export const otherObservations: SectionRule = {
   id: 'observations',
   title: 'Social history, assessments and other observations',
   empty: 'The sources have delivered no other observations.',
   tables: [
-    {
+    resourceTable({
       caption: 'Other observations, newest first',
       types: ['Observation'],
-      columns: [{ title: 'Date' }, { title: 'Observation' }, { title: 'Value' }, { title: 'Kind' }, ORIGIN],
-      row: ({ content, origin }) => {
-        if (categoryOf(content) !== 'other' || isEmpty(content)) return undefined;
-        const parts = objectsOf(content.component);
-        const alert = [content, ...parts].some((part) => flagOf(part)?.isAlert);
-        const text = unique([
-          valueText(content),
-          ...parts.map((part) => `${conceptText(part.code) ?? ''}: ${valueText(part) ?? ''}`),
-        ]).join('; ');
-        return row(
-          firstDay(content, 'effectiveDateTime', 'effectivePeriod', 'issued'),
-          observationName(content),
-          alert ? { text, tone: 'alert' } : text,
-          categories(content),
-          origin,
-        );
+      shows: (content) => categoryOf(content) === 'other' && !isEmpty(content),
+      cells: {
+        Date: (content) => firstDay(content, 'effectiveDateTime', 'effectivePeriod', 'issued'),
+        Observation: observationName,
+        Value: (content) => {
+          const parts = objectsOf(content.component);
+          const isAlert = [content, ...parts].some((part) => flagOf(part)?.isAlert);
+          const text = unique([
+            valueText(content),
+            ...parts.map((part) => `${conceptText(part.code) ?? ''}: ${valueText(part) ?? ''}`),
+          ]).join('; ');
+          return isAlert ? { text, tone: 'alert' } : text;
+        },
+        Kind: ({ category }) =>
+          unique(objectsOf(category).map((each) => statusText(codesOf(each)[0]))).join(', '),
       },
-    },
+    }),
   ],
 };
 
@@ -146,50 +123,40 @@ export const reports: SectionRule = {
   title: 'Reports and imaging',
   empty: 'The sources have delivered no reports.',
   tables: [
-    {
+    resourceTable({
       caption: 'Reports, newest first',
       types: ['DiagnosticReport'],
-      columns: [{ title: 'Date' }, { title: 'Report' }, { title: 'Conclusion' }, { title: 'By' }, ORIGIN],
-      row: ({ content, origin }) => {
-        if (isEmpty(content)) return undefined;
-        const count = objectsOf(content.result).length;
-        const conclusion = textOf(content.conclusion) ?? conceptTexts(content.conclusionCode);
-        const parts = [
-          conclusion,
-          count === 0 ? '' : `${count} result${count === 1 ? '' : 's'}`,
-          objectsOf(content.presentedForm).length === 0 ? '' : 'Text in the FHIR Bundle',
-        ];
-        return row(
+      shows: (content) => !isEmpty(content),
+      cells: {
+        Date: (content) =>
           momentText(content.effectiveDateTime) ?? firstDay(content, 'effectivePeriod', 'issued'),
-          unique([
-            conceptText(content.code),
-            content.status === 'final' ? '' : statusText(content.status)?.toLowerCase(),
-          ]).join(', '),
-          unique(parts).join('; '),
-          unique(objectsOf(content.performer).map(referenceText)).join('; '),
-          origin,
-        );
+        Report: ({ code, status }) =>
+          unique([conceptText(code), status === 'final' ? '' : statusText(status)?.toLowerCase()]).join(', '),
+        Conclusion: ({ result, conclusion, conclusionCode, presentedForm }) => {
+          const count = objectsOf(result).length;
+          return unique([
+            textOf(conclusion) ?? conceptTexts(conclusionCode),
+            count === 0 ? '' : `${count} result${count === 1 ? '' : 's'}`,
+            objectsOf(presentedForm).length === 0 ? '' : 'Text in the FHIR Bundle',
+          ]).join('; ');
+        },
+        By: ({ performer }) => unique(objectsOf(performer).map(referenceText)).join('; '),
       },
-    },
-    {
+    }),
+    resourceTable({
       caption: 'Imaging studies, newest first',
       types: ['ImagingStudy'],
-      columns: [{ title: 'Date' }, { title: 'Study' }, { title: 'Modality' }, { title: 'Where' }, ORIGIN],
-      row: ({ content, origin }) =>
-        row(
-          momentText(content.started),
-          conceptTexts(content.procedureCode) || textOf(content.description),
+      cells: {
+        Date: ({ started }) => momentText(started),
+        Study: ({ procedureCode, description }) => conceptTexts(procedureCode) || textOf(description),
+        Modality: ({ modality, series }) =>
           unique(
-            [
-              ...objectsOf(content.modality),
-              ...objectsOf(content.series).map(({ modality }) => modality),
-            ].map((modality) =>
-              isJson(modality) ? (textOf(modality.display) ?? textOf(modality.code)) : undefined,
+            [...objectsOf(modality), ...objectsOf(series).map((each) => each.modality)].map((each) =>
+              isJson(each) ? (textOf(each.display) ?? textOf(each.code)) : undefined,
             ),
           ).join(', '),
-          referenceText(content.location),
-          origin,
-        ),
-    },
+        Where: ({ location }) => referenceText(location),
+      },
+    }),
   ],
 };

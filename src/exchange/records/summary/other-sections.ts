@@ -1,6 +1,5 @@
-import { isJson, objectsOf, textOf } from '../rules/json.ts';
-import { row } from './parts.ts';
-import { ORIGIN, type SectionRule } from './section.ts';
+import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
+import { resourceTable, type SectionRule } from './section.ts';
 import {
   conceptText,
   conceptTexts,
@@ -18,39 +17,29 @@ export const documents: SectionRule = {
   title: 'Documents',
   empty: 'The sources have delivered no documents.',
   tables: [
-    {
+    resourceTable({
       caption: 'Documents, newest first',
       types: ['DocumentReference'],
-      columns: [
-        { title: 'Date' },
-        { title: 'Document' },
-        { title: 'Status' },
-        { title: 'By' },
-        { title: 'Format' },
-        ORIGIN,
-      ],
-      row: ({ content, origin }) => {
-        const attachments = objectsOf(content.content).map(({ attachment }) =>
-          isJson(attachment) ? attachment : {},
-        );
-        return row(
-          momentText(content.date) ??
-            (isJson(content.context) ? periodText(content.context.period) : undefined),
+      cells: {
+        Date: ({ date, context }) =>
+          momentText(date) ?? (isJson(context) ? periodText(context.period) : undefined),
+        Document: (content) =>
           unique([
             conceptText(content.type) ?? textOf(content.description),
-            ...attachments.map(({ title }) => textOf(title)),
+            ...attachmentsOf(content).map(({ title }) => textOf(title)),
           ]).join('; '),
-          statusText(content.status),
-          unique([...objectsOf(content.author).map(referenceText), referenceText(content.custodian)]).join(
-            '; ',
-          ),
-          unique(attachments.map(({ contentType }) => formatName(textOf(contentType)))).join(', '),
-          origin,
-        );
+        Status: ({ status }) => statusText(status),
+        By: ({ author, custodian }) =>
+          unique([...objectsOf(author).map(referenceText), referenceText(custodian)]).join('; '),
+        Format: (content) =>
+          unique(attachmentsOf(content).map(({ contentType }) => formatName(textOf(contentType)))).join(', '),
       },
-    },
+    }),
   ],
 };
+
+const attachmentsOf = ({ content }: Json): Json[] =>
+  objectsOf(content).map(({ attachment }) => (isJson(attachment) ? attachment : {}));
 
 const FORMATS: Readonly<Record<string, string>> = {
   'text/plain': 'Text',
@@ -69,51 +58,42 @@ export const carePlans: SectionRule = {
   title: 'Care plans, goals and care teams',
   empty: 'The sources have delivered no care plans.',
   tables: [
-    {
+    resourceTable({
       caption: 'Care plans',
       types: ['CarePlan'],
-      columns: [{ title: 'Period' }, { title: 'Plan' }, { title: 'Status' }, { title: 'Activities' }, ORIGIN],
-      row: ({ content, origin }) =>
-        row(
-          periodText(content.period, content.status === 'active'),
-          unique([
-            textOf(content.title),
-            ...objectsOf(content.category).map((each) => textOf(each.text)),
-          ]).join('; '),
-          statusText(content.status),
+      cells: {
+        Period: ({ period, status }) => periodText(period, status === 'active'),
+        Plan: ({ title, category }) =>
+          unique([textOf(title), ...objectsOf(category).map(({ text }) => textOf(text))]).join('; '),
+        Status: ({ status }) => statusText(status),
+        Activities: ({ activity }) =>
           unique(
-            objectsOf(content.activity).map(({ detail }) =>
+            objectsOf(activity).map(({ detail }) =>
               isJson(detail) ? (conceptText(detail.code) ?? textOf(detail.description)) : undefined,
             ),
           ).join('; '),
-          origin,
-        ),
-    },
-    {
+      },
+    }),
+    resourceTable({
       caption: 'Goals',
       types: ['Goal'],
-      columns: [{ title: 'Since' }, { title: 'Goal' }, { title: 'Status' }, ORIGIN],
-      row: ({ content, origin }) =>
-        row(
-          dayText(content.startDate),
-          conceptText(content.description),
-          statusText(content.lifecycleStatus),
-          origin,
-        ),
-    },
-    {
+      cells: {
+        Since: ({ startDate }) => dayText(startDate),
+        Goal: ({ description }) => conceptText(description),
+        Status: ({ lifecycleStatus }) => statusText(lifecycleStatus),
+      },
+    }),
+    resourceTable({
       caption: 'Care teams',
       types: ['CareTeam'],
-      columns: [{ title: 'Period' }, { title: 'For' }, { title: 'Status' }, { title: 'Members' }, ORIGIN],
-      row: ({ content, origin }) =>
-        row(
-          periodText(content.period, content.status === 'active'),
-          textOf(content.name) ?? conceptTexts(content.reasonCode),
-          statusText(content.status),
-          unique(objectsOf(content.participant).map(({ member }) => referenceText(member))).join('; '),
-          origin,
-        ),
-    },
+      cells: {
+        Period: ({ period, status }) => periodText(period, status === 'active'),
+        For: ({ name, reasonCode }) => textOf(name) ?? conceptTexts(reasonCode),
+        Status: ({ status }) => statusText(status),
+        Members: ({ participant }) =>
+          unique(objectsOf(participant).map(({ member }) => referenceText(member))).join('; '),
+      },
+    }),
   ],
 };
 
@@ -123,47 +103,34 @@ export const background: SectionRule = {
   empty: 'The sources have delivered no family history, devices or coverage.',
   statements: { topic: 'devices', denies: ({ content }) => content.resourceType === 'Device' },
   tables: [
-    {
+    resourceTable({
       caption: 'Family history',
       types: ['FamilyMemberHistory'],
-      columns: [{ title: 'Relative' }, { title: 'Conditions' }, ORIGIN],
-      row: ({ content, origin }) =>
-        row(
-          conceptText(content.relationship) ?? textOf(content.name),
-          unique(objectsOf(content.condition).map(({ code }) => conceptText(code))).join('; '),
-          origin,
-        ),
-    },
-    {
+      cells: {
+        Relative: ({ relationship, name }) => conceptText(relationship) ?? textOf(name),
+        Conditions: ({ condition }) =>
+          unique(objectsOf(condition).map(({ code }) => conceptText(code))).join('; '),
+      },
+    }),
+    resourceTable({
       caption: 'Devices',
       types: ['Device'],
-      columns: [
-        { title: 'Device' },
-        { title: 'Manufactured' },
-        { title: 'Status' },
-        { title: 'Serial number' },
-        ORIGIN,
-      ],
-      row: ({ content, origin }) =>
-        row(
-          conceptText(content.type) ?? objectsOf(content.deviceName).map(({ name }) => textOf(name))[0],
-          dayText(content.manufactureDate),
-          statusText(content.status),
-          textOf(content.serialNumber),
-          origin,
-        ),
-    },
-    {
+      cells: {
+        Device: ({ type, deviceName }) =>
+          conceptText(type) ?? objectsOf(deviceName).map(({ name }) => textOf(name))[0],
+        Manufactured: ({ manufactureDate }) => dayText(manufactureDate),
+        Status: ({ status }) => statusText(status),
+        'Serial number': ({ serialNumber }) => textOf(serialNumber),
+      },
+    }),
+    resourceTable({
       caption: 'Coverage',
       types: ['Coverage'],
-      columns: [{ title: 'Payer' }, { title: 'Kind' }, { title: 'Period' }, ORIGIN],
-      row: ({ content, origin }) =>
-        row(
-          unique(objectsOf(content.payor).map(referenceText)).join('; '),
-          conceptText(content.type),
-          firstDay(content, 'period'),
-          origin,
-        ),
-    },
+      cells: {
+        Payer: ({ payor }) => unique(objectsOf(payor).map(referenceText)).join('; '),
+        Kind: ({ type }) => conceptText(type),
+        Period: (content) => firstDay(content, 'period'),
+      },
+    }),
   ],
 };

@@ -2,7 +2,7 @@ import type { ConsolidatedResource } from '../read-consolidated.ts';
 import type { AbsenceTopic } from '../rules/absence.ts';
 import { isJson, type Json } from '../rules/json.ts';
 import type { Denial } from './absence-notes.ts';
-import type { Column, SummaryRow } from './parts.ts';
+import { type Column, row, type SummaryCell, type SummaryRow } from './parts.ts';
 import { sourceName, unique } from './words.ts';
 
 /** A consolidated resource as the sections use it. */
@@ -55,3 +55,21 @@ export const idOf = (reference: unknown): string | undefined =>
     : undefined;
 
 export const ORIGIN: Column = { title: 'Origin' };
+
+/** A table with a row for each resource: a cell by column title, then the origin. */
+export const resourceTable = ({
+  caption,
+  types,
+  shows = () => true,
+  cells,
+}: Pick<TableRule, 'caption' | 'types'> & {
+  /** Whether a resource belongs in this table; default: each of these types does. */
+  shows?: (content: Json) => boolean;
+  cells: Readonly<Record<string, (content: Json) => string | SummaryCell | undefined>>;
+}): TableRule => ({
+  caption,
+  types,
+  columns: [...Object.keys(cells).map((title) => ({ title })), ORIGIN],
+  row: ({ content, origin }) =>
+    shows(content) ? row(...Object.values(cells).map((cell) => cell(content)), origin) : undefined,
+});
