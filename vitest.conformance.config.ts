@@ -9,6 +9,6 @@ export default defineConfig({
     maxWorkers: 1,
     testTimeout: 1_800_000,
     hookTimeout: 600_000,
-    globalSetup: ['test/support/global-setup.ts'],
+    globalSetup: ['test/support/run-folder.ts', 'test/support/global-setup.ts'],
   },
 });
