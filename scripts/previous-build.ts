@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
  *   npm run test:previous-build -- <commit> [<test file or folder of that commit> …]
  *
  * Takes the commit's code and its own tests (default: those of the gateway), with the migrations of this working tree, and
- * exits with their code. It shares this folder's node_modules.
+ * exits with their code. It shares this folder's node_modules, unless its dependencies are others.
  */
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const MIGRATIONS = 'src/exchange/platform/database/migrations';
@@ -29,8 +29,9 @@ function runOnTodaysSchema(commit: string, tests: readonly string[]): number {
     execFileSync('tar', ['-x', '-C', folder], { input: archive });
     rmSync(join(folder, MIGRATIONS), { recursive: true });
     cpSync(join(ROOT, MIGRATIONS), join(folder, MIGRATIONS), { recursive: true });
-    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
-    const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs');
+    if (hasSameLock(folder)) symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+    else execFileSync('npm', ['ci', '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder });
+    const vitest = join(folder, 'node_modules/vitest/vitest.mjs');
     const run = spawnSync(process.execPath, [vitest, 'run', '--project', 'servers', ...tests], {
       cwd: folder,
       stdio: 'inherit',
@@ -39,6 +40,11 @@ function runOnTodaysSchema(commit: string, tests: readonly string[]): number {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function hasSameLock(folder: string): boolean {
+  const [ours, theirs] = [ROOT, folder].map((root) => readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  return ours === theirs;
 }
 
 function isThere(commit: string): boolean {
