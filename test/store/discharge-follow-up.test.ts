@@ -157,6 +157,17 @@ describe('a round', () => {
       state: 'cancelled',
       reason: expect.stringContaining('opted out'),
     });
+    const denied = await discharged();
+    await environment.store.asAccount(denied.accountId, (tx) =>
+      sql`insert into consent (id, account_id, patient_id, decision, sources, purposes, recorded_by, resource)
+        values (gen_random_uuid(), ${denied.accountId}, ${denied.patientId}, 'deny', '{hie}', '{}', 'key:test', '{}')`.execute(
+        tx.db,
+      ),
+    );
+    expect(await rounds.ask({ ...denied, round: 1 })).toMatchObject({
+      state: 'cancelled',
+      reason: expect.stringContaining('opted out'),
+    });
     const gone = await discharged();
     await environment.store.asAccount(gone.accountId, (tx) =>
       sql`delete from patient where id = ${gone.patientId}`.execute(tx.db),

@@ -142,6 +142,20 @@ test('a query that was refused at the source when it was accepted is retried too
   expect(await count('no room')).toBe(0);
 });
 
+test('a query is skipped when a consent excludes the source since', async () => {
+  const requestId = await failed('no room');
+  const { patientId } = await exchange.view(accountId, requestId);
+  await exchange.store.asAccount(accountId, (tx) =>
+    sql`insert into consent (id, account_id, patient_id, decision, sources, purposes, recorded_by, resource)
+      values (gen_random_uuid(), ${accountId}, ${patientId}, 'deny', '{lab}', '{}', 'key:test', '{}')`.execute(
+      tx.db,
+    ),
+  );
+  const redrive = await start(await redriveOf(null));
+  expect(await redrive.result()).toMatchObject({ state: 'completed', queries: 1, retried: 0, skipped: 1 });
+  expect(await attemptsOf(requestId)).toEqual([[1, 'failed']]);
+});
+
 test('a query whose workflow still waits for another source is retried there', async () => {
   exchange.let('hie', busy);
   exchange.let('lab', busy);

@@ -1,5 +1,6 @@
 import type { SourceType } from '../../contract/primitives.ts';
 import { findAccount } from '../accounts/account-store.ts';
+import { deniedSources } from '../consents/consent-store.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { ConflictError } from '../platform/errors.ts';
@@ -48,18 +49,32 @@ export async function checkRetryable(tx: AccountTx, requestId: string, source: S
     throw new ConflictError(`The ${source} source is not part of this query`);
   if (last !== undefined && isOpen(last)) throw new ConflictError(`The ${source} source is still running`);
   if (last?.status === 'completed') throw new ConflictError(`The ${source} source has completed`);
-  const refused = await currentRefusal(tx, query.patientId, source);
+  const refused = await currentRefusal(
+    tx,
+    { ...query, purposeOfUse: await purposeOf(tx, requestId) },
+    source,
+  );
   if (refused !== undefined) throw new ConflictError(refused);
   return last?.attempt ?? 0;
 }
 
-/** Why the source may no longer be asked: since the query began, the patient may have opted out, or the source been disabled. */
+/** Why the source may no longer be asked: since the query began, consents may exclude it, or the source been disabled. */
 async function currentRefusal(
   tx: AccountTx,
-  patientId: string,
+  { patientId, purposeOfUse }: { patientId: string; purposeOfUse: 'treatment' | 'ias' },
   source: SourceType,
 ): Promise<string | undefined> {
   const [account, patient] = [await findAccount(tx, tx.accountId), await findPatient(tx, patientId)];
   if (account === undefined || patient === undefined) return 'The patient was deleted';
-  return refusal(source, { account, patient })?.message;
+  const denied = await deniedSources(tx, patientId, purposeOfUse, [source]);
+  return refusal(source, { account, patient }, denied)?.message;
 }
+
+const purposeOf = async (tx: AccountTx, requestId: string) =>
+  (
+    await tx.db
+      .selectFrom('network_query')
+      .select('purpose_of_use')
+      .where('id', '=', requestId)
+      .executeTakeFirstOrThrow()
+  ).purpose_of_use;

@@ -1,5 +1,6 @@
 import type { FollowUpStep } from '../../../contract/discharge-follow-up-workflow.ts';
 import { countOf } from '../../../lib/count-of.ts';
+import { deniedSources } from '../../consents/consent-store.ts';
 import { type PreparedQuery, refusal } from '../../network-query/prepare.ts';
 import type { NetworkQueryService } from '../../network-query/service.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
@@ -23,6 +24,7 @@ export class NoRoomError extends Error {
 }
 
 const NEXT_MINUTE_MS = 60_000;
+const PURPOSE = 'treatment';
 
 export interface FollowUpRounds {
   /**
@@ -63,7 +65,9 @@ export function createFollowUpRounds(deps: {
         `The queries of the hie source brought ${countOf(newResources, 'new resource')}`,
       );
     const permission = await readQueryPermission(tx, patientId);
-    const refused = permission && refusal('hie', permission);
+    if (permission === undefined) return undefined;
+    const denied = await deniedSources(tx, patientId, PURPOSE, ['hie']);
+    const refused = refusal('hie', permission, denied);
     return refused && end('cancelled', refused.message);
   }
 
@@ -76,7 +80,7 @@ export function createFollowUpRounds(deps: {
     const prepared = await networkQueries.prepareQuery(tx, {
       ...permission,
       request: { sources: [{ source: 'hie', realtime: false }], metadata: { notificationId } },
-      purposeOfUse: 'treatment',
+      purposeOfUse: PURPOSE,
       origin: 'monitoring',
     });
     // A permanent refusal was ruled out before, so only the rate limit can be the cause.
