@@ -11,7 +11,7 @@ import { onStopSignal } from './stop-signals.ts';
 /** Limits of a gateway, passed on if they are set. */
 const LIMITS = ['DATABASE_POOL_MAX', 'ACCOUNT_CONNECTIONS_MAX', 'ACCOUNT_REQUESTS_MAX'] as const;
 
-/** `npm start`: runs the whole system on this machine in the foreground until Ctrl-C. `npm run dev` adds --watch. */
+/** `npm start`: runs the whole system on this machine in the foreground until Ctrl-C. `npm run dev` adds --watch; `-- --observe` starts Prometheus and Grafana too. */
 const stopping = new AbortController();
 let stack: Stack | undefined;
 
@@ -57,6 +57,7 @@ try {
       worker: givenVariables(['DATABASE_POOL_MAX', 'WORKER_VERSIONING', 'BUILD_ID', ...TRACE_VARIABLES]),
       receiver: givenVariables(TRACE_VARIABLES),
     },
+    observe: process.argv.includes('--observe'),
     signal: stopping.signal,
   }).finally(progress.close);
   print(describeStack(stack.connection, config.DATA_DIR));

@@ -28,6 +28,8 @@ export interface StackOptions {
     };
     sources?: Partial<Record<SourcePrefix, Environment>>;
   };
+  /** Whether to start Prometheus and Grafana too, if they are installed. */
+  observe?: boolean;
   /** Environment variables of single processes; they override the stack's own. */
   environment?: Partial<Record<ProcessName, Environment>>;
   /** Node.js arguments of single processes, such as a heap limit. */

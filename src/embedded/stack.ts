@@ -5,6 +5,7 @@ import { parseKeyRing } from '../lib/key-ring.ts';
 import { closeToOthers } from './close-to-others.ts';
 import { removeConnection, type StackConnection, writeConnection } from './connection-file.ts';
 import { startNodeProcess } from './node-process.ts';
+import { startObservers } from './observers.ts';
 import { stopLeftOverNodeProcesses } from './pid-files.ts';
 import { stopLeftOverPostgres } from './postgres.ts';
 import { runsAsOtherUser } from './postgres-launcher.ts';
@@ -53,7 +54,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const dataDir = await realpath(options.dataDir);
   await closeToOthers(dataDir, options.outside?.databaseUrl === undefined && (await runsAsOtherUser()));
   const release = await lockDataFolder(dataDir);
-  const group = new ProcessGroup({ log: createStackLog(dataDir, options.log) });
+  const log = createStackLog(dataDir, options.log);
+  const group = new ProcessGroup({ log });
   const closers: (() => Promise<void>)[] = [];
   const stop = async () => {
     await removeConnection(dataDir);
@@ -65,7 +67,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   options.signal?.addEventListener('abort', onAbort, { once: true });
   try {
     options.signal?.throwIfAborted();
-    const { connection, ui } = await startParts({ ...options, dataDir }, group, closers);
+    const { connection, ui } = await startParts({ ...options, dataDir, log }, group, closers);
     await writeConnection(dataDir, connection);
     let stopped: Promise<void> | undefined;
     ui?.onNextLink(async (temporalUiLink) => {
@@ -93,7 +95,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 const NODE_ARGS: Partial<Record<ProcessName, readonly string[]>> = { worker: ['--max-old-space-size=1536'] };
 
 async function startParts(
-  options: StackOptions,
+  options: StackOptions & { log(line: string): void },
   group: ProcessGroup,
   closers: (() => Promise<void>)[],
 ): Promise<{ connection: StackConnection; ui?: TemporalUi | undefined }> {
@@ -161,7 +163,11 @@ async function startParts(
     // Last, so that it stops first: the work that it finishes needs all the other parts.
     startNode('worker', workerEnvironment(facts)),
   ]);
+  const observers = options.observe
+    ? await step('observers', startObservers({ group, dataDir, ports, log: options.log }))
+    : {};
   const connection: StackConnection = {
+    ...observers,
     pid: process.pid,
     baseUrl: gatewayUrl(ports),
     apiKey: account.apiKey,
