@@ -147,4 +147,6 @@ function shareOf(before: CpuTimes, after: CpuTimes): Watched['cpu'] {
   };
 }
 
-const percent = (share: number): string => `${Math.round(share * 100)} %`;
+function percent(share: number): string {
+  return `${Math.round(share * 100)} %`;
+}
