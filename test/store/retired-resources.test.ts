@@ -1,5 +1,6 @@
 import { fc, test as property } from '@fast-check/vitest';
 import type { FhirResource } from 'fhir/r4.js';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listDocuments } from '../../src/exchange/documents/document-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
@@ -303,6 +304,88 @@ describe('a document that the source entered in error', () => {
       expect(await listed(patientId)).toHaveLength(1);
     },
   );
+});
+
+describe('a document that the source has replaced', () => {
+  const old = (status: string) => ({ ...reference, status }) as FhirResource;
+  const newer = (more: object = {}) =>
+    ({
+      ...reference,
+      id: 'd2',
+      relatesTo: [{ code: 'replaces', target: { reference: 'DocumentReference/d1' } }],
+      ...more,
+    }) as FhirResource;
+  const file = (documentReferenceId: string, code: string) => ({
+    documentReferenceId,
+    contentType: 'text/xml',
+    bytes: ccda(code),
+  });
+  /** The procedures in the record, by code. */
+  const codes = (patientId: string): Promise<string[]> =>
+    environment.store.asAccount(accountId, async (tx) => {
+      const rows = await tx.db
+        .selectFrom('patient_resource')
+        .select(sql<string>`content->'code'->'coding'->0->>'code'`.as('code'))
+        .where('patient_id', '=', patientId)
+        .where('resource_type', '=', 'Procedure')
+        .orderBy('code')
+        .execute();
+      return rows.map(({ code }) => code);
+    });
+  const withBoth = (status: string, more?: object) =>
+    answer([result('a'), old(status), newer(more)], {
+      attachments: [file('d1', '80146002'), file('d2', '73761001')],
+    });
+
+  test('states nothing any more, stays listed, and does so again when its replacement was a mistake', async () => {
+    const patientId = await environment.addPatient(accountId);
+    await collect(patientId, [withDocument()]);
+    expect(await codes(patientId)).toEqual(['80146002']);
+    await collect(patientId, [withBoth('superseded')]);
+    expect(await codes(patientId)).toEqual(['73761001']);
+    expect(await listed(patientId)).toHaveLength(2);
+    await collect(patientId, [withBoth('superseded', { status: 'entered-in-error' })]);
+    expect(await codes(patientId)).toEqual(['80146002']);
+  });
+
+  test('is left out through a chain of replacements', async () => {
+    const patientId = await environment.addPatient(accountId);
+    const third = newer({
+      id: 'd3',
+      relatesTo: [{ code: 'replaces', target: { reference: 'DocumentReference/d2/_history/1' } }],
+    });
+    const attachments = [file('d1', '80146002'), file('d2', '73761001'), file('d3', '40701008')];
+    await collect(patientId, [
+      answer([old('superseded'), newer({ status: 'superseded' }), third], { attachments }),
+    ]);
+    expect(await codes(patientId)).toEqual(['40701008']);
+  });
+
+  test.each([
+    ['is still current at the source', withBoth('current')],
+    ['is superseded, but nothing says by what', withBoth('superseded', { relatesTo: [] })],
+    [
+      'is superseded by one without content that can be read',
+      answer([old('superseded'), newer()], { attachments: [file('d1', '80146002')] }),
+    ],
+    [
+      'and its replacement name each other as replaced',
+      answer(
+        [
+          {
+            ...old('superseded'),
+            relatesTo: [{ code: 'replaces', target: { reference: 'DocumentReference/d2' } }],
+          } as FhirResource,
+          newer({ status: 'superseded' }),
+        ],
+        { attachments: [file('d1', '80146002'), file('d2', '73761001')] },
+      ),
+    ],
+  ])('keeps stating what it states if it %s', async (_, page) => {
+    const patientId = await environment.addPatient(accountId);
+    await collect(patientId, [page]);
+    expect(await codes(patientId)).toContain('80146002');
+  });
 });
 
 const IDS = ['a', 'b', 'c', 'd'] as const;

@@ -4,6 +4,7 @@ import { addToTimeline } from '../network-query/timeline-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { CONVERSION_RULES } from './ccda/ccda-converter.ts';
 import { broughtBy } from './listed-documents.ts';
+import { replacedDocuments } from './replaced-documents.ts';
 import type { ConversionOutcome } from './tables.ts';
 import { isEnteredInError, isTakenBack } from './taken-back.ts';
 
@@ -31,7 +32,7 @@ export interface UnconvertedDocument {
 /**
  * Documents to convert, oldest first: with a source, its documents without an outcome; without a source, documents of any
  * source converted by older rules. All files of a DocumentReference are returned together, because they are converted
- * together. Documents that their source retired or marked as entered in error are left out.
+ * together. Documents that their source retired, replaced or marked as entered in error are left out.
  */
 export async function unconvertedDocuments(
   tx: AccountTx,
@@ -54,7 +55,7 @@ export async function unconvertedDocuments(
     )
     select c.* from candidates c join due using (source, "sourceDocumentId")
     join document d using (id)
-    where not ${isTakenBack('d')}
+    where not ${isTakenBack('d')} and (d.source, d.source_document_id) not in (${replacedDocuments(patientId)})
     order by c.created_at, id`.execute(tx.db);
   return rows;
 }

@@ -18,6 +18,7 @@ import {
 } from './conversion-store.ts';
 import { type CollectedResource, upsertResources } from './delivery-store.ts';
 import { lockRecord } from './merge-store.ts';
+import { deleteReplaced } from './replaced-documents.ts';
 import type { Json } from './rules/json.ts';
 import { readSourcePatientIds } from './source-patient-store.ts';
 
@@ -54,7 +55,10 @@ export async function convertAgain(
   if (documents.length > 0) await convertAll(deps, of, documents);
 }
 
-/** Converts the newest version of each document; an older version only if no newer one can be converted. */
+/**
+ * Converts the newest version of each document; an older version only if no newer one can be converted. Then what documents
+ * state that others have replaced leaves the record.
+ */
 async function convertAll(
   deps: ConvertDeps,
   of: { accountId: string; patientId: string },
@@ -71,6 +75,10 @@ async function convertAll(
       else isConverted = await convertParts(deps, of, version);
     }
   }
+  await deps.store.asAccount(of.accountId, async (tx) => {
+    await lockRecord(tx, of.patientId);
+    await deleteReplaced(tx, of.patientId);
+  });
 }
 
 /** Groups the files of a document by the query or message that delivered them, the newest first. */
