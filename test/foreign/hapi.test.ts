@@ -1,4 +1,6 @@
 import { rm } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { insertPatient } from '../../src/exchange/patients/patient-store.ts';
@@ -105,9 +107,14 @@ describe.skipIf(missing !== undefined)('HAPI FHIR 8.8 (JPA server, R4)', () => {
     createFhirConnector({ source: 'hie', baseUrl: proxy.baseUrl, auth: { kind: 'none' }, ...config });
 
   /** Asks HAPI once about a patient, as the workflow's step does. Each call may be repeated with the same request. */
-  async function ask(patientId: string, config: Partial<SourceConfig> = {}, known?: string) {
+  async function ask(
+    patientId: string,
+    config: Partial<SourceConfig> = {},
+    known?: string,
+    clock?: () => Date,
+  ) {
     const requestId = known ?? (await environment.addQuery(accountId, patientId, ['hie']));
-    const { askSource } = environment.activities(connect(config));
+    const { askSource } = environment.activities(connect(config), { clock });
     const failure = await runActivity(askSource, stepOf(accountId, requestId, 'hie')).then(
       () => undefined,
       (error: Error) => error,
@@ -340,6 +347,85 @@ describe.skipIf(missing !== undefined)('HAPI FHIR 8.8 (JPA server, R4)', () => {
     expect(second.told).toContain(
       'retired: The source no longer has 1 resource: it was retired (1 Observation)',
     );
+  });
+
+  describe('a second query', () => {
+    // What was found out about the server by another test.
+    beforeEach(async () => {
+      await environment.store.asSystem((tx) => tx.db.deleteFrom('source_change_check').execute());
+    });
+
+    /** The next query of this patient asks for what HAPI stores from now on: a day has passed. */
+    const aDayLater = async (patientId: string) => {
+      await delay(3_000);
+      await environment.store.asAccount(accountId, (tx) =>
+        sql`update source_collection set asked_at = clock_timestamp() + interval '1 day'
+          where patient_id = ${patientId}`.execute(tx.db),
+      );
+    };
+    /** The first request that HAPI answers after its start may take longer than a source is given. */
+    const patience = { requestTimeoutMs: 120_000 };
+    const tomorrow = () => new Date(Date.now() + 25 * 60 * 60_000);
+    const askTomorrow = async (patientId: string) => {
+      const { told, ...rest } = await ask(patientId, patience, undefined, tomorrow);
+      const lines = told.join('\n');
+      const isWhole =
+        lines.includes('is asked for everything') || !lines.includes('Asking only for what changed');
+      const [, collected] = /completed: (\d+) resource/.exec(lines) ?? [];
+      return { ...rest, lines, isWhole, collected: Number(collected) };
+    };
+
+    test('asks for everything, because $everything ignores the time', async () => {
+      const ours = named('Ida', 'Everything', '1981-01-01');
+      await put(patient('ev', { name: [{ family: 'Everything', given: ['Ida'] }], birthDate: ours.dob }));
+      await put(observation('ev-1', 'ev'));
+      const patientId = await addPatient(ours);
+      expect((await ask(patientId, patience)).failure).toBeUndefined();
+      await aDayLater(patientId);
+      await put(observation('ev-2', 'ev'));
+      const second = await askTomorrow(patientId);
+      expect(second).toMatchObject({ isWhole: true, collected: 3 });
+      expect(second.lines).not.toContain('Asking only');
+      expect(proxy.asked.filter((path) => path.includes('_since'))).not.toEqual([]);
+    });
+
+    test('of a server without $everything asks only for what is new, and notices what was deleted or moved', async () => {
+      const noEverything = (path: string) => (path.includes('$everything') ? { status: 404 } : undefined);
+      proxy.answer(noEverything);
+      const ours = named('Joe', 'Searches', '1982-01-01');
+      await put(patient('se', { name: [{ family: 'Searches', given: ['Joe'] }], birthDate: ours.dob }));
+      await put(patient('other', { name: [{ family: 'Other', given: ['Joe'] }], birthDate: '1950-01-01' }));
+      await put({ resourceType: 'Practitioner', id: 'se-doc', name: [{ text: 'Dr. Before' }] });
+      const old = Array.from({ length: 20 }, (_, n) => observation(`se-${n}`, 'se'));
+      await putAll(old);
+      await put({ ...observation('se-by', 'se'), performer: [{ reference: 'Practitioner/se-doc' }] });
+      const patientId = await addPatient(ours);
+      const first = await ask(patientId, patience);
+      expect(first.names).toHaveLength(23);
+
+      await aDayLater(patientId);
+      await put(observation('se-new', 'se'));
+      await put(observation('se-0', 'se', 'corrected'));
+      await put({ resourceType: 'Practitioner', id: 'se-doc', name: [{ text: 'Dr. After' }] });
+      const second = await askTomorrow(patientId);
+      expect(second).toMatchObject({ isWhole: false, collected: 3 });
+      expect(second.names).toEqual([...first.names, 'Observation/se-new'].sort());
+      expect(first.hashes.filter((hash) => !second.hashes.includes(hash))).toHaveLength(2);
+
+      for (const change of [
+        () => hapi.call('DELETE', 'Observation/se-1'),
+        () => put(observation('se-2', 'other')),
+      ]) {
+        await aDayLater(patientId);
+        await change();
+        const third = await askTomorrow(patientId);
+        expect(third.isWhole).toBe(true);
+        expect(third.lines).toContain('counts other numbers of resources than the record has');
+        expect(third.lines).toContain('it was retired (1 Observation)');
+      }
+      const last = await askTomorrow(patientId);
+      expect(last.names).toEqual(second.names.filter((name) => !/se-[12]$/.test(name)));
+    });
   });
 
   // The last one, because it stops the server.

@@ -82,6 +82,8 @@ interface Options {
   daysLater?: number;
   /** The same query again. */
   requestId?: string;
+  /** The worker ends once all pages are stored. */
+  endsAfterPages?: boolean;
 }
 
 /** One query of a source; fails if its step does. */
@@ -90,8 +92,13 @@ async function query(source: SourceType, options: Options = {}) {
   const requestId = options.requestId ?? (await environment.addQuery(accountId, of, [source]));
   const baseUrl = `${simulator.url}/${source}/fhir`;
   const connector = createFhirConnector({ source, baseUrl, auth: AUTH[source], ...config });
+  const { changes } = connector;
+  const dying =
+    changes === undefined || options.endsAfterPages !== true
+      ? connector
+      : { ...connector, changes: { ...changes, count: () => Promise.reject(new Error('the worker ended')) } };
   const clock = () => new Date(Date.now() + daysLater * 24 * 60 * 60_000);
-  const activities = environment.activities(connector, { clock });
+  const activities = environment.activities(dying, { clock });
   const step = stepOf(accountId, requestId, source);
   let state = await runActivity(activities.askSource, step);
   while (state.state === 'waiting') state = await runActivity(activities.collectSource, step);
@@ -177,9 +184,13 @@ describe.each([
     const { resourceType, id } = NEW_RESOURCE[source];
     await put(source, NEW_RESOURCE[source]);
 
+    const reads = async () => (await simulator.admin.requests({ source, operation: 'read' })).length;
+    const readBefore = await reads();
     const second = await query(source);
     expect(second.asked).toBe('changes');
     expect(second.collected).toBe(collected);
+    // What has not changed is not taken for missing.
+    expect(await reads()).toBe(readBefore);
     const after = await stored(source);
     expect([...after.keys()].sort()).toEqual([...before.keys(), `${resourceType}/${id}`].sort());
     // Nothing has changed since, but the days overlap.
@@ -299,22 +310,52 @@ test('a clock some hours off hides nothing', async () => {
 });
 
 describe('an answer with changes', () => {
-  test.each(['deleted', 'moved'])(
-    'retires nothing by absence; what was %s is found with the next complete one',
-    async (how) => {
-      await query('lab');
-      const gone = await firstOf('lab', 'Observation');
-      await simulator.admin.correct({
-        source: 'lab',
-        resource: gone,
-        ...(how === 'moved' ? { to: 'tamica-murazik' } : {}),
-      });
-      expect((await query('lab')).asked).toBe('changes');
-      expect(await hasStored('lab', gone)).toBe(true);
-      expect((await query('lab', { daysLater: 7.1 })).asked).toBe('everything');
-      expect(await hasStored('lab', gone)).toBe(false);
-    },
-  );
+  test.each([
+    ['deleted', 'lab', 'Observation'],
+    ['moved', 'lab', 'Observation'],
+    ['deleted', 'pharmacy', 'MedicationDispense'],
+  ] as const)('that does not show what was %s leads to a complete one (%s)', async (how, source, type) => {
+    await query(source);
+    const gone = await firstOf(source, type);
+    const to = how === 'moved' ? { to: 'tamica-murazik' } : {};
+    await simulator.admin.correct({ source, resource: gone, ...to });
+    const second = await query(source);
+    expect(second.asked).toBe('everything after all');
+    expect(second.lines.join()).toContain('counts other numbers of resources than the record has');
+    expect(await hasStored(source, gone)).toBe(false);
+    expect((await query(source)).asked).toBe('changes');
+  });
+
+  test('that lacks what was filed with an old time leads to a complete one', async () => {
+    await query('lab');
+    await simulator.admin.changeSettings({ lab: { clockAheadMs: -40 * 24 * 60 * 60_000 } });
+    await put('lab', NEW_RESOURCE.lab);
+    await simulator.admin.changeSettings({ lab: { clockAheadMs: 0 } });
+    expect((await query('lab')).asked).toBe('everything after all');
+    expect(await hasStored('lab', 'Observation/new')).toBe(true);
+  });
+
+  test('is compared with counts as they differed before: a source counts what is not kept, too', async () => {
+    const vital = { ...NEW_RESOURCE.lab, id: 'vital', category: [{ coding: [{ code: 'vital-signs' }] }] };
+    await put('lab', vital);
+    await query('lab');
+    expect(await hasStored('lab', 'Observation/vital')).toBe(false);
+    expect((await query('lab')).asked).toBe('everything after all');
+    expect((await query('lab')).asked).toBe('changes');
+    await put('lab', NEW_RESOURCE.lab);
+    expect((await query('lab')).asked).toBe('changes');
+  });
+
+  test('is not completed before the counts were compared, when the step ended in between', async () => {
+    await query('lab');
+    await query('lab');
+    const gone = await firstOf('lab', 'Observation');
+    await simulator.admin.correct({ source: 'lab', resource: gone });
+    const requestId = await environment.addQuery(accountId, patientId, ['lab']);
+    await expect(query('lab', { requestId, endsAfterPages: true })).rejects.toThrow('the worker ended');
+    expect((await query('lab', { requestId })).asked).toBe('everything after all');
+    expect(await hasStored('lab', gone)).toBe(false);
+  });
 
   test('retires what a bulk answer names as deleted', async () => {
     await simulator.admin.changeSettings({ hie: { ...HIE_ASYNC, asyncResult: 'manifest' } });

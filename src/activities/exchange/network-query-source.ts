@@ -17,6 +17,7 @@ import { callbackHash, callbackToken, provenToken } from '../../exchange/network
 
 import { AttemptSuperseded, collectPages, completeCollected } from '../../exchange/network-query/collect.ts';
 import { beginCollection } from '../../exchange/network-query/collection-store.ts';
+import { CountsDiffer } from '../../exchange/network-query/compare-counts.ts';
 import { consentWithdrawn } from '../../exchange/network-query/consent-check.ts';
 import { completeAttempt } from '../../exchange/network-query/endings.ts';
 import {
@@ -171,7 +172,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
       );
       return { state: 'completed', resources };
     } catch (error) {
-      if (error instanceof ChangesNotHonoured) return askAgain(step, work, connector, signal);
+      if (isNotEnough(error)) return askAgain(step, work, connector, error, signal);
       if (!cannotBeStored(error)) throw error;
       throw new SourceFailure('bad-answer', `${step.source} sent data that cannot be stored`, {
         cause: error,
@@ -179,18 +180,25 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     }
   }
 
-  /** Asks for everything after an answer with changes that cannot be trusted. */
+  /** Asks for everything after an answer with changes that cannot be trusted, or does not account for what the source has. */
   async function askAgain(
     step: PartStep,
     work: AttemptWork,
     connector: SourceConnector,
+    reason: ChangesNotHonoured | CountsDiffer,
     signal: AbortSignal,
   ): Promise<SourceStep> {
     const { fingerprint } = connector.changes ?? {};
-    if (fingerprint !== undefined) await checks.note(step.part?.id ?? step.source, fingerprint, NOT_TRUSTED);
-    await store.asAccount(step.accountId, (tx) => askForEverything(tx, step));
+    const isOlder = reason instanceof ChangesNotHonoured;
+    if (isOlder && fingerprint !== undefined)
+      await checks.note(step.part?.id ?? step.source, fingerprint, NOT_TRUSTED);
+    const why = isOlder
+      ? 'returned something older'
+      : 'counts other numbers of resources than the record has';
+    await store.asAccount(step.accountId, (tx) => askForEverything(tx, step, why));
     const fresh = { job: null, cursor: null, isCollected: false, pages: 0, resources: 0 };
-    return ask(step, { ...work, ...fresh }, connector, signal);
+    const counts = isOlder ? undefined : reason.counts;
+    return ask(step, { ...work, ...fresh, counts }, connector, signal);
   }
 
   /** Finishes an attempt whose earlier step was killed after it had stored the last page. */
@@ -200,8 +208,13 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     connector: SourceConnector,
     signal: AbortSignal,
   ): Promise<SourceStep> {
-    await completeCollected(depsWith(connector, step), step, work.patientId, signal);
-    return { state: 'completed', resources: work.resources };
+    try {
+      await completeCollected(depsWith(connector, step), step, work.patientId, signal);
+      return { state: 'completed', resources: work.resources };
+    } catch (error) {
+      if (isNotEnough(error)) return askAgain(step, work, connector, error, signal);
+      throw error;
+    }
   }
 
   const depsWith = (connector: SourceConnector, { source }: SourceStepInput) => ({
@@ -284,6 +297,9 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     collectSource: (step: SourceStepInput): Promise<SourceStep> => asStep(step, collectAccepted),
   };
 }
+
+const isNotEnough = (error: unknown): error is ChangesNotHonoured | CountsDiffer =>
+  error instanceof ChangesNotHonoured || error instanceof CountsDiffer;
 
 /**
  * Individual access is valid only as long as the session that the query was started with. Checked before each request to a

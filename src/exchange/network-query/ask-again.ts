@@ -32,14 +32,11 @@ async function forgetAnswer(tx: AccountTx, step: PartStep): Promise<void> {
     .execute();
 }
 
-/** Asks a connection for everything: it was asked for changes and returned something older. */
-export async function askForEverything(tx: AccountTx, step: PartStep): Promise<void> {
+/** Asks a connection for everything, because its answer with changes was not enough. @param why a clause for the timeline */
+export async function askForEverything(tx: AccountTx, step: PartStep, why: string): Promise<void> {
   await forgetAnswer(tx, step);
   const { source, attempt } = step;
-  const message = ofConnection(
-    step,
-    'Asked for changes, the source returned something older; it is asked for everything',
-  );
+  const message = ofConnection(step, `Asked for changes, the source ${why}; it is asked for everything`);
   const onceKey = `everything/${source}/${attempt}/${step.part?.id ?? ''}`;
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'asked', message, onceKey });
 }

@@ -29,6 +29,8 @@ export interface AttemptWork {
   startedAt: Date;
   /** The patient's facilities: some connections answer only for theirs. */
   facilityIds: string[];
+  /** Set when everything is asked for because these counts of the source differed. */
+  counts?: Readonly<Record<string, number>>;
 }
 
 /** The attempt that a step works on; undefined when it has not been written, or was deleted with its query. */
@@ -265,21 +267,12 @@ export async function savePage(
   return attempt === undefined ? undefined : { place: attempt.pages - 1, isOfChanges };
 }
 
-export interface EndedAttempt {
-  completedAt: Date;
-  resources: number;
-  strays: number;
-  documents: number;
-  /** Set when it asked for changes only. */
-  since?: string;
-}
-
 /** Ends an attempt and returns its counts; undefined when it had already ended. */
 export async function endAttempt(
   tx: AccountTx,
   step: SourceStepInput,
   end: { status: 'completed' | 'failed'; reason?: string; willRetry?: boolean },
-): Promise<EndedAttempt | undefined> {
+): Promise<{ completedAt: Date; resources: number; strays: number; documents: number } | undefined> {
   const isFinal = end.status === 'failed' && end.willRetry !== true;
   const row = await updateAttempt(tx, step)
     .set({
@@ -293,11 +286,10 @@ export async function endAttempt(
     .where(({ or, eb }) =>
       or([eb('status', '=', 'running'), ...(isFinal ? [eb('will_retry', '=', true)] : [])]),
     )
-    .returning(['completed_at', 'resources', 'strays', 'documents', 'collection'])
+    .returning(['completed_at', 'resources', 'strays', 'documents'])
     .executeTakeFirst();
   if (row?.completed_at == null) return undefined;
   return {
-    since: row.collection?.since,
     completedAt: row.completed_at,
     resources: row.resources,
     strays: row.strays,

@@ -18,6 +18,7 @@ import type { AskedConnection } from '../source-connections/connections.ts';
 import { SourceFailure, type SourcePage } from '../sources/connector.ts';
 import { type AttemptWork, type PartStep, readAttempt, savePage } from './attempt-store.ts';
 import { rememberCollection } from './collection-store.ts';
+import { compareCounts } from './compare-counts.ts';
 import { announceFirstData, completeAttempt } from './endings.ts';
 import { leavesGap, recordExclusions, recordOmissions } from './omissions.ts';
 import { endPart } from './part-store.ts';
@@ -124,7 +125,8 @@ async function storePage(
 
 /**
  * Finishes an attempt, or a part of it, whose pages are all stored: retires what the source no longer has, merges the
- * collected data into the patient's record, and ends the attempt or the part. Throws AttemptSuperseded when the attempt was ended otherwise meanwhile.
+ * collected data into the patient's record, and ends the attempt or the part. Throws AttemptSuperseded when the attempt was ended otherwise meanwhile, and CountsDiffer when an answer
+ * with changes does not account for what the source has.
  */
 export async function completeCollected(
   deps: Pick<Collecting, 'store' | 'records' | 'connectors'>,
@@ -132,6 +134,7 @@ export async function completeCollected(
   patientId: string,
   signal: AbortSignal,
 ): Promise<void> {
+  await compareCounts(deps, step, patientId, signal);
   await retireMissing(deps, step, patientId, signal);
   await deps.records.merge(step.accountId, patientId, { documentsOf: step.source });
   if (step.part !== undefined) return completeMergedPart(deps, step, step.part, patientId);

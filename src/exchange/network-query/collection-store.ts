@@ -17,7 +17,7 @@ export async function readLastCollection(
 ): Promise<LastCollection | undefined> {
   return tx.db
     .selectFrom('source_collection')
-    .select(['basis', 'patient_ids as patientIds', 'full_at as fullAt', 'asked_at as askedAt'])
+    .select(['basis', 'patient_ids as patientIds', 'full_at as fullAt', 'asked_at as askedAt', 'differences'])
     .where('patient_id', '=', patientId)
     .where('source', '=', step.source)
     .where('connection', '=', connectionOf(step))
@@ -44,6 +44,35 @@ export async function readHeld(
       newest.set(resourceType, { resourceType, id, lastUpdated });
   const supporting = own.filter(({ resourceType }) => SUPPORTING.includes(resourceType));
   return { newest: [...newest.values()], supporting };
+}
+
+/** How many resources the record holds of a connection, by type. */
+export async function countHeld(
+  tx: AccountTx,
+  step: PartStep,
+  patientId: string,
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await tx.db
+    .selectFrom('patient_resource')
+    .select(['resource_type as type', 'source_id as id'])
+    .where('patient_id', '=', patientId)
+    .where('source', '=', step.source)
+    .where('converted_from', 'is', null)
+    .execute();
+  const counts = new Map<string, number>();
+  for (const { type, id } of rows)
+    if (isIn(step.part?.namespace ?? '', id)) counts.set(type, (counts.get(type) ?? 0) + 1);
+  return counts;
+}
+
+/** How this attempt, or the part, asks; undefined if that is not recorded, or it has ended. */
+export async function readCollection(tx: AccountTx, step: PartStep): Promise<Collection | undefined> {
+  const row = await updateProgress(tx, step)
+    .set({ collection: sql`collection` })
+    .where('status', '=', 'running')
+    .returning('collection')
+    .executeTakeFirst();
+  return row?.collection ?? undefined;
 }
 
 /**
@@ -83,14 +112,10 @@ export async function beginCollection(
 
 /** Writes the row of a collection whose pages are all stored, unless something is missing from them. */
 export async function rememberCollection(tx: AccountTx, step: PartStep, patientId: string): Promise<void> {
-  const row = await updateProgress(tx, step)
-    .set({ collection: sql`collection` })
-    .where('status', '=', 'running')
-    .returning('collection')
-    .executeTakeFirst();
-  const collection = row?.collection ?? undefined;
+  const collection = await readCollection(tx, step);
   if (collection === undefined || collection.hasGaps === true) return;
   const { startedAt, basis, patientIds, since, fullAt } = collection;
+  const differences = collection.differences ?? (await differencesTo(tx, step, patientId, collection.counts));
   await tx.db
     .insertInto('source_collection')
     .values({
@@ -102,8 +127,22 @@ export async function rememberCollection(tx: AccountTx, step: PartStep, patientI
       patient_ids: [...patientIds],
       full_at: new Date(since === undefined ? startedAt : (fullAt ?? 0)),
       asked_at: new Date(startedAt),
+      differences: JSON.stringify(differences),
     })
     // Another query of the patient has completed meanwhile: its row stands.
     .onConflict((conflict) => conflict.doNothing())
     .execute();
+}
+
+/** By how much these counts of a source differ from what the record now holds. */
+async function differencesTo(
+  tx: AccountTx,
+  step: PartStep,
+  patientId: string,
+  counts: Collection['counts'] = {},
+): Promise<Record<string, number>> {
+  const held = await countHeld(tx, step, patientId);
+  return Object.fromEntries(
+    Object.entries(counts).map(([type, count]) => [type, count - (held.get(type) ?? 0)]),
+  );
 }

@@ -7,6 +7,7 @@ import type { AccountTx } from '../platform/database/database.ts';
 import { insertEvent } from '../platform/outbox/event-store.ts';
 import { deletePageResources } from '../records/retirement-store.ts';
 import { endAttempt } from './attempt-store.ts';
+import { readCollection } from './collection-store.ts';
 import { readParts } from './part-store.ts';
 import { lockQuery, settleQuery } from './query-store.ts';
 import { openAttemptsOfRun } from './recovery-store.ts';
@@ -28,14 +29,17 @@ export async function completeAttempt(
   { note, gap }: { note?: string; gap?: string } = {},
 ): Promise<void> {
   const query = await lockQuery(tx, step.requestId);
-  const ended = await endAttempt(tx, step, { status: 'completed', reason: gap ?? note });
+  const since = (await readCollection(tx, step))?.since;
+  const onlyChanges =
+    since === undefined ? undefined : `Asked only for what changed since ${minuteOf(since)}`;
+  const ended = await endAttempt(tx, step, { status: 'completed', reason: gap ?? note ?? onlyChanges });
   if (query === undefined || ended === undefined) return;
   const { source, attempt } = step;
   const retired = await endAnswer(tx, step);
   const misattributed =
     ended.strays > 0 ? `; ${countOf(ended.strays, 'resource')} of other patients discarded` : '';
   const collected = `${countOf(ended.resources, 'resource')} and ${countOf(ended.documents, 'document')}`;
-  const changes = ended.since === undefined ? '' : ` of what changed since ${minuteOf(ended.since)}`;
+  const changes = since === undefined ? '' : ` of what changed since ${minuteOf(since)}`;
   const message =
     note === undefined
       ? `The ${source} source completed: ${collected} collected${changes}${misattributed}`

@@ -13,7 +13,7 @@ import { addToTimeline } from './timeline-store.ts';
 
 export interface Retiring {
   store: Pick<Store, 'asAccount'>;
-  connectors: Record<SourceType, Pick<SourceConnector, 'checkMissing'>>;
+  connectors: Record<SourceType, Pick<SourceConnector, 'checkMissing' | 'changes'>>;
 }
 
 /** Resources checked at the source per query, one read each. Later queries check the rest. */

@@ -117,6 +117,10 @@ export interface Collection {
   /** Set when only changes are asked for: since when, and when everything was last asked for. */
   since?: string;
   fullAt?: string;
+  /** By how much the source's own counts may differ from ours, by type: it also counts what we do not keep. */
+  differences?: Readonly<Record<string, number>>;
+  /** What the source counted when its counts differed, so that everything is asked for. */
+  counts?: Readonly<Record<string, number>>;
   /** Something that the source should have delivered is missing. */
   hasGaps?: boolean;
 }
@@ -131,6 +135,7 @@ interface SourceCollectionTable {
   patient_ids: string[];
   full_at: Date;
   asked_at: Date;
+  differences: DefaultJsonColumn<Record<string, number>>;
 }
 
 interface AbandonedJobTable {

@@ -30,7 +30,7 @@ const NOT_RECORDED: BeginningCollection = {
 export async function whatToAsk(
   { store, checks, now }: { store: Pick<Store, 'asAccount'>; checks: ChangeChecks; now: Date },
   step: PartStep,
-  work: Pick<AttemptWork, 'patientId' | 'demographics' | 'realtime'>,
+  work: Pick<AttemptWork, 'patientId' | 'demographics' | 'realtime'> & Pick<Collection, 'counts'>,
   connector: SourceConnector,
 ): Promise<BeginningCollection> {
   if (connector.changes === undefined || work.realtime) return NOT_RECORDED;
@@ -55,7 +55,9 @@ export async function whatToAsk(
       startedAt: now.toISOString(),
       basis,
       patientIds: begun.patientIds ?? [],
-      ...(begun.since === undefined ? {} : { since: begun.since, fullAt: last?.fullAt.toISOString() }),
+      ...(begun.since === undefined
+        ? { counts: work.counts }
+        : { since: begun.since, fullAt: last?.fullAt.toISOString(), differences: last?.differences }),
     }),
     noteChecked: (checked) => checks.note(connection, fingerprint, checked ?? {}),
   };

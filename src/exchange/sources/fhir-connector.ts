@@ -4,6 +4,7 @@ import { Capabilities } from './capabilities.ts';
 import { EVERYTHING, type HowToAsk, howToAsk, searchStepsFor } from './collect/ask-changes.ts';
 import { cancelJob, type Job, jobOfHandle, pollJob } from './collect/async-job.ts';
 import { checkMissing } from './collect/check-missing.ts';
+import { countResources } from './collect/count-resources.ts';
 import { documentSearchesBesides } from './collect/document-search.ts';
 import { askEverything } from './collect/everything.ts';
 import { type ReceivedResponses, walkPages } from './collect/pages.ts';
@@ -41,9 +42,7 @@ export function createFhirConnector(config: SourceConfig, deps: ConnectorDeps = 
   const context: SourceContext = { config: resolved, http, capabilities: new Capabilities(http, now), now };
 
   return {
-    ...(resolved.incremental
-      ? { changes: { fingerprint: fingerprintOf(resolved), fullAfterDays: resolved.fullAfterDays } }
-      : {}),
+    ...(resolved.incremental ? { changes: changesOf(context) } : {}),
     async begin(patient, options, signal) {
       const { patientIds, notice } = await findPatients(context, patient, signal);
       const begun: Begin =
@@ -69,6 +68,12 @@ export function createFhirConnector(config: SourceConfig, deps: ConnectorDeps = 
     },
   };
 }
+
+const changesOf = (context: SourceContext): SourceConnector['changes'] => ({
+  fingerprint: fingerprintOf(context.config),
+  fullAfterDays: context.config.fullAfterDays,
+  count: (patientIds, types, signal) => countResources(context, patientIds, types, signal),
+});
 
 /** One connector for each source. */
 export function createConnectors(

@@ -9,8 +9,18 @@ import { isIn } from './rules/namespaces.ts';
  */
 export function namespaced(connector: SourceConnector, namespace: string): SourceConnector {
   if (namespace === '') return connector;
+  const { changes } = connector;
   return {
     ...connector,
+    ...(changes === undefined
+      ? {}
+      : {
+          changes: {
+            ...changes,
+            count: (patientIds, types, signal) =>
+              changes.count(patientIds.map(plainIn(namespace)), types, signal),
+          },
+        }),
     async begin(patient, options, signal) {
       const { changes } = options;
       const asked = changes === undefined ? options : { ...options, changes: ofServer(namespace, changes) };

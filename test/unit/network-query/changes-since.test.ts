@@ -6,7 +6,7 @@ import { ada } from '../../support/ada.ts';
 const HOUR_MS = 60 * 60_000;
 const now = new Date('2026-11-22T12:00:00Z');
 const ago = (hours: number) => new Date(now.getTime() - hours * HOUR_MS);
-const last = { basis: 'b', patientIds: ['p1'], fullAt: ago(100), askedAt: ago(10) };
+const last = { basis: 'b', patientIds: ['p1'], fullAt: ago(100), askedAt: ago(10), differences: {} };
 const asking = { basis: 'b', now, fullAfterDays: 7 };
 
 property.prop([fc.double({ min: 0, max: 400, noNaN: true }), fc.double({ min: 0, max: 400, noNaN: true })])(

@@ -8,6 +8,8 @@ export interface LastCollection {
   /** When everything was last asked for, and when anything was. */
   fullAt: Date;
   askedAt: Date;
+  /** By how much the source's own counts differ from ours, by type. */
+  differences: Readonly<Record<string, number>>;
 }
 
 const HOUR_MS = 60 * 60_000;

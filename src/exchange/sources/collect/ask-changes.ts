@@ -42,7 +42,7 @@ export async function howToAsk(
 async function decide(
   context: SourceContext,
   patientIds: readonly string[],
-  { since, newest, honoured }: ChangesQuestion,
+  { since, newest, supporting, honoured }: ChangesQuestion,
   signal: AbortSignal,
 ): Promise<HowToAsk> {
   const [patientId = ''] = patientIds;
@@ -60,7 +60,9 @@ async function decide(
     if (honoured[type] === undefined) checked[type] = isHonoured;
     if (isHonoured) types.add(type);
   }
-  return types.size === 0 ? { checked } : { searchesSince: { since, types }, checked };
+  // A corrected Medication changes what its prescriptions say.
+  const lacksMedications = !types.has('Medication') && supporting.some(isMedication);
+  return types.size === 0 || lacksMedications ? { checked } : { searchesSince: { since, types }, checked };
 
   async function check(known: ChangesQuestion['newest'][number], step: StepOf<'search'>): Promise<boolean> {
     return (
@@ -79,6 +81,8 @@ async function decide(
     return isHonoured;
   }
 }
+
+const isMedication = ({ resourceType }: { resourceType: string }): boolean => resourceType === 'Medication';
 
 /** Whether the CapabilityStatement names the parameter for this type, or names no parameters at all. */
 async function statesLastUpdated(context: SourceContext, type: string): Promise<boolean> {
@@ -107,7 +111,10 @@ export async function searchStepsFor(
     // Documents, where they are listed by status, are listed completely.
     ...searches.map((step) => (step.status === undefined ? { ...step, since: sinceOf(step.type) } : step)),
     // They may have changed without the resources that refer to them.
-    ...supportingSearches(supporting).map((step) => ({ ...step, since: sinceOf(step.type) })),
+    ...supportingSearches(supporting.filter(({ resourceType }) => types.has(resourceType))).map((step) => ({
+      ...step,
+      since,
+    })),
   ];
 }
 

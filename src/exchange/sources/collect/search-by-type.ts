@@ -86,7 +86,7 @@ export function searchRequests(
   { config }: SourceContext,
   { type, parameter, value, status, since, count = config.pageSize }: StepOf<'search'>,
   further: Record<string, string> = {},
-): Array<Pick<SourceRequest, 'method' | 'url' | 'body'>> {
+): Array<Pick<SourceRequest, 'method' | 'url' | 'headers' | 'body'>> {
   const parameters = {
     ...{ [parameter]: value },
     ...further,
@@ -95,15 +95,18 @@ export function searchRequests(
     _count: String(count),
   };
   const form = new URLSearchParams(parameters);
-  if (refersToMedication(type)) form.set('_include', `${type}:medication`);
+  if (refersToMedication(type) && further._summary === undefined) form.set('_include', `${type}:medication`);
   const getUrl = new URL(type, config.baseUrl);
   getUrl.search = new URLSearchParams(parameters).toString();
+  // Some servers repeat an earlier result for a while.
+  const headers = { 'cache-control': 'no-cache' };
   return [
     {
       method: 'POST',
+      headers,
       url: new URL(`${type}/_search`, config.baseUrl),
       body: { text: form.toString(), contentType: 'application/x-www-form-urlencoded' },
     },
-    { method: 'GET', url: getUrl },
+    { method: 'GET', headers, url: getUrl },
   ];
 }
