@@ -79,6 +79,8 @@ describe('traces', { timeout: 240_000 }, () => {
       );
       expect(orphansOf(spansOf(traceId), spanId)).toEqual([]);
     }, WAIT);
+    const sent = spansOf(traceId).filter(({ name }) => name === 'send webhook');
+    expect(sent.map(({ attributes }) => attributes['exchange.event.type'])).toContain('network-query.lab');
     const { 'gateway.log': ofGateway, 'worker.log': ofWorker } = await stack.logs();
     expect(ofGateway).toContain(`"traceId":"${traceId}"`);
     expect(`${ofGateway}${ofWorker}${collector.text()}`).not.toContain('not-to-be-passed-on');

@@ -122,6 +122,7 @@ const spanOf = (
   attributes: {
     'exchange.account.id': accountId,
     'exchange.message.id': event.messageId,
+    'exchange.event.type': event.type,
     'exchange.attempt': event.attempts,
   },
 });
