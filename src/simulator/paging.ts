@@ -58,7 +58,10 @@ function page(call: Call, token: PageToken): Answer {
   const view = call.source.data.view(token.patientId);
   if (!view) return refusal(404, 'not-found', 'There is no Patient with this id.');
   const resources = select(call, view, token);
-  if (call.params.get('_summary') === 'count') return ok(searchset([], { total: resources.length }));
+  if (call.params.get('_summary') === 'count')
+    return call.source.settings().changes === 'uncounted'
+      ? refusal(400, 'not-supported', '_summary is not supported.')
+      : ok(searchset([], { total: resources.length }));
   const end = token.offset + token.count;
   const entries: BundleEntry[] = resources.slice(token.offset, end).map((resource) => ({
     fullUrl: `${call.baseUrl}/${resource.resourceType}/${resource.id}`,

@@ -35,10 +35,10 @@ const sourceSettings = z.strictObject({
   documentNetwork: z.boolean(),
   /**
    * How it answers requests for changes (`_since`, `_lastUpdated=gt…`): it has no times (`untimed`), honours them, ignores
-   * them, returns older resources too except to narrow requests, or returns nothing. With times, it also searches for several
-   * ids at once.
+   * them, returns older resources too except to narrow requests, or returns nothing; `uncounted`: honours them, but refuses
+   * `_summary=count`. With times, it also searches for several ids at once.
    */
-  changes: z.enum(['untimed', 'honoured', 'ignored', 'older-too', 'nothing']),
+  changes: z.enum(['untimed', 'honoured', 'ignored', 'older-too', 'nothing', 'uncounted']),
   /** How far its clock is ahead. */
   clockAheadMs: z.int(),
 });

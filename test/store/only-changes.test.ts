@@ -222,6 +222,7 @@ describe('everything is asked for', () => {
     ['nothing', 'everything'],
     ['untimed', 'everything'],
     ['older-too', 'everything after all'],
+    ['uncounted', 'everything after all'],
   ] as const)('of a server that answers requests for changes so: %s', async (changes, asked) => {
     await simulator.admin.changeSettings({ lab: { changes }, pharmacy: { changes } });
     for (const source of ['lab', 'pharmacy'] as const) {

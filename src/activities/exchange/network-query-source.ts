@@ -17,7 +17,7 @@ import { callbackHash, callbackToken, provenToken } from '../../exchange/network
 
 import { AttemptSuperseded, collectPages, completeCollected } from '../../exchange/network-query/collect.ts';
 import { beginCollection } from '../../exchange/network-query/collection-store.ts';
-import { CountsDiffer } from '../../exchange/network-query/compare-counts.ts';
+import { CountsDiffer, CountsMissing } from '../../exchange/network-query/compare-counts.ts';
 import { consentWithdrawn } from '../../exchange/network-query/consent-check.ts';
 import { completeAttempt } from '../../exchange/network-query/endings.ts';
 import {
@@ -185,19 +185,16 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     step: PartStep,
     work: AttemptWork,
     connector: SourceConnector,
-    reason: ChangesNotHonoured | CountsDiffer,
+    reason: NotEnough,
     signal: AbortSignal,
   ): Promise<SourceStep> {
     const { fingerprint } = connector.changes ?? {};
-    const isOlder = reason instanceof ChangesNotHonoured;
-    if (isOlder && fingerprint !== undefined)
+    const counts = reason instanceof CountsDiffer ? reason.counts : undefined;
+    if (counts === undefined && fingerprint !== undefined)
       await checks.note(step.part?.id ?? step.source, fingerprint, NOT_TRUSTED);
-    const why = isOlder
-      ? 'returned something older'
-      : 'counts other numbers of resources than the record has';
+    const why = whyNotEnough(reason);
     await store.asAccount(step.accountId, (tx) => askForEverything(tx, step, why));
     const fresh = { job: null, cursor: null, isCollected: false, pages: 0, resources: 0 };
-    const counts = isOlder ? undefined : reason.counts;
     return ask(step, { ...work, ...fresh, counts }, connector, signal);
   }
 
@@ -298,8 +295,17 @@ export function createSourceActivities(deps: SourceActivityDeps) {
   };
 }
 
-const isNotEnough = (error: unknown): error is ChangesNotHonoured | CountsDiffer =>
-  error instanceof ChangesNotHonoured || error instanceof CountsDiffer;
+/** Why an answer with changes was not enough. */
+type NotEnough = ChangesNotHonoured | CountsDiffer | CountsMissing;
+const isNotEnough = (error: unknown): error is NotEnough =>
+  error instanceof ChangesNotHonoured || error instanceof CountsDiffer || error instanceof CountsMissing;
+
+/** A clause for the timeline. */
+function whyNotEnough(reason: NotEnough): string {
+  if (reason instanceof ChangesNotHonoured) return 'returned something older';
+  if (reason instanceof CountsMissing) return 'does not count what it has';
+  return 'counts other numbers of resources than the record has';
+}
 
 /**
  * Individual access is valid only as long as the session that the query was started with. Checked before each request to a

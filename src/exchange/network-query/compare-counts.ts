@@ -12,9 +12,15 @@ export class CountsDiffer extends Error {
   }
 }
 
+/** After an answer with changes, the source does not say how many resources it has: what it deleted would not be noticed. */
+export class CountsMissing extends Error {
+  override readonly name = 'CountsMissing';
+}
+
 /**
  * Compares, after an answer with changes, how many resources of each type the source counts with how many the record holds of
- * it. So what was deleted, moved to another person or filed with an old time is noticed. Throws CountsDiffer.
+ * it. So what was deleted, moved to another person or filed with an old time is noticed. Throws CountsDiffer,
+ * CountsMissing.
  */
 export async function compareCounts(
   { store, connectors }: Retiring,
@@ -32,8 +38,14 @@ export async function compareCounts(
   if (collection === undefined || held === undefined) return;
   const counts = await changes.count(collection.patientIds, [...held.keys()], signal);
   const { differences = {} } = collection;
-  const isOther = [...counts].some(
+  const complete: [string, number][] = [];
+  for (const [type, count] of counts) {
+    if (count === undefined)
+      throw new CountsMissing(`The source does not count its resources of type ${type}`);
+    complete.push([type, count]);
+  }
+  const isOther = complete.some(
     ([type, count]) => count !== (held.get(type) ?? 0) + (differences[type] ?? 0),
   );
-  if (isOther) throw new CountsDiffer(Object.fromEntries(counts));
+  if (isOther) throw new CountsDiffer(Object.fromEntries(complete));
 }

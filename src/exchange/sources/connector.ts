@@ -15,12 +15,12 @@ export interface SourceConnector {
     /** Identifies what decides which data the connection delivers; changes with its address, login and settings. */
     fingerprint: string;
     fullAfterDays: number;
-    /** How many resources of these types the source counts itself; without an entry: it does not count them. */
+    /** How many resources of these types the source counts itself; undefined: it does not count them. */
     count(
       patientIds: readonly string[],
       types: readonly string[],
       signal: AbortSignal,
-    ): Promise<ReadonlyMap<string, number>>;
+    ): Promise<ReadonlyMap<string, number | undefined>>;
   };
   /** Finds the patient at the source and requests the data. */
   begin(patient: Demographics, options: BeginOptions, signal: AbortSignal): Promise<Begin>;

@@ -2,31 +2,37 @@ import { SourceFailure } from '../connector.ts';
 import type { SourceContext } from '../source-context.ts';
 import { bundleOf } from './bundle.ts';
 import type { StepOf } from './plan.ts';
+import { resourceTypesOf } from './resource-types.ts';
 import { isUnsupportedSearch, searchRequests, searchSteps } from './search-by-type.ts';
 
 /**
- * How many resources of these types a source has about a person, by its own count (`_summary=count`). Without an entry: it does
- * not search for the type by patient, or does not count.
+ * How many resources of these types a source has about a person, by its own count (`_summary=count`). Only types of the person's
+ * record count, not the Patient or what others refer to. Undefined: the source does not search for the type by patient, or does
+ * not count.
  */
 export async function countResources(
   context: SourceContext,
   patientIds: readonly string[],
   types: readonly string[],
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, number>> {
+): Promise<ReadonlyMap<string, number | undefined>> {
+  const { clinical } = resourceTypesOf(context.config.source);
+  const counted = types.filter((type) => type !== 'Patient' && clinical.includes(type));
   const counts = new Map<string, number>();
   try {
     for (const patientId of patientIds)
       for (const step of await searchSteps(context, patientId)) {
-        if (!types.includes(step.type) || step.parameter === '_id' || step.status !== undefined) continue;
+        if (!counted.includes(step.type) || step.parameter === '_id') continue;
         const total = await countOf(context, step, signal);
         counts.set(step.type, (counts.get(step.type) ?? 0) + (total ?? Number.NaN));
       }
   } catch (error) {
-    // This only makes sure: a source that fails it has still answered the question itself.
     if (!(error instanceof SourceFailure) || signal.aborted) throw error;
+    counts.clear();
   }
-  return new Map([...counts].filter(([, count]) => !Number.isNaN(count)));
+  return new Map(
+    counted.map((type) => [type, Number.isNaN(counts.get(type)) ? undefined : counts.get(type)]),
+  );
 }
 
 async function countOf(
