@@ -32,6 +32,11 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     packages: [/^zod$/, /^fastest-levenshtein$/],
     why: 'contract describes what crosses the interface; it imports nothing else of this repository.',
   },
+  {
+    from: /^config\//,
+    may: [LIB],
+    why: 'config declares variables; only config.ts reads them, and all others read that.',
+  },
   { from: LIB, may: [CONFIG], why: 'lib contains general helpers; they must not depend on the product.' },
   {
     from: TEMPORAL,

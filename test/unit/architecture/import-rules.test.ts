@@ -54,6 +54,7 @@ const ALLOWED: [file: string, imported: string][] = [
   ['workflows/index.ts', 'workflows/exchange/network-query/workflow.ts'],
   ['activities/exchange/kk.ts', 'exchange/platform/database/database.ts'],
   ['lib/ll.ts', 'config.ts'],
+  ['config/lm.ts', 'lib/time-zone.ts'],
   ['worker.ts', 'orchestrator/client/exchange-client.ts'],
   ['embedded/mm.ts', 'simulator/server.ts'],
 ];
