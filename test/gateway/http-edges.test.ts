@@ -98,6 +98,11 @@ const raw = (text: string): Promise<string> =>
 
 describe('what is no request', () => {
   test.each([
+    [
+      'an address of 20 kB',
+      `GET /medical/v1/patient?filters=${'a'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`,
+      431,
+    ],
     ['headers of 20 kB', `GET /health HTTP/1.1\r\nhost: x\r\nx-large: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
     ['a line that is no HTTP', 'HELLO\r\n\r\n', 400],
     ['two lengths', 'GET /health HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n', 400],
