@@ -3,6 +3,7 @@ import type { RequestLogEntry } from '../../../src/simulator/request-log.ts';
 import { until } from '../../../test/faults/kill/until.ts';
 import { SLOW_SOURCES } from '../../../test/faults/kill/workload.ts';
 import { seededRandom } from '../../../test/support/seeded-random.ts';
+import { hasQueryEnded } from './careful-caller.ts';
 import { checkWave, type RecordSizes, type WaveFacts } from './check-wave.ts';
 import { cause } from './faults.ts';
 import type { MixedStack } from './mixed-stack.ts';
@@ -54,6 +55,7 @@ export async function runMixed(
 export async function runUndisturbed(stack: MixedStack): Promise<{ wave: Wave; facts: WaveFacts }> {
   await stack.simulator.changeSettings(SLOW_SOURCES);
   const wave = await runWave(stack, 0, { timeoutMs: END_TIMEOUT_MS });
+  await queriesEnded(wave);
   await webhooksEnded(wave);
   return { wave, facts: await checkWave(stack, wave, await stack.received(), undefined) };
 }
@@ -103,6 +105,7 @@ export async function runDisturbed(
   });
   allCaused = true;
   await Promise.all(load);
+  await Promise.all(waves.map(queriesEnded));
   const seconds = Math.round((Date.now() - startedAt) / 1_000);
 
   const facts: WaveFacts[] = [];
@@ -160,6 +163,13 @@ async function causeFaults(
   await outage;
   return caused;
 }
+
+/** Also the queries that nothing in the wave waits for. What has not ended in time is a loss that `checkWave` reports. */
+const queriesEnded = ({ caller }: Wave): Promise<boolean> =>
+  until(async () => (await caller.get('network/query?count=500')).queries.every(hasQueryEnded), {
+    timeoutMs: END_TIMEOUT_MS,
+    everyMs: 500,
+  });
 
 const webhooksEnded = ({ caller }: Wave): Promise<boolean> =>
   until(async () => (await caller.get('settings/webhook')).pending === 0, {
