@@ -75,7 +75,7 @@ export async function takeProbe(tx: SystemTx, connection: string, leaseMs: numbe
   const now = Date.now();
   const taken = await tx.db
     .updateTable('source_connection')
-    .set({ next_probe_at: new Date(now + leaseMs) })
+    .set(({ eb }) => ({ probes: eb('probes', '+', 1), next_probe_at: new Date(now + leaseMs) }))
     .where('connection', '=', connection)
     .where('paused_at', 'is', null)
     .where('next_probe_at', '<=', new Date(now))

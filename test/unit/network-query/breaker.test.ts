@@ -10,6 +10,7 @@ import {
   backgroundHoldMs,
   FAILURES_TO_OPEN,
   newConnection,
+  PROBE_LEASE_MS,
   waitWhileHeld,
 } from '../../../src/exchange/source-health/rules/breaker.ts';
 
@@ -27,17 +28,28 @@ describe('a breaker', () => {
   );
 
   test.prop([fc.integer({ min: 0, max: 60 })])(
-    'probes ever less often, at most every five minutes',
+    'probes ever less often, at most every two minutes',
     (probes) => {
-      const attempts = ['a', 'b', 'c', 'd', 'e', ...Array.from({ length: probes }, () => 'e')];
-      const state = afterFailures(attempts, 1_000);
+      const open = afterFailures(['a', 'b', 'c', 'd', 'e'], 1_000);
+      // As the store does when a worker takes the probe.
+      const taken = { ...open, probes, ...(probes > 0 ? { nextProbeAt: 1_000 + PROBE_LEASE_MS } : {}) };
+      const state = afterFailure(taken, { attempt: 'e', reason }, 1_000);
       const waitMs = (state.nextProbeAt ?? 0) - 1_000;
-      expect(waitMs).toBeGreaterThanOrEqual(15_000);
-      expect(waitMs).toBeLessThanOrEqual(300_000);
+      expect(waitMs).toBe(Math.min(15_000 * 2 ** probes, 120_000));
       expect(admission(state, 1_000)).toEqual({ kind: 'wait', reason });
       expect(admission(state, state.nextProbeAt ?? 0)).toEqual({ kind: 'probe' });
       expect(backgroundHoldMs(state, 1_000)).toBe(waitMs);
       expect(backgroundHoldMs(state, state.nextProbeAt ?? 0)).toBe(0);
+    },
+  );
+
+  test.prop([fc.integer({ min: 0, max: 100 })])(
+    'does not put the first probe off because of calls that began before it opened',
+    (stragglers) => {
+      const late = Array.from({ length: stragglers }, (_, index) => `late ${index}`);
+      const state = afterFailures(['a', 'b', 'c', 'd', 'e', ...late], 1_000);
+      expect(state.nextProbeAt).toBe(16_000);
+      expect(state.probes).toBe(0);
     },
   );
 

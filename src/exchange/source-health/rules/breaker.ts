@@ -7,7 +7,7 @@ export interface ConnectionState {
   reason?: string;
   /** Since when the breaker is open: no call is made but one probe at a time. */
   openedAt?: number;
-  /** Probes that failed since then. */
+  /** Probes that were made since then. */
   probes: number;
   nextProbeAt?: number;
   /** Set by an operator: no call is made at all. */
@@ -18,9 +18,10 @@ export interface ConnectionState {
 export const FAILURES_TO_OPEN = 5;
 
 const PROBE_FIRST_MS = 15_000;
-const PROBE_MAX_MS = 5 * 60_000;
 /** A worker that takes a probe has this long to report how it ended; then another one takes it. */
 export const PROBE_LEASE_MS = 2 * 60_000;
+/** The longest time between two probes. */
+const PROBE_MAX_MS = PROBE_LEASE_MS;
 
 export const newConnection = (connection: string): ConnectionState => ({
   connection,
@@ -39,9 +40,10 @@ export function afterFailure(
     : [...state.failing, attempt].slice(0, FAILURES_TO_OPEN);
   const failed = { ...state, failing, reason };
   if (failing.length < FAILURES_TO_OPEN) return failed;
-  const probes = state.openedAt === undefined ? 0 : state.probes + 1;
-  const waitMs = Math.min(PROBE_FIRST_MS * 2 ** Math.min(probes, 10), PROBE_MAX_MS);
-  return { ...failed, openedAt: state.openedAt ?? now, probes, nextProbeAt: now + waitMs };
+  const waitMs = Math.min(PROBE_FIRST_MS * 2 ** Math.min(state.probes, 10), PROBE_MAX_MS);
+  // Calls that began before the breaker opened, and fail after it, must not put the next probe off.
+  const nextProbeAt = Math.min(now + waitMs, state.nextProbeAt ?? Number.POSITIVE_INFINITY);
+  return { ...failed, openedAt: state.openedAt ?? now, nextProbeAt };
 }
 
 export type Admission =
